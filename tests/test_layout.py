@@ -163,7 +163,7 @@ OUTSIDE = {
 # `thresher --help` and `import thresher` must be quick: what they import is imported on use
 HEAVY = {"llvmlite", "matplotlib", "numba", "numpy", "pyarrow", "ray", "safetensors", "scipy", "sklearn"}
 LAZY = {"cli", "__init__", "__main__"}
-ON_USE = "thresher.cli.watchers"  # itself imported on use, so it may import what it likes
+ON_USE = "thresher.cli.console"  # itself imported on use, so it may import what it likes
 # used by --help; they import only the standard library, click and each other
 LIGHT = {f"thresher.data.{name}" for name in ("errors", "formats.listing")}
 LIGHT |= {

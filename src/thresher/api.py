@@ -29,15 +29,12 @@ from thresher.learning.model.objective import Output
 from thresher.learning.model.prediction import AnyModel, ModelOrFile, labelled, with_columns
 from thresher.learning.model.recipe import Recipe, Spec
 from thresher.learning.training.trainer import Outcome
-from thresher.options.boost import BOOSTED, BoostOptions
+from thresher.options import lanes, training
 from thresher.options.checks import check_flag, check_whole
 from thresher.options.data import ReadOptions
 from thresher.options.judging import EvaluateRun, MeasuringRun
-from thresher.options.lanes import BEST, CvOptions, CvRun, PathOptions, PathRun, TuneOptions
 from thresher.options.model import ModulesOption
 from thresher.options.option import settle, takes
-from thresher.options.select import SelectOptions, SelectRun
-from thresher.options.training import EnsembleOptions, EnsembleRun, TrainOptions, TrainRun
 from thresher.plans import cv as plans_cv
 from thresher.plans import path as plans_path
 from thresher.plans import select as plans_select
@@ -50,13 +47,10 @@ from thresher.plans.run_setup import inputs_of, labels_or_part
 from thresher.plans.stability import Selection
 from thresher.plans.ui import Printing, Silent
 from thresher.runs import boost as runs_boost
-from thresher.runs import evaluate as runs_evaluate
-from thresher.runs import export as runs_export
-from thresher.runs import inspecting
-from thresher.runs import report as runs_report
+from thresher.runs import files, using
 
 
-@takes(TrainOptions)
+@takes(training.TrainOptions)
 def train(
     data: Data,
     y: ArrayLike | Recipe | Spec | None = None,
@@ -65,7 +59,7 @@ def train(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     offsets: ArrayLike | None = None,
-    **options: Unpack[TrainOptions],
+    **options: Unpack[training.TrainOptions],
 ) -> Model:
     """Train a model on `data` in one or more passes.
 
@@ -149,7 +143,7 @@ def train(
     4
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
-    given = settle(TrainRun, {**options, "rule": rule, "loss": loss}, train)
+    given = settle(training.TrainRun, {**options, "rule": rule, "loss": loss}, train)
     with _elsewhere(given):
         ui = Silent() if given["report_every"] is None else Printing()
         run = plans_train.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, ui)
@@ -162,7 +156,7 @@ def train(
     return model
 
 
-@takes(EnsembleOptions)
+@takes(training.EnsembleOptions)
 def ensemble(
     data: Data,
     y: ArrayLike | Spec | None = None,
@@ -172,7 +166,7 @@ def ensemble(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     offsets: ArrayLike | None = None,
-    **options: Unpack[EnsembleOptions],
+    **options: Unpack[training.EnsembleOptions],
 ) -> Ensemble[Model]:
     """Train several models on different rows of `data`; together they predict with the mean of their margins.
 
@@ -195,7 +189,7 @@ def ensemble(
     (4, (1,))
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
-    given = settle(EnsembleRun, {**options, "rule": rule, "loss": loss}, ensemble)
+    given = settle(training.EnsembleRun, {**options, "rule": rule, "loss": loss}, ensemble)
     with _elsewhere(given):
         ui = Silent() if given["report_every"] is None else Printing()
         run = plans_train.prepare(
@@ -208,7 +202,7 @@ def ensemble(
     return found
 
 
-@takes(PathOptions)
+@takes(lanes.PathOptions)
 def path(
     data: Data,
     y: ArrayLike | Spec | None = None,
@@ -217,7 +211,7 @@ def path(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     offsets: ArrayLike | None = None,
-    **options: Unpack[PathOptions],
+    **options: Unpack[lanes.PathOptions],
 ) -> Frontier:
     """Train models with different penalties side by side, from one reading of `data`.
 
@@ -242,7 +236,7 @@ def path(
     (True, 12)
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
-    given = settle(PathRun, {**options, "rule": rule, "loss": loss}, path)
+    given = settle(lanes.PathRun, {**options, "rule": rule, "loss": loss}, path)
     with _elsewhere(given):
         run = plans_path.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, Silent())
         outcome = _outcome(run)
@@ -250,11 +244,11 @@ def path(
     def learn(found: Frontier, l1s: list[float]) -> None:
         found.points[:], found.models[:] = run.again(l1s).added_to(Learned(found.points, found.models))
 
-    own = run.penalty, *run.learned(), warn(outcome.warnings), given["choose"] or BEST
+    own = run.penalty, *run.learned(), warn(outcome.warnings), given["choose"] or lanes.BEST
     return with_choice(Frontier(*own, learn if run.rereadable else None))
 
 
-@takes(CvOptions)
+@takes(lanes.CvOptions)
 def cv(
     data: Data,
     y: ArrayLike | Spec | None = None,
@@ -264,7 +258,7 @@ def cv(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     offsets: ArrayLike | None = None,
-    **options: Unpack[CvOptions],
+    **options: Unpack[lanes.CvOptions],
 ) -> CrossValidation:
     """Evaluate penalties by cross-validation: each fold by models that have not learned its rows.
 
@@ -295,7 +289,7 @@ def cv(
     True
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
-    given = settle(CvRun, {**options, "rule": rule, "loss": loss}, cv)
+    given = settle(lanes.CvRun, {**options, "rule": rule, "loss": loss}, cv)
     check_flag("refit", refit)
     with _elsewhere(given):
         inputs = inputs_of(data, labels, sample_weight, groups, offsets)
@@ -305,7 +299,7 @@ def cv(
     return with_choice(replace(found, warnings=warnings, choice=given["choose"]))
 
 
-@takes(TuneOptions)
+@takes(lanes.TuneOptions)
 def tune(
     data: Data,
     y: ArrayLike | Spec | None = None,
@@ -313,7 +307,7 @@ def tune(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     offsets: ArrayLike | None = None,
-    **options: Unpack[TuneOptions],
+    **options: Unpack[lanes.TuneOptions],
 ) -> Tuned:
     """Race `budget` settings of several rules in three readings of `data`, and keep the best model.
 
@@ -340,7 +334,7 @@ def tune(
     (8, 200)
     """
     labels, loss = labels_or_part(data, y, "loss", options.get("loss"), None)
-    given = settle(TuneOptions, {**options, "loss": loss}, tune)
+    given = settle(lanes.TuneOptions, {**options, "loss": loss}, tune)
     with _elsewhere(given):
         search = plans_tune.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, Silent())
         search.run()
@@ -348,7 +342,7 @@ def tune(
     return replace(found, warnings=warn(found.warnings))
 
 
-@takes(SelectOptions)
+@takes(lanes.SelectOptions)
 def select(
     data: Data,
     y: ArrayLike | Spec | None = None,
@@ -358,7 +352,7 @@ def select(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     offsets: ArrayLike | None = None,
-    **options: Unpack[SelectOptions],
+    **options: Unpack[lanes.SelectOptions],
 ) -> Selection:
     """Find the features that live in most halves of the rows of `data`, from one reading.
 
@@ -389,7 +383,7 @@ def select(
     (0.75, True, True)
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
-    given = settle(SelectRun, {**options, "rule": rule, "loss": loss}, select)
+    given = settle(lanes.SelectRun, {**options, "rule": rule, "loss": loss}, select)
     check_flag("keep", keep)
     with _elsewhere(given):
         inputs = inputs_of(data, labels, sample_weight, groups, offsets)
@@ -399,14 +393,14 @@ def select(
     return replace(found, model=model, warnings=warn(found.warnings))
 
 
-@takes(BoostOptions)
+@takes(training.BoostOptions)
 def boost(
     data: Data,
     y: ArrayLike | str | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     callback: Callable[[Round], None] | None = None,
-    **options: Unpack[BoostOptions],
+    **options: Unpack[training.BoostOptions],
 ) -> Boosted:
     """Minimise ``sum_i c_i loss(y_i, w.x_i + b) + l1 |w|_1 + l2 |w|^2 / 2`` by coordinate descent.
 
@@ -435,8 +429,8 @@ def boost(
     >>> model.solution.converged, len(model.keys) < 50
     (True, True)
     """
-    labels, loss = labels_or_part(data, y, "loss", options.get("loss", BOOSTED), BOOSTED)
-    given = settle(BoostOptions, {**options, "loss": loss}, boost)
+    labels, loss = labels_or_part(data, y, "loss", options.get("loss", training.BOOSTED), training.BOOSTED)
+    given = settle(training.BoostOptions, {**options, "loss": loss}, boost)
     with _elsewhere(given):
         run = runs_boost.prepare(inputs_of(data, labels, sample_weight, None), given, Silent())
         found = run.run(callback or (lambda _: None))
@@ -473,7 +467,7 @@ def load(path: str | os.PathLike[str], **options: Unpack[ModulesOption]) -> Any:
     Raises `ModelFileError`; `SpecError` for `modules`; TypeError if `path` is not a path.
     """
     settle(ModulesOption, options, load)
-    return inspecting.load(Path(os.fspath(path)))
+    return files.load(Path(os.fspath(path)))
 
 
 @reads_elsewhere
@@ -563,7 +557,7 @@ def evaluate(
     own = {"threshold": threshold, "slices": slices, "plot": plot}
     options = settle(EvaluateRun, {**reading, **own}, evaluate)
     measured = predictor_of(model)
-    found = runs_evaluate.measure(measured, labelled(model, data, y, sample_weight), options, offsets=offsets)
+    found = using.measure(measured, labelled(model, data, y, sample_weight), options, offsets=offsets)
     warn(found.troubles)
     return Evaluated.of(found.figures, measured)
 
@@ -589,10 +583,10 @@ def export(model: ModelOrFile, to: str, path: str | os.PathLike[str] | None = No
     >>> "double margins[THRESHER_OUTPUTS]" in export(model, "c")
     True
     """
-    made = runs_export.prepare(model, to)
+    made = using.export(model, to)
     if path is not None:
-        made.write(Path(path))
-    return made.content
+        using.write_export(made, Path(path))
+    return made
 
 
 @reads_elsewhere
@@ -635,10 +629,10 @@ def report(
     if data is None and reading:
         raise ValueError(f"{next(iter(reading))} says how to read data, but no data are given")
     given = data if data is None else labelled(model, data, y, sample_weight)
-    run = runs_report.prepare(model, given, Path(path), options, offsets=offsets)
-    if run.facts.test is not None:
-        warn(troubles_of_reading(run.facts.test.lines))
-    run.write()
+    found, write = using.report(model, given, Path(path), options, offsets=offsets)
+    if found.test is not None:
+        warn(troubles_of_reading(found.test.lines))
+    write()
 
 
 def info(model: ModelOrFile) -> dict[str, Any]:
@@ -660,7 +654,7 @@ def info(model: ModelOrFile) -> dict[str, Any]:
     ('model', 100, 1)
     """
     with model_file.file_of(model) as path:
-        found = inspecting.describe(path)
+        found = files.describe(path)
     if not isinstance(model, str | os.PathLike):
         found["model"] = None
     return found
@@ -690,7 +684,7 @@ def diff(a: ModelOrFile, b: ModelOrFile, *, top: int = 20) -> dict[str, Any]:
     """
     check_whole("top", top, 0)
     with model_file.file_of(a) as first, model_file.file_of(b) as second:
-        return inspecting.difference(first, second, top)
+        return files.difference(first, second, top)
 
 
 @reads_elsewhere

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.conftest import Thresher
 from thresher.cli.app import NAMES, command_of
-from thresher.options.headings import EVERY_DAY, HEADINGS, MANY
+from thresher.cli.parser import EVERY_DAY, HEADINGS, MANY
 
 
 def flags_in(text: str) -> set[str]:
@@ -15,7 +15,7 @@ def flags_in(text: str) -> set[str]:
 
 
 def test_an_option_has_one_heading() -> None:
-    names = [name for heading in HEADINGS.values() for name in heading.names]
+    names = [name for _, under in HEADINGS.values() for name in under.split()]
     assert len(names) == len({*names})
     assert {*EVERY_DAY} <= {*names}
 
@@ -36,7 +36,7 @@ def test_the_first_page_names_what_it_does_not_show(name: str, thresher: Threshe
     assert page.count("\n") <= 100
     assert {one.flag for one in known.values()} - hidden <= set(re.findall(r"--[a-z0-9-]+", page))
     assert all(
-        f"\n  {word} " in page for word in HEADINGS if {*HEADINGS[word].names} - {*EVERY_DAY} & {*known}
+        f"\n  {word} " in page for word in HEADINGS if {*HEADINGS[word][1].split()} - {*EVERY_DAY} & {*known}
     )
 
 

@@ -19,7 +19,7 @@ from thresher.engine import atomic
 from thresher.engine.atomic import temporary_path
 from thresher.learning.files import model_file
 from thresher.options.option import Options
-from thresher.options.output import TrainCommand
+from thresher.options.training import TrainCommand
 from thresher.plans import run as training
 from thresher.plans.ui import Silent
 from thresher.reporting import page

@@ -118,7 +118,7 @@ def test_path_draws_the_frontier(thresher: Thresher) -> None:
         ("train train.svm -m new.svg --plot new.svg", "named twice"),
         ("evaluate m test.svm --plot test", "ends in .svg"),
         ("path train.svm -m f --plot none/frontier.svg", "no such directory"),
-        ("path link.svg -m f --rule ftrl --l1 0.1:1:3 --plot link.svg", "exists and is not an SVG picture"),
+        ("path link.svg -m f --rule ftrl --l1 0.1:1:3 --plot link.svg", "named twice"),
         ("evaluate m test.svm --plot link.svg", "exists and is not an SVG picture"),
     ],
 )

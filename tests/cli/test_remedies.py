@@ -22,7 +22,7 @@ from tests.cli.remedies import CASES, ELSEWHERE, FILLED, NAMES, NUMBERS, OPTIONS
 from thresher.options import messages
 from thresher.options import synonyms as hints
 from thresher.options.option import declared
-from thresher.options.output import TrainCommand
+from thresher.options.training import TrainCommand
 
 SOURCE = Path(package.__file__).parent
 OPTION = re.compile(
@@ -304,7 +304,7 @@ def texts_in(node: ast.AST) -> Iterator[tuple[int, str]]:
 
 HELP = {
     "cli/examples.py",
-    *(f"options/{name}.py" for name in ("boost", "data", "judging", "lanes", "model", "output", "training")),
+    *(f"options/{name}.py" for name in ("data", "judging", "lanes", "model", "training")),
     "reporting/html.py",
     "drawing/svg.py",
 }

@@ -29,7 +29,7 @@ from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
 from thresher.parts import make
-from thresher.runs.inspecting import describe
+from thresher.runs.files import describe
 from thresher.sklearn import SparseOnlineClassifier
 
 ROWS = 400

@@ -20,7 +20,7 @@ from thresher.options.kinds import Whole
 from thresher.options.messages import on_the_command_line
 from thresher.options.model import RecipeOptions
 from thresher.options.option import PYTHON, Option, Options, declared, settle, words_of
-from thresher.options.output import TrainCommand
+from thresher.options.training import TrainCommand
 from thresher.plans import repeat
 
 NO_KEYWORDS = {

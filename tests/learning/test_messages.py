@@ -14,7 +14,7 @@ import pytest
 
 import thresher
 from thresher.data import DataError
-from thresher.options import boost, data, judging, lanes, messages, model, output, select, training
+from thresher.options import data, judging, lanes, messages, model, training
 from thresher.options.messages import as_shown, as_stored, mention, on_the_command_line
 from thresher.options.option import SHELL, Declared, declared
 
@@ -99,7 +99,7 @@ def test_a_warning_points_at_the_line_of_the_user() -> None:
 def options() -> dict[str, list[Declared]]:
     """The declarations of each option."""
     found = dict[str, list[Declared]]()
-    for module in (boost, data, judging, lanes, model, output, select, training):
+    for module in (data, judging, lanes, model, training):
         for one in filter(is_typeddict, vars(module).values()):
             for name, declaration in declared(one).items():
                 found.setdefault(name, []).append(declaration)
@@ -159,7 +159,7 @@ SHELL_ONLY = {
     "data/files/paths.py",  # a name of a file that begins with a dash, as typed on the command line
     "learning/files/model_file.py",  # a command line to run
     "learning/files/checkpoint.py",  # a command that is a function in Python
-    "runs/predict.py",  # likewise
+    "runs/using.py",  # likewise
     "learning/model/ensemble.py",  # likewise
 }
 

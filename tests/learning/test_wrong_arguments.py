@@ -16,12 +16,10 @@ from tests.plain import not_compiled
 from thresher.data.errors import DataError
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.recipe import Recipe
-from thresher.options.boost import BoostOptions
 from thresher.options.judging import EvaluateRun
-from thresher.options.lanes import CvRun, PathRun, TuneOptions
+from thresher.options.lanes import CvRun, PathRun, SelectRun, TuneOptions
 from thresher.options.option import Declared, declared
-from thresher.options.select import SelectRun
-from thresher.options.training import TrainRun
+from thresher.options.training import BoostOptions, TrainRun
 
 X, Y = np.eye(4), np.array([1, -1, 1, -1])
 CHUNK = thresher.Chunk.of_rows([(1.0, {1: 1.0})])

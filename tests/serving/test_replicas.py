@@ -15,9 +15,9 @@ import pytest
 from tests.commands import run
 from tests.serving.test_server import RED, Serving, started
 from thresher.cli.main import status_of
-from thresher.options.kinds import Quantity, WrongValueError
+from thresher.options.kinds import WrongValueError
 from thresher.options.option import declared, settle
-from thresher.options.serving import LearningOptions, Shadow
+from thresher.options.serving import LearningOptions, Quantity, Shadow
 from thresher.serving.server import settings_of
 from thresher.serving.service import Settings
 

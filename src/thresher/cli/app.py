@@ -19,12 +19,10 @@ import click
 from click.shell_completion import get_completion_class
 
 from thresher._version import __version__
-from thresher.cli import catalogue
-from thresher.cli.console import elsewhere
 from thresher.cli.errors import OutputClosedError, what_ended
 from thresher.cli.examples import epilog
-from thresher.cli.parser import Command, unknown_command
-from thresher.options.option import Options
+from thresher.cli.parser import REGISTERED, Command, unknown_command
+from thresher.options.option import Options, UsageError
 
 _VARIABLE = "_THRESHER_COMPLETE"
 _PLACES = {
@@ -35,46 +33,24 @@ _PLACES = {
 """By shell, in the home folder: the script, the file that loads it, and the line that does."""
 
 
-def options() -> list[click.Option]:
-    """The options that install completion and show the script."""
-    return [
-        _option("--install-completion", _install, "Install completion for the current shell."),
-        _option(
-            "--show-completion",
-            _show,
-            "Show completion for the current shell, to copy it or customize the installation.",
-        ),
-    ]
+def _completing(name: str, act: Callable[[str], None], words: str) -> click.Option:
+    """An option that acts on the user's shell. UsageError for one that cannot complete."""
 
-
-def _option(name: str, act: Callable[[str], None], words: str) -> click.Option:
     def called(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
         if wanted and not ctx.resilient_parsing:
-            act(_shell())
+            shell = Path(os.environ.get("SHELL", "")).name
+            if shell not in _PLACES:
+                raise UsageError(f"completion is for {', '.join(_PLACES)}; SHELL is '{shell}'")
+            act(shell)
             ctx.exit()
 
     return click.Option([name], is_flag=True, is_eager=True, expose_value=False, callback=called, help=words)
 
 
-def _shell() -> str:
-    """The name of the user's shell. UsageError for one that cannot complete."""
-    from thresher.options.option import UsageError
-
-    name = Path(os.environ.get("SHELL", "")).name
-    if name not in _PLACES:
-        raise UsageError(f"completion is for {', '.join(_PLACES)}; SHELL is '{name}'")
-    return name
-
-
 def _script(shell: str) -> str:
-
     made = get_completion_class(shell)
     assert made is not None
     return made(GROUP, {}, "thresher", _VARIABLE).source()
-
-
-def _show(shell: str) -> None:
-    click.echo(_script(shell))
 
 
 def _install(shell: str) -> None:
@@ -95,6 +71,13 @@ def _install(shell: str) -> None:
     click.echo("Completion will take effect once you restart the terminal")
 
 
+HOMES = {
+    **dict.fromkeys(("train", "path", "cv", "tune", "select", "boost"), "learning"),
+    **dict.fromkeys(("predict", "evaluate", "report", "weights", "export"), "using"),
+    **dict.fromkeys(("info", "choose", "diff", "name", "log"), "files"),
+    **dict.fromkeys(("serve", "follow", "warm", "cache", "rules", "losses", "rates"), "services"),
+}
+"""The module of each command"""
 SHORT = {
     "train": "Learn a sparse linear model from a stream.",
     "path": "Learn a model for each of many penalties in one reading, and choose one.",
@@ -116,28 +99,20 @@ SHORT = {
     "name": "Add the names of features to a model.",
     "warm": "Compile ahead of time, for example in a container image.",
     "cache": "Show or clear the cache folder.",
-    **{name: one.short for name, one in catalogue.COMMANDS.items()},
+    **{name: f"List the {name} and their parameters." for name in ("rules", "losses", "rates")},
 }
-"""What each command does, in a line. Unless it is in the catalogue, its module has the same name."""
+"""What each command does, in a line"""
 NAMES = (*SHORT,)
 
 
 @functools.cache
 def command_of(name: str) -> Command:
-    """What parses and runs a command."""
-    home: Any = catalogue.COMMANDS.get(name) or import_module(f"thresher.cli.{name}")
-    run: Callable[..., None] = home.command
-    shown = {"short_help": SHORT[name], "help": run.__doc__, "epilog": epilog(name)}
-    hidden = getattr(home, "HIDDEN", ())
-    guarded = _guarded(run, [one.name for one in home.ARGUMENTS], home.OPTIONS)
-    return Command(name, home.OPTIONS, home.ARGUMENTS, guarded, hidden=hidden, **shown)
-
-
-def _guarded(run: Callable[..., None], arguments: list[str], options: type) -> Callable[..., None]:
-    """What a command calls: its options are settled, and interruptions become our own exceptions."""
+    """What parses and runs a command: interruptions become our own exceptions."""
+    import_module(f"thresher.cli.{HOMES[name]}")
+    run, options, arguments, hidden = REGISTERED[name]
 
     def guarded(**given: Any) -> None:
-        values = [given.pop(name) for name in arguments]
+        values = [given.pop(one.name) for one in arguments]
         values = [[*value] if isinstance(value, tuple) else value for value in values]
         made: Any = Options(options, {name: one for name, one in given.items() if one not in (None, ())})
         try:
@@ -145,14 +120,17 @@ def _guarded(run: Callable[..., None], arguments: list[str], options: type) -> C
             if "workers" not in made:
                 run(*values, made)
                 return
-            with elsewhere(made):
+            from thresher.cli.console import reading_elsewhere
+
+            with reading_elsewhere(made):
                 run(*values, made)
         except KeyboardInterrupt as error:
             raise what_ended(error) from error
         except BrokenPipeError as error:
             raise OutputClosedError from error
 
-    return guarded
+    shown = {"short_help": SHORT[name], "help": run.__doc__, "epilog": epilog(name)}
+    return Command(name, options, arguments, guarded, hidden=hidden, **shown)
 
 
 class _Commands(click.Group):
@@ -189,7 +167,15 @@ _VERSION = click.Option(
 GROUP = _Commands(
     "thresher",
     help="Sparse linear models, learned from streams of any length.",
-    params=[_VERSION, *options()],
+    params=[
+        _VERSION,
+        _completing("--install-completion", _install, "Install completion for the current shell."),
+        _completing(
+            "--show-completion",
+            lambda shell: click.echo(_script(shell)),
+            "Show completion for the current shell, to copy it or customize the installation.",
+        ),
+    ],
 )
 
 

@@ -1,17 +1,69 @@
-"""The user of a command: progress and messages on standard error, signals that stop training."""
+"""The user of a command: progress and messages on standard error, signals that stop training.
+
+Progress is a table, and on a terminal a bar with the time left too.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from thresher.cli.output import one_line
 from thresher.cli.saving import make_stopper
+from thresher.cluster import remote_readers
+from thresher.engine.compile import notices
+from thresher.learning.model.objective import Objective
+from thresher.learning.training.interruption import Stopper
+from thresher.learning.training.progress import ProgressLines, Watcher
 from thresher.options.option import Options
 
-if TYPE_CHECKING:
-    from thresher.learning.model.objective import Objective
-    from thresher.learning.training.interruption import Stopper
+
+class Quiet(Watcher):
+    """Prints only important messages."""
+
+    def say(self, message: str) -> None:
+        """Print a line."""
+        print(one_line(message), file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class Plain(Quiet, ProgressLines):
+    """Prints lines, for logs and pipes."""
+
+    def __init__(self) -> None:
+        super().__init__(self.say)
+
+
+class Terminal(Plain):
+    """Prints the same lines above a progress bar."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        super().__init__()
+        self._console = Console(stderr=True, highlight=False)
+        columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+        self._bar = Progress(*columns, console=self._console, transient=True)
+        self._task: Any = None
+
+    def advance(self, examples: int, done: float | None) -> None:
+        """Update the bar."""
+        if self._task is None:
+            self._bar.start()
+            self._task = self._bar.add_task("", total=None if done is None else 1.0)
+        self._bar.update(self._task, description=f"{examples:,} examples", completed=done or 0.0)
+
+    def say(self, message: str) -> None:
+        """Print a line above the bar."""
+        self._console.print(one_line(message), markup=False, soft_wrap=True)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        self._bar.stop()
 
 
 class Console:
@@ -21,10 +73,8 @@ class Console:
     forks = True
 
     def __init__(self, quiet: bool = False) -> None:
-        from thresher.cli.watchers import watcher
-        from thresher.engine.compile import notices
-
-        self.quiet, self.watcher = quiet, watcher(quiet)
+        self.quiet = quiet
+        self.watcher = Quiet() if quiet else Terminal() if sys.stderr.isatty() else Plain()
         notices.when_compiling(None if quiet else self.watcher.say)
 
     def say(self, line: str) -> None:
@@ -50,11 +100,9 @@ def tell(line: str) -> None:
     print(f"thresher: {line}", file=sys.stderr, flush=True)
 
 
-def elsewhere(options: Options) -> Any:
+def reading_elsewhere(options: Options) -> Any:
     """Within this block, files are read as `workers` and `ray` say."""
-    from thresher.cluster.remote_readers import reading_elsewhere
-
     quiet = options.get("quiet", False)
-    return reading_elsewhere(
+    return remote_readers.reading_elsewhere(
         options["workers"], options["ray"], lambda line: None if quiet else tell(line), tell
     )

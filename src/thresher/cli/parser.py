@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from textwrap import wrap
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
-from thresher.options.arguments import Argument
-from thresher.options.headings import EVERY_DAY, HEADINGS, MANY, under
+from thresher.data.formats.listing import EXAMPLES, FORMATS, listed
 from thresher.options.kinds import Repeated
 from thresher.options.option import PYTHON, Declared, UsageError, declared
 
@@ -20,6 +19,93 @@ _ARGUMENTS, _HEADING = "thresher.arguments", "thresher.heading"
 """Keys in a context for the words of the command line, and for what ``--help`` is to show"""
 _ALL = "all"
 Run = Callable[..., None]
+HEADINGS = {
+    "learning": (
+        "What to learn",
+        "rule loss rate alpha outputs batch average scale centre intercept calibrate sample nonnegative"
+        " nonpositive seed dtype modules ensemble",
+    ),
+    "sparsity": ("Sparsity", "l1 choose admit store"),
+    "passes": ("Passes and hold-outs", "passes replay order holdout early_stop cache"),
+    "reading": (
+        "Reading files",
+        "format header delimiter missing quoting quoted_newlines where on_error threads workers ray",
+    ),
+    "columns": (
+        "Columns and features",
+        "label classes weight label_weights offset group ignore numeric bins categorical text ngrams"
+        " interact bits hash",
+    ),
+    "going-on": ("Going on", "continue_from init checkpoint_every resume weights_only state"),
+    "output": ("Output", "model names slices plot table curve report_every quiet strict json"),
+}
+"""Headings of the help by the word that ``--help`` takes: a title, and the names of options in their order"""
+EVERY_DAY = (
+    *("model", "label", "categorical", "text", "ignore", "loss", "rule", "l1", "choose", "passes", "order"),
+    *("holdout", "names", "continue_from", "on_error", "quiet", "json"),
+)
+"""Options of the first page"""
+MANY = 15
+"""A command with more options than this shows those of the first page, unless it is asked for others."""
+
+
+def under(word: str, names: Collection[str]) -> list[str]:
+    """Those of an option's `names` that are under a heading; those of none of them are on the first page."""
+    if word:
+        return [name for name in HEADINGS[word][1].split() if name in names]
+    listed = {name for _, under in HEADINGS.values() for name in under.split()}
+    own = [name for name in names if name not in listed]
+    first = [name for name in (EVERY_DAY if len(names) > MANY else names) if name in names and name in listed]
+    leading = first[:1] if first[:1] == ["model"] else []
+    return [*leading, *own, *first[len(leading) :]]
+
+
+class Argument(NamedTuple):
+    """An argument as the help shows it."""
+
+    metavar: str
+    help: str
+    many: bool = False
+    required: bool = True
+
+    @property
+    def name(self) -> str:
+        """Its name in the parser, which differs from that of every option."""
+        return f"argument {self.metavar.lower()}"
+
+
+_TEXTS = listed([form.title for name, form in FORMATS.items() if name in EXAMPLES], "or")
+_OTHERS = "; ".join(form.title for name, form in FORMATS.items() if name not in EXAMPLES)
+DATA = Argument(
+    "DATA...",
+    f"Files, URLs, globs, or - for standard input: {_TEXTS}, plain or compressed by gzip, bz2, xz or zstd; "
+    f"{_OTHERS}.",
+    many=True,
+)
+MODEL = Argument("MODEL", "A model written by thresher train.")
+
+
+class Registered(NamedTuple):
+    """What a command runs, and what it takes."""
+
+    run: Run
+    options: type
+    arguments: tuple[Argument, ...]
+    hidden: Collection[str]
+
+
+REGISTERED: dict[str, Registered] = {}
+"""The commands of the modules that were imported"""
+
+
+def command(options: type, *arguments: Argument, hidden: Collection[str] = ()) -> Callable[[Run], Run]:
+    """Decorate the function that runs the command of its name; `hidden` options are not in its help."""
+
+    def register(run: Run) -> Run:
+        REGISTERED[run.__name__] = Registered(run, options, arguments, hidden)
+        return run
+
+    return register
 
 
 class _Value(click.ParamType):  # type: ignore[type-arg]
@@ -39,29 +125,19 @@ class _Value(click.ParamType):  # type: ignore[type-arg]
 
 
 def option_of(one: Declared) -> click.Option:
-    """An option of the command line; None means not given."""
-    option = one.option
-    shown: Any = {"help": _help_of(one), "required": option.required}
-    if option.kind.switch:
-        names = f"{one.flag}/{one.negated}" if one.negated else one.flag
-        return click.Option([names, *_short(one), one.name], is_flag=True, default=None, **shown)
-    several = isinstance(option.kind, Repeated)
-    shown |= {"metavar": option.metavar, "type": _Value(one), "multiple": several}
-    return click.Option([*_short(one), one.flag, one.name], **shown)
-
-
-def _short(one: Declared) -> list[str]:
-    return [one.option.short] if one.option.short else []
-
-
-def _help_of(one: Declared) -> str:
-    """The help, with what holds if the option is not given."""
+    """An option of the command line; None means not given. Its help says what holds then."""
     option = one.option
     plain = option.default is None or option.default is False or option.default in ("", ())
     unset = option.unset or ("" if plain else " ".join(option.kind.written(option.default)))
-    if not unset:
-        return option.help
-    return f"{option.help}  [default{'' if unset.startswith('of ') else ':'} {unset}]"
+    default = f"  [default{'' if unset.startswith('of ') else ':'} {unset}]" if unset else ""
+    shown: Any = {"help": option.help + default, "required": option.required}
+    short = [option.short] if option.short else []
+    if option.kind.switch:
+        names = f"{one.flag}/{one.negated}" if one.negated else one.flag
+        return click.Option([names, *short, one.name], is_flag=True, default=None, **shown)
+    several = isinstance(option.kind, Repeated)
+    shown |= {"metavar": option.metavar, "type": _Value(one), "multiple": several}
+    return click.Option([*short, one.flag, one.name], **shown)
 
 
 class Command(click.Command):
@@ -74,7 +150,7 @@ class Command(click.Command):
         arguments: Sequence[Argument],
         run: Run,
         *,
-        hidden: Sequence[str] = (),
+        hidden: Collection[str] = (),
         **shown: Any,
     ) -> None:
         self.arguments = arguments
@@ -82,7 +158,12 @@ class Command(click.Command):
         own = [option_of(one) for one in self.known.values()]
         for one in own:
             one.hidden = one.name in hidden
-        named = [_argument(one) for one in arguments]
+        named = [
+            click.Argument(
+                [one.name], nargs=-1 if one.many else 1, required=one.required, metavar=one.metavar
+            )
+            for one in arguments
+        ]
         super().__init__(name, params=[*named, *own], callback=run, **shown)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -105,10 +186,6 @@ class Command(click.Command):
         own: Any = {"is_flag": False, "flag_value": "", "expose_value": False, "is_eager": True, **more}
         return click.Option(["--help"], **own)
 
-    @property
-    def _has_many(self) -> bool:
-        return len(self.known) > MANY
-
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then the options: of many, those of the first page or of some headings."""
         word = ctx.meta.get(_HEADING, "")
@@ -121,12 +198,12 @@ class Command(click.Command):
             if isinstance(one, click.Option)
         }
         told = {name: row for name, row in rows.items() if row is not None}
-        if not self._has_many:
-            with formatter.section("Options"):
-                formatter.write_dl([*told.values()])
-            return
         first = under("", self.known)
-        wanted = {one: HEADINGS[one].title for one in (HEADINGS if word == _ALL else [word] if word else [])}
+        if len(self.known) <= MANY:
+            with formatter.section("Options"):
+                formatter.write_dl([told[name] for name in [*first, "help"] if name in told])
+            return
+        wanted = {one: HEADINGS[one][0] for one in (HEADINGS if word == _ALL else [word] if word else [])}
         pages = {title: under(one, told) for one, title in wanted.items()}
         if not word:
             pages = {"Options": [name for name in first if name in told]}
@@ -145,13 +222,8 @@ class Command(click.Command):
                         formatter.write(f"  {'' if number else one:<9}  {line}\n")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Return the arguments that are left over."""
+        """Return the arguments left over. BadParameter for an option that is given twice: only one counts."""
         ctx.meta[_ARGUMENTS] = tuple(args)
-        self._check_once(args, ctx)
-        return super().parse_args(ctx, args)
-
-    def _check_once(self, args: list[str], ctx: Any) -> None:
-        """BadParameter for an option that is given twice, since only the last would count."""
         single = [
             one for one in self.params if isinstance(one, click.Option) and not (one.multiple or one.is_flag)
         ]
@@ -159,7 +231,7 @@ class Command(click.Command):
         rest = iter(args)
         for arg in rest:
             if arg == "--":
-                return
+                break
             name, equals, _ = arg.partition("=")
             if (one := named.get(name)) is None or one.name is None:
                 continue
@@ -170,101 +242,60 @@ class Command(click.Command):
             seen.add(one.name)
             if not equals:
                 next(rest, None)
-
-
-def _argument(one: Argument) -> click.Argument:
-    return click.Argument(
-        [one.name],
-        nargs=-1 if one.many else 1,
-        required=one.required,
-        metavar=one.metavar,
-    )
+        return super().parse_args(ctx, args)
 
 
 def line_of(error: click.ClickException) -> str:
     """The message for an error of click's, with a pointer to the command's help."""
     context = getattr(error, "ctx", None)
     hint = f" (see {context.command_path} --help)" if context else ""
-    message = _message(error, context) or str(error.format_message())
-    return " ".join(message.split()).rstrip(".") + hint
+    return " ".join(_message(error, context).split()).rstrip(".") + hint
 
 
 def _message(error: click.ClickException, context: Any) -> str:
-    """The message for kinds of errors that we know; empty for others."""
     if isinstance(error, click.NoSuchOption) and context is not None:
         return _unknown_option(error.option_name, context)
     if isinstance(error, click.BadOptionUsage):
         wrong = "takes no" if "does not take" in error.message else "needs a"
         return f"{error.option_name} {wrong} value"
     parameter: Any = getattr(error, "param", None)
-    if isinstance(error, click.MissingParameter) and parameter is not None:
-        return f"missing {parameter.param_type_name} {_with_metavar(parameter)}"
-    if isinstance(error, click.BadParameter) and parameter is not None:
-        name = _name_of(parameter)
+    is_argument = isinstance(parameter, click.Argument)
+    name = "" if parameter is None else parameter.metavar if is_argument else max(parameter.opts, key=len)
+    if isinstance(error, click.MissingParameter) and name:
+        metavar = "" if is_argument else f" {parameter.metavar or 'VALUE'}"
+        return f"missing {parameter.param_type_name} {name}{metavar}"
+    if isinstance(error, click.BadParameter) and name:
         return error.message if error.message.startswith(f"{name} ") else f"{name}: {error.message}"
     extra = _EXTRA.fullmatch(str(error.format_message()))
-    return f"unexpected argument {extra[1]}" if extra else ""
-
-
-def _name_of(parameter: click.Parameter) -> str:
-    """The long name of an option, or the name of an argument as in the help."""
-    if isinstance(parameter, click.Argument):
-        return str(parameter.metavar)
-    return str(max(parameter.opts, key=len))
-
-
-def _with_metavar(parameter: click.Parameter) -> str:
-    name = _name_of(parameter)
-    return name if isinstance(parameter, click.Argument) else f"{name} {parameter.metavar or 'VALUE'}"
+    return f"unexpected argument {extra[1]}" if extra else str(error.format_message())
 
 
 def _unknown_option(option: str, context: click.Context) -> str:
+    """The message for an unknown option, with those that may be meant: of those that the rule has."""
+    from thresher.options.option import DEFAULT_RULE
     from thresher.options.synonyms import meant
+    from thresher.parts import lacking
 
     if option == "-h":
         return "no such option: -h; did you mean --help?"
     if context.parent is None:
         return f"no such option: {option}; options come after the name of the command"
     arguments = context.meta.get(_ARGUMENTS, ())
-    flags = _of_rule(_flags(context.command), arguments)
+    shown = [one for one in context.command.params if not getattr(one, "hidden", False)]
+    names = [name for one in shown for name in (*one.opts, *one.secondary_opts) if name[:2] == "--"]
+    flags = {name.lstrip("-"): name for name in names}
+    if "rule" in flags:
+        given = re.search(r"\0--rule[=\0]([^\0]+)", "\0" + "\0".join(arguments))
+        without = lacking(given[1] if given else DEFAULT_RULE, flags)
+        flags = {name: flag for name, flag in flags.items() if name not in without}
     if len(option) == 2:  # click reports -passes as -p
         whole = [one for one in arguments if one.startswith(option) and len(one) > 2]
         option = whole[0].partition("=")[0] if whole else option
     words = [option.lstrip("-"), *([option[1]] if option[1:2] != "-" else [])]
     near = next((found for word in words if (found := meant(word, flags))), [])
-    return f"no such option: {option}" + (
-        f"; did you mean {' or '.join(_typed(near, flags))}?" if near else ""
-    )
-
-
-def _flags(command: click.Command) -> dict[str, str]:
-    """The long options by their names without dashes."""
-    shown = [one for one in command.params if not getattr(one, "hidden", False)]
-    return {
-        flag.lstrip("-"): flag
-        for one in shown
-        for flag in (*one.opts, *one.secondary_opts)
-        if flag[:2] == "--"
-    }
-
-
-def _of_rule(flags: dict[str, str], arguments: Sequence[str]) -> dict[str, str]:
-    """The options without those for parameters that the rule does not have."""
-    from thresher.options.option import DEFAULT_RULE
-    from thresher.parts import lacking
-
-    given = re.search(r"\0--rule[=\0]([^\0]+)", "\0" + "\0".join(arguments))
-    without = lacking(given[1] if given else DEFAULT_RULE, flags) if "rule" in flags else set()
-    return {name: flag for name, flag in flags.items() if name not in without}
-
-
-def _typed(near: list[str], flags: dict[str, str]) -> list[str]:
-    """Suggestions as the user would type them."""
-    typed = list[str]()
-    for one in near:
-        name, _, value = one.partition("=")
-        typed.append(f"{flags.get(name, name)} {value}".rstrip())
-    return typed
+    parts = [one.partition("=") for one in near]
+    typed = [f"{flags.get(name, name)} {value}".rstrip() for name, _, value in parts]
+    return f"no such option: {option}" + (f"; did you mean {' or '.join(typed)}?" if typed else "")
 
 
 def unknown_command(word: str, known: Sequence[str]) -> UsageError:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from thresher.data.formats.listing import DEFAULT, FORMATS, listed
-from thresher.options.kinds import Column, Flag, Kind, NameList, Repeated, Text, Whole, WrongValueError
+from thresher.options.kinds import Column, Flag, Kind, NameList, Repeated, Text, Whole, WrongValueError, text
 from thresher.options.option import PYTHON, Option
 
 if TYPE_CHECKING:
@@ -23,70 +23,46 @@ _ENDINGS = ", ".join(form.endings[0] for form in FORMATS.values() if form.ending
 _FLAG = Flag()
 
 
-def _format(text: Any) -> Any:
+def _format(name: Any) -> Any:
     from thresher.data.formats.choosing import check_format
 
-    if not isinstance(text, str):
-        raise WrongValueError("text")
-    return check_format(text)
+    return check_format(text(name))
 
 
-def _on_error(text: Any) -> Any:
+def _on_error(what: Any) -> str:
     from thresher.options.synonyms import did_you_mean
 
     known = "fail, skip or quarantine=FILE"
-    if not isinstance(text, str):
+    if not isinstance(what, str) or what == QUARANTINE:
         raise WrongValueError(known)
-    if text == QUARANTINE:
-        raise WrongValueError(known)
-    if text not in ("fail", "skip") and not text.startswith(QUARANTINE):
-        raise WrongValueError(known, did_you_mean("on-error", text, ("fail", "skip", "quarantine=FILE")))
-    return text
+    if what not in ("fail", "skip") and not what.startswith(QUARANTINE):
+        raise WrongValueError(known, did_you_mean("on-error", what, ("fail", "skip", "quarantine=FILE")))
+    return what
 
 
-ON_ERROR = Text(_on_error)
+def on_error(default: str) -> Any:
+    """The option for what is done about bad lines."""
+    return Option(
+        Text(_on_error),
+        "What to do about a bad line: fail, skip, or quarantine=FILE.",
+        "WHAT",
+        default=default,
+    )
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise WrongValueError("text")
-    return value
+def _byte(given: Any) -> str:
+    return "\t" if text(given) == r"\t" else str(given)
 
 
-class _Delimiter(Kind):
-    r"""One byte; ``\t`` is a tab."""
-
-    def read(self, text: str) -> str:
-        """The byte."""
-        return "\t" if text == r"\t" else text
-
-    def take(self, value: Any) -> str:
-        """The byte, from Python."""
-        return self.read(_text(value))
-
-    def written(self, value: Any) -> list[str]:
-        """The byte as it is typed."""
-        return [value.replace("\t", r"\t")]
-
-
-class _Joined(Kind):
+def _joined(value: Any) -> str:
     """Several columns, patterns or namespaces, as a list in one text."""
+    from thresher.data.feature_specs import as_list
 
-    def take(self, value: Any) -> str:
-        """The list."""
-        from thresher.data.feature_specs import as_list
-
-        return value if isinstance(value, str) else as_list(NameList().take(value))
-
-
-class _Label(_Joined):
-    """One or several label columns."""
-
-    columns = True
+    return value if isinstance(value, str) else as_list(NameList().take(value))
 
 
 class SyntaxOptions(TypedDict, total=False):
-    """What is written where in DATA."""
+    """What is written where in DATA, and which columns are left out."""
 
     format: Annotated[
         str,
@@ -102,7 +78,10 @@ class SyntaxOptions(TypedDict, total=False):
     delimiter: Annotated[
         str,
         Option(
-            _Delimiter(), "Byte between the cells of CSV and TSV; \\t is a tab.", "BYTE", unset="comma, tab"
+            Text(_byte, lambda byte: byte.replace("\t", r"\t")),
+            "Byte between the cells of CSV and TSV; \\t is a tab.",
+            "BYTE",
+            unset="comma, tab",
         ),
     ]
     missing: Annotated[
@@ -135,15 +114,16 @@ class SyntaxOptions(TypedDict, total=False):
             unset="no-label-weights",
         ),
     ]
+    ignore: Annotated[Columns, Option(NameList(), "Columns to leave out.", _COLUMNS)]
 
 
-class WhereOption(TypedDict, total=False):
-    """Which rows are read."""
+class WritingOptions(SyntaxOptions, total=False):
+    """How an existing model reads DATA; options left out are those of its training data."""
 
     where: Annotated[
         str,
         Option(
-            Text(_text),
+            Text(),
             "Which rows of Parquet or Arrow DATA to read: COL = VALUE or another comparison, COL in (VALUE, "
             "...), COL is null, COL is not null; join several with and; put strings and dates in single "
             "quotes.",
@@ -153,23 +133,13 @@ class WhereOption(TypedDict, total=False):
     ]
 
 
-class IgnoreOption(TypedDict, total=False):
-    """Which columns are not read."""
-
-    ignore: Annotated[Columns, Option(NameList(), "Columns to leave out.", _COLUMNS)]
-
-
-class WritingOptions(SyntaxOptions, WhereOption, IgnoreOption, total=False):
-    """How an existing model reads DATA; options left out are those of its training data."""
-
-
 class FeatureOptions(TypedDict, total=False):
     """How DATA become labels and features."""
 
     label: Annotated[
         Columns,
         Option(
-            _Label(),
+            Text(_joined, columns=True),
             "Label column of a table: its name, or its number, counted from 1; K columns, separated by "
             "commas, for --outputs values:K.",
             "COL",
@@ -233,7 +203,7 @@ class FeatureOptions(TypedDict, total=False):
     ngrams: Annotated[
         str,
         Option(
-            Text(_text),
+            Text(),
             "Which n-grams: words=LO-HI, chars=LO-HI, case (keep capitals), tokens=words|letters|blanks, "
             "shortest=N, scale=count|binary|log, norm; separated by commas.",
             "SPEC",
@@ -243,7 +213,7 @@ class FeatureOptions(TypedDict, total=False):
     interact: Annotated[
         str | Sequence[str | Sequence[str]],
         Option(
-            Repeated(_Joined()),
+            Repeated(Text(_joined)),
             "Add products of features of two or three columns (or patterns) or namespaces (* for any); "
             "repeat for more.",
             "A,B[,C]",
@@ -254,7 +224,7 @@ class FeatureOptions(TypedDict, total=False):
     hash: Annotated[
         Literal["64", "vw"],
         Option(
-            Text(_text),
+            Text(),
             "How names are hashed: 64, or vw (with --bits) for the indices of Vowpal Wabbit.",
             "HASH",
             unset="64",
@@ -262,11 +232,11 @@ class FeatureOptions(TypedDict, total=False):
     ]
 
 
-class LayoutOptions(SyntaxOptions, IgnoreOption, FeatureOptions, total=False):
+class LayoutOptions(SyntaxOptions, FeatureOptions):
     """How DATA are read and become features: the fields of a `Layout`."""
 
 
-class TableOptions(WritingOptions, FeatureOptions, total=False):
+class TableOptions(WritingOptions, FeatureOptions):
     """The fields of a `Layout`, and which rows are read."""
 
 
@@ -291,26 +261,12 @@ class JudgingOptions(WritingOptions, total=False):
 class OnErrorOption(TypedDict, total=False):
     """What is done about bad lines."""
 
-    on_error: Annotated[
-        str,
-        Option(
-            ON_ERROR,
-            "What to do about a bad line: fail, skip, or quarantine=FILE.",
-            "WHAT",
-            default="fail",
-        ),
-    ]
+    on_error: Annotated[str, on_error("fail")]
 
 
 def threads(words: str) -> Any:
     """The option for the number of threads, which do what the `words` say."""
     return Option(Whole(1, MOST_THREADS), words, "N", unset="one per processor, at most 4")
-
-
-class ThreadsOption(TypedDict, total=False):
-    """How many threads read."""
-
-    threads: Annotated[int | None, threads("Threads that read and parse.")]
 
 
 class ElsewhereOptions(TypedDict, total=False):
@@ -328,7 +284,7 @@ class ElsewhereOptions(TypedDict, total=False):
     ray: Annotated[
         str | None,
         Option(
-            Text(_text),
+            Text(),
             "A Ray cluster whose machines read the files; auto: the one this machine is in.",
             "ADDRESS",
         ),
@@ -336,9 +292,11 @@ class ElsewhereOptions(TypedDict, total=False):
     layout: Annotated[AnyLayout | None, Option(Kind(), face=PYTHON)]
 
 
-class ReadingOptions(OnErrorOption, ThreadsOption, ElsewhereOptions, total=False):
+class ReadingOptions(OnErrorOption, ElsewhereOptions, total=False):
     """What is done about bad lines, and which threads and processes read."""
 
+    threads: Annotated[int | None, threads("Threads that read and parse.")]
 
-class ReadOptions(TableOptions, ReadingOptions, total=False):
+
+class ReadOptions(TableOptions, ReadingOptions):
     """How a model that exists reads data; options left out are those of its training data."""

@@ -2,22 +2,65 @@
 
 from __future__ import annotations
 
-from datetime import datetime, time
+from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-from thresher.options.data import ON_ERROR, JudgingOptions, ReadingOptions, ReadOptions, WritingOptions
-from thresher.options.kinds import Choice, Column, Number, Repeated, RowOrTime, Text, Whole, WrongValueError
+from thresher.options.data import JudgingOptions, ReadingOptions, ReadOptions, WritingOptions, on_error
+from thresher.options.kinds import Choice, Column, Number, Repeated, Text, Whole, WrongValueError
 from thresher.options.model import ModulesOption
 from thresher.options.option import SHELL, Option, switch
-from thresher.options.output import JsonOption, ModelFile, TableOption, output_file
-from thresher.options.training import AnyPath, SliceOption, picture
+from thresher.options.training import (
+    AnyPath,
+    JsonOption,
+    ModelFile,
+    SliceOption,
+    TableOption,
+    output_file,
+    picture,
+)
 
 OUTPUTS = ("margin", "probability", "label", "spread", "interval", "explain")
 
 
-class _Predictions(TypedDict, total=False):
-    """What is printed for a row, and where."""
+_LEVEL = Number("a number between 0 and 1", lambda level: 0 < level < 1)
+"""A share of all intervals"""
+
+
+def _which(text: Any) -> str:
+    from thresher.learning.files.choice import check_choice
+
+    return text if isinstance(text, str) and text.isdecimal() else check_choice(text)
+
+
+def _row_or_time(text: str) -> int | datetime | time:
+    """The number of a row, a time of the day, or a day with or without one; UTC unless it says otherwise."""
+    for made in (Whole(0).read, time.fromisoformat, datetime.fromisoformat):
+        try:
+            found: int | datetime | time = made(text.strip())
+        except ValueError:
+            continue
+        return found.replace(tzinfo=found.tzinfo or UTC) if isinstance(found, datetime) else found
+    raise WrongValueError("the number of a row, or a time such as 12:00 or 2026-03-01T12:00")
+
+
+class WhichModel(TypedDict, total=False):
+    """Which of many models is used."""
+
+    choose: Annotated[
+        str | None,
+        Option(
+            Text(_which),
+            "Of a file with many models, the one to use: best, 1se, within:P% or nnz:N, as in thresher path; "
+            "or its number, from 0.",
+            "WHICH",
+            unset="that of --choose when the file was written; of an ensemble, all",
+        ),
+    ]
+
+
+class PredictCommand(WhichModel, WritingOptions, ReadingOptions, ModulesOption, total=False):
+    """The options of ``thresher predict``."""
 
     output_file: Annotated[Path | None, output_file("Where to write.", unset="standard output")]
     output: Annotated[
@@ -43,27 +86,10 @@ class _Predictions(TypedDict, total=False):
             default="",
         ),
     ]
-
-
-def _which(text: Any) -> str:
-    from thresher.learning.files.choice import check_choice
-
-    return text if isinstance(text, str) and text.isdecimal() else check_choice(text)
-
-
-def _level(given: Any) -> float:
-    """A share of all intervals."""
-    level = Number().read(given) if isinstance(given, str) else Number().take(given)
-    if not 0 < level < 1:
-        raise WrongValueError("a number between 0 and 1")
-    return float(level)
-
-
-class _Terms(TypedDict, total=False):
     interval: Annotated[
         float | None,
         Option(
-            Text(_level),
+            _LEVEL,
             "With --output interval: the share of intervals that should hold the true probability or mean.",
             "LEVEL",
             unset="0.9",
@@ -78,27 +104,6 @@ class _Terms(TypedDict, total=False):
             unset="all",
         ),
     ]
-
-
-class WhichModel(TypedDict, total=False):
-    """Which of many models is used."""
-
-    choose: Annotated[
-        str | None,
-        Option(
-            Text(_which),
-            "Of a file with many models, the one to use: best, 1se, within:P% or nnz:N, as in thresher path; "
-            "or its number, from 0.",
-            "WHICH",
-            unset="that of --choose when the file was written; of an ensemble, all",
-        ),
-    ]
-
-
-class PredictCommand(
-    WhichModel, _Predictions, _Terms, WritingOptions, ReadingOptions, ModulesOption, total=False
-):
-    """The options of ``thresher predict``."""
 
 
 class ThresholdOption(TypedDict, total=False):
@@ -116,15 +121,6 @@ class ThresholdOption(TypedDict, total=False):
     ]
 
 
-class DetailOption(TypedDict, total=False):
-    """How much is printed."""
-
-    detail: Annotated[
-        bool,
-        switch("Also print the confusion matrix, each class and the calibration.", face=SHELL),
-    ]
-
-
 class _Calibration(TypedDict, total=False):
     plot: Annotated[
         AnyPath | None,
@@ -135,7 +131,6 @@ class _Calibration(TypedDict, total=False):
 class EvaluateCommand(
     WhichModel,
     ThresholdOption,
-    DetailOption,
     SliceOption,
     _Calibration,
     JudgingOptions,
@@ -146,12 +141,17 @@ class EvaluateCommand(
 ):
     """The options of ``thresher evaluate``."""
 
+    detail: Annotated[
+        bool,
+        switch("Also print the confusion matrix, each class and the calibration.", face=SHELL),
+    ]
 
-class MeasuringRun(ThresholdOption, SliceOption, ReadOptions, total=False):
+
+class MeasuringRun(ThresholdOption, SliceOption, ReadOptions):
     """The options of a run that measures a model from Python."""
 
 
-class EvaluateRun(MeasuringRun, _Calibration, total=False):
+class EvaluateRun(MeasuringRun, _Calibration):
     """The same, with a picture."""
 
 
@@ -159,7 +159,7 @@ class _Page(TypedDict, total=False):
     data: Annotated[
         list[str],
         Option(
-            Repeated(Text(str)),
+            Repeated(Text()),
             "Labelled data that the model has not seen, to measure it on; repeat for more files.",
             "TEST",
             default=(),
@@ -176,40 +176,29 @@ class _Page(TypedDict, total=False):
 
 
 class ReportCommand(
-    _Page,
-    SliceOption,
-    ThresholdOption,
-    JudgingOptions,
-    ReadingOptions,
-    ModulesOption,
-    JsonOption,
-    total=False,
+    _Page, SliceOption, ThresholdOption, JudgingOptions, ReadingOptions, ModulesOption, JsonOption
 ):
     """The options of ``thresher report``."""
 
 
-class _Top(TypedDict, total=False):
+class WeightsCommand(ModulesOption, total=False):
+    """The options of ``thresher weights``."""
+
     top: Annotated[int | None, Option(Whole(1), "Only the N heaviest.", "N", unset="all")]
-
-
-class _WeightIntervals(TypedDict, total=False):
     interval: Annotated[
         float | None,
         Option(
-            Text(_level),
+            _LEVEL,
             "Of an ensemble: the mean weight, the ends of the interval that should hold the true weight in "
             "this share of all cases, and the share of the models in which the weight is not zero.",
             "LEVEL",
             unset="none",
         ),
     ]
-
-
-class _Effects(TypedDict, total=False):
     effects: Annotated[
         str | None,
         Option(
-            Text(str),
+            Text(),
             "Also print weight times the standard deviation of the feature in these data: how the margin "
             "changes if the feature changes by one standard deviation.",
             "DATA",
@@ -218,22 +207,18 @@ class _Effects(TypedDict, total=False):
     ]
 
 
-class WeightsCommand(_Top, _WeightIntervals, _Effects, ModulesOption, total=False):
-    """The options of ``thresher weights``."""
-
-
-class _Moved(TypedDict, total=False):
-    top: Annotated[int, Option(Whole(0), "Show the N weights that moved most.", "N", default=20)]
-
-
-class DiffCommand(_Moved, ModulesOption, JsonOption, total=False):
+class DiffCommand(ModulesOption, JsonOption, total=False):
     """The options of ``thresher diff``."""
+
+    top: Annotated[int, Option(Whole(0), "Show the N weights that moved most.", "N", default=20)]
 
 
 TARGETS = ("c", "js", "mjs", "sql", "onnx", "json")
 
 
-class _Target(TypedDict, total=False):
+class ExportCommand(ModulesOption, total=False):
+    """The options of ``thresher export``."""
+
     to: Annotated[
         str,
         Option(
@@ -247,11 +232,7 @@ class _Target(TypedDict, total=False):
     output_file: Annotated[Path | None, output_file("Where to write.", unset="standard output")]
 
 
-class ExportCommand(_Target, ModulesOption, total=False):
-    """The options of ``thresher export``."""
-
-
-class ChooseCommand(ModelFile, JsonOption, total=False):
+class ChooseCommand(ModelFile, JsonOption):
     """The options of ``thresher choose``."""
 
 
@@ -259,44 +240,32 @@ class _Drawn(TypedDict, total=False):
     plot: Annotated[Path | None, picture("the frontier of a path, or the shares of a selection", SHELL)]
 
 
-class InfoCommand(_Drawn, TableOption, ModulesOption, JsonOption, total=False):
+class InfoCommand(_Drawn, TableOption, ModulesOption, JsonOption):
     """The options of ``thresher info``."""
 
 
-class _Named(TypedDict, total=False):
-    output_file: Annotated[Path | None, output_file("Where to write.", unset="MODEL itself")]
-
-
-class _NamedReading(TypedDict, total=False):
-    on_error: Annotated[
-        str,
-        Option(
-            ON_ERROR, "What to do about a bad line: fail, skip, or quarantine=FILE.", "WHAT", default="skip"
-        ),
-    ]
-
-
-class NameCommand(_Named, WritingOptions, _NamedReading, ModulesOption, JsonOption, total=False):
+class NameCommand(WritingOptions, ModulesOption, JsonOption, total=False):
     """The options of ``thresher name``."""
+
+    output_file: Annotated[Path | None, output_file("Where to write.", unset="MODEL itself")]
+    on_error: Annotated[str, on_error("skip")]
 
 
 class WarmCommand(ModulesOption, total=False):
     """The options of ``thresher warm``."""
 
-    rules: Annotated[
-        str, Option(Text(str), "Rules, separated by commas, or 'all'.", "NAMES", default="ft-ftrl")
-    ]
+    rules: Annotated[str, Option(Text(), "Rules, separated by commas, or 'all'.", "NAMES", default="ft-ftrl")]
     losses: Annotated[
         str,
         Option(
-            Text(str),
+            Text(),
             "Losses, each combined with each rule; 'all' for all that support the outputs.",
             "NAMES",
             default="logistic",
         ),
     ]
-    formats: Annotated[str, Option(Text(str), "Formats of data, or 'all'.", "NAMES", default="svmlight")]
-    outputs: Annotated[str, Option(Text(str), "What to predict, as for train.", "TEXT", default="one")]
+    formats: Annotated[str, Option(Text(), "Formats of data, or 'all'.", "NAMES", default="svmlight")]
+    outputs: Annotated[str, Option(Text(), "What to predict, as for train.", "TEXT", default="one")]
 
 
 class CacheCommand(TypedDict, total=False):
@@ -308,12 +277,14 @@ class CacheCommand(TypedDict, total=False):
     ]
 
 
-class _Logged(TypedDict, total=False):
+class LogCommand(JsonOption, total=False):
+    """The options of ``thresher log``."""
+
     last: Annotated[int, Option(Whole(0), "Show the last N records, with their rows.", "N", default=0)]
     cut: Annotated[
         int | datetime | time | None,
         Option(
-            RowOrTime(),
+            Text(_row_or_time),
             "Cut the log after this row, for example the last before damage, or before this time (UTC). What"
             " is cut off is kept in the folder cut-ROW within it, as a log of its own, with models that have"
             " learned it.",
@@ -321,7 +292,3 @@ class _Logged(TypedDict, total=False):
             unset="nothing is cut",
         ),
     ]
-
-
-class LogCommand(_Logged, JsonOption, total=False):
-    """The options of ``thresher log``."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
-from datetime import UTC, datetime, time
 from operator import index
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 
 class WrongValueError(ValueError):
@@ -66,18 +64,19 @@ class Whole(Kind):
 
     low: int
     high: int | None = None
+    even: bool = False
 
     @property
     def wanted(self) -> str:
         """What is expected, in words."""
         if self.high is None:
             return f"a whole number of at least {self.low:,}"
-        return f"a whole number from {self.low:,} to {self.high:,}"
+        return f"{'an even' if self.even else 'a whole'} number from {self.low:,} to {self.high:,}"
 
     def read(self, text: str) -> int:
         """The number."""
         try:
-            return self._checked(int(_plain(text)))
+            return self.take(int(_plain(text)))
         except (ValueError, OverflowError):
             raise WrongValueError(self.wanted) from None
 
@@ -87,95 +86,38 @@ class Whole(Kind):
             number = index(value)
         except TypeError:
             raise WrongValueError(self.wanted) from None
-        if isinstance(value, bool):
-            raise WrongValueError(self.wanted)
-        return self._checked(number)
-
-    def _checked(self, number: int) -> int:
-        if number < self.low or (self.high is not None and number > self.high):
+        beyond = number < self.low or (self.high is not None and number > self.high)
+        if isinstance(value, bool) or beyond or (self.even and number % 2):
             raise WrongValueError(self.wanted)
         return number
 
 
 @dataclass(frozen=True)
 class Number(Kind):
-    """A number."""
+    """A number, which `fits`; in words, it is what is `wanted`."""
+
+    wanted: str = "a number"
+    fits: Callable[[float], bool] | None = None
 
     def read(self, text: str) -> float:
         """The number."""
         try:
-            return float(_plain(text))
+            number = float(_plain(text))
         except ValueError:
             several = "; for several values, see thresher path and tune" if ":" in text or "," in text else ""
             raise WrongValueError("a number", several) from None
+        return float(self.take(number))
 
     def take(self, value: Any) -> Any:
         """The same number; NumPy's too."""
-        if (
-            isinstance(value, bool | str | type)
-            or getattr(value, "ndim", False)
-            or not hasattr(value, "__float__")
-        ):
+        wrong = isinstance(value, bool | str | type) or getattr(value, "ndim", False)
+        if wrong or not hasattr(value, "__float__"):
             raise WrongValueError("a number")
-        return value
-
-
-class Quantity(NamedTuple):
-    """An amount, and what it is an amount of."""
-
-    of: str
-    amount: float
-
-
-TIMES = {"s": ("seconds", 1.0), "m": ("seconds", 60.0), "h": ("seconds", 3600.0), "d": ("seconds", 86400.0)}
-"""Units of time"""
-SIZES = {"KB": ("bytes", 1e3), "MB": ("bytes", 1e6), "GB": ("bytes", 1e9), "TB": ("bytes", 1e12)}
-"""Units of size"""
-
-
-@dataclass(frozen=True)
-class RowOrTime(Kind):
-    """The number of a row, a time of the day, or a day with or without one; UTC unless it says otherwise."""
-
-    wanted: str = "the number of a row, or a time such as 12:00 or 2026-03-01T12:00"
-
-    def read(self, text: str) -> int | datetime | time:
-        """The number or the time."""
-        for made in (Whole(0).read, time.fromisoformat, datetime.fromisoformat):
-            try:
-                found: int | datetime | time = made(text.strip())
-            except ValueError:
-                continue
-            return found.replace(tzinfo=found.tzinfo or UTC) if isinstance(found, datetime) else found
-        raise WrongValueError(self.wanted)
-
-
-@dataclass(frozen=True)
-class Amount(Kind):
-    """A number above 0 with a unit, such as ``90s`` or ``10GB``.
-
-    >>> Amount(TIMES | SIZES, "").read("1.5h"), Amount(SIZES, "").written(Quantity("bytes", 2e9))
-    (Quantity(of='seconds', amount=5400.0), ['2GB'])
-    """
-
-    units: Mapping[str, tuple[str, float]]
-    """what each measures, and its size"""
-    wanted: str
-
-    def read(self, text: str) -> Quantity:
-        """The amount."""
-        found = _AMOUNT.fullmatch(text.strip())
-        unit = next((unit for unit in self.units if found and unit.upper() == found[2].upper()), None)
-        if found is None or unit is None or not 0 < float(found[1]) < _VAST:
+        if self.fits is None:
+            return value
+        if not self.fits(float(value)):
             raise WrongValueError(self.wanted)
-        of, size = self.units[unit]
-        return Quantity(of, float(found[1]) * size)
-
-    def written(self, value: Quantity) -> list[str]:
-        """The amount in the largest unit of which it is a whole number."""
-        known = sorted((size, unit) for unit, (of, size) in self.units.items() if of == value.of)
-        size, unit = next((one for one in reversed(known) if not value.amount % one[0]), known[0])
-        return [f"{value.amount / size:g}{unit}"]
+        return float(value)
 
 
 @dataclass(frozen=True)
@@ -196,11 +138,28 @@ class Choice(Kind):
         return text
 
 
+def text(value: Any) -> str:
+    """A text. `WrongValueError`."""
+    if not isinstance(value, str):
+        raise WrongValueError("text")
+    return value
+
+
+def text_with_content(value: Any) -> str:
+    """A text that is not empty. `WrongValueError`."""
+    if not text(value):
+        raise WrongValueError("text")
+    return str(value)
+
+
 @dataclass(frozen=True)
 class Text(Kind):
     """A text with a form of its own, which `check` brings to its usual form. It raises ValueErrors."""
 
-    check: Callable[[Any], Any]
+    check: Callable[[Any], Any] = text
+    write: Callable[[Any], str] = str
+    """what is typed for a value"""
+    columns: bool = False
 
     def read(self, text: str) -> Any:
         """The text in its usual form."""
@@ -209,6 +168,10 @@ class Text(Kind):
     def take(self, value: Any) -> Any:
         """The value from Python in its usual form."""
         return self.check(value)
+
+    def written(self, value: Any) -> list[str]:
+        """The text that is typed."""
+        return [self.write(value)]
 
 
 @dataclass(frozen=True)
@@ -300,10 +263,6 @@ class Repeated(Kind):
         return [word for one in value for word in self.of.written(one)]
 
 
-_AMOUNT = re.compile(r"([0-9]+(?:[.][0-9]+)?) ?([A-Za-z]*)")
-_VAST = 1e15
-
-
 def _plain(text: str) -> str:
     """The text of a number as people write it. ValueError for what only Python reads: ``1_000``."""
     if "_" in text or not text.isascii():
@@ -311,20 +270,11 @@ def _plain(text: str) -> str:
     return text
 
 
-def text(value: Any) -> str:
-    """A text that is not empty."""
-    if not isinstance(value, str) or not value:
-        raise WrongValueError("text")
-    return value
-
-
 def _column(value: Any, wanted: str = "the name or position of a column") -> str:
-    if isinstance(value, str):
-        return value
     try:
         if isinstance(value, bool):
             raise WrongValueError(wanted)
-        return str(index(value))
+        return value if isinstance(value, str) else str(index(value))
     except TypeError:
         raise WrongValueError(wanted) from None
 

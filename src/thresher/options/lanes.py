@@ -1,4 +1,4 @@
-"""Options for many models that are trained side by side."""
+"""Options for many models that learn side by side: of path, cv, tune and select."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from thresher.options.kinds import Kind, Text, Whole, WrongValueError
+from thresher.options import training
+from thresher.options.kinds import Kind, Number, Text, Whole, WrongValueError
 from thresher.options.model import (
     LaneOptions,
     LossOption,
@@ -16,18 +17,7 @@ from thresher.options.model import (
     ShapeOptions,
 )
 from thresher.options.option import SHELL, Option, switch
-from thresher.options.output import TableOption, TalkOptions, model_file
-from thresher.options.training import (
-    HOLDOUT,
-    CheckpointOptions,
-    EarlyStopOptions,
-    LoopOptions,
-    PassesOption,
-    ResumablePasses,
-    SourceOptions,
-    going_on,
-    picture,
-)
+from thresher.options.training import HOLDOUT, LoopOptions, SourceOptions, TalkOptions, model_file, picture
 
 if TYPE_CHECKING:
     from thresher.data.inputs.any_data import Data
@@ -35,6 +25,8 @@ else:
     Data = Any
 
 AUTO, BEST = "auto:16", "best"
+VARIED = ("rule", "rate", "alpha", "l1", "l2", "eta0")
+"""Options that tune refuses, since it varies them"""
 
 
 def _range(value: Any) -> Any:
@@ -64,18 +56,6 @@ def _rules(value: Any) -> Any:
     return ",".join(value)
 
 
-def choice(unset: str, default: str | None = BEST) -> Any:
-    """The option for which model to choose."""
-    return Option(
-        Text(_choice),
-        "best, the lowest loss; 1se, the sparsest within one standard error of it; within:P%, the sparsest "
-        "whose loss is at most P % higher; nnz:N, the best with at most N weights.",
-        "WHICH",
-        default=default,
-        unset=unset,
-    )
-
-
 class RangeOption(TypedDict, total=False):
     """The penalties of the models."""
 
@@ -91,8 +71,34 @@ class RangeOption(TypedDict, total=False):
     ]
 
 
-class PathHoldout(TypedDict, total=False):
-    """What `path` chooses by."""
+class ChoiceOption(TypedDict, total=False):
+    """Which model is chosen."""
+
+    choose: Annotated[
+        str,
+        Option(
+            Text(_choice),
+            "best, the lowest loss; 1se, the sparsest within one standard error of it; within:P%, the "
+            "sparsest whose loss is at most P % higher; nnz:N, the best with at most N weights.",
+            "WHICH",
+            default=BEST,
+            unset=BEST,
+        ),
+    ]
+
+
+class PathOptions(
+    LaneOptions,
+    RangeOption,
+    ChoiceOption,
+    training.ResumablePasses,
+    LoopOptions,
+    training.EarlyStopOptions,
+    training.CheckpointOptions,
+    SourceOptions,
+    total=False,
+):
+    """The options of `thresher.path`."""
 
     holdout: Annotated[
         Data | float | None,
@@ -105,41 +111,16 @@ class PathHoldout(TypedDict, total=False):
             unset="every-10th",
         ),
     ]
+    continue_from: Annotated[Any, training.going_on("the models in this file", "MODELS")]
 
 
-class PathChoice(TypedDict, total=False):
-    """Which model `path` chooses."""
-
-    choose: Annotated[str, choice("best")]
-
-
-class PathStart(TypedDict, total=False):
-    """What `path` begins with."""
-
-    continue_from: Annotated[Any, going_on("the models in this file", "MODELS")]
-
-
-class PathOptions(
-    LaneOptions,
-    RangeOption,
-    PathChoice,
-    ResumablePasses,
-    LoopOptions,
-    PathHoldout,
-    EarlyStopOptions,
-    CheckpointOptions,
-    PathStart,
-    SourceOptions,
-    total=False,
-):
-    """The options of `thresher.path`."""
-
-
-class PathRun(PathOptions, LossOption, total=False):
+class PathRun(PathOptions, LossOption):
     """The options of a run that trains a frontier."""
 
 
-class _PathFile(TypedDict, total=False):
+class PathCommand(RuleOption, LossOption, PathOptions, training.TableOption, TalkOptions, total=False):
+    """The options of ``thresher path``."""
+
     model: Annotated[
         Path,
         model_file(
@@ -157,19 +138,14 @@ class _PathFile(TypedDict, total=False):
             face=SHELL,
         ),
     ]
-
-
-class _PathPicture(TypedDict, total=False):
     plot: Annotated[Path | None, picture("loss over the number of weights", SHELL)]
 
 
-class PathCommand(
-    _PathFile, RuleOption, LossOption, PathOptions, _PathPicture, TableOption, TalkOptions, total=False
+class CvOptions(
+    LaneOptions, RangeOption, ChoiceOption, training.PassesOption, LoopOptions, SourceOptions, total=False
 ):
-    """The options of ``thresher path``."""
+    """The options of `thresher.cv`."""
 
-
-class _Folds(TypedDict, total=False):
     folds: Annotated[
         int | str,
         Option(
@@ -183,7 +159,13 @@ class _Folds(TypedDict, total=False):
     ]
 
 
-class _CvModel(TypedDict, total=False):
+class CvRun(CvOptions, LossOption):
+    """The options of a run that cross-validates."""
+
+
+class CvCommand(RuleOption, LossOption, CvOptions, TalkOptions, total=False):
+    """The options of ``thresher cv``."""
+
     model: Annotated[
         Path | None,
         model_file(
@@ -194,25 +176,18 @@ class _CvModel(TypedDict, total=False):
     ]
 
 
-class _CvChoice(TypedDict, total=False):
-    choose: Annotated[str, choice("best")]
-
-
-class CvOptions(
-    _Folds, LaneOptions, RangeOption, _CvChoice, PassesOption, LoopOptions, SourceOptions, total=False
+class TuneOptions(
+    LossOption,
+    RateOption,
+    PenaltyOption,
+    ShapeOptions,
+    training.PassesOption,
+    LoopOptions,
+    SourceOptions,
+    total=False,
 ):
-    """The options of `thresher.cv`."""
+    """The options of `thresher.tune`. Those in `VARIED` are refused."""
 
-
-class CvRun(CvOptions, LossOption, total=False):
-    """The options of a run that cross-validates."""
-
-
-class CvCommand(_Folds, _CvModel, RuleOption, LossOption, CvOptions, TalkOptions, total=False):
-    """The options of ``thresher cv``."""
-
-
-class _TuneOptions(TypedDict, total=False):
     rules: Annotated[
         str | Sequence[str] | None,
         Option(
@@ -223,9 +198,6 @@ class _TuneOptions(TypedDict, total=False):
         ),
     ]
     budget: Annotated[int, Option(Whole(1, 4096), "How many settings to try in all.", "N", default=64)]
-
-
-class _TuneHoldout(TypedDict, total=False):
     holdout: Annotated[
         Data | float | None,
         Option(
@@ -238,27 +210,85 @@ class _TuneHoldout(TypedDict, total=False):
     ]
 
 
-class TuneOptions(
-    LossOption,
-    RateOption,
-    PenaltyOption,
-    ShapeOptions,
-    _TuneOptions,
-    PassesOption,
+class TuneCommand(training.ModelFile, RuleOption, LossOption, TuneOptions, TalkOptions):
+    """The options of ``thresher tune``."""
+
+
+class SelectOptions(
+    LaneOptions,
+    training.ResumablePasses,
     LoopOptions,
-    _TuneHoldout,
+    training.CheckpointOptions,
     SourceOptions,
     total=False,
 ):
-    """The options of `thresher.tune`. Those in `VARIED` are refused."""
+    """The options of `thresher.select`."""
+
+    bags: Annotated[
+        int,
+        Option(
+            Whole(4, 998, even=True),
+            "How many half-samples, in pairs that do not overlap. A model learns each.",
+            "N",
+            default=32,
+        ),
+    ]
+    share: Annotated[
+        float,
+        Option(
+            Number("a share above 0, up to 0.5", lambda share: 0 < share <= 0.5),
+            "Share of the rows in each half.",
+            "SHARE",
+            default=0.5,
+        ),
+    ]
+    false: Annotated[
+        float,
+        Option(
+            Number("a number above 0", lambda number: 0 < number <= 1e9),
+            "Keep as many features as the theorem allows for at most so many expected false ones.",
+            "V",
+            default=5.0,
+        ),
+    ]
+    nonzero: Annotated[
+        int | None,
+        Option(
+            Whole(1),
+            "A half selects the features with its Q largest weights, or all with a weight if they are fewer.",
+            "Q",
+            unset="the square root of V times the number of features",
+        ),
+    ]
+    l1: Annotated[
+        float | None,
+        Option(
+            Number(),
+            "Sparsity of the halves, in units of the rule; higher selects fewer features.",
+            "L",
+            unset="twice that of the rule (ft-ftrl: 2)",
+        ),
+    ]
+    names: Annotated[bool, switch("Find the names of the features; this reads the data once more.")]
 
 
-VARIED = ("rule", "rate", "alpha", "l1", "l2", "eta0")
+class SelectRun(SelectOptions, LossOption):
+    """The options of a run that selects features."""
 
 
-class _TuneModel(TypedDict, total=False):
-    model: Annotated[Path, model_file("MODEL", "Where to write the model.", required=True)]
+class SelectCommand(RuleOption, LossOption, SelectOptions, training.TableOption, TalkOptions, total=False):
+    """The options of ``thresher select``."""
 
-
-class TuneCommand(_TuneModel, RuleOption, LossOption, TuneOptions, TalkOptions, total=False):
-    """The options of ``thresher tune``."""
+    model: Annotated[
+        Path,
+        model_file("MODEL", "Where to write what was found of all features, and the model.", required=True),
+    ]
+    keep: Annotated[
+        bool,
+        switch(
+            "Also learn the kept features again, without all others, for a model in the same file; this "
+            "reads the data once more.",
+            face=SHELL,
+        ),
+    ]
+    plot: Annotated[Path | None, picture("the share of the halves over the mean weight", SHELL)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 from thresher.data.columns import EMPTY, FEATURES, for_new_data
 from thresher.data.errors import DataError, OneLineError
@@ -13,7 +12,7 @@ from thresher.data.feature_specs import as_list
 from thresher.data.layout import AnyLayout, Layout, SettledLayout
 from thresher.options.data import LayoutOptions
 from thresher.options.messages import mention
-from thresher.options.option import Options, UsageError, declared, given_in
+from thresher.options.option import Options, UsageError, given_in
 
 
 @contextmanager
@@ -27,15 +26,9 @@ def of_options() -> Iterator[None]:
         raise UsageError(str(error)) from error
 
 
-def fields_given(options: Options) -> dict[str, Any]:
-    """The fields of a layout that the user gave."""
-    known = declared(LayoutOptions)
-    return {name: value for name, value in given_in(options).items() if name in known}
-
-
 def layout_asked(options: Options) -> AnyLayout | None:
     """The given layout, or one made of the given fields; None if neither is given. `UsageError`."""
-    layout, given = options.get("layout"), fields_given(options)
+    layout, given = options.get("layout"), given_in(options, LayoutOptions)
     if not isinstance(layout, AnyLayout | None):
         raise UsageError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
     if given and layout is not None:
@@ -60,17 +53,12 @@ def layout_like(trained: SettledLayout | None, options: Options) -> AnyLayout | 
     found = layout_asked(options)
     if found is None or trained is None or options.get("layout") is not None:
         return found or trained
-    given = fields_given(options)
-    more = _unknown(given.pop("ignore", ()), trained)
-    with of_layouts():
-        like = for_new_data(trained, {"format": None, **given})
-    return replace(like, ignore=like.ignore + more)
-
-
-def _unknown(names: tuple[str, ...], trained: SettledLayout) -> tuple[str, ...]:
-    """The columns that the model does not have; `UsageError` for its features, which it needs."""
-    kinds = dict(zip(trained.columns, trained.kinds, strict=True))
+    given = given_in(options, LayoutOptions)
+    names, kinds = given.pop("ignore", ()), dict(zip(trained.columns, trained.kinds, strict=True))
     if needed := [name for name in names if kinds.get(name) in FEATURES]:
         option = mention(ignore=as_list(needed[:1]))
         raise UsageError(f"{option}: the model was trained on this column and needs it")
-    return tuple(name for name in names if kinds.get(name, EMPTY) == EMPTY)
+    unknown = tuple(name for name in names if kinds.get(name, EMPTY) == EMPTY)
+    with of_layouts():
+        like = for_new_data(trained, {"format": None, **given})
+    return replace(like, ignore=like.ignore + unknown)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from thresher.options.kinds import File, Flag, Kind, Number, Repeated, Text, Whole, text
+from thresher.options.kinds import File, Flag, Kind, Number, Repeated, Text, Whole, text_with_content
 from thresher.options.option import DEFAULT_RULE, PYTHON, Option
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ else:
 _SPEC = "NAME:FIELD=VALUE,..."
 PART = Kind()
 """A part or its SPEC; `Recipe` checks it."""
-_WORD = Text(text)
+_WORD = Text(text_with_content)
 """A text that `Recipe` checks."""
 _SIGNED = (
     "Columns whose weights are never {}, in every step: names, numbers, ranges or patterns of numeric "
@@ -209,13 +209,13 @@ class ShapeOptions(TypedDict, total=False):
     ]
 
 
-class ModelOptions(RuleOption, RateOption, PenaltyOption, ShapeOptions, total=False):
+class ModelOptions(RuleOption, RateOption, PenaltyOption, ShapeOptions):
     """What defines one model, but for its loss."""
 
 
-class LaneOptions(RuleOption, RateOption, ShapeOptions, total=False):
+class LaneOptions(RuleOption, RateOption, ShapeOptions):
     """What models with different penalties have in common, but for their loss."""
 
 
-class RecipeOptions(RuleOption, LossOption, RateOption, PenaltyOption, ShapeOptions, total=False):
+class RecipeOptions(RuleOption, LossOption, RateOption, PenaltyOption, ShapeOptions):
     """Everything that defines one model."""

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, NamedTuple, TypedDict
 
-from thresher.options.kinds import (
-    SIZES,
-    TIMES,
-    Amount,
-    Choice,
-    File,
-    Kind,
-    Quantity,
-    Repeated,
-    Text,
-    Whole,
-    WrongValueError,
-)
+from thresher.options.kinds import Choice, File, Kind, Repeated, Text, Whole, WrongValueError
 from thresher.options.model import ModulesOption
 from thresher.options.option import SHELL, Option, switch
-from thresher.options.output import ModelFile
+from thresher.options.training import ModelFile
 
 _option, _switch = partial(Option, face=SHELL), partial(switch, face=SHELL)
 """Python has no servers"""
@@ -30,6 +20,50 @@ _option, _switch = partial(Option, face=SHELL), partial(switch, face=SHELL)
 NEGATIVE, DROP, FAKE_NEGATIVE = "negative", "drop", "fake-negative"
 UNLABELLED = (NEGATIVE, DROP, FAKE_NEGATIVE)
 """What becomes of rows whose label never comes"""
+
+
+class Quantity(NamedTuple):
+    """An amount, and what it is an amount of."""
+
+    of: str
+    amount: float
+
+
+TIMES = {"s": ("seconds", 1.0), "m": ("seconds", 60.0), "h": ("seconds", 3600.0), "d": ("seconds", 86400.0)}
+"""Units of time"""
+SIZES = {"KB": ("bytes", 1e3), "MB": ("bytes", 1e6), "GB": ("bytes", 1e9), "TB": ("bytes", 1e12)}
+"""Units of size"""
+_AMOUNT = re.compile(r"([0-9]+(?:[.][0-9]+)?) ?([A-Za-z]*)")
+_VAST = 1e15
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True)
+class Amount(Kind):
+    """A number above 0 with a unit, such as ``90s`` or ``10GB``.
+
+    >>> Amount(TIMES | SIZES, "").read("1.5h"), Amount(SIZES, "").written(Quantity("bytes", 2e9))
+    (Quantity(of='seconds', amount=5400.0), ['2GB'])
+    """
+
+    units: Mapping[str, tuple[str, float]]
+    """what each measures, and its size"""
+    wanted: str
+
+    def read(self, text: str) -> Quantity:
+        """The amount."""
+        found = _AMOUNT.fullmatch(text.strip())
+        unit = next((unit for unit in self.units if found and unit.upper() == found[2].upper()), None)
+        if found is None or unit is None or not 0 < float(found[1]) < _VAST:
+            raise WrongValueError(self.wanted)
+        of, size = self.units[unit]
+        return Quantity(of, float(found[1]) * size)
+
+    def written(self, value: Quantity) -> list[str]:
+        """The amount in the largest unit of which it is a whole number."""
+        known = sorted((size, unit) for unit, (of, size) in self.units.items() if of == value.of)
+        size, unit = next((one for one in reversed(known) if not value.amount % one[0]), known[0])
+        return [f"{value.amount / size:g}{unit}"]
 
 
 MOST_MODEL = Quantity("bytes", 4e9)
@@ -43,33 +77,6 @@ class _Token(TypedDict, total=False):
     ]
 
 
-class _Address(_Token, total=False):
-    host: Annotated[
-        str,
-        _option(
-            Text(str),
-            "The address to listen at; 0.0.0.0 for all of this machine.",
-            "HOST",
-            default="127.0.0.1",
-        ),
-    ]
-    port: Annotated[int, _option(Whole(0, 65535), "The port; 0 for any that is free.", "N", default=8000)]
-    name: Annotated[
-        str,
-        _option(Text(str), "The name of the model in paths.", "NAME", default="", unset="that of its file"),
-    ]
-
-    access_log: Annotated[
-        Path | None,
-        _option(
-            File(),
-            "Write a line for each request to a file, or to standard error with -.",
-            "FILE",
-            unset="none",
-        ),
-    ]
-
-
 class Shadow(NamedTuple):
     """A model that learns beside another."""
 
@@ -78,24 +85,16 @@ class Shadow(NamedTuple):
     """the SPEC of a rule, or a file"""
 
 
-class _Shadow(Kind):
+def _shadow(text: str | Shadow) -> Shadow:
     """``NAME=SPEC``, or a SPEC alone, whose rule is then its name."""
-
-    def read(self, text: str) -> Shadow:
-        """The shadow."""
-        found = _NAMED.fullmatch(text)
-        name, spec = (found[1], found[2]) if found else (text.partition(":")[0], text)
-        if not _NAME.fullmatch(name) or not spec:
-            raise WrongValueError("NAME=SPEC or NAME=FILE, with a name of letters, digits, - and _")
-        return Shadow(name, spec)
-
-    def written(self, value: Shadow) -> list[str]:
-        """Both."""
-        return [f"{value.name}={value.spec}"]
-
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
-_NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]*)=(.*)")
+    if isinstance(text, Shadow):
+        return text
+    name, equals, spec = text.partition("=")
+    if not equals or not _NAME.fullmatch(name):
+        name, spec = text.partition(":")[0], text
+    if not _NAME.fullmatch(name) or not spec:
+        raise WrongValueError("NAME=SPEC or NAME=FILE, with a name of letters, digits, - and _")
+    return Shadow(name, spec)
 
 
 class LearningOptions(TypedDict, total=False):
@@ -146,7 +145,7 @@ class LearningOptions(TypedDict, total=False):
     shadow: Annotated[
         tuple[Shadow, ...],
         _option(
-            Repeated(_Shadow()),
+            Repeated(Text(_shadow, lambda one: f"{one.name}={one.spec}")),
             "Let another model learn the same rows: a new one with this rule, or one to go on with. It takes"
             " over by POST /promote. May be repeated.",
             "NAME=SPEC|FILE",
@@ -156,9 +155,32 @@ class LearningOptions(TypedDict, total=False):
     ]
 
 
-class LimitOptions(TypedDict, total=False):
-    """Limits on what clients may send and how long they may take."""
+class ServeCommand(LearningOptions, _Token, ModulesOption, total=False):
+    """The options of ``thresher serve``."""
 
+    host: Annotated[
+        str,
+        _option(
+            Text(),
+            "The address to listen at; 0.0.0.0 for all of this machine.",
+            "HOST",
+            default="127.0.0.1",
+        ),
+    ]
+    port: Annotated[int, _option(Whole(0, 65535), "The port; 0 for any that is free.", "N", default=8000)]
+    name: Annotated[
+        str,
+        _option(Text(), "The name of the model in paths.", "NAME", default="", unset="that of its file"),
+    ]
+    access_log: Annotated[
+        Path | None,
+        _option(
+            File(),
+            "Write a line for each request to a file, or to standard error with -.",
+            "FILE",
+            unset="none",
+        ),
+    ]
     most_body: Annotated[
         Quantity,
         _option(
@@ -185,10 +207,6 @@ class LimitOptions(TypedDict, total=False):
             default=Quantity("seconds", 30.0),
         ),
     ]
-
-
-class ServeCommand(LearningOptions, _Address, LimitOptions, ModulesOption, total=False):
-    """The options of ``thresher serve``."""
 
 
 class FollowCommand(ModelFile, _Token, ModulesOption, total=False):

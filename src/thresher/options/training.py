@@ -1,4 +1,4 @@
-"""Options for how a stream is learned."""
+"""Options for how a stream is learned, and what is written and printed of it."""
 
 from __future__ import annotations
 
@@ -8,40 +8,49 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from thresher.options.data import ReadingOptions, TableOptions
-from thresher.options.kinds import Column, File, Flag, Kind, Repeated, Text, Whole, WrongValueError
-from thresher.options.model import LossOption, ModelOptions, ModulesOption
-from thresher.options.option import BOTH, PYTHON, Option, switch
+from thresher.options.data import ElsewhereOptions, OnErrorOption, ReadingOptions, TableOptions, threads
+from thresher.options.kinds import Column, File, Flag, Kind, Number, Repeated, Text, Whole
+from thresher.options.model import LossOption, ModelOptions, ModulesOption, RuleOption
+from thresher.options.option import BOTH, PYTHON, SHELL, Option, switch
 
 if TYPE_CHECKING:
     from thresher.data.inputs.any_data import Data
     from thresher.learning.model.prediction import ModelOrFile
+    from thresher.learning.model.recipe import Spec
 else:
-    Data = ModelOrFile = Any
+    Data = ModelOrFile = Spec = Any
 
 AnyPath = str | os.PathLike[str]
+BOOSTED = "exponential"
+"""The loss that AdaBoost minimises"""
 HOLDOUT = "FILE|SHARE|every-Nth|last:SHARE|FILTER"
 
 
-class _Passes(Kind):
+@dataclass(frozen=True)
+class _Passes(Whole):
     """A number of passes, or auto."""
 
-    _whole = Whole(1, 10**9)
+    @property
+    def wanted(self) -> str:
+        """What is expected, in words."""
+        return f"auto or {super().wanted}"
 
-    def read(self, text: str) -> int | str:
-        """The number, in ASCII digits."""
-        if text == "auto":
-            return text
-        if not (text.isdecimal() and text.isascii()):
-            raise WrongValueError(f"auto or {self._whole.wanted}")
-        return self.take(int(text))
+    def read(self, text: str) -> Any:
+        """The number, or auto."""
+        return text if text == "auto" else super().read(text)
 
-    def take(self, value: Any) -> int | str:
-        """The number."""
-        try:
-            return value if isinstance(value, str) and value == "auto" else self._whole.take(value)
-        except WrongValueError as error:
-            raise WrongValueError(f"auto or {error.wanted}") from None
+    def take(self, value: Any) -> Any:
+        """The number, or auto."""
+        return value if isinstance(value, str) and value == "auto" else super().take(value)
+
+
+@dataclass(frozen=True)
+class _Lines(Whole):
+    """A number of examples; Python may say 0 for rows at 1, 2, 4, 8 and so on."""
+
+    def read(self, text: str) -> int:
+        """The number, 1 or more."""
+        return Whole(1).read(text)
 
 
 def _replay(size: Any) -> str:
@@ -56,28 +65,11 @@ def _order(text: Any) -> str:
     return make_order(str(text)).spec
 
 
-@dataclass(frozen=True)
-class _Lines(Whole):
-    """A number of examples; Python may say 0 for rows at 1, 2, 4, 8 and so on."""
-
-    def read(self, text: str) -> int:
-        """The number, 1 or more."""
-        return Whole(1).read(text)
-
-
-class _Initial(Kind):
-    """A model, or the file of one."""
-
-    def read(self, text: str) -> Path:
-        """The file."""
-        if text == "":
-            raise ValueError("name the file of a model")
-        return Path(text)
-
-
-def picture(what: str, face: str = BOTH) -> Any:
-    """The option for a picture of `what`."""
-    return Option(File(_svg), f"An SVG file to draw: {what}.", "FILE.svg", face=face)
+def _initial(model: Any) -> Any:
+    """A model, or the path of one."""
+    if isinstance(model, str) and not model:
+        raise ValueError("name the file of a model")
+    return Path(model) if isinstance(model, str) else model
 
 
 def _svg(path: Path) -> None:
@@ -86,9 +78,40 @@ def _svg(path: Path) -> None:
     check_ending(str(path))
 
 
+def _bags(text: Any) -> str:
+    from thresher.learning.model.bags import Bags
+
+    return Bags.of(text).spec
+
+
+def picture(what: str, face: str = BOTH) -> Any:
+    """The option for a picture of `what`."""
+    return Option(File(_svg), f"An SVG file to draw: {what}.", "FILE.svg", face=face)
+
+
+def model_file(metavar: str, words: str, *, required: bool = False, unset: str = "") -> Any:
+    """The option for where a model is written."""
+    return Option(File(), words, metavar, unset=unset, short="-m", required=required, face=SHELL)
+
+
+def output_file(words: str, metavar: str = "FILE", *, unset: str) -> Any:
+    """The option for where a result is written."""
+    return Option(File(), words, metavar, unset=unset, short="-o")
+
+
+def going_on(what: str, metavar: str) -> Any:
+    """The option for what to go on from."""
+    return Option(
+        Text(_initial),
+        f"Go on from {what} with other data, as if they followed those learned before. What defines a model "
+        "is kept; --passes, --order, --holdout and the like are those of this run.",
+        metavar,
+    )
+
+
 def _passes(unset: str) -> Any:
     return Option(
-        _Passes(),
+        _Passes(1, 10**9),
         "Passes over the data. auto: with the default rule 3 to 40 over data that fit in --replay, the most "
         "if there are many rows for each feature; with other rules, and over longer data, one.",
         "N|auto",
@@ -168,64 +191,42 @@ class CheckpointOptions(TypedDict, total=False):
     ]
 
 
-class CacheOption(TypedDict, total=False):
-    """Whether later passes read a cache."""
+class JsonOption(TypedDict, total=False):
+    """How results are printed."""
 
-    cache: Annotated[
+    json: Annotated[bool, switch("Print one JSON object instead.", face=SHELL)]
+
+
+class TalkOptions(JsonOption, total=False):
+    """What is printed, and how the run ends."""
+
+    quiet: Annotated[
         bool,
-        Option(
-            Flag(),
-            "Write a binary cache in the first pass, which later passes read.",
-            default=True,
-            unset="cache",
+        switch(
+            "No table, progress bar or messages while compiling; warnings and errors are still printed.",
+            short="-q",
+            face=SHELL,
         ),
     ]
-
-
-def going_on(what: str, metavar: str) -> Any:
-    """The option for what to go on from."""
-    return Option(
-        _Initial(),
-        f"Go on from {what} with other data, as if they followed those learned before. What defines a model "
-        "is kept; --passes, --order, --holdout and the like are those of this run.",
-        metavar,
-    )
-
-
-class StartOptions(TypedDict, total=False):
-    """What training begins with."""
-
-    continue_from: Annotated[ModelOrFile | None, going_on("this model", "MODEL")]
-
-    init: Annotated[
-        ModelOrFile | None,
-        Option(_Initial(), "Start from the weights of this model; its rule may differ.", "MODEL"),
+    strict: Annotated[
+        bool,
+        switch("Exit with status 1 if there was a warning; the result is saved all the same.", face=SHELL),
     ]
 
 
-class ReportOptions(TypedDict, total=False):
-    """How often the table of progress has a line."""
+class TableOption(TypedDict, total=False):
+    """Where a table is written."""
 
-    report_every: Annotated[
-        int | None,
-        Option(_Lines(0), "Examples between lines of the table.", "N", unset="1, 2, 4, 8 and so on"),
+    table: Annotated[
+        Path | None,
+        Option(File(), "Also write the table to a file, tab-separated.", "FILE.tsv", face=SHELL),
     ]
 
 
-class TrainHoldout(TypedDict, total=False):
-    """What `train` is judged by."""
+class ModelFile(TypedDict, total=False):
+    """Where the model is written."""
 
-    holdout: Annotated[
-        Data | float | None,
-        Option(
-            Kind(),
-            "Evaluate after each pass on a file, or on rows that are then not learned: a share (0.2 or "
-            "every-5th: one of every 5, drawn with --seed), the last (last:0.1 or last:1000, for rows in the "
-            "order of time), or those that meet a condition ('day >= 20', as in --where). They are the same "
-            "in every order and every pass.",
-            HOLDOUT,
-        ),
-    ]
+    model: Annotated[Path, model_file("MODEL", "Where to write the model.", required=True)]
 
 
 class SliceOption(TypedDict, total=False):
@@ -244,23 +245,51 @@ class SliceOption(TypedDict, total=False):
     ]
 
 
-class SourceOptions(TableOptions, ReadingOptions, CacheOption, ModulesOption, total=False):
+class SourceOptions(TableOptions, ReadingOptions, ModulesOption, total=False):
     """How data are read, the first time and later; and which files define parts."""
+
+    cache: Annotated[
+        bool,
+        Option(
+            Flag(),
+            "Write a binary cache in the first pass, which later passes read.",
+            default=True,
+            unset="cache",
+        ),
+    ]
 
 
 class EnsembleOptions(
     ModelOptions,
     ResumablePasses,
     LoopOptions,
-    TrainHoldout,
     EarlyStopOptions,
-    ReportOptions,
     CheckpointOptions,
-    StartOptions,
     SourceOptions,
     total=False,
 ):
     """The options of `thresher.ensemble`."""
+
+    holdout: Annotated[
+        Data | float | None,
+        Option(
+            Kind(),
+            "Evaluate after each pass on a file, or on rows that are then not learned: a share (0.2 or "
+            "every-5th: one of every 5, drawn with --seed), the last (last:0.1 or last:1000, for rows in the "
+            "order of time), or those that meet a condition ('day >= 20', as in --where). They are the same "
+            "in every order and every pass.",
+            HOLDOUT,
+        ),
+    ]
+    report_every: Annotated[
+        int | None,
+        Option(_Lines(0), "Examples between lines of the table.", "N", unset="1, 2, 4, 8 and so on"),
+    ]
+    continue_from: Annotated[ModelOrFile | None, going_on("this model", "MODEL")]
+    init: Annotated[
+        ModelOrFile | None,
+        Option(Text(_initial), "Start from the weights of this model; its rule may differ.", "MODEL"),
+    ]
 
 
 class TrainOptions(EnsembleOptions, SliceOption, total=False):
@@ -273,9 +302,77 @@ class TrainOptions(EnsembleOptions, SliceOption, total=False):
     ]
 
 
-class EnsembleRun(EnsembleOptions, LossOption, total=False):
+class EnsembleRun(EnsembleOptions, LossOption):
     """The options of a run that trains an ensemble."""
 
 
-class TrainRun(TrainOptions, LossOption, total=False):
+class TrainRun(TrainOptions, LossOption):
     """The options of a run that trains a model."""
+
+
+class TrainCommand(ModelFile, RuleOption, LossOption, TrainOptions, TalkOptions, total=False):
+    """The options of ``thresher train``."""
+
+    curve: Annotated[
+        Path | None,
+        Option(File(), "Also write the table to a file, tab-separated.", "FILE", face=SHELL),
+    ]
+    weights_only: Annotated[
+        bool,
+        switch("Save only the weights, without the state that training would continue from.", face=SHELL),
+    ]
+    ensemble: Annotated[
+        str | None,
+        Option(
+            Text(_bags),
+            "Train N models that predict together, and write them to one file. Each learns each row "
+            "with an importance drawn from Poisson(1), which may be 0 (bagging); with disjoint:N, each row "
+            "is learned by one of them.",
+            "N|disjoint:N",
+            face=SHELL,
+        ),
+    ]
+
+
+class SolverOptions(TypedDict, total=False):
+    """The objective, and how its minimum is found."""
+
+    l1: Annotated[float, Option(Number(), "Penalty on |w|_1.", "L", default=1.0)]
+    l2: Annotated[float, Option(Number(), "Penalty on |w|^2 / 2.", "L", default=0.0, unset="0.0")]
+    loss: Annotated[Spec, Option(Kind(), "exponential (AdaBoost's) or logistic.", "SPEC", default=BOOSTED)]
+    order: Annotated[
+        str,
+        Option(
+            Kind(),
+            "Update one feature at a time, in a new order each round or as they come, or all at once with "
+            "smaller steps; --workers then also hold the rows.",
+            "random|cyclic|parallel",
+            default="random",
+        ),
+    ]
+    tolerance: Annotated[
+        float,
+        Option(
+            Number(),
+            "Stop when the largest violation of the optimality conditions is this share of the l1 that "
+            "would leave no feature.",
+            "T",
+            default=1e-4,
+        ),
+    ]
+    rounds: Annotated[int, Option(Whole(1), "Stop after N rounds over all features.", "N", default=1000)]
+    intercept: Annotated[
+        bool,
+        Option(Flag(), "Learn an intercept; it is not penalised.", default=True, unset="intercept"),
+    ]
+    seed: Annotated[int, Option(Whole(0), "Seed of the random order.", "N", default=0)]
+
+
+class BoostOptions(SolverOptions, TableOptions, OnErrorOption, ElsewhereOptions, total=False):
+    """The options of `thresher.boost`."""
+
+    threads: Annotated[int | None, threads("Threads; they change no result.")]
+
+
+class BoostCommand(ModelFile, BoostOptions, TalkOptions):
+    """The options of ``thresher boost``."""

@@ -30,10 +30,7 @@ from thresher.plans.penalties import PenaltyRange, penalty_name, with_penalty
 from thresher.plans.ranges import any_penalties, chosen_of, is_varied, recipes_of
 from thresher.plans.repeat import passes_said, train_command
 from thresher.plans.run import Opened, Plan, Training
-from thresher.plans.run_setup import (
-    Inputs,
-    groups_of,
-)
+from thresher.plans.run_setup import Inputs, groups_of
 from thresher.plans.ui import Ui
 
 

@@ -37,11 +37,7 @@ from thresher.plans.penalties import PenaltyRange, penalty_in, penalty_name, wit
 from thresher.plans.ranges import any_penalties, check_varied, chosen_of, recipes_of
 from thresher.plans.repeat import passes_said, train_command
 from thresher.plans.run import Opened, Plan, Training, check_same, of_recipe, record_to_go_on
-from thresher.plans.run_setup import (
-    Inputs,
-    again_of,
-    trainer_of,
-)
+from thresher.plans.run_setup import Inputs, again_of, trainer_of
 from thresher.plans.ui import Ui
 
 

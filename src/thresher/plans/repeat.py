@@ -13,11 +13,10 @@ from thresher.learning.files.model_file import needs_in
 from thresher.learning.model.preprocessing import LISTED
 from thresher.learning.model.recipe import Recipe, layout_of
 from thresher.learning.training.passes import is_automatic
-from thresher.options.boost import SolverOptions
 from thresher.options.data import TableOptions
 from thresher.options.model import RecipeOptions
 from thresher.options.option import command, declared, words_of
-from thresher.options.output import TrainCommand
+from thresher.options.training import SolverOptions, TrainCommand
 from thresher.parts import SpecError, find
 from thresher.plans.run_setup import OF_RULES
 
@@ -25,10 +24,10 @@ _DATA = ["DATA"]
 _SOLVER = ("l1", "l2", "order", "tolerance", "seed")
 _COLUMNS = ("numeric", "bins", "categorical", "text", "ignore")
 SAID = (
-    *("where", "init", "continue_from", "passes", "order", "holdout", "early_stop"),
-    *("on_error", "names", "weights_only", "resume", "ensemble", "modules"),
+    *("passes", "order", "holdout", "early_stop", "resume", "continue_from", "init"),
+    *("on_error", "modules", "names", "weights_only", "ensemble"),
 )
-"""Options of a run that a command repeats: those that the record of a model tells of"""
+"""Options of a run that a command repeats, in this order: those that the record of a model tells of"""
 UNSAID = (
     *("model", "curve", "plot", "quiet", "strict", "json", "report_every"),
     *("checkpoint_every", "threads", "workers", "ray", "cache", "replay", "slices"),
@@ -39,11 +38,11 @@ UNSAID = (
 
 def train_command(data: Sequence[str], model: Path | None, options: Mapping[str, Any]) -> str:
     """``thresher train`` with the options that it has; those that are None were not given."""
-    said = {name: value for name, value in options.items() if name not in UNSAID}
-    own = [*data, "-m", "MODEL" if model is None else str(model)]
-    rest = [name for name in said if name not in {*declared(RecipeOptions), *declared(TableOptions)}]
+    said = {name: value for name, value in options.items() if value is not None and name not in UNSAID}
+    own, known = [*data, "-m", "MODEL" if model is None else str(model)], declared(TrainCommand)
     words = [*words_of(RecipeOptions, said), *words_of(TableOptions, said)]
-    return command("train", own, [*words, *words_of(TrainCommand, {name: said[name] for name in rest})])
+    words += [word for name in SAID if name in said for word in known[name].words(said[name])]
+    return command("train", own, words)
 
 
 def passes_said(passes: int, recipe: Recipe) -> int | None:
@@ -61,62 +60,40 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
     layout = layout_of(header["recipe"])
     if layout is None or not layout.format or header["recipe"].get("admit") == LISTED:
         return None
-    if header["recipe"]["rule"] is None:
+    rule = header["recipe"]["rule"]
+    if rule is None:
         return _boosted(header, layout)
-    if not _is_known(header["recipe"]["rule"]):
-        return None
-    recipe, stopped, record = Recipe.from_dict(header["recipe"]), info.get("stopped"), info["record"]
-    defining = {**_asked(recipe), **_table(layout), **_modules(header)}
-    if stopped and "models" not in stopped:
-        own = {**defining, "where": stopped["where"] or None, **_stopped(stopped)}
-        return train_command(stopped["data"].split(", "), _started(path), own)
-    patience = 0 if record is None else record["patience"]
-    if stopped or record is None or (record["planned"] and not patience):
-        return None
-    more = {
-        **defining,
-        **({"continue_from": "OLD"} if record["continued"] else {}),
-        "where": record["where"] or None,
-        **({"init": "INIT"} if info["warm"] and not record["continued"] else {}),
-        **({"passes": record["passes"]} if is_automatic(recipe) else {}),
-        **_training(record),
-        **({"passes": record["planned"], "early_stop": patience} if patience else {}),
-        **({"holdout": record["holdout"] or "HOLDOUT"} if patience else {}),
-        **({"on_error": "skip"} if record["skipped"] else {}),
-        **({} if info["weights"]["named"] is None else {"names": True}),
-        **({} if info["bytes"]["state"] else {"weights_only": True}),
-    }
-    return train_command(_DATA, None, more)
-
-
-def _modules(header: dict[str, Any]) -> dict[str, Any]:
-    """The files that define parts of the model."""
-    files = [need.file for need in needs_in(header) if need.file]
-    return {"modules": [*dict.fromkeys(files)]} if files else {}
-
-
-def _is_known(rule: str) -> bool:
     try:
-        return find("rule", rule.partition(":")[0]) is not None
+        known = find("rule", rule.partition(":")[0]) is not None
     except SpecError:  # of a package that cannot be imported
-        return False
-
-
-def _started(path: Path) -> Path:
-    """The model file that the checkpoint belongs to."""
-    return path.with_suffix("") if path.suffix == ".checkpoint" else path
-
-
-def _training(info: dict[str, Any]) -> dict[str, Any]:
-    more: dict[str, Any] = {} if info["passes"] == 1 else {"passes": info["passes"]}
-    more |= {} if info["order"] == "as-is" else {"order": info["order"]}
-    return more | ({"holdout": info["holdout"]} if info["holdout"] else {})
-
-
-def _stopped(info: dict[str, Any]) -> dict[str, Any]:
-    more = _training({**info, "passes": 1} if info["replay"] else info)  # auto, as --resume knows
-    more |= {"early_stop": info["patience"]} if info["patience"] else {}
-    return more | {"resume": True}
+        known = False
+    stopped, record = info.get("stopped"), info["record"]
+    told = stopped or record
+    if not known or told is None or "models" in told:
+        return None
+    recipe = Recipe.from_dict(header["recipe"])
+    files = [need.file for need in needs_in(header) if need.file]
+    patience = told["patience"]
+    said = {**_asked(recipe), **_table(layout), "where": told["where"] or None}
+    said["modules"] = [*dict.fromkeys(files)] or None
+    said["order"] = None if told["order"] == "as-is" else told["order"]
+    said["early_stop"] = patience or None
+    said["holdout"] = told["holdout"] or None
+    if stopped:
+        plain = told["passes"] == 1 or told["replay"]  # auto, as --resume knows
+        said |= {"passes": None if plain else told["passes"], "resume": True}
+        started = path.with_suffix("") if path.suffix == ".checkpoint" else path
+        return train_command(told["data"].split(", "), started, said)
+    if record["planned"] and not patience:
+        return None
+    said["passes"] = record["planned"] if patience else passes_said(record["passes"], recipe)
+    said["holdout"] = said["holdout"] or ("HOLDOUT" if patience else None)
+    said["continue_from"] = "OLD" if record["continued"] else None
+    said["init"] = "INIT" if info["warm"] and not record["continued"] else None
+    said["on_error"] = "skip" if record["skipped"] else None
+    said["names"] = None if info["weights"]["named"] is None else True
+    said["weights_only"] = None if info["bytes"]["state"] else True
+    return train_command(_DATA, None, said)
 
 
 def _boosted(header: dict[str, Any], layout: SettledLayout) -> str | None:

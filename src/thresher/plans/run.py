@@ -37,7 +37,8 @@ from thresher.learning.training.progress import of_earlier
 from thresher.learning.training.record import Difference, Record
 from thresher.learning.training.shares import HeldOutPart, check_ungrouped
 from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
-from thresher.options.layouts import fields_given, layout_asked, of_layouts, of_options
+from thresher.options.data import LayoutOptions
+from thresher.options.layouts import layout_asked, of_layouts, of_options
 from thresher.options.messages import mention, mention_command
 from thresher.options.model import RecipeOptions
 from thresher.options.option import Options, UsageError, given_in
@@ -495,7 +496,7 @@ def of_reading(options: Options, layout: SettledLayout | None, before: TrainingS
         yield Difference("replay", before.replay, ("replay",))
     if layout is None:
         return
-    given = fields_given(options)
+    given = given_in(options, LayoutOptions)
     given.pop("format", None)
     own = [name for name in COLUMN_OPTIONS if name in given and (layout.columns or name != "group")]
     columns = {name: given.pop(name) for name in own}

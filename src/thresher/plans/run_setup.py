@@ -49,7 +49,8 @@ from thresher.learning.training.passes import AUTO, REPLAY, Passes, agreed_passe
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import HeldOutPart, check_ungrouped, condition_of, part_of
 from thresher.learning.training.trainer import Trainer, TrainingPlan
-from thresher.options.layouts import fields_given, layout_asked, of_options
+from thresher.options.data import LayoutOptions
+from thresher.options.layouts import layout_asked, of_options
 from thresher.options.messages import mention
 from thresher.options.model import RecipeOptions
 from thresher.options.option import Options, UsageError, declared, given_in
@@ -239,7 +240,7 @@ def layout_of_checkpoint(options: Options, before: SettledLayout | None) -> AnyL
     """How data are read again after a stop."""
     if before is None:
         return layout_asked(options)
-    form = fields_given(options).get("format")
+    form = given_in(options, LayoutOptions).get("format")
     return before if form is None else before.in_format(form)
 
 

@@ -35,7 +35,7 @@ from thresher.learning.model.objective import F64
 from thresher.learning.model.recipe import Recipe
 from thresher.options.option import UsageError
 from thresher.options.serving import DROP, FAKE_NEGATIVE, NEGATIVE
-from thresher.runs import inspecting
+from thresher.runs import files
 from thresher.serving.appending import (
     FIRST,
     MICRO,
@@ -158,7 +158,7 @@ class Service:
 
     def info(self) -> dict[str, Any]:
         """What ``thresher info`` says of the newest snapshot."""
-        return inspecting.describe(self.snapshot()[0])
+        return files.describe(self.snapshot()[0])
 
     def status(self) -> Status:
         """The state of the service."""

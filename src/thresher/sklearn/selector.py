@@ -129,8 +129,8 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
     def _halves(self, recipe: Any, chunk: Any) -> list[Any]:
         from thresher.learning.model.bags import HALVES, Bags, bagged
         from thresher.learning.training.passes import REPLAY, Size, agreed_passes, is_automatic, passes_for
+        from thresher.options.lanes import SelectOptions
         from thresher.options.option import settle
-        from thresher.options.select import SelectOptions
 
         given = {name: getattr(self, name) for name in ("bags", "share", "false", "nonzero")}
         told: Any = settle(SelectOptions, given)

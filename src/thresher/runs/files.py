@@ -1,22 +1,29 @@
-"""The content of a model, and the differences between two."""
+"""What is in a file: one model or many, how two differ; one of many taken out; names found for weights."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from thresher.data.errors import DataError
+from thresher.data.features.names import Names
+from thresher.engine.atomic import stamp
 from thresher.learning.files import model_file
-from thresher.learning.inspection import plots
-from thresher.learning.inspection.describe import anatomy
-from thresher.learning.inspection.diff import compare
+from thresher.learning.files.choice import check_choice
+from thresher.learning.inspection import describe as describing
+from thresher.learning.inspection import diff, feature_names, plots
 from thresher.learning.inspection.formatting import figure_lines, of_first_pass, table_of
 from thresher.learning.model.calibration import in_words
 from thresher.learning.model.ensemble import Ensemble, model_in
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import settings
 from thresher.learning.training.record import passes_made
+from thresher.options.data import ReadOptions
 from thresher.options.messages import as_shown, flag_of, mention, mention_command, spelled
-from thresher.options.option import UsageError
+from thresher.options.option import Options, UsageError, given_in
+from thresher.plans.budget import use_of
 from thresher.plans.frontier import picture
 from thresher.plans.models import Frontier, lane_lines
 from thresher.plans.repeat import remaking
@@ -26,6 +33,7 @@ _SHOWN = 50
 """maximum number of rows of a printed table"""
 _UNREAD = ("ignore", "absent", "empty")
 """column kinds that are not read"""
+_WEIGHTS = ("positive", "negative", "named", "l1_norm", "l2_norm", "largest")
 
 
 class ModelInfo(dict[str, Any]):
@@ -64,16 +72,25 @@ class ModelDiff(dict[str, Any]):
 def describe(path: Path) -> ModelInfo:
     """The content of ``thresher info --json``. Raises `ModelFileError`."""
     found = model_file.Contents.of(path)
+    told: dict[str, Any] = {"model": str(path)}
     if model_file.SELECTION in found.run:
-        return ModelInfo({"model": str(path), "kind": "selection", **Selection.read(found).figures()})
-    if model_file.LANES not in found.run:
-        if (table := found.frontier()) is not None:
-            return ModelInfo({"model": str(path), "kind": "frontier", **table.as_dict()})
-        if model_file.ENSEMBLE in found.run:
-            return ModelInfo(_of_ensemble(path, found))
+        return ModelInfo({**told, "kind": "selection", **Selection.read(found).figures()})
+    if model_file.LANES not in found.run and (table := found.frontier()) is not None:
+        return ModelInfo({**told, "kind": "frontier", **table.as_dict()})
+    if model_file.LANES not in found.run and model_file.ENSEMBLE in found.run:
+        Ensemble.read(found, model_file.readout_of)  # which checks it
+        headers = {k: found.header_of(k) for k in found.there}
+        counts = ("examples", "progressive_loss", "features_seen")
+        each = [
+            {"model": k, **{name: one.get(name) for name in counts}, "nonzero": one["nonzero"]}
+            for k, one in headers.items()
+        ]
+        recipe = {name: value for name, value in headers[0]["recipe"].items() if name != "layout"}
+        own = {"kind": "ensemble", "models": len(headers), **found.run[model_file.ENSEMBLE]}
+        return ModelInfo({**told, **own, **recipe, "each": each})
     header, tensors = found.model(found.there[0])
     with model_file.naming_file(path):
-        shown = anatomy(path, header, tensors)
+        shown = describing.anatomy(path, header, tensors)
         return ModelInfo({**shown, "command": remaking(path, header, shown)})
 
 
@@ -108,20 +125,56 @@ def draw(path: Path, plot: Path | None, table: Path | None) -> None:
 def difference(first: Path, second: Path, top: int) -> ModelDiff:
     """The content of ``thresher diff --json``. `ModelFileError`; `DataError` for models of other features."""
     (a, before), (b, after) = map(model_file.load_readout, (first, second))
-    return ModelDiff(compare(a, b, (before, after), top))
+    return ModelDiff(diff.compare(a, b, (before, after), top))
 
 
-def _of_ensemble(path: Path, found: model_file.Contents) -> dict[str, Any]:
-    Ensemble.read(found, model_file.readout_of)  # which checks it
-    headers = {k: found.header_of(k) for k in found.there}
-    counts = ("examples", "progressive_loss", "features_seen")
-    each = [
-        {"model": k, **{name: one.get(name) for name in counts}, "nonzero": one["nonzero"]}
-        for k, one in headers.items()
-    ]
-    recipe = {name: value for name, value in headers[0]["recipe"].items() if name != "layout"}
-    own = {"kind": "ensemble", "models": len(headers), **found.run[model_file.ENSEMBLE]}
-    return {"model": str(path), **own, **recipe, "each": each}
+def choose(
+    models: Path, which: str
+) -> tuple[dict[str, Any], dict[str, Any] | None, Callable[[Path], object]]:
+    """What is known of the model of a file that `which` selects, and what writes it to a file of its own.
+
+    Between them, what it uses of a budget of weights, if it was chosen by one. `UsageError` if there is no
+    such model, `ModelFileError`.
+    """
+    found = model_file.Contents.of(models)
+    try:
+        number = found.chosen(which if which.isdecimal() else check_choice(which))
+    except model_file.ModelFileError:
+        raise
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    header, tensors = found.model(number)
+    alone = {name: value for name, value in header.items() if name not in model_file.RUN}
+    write = partial(model_file.write, header=alone, tensors=tensors)
+    if (table := found.frontier()) is None:
+        return {"nonzero": header["nonzero"]}, None, write
+    figures = table.points[number].as_dict(table.penalty)
+    del figures["dropped"]
+    return figures, use_of(table.points, number, which), write
+
+
+def name(
+    path: Path, data: Any, options: Options, target: Path
+) -> tuple[dict[str, int], Callable[[], object]]:
+    """Find names for the models in a file; how many weights have one, and what writes them to `target`.
+
+    `ModelFileError`, `DataError`, OSError.
+    """
+    before, found = stamp(path), model_file.Contents.of(path)
+    if not found.there or model_file.TRAINING in found.run:
+        found.chosen()
+        raise DataError(f"{path}: a checkpoint: name the model once it is trained")
+    models = {k: found.model(k) for k in found.there}
+    readouts = {k: model_file.readout_of(path, *one) for k, one in models.items()}
+    names = feature_names.find_in([*readouts.values()], data, **given_in(options, ReadOptions))
+    for k, (header, tensors) in models.items():
+        own = {name: array for name, array in tensors.items() if not name.startswith(model_file.NAMES)}
+        models[k] = header, own | model_file.tensors_of_names(readouts[k].names or Names.of({}))
+    if target == path and stamp(path) != before:
+        raise DataError(f"{path}: another process has changed it meanwhile: run thresher name again")
+    figures = {"nonzero": sum(int(header["nonzero"]) for header, _ in models.values()), "named": len(names)}
+    every = [models.get(k) for k in range(len(found))]
+    return figures, partial(model_file.write_all, target, every, found.run, found.beside())
 
 
 def _told_frontier(found: dict[str, Any]) -> list[str]:
@@ -150,7 +203,10 @@ def _continued(record: dict[str, Any]) -> dict[str, str]:
 
 def _told_model(found: dict[str, Any]) -> list[str]:
     """The figures of a model or a checkpoint; weights by column, by namespace or product, and by output."""
-    groups = [{**one, "group": _called(one["group"])} for one in found["groups"]]
+    groups = [
+        {**one, "group": "(without a name)" if one["group"] is None else one["group"] or "(no namespace)"}
+        for one in found["groups"]
+    ]
     lines = figure_lines(_figures(found))
     read = [one for one in found["columns"] if one["kind"] not in _UNREAD]
     for rows in (read, groups, found["by_output"]):
@@ -171,62 +227,39 @@ def _told_model(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _told_needs(needs: list[dict[str, str]]) -> dict[str, str]:
-    return {"needs": ", ".join(_told_need(**one) for one in needs)} if needs else {}
-
-
-def _told_need(kind: str, name: str, package: str = "", version: str = "", file: str = "") -> str:
-    """A part that is not built in, and where it comes from."""
-    origin = f"{package} {version}".strip() or file
-    return f"{kind} {name} ({origin})" if origin else f"{kind} {name}"
-
-
 def _figures(facts: dict[str, Any]) -> dict[str, Any]:
     """The figures of a model, by the names under which they are printed."""
-    weights, sizes, stopped = facts["weights"], facts["bytes"], facts.get("stopped")
+    weights, layout, stopped = facts["weights"], facts["layout"], facts.get("stopped") or {}
     shown: dict[str, Any] = {"kind": facts["kind"], "made_by": f"thresher {facts['version']}"}
     shown |= settings(facts)
-    shown |= {"probability": in_words(facts["calibration"])} if "calibration" in facts else {}
-    shown |= _told_needs(facts.get("needs", []))
-    shown |= {"warm_start": True} if facts["warm"] else {}
-    shown |= {"solver_" + name: value for name, value in facts.get("solver", {}).items()}
-    shown |= {
-        f"stopped_{name}": value for name, value in (stopped or {}).items() if value not in (None, 0, "")
-    }
-    if facts["record"]:
-        record = facts["record"]
-        shown |= _continued(record)
-        shown |= {"passes": passes_made(record), "order": record["order"]}
+    if "calibration" in facts:
+        shown["probability"] = in_words(facts["calibration"])
+    if needs := facts.get("needs", []):
+        homes = [" ".join(one[key] for key in ("package", "version", "file") if key in one) for one in needs]
+        named = [f"{one['kind']} {one['name']}" for one in needs]
+        shown["needs"] = ", ".join(f"{a} ({b})" if b else a for a, b in zip(named, homes, strict=True))
+    if facts["warm"]:
+        shown["warm_start"] = True
+    shown |= {f"solver_{name}": value for name, value in facts.get("solver", {}).items()}
+    shown |= {f"stopped_{name}": value for name, value in stopped.items() if value not in (None, 0, "")}
+    if record := facts["record"]:
+        shown |= _continued(record) | {"passes": passes_made(record), "order": record["order"]}
         shown |= {name: record[name] for name in ("holdout", "where") if record[name]}
-    shown |= {"format": facts["layout"]["format"]} if facts["layout"].get("format") else {}
-    if classes := facts["layout"].get("classes"):
+    if layout.get("format"):
+        shown["format"] = layout["format"]
+    if classes := layout.get("classes"):
         shown["classes"] = ", ".join(classes)
         shown |= {"positive_class": classes[1]} if facts["outputs"] == "one" else {}
     shown |= {f"{name}_of_data" if name == "examples" else name: n for name, n in facts["lines"].items()}
-    shown |= {
-        ("examples" if "left_out" in facts else "examples_learned"): facts["examples"],
-        **({"left_out": facts["left_out"]} if "left_out" in facts else {}),
-        **_losses(facts),
-        "features_seen": facts["features_seen"],
-        "features_live": facts["features_live"],
-        "nonzero": facts["nonzero"],
-        **{
-            name: weights[name] for name in ("positive", "negative", "named", "l1_norm", "l2_norm", "largest")
-        },
-    }
+    shown["examples" if "left_out" in facts else "examples_learned"] = facts["examples"]
+    shown |= {"left_out": facts["left_out"]} if "left_out" in facts else {}
+    later = {name: facts[name] for name in ("loss_of_later_passes",) if name in facts}
+    shown |= {"progressive_loss": of_first_pass(facts["progressive_loss"], bool(later)), **later}
+    shown |= {name: facts[name] for name in ("features_seen", "features_live", "nonzero")}
+    shown |= {name: weights[name] for name in _WEIGHTS}
     if len(weights["intercept"]) == 1:
         shown["intercept"] = weights["intercept"][0]
         shown |= {"weight_if_never_seen": weights["unmet"][0]} if "unmet" in weights else {}
-    shown |= {f"bytes_{name}": size for name, size in sizes.items()}
+    shown |= {f"bytes_{name}": size for name, size in facts["bytes"].items()}
     shown |= {"warning" if not k else f"warning_{k + 1}": one for k, one in enumerate(facts["warnings"])}
     return shown if facts["command"] is None else {**shown, "command": facts["command"]}
-
-
-def _losses(facts: dict[str, Any]) -> dict[str, Any]:
-    """The losses in training: after several passes, those of the later ones apart."""
-    later = {name: facts[name] for name in ("loss_of_later_passes",) if name in facts}
-    return {"progressive_loss": of_first_pass(facts["progressive_loss"], bool(later)), **later}
-
-
-def _called(group: str | None) -> str:
-    return "(without a name)" if group is None else group or "(no namespace)"

@@ -1,0 +1,133 @@
+"""The commands for files: ``thresher info``, ``choose``, ``diff``, ``name`` and ``log``."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from thresher.cli import output, saving
+from thresher.cli.parser import DATA, MODEL, Argument, command
+from thresher.options import judging
+from thresher.options.option import Options, UsageError
+
+_FILE = Argument("MODEL", "A file that thresher has written: of one model or of many, or a checkpoint.")
+_MODELS = Argument("MODELS", "A file that thresher path, or train --ensemble, has written.")
+_WHICH = Argument(
+    "WHICH",
+    "best, the lowest loss; 1se, the sparsest within one standard error of it; within:P%, the sparsest whose "
+    "loss is at most P % higher; nnz:N, the best with at most N weights; or the number of a model, from 0.",
+)
+DIFFERENT = 1
+"""Exit status, as for diff(1)"""
+DAMAGED = 1
+"""Exit status"""
+
+
+@command(judging.InfoCommand, _FILE)
+def info(model: str, options: Options) -> None:
+    """Show a model: rule, options, data, columns, sparsity by column, sizes, and the command that trains it.
+
+    Columns and namespaces are known only if the model has names; thresher name adds them.
+    """
+    from thresher.plans.run_setup import check_outputs
+    from thresher.runs.files import describe, draw
+
+    path, drawn = Path(model), (options["plot"], options["table"])
+    found = describe(path)
+    if drawn != (None, None):
+        check_outputs(drawn, [model])
+        saving.check_drawn(options)
+        draw(path, *drawn)
+    output.show(found, options["json"])
+
+
+@command(judging.ChooseCommand, _MODELS, _WHICH)
+def choose(models: str, which: str, options: Options) -> None:
+    """Take one of many models out of their file, with the state to go on if that is there."""
+    from thresher.runs import files
+
+    target = options["model"]
+    saving.check_targets(target, options, [models])
+    figures, use, write = files.choose(Path(models), which)
+    with saving.unbroken(target):
+        write(target)
+        used = output.shown_use(use, options["json"])
+        output.show_result({**figures, **used, "model": str(target)}, options["json"], target)
+
+
+@command(judging.DiffCommand, *(Argument(name, "A model or a checkpoint.") for name in ("A", "B")))
+def diff(first: str, second: str, options: Options) -> None:
+    """Show what changed from model A to model B: weights added, removed or moved, and options that differ.
+
+    The exit status is 0 if both predict with the same weights, 1 if not, 2 if they cannot be compared.
+    """
+    from thresher.data.errors import DataError, OneLineError
+    from thresher.runs.files import difference
+
+    try:
+        found = difference(Path(first), Path(second), options["top"])
+    except DataError as error:
+        raise UsageError(f"{first} and {second} cannot be compared: {error}") from error
+    except (OneLineError, OSError) as error:
+        raise UsageError(str(error)) from error
+    output.show(found, options["json"])
+    if not found["equal"]:
+        raise click.exceptions.Exit(DIFFERENT)
+
+
+@command(judging.NameCommand, MODEL, DATA)
+def name(model: str, data: list[str], options: Options) -> None:
+    """Find the names of a model's features in DATA, and save them in the model.
+
+    DATA is read like the training data, without learning, until every weight has a name. It can be any data
+    with these features. Labels are ignored.
+    """
+    from thresher.data.files.paths import expand
+    from thresher.plans.run_setup import check_outputs, extra_outputs
+    from thresher.runs import files
+
+    path = Path(model)
+    saving.check_model_first(path, data, "name")
+    target = options["output_file"] or path
+    inputs = [*expand(data), *([model] if options["output_file"] else [])]
+    if options["output_file"]:
+        saving.check_targets(target, options, inputs)
+    else:  # the model that is read: if it is none, reading it says why
+        check_outputs([target, *extra_outputs(options)], inputs)
+    figures, write = files.name(path, data, options, target)
+    with saving.unbroken(target):
+        write()
+        output.show_result({**figures, "model": str(target)}, options["json"], target)
+
+
+@command(judging.LogCommand, Argument("LOG", "The folder of a log, as thresher serve writes it."))
+def log(log: str, options: Options) -> None:
+    """Show what is in the log of a server, check all of it, and cut it.
+
+    A log is data: thresher train --continue MODEL LOG learns what the server has learned. The exit status is
+    1 if the log is damaged; what a write that was cut short has left at its end is no damage.
+    """
+    from thresher.data.log.writer import cut_after, cut_before
+    from thresher.runs.log import contents_of
+
+    found = dict[str, Any]()
+    if options["cut"] is not None:
+        from thresher.serving.learning import newer_than
+
+        to, beside = options["cut"], partial(newer_than, Path(log))
+        off = cut_after(Path(log), to, beside) if isinstance(to, int) else cut_before(Path(log), to, beside)
+        at = off.at and f"{off.at.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
+        found = {"cut_at": at, "rows_cut_off": off.rows}
+        found |= {"cut_off_bytes": off.bytes, "cut_off_to": off.folder and str(off.folder)}
+    told = contents_of(log, options["last"])
+    told.update(found)
+    if found and found["cut_off_to"] is None:
+        end = told["last_time"] and f": the last record was written at {told['last_time']}"
+        click.echo(f"warning: nothing is cut off{end or ''}", err=True)
+    output.show(told, options["json"])
+    if told["damage"]:
+        raise click.exceptions.Exit(DAMAGED)

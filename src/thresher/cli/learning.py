@@ -1,0 +1,280 @@
+"""The commands that learn: ``thresher train``, ``path``, ``cv``, ``tune``, ``select`` and ``boost``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from thresher.cli import output, saving
+from thresher.cli.errors import StoppedAfterSaving, check_strictly
+from thresher.cli.parser import DATA, command
+from thresher.options import lanes, training
+from thresher.options.option import Options, UsageError
+
+if TYPE_CHECKING:
+    from thresher.batch.rounds import Round
+    from thresher.learning.training.trainer import Outcome
+    from thresher.plans.frontier import Learned
+
+_ROUND = f"{'round':>6} {'sweeps':>7} {'objective':>16} {'certificate':>12} {'non-zero':>10} {'seconds':>8}"
+_OF_SOLUTION = ("examples", "rounds", "sweeps", "objective", "certificate", "converged")
+
+
+@contextmanager
+def _prepared(
+    prepare: Callable[..., Any], data: list[str], options: Options, **more: Any
+) -> Iterator[tuple[Any, Path]]:
+    """A run that signals stop, with a checkpoint beside its model; and the path of the model."""
+    from thresher.cli.console import Console
+    from thresher.plans.run_setup import Inputs
+
+    path = options["model"]
+    options["checkpoint"] = Path(f"{path}.checkpoint")
+    saving.check_targets(path, options, data)
+    run = prepare(Inputs(data), options, Console(options["quiet"]), outputs=[path], **more)
+    with closing(run.trainer.stopper.listen()):
+        yield run, path
+
+
+@command(training.TrainCommand, DATA)
+def train(data: list[str], options: Options) -> None:
+    """Learn a sparse linear model from a stream, and report how well it predicted each example beforehand."""
+    from thresher.learning.evaluation.slices import slice_lines
+    from thresher.learning.files.checkpoint import bags_in
+    from thresher.learning.inspection.formatting import of_first_pass
+    from thresher.learning.model.calibration import in_words
+    from thresher.plans.run import bags_of
+    from thresher.plans.train import prepare
+
+    checkpoint_path, state = Path(f"{options['model']}.checkpoint"), not options["weights_only"]
+    bags = options["ensemble"] or bags_of(options["continue_from"])
+    if bags is None and options["resume"] and checkpoint_path.is_file():
+        bags = bags_in(checkpoint_path)
+    if bags and options["names"]:
+        raise UsageError("--names works with one model only: use thresher name afterwards")
+    with _prepared(prepare, data, options, bags=bags) as (run, path):
+        said = run.without_names(path) if run.names else f"the model is saved in {path}"
+        outcome: Outcome = saving.ended(run, lambda: run.model.save(path, state=state), said)
+        with saving.unbroken(path, run.trainer.stopper):
+            if state:
+                run.tell_large_state()
+            complete = run.save(path, state)
+            with saving.saved_before(path):
+                output.write_curve(options["curve"], outcome.table)
+                run.draw(options["plot"], outcome)
+            output.tell_outcome(outcome)
+            figures = {**run.figures(outcome), "model": str(path)}
+            figures |= {f"holdout_{name}": value for name, value in (outcome.holdout or {}).items()}
+            lines = list[str]()
+            if not options["json"]:
+                figures["progressive_loss"] = of_first_pass(outcome.progressive_loss, outcome.passes > 1)
+                if "calibration" in figures:
+                    figures["probability"] = in_words(figures.pop("calibration"))
+                kind = " (progressive, first pass)" if outcome.passes > 1 else " (progressive)"
+                slices = figures.pop("slices", {}).items()
+                lines = [line for column, rows in slices for line in slice_lines(column, rows, kind)]
+            asked = options.but(quiet=False)  # lines are of slices, which were asked for
+            output.show_run(figures, outcome.warnings, asked, lines)
+            if not complete:
+                raise StoppedAfterSaving(f"interrupted; {run.without_names(path)}")
+        check_strictly(outcome.warnings, options)
+
+
+@command(lanes.PathCommand, DATA)
+def path(data: list[str], options: Options) -> None:
+    """Learn a model for each of many penalties in one reading, and show the loss and size of each."""
+    from thresher.plans.budget import use_of
+    from thresher.plans.models import of_points
+    from thresher.plans.path import prepare
+
+    which = options["choose"]
+    with _prepared(prepare, data, options) as (run, path):
+        stopper = run.trainer.stopper
+
+        def save(learned: Learned) -> None:
+            with saving.unbroken(path, stopper):
+                run.save_frontier(learned, path, which, say=False)
+
+        def keep() -> None:  # if training is stopped in a replay
+            run.save_frontier(run.learned(), path, which, say=False)
+
+        first = not run.trainer.plan.finished
+        outcome: Outcome = saving.ended(run, keep if first else None, f"the models are saved in {path}")
+        learned = run.filled(outcome, path, which, save)
+        with saving.unbroken(path, stopper):
+            found = run.save_frontier(learned, path, which)
+            run.trainer.discard_checkpoint()
+            with saving.saved_before(path):
+                run.draw_frontier(found, options["plot"], options["table"])
+            outcome.warnings += run.missed
+            output.tell_outcome(outcome)
+            used = output.shown_use(use_of(found.points, found.chosen, which), options["json"])
+            again = run.command(data, found, learned.models[found.chosen])
+            said = {} if again is None else {"command": again}
+            figures = {**output.figures_of_run(outcome), **used, "model": str(path), **said}
+            table = of_points(found.points, found.penalty, found.chosen)
+            output.show_run(figures, outcome.warnings, options, table, found.as_dict())
+        check_strictly(outcome.warnings, options)
+
+
+@command(lanes.CvCommand, DATA)
+def cv(data: list[str], options: Options) -> None:
+    """Evaluate penalties by cross-validation: one reading trains all folds, a second one evaluates them.
+
+    A rule with a fixed penalty, or with none, is evaluated as it is. A run that is interrupted saves nothing,
+    but in passes over rows in memory that nobody asked for: these end early.
+    """
+    from thresher.cli.console import Console
+    from thresher.data.sources.reader import prepare_readers
+    from thresher.learning.files.model_file import OF_THE_COMMAND, tell_large_state
+    from thresher.plans import cv as plans
+    from thresher.plans.models import of_estimates
+    from thresher.plans.run_setup import Inputs
+
+    model, started, ui = options["model"], time.perf_counter(), Console(options["quiet"])
+    saving.check_targets(model, options, data)
+    run = plans.prepare(Inputs(data), options, ui, refit=model is not None, outputs=[model])
+    started += prepare_readers()
+    outcome: Outcome = saving.ended(run)
+    found = run.judged()
+    number, which, use = run.choose(found)
+    used, own = output.shown_use(use, options["json"]), dict[str, Any]()
+    again = {"command": run.command(data, outcome, found.points[number].spec)}
+    took = {"seconds": round(time.perf_counter() - started, 3)}
+    with nullcontext() if model is None else saving.unbroken(model):
+        if model is not None:
+            tell_large_state([final := found.choose(which)], ui.say, OF_THE_COMMAND)
+            final.save(model)
+            own = {"nonzero": final.nonzero, "model": str(model)}
+        outcome.warnings = run.troubles(outcome)
+        output.tell_outcome(outcome)
+        figures = {
+            "folds": run.plan.split.shown,
+            **output.figures_of_run(outcome),
+            **took,
+            **used,
+            **own,
+            **again,
+        }
+        del figures["features_seen"]
+        each = [point.as_dict(found.penalty) for point in found.points]
+        whole = {"lanes": each, "chosen": number, "choice": which, "penalty": found.penalty}
+        whole |= {"folds": run.plan.split.shown, **used, **again, **took, **own}
+        table = of_estimates(found.points, found.penalty, number)
+        output.show_run(figures, outcome.warnings, options, table, whole)
+        check_strictly(outcome.warnings, options)
+    saving.tell_interrupted(run.trainer.cut_short, model)
+
+
+@command(lanes.TuneCommand, DATA, hidden=lanes.VARIED)
+def tune(data: list[str], options: Options) -> None:
+    """Race settings of several rules in three readings, train the best, and print the command that trains it.
+
+    The choice is by the loss on rows before they are learned. The report is on other rows.
+    """
+    from thresher.cli.console import Console
+    from thresher.learning.files.model_file import OF_THE_COMMAND, tell_large_state
+    from thresher.plans import tune as plans
+    from thresher.plans.models import of_trials
+    from thresher.plans.run_setup import Inputs
+
+    path, ui = options["model"], Console(options["quiet"])
+    saving.check_targets(path, options, data)
+    search = plans.prepare(Inputs(data), options, ui, outputs=[path])
+    with closing(ui.watcher):
+        search.run()
+    found = search.tuned()
+    model, chosen = found.model, found.trials[found.chosen]
+    with saving.unbroken(path):
+        tell_large_state([model], ui.say, OF_THE_COMMAND)
+        model.save(path)
+        if search.lines is not None:
+            output.tell_skipped(search.lines)
+        output.tell_weightless(search.weightless, model.examples)
+        output.tell_warnings(found.warnings)
+        figures: dict[str, Any] = {
+            "examples": model.examples,
+            "passes": model.record.passes if model.record else 1,
+            "settings": len(found.trials),
+            "seed": search.tuner.seed,
+            "rule": chosen.rule,
+            "rate": chosen.rate,
+            "nonzero": model.nonzero,
+            "report_on": search.reported_on(options["holdout"]),
+            **{f"report_{name}": value for name, value in found.report.items()},
+            "command": search.command(data, options),
+            "model": str(path),
+        }
+        if not options["json"]:
+            figures = {name: value for name, value in figures.items() if value is not None}
+        head = "late loss: over the last half of the rows used for choosing; the lowest is chosen"
+        whole = {"trials": [one.as_dict() for one in found.trials], "chosen": found.chosen}
+        table = [head, *of_trials(found.trials, found.chosen)]
+        output.show_run(figures, found.warnings, options, table, whole)
+    saving.tell_interrupted(search.interrupted, path)
+    check_strictly(found.warnings, options)
+
+
+@command(lanes.SelectCommand, DATA)
+def select(data: list[str], options: Options) -> None:
+    """Find the features that live in most halves of the rows, and bound how many of them are false.
+
+    One reading trains a model of each half. A feature is kept if the share of the halves in which it lives
+    reaches a threshold, from which at most --false false features are expected.
+    """
+    from thresher.learning.inspection import plots
+    from thresher.plans.select import prepare
+
+    with _prepared(prepare, data, options, keep=options["keep"]) as (run, path):
+        outcome = saving.ended(run, lambda: run.selected(outcome).save(path), f"the selection is in {path}")
+        found = run.selected(outcome)
+        with saving.unbroken(path, run.trainer.stopper):
+            found.save(path)
+            run.trainer.discard_checkpoint()
+            if options["keep"] and (model := run.keep(found)) is not None:
+                found = replace(found, model=model)
+                found.save(path)
+            with saving.saved_before(path):
+                plots.draw(options["plot"], found.picture, options["table"], found.table)
+            outcome.warnings = found.warnings
+            output.tell_outcome(outcome)
+            figures = {**found.figures(), **output.figures_of_run(outcome), "model": str(path)}
+            del figures["features_seen"]
+            rows = {"kept_features": [one for one in found.rows() if one["kept"]]}
+            output.show_run(figures, found.warnings, options, found.lines(), rows)
+        check_strictly(found.warnings, options)
+
+
+@command(training.BoostCommand, DATA)
+def boost(data: list[str], options: Options) -> None:
+    """Minimise the sum of losses + L1 |w|_1 + L2 |w|^2 / 2 to a certified optimum, with data in memory."""
+    from thresher.cli.console import Console
+    from thresher.plans.run_setup import Inputs
+    from thresher.runs import boost as runs
+
+    path, ui = options["model"], Console(options["quiet"])
+    saving.check_targets(path, options, data)
+    run = runs.prepare(Inputs(data), options, ui, outputs=[path])
+
+    def tell(row: Round) -> None:
+        if not row.number:
+            ui.say(_ROUND)
+        ui.say(
+            f"{row.number:>6,} {row.sweeps:>7,} {row.objective:>16.9g} {row.certificate:>12.3e}"
+            f" {row.nonzero:>10,} {row.seconds:>8.2f}"
+        )
+
+    found = run.run(tell)
+    with saving.unbroken(path):
+        found.save(path)
+        output.tell_skipped(run.source.report)
+        output.tell_warnings(found.warnings)
+        figures = {name: getattr(found.solution, name) for name in _OF_SOLUTION}
+        figures |= {"nonzero": len(found.keys), "features_seen": found.solution.features_seen}
+        figures |= {"seconds": round(found.solution.seconds, 3), "skipped": run.source.report.skipped}
+        output.show_run({**figures, "model": str(path)}, found.warnings, options)
+        check_strictly(found.warnings, options)

@@ -1,0 +1,122 @@
+"""Commands for servers and for this machine: ``serve``, ``follow``; ``warm``, ``cache``; ``rules``, ..."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+import time
+from functools import partial
+from pathlib import Path
+
+import click
+
+from thresher.cli.parser import MODEL, Argument, command
+from thresher.options.judging import CacheCommand, WarmCommand
+from thresher.options.model import ModulesOption
+from thresher.options.option import Options, UsageError
+from thresher.options.serving import FollowCommand, ServeCommand
+
+_CODE = re.compile(r"\S+-[0-9a-f]{32}\.nbc|\S+(\.[0-9a-f]{8}){2}\.partial|\S+\.py\d+\.(nbi|\d+\.nbc)")
+"""File names that thresher creates: THRESHER_CACHE_DIR may be a folder with other files too."""
+
+
+@command(ServeCommand, MODEL)
+def serve(model: str, options: Options) -> None:
+    """Answer requests over HTTP with a model, which may learn from them.
+
+    POST /predict takes rows in any format that the model can read; POST /learn takes labelled ones. GET
+    /openapi.json lists all paths. SIGTERM and Ctrl-C answer what has been asked, and end.
+    """
+    from thresher.cli.console import tell
+
+    if Path(model).exists():
+        tell(f"starting to serve {model}")  # what is imported and compiled takes seconds
+    try:
+        from thresher.serving import server
+    except ModuleNotFoundError as error:
+        if str(error.name).startswith("thresher"):
+            raise
+        raise UsageError(
+            f"thresher serve needs {error.name}, which is not installed: pip install 'thresher[serve]'"
+        ) from error
+    server.serve(Path(model), options)
+
+
+@command(FollowCommand, Argument("URL", "The address of a server, such as http://127.0.0.1:8000."))
+def follow(url: str, options: Options) -> None:
+    """Keep a copy of the model of a server fresh, from its snapshots, until Ctrl-C.
+
+    A server that does not learn, thresher serve MODEL, reads its file again when that is replaced. So it can
+    be a replica.
+    """
+    from thresher.serving.following import Follower, keep_fresh, token_in
+
+    token = "" if options["token"] is None else token_in(options["token"])
+    follower = Follower(url, options["model"], token, options["most_model"].amount)
+    wait = partial(threading.Event().wait, options["every"].amount)
+    keep_fresh(follower, wait, partial(click.echo, err=True), options["once"])
+
+
+@command(WarmCommand)
+def warm(options: Options) -> None:
+    """Compile ahead of time what training and predicting need, so that your later runs need not wait.
+
+    This covers runs with these rules, losses, formats and outputs. Code for --average, --batch, --store,
+    --bins and --interact is compiled on first use.
+    """
+    from thresher.runs.warm import prepare
+
+    for what, compile_it in prepare(options).items():
+        started = time.perf_counter()
+        compile_it()
+        click.echo(f"{what}: {time.perf_counter() - started:.1f} s")
+
+
+@command(CacheCommand)
+def cache(options: Options) -> None:
+    """Show or remove the contents of the cache folder: parsed data and compiled code."""
+    from thresher.data.cache import cache_entries
+    from thresher.engine.folders import cache_folder
+
+    kept = {name: cache_folder() / name for name in ("data", "code")}
+    code = [path for path in kept["code"].rglob("*.*") if _CODE.fullmatch(path.name)]
+    data = [*(entry.path for entry in cache_entries()), *kept["data"].glob("contents.json")]
+    for (name, folder), files in zip(kept.items(), (data, code), strict=True):
+        size = sum(_size(path) for path in files)
+        done = ""
+        if options["clear"] and folder.is_symlink():
+            done = "left as it is, since it is a link, "
+        elif options["clear"]:
+            for path in files:
+                path.unlink(missing_ok=True)
+            for path in sorted({folder, *(path.parent for path in files)}, reverse=True):
+                with contextlib.suppress(OSError):  # not empty
+                    path.rmdir()
+            done = "removed "
+        click.echo(f"{done}{name}: {len(files):,} files, {size / 1e6:,.1f} MB in {folder}")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # removed by another process
+        return 0
+
+
+def _list(kind: str, plural: str) -> None:
+    """The command that lists all parts of a kind, or describes one of them."""
+
+    def listed(name: str | None, options: Options) -> None:
+        from thresher import parts
+
+        found = [parts.describe(kind, one).summary for one in parts.names(kind)] if name is None else None
+        click.echo("\n".join(found or [parts.describe(kind, str(name)).page]))
+
+    listed.__name__ = plural
+    listed.__doc__ = f"List the {plural}: parameters with defaults, what each does, its reference."
+    command(ModulesOption, Argument("NAME", "Show everything about this one.", required=False))(listed)
+
+
+for _kind, _plural in (("rule", "rules"), ("loss", "losses"), ("rate", "rates")):
+    _list(_kind, _plural)

@@ -1,0 +1,187 @@
+"""The commands that use a model: ``thresher predict``, ``evaluate``, ``report``, ``weights``, ``export``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from thresher.cli import output, saving
+from thresher.cli.parser import DATA, MODEL, Argument, command
+from thresher.options import judging
+from thresher.options.data import JudgingOptions
+from thresher.options.option import Options, UsageError, given_in
+
+_ENDINGS = (".html", ".htm")
+
+
+@command(judging.PredictCommand, MODEL, DATA)
+def predict(model: str, data: list[str], options: Options) -> None:
+    """Print one prediction per row; several outputs are separated by tabs.
+
+    A row from standard input or a pipe is answered as soon as it has arrived. Labels are ignored and may be
+    missing. A row skipped by --on-error gets nan, so that lines match rows.
+    Class names are written unchanged; on a terminal, control characters are escaped.
+    """
+    from thresher.learning.model.ensemble import load
+    from thresher.runs import using
+
+    path, target = Path(model), options["output_file"]
+    saving.check_model_first(path, data, "predict")
+    readout = load(path, options["choose"])
+    run = using.predict(readout, data, options, inputs=[path], outputs=[target])
+    saving.check_predictions(target, readout.classes or (), identified=bool(options["id"]))
+    with output.output_file(target) as file:
+        for lines in run.lines(escaped=target is None and sys.stdout.isatty()):
+            file.write("".join(line + "\n" for line in lines))
+            file.flush()
+    output.tell_reading(run.source.report)
+    if run.broken:
+        what = "1 prediction is" if run.broken == 1 else f"{run.broken:,} predictions are"
+        click.echo(f"warning: {what} not finite: the values in these rows are too large", err=True)
+
+
+@command(judging.EvaluateCommand, MODEL, DATA)
+def evaluate(model: str, data: list[str], options: Options) -> None:
+    """Measure a model on labelled data: loss, error, AUC and more, beside those of the base rate."""
+    from thresher.learning.evaluation.figures import figure_tables
+    from thresher.learning.evaluation.slices import slice_lines
+    from thresher.learning.model.ensemble import load
+    from thresher.runs.using import measure
+
+    path = Path(model)
+    saving.check_picture(options["plot"])
+    saving.check_model_first(path, data, "evaluate")
+    found = measure(load(path, options["choose"]), data, options, inputs=[path])
+    output.tell_skipped(found.source.report)
+    output.tell_warnings(found.troubles)
+    figures = found.figures
+    if options["json"]:
+        output.show_figures(figures, True)
+        return
+    output.show_figures(
+        {name: value for name, value in figures.items() if not isinstance(value, list | dict)}, False
+    )
+    lines = [line for column, rows in figures.get("slices", {}).items() for line in slice_lines(column, rows)]
+    if lines := [*lines, *(figure_tables(figures) if options["detail"] else [])]:
+        click.echo("\n".join(lines))
+
+
+@command(
+    judging.ReportCommand,
+    Argument("MODEL|DIR", "A model, or the folder that thresher path or select has written."),
+)
+def report(model: str, options: Options) -> None:
+    """Write one HTML page about a model, for anyone to read: it needs no network and no script.
+
+    It shows how training went, the heaviest weights, the settings and warnings. With --data it also shows
+    how well the model predicts the test data, and how well its probabilities are calibrated.
+    """
+    from thresher.runs import using
+
+    data = [*options["data"]] or None
+    if data is None and (
+        options["slices"] or options["threshold"] is not None or given_in(options, JudgingOptions)
+    ):
+        raise UsageError("--slice, --threshold and the options for reading need data: give --data TEST")
+    target = options["output_file"] or Path(f"{model}.html")
+    if target.suffix.lower() not in _ENDINGS:
+        raise UsageError(f"{target}: a report is an HTML page: name a file that ends in .html")
+    found, write = using.report(Path(model), data, target, options, inputs=[Path(model)])
+    size = write()
+    if found.test is not None:
+        output.tell_reading(found.test.lines)
+    test = {} if found.test is None else found.test.figures
+    shown: dict[str, Any] = {"report": str(target), "bytes": size}
+    if not options["json"]:
+        shown |= {name: value for name, value in test.items() if not isinstance(value, list)}
+    else:  # all figures of the page
+        shown["model"] = None if found.model is None else found.model.info
+        shown["frontier"] = None if found.frontier is None else found.frontier.as_dict()
+        if found.selection is not None:
+            shown["selection"] = {**found.selection.figures(), "each": found.selection.rows()}
+        if found.test is not None:
+            shown["test"] = test
+            shown["slices"] = found.test.slices
+            shown["roc"] = {name: one.roc() for name, one in found.test.rankings}
+            shown["precision_recall"] = {name: one.precision_recall() for name, one in found.test.rankings}
+        shown["command"] = found.command
+    output.show_result(shown, options["json"], target)
+
+
+@command(judging.WeightsCommand, MODEL)
+def weights(model: str, options: Options) -> None:
+    """Print feature, name if known, and weight, tab-separated, largest first; the intercept last.
+
+    Names come from thresher train --names and thresher name; those of numeric columns are always known. Tabs
+    and non-printable characters in them are escaped.
+
+    With many outputs, the class (or the number of the output) comes before the weight. With --interval, which
+    is for an ensemble, the weight is followed by the ends of its interval and by the share of the models in
+    which it is not zero. With --effects, the effect comes last, - for the intercept.
+    """
+    from thresher.data.errors import printable
+    from thresher.learning.files import model_file
+    from thresher.learning.inspection.feature_names import is_nameable, known_names
+    from thresher.options.messages import mention
+
+    top, effects, level = options["top"], options["effects"], options["interval"]
+    if level is not None and effects is not None:
+        raise UsageError(f"{mention('effects')} are of one model: leave out {mention('interval')}")
+    if level is not None:
+        from thresher.learning.model.ensemble import load
+        from thresher.runs.using import check_ensemble
+
+        ensemble: Any = load(Path(model))
+        check_ensemble(ensemble, "an interval")
+        readout, header = model_file.load_readout(model, "0")
+        named, found = ensemble.models, ensemble.weights(level)
+        heaviest, biases = found.heaviest(top), found.biases()
+    else:
+        readout, header = model_file.load_readout(model)
+        named = [readout]
+        biases = [(one,) if effects is None else (one, "-") for one in readout.bias]
+        heaviest = [(key, output, (weight,)) for key, output, weight in readout.heaviest(top)]
+        if effects is not None:
+            keys, sizes = readout.effects(effects)
+            places, table = {key: k for k, key in enumerate(keys.tolist())}, sizes.reshape(len(keys), -1)
+            heaviest = [(k, m, (*own, f"{table[places[k], m]:.6g}")) for k, m, own in heaviest]
+
+    def shown(name: str | None) -> str:
+        return "" if name is None else printable(name.replace("\\", r"\\"))
+
+    called = {key: name for one in named for key, name in known_names(one).items()}.get
+    rows = [(str(key), shown(called(key)), output, numbers) for key, output, numbers in heaviest]
+    if header["recipe"]["intercept"]:
+        rows += [("intercept", "", output, numbers) for output, numbers in enumerate(biases)]
+    outputs, words = readout.head.outputs, readout.classes
+    for key, name, number, numbers in rows:
+        of = (shown(words[number]) if words else str(outputs.low + number),) if outputs.kind != "one" else ()
+        written = [f"{one:.9g}" if type(one) is float else str(one) for one in numbers]
+        click.echo("\t".join((key, name, *of, *written)))
+    if is_nameable(readout) and not all(name for _, name, *_ in rows[: len(heaviest)]):
+        click.echo(f"some features have no names: thresher name {model} DATA finds them", err=True)
+    if readout.unmet.any():
+        each = ", ".join(map(str, readout.unmet.tolist()))
+        click.echo(f"features that were never seen have the weight {each}", err=True)
+
+
+@command(judging.ExportCommand, MODEL)
+def export(model: str, options: Options) -> None:
+    """Write a model as one file without dependencies, which predicts from raw values in another language.
+
+    What a target cannot express is refused before anything is written.
+    """
+    from thresher.plans.run_setup import check_outputs
+    from thresher.runs import using
+
+    target = options["output_file"]
+    check_outputs([target], [model])
+    saving.check_export(target)
+    made = using.export(Path(model), options["to"])
+    if target is None:
+        click.echo(made, nl=False)
+    else:
+        using.write_export(made, target)

@@ -1,0 +1,223 @@
+"""Using a model: predictions line by line, its figures on labelled data, a page about it, other languages."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from thresher.data.errors import printable
+from thresher.data.files.paths import expand
+from thresher.data.source import ReadRows, Source
+from thresher.engine.atomic import whole_file
+from thresher.learning.diagnostics import column_findings, findings
+from thresher.learning.evaluation import figures, slices
+from thresher.learning.files import model_file
+from thresher.learning.inspection import plots
+from thresher.learning.inspection.explanation import SKIPPED, explain
+from thresher.learning.inspection.formatting import finite
+from thresher.learning.model.ensemble import Ensemble
+from thresher.learning.model.prediction import ModelOrFile, source_for
+from thresher.options.data import ReadOptions
+from thresher.options.judging import TARGETS
+from thresher.options.layouts import of_options
+from thresher.options.messages import mention, spelled
+from thresher.options.option import Options, UsageError, given_in
+from thresher.plans.repeat import remaking
+from thresher.plans.run_setup import are_files, check_written
+
+if TYPE_CHECKING:
+    from thresher.reporting.facts import Facts
+
+NAN, EXPLAIN = "nan", "explain"
+_LEVEL = 0.9
+"""of intervals, if nothing else is asked for"""
+_ESCAPES = str.maketrans({"\t": r"\t", "\n": r"\n", "\r": r"\r"})
+
+
+@dataclass
+class Predicting:
+    """A model and the data that it is about to predict."""
+
+    model: Any
+    source: Source
+    output: Any
+    level: float
+    """of intervals"""
+    top: int | None = None
+    """maximum number of terms of an explanation"""
+    broken: int = field(default=0, init=False)
+    """predictions so far that are not finite"""
+
+    def lines(self, escaped: bool) -> Iterator[list[str]]:
+        """The lines of some rows at a time, as they arrive. `DataError`.
+
+        Class names and ids are `escaped` for a terminal, which would obey control characters.
+        """
+
+        def shown(words: Sequence[str]) -> Sequence[str]:
+            return [*map(printable, words)] if escaped else words
+
+        for rows in self.source.rows():
+            if self.output == EXPLAIN:
+                yield self._explained(rows)
+                continue
+            answers = self._answers(rows)
+            written = self.model.head.written(answers, self.output, shown(self.model.classes or ()))
+            skipped = NAN if self.output == "label" else "\t".join([NAN] * math.prod(answers.shape[1:]))
+            lines = rows.in_place(written, skipped)
+            if rows.ids is not None:
+                ids = shown([one.translate(_ESCAPES) for one in rows.ids])
+                lines = [f"{one}\t{line}" for one, line in zip(ids, lines, strict=True)]
+            yield lines
+
+    def _explained(self, rows: ReadRows) -> list[str]:
+        """JSON, which escapes control characters by itself."""
+        found = explain(self.model, rows.chunk)
+        self._count_broken(found.margins)
+        objects = rows.in_place(found.told(self.top), SKIPPED)
+        if rows.ids is not None:
+            objects = [{"id": name, **one} for name, one in zip(rows.ids, objects, strict=True)]
+        return [json.dumps(finite(one)) for one in objects]
+
+    def _answers(self, rows: ReadRows) -> Any:
+        if self.output == "spread":
+            return self.model.spreads(rows.chunk)
+        if self.output == "interval":
+            return self.model.intervals(rows.chunk, self.level).reshape(len(rows.chunk), -1)
+        margins = self.model.margins(rows.chunk)
+        self._count_broken(margins)
+        return self.model.respond(margins, self.output)
+
+    def _count_broken(self, margins: Any) -> None:
+        sound = np.isfinite(margins)
+        if not sound.all():
+            self.broken += int((~sound).reshape(len(margins), -1).any(axis=1).sum())
+
+
+def predict(
+    model: Any,
+    data: Any,
+    options: Options,
+    *,
+    inputs: Sequence[Path] = (),
+    outputs: Sequence[Path | None] = (),
+) -> Predicting:
+    """Open the data; `outputs` are files that will be written, `inputs` others that are read.
+
+    Raises `UsageError` for what the model cannot give, `DataError`, OSError.
+    """
+    wanted = options["output"]
+    if wanted in ("spread", "interval"):
+        check_ensemble(model, wanted)
+    level = _LEVEL if options["interval"] is None else options["interval"]
+    if wanted == "interval":
+        model.check_interval(level)
+    elif options["interval"] is not None:
+        raise UsageError(f"{mention('interval')} needs {mention(output='interval')}")
+    if wanted == "probability" and not model.head.has_probabilities:
+        why = "this model's loss gives no probabilities"
+        raise UsageError(f"{why}; use {mention(output='margin')} or {model.head.label}")
+    if options["top"] is not None and wanted != EXPLAIN:
+        raise UsageError(
+            f"{mention('top')} is for explanations: use {mention(output='explain')}, or leave it out"
+        )
+    more = {"ids": options["id"], "unlabelled": True, "live": True}
+    source = source_for(model, data, model.head.open_domain, more=more, **given_in(options, ReadOptions))
+    check_written(outputs, options, data, source, inputs=inputs)
+    return Predicting(model, source, wanted, level, options["top"])
+
+
+def check_ensemble(model: Any, wanted: str) -> None:
+    """`UsageError` for a single model."""
+    if not isinstance(model, Ensemble):
+        raise UsageError(
+            f"{wanted} is for an ensemble, and this is one model: use"
+            f" {spelled('thresher train --ensemble N', 'thresher.ensemble')}"
+        )
+
+
+@dataclass
+class Measured:
+    """The figures of a model on data."""
+
+    figures: dict[str, Any]
+    source: Source
+    troubles: list[findings.Finding]
+
+
+def measure(
+    model: Any, data: Any, options: Options, *, inputs: Sequence[Path] = (), offsets: ArrayLike | None = None
+) -> Measured:
+    """Measure a model on labelled data, and on the rows with each value of some columns.
+
+    `inputs` are further files that are read, `offsets` those of rows in memory. Raises `UsageError`,
+    `DataError`, OSError.
+    """
+    head, threshold = model.head, options["threshold"]
+    with of_options():
+        figures.check_threshold(head, threshold)
+    source = source_for(model, data, head.domain, offsets=offsets, **given_in(options, ReadOptions))
+    check_written([], options, data, source, inputs=inputs)
+    with of_options():
+        extras = slices.slices_of(source, options["slices"], head, threshold)
+    found = figures.assessed(model, source, threshold, *extras)
+    told = {**found.figures(), "nonzero": model.nonzero, **slices.figures_of_slices(extras)}
+    if options["plot"] is not None:
+        plots.write(Path(options["plot"]), plots.agreement(head, found.binned, told))
+    of_reading = column_findings.troubles_of_reading(source.report)
+    return Measured(told, source, [*found.troubles, *of_reading, *findings.worse_than_base(told, head)])
+
+
+def report(
+    model: Any,
+    data: Any,
+    target: Path,
+    options: Options,
+    *,
+    inputs: Sequence[Path] = (),
+    offsets: ArrayLike | None = None,
+) -> tuple[Facts, Callable[[], int]]:
+    """Facts for a page about the model, measured on `data`, if there are any; and what writes the page.
+
+    That returns its size in bytes. `inputs` are further files that are read, `offsets` those of the data.
+
+    Raises `UsageError`, `ModelFileError`, `DataError`, OSError; FileExistsError for a target of another kind.
+    """
+    from thresher.reporting import facts, page
+
+    target, found = page.check_target(target), facts.facts_of(model)
+    if found.model is not None:
+        with model_file.naming_file(found.name):
+            found.command = remaking(Path(found.name), found.model.header, found.model.info)
+    if data is not None:
+        files = expand(data) if are_files(data) else []
+        check_written([target], options, data, inputs=[*inputs, *files])
+        with of_options():
+            reading = given_in(options, ReadOptions)
+            facts.measure(found, data, options["threshold"], options["slices"], offsets, **reading)
+    return found, partial(page.write, target, found)
+
+
+def export(model: ModelOrFile, to: str) -> str | bytes:
+    """A model as one file in another language. `DataError` for what it cannot express, `ModelFileError`."""
+    from thresher.exporting.description import describe
+
+    if to not in TARGETS:
+        raise UsageError(f"to must be one of {', '.join(TARGETS)}, not {to!r}")
+    content: str | bytes = import_module(f"thresher.exporting.{to}").write(describe(model))
+    return content
+
+
+def write_export(content: str | bytes, target: Path) -> None:
+    """Write what `export` has made. OSError."""
+    with whole_file(target, "w" if isinstance(content, str) else "wb") as file:
+        file.write(content)
