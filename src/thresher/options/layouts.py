@@ -58,7 +58,7 @@ def layout_like(trained: SettledLayout | None, options: Options) -> AnyLayout | 
     if needed := [name for name in names if kinds.get(name) in FEATURES]:
         option = mention(ignore=as_list(needed[:1]))
         raise UsageError(f"{option}: the model was trained on this column and needs it")
-    unknown = tuple(name for name in names if kinds.get(name, EMPTY) == EMPTY)
+    more = tuple(name for name in names if kinds.get(name, EMPTY) == EMPTY)
     with of_layouts():
         like = for_new_data(trained, {"format": None, **given})
-    return replace(like, ignore=like.ignore + unknown)
+    return replace(like, ignore=like.ignore + more)
