@@ -55,7 +55,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 ROOT = Path(__file__).parent.parent
 LONGEST_FIRST = sorted(parts.REGISTRY["rule"], key=len, reverse=True)
 READING = re.compile(
-    r"tests/(data/|cluster/test_readers|fuzz/test_targets|test_formats_docs|test_default_batches"
+    r"tests/(data/|cluster/test_readers|fuzz/test_targets|test_formats_docs"
     r"|test_references|learning/test_resume)"
 )
 RULE = re.compile(rf"[\[-]({'|'.join(LONGEST_FIRST)})[] :-]")

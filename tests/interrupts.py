@@ -1,7 +1,5 @@
 """Ctrl-C, or what another process does, at a chosen moment."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from types import FrameType, TracebackType

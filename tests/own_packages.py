@@ -53,7 +53,6 @@ def rule(name: str, factor: float = 1.0) -> str:
 
 
 def install(site: Path, name: str, version: str, points: Mapping[str, str], source: str = "") -> None:
-    """A package of one module, with these entry points."""
     site.mkdir(exist_ok=True)
     if source:
         (site / f"{name.replace('-', '_')}.py").write_text(source)

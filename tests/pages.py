@@ -17,12 +17,10 @@ def text_of(page: str) -> str:
 
 
 def blocks(page: str, kind: str) -> list[str]:
-    """The contents of ``console`` or ``python`` blocks."""
     return [found for name, found in BLOCK.findall(text_of(page)) if name == kind]
 
 
 def session(text: str) -> list[tuple[str, str]]:
-    """Commands and what they print."""
     steps: list[tuple[str, str]] = []
     for line in text.splitlines(keepends=True):
         if line.startswith("$ "):

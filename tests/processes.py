@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +30,4 @@ def printed(process: subprocess.Popen[str]) -> Any:
 
 
 def run(code: str, cache: Path, *places: Path) -> Any:
-    """The output of `code`."""
     return printed(start_code(code, cache, *places))
-
-
-def run_file(script: Path, cache: Path) -> Any:
-    """The output of a script run by Python."""
-    own = {"PYTHONPATH": str(ROOT / "src"), "THRESHER_CACHE_DIR": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
-    return printed(subprocess.Popen([sys.executable, str(script)], env={**os.environ, **own}, **PIPES))

@@ -1,7 +1,5 @@
 """The Euclidean projection of a whole vector onto the L1 ball: rules do the same lazily (`l1-ball`)."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

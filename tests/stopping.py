@@ -27,10 +27,8 @@ def stopping(when: Callable[[Trainer], bool] = lambda trainer: True) -> Iterator
 
 
 def once_learned(examples: int) -> Callable[[Trainer], bool]:
-    """Once so many examples have been learned, in all passes together."""
     return lambda trainer: trainer.models.examples >= examples
 
 
 def in_pass(number: int) -> Callable[[Trainer], bool]:
-    """In this pass."""
     return lambda trainer: trainer.position.number == number

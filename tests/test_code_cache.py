@@ -51,7 +51,6 @@ def respond(loss: str, cache: Path) -> tuple[int, int]:
 
 
 def files(cache: Path) -> list[Path]:
-    """The files of the kernel, and incomplete files."""
     found = (cache / "code").iterdir()
     return sorted(path for path in found if ".kernels.respond-" in path.name or path.suffix != ".nbc")
 
@@ -76,7 +75,7 @@ def test_a_writer_held_up_between_two_steps_harms_nobody(tmp_path: Path) -> None
     assert [respond(loss, tmp_path) for loss in ("poisson", "logistic")] == [(1, 0), (1, 0)]
 
 
-def test_a_file_that_holds_other_code_than_its_name_says_is_not_run(tmp_path: Path) -> None:
+def test_a_file_of_other_code_or_damaged_is_not_run(tmp_path: Path) -> None:
     respond("logistic", tmp_path)
     (logistic,) = files(tmp_path)
     respond("poisson", tmp_path)
@@ -84,14 +83,9 @@ def test_a_file_that_holds_other_code_than_its_name_says_is_not_run(tmp_path: Pa
     poisson.write_bytes(logistic.read_bytes())
     assert respond("poisson", tmp_path) == (0, 1)
     assert respond("poisson", tmp_path) == (1, 0), "what was compiled anew has taken its place"
-
-
-def test_a_file_cut_short_or_changed_is_not_run(tmp_path: Path) -> None:
-    respond("logistic", tmp_path)
-    (path,) = files(tmp_path)
-    whole = path.read_bytes()
+    whole = logistic.read_bytes()
     for wrong in (whole[:0], whole[:10], whole[:1000], whole[:-9] + b"!" + whole[-8:]):
-        path.write_bytes(wrong)
+        logistic.write_bytes(wrong)
         assert respond("logistic", tmp_path) == (0, 1)
 
 
@@ -119,7 +113,6 @@ print(json.dumps([names, model.predict(chunk).tobytes().hex()]))
 
 
 def learned(rule: str, loss: str, cache: Path) -> tuple[set[str], str]:
-    """The compiled functions, and the bits of the predictions."""
     names, bits = run(LEARN.format(rule=rule, loss=loss), cache)
     return set(names), bits
 

@@ -1,6 +1,8 @@
-"""Compiled code gives the same numbers as plain Python, is compiled once, and is never stale."""
+"""Compiled code gives the numbers of plain Python, is compiled once, and is never stale."""
 
+import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,11 +12,11 @@ from tests.processes import run
 from tests.rule_text import READ, RULE
 from tests.streams import LONG, LOSSES, RULES, Stream, case, domain_of, model_of, settings_of, stream
 from thresher.engine import kernels
+from thresher.engine.compile import codecache
+from thresher.engine.compile.codecache import stamp
 from thresher.engine.compile.jit import Kernel, kernel
 from thresher.engine.verbs import value_slope
 from thresher.learning.model.model import Model
-
-# Pure Python
 
 
 def both(compiled: Model, data: Stream) -> tuple[Model, Model]:
@@ -61,8 +63,6 @@ def test_compiled_losses_are_plain_losses(loss: str) -> None:
     assert both == pytest.approx(np.array(expected), rel=1e-13, abs=1e-15)
 
 
-# The cache, in separate processes
-
 WORK = """
 import json
 import numba
@@ -97,8 +97,6 @@ def test_the_second_process_compiles_nothing(tmp_path: Path) -> None:
         assert hits == signatures > 0, name
 
 
-# A user's own rule in four files: its own, and three that it imports directly or indirectly.
-
 OWN = RULE.format(
     before="""
 from thresher.engine.compile.jit import scalar
@@ -125,13 +123,11 @@ FILES = {"own.py": OWN, "second.py": HELPER, "third.py": "import fourth", "fourt
 
 
 def write_own(folder: Path, edited: tuple[str, ...] = ()) -> None:
-    """The files, with the constant 3 changed to 5 in the edited ones."""
     for name, text in FILES.items():
         (folder / name).write_text(text.replace("3.0", "5.0") if name in edited else text)
 
 
 def factor(edits: int) -> float:
-    """0.5 times the constants."""
     return 0.5 * 3.0 ** (3 - edits) * 5.0**edits
 
 
@@ -163,3 +159,99 @@ def test_every_kernel_has_its_function_in_plain_python() -> None:
     }
     for one in found:
         assert one.function.__code__ is one.compiled.py_func.__code__
+
+
+def answered(folder: Path, code: str, **files: str) -> Any:
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text)
+    return run(READ + code, folder / "cache", folder)
+
+
+def test_a_constant_that_no_text_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = RULE.format(before="import os\nFACTOR = float(os.environ['FACTOR'])", factor="FACTOR")
+    for factor in (2.0, 6.0):
+        monkeypatch.setenv("FACTOR", str(factor))
+        assert answered(tmp_path, "import own\nprint(json.dumps(read('own')))", own=rule) == factor
+
+
+def test_an_attribute_of_a_module(tmp_path: Path) -> None:
+    rule = RULE.format(before="import constants", factor="constants.FACTOR")
+    code = "import own\nprint(json.dumps(read('own')))"
+    for factor in (2.0, 6.0):
+        assert answered(tmp_path, code, own=rule, constants=f"FACTOR = {factor}") == factor
+
+
+def test_what_a_function_of_a_factory_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rule is the same text in both processes, and so is the code of the function that it calls."""
+    before = """
+import os
+import numba
+
+def make(factor):
+    @numba.njit
+    def times(x):
+        return x * factor
+    return times
+
+times = make(float(os.environ["FACTOR"]))
+"""
+    rule = RULE.format(before=before, factor="times(1.0)")
+    for factor in (2.0, 6.0):
+        monkeypatch.setenv("FACTOR", str(factor))
+        assert answered(tmp_path, "import own\nprint(json.dumps(read('own')))", own=rule) == factor
+
+
+def test_an_edit_of_what_is_imported_already(tmp_path: Path) -> None:
+    """The running process has the old rule, the next one the new rule."""
+    rule = RULE.format(before="", factor="2.0")
+    edit = "path = own.__file__\ntext = open(path).read().replace('2.0', '6.0')\nopen(path, 'w').write(text)"
+    code = "import own\n{}\nprint(json.dumps(read('own')))"
+    assert answered(tmp_path, code.format(edit), own=rule) == 2.0
+    assert answered(tmp_path, code.format("")) == 6.0
+
+
+def test_what_is_the_same_is_compiled_once(tmp_path: Path) -> None:
+    rule = RULE.format(before="import time\nSTARTED = time.time()\nFACTOR = 2.0", factor="FACTOR")
+    code = "import own\nread('own')\nprint(json.dumps(compiled()))"
+    assert answered(tmp_path, code, own=rule) == [0, 1]
+    assert answered(tmp_path, code, own="# another line\n" + rule) == [1, 0]
+
+
+LIMITS = np.array([1.0, 2.0])
+
+
+def test_arrays_tuples_and_defaults_count() -> None:
+    def made(limits: Any, limit: Any = 3.0) -> Any:
+        def function(x: float, most: Any = limit) -> Any:
+            return x * limits[0] + most
+
+        return function
+
+    one = stamp(made(LIMITS))
+    assert stamp(made(LIMITS.copy())) == one
+    others = [
+        made(LIMITS * 2),
+        made((1.0, 2.0)),
+        made([1.0, 2.0]),
+        made(LIMITS, 4.0),
+        made(LIMITS.astype("f4")),
+    ]
+    assert len({one, *(stamp(other) for other in others)}) == 6
+
+
+def test_a_source_edited_since_shares_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if the edit has been taken back: what was imported may be either text."""
+    name, copy = "thresher.data.features.crossing", tmp_path / "copy.py"
+    source = codecache.SOURCES[name]
+    copy.write_text(source.text)
+    same = source._replace(path=copy, state=codecache._state_of(copy))
+    monkeypatch.setitem(codecache.SOURCES, name, same)
+    hashed = codecache._digest.__wrapped__
+    before = hashed(name)
+    assert before == hashed(name)
+    os.utime(copy, ns=(1, 1))
+    found = {before, hashed(name)}
+    copy.unlink()
+    found.add(hashed(name))
+    monkeypatch.setattr(codecache, "THIS_PROCESS", b"another")
+    assert len({*found, hashed(name)}) == 3, "one for the text, one for each process"

@@ -39,7 +39,6 @@ CASES = {
 
 
 def as_text(chunk: Chunk) -> list[str]:
-    """The rows as svmlight."""
     rows = []
     for i in range(len(chunk)):
         inside = slice(chunk.indptr[i], chunk.indptr[i + 1])
@@ -68,14 +67,12 @@ def test_uci_files_become_what_the_pages_read(name: str, tmp_path: Path) -> None
 
 
 def images(count: int) -> bytes:
-    """An idx file: image k has the pixel k + 1 at place k."""
     pixels = np.zeros((count, 784), np.uint8)
     pixels[np.arange(count), np.arange(count)] = np.arange(count) + 1
     return struct.pack(">4I", 0x803, count, 28, 28) + pixels.tobytes()
 
 
 def digits(count: int) -> bytes:
-    """An idx file of labels 0, 1, ..."""
     return struct.pack(">2I", 0x801, count) + bytes(range(count))
 
 
@@ -174,9 +171,7 @@ LIST, STORIES, TESTS = "C11\nC12\nGCAT\nCCAT\n", "3 3:0.5\n0,2 4:1\n", "3 9:1\n"
         (LIST, "0 3:0.5\n", "none of the stories has the topic CCAT"),
     ],
 )
-def test_stories_whose_topics_are_in_doubt_are_refused(
-    topics: str, train: str, complaint: str, tmp_path: Path
-) -> None:
+def test_stories_of_doubtful_topics_are_told(topics: str, train: str, complaint: str, tmp_path: Path) -> None:
     words = given_rcv1(tmp_path, topics, train, "0 9:1\n")
     with pytest.raises(SystemExit, match=complaint):
         convert(tmp_path / "out", "rcv1", *words)

@@ -1,5 +1,6 @@
-"""What the default promises: no scales to choose, no noise features, later passes add no evidence."""
+"""What the default promises: no scales to choose, no noise features, one example or many at a step."""
 
+import gzip
 import inspect
 from dataclasses import replace
 from pathlib import Path
@@ -9,14 +10,15 @@ import numpy as np
 import pytest
 
 from tests.oracles import run
-from tests.plain import not_compiled
+from tests.plain import compiled_if, not_compiled
 from tests.streams import Stream, Vector, model_of, read_weights, stream, stream_of
 from tests.test_laws_of_state import make_small
-from thresher import TroubleWarning, train
+from thresher import TroubleWarning, evaluate, train
 from thresher.cli.main import status_of
 from thresher.data.chunk import Chunk
 from thresher.engine.kernels import LAST_MARGIN
 from thresher.learning.files import model_file
+from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.parts import SpecError, spec_of
 from thresher.parts.ft_ftrl_state import SPREAD
@@ -301,3 +303,54 @@ def test_a_single_pass_after_several_adapts_the_step_size_again() -> None:
         again: Any = train(rest, continue_from=several, passes=5)
     spreads = [one.state()["clock"][SPREAD] for one in (several, once, again)]
     assert [spread > 0 for spread in spreads] == [False, True, False]
+
+
+RCV1 = Path("examples/data/rcv1_train2000.dat.gz")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_gradient_that_all_but_cancels_out_is_no_scale(dtype: str) -> None:
+    """Two examples pull a new feature in opposite directions, almost equally: the step size is as usual."""
+    rows = [(1.0, {1: 1.0, 7: 1.0}), (-1.0, {7: 1.000001}), (1.0, {1: 1.0}), (-1.0, {2: 1.0})]
+    with not_compiled():
+        model = Model("ft-ftrl:l1=0", batch=2, intercept=False, dtype=dtype, centre=False)
+        model.learn(Chunk.of_rows(rows))
+        weights = dict(zip(*model.weights(), strict=True))
+    assert 0 < abs(weights[7]) < abs(weights[1]) < 10
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rows", "l1s", "batches"),
+    [("float32", 400, [0.001, 1.0], [1, 2, 7, 50]), ("float64", 300, [0.001], [1, 7])],
+)
+def test_steps_on_many_examples_learn_next_to_as_well(
+    dtype: str, rows: int, l1s: list[float], batches: list[int], tmp_path: Path
+) -> None:
+    """A low threshold keeps features with almost no gradient, with weights of the usual size."""
+    lines = gzip.decompress(RCV1.read_bytes()).splitlines(keepends=True)
+    learned, held = tmp_path / "learned.svm", tmp_path / "held.svm"
+    learned.write_bytes(b"".join(lines[:rows]))
+    held.write_bytes(b"".join(lines[rows : 2 * rows]))
+    with compiled_if(dtype == "float32"):
+        for l1 in l1s:
+            losses = [
+                evaluate(train(learned, l1=l1, batch=batch, dtype=dtype, passes=2), held)["loss"]
+                for batch in batches
+            ]
+            assert max(losses[1:]) < 1.1 * losses[0] < 0.5
+
+
+def test_a_batch_that_is_not_learned_is_not_measured() -> None:
+    """The second example has no finite loss; the clocks are as they were before the first."""
+    with not_compiled(), np.errstate(all="ignore"):
+        options: dict[str, Any] = {"batch": 2, "intercept": False, "dtype": "float64", "centre": False}
+        model = Model("ft-ftrl:l1=0", "squared", **options)
+        model.learn(Chunk.of_rows([(1.0, {1: 1.0}), (0.0, {2: 1.0})]))
+        state = model.state()
+        state["S"][:, 0][state["S"][:, 4] > 0] = 1e200
+        model.restore(state)
+        before = {name: model.state()[name].copy() for name in ("clock", "bclock")}
+        with pytest.raises(DivergedError, match="the loss of example 3 is not finite"):
+            model.learn(Chunk.of_rows([(3.0, {1: 1.0}), (1.0, {2: 1.0})]))
+    assert all((model.state()[name] == before[name]).all() for name in before)
+    assert before["clock"][0, 0] == 1

@@ -1,7 +1,5 @@
 """What is measured of the default rule: figures, ratios and goals, on small made data."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
@@ -16,7 +14,6 @@ from thresher.data import Chunk
 
 
 def table(rows: int, seed: int) -> Chunk:
-    """Labels that depend on the first of three columns."""
     X = np.random.default_rng(seed).normal(size=(rows, 3))
     indptr = np.arange(rows + 1) * 3
     keys, labels = np.tile(np.arange(3), rows), np.where(X[:, 0] > 0, 1.0, -1.0)

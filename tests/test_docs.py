@@ -85,18 +85,12 @@ def test_an_example_is_a_command_that_holds(name: str) -> None:
     assert type(model.rule) is lookup("rule", name)
 
 
-def test_what_is_written_in_the_index_is_shown_as_it_stands() -> None:
+def test_pages_are_of_today() -> None:
     rounding = describe("rule", "rounding")
     assert "K = `every`: 0 if |w'| < theta." in rounding.line
     assert r"K = `every`: 0 if \|w'\| \< theta. |" in index([rounding])
-
-
-def test_the_tables_of_verbs_are_of_today() -> None:
     text = DESIGN.read_text(encoding="utf-8")
     assert with_tables(text) == text, STALE
-
-
-def test_the_figures_of_tests_are_of_today() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert with_figures(text) == text, "run `python -m docs.testing_figures`"
 

@@ -116,7 +116,6 @@ def test_the_file(tmp_path: Path) -> None:
     loaded = thresher.load(tmp_path / "e")
     assert isinstance(loaded, Ensemble)
     assert (len(loaded.models), loaded.rows, loaded.record) == (3, "poisson", found.record)
-    assert loaded.record is not None
     assert (loaded.record.passes, loaded.record.order) == (2, "once")
     for output in ("margin", "probability", "label"):
         expected = found.predict(SAMPLE, output).tobytes()
@@ -145,7 +144,6 @@ def test_a_row_is_known_by_its_place_in_the_stream() -> None:
     bits = [[as_bytes(model) for model in found.models] for found in (one, other, third)]
     assert bits[0] == bits[1]
     assert not {*bits[0]} & {*bits[2]}
-    assert one.record is not None
     assert sum(model.examples for model in one.models) == 2 * one.record.examples
 
 
@@ -191,7 +189,6 @@ def test_wrong_arguments() -> None:
 def test_early_stopping_keeps_the_best_pass_of_the_whole() -> None:
     options: dict[str, Any] = {"rule": "ftrl:alpha=50", "holdout": 0.2}
     found = thresher.ensemble(SAMPLE, models=2, passes=6, patience=1, **options)
-    assert found.record is not None
     assert found.record.passes < 5
     best = thresher.ensemble(SAMPLE, models=2, passes=found.record.passes, **options)
     assert [as_bytes(one) for one in found.models] == [as_bytes(one) for one in best.models]

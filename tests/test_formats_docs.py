@@ -22,7 +22,7 @@ ELSEWHERE = {
     "docs/formats/memory": "tests/test_docs.py",
     "docs/python": "tests/test_docs.py",
     "docs/serving": "tests/serving/test_serving_docs.py",
-    "docs/sklearn": "tests/estimators/test_pages.py",
+    "docs/sklearn": "tests/estimators/test_examples.py",
 }
 FEW_ROWS = re.compile("thresher train (weather.csv|two.svm) ")
 """Plain Python learns these rows in less time than their loop is compiled, which no other page needs."""
@@ -47,16 +47,13 @@ def test_every_format_has_a_page(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def shell() -> Iterator[Shell]:
-    """A shell with ``thresher`` and this ``python``."""
     with served() as shell:
         program(shell.folder / "python")
         yield shell
 
 
 @pytest.mark.parametrize("page", TESTED)
-def test_blocks_of_a_page_do_what_it_says(
-    page: str, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_are_right(page: str, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands print what the page shows; then Python blocks run in the same folder."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     for kind, known_parts in REGISTRY.items():  # parts that a page defines go with it

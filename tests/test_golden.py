@@ -136,9 +136,7 @@ def unpack(archive: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("archive", ARCHIVES)
 @pytest.mark.usefixtures("plainly")
 @pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
-def test_an_archive_means_what_it_meant(
-    archive: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_archives_mean_what_they_did(archive: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     unpack(archive, tmp_path, monkeypatch)
     for one in json.loads(Path("expected.json").read_text()):
         kind, file = one.pop("kind"), one["file"]
@@ -202,9 +200,7 @@ LATER: list[tuple[str, tuple[str | int, ...], Callable[[str], Any]]] = [
 
 
 @pytest.mark.usefixtures("plainly")
-def test_what_a_later_version_has_added_is_an_error_that_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_later_version_added_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     unpack(ARCHIVES[0], tmp_path, monkeypatch)
     for file, place, read in LATER:
         whole = Path(file).read_bytes()

@@ -95,9 +95,7 @@ def untold() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_penalties_of_one_rule(
-    name: str, small_tables: None, untold: None, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_penalties(name: str, small_tables: None, untold: None, capfd: pytest.CaptureFixture[str]) -> None:
     """LLVM reports no loop that it could not vectorise."""
     specs = settings_of(name)
     flagged = [spec for spec in specs if "true" in spec.lower() or "false" in spec.lower()]
@@ -127,9 +125,7 @@ def test_half_lives_of_one_rule(name: str, untold: None, capfd: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("way", ["octets"], indirect=True)
-def test_compiled_lanes_in_float64_diverge_one_by_one(
-    untold: None, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_compiled_lanes_of_float64_diverge_alone(untold: None, capfd: pytest.CaptureFixture[str]) -> None:
     """In the middle of a piece; each model stops where it would alone. The docs compile this octet, too."""
     etas = ["0.1", "1e308", "0.02", "2e307", "1e307", "0.01", "0.03", "0.2"]
     recipes = [

@@ -1,7 +1,7 @@
 """Law 11: a stream continued is a stream. Training on A, then going on with B, is training on A and B."""
 
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ import thresher
 from tests.covering import covering_for
 from tests.data.tables import write_csv, write_jsonl, write_parquet
 from tests.learning.test_resume_in_python import stopping as stopping
-from tests.plain import not_compiled
 from tests.streams import KINDS, LOSSES, RULES, case, cut, domain_of, fingerprint, kinds_of, model_of, stream
 from thresher import Model
 from thresher.data.chunk import Chunk
@@ -25,10 +24,7 @@ STORES = ["growing", "direct", "hashed:6"]
 Write = Callable[[Any, Path], None]
 
 
-@pytest.fixture(autouse=True)
-def plain() -> Iterator[None]:
-    with not_compiled():
-        yield
+pytestmark = pytest.mark.usefixtures("plainly")
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +37,6 @@ def halves(chunk: Chunk) -> list[Chunk]:
 
 
 def bits(model: Model) -> dict[str, Any]:
-    """All that a file holds: weights, names, and every bit of the state."""
     tensors = model_file.tensors_of(model)
     return {name: (a.dtype, a.shape, np.ascontiguousarray(a).tobytes()) for name, a in tensors.items()}
 
@@ -49,8 +44,6 @@ def bits(model: Model) -> dict[str, Any]:
 def check_same(found: Model, expected: Model) -> None:
     assert bits(found) == bits(expected)
     assert found.recipe == expected.recipe
-    assert found.record is not None
-    assert expected.record is not None
     assert (found.record.examples, found.record.warnings) == (
         expected.record.examples,
         expected.record.warnings,
@@ -154,12 +147,9 @@ def test_later_passes_are_over_the_rows_of_each_part(whole: Chunk) -> None:
 def test_unasked_the_new_rows_are_passed_over_as_if_they_were_all(whole: Chunk) -> None:
     first, second = halves(whole)
     before = thresher.train(first)
-    assert before.record is not None
     assert before.record.passes > 1
     found = thresher.train(second, continue_from=before)
-    assert found.record is not None
     alone = thresher.train(second).record
-    assert alone is not None
     assert found.record.passes == alone.passes
     assert bits(found) == bits(thresher.train(second, continue_from=before, passes=found.record.passes))
 
@@ -239,7 +229,6 @@ def test_ensembles_go_on_model_by_model(whole: Chunk, tmp_path: Path) -> None:
         for given in (before, tmp_path / "e"):
             found = thresher.ensemble(second, continue_from=given, **options)
             assert [bits(model) for model in found.models] == [bits(model) for model in expected.models]
-            assert found.record is not None
             assert found.record.examples == ROWS
         assert len(thresher.ensemble(second, continue_from=before).models) == len(before.models)
         with pytest.raises(ValueError, match=r"is an ensemble: go on with it in thresher\.ensemble"):
@@ -267,7 +256,6 @@ def test_findings_are_those_of_the_new_data() -> None:
     new = found.tally.since(before.tally)
     assert new.weight == pytest.approx(noise.weights.sum(dtype=float))
     assert f"the progressive loss is {new.average:.6g}, " in str(told[0].message)
-    assert found.record is not None
     assert f"the progressive loss is {new.average:.6g}, " in found.record.warnings[0]
 
 
@@ -287,9 +275,7 @@ CALLS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_what_goes_on_can_be_stopped_and_resumed(
-    name: str, stopping: Callable[[], None], tmp_path: Path
-) -> None:
+def test_what_goes_on_can_be_stopped_and_resumed(name: str, stopping: Any, tmp_path: Path) -> None:
     a, b = (write(rows_of(seed, 150), tmp_path / f"{seed}.svm") for seed in (1, 2))
     function, options = getattr(thresher, name), CALLS[name]
     before = function(a, passes=1, **options)

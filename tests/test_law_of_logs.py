@@ -1,7 +1,7 @@
 """Law 12, of logs: a log is the rows that were appended to it, however many came at a time."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ from tests.covering import covering_for
 from tests.data.logs import NOON, pieces, write_log
 from tests.data.tables import write_csv
 from tests.learning.test_resume_in_python import stopping as stopping
-from tests.plain import not_compiled
 from tests.streams import KINDS, case, kinds_of, model_of, stream
 from tests.test_law_of_continuing import STORES, bits, halves, rows_of, write
 from thresher.data.chunk import Chunk
@@ -24,10 +23,7 @@ ROWS_OF_ALL = 60
 Log = Callable[..., Path]
 
 
-@pytest.fixture(autouse=True)
-def plain() -> Iterator[None]:
-    with not_compiled():
-        yield
+pytestmark = pytest.mark.usefixtures("plainly")
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +105,6 @@ def test_several_passes_and_learn(whole: Chunk, log: Log) -> None:
 def test_unasked_a_log_is_learned_in_one_pass(whole: Chunk, log: Log) -> None:
     first, second = halves(whole)
     before = thresher.train(first)
-    assert before.record is not None
     assert before.record.passes > 1
     folder, expected = log(second), thresher.train(second, continue_from=before, passes=1, replay=0)
     for data in (folder, str(folder), [folder]):
@@ -146,9 +141,7 @@ def test_a_log_of_a_table_is_the_table(tmp_path: Path, log: Log) -> None:
     assert thresher.train(folder, passes=1).layout == layout
 
 
-def test_training_stops_and_resumes_in_the_middle_of_a_log(
-    stopping: Callable[[], None], tmp_path: Path, log: Log
-) -> None:
+def test_training_stops_and_resumes_in_the_middle_of_a_log(stopping: Any, tmp_path: Path, log: Log) -> None:
     a, b = (write(rows_of(seed, 150), tmp_path / f"{seed}.svm") for seed in (1, 2))
     before = thresher.train(a, passes=1, batch=3)
     (rows,) = [*thresher.data.open_source(b).chunks()]
@@ -176,9 +169,7 @@ def models(tmp_path: Path) -> dict[str, thresher.Model]:
     return found | {"svm": thresher.train(write(rows_of(1, 30), tmp_path / "a.svm"), passes=1)}
 
 
-def test_a_log_of_other_features_is_an_error(
-    models: dict[str, thresher.Model], log: Log, whole: Chunk
-) -> None:
+def test_a_log_of_others_is_an_error(models: dict[str, thresher.Model], log: Log, whole: Chunk) -> None:
     folder = log(whole, models["size"].layout)
     for other in (models["weight"], models["svm"]):
         calls: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = [

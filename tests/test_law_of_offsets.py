@@ -55,7 +55,6 @@ def shifts(rows: int, seed: int = 3) -> Any:
 
 
 def with_shifts(data: Stream) -> tuple[Stream, Any]:
-    """The stream with offsets in its chunk, and these."""
     offsets = shifts(len(data.chunk))
     return data._replace(chunk=with_offsets(data.chunk, offsets)), offsets.astype(np.float64)
 

@@ -224,7 +224,6 @@ TABLE = table(
 )
 def test_columns_are_named_as_in_other_options(asked: dict[str, Any], expected: dict[str, int]) -> None:
     def wrong(**options: Any) -> int:
-        """How many weights have the wrong sign."""
         model: Any = thresher.train(TABLE, rule="sgd", **options)
         names, (keys, weights) = numeric_keys(model.layout), model.weights()
         signs = [expected.get(names.get(key, "city"), 0) for key in keys.tolist()]

@@ -127,7 +127,6 @@ STEPS = {"normals": RATE, "prices": "power:0.0137,10,0.5", "counts": "power:0.01
 
 
 def penalised(name: str, by: float) -> str:
-    """The rule with all its penalties at `by`, and otherwise calm."""
     fields = CALM.get(name, {}) | dict.fromkeys(parts.lookup("rule", name).PENALTIES, by)
     return f"{name}:{','.join(f'{field}={value}' for field, value in fields.items())}"
 
@@ -202,7 +201,6 @@ def compiled_oracle_of(model: Model, data: Stream) -> Trace:
 
 
 def agree(model: Model, expected: Trace, tolerance: float) -> bool:
-    """Compare weights and intercept; False if all weights are zero."""
     found = read_weights(model, len(expected.weights))
     scale = np.abs(expected.weights).max()
     assert np.abs(found - expected.weights).max() <= tolerance * max(1.0, scale)

@@ -39,7 +39,6 @@ LEARNS_NO_ROW = [(0,), (ROWS - 1,), (5, 6, 7, 8, 9, 20), (*range(0, ROWS, 2),)]
 
 
 def rows_of(options: dict[str, Any], seed: int = 0) -> Chunk:
-    """Random rows, some of them empty; every row may be left out."""
     rng = np.random.default_rng(seed)
     stored = rng.random((ROWS, FEATURES)) < 0.3
     column = np.nonzero(stored)[1]

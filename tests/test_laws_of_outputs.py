@@ -49,12 +49,10 @@ CLASSES, FEATURES = 3, 8
 
 
 def grouped(name: str) -> list[str]:
-    """Settings of a rule with which the outputs of a feature form a group."""
     return [spec for spec in GROUPS if spec.partition(":")[0] == name]
 
 
 def tried(name: str) -> list[str]:
-    """The first setting of a rule, and those with groups."""
     return [settings_of(name)[0], *grouped(name)]
 
 
@@ -203,9 +201,7 @@ def test_compiled_batches_are_eager() -> None:
 
 @pytest.mark.parametrize("group", ["l2", "linf"])
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=6), st.lists(st.floats(0, 1), max_size=5))
-def test_steps_without_gradients_are_one_of_the_summed_strength(
-    group: str, row: list[float], strengths: list[float]
-) -> None:
+def test_steps_without_gradients_are_one_of_the_summed_strength(group: str, row: Any, strengths: Any) -> None:
     part = parts.make("group", group)
     once = np.array(row)
     part.together(once, float(np.sum(strengths)))
@@ -221,9 +217,7 @@ SQUARABLE = st.floats(-3, 3).filter(lambda v: v == 0 or abs(v) > 1e-150)
 
 @pytest.mark.parametrize("group", ["single", "l2", "linf"])
 @given(st.lists(SQUARABLE, min_size=1, max_size=6))
-def test_a_penalty_as_strong_as_the_dual_norm_leaves_nothing_and_one_less_strong_does(
-    group: str, row: list[float]
-) -> None:
+def test_a_penalty_of_the_dual_norm_leaves_nothing_a_smaller_one_does(group: str, row: list[float]) -> None:
     part = parts.make("group", group)
     for share, left in ((1.000001, False), (0.999, True)):
         v, owed = np.array(row), share * part.dual(np.array(row))

@@ -78,9 +78,7 @@ def mutant(function: str, old: str, new: str) -> Mutant:
         ),
     ],
 )
-def test_text_is_replaced_in_the_function_whatever_its_indentation(
-    old: str, new: str, line: str, tmp_path: Path
-) -> None:
+def test_text_is_replaced_whatever_its_indentation(old: str, new: str, line: str, tmp_path: Path) -> None:
     (file := tmp_path / "rules.py").write_text(CODE)
     with applied(mutant("Rule.step", old, new), tmp_path):
         after = file.read_text()

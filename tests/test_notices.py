@@ -67,16 +67,13 @@ def test_compiling_a_kernel_tells(said: list[str], monkeypatch: pytest.MonkeyPat
     assert notices.seconds_compiling() > before
 
 
-def test_python_is_told_by_the_logger(caplog: pytest.LogCaptureFixture) -> None:
+def test_python_is_told_by_the_logger_or_nobody(caplog: pytest.LogCaptureFixture, said: list[str]) -> None:
     with notices_to(notices.log), caplog.at_level(logging.WARNING, "thresher"), compiling(LEARNING):
         pass
     assert [record.name for record in caplog.records] == ["thresher"]
     assert caplog.messages == [
         f"compiling the learning loop: about {LEARNING.seconds} s, once for these options"
     ]
-
-
-def test_nobody_need_be_told(said: list[str]) -> None:
     when_compiling(None)
     with compiling(LEARNING):
         pass

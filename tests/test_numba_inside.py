@@ -32,13 +32,10 @@ INSIDE = {
 
 
 def names_of(path: Path) -> frozenset[str]:
-    """The names of Numba and llvmlite in a file, each as long as it stands there."""
     return Uses(ast.parse(path.read_text(encoding="utf-8"))).names
 
 
 class Uses(ast.NodeVisitor):
-    """Collects names."""
-
     def __init__(self, tree: ast.Module) -> None:
         self.known: dict[str, str] = {}
         """what local names stand for"""

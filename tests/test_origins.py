@@ -28,6 +28,8 @@ from thresher.learning.modelbytes import as_bytes, from_bytes
 from thresher.parts import REGISTRY, SpecError, load_files, lookup, names
 from thresher.parts.origins import ENTRY_POINTS
 
+pytestmark = pytest.mark.usefixtures("plainly")
+
 gc.freeze()
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = np.where(X[:, 0] > 0, 1, -1)
@@ -48,13 +50,11 @@ def own_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in which packages are installed."""
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     return tmp_path / "site"
 
 
 def forget(name: str, *modules: str) -> None:
-    """As if a part had never been looked up."""
     for known in REGISTRY.values():
         known.pop(name, None)
     for module in modules:
@@ -100,7 +100,6 @@ def test_code_of_a_file_is_compiled_once(tmp_path: Path) -> None:
     assert [COMPILING in one for one in said] == [True, False]
 
 
-@pytest.mark.usefixtures("plainly")
 def test_a_package_in_python(site: Path) -> None:
     install_template(site)
     model = thresher.train(X, Y, rule="forgetful-sgd", passes=1)
@@ -161,7 +160,6 @@ def test_a_package_does_not_replace_the_part_of_another(site: Path) -> None:
     assert "other" not in REGISTRY["rule"]
 
 
-@pytest.mark.usefixtures("plainly")
 def test_nothing_is_looked_up_for_built_in_parts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from importlib import metadata
 
@@ -234,7 +232,6 @@ def test_every_command_with_parts_or_a_model_takes_files() -> None:
 # Models
 
 
-@pytest.mark.usefixtures("plainly")
 def test_a_model_names_the_file_of_its_rule(tmp_path: Path) -> None:
     file, path = tmp_path / "mine.py", tmp_path / "m"
     file.write_text(rule("Mine"))
@@ -278,7 +275,6 @@ def test_on_the_command_line_a_file_is_named_again(tmp_path: Path) -> None:
     assert "needs                  loss my-square (mine.py)\n" in out
 
 
-@pytest.mark.usefixtures("plainly")
 def test_a_model_names_its_package(site: Path, tmp_path: Path) -> None:
     install_template(site)
     model = thresher.train(X, Y, rule="forgetful-sgd", passes=1)
@@ -305,7 +301,6 @@ def test_a_model_names_its_package(site: Path, tmp_path: Path) -> None:
         Model.load(tmp_path / "m")
 
 
-@pytest.mark.usefixtures("plainly")
 def test_a_part_that_became_built_in_is_not_taken_for_it(tmp_path: Path) -> None:
     model = Model("sgd", rate="constant")
     model.learn(X, Y)
@@ -319,7 +314,6 @@ def test_a_part_that_became_built_in_is_not_taken_for_it(tmp_path: Path) -> None
             Model.load(tmp_path / "m")
 
 
-@pytest.mark.usefixtures("plainly")
 def test_checkpoints_name_it(tmp_path: Path) -> None:
     """Of one model and of an ensemble."""
     (tmp_path / "mine.py").write_text(rule("Mine", 2.0))
@@ -337,7 +331,6 @@ def test_checkpoints_name_it(tmp_path: Path) -> None:
         call(tmp_path / "d.svm", resume=True, modules=tmp_path / "mine.py", **more)
 
 
-@pytest.mark.usefixtures("plainly")
 def test_frontiers_and_ensembles_name_it(site: Path, tmp_path: Path) -> None:
     install_template(site)
     thresher.path(X, Y, rule="forgetful-sgd", l1=[0.01, 0.1], passes=1).save(tmp_path / "f", state=True)
@@ -352,7 +345,6 @@ def test_frontiers_and_ensembles_name_it(site: Path, tmp_path: Path) -> None:
     assert len(Ensemble.load(tmp_path / "e").models) == 2
 
 
-@pytest.mark.usefixtures("plainly")
 def test_a_model_file_executes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever paths and modules it names."""
     monkeypatch.chdir(tmp_path)

@@ -1,17 +1,25 @@
-"""Parts that users write: what is wrong with one is said in one line that names it."""
+"""Parts that users write: the example obeys the laws; what is wrong with one is said in one line."""
 
+import importlib
+import os
 import re
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
+from tests.forks import forked
+from tests.streams import Vector
 from thresher import parts
 from thresher.engine.compile.jit import kernel
 from thresher.engine.compile.part_errors import PartError
 from thresher.engine.verbs import at, step, value_slope, weight
 from thresher.parts.registry import REGISTRY, SpecError, part
+from thresher.testing import check_rule
 
 
 @pytest.fixture(autouse=True)
@@ -137,9 +145,6 @@ def test_a_spec_needs_defaults() -> None:
             parts.make("loss", spec)
 
 
-# Methods that cannot be compiled
-
-
 @kernel
 def look_up(loss, margin, y):  # type: ignore[no-untyped-def]
     value, slope = value_slope(loss, margin, y)
@@ -216,16 +221,53 @@ def rate_with(method: Callable[..., Any]) -> Any:
     return part("rate")(changed(Mine, {"at": method}))
 
 
-def test_a_rate_that_a_rule_calls_is_named() -> None:
+def test_a_rate_is_named_and_gives_a_number() -> None:
     rate = rate_with(lambda self, t: plain_helper(t))
     rule = part("rule")(rule_of(weight=lambda self, S, j, now: S[j, 0] * at(self.e, 1.0)))
     said = r"rate Mine: at \(.*\) cannot be compiled: .*'plain_helper'.*: decorate it with numba.njit"
     for _ in range(2):
         with pytest.raises(PartError, match=said):
             move(tuple.__new__(rule, [rate()]), np.zeros((1, 1)), (0.0,))
-
-
-def test_a_rate_gives_a_number() -> None:
     for method, said in ((lambda self, t: None, "it is None"), (lambda self, t: self.f, "no attribute 'f'")):
         with pytest.raises(SpecError, match=rf"mine: at .* at step 1.*{said}"):
             rate_with(method)()
+
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def own_rule() -> Iterator[ModuleType]:
+    """The imported example; its rule is registered while these tests run."""
+    yield importlib.import_module("examples.own_rule")
+    REGISTRY["rule"].pop("adagrad-l1", None)
+
+
+def dense(rule: Any, loss: Any, X: Vector, y: Vector, importance: Vector) -> Vector:
+    w, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for x, label, times in zip(X, y, importance, strict=True):
+        g = times * loss.value_slope(float(w @ x), float(label))[1] * x
+        squares += g * g
+        a = rule.delta + np.sqrt(squares)
+        moved = w - rule.eta * g / a
+        w = np.sign(moved) * np.maximum(np.abs(moved) - rule.eta * rule.l1 / a, 0.0)
+    return w
+
+
+@pytest.mark.parametrize("spec", ["adagrad-l1:l1=0.02", "adagrad-l1:0.3,0.02,1", "adagrad-l1:l1=0"])
+@pytest.mark.usefixtures("own_rule")
+def test_it_obeys_the_laws(spec: str) -> None:
+    check_rule(spec, oracle=dense)
+
+
+def test_its_script_runs() -> None:
+    begin = f"import runpy\nrunpy.run_path({str(ROOT / 'examples' / 'own_rule.py')!r}, run_name='__main__')"
+    pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with forked([], begin, cwd=ROOT, env=dict(os.environ), text=True, **pipes) as process:
+        out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    words = out.split()
+    assert words[:2] == ["progressive", "loss"]
+    assert 0.1 < float(words[2]) < 0.4
+    assert 0 < int(words[4]) < int(words[6]) == 13_104
+    assert all("compiling" in line for line in err.splitlines())

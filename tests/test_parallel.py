@@ -1,12 +1,18 @@
-"""The experiment of data-parallel learning: its merges, and that one part is one learner."""
+"""The experiments beside the papers: parallel learning, images, sampled negatives, choosing parameters."""
 
+import re
+import runpy
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks.tasks import Split, Task
-from experiments import parallel
+from benchmarks.choice import climb, filled, ladders, middle, place_of
+from benchmarks.tasks import Split, Task, split_rows
+from examples import images
+from experiments import parallel, sampling
 from experiments.merging import (
     ADAGRAD,
     AROW,
@@ -26,6 +32,8 @@ from experiments.merging import (
     total,
 )
 from experiments.parallel import LEARNERS, Setting, Side, lines, train
+from tests.pages import text_of
+from thresher.data import Chunk
 
 SAMPLE = Path(__file__).parent.parent / "examples" / "data"
 CASES = [
@@ -141,3 +149,114 @@ def test_the_table_has_a_line_for_every_merge(side: Side, monkeypatch: pytest.Mo
         assert [row[3] for row in others] == [name for name, _ in merges(rule)]
         assert {row[4] for row in others} == {"4"}
         assert 0 < float(first[5]) < 100
+
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_groups_need_fewer_elements_for_the_same_error() -> None:
+    """On images other than those of the example."""
+    of = images.scene(seed=1)
+    single, grouped, capped = (images.sparsest(of, group) for group in images.GROUPS)
+    for found in (single, grouped, capped):
+        assert 0.8 * images.WANTED < found.error <= images.WANTED < images.NOISE
+    assert images.TRUE <= grouped.elements <= single.elements / 2
+    assert images.TRUE <= capped.elements <= single.elements / 2
+    assert grouped.weights == images.IMAGES * grouped.elements
+    assert grouped.weights < single.weights < images.IMAGES * single.elements
+
+
+def test_the_dictionary_is_what_the_images_are_made_of() -> None:
+    of = images.scene()
+    chunk = images.pixels(of)
+    assert len(chunk) == images.SIDE**2
+    assert np.linalg.matrix_rank(of.clean) == images.IMAGES
+    amounts = np.linalg.lstsq(of.atoms[:, of.chosen], of.clean, rcond=None)[0]
+    assert np.allclose(of.atoms[:, of.chosen] @ amounts, of.clean)
+    assert np.abs(amounts).min() > 0.2
+
+
+def test_as_a_script_it_prints_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(ROOT / "examples" / "images.py"), run_name="__main__")
+    (shown,) = re.findall(
+        r"^\$ python examples/images.py\n(.*?)^```$", text_of("docs/outputs"), re.DOTALL | re.MULTILINE
+    )
+    assert capsys.readouterr().out == shown
+    assert "<svg" in (ROOT / "build" / "images.svg").read_text(encoding="utf-8")[:1000]
+
+
+@pytest.mark.usefixtures("plainly")
+def test_every_way_is_tried(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sampling, "RULES", ("ftrl",))
+    monkeypatch.setattr(sampling, "RATES", (0.5, 0.2))
+    sampling.main([], rows=900, samples=1)
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.startswith("600 rows, 300 for testing")
+    assert len(lines) == 1 + 2 + 5
+
+
+def test_clicks_are_as_rare_as_wanted() -> None:
+    labels = sampling.made(20_000, 0.03).labels > 0
+    assert 0.025 < labels.mean() < 0.035
+
+
+def test_the_correction_undoes_the_sampling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a model that knows the share of positives in what was kept."""
+    clicks = sampling.made(4000, 0.2)
+
+    def known(learned: Any, test: Any, *_: Any, **__: Any) -> Any:
+        share = (learned.labels > 0).mean()
+        return np.full(len(test), np.log(share / (1 - share)))
+
+    monkeypatch.setattr(sampling, "margins", known)
+    kept = clicks.take((clicks.labels > 0) | (np.random.default_rng(1).random(len(clicks)) < 0.1))
+    (_, margins), *_ = sampling.ways(kept, clicks, "ftrl", 0.1)
+    share = (clicks.labels > 0).mean()
+    assert sampling.link(margins).mean() == pytest.approx(share, rel=0.1)
+    assert sampling.figures(margins, clicks.labels > 0)[2] == pytest.approx(1, rel=0.1)
+
+
+TEMPLATE = "--rule fobos:l1=1e-6|1e-5|1e-4,l2=0 --rate inverse-sqrt:1|10 --loss hinge|logistic"
+
+
+def chunk(rows: int) -> Chunk:
+    return Chunk.of_rows([((-1.0) ** i, {i: 1.0}) for i in range(rows)])
+
+
+def test_every_alternative_is_a_command_and_is_found_again() -> None:
+    lengths = [len(rungs) for rungs in ladders(TEMPLATE)]
+    assert lengths == [3, 2, 2]
+    commands = {filled(TEMPLATE, place): place for place in product(*map(range, lengths))}
+    assert len(commands) == 12
+    assert all(place_of(TEMPLATE, command) == place for command, place in commands.items())
+    assert filled(TEMPLATE, (2, 1, 0)) == "--rule fobos:l1=1e-4,l2=0 --rate inverse-sqrt:10 --loss hinge"
+
+
+@pytest.mark.parametrize("target", list(product(range(5), range(4))))
+def test_climbing_finds_the_bottom_of_a_bowl_and_tries_nothing_twice(target: tuple[int, int]) -> None:
+    tried = []
+
+    def value(place: tuple[int, ...]) -> tuple[float]:
+        tried.append(place)
+        a, b = (x - y for x, y in zip(place, target, strict=True))
+        return (a * a + b * b + 0.5 * a * b,)
+
+    assert climb((5, 4), middle((5, 4)), value) == target
+    assert len(tried) == len(set(tried))
+
+
+def test_parameters_are_chosen_without_the_test_rows() -> None:
+    whole = chunk(53)
+    train, test = split_rows(whole)
+    split = Split(Task("", "", folds=5), train, test)
+    assert set(train.keys.tolist()) | set(test.keys.tolist()) == set(range(53))
+    held = []
+    for inner in split.inner:
+        used, judged = set(inner.train.keys.tolist()), set(inner.test.keys.tolist())
+        assert not used & judged
+        assert used | judged == set(train.keys.tolist())
+        held.append(judged)
+    assert len(held) == 5
+    assert set.union(*held) == set(train.keys.tolist())
+    assert sum(map(len, held)) == len(train)
+    assert np.all(np.diff(test.keys.astype(np.int64)) == 5)

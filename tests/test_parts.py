@@ -75,9 +75,7 @@ def test_losses_are_convex_above_their_tangents_and_not_negative(loss: Any, data
 @given(
     st.lists(MARGINS, min_size=2, max_size=5), st.integers(0, 1), st.lists(MARGINS, min_size=5, max_size=5)
 )
-def test_slopes_of_joint_losses_are_those_of_tangents_below(
-    spec: str, at: list[float], target: int, away: list[float]
-) -> None:
+def test_slopes_of_joint_losses_are_of_tangents_below(spec: str, at: Any, target: int, away: Any) -> None:
     loss, p = parts.make("joint loss", spec), np.array(at)
     step = 1e-3 * np.array(away[: p.size])
     slopes, y = np.empty(p.size), np.array([float(target)])
@@ -111,9 +109,7 @@ def test_the_perceptrons_loss_leaves_weights_of_zero() -> None:
 
 @losses_with("BOOSTABLE", True)
 @given(MARGINS, st.floats(-6, 6), st.sampled_from([-1.0, 1.0]))
-def test_losses_that_can_be_boosted_lie_below_an_exponential(
-    loss: Any, margin: float, move: float, y: float
-) -> None:
+def test_boosted_losses_lie_below_an_exponential(loss: Any, margin: float, move: float, y: float) -> None:
     value, slope = loss.value_slope(margin, y)
     bound = value - y * slope * math.expm1(-move)
     assert loss.value_slope(margin + y * move, y)[0] <= bound + 1e-12 * (1 + abs(value) + abs(bound))

@@ -41,12 +41,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
-def test_both_readers_find_the_keys_of_thresher(files: dict[str, Path]) -> None:
+def test_plain_c_finds_what_thresher_does(files: dict[str, Path]) -> None:
     tables.check_keys("tsv", files["tsv"], LAYOUT)
     tables.check_keys("jsonl", files["jsonl"], replace(LAYOUT, header=True))
-
-
-def test_one_pass_of_ftrl_finds_the_features_and_the_loss_of_thresher(files: dict[str, Path]) -> None:
     clickpass.check_model(files["tsv"], slices(in_memory(files["tsv"], LAYOUT)))
     parts = [limits.run("ftrl", files["tsv"], 0.1, 1, part, 1) for part in clickpass.PARTS.values()]
     assert len({part["distinct"] for part in parts}) == 1

@@ -51,9 +51,7 @@ def raced(race: Race | None, places: Sequence[int] = (), chunk: Chunk = STREAM) 
     return lanes
 
 
-@pytest.fixture(autouse=True)
-def _plain(plainly: None) -> None:
-    """Nothing is compiled."""
+pytestmark = pytest.mark.usefixtures("plainly")
 
 
 @pytest.mark.parametrize("places", [[], [1, 64, 65, 130, 130, 511], list(range(0, ROWS, 3))])

@@ -35,19 +35,16 @@ ROWS = few_words(40, 20)
 
 
 def rows_of(X: Any, y: Any) -> Chunk:
-    """Rows of a matrix, with labels; zeros are stored."""
     return Chunk.of_rows([(label, dict(enumerate(row))) for label, row in zip(y, np.array(X), strict=True)])
 
 
 def some_rows(count: int, seed: int = 0, noise: float = 0.0) -> Chunk:
-    """Two classes that the first of three numbers tells apart, up to the noise."""
     draw = np.random.default_rng(seed)
     X = draw.normal(size=(count, 3))
     return rows_of(X, np.where(X[:, 0] + noise * draw.normal(size=count) > 0, 1.0, -1.0))
 
 
 def dense(rows: Chunk) -> Any:
-    """The matrix of `rows_of`."""
     return rows.values.reshape(len(rows), -1).astype(np.float64)
 
 

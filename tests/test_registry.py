@@ -288,9 +288,7 @@ def test_names_from_elsewhere_lead_to_parts_that_there_are() -> None:
         ("pegasos", {"l1": 1.0}, None),
     ],
 )
-def test_an_option_that_a_rule_does_not_have_leads_to_the_one_it_has(
-    rule: str, options: dict[str, Any], meant: str | None
-) -> None:
+def test_an_option_of_no_rule_leads_to_the_one_it_has(rule: str, options: Any, meant: str | None) -> None:
     (said,) = options
     text = rf"{rule} has no parameter {said}; " + (rf"did you mean {meant}\?" if meant else "it has l2, ")
     with pytest.raises(SpecError, match=text):

@@ -1,11 +1,14 @@
-"""The shell of the tests, when a command fails."""
+"""The shell and the covering lists of the tests."""
 
 import os
 from collections.abc import Iterator
+from itertools import combinations, product
 
 import pytest
 
+from tests.covering import covering, covering_for
 from tests.served import Shell, served
+from tests.streams import RULES
 from thresher.cli import main
 
 
@@ -34,3 +37,17 @@ def test_a_fault_in_a_command_is_raised_here(shell: Shell, monkeypatch: pytest.M
 
 def _environment(shell: Shell) -> dict[str, str]:
     return os.environ | {"PATH": f"{shell.folder}:{os.environ['PATH']}"}
+
+
+AXES = ("abcdefg", (0, 1), ("x", "y", "z"), (True, False), ("only",))
+
+
+def test_covering_lists_cover() -> None:
+    for seed in range(9):
+        found = covering(*AXES, seed=seed)
+        assert len(found) == len(AXES[0])
+        for place, axis in enumerate(AXES):
+            assert {case[place] for case in found} == {*axis}
+    every = [case for name in RULES for case in covering_for(name, *AXES)]
+    for one, other in combinations(range(len(AXES)), 2):
+        assert {(case[one], case[other]) for case in every} == {*product(AXES[one], AXES[other])}

@@ -44,13 +44,16 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def test_pictures_are_drawn_the_same_again(drawn: Path) -> None:
+def test_pictures_are_the_same_and_of_rules(drawn: Path) -> None:
     once = {path.name: path.read_bytes() for path in (drawn / "once").iterdir()}
     twice = {path.name: path.read_bytes() for path in (drawn / "twice").iterdir()}
     assert once == twice
     assert set(once) == {
         f"{name}-{scheme}.svg" for name in ("default", "none") for scheme in ("light", "dark")
     }
+    for lines in gallery.FAMILIES.values():
+        for line in lines:
+            assert make("rule", line.rule)
 
 
 def test_pictures_show_what_the_page_says(plainly: None) -> None:
@@ -61,12 +64,6 @@ def test_pictures_show_what_the_page_says(plainly: None) -> None:
     assert max(sparse[: gallery.USEFUL]) > 0.5
     assert sparse[-100:] == [0.0] * 100
     assert min(abs(weight) for weight in dense[-100:]) > 0
-
-
-def test_lines_of_pictures_are_rules() -> None:
-    for lines in gallery.FAMILIES.values():
-        for line in lines:
-            assert make("rule", line.rule)
 
 
 def test_what_the_site_needs_is_an_extra_of_its_own() -> None:

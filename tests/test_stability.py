@@ -144,9 +144,7 @@ KEPT: list[dict[str, Any]] = [{"passes": 1}, {"passes": 3, "order": "once", "see
 
 @pytest.mark.parametrize("options", KEPT)
 @pytest.mark.usefixtures("plainly")
-def test_the_model_of_kept_features_is_the_one_of_data_without_the_others(
-    options: dict[str, Any], tmp_path: Path
-) -> None:
+def test_the_model_of_kept_features_is_that_of_data_without_others(options: Any, tmp_path: Path) -> None:
     found = thresher.select(X, Y, bags=4, nonzero=3, keep=True, **options)
     kept = np.sort(found.keys[found.kept])
     assert {3, 7} <= {*kept.tolist()}

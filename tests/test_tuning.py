@@ -24,7 +24,6 @@ RULES = ("ft-ftrl", "adagrad-fobos")
 
 @pytest.fixture(autouse=True)
 def _early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lanes are dropped within a few hundred rows."""
     monkeypatch.setattr(tuning, "FIRST", 128)
 
 

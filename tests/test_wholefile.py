@@ -26,9 +26,7 @@ def full_disk(*_: object) -> None:
 
 
 @pytest.mark.parametrize("before", [None, "old"])
-def test_a_full_disk_leaves_what_was_there(
-    before: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_harmless(before: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     if before is not None:
         path.write_text(before)
@@ -69,7 +67,6 @@ def test_a_cached_file_is_private_and_not_synced(tmp_path: Path, monkeypatch: py
 
 
 def killed_while_writing(path: Path) -> None:
-    """Leave the files of a killed process."""
     code = f"""
 import os
 from thresher.engine.atomic import whole_file
@@ -99,9 +96,7 @@ def test_discard_leaves_what_is_being_written(neighbour: str, tmp_path: Path) ->
     assert (tmp_path / neighbour).read_text() == "new"
 
 
-def test_discard_leaves_what_is_closed_and_not_yet_renamed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_discard_leaves_what_is_not_yet_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replace = os.replace
 
     def discarding(*paths: Path) -> None:

@@ -100,9 +100,7 @@ def solver_of(data: Stream, loss: str, intercept: bool = True, **options: Any) -
 @losses
 @penalties
 @intercepts
-def test_it_finds_what_a_general_minimiser_finds(
-    order: str, loss: str, l1: float, l2: float, intercept: bool
-) -> None:
+def test_it_agrees_with_a_minimiser(order: str, loss: str, l1: float, l2: float, intercept: bool) -> None:
     data, dense, best = minimum_of(loss, l1, l2, intercept)
     w, model = boosted(data, loss, order=order, l1=l1, l2=l2, intercept=intercept, tolerance=1e-10)
     assert model.solution.converged

@@ -32,9 +32,7 @@ def bound(d: float, up: float, down: float, w: float, a: float, l1: float, l2: f
 
 
 @given(MASS, MASS, WEIGHT, st.floats(0.01, 30), PENALTY, PENALTY)
-def test_no_move_within_reach_is_better(
-    up: float, down: float, w: float, a: float, l1: float, l2: float
-) -> None:
+def test_no_near_move_is_better(up: float, down: float, w: float, a: float, l1: float, l2: float) -> None:
     case = up, down, w, a, l1, l2
     d, reach = step(*case), LEAP / a
     assert abs(d) <= reach

@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +28,27 @@ class Ran(NamedTuple):
         return found
 
 
-Thresher = Callable[..., Ran]
+class Thresher:
+    """Runs ``thresher ARGUMENTS``, given as one string or several."""
+
+    def __init__(self, capfd: pytest.CaptureFixture[str]) -> None:
+        self._capfd = capfd
+
+    def __call__(self, *arguments: object) -> Ran:
+        words = str(arguments[0]).split() if len(arguments) == 1 else [str(a) for a in arguments]
+        self._capfd.readouterr()
+        status = status_of(words)
+        return Ran(status, *self._capfd.readouterr())
+
+    def ok(self, *arguments: object) -> Ran:
+        ran = self(*arguments)
+        assert ran.status == 0, ran.err
+        return ran
+
+    def fails(self, command: str, status: int, words: str) -> Ran:
+        ran = self(command)
+        assert (ran.status, words in ran.err) == (status, True), ran
+        return ran
 
 
 @pytest.fixture
@@ -56,15 +76,7 @@ def narrow(folder: Path, plainly: None) -> None:
 
 @pytest.fixture
 def thresher(folder: Path, capfd: pytest.CaptureFixture[str]) -> Thresher:
-    """Runs ``thresher ARGUMENTS``, given as one string or several."""
-
-    def run(*arguments: object) -> Ran:
-        words = str(arguments[0]).split() if len(arguments) == 1 else [str(a) for a in arguments]
-        capfd.readouterr()
-        status = status_of(words)
-        return Ran(status, *capfd.readouterr())
-
-    return run
+    return Thresher(capfd)
 
 
 @pytest.fixture(scope="session")

@@ -39,12 +39,10 @@ def narrow(narrow: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def compared(thresher: Thresher, options: str, data: str = "train.svm") -> str:
     """The chosen rule; training it alone gives the same bytes and figures."""
-    ran = thresher(f"train {data} -m a --rule auto --json --curve a.tsv -q {options}")
-    assert ran.status == 0, ran.err
+    ran = thresher.ok(f"train {data} -m a --rule auto --json --curve a.tsv -q {options}")
     rule = str(ran.json["rule"])
     words = re.sub("--(l1|alpha) [0-9]", "", options)
-    alone = thresher(f"train {data} -m b --rule {rule} --json --curve b.tsv -q {words}")
-    assert alone.status == 0, alone.err
+    alone = thresher.ok(f"train {data} -m b --rule {rule} --json --curve b.tsv -q {words}")
     assert Path("a").read_bytes() == Path("b").read_bytes()
     assert {k: v for k, v in ran.json.items() if k not in BY_ITSELF} == {
         k: v for k, v in alone.json.items() if k not in BY_ITSELF
@@ -141,8 +139,7 @@ def test_stopping_changes_nothing(
         assert racing == (number <= 4), number
         Path("a").unlink()
         shutil.copy(f"kept-{number}", "a.checkpoint")
-        ran = thresher(f"{command} --resume")
-        assert ran.status == 0, (number, ran.err)
+        ran = thresher.ok(f"{command} --resume")
         assert Path("a").read_bytes() == content, number
         assert ran.json["rule"] == whole.json["rule"] != DEFAULT
         assert not Path("a.checkpoint").exists()
@@ -178,8 +175,7 @@ def test_resuming_otherwise(kept: str, options: str, words: str, thresher: Thres
     ],
 )
 def test_wrong_usage(options: str, words: str, thresher: Thresher, model: Path) -> None:
-    ran = thresher(f"train train.svm -m a {options.replace('--init m', f'--init {model}')}")
-    assert (ran.status, words in ran.err) == (2, True), ran.err
+    thresher.fails(f"train train.svm -m a {options.replace('--init m', f'--init {model}')}", 2, words)
     assert not Path("a").exists()
 
 
@@ -187,8 +183,7 @@ def test_wrong_usage(options: str, words: str, thresher: Thresher, model: Path) 
     "command", ["path train.svm -m f --rule auto", "cv train.svm --rule auto", "rules auto"]
 )
 def test_it_is_for_train_only(command: str, thresher: Thresher) -> None:
-    ran = thresher(command)
-    assert (ran.status, "is for thresher train only" in ran.err) == (2, True), ran.err
+    thresher.fails(command, 2, "is for thresher train only")
 
 
 @pytest.mark.usefixtures("eager")

@@ -34,7 +34,6 @@ KINDS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def test_compression_and_threads_change_nothing(thresher: Thresher, folder: Path) -> None:
-    """Law 5."""
     raw = (folder / "train.svm").read_bytes() * 4  # more than one block
     models = set()
     for kind, packed in KINDS.items():
@@ -61,14 +60,11 @@ def littered(text: bytes) -> bytes:
 
 @pytest.mark.parametrize("passes", [1, 2])
 @pytest.mark.parametrize("kind", ["skip", "quarantine=bad.txt"])
-def test_nothing_is_learned_from_a_bad_line_or_lost(
-    thresher: Thresher, folder: Path, kind: str, passes: int
-) -> None:
+def test_nothing_is_learned_from_bad_lines(thresher: Thresher, folder: Path, kind: str, passes: int) -> None:
     """Law 9: lines = examples + blank + skipped, and the model is that of the good lines."""
     clean = (folder / "train.svm").read_bytes()
     Path("dirty.svm").write_bytes(littered(clean))
-    ran = thresher(f"train dirty.svm -m dirty -q --json --passes {passes} --on-error {kind}")
-    assert ran.status == 0
+    ran = thresher.ok(f"train dirty.svm -m dirty -q --json --passes {passes} --on-error {kind}")
     assert thresher(f"train train.svm -m clean -q --passes {passes}").status == 0
     assert without_record("dirty") == without_record("clean")
 

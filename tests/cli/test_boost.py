@@ -95,15 +95,13 @@ def test_learning_cannot_go_on_from_it(thresher: Thresher) -> None:
 @pytest.mark.parametrize("order", ORDERS)
 def test_what_has_no_minimum_is_said(thresher: Thresher, folder: Path, order: str) -> None:
     (folder / "one").write_bytes(b"1 1:1\n1 2:1\n")
-    ran = thresher(f"boost one -m m -q --json --order {order}")
-    assert ran.status == 0
+    ran = thresher.ok(f"boost one -m m -q --json --order {order}")
     assert ran.err == (
         "warning: the objective has no minimum, because all examples are of one class;"
         " the weights only stopped growing: check the labels\n"
     )
     (folder / "apart").write_bytes(b"1 1:1\n-1 2:1\n")
-    ran = thresher(f"boost apart -m m -q --json --l1 0 --order {order}")
-    assert ran.status == 0
+    ran = thresher.ok(f"boost apart -m m -q --json --l1 0 --order {order}")
     assert "because the classes are separable and nothing is penalised; " in ran.err
     assert ran.err.endswith("use a penalty above 0, --l1 or --l2\n")
     assert all(value is not None for value in ran.json.values())
@@ -111,8 +109,7 @@ def test_what_has_no_minimum_is_said(thresher: Thresher, folder: Path, order: st
 
 def test_bad_lines(thresher: Thresher, folder: Path) -> None:
     (folder / "bad").write_bytes(b"1 1:1\nx 1:1\n-1 1:2\n1 1:nan\n")
-    ran = thresher("boost bad -m m -q --json --on-error quarantine=rejected")
-    assert ran.status == 0
+    ran = thresher.ok("boost bad -m m -q --json --on-error quarantine=rejected")
     assert ran.json["examples"] == ran.json["skipped"] == 2
     assert "skipped 2 bad lines of 4" in ran.err
     assert (folder / "rejected").read_bytes() == b"x 1:1\n1 1:nan\n"
@@ -122,13 +119,11 @@ def test_bad_lines(thresher: Thresher, folder: Path) -> None:
 def test_interrupted_while_solving(order: str, folder: Path) -> None:
     command = f"boost train.svm -m m --order {order} --tolerance 0 --rounds 1000000000"
     with start(*command.split(), folder=folder) as process:
-        assert process.stderr is not None
         for _ in range(3):
             process.stderr.readline()
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 130
         assert process.stderr.read().endswith(b"thresher: interrupted\n")
-        assert process.stdout is not None
         assert process.stdout.read() == b""
     assert not [path.name for path in folder.iterdir() if "m" in path.name.split(".")]
 
@@ -136,7 +131,6 @@ def test_interrupted_while_solving(order: str, folder: Path) -> None:
 def test_interrupted_while_reading(folder: Path) -> None:
     (folder / "m").write_bytes(OLDER_MODEL)
     with start("boost", "-", "-m", "m", folder=folder, stdin=subprocess.PIPE) as process:
-        assert process.stdin is not None
         process.stdin.write(b"1 1:1\n" * 1_000_000)
         process.stdin.flush()
         process.send_signal(signal.SIGINT)
@@ -147,14 +141,12 @@ def test_interrupted_while_reading(folder: Path) -> None:
 def test_warnings(thresher: Thresher, folder: Path) -> None:
     rows = [f"{k % 2},{k % 7},u{k},{'?' if k == 9 else k * 7 % 60}" for k in range(200)]
     (folder / "odd.csv").write_text("\n".join(["y,a,user,age", *rows]) + "\n")
-    ran = thresher("boost odd.csv --label y -m odd -q --l1 1e9 --json")
-    assert ran.status == 0
+    ran = thresher.ok("boost odd.csv --label y -m odd -q --l1 1e9 --json")
     names = [one["name"] for one in ran.json["warnings"]]
     assert names == ["id-columns", "numbers-as-categories", "no-weights"]
     assert "warning: column user differs in every one of the first 200 rows" in ran.err
     assert "use a smaller l1 (currently 1e+09)" in ran.err
-    strict = thresher("boost odd.csv --label y -m odd -q --strict")
-    assert (strict.status, "--strict was given" in strict.err) == (1, True)
+    thresher.fails("boost odd.csv --label y -m odd -q --strict", 1, "--strict was given")
     assert thresher("boost odd.csv --label y -m odd -q --strict --ignore user --missing ?").status == 0
     with pytest.warns(TroubleWarning) as caught:
         model = boost(folder / "odd.csv", label="y")

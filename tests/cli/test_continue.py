@@ -42,8 +42,7 @@ def test_the_model_is_that_of_one_stream(thresher: Thresher) -> None:
         run = "--passes 1" + " --holdout 0.2" * ("--holdout" in options) + " --names" * ("--names" in options)
         assert thresher(f"train ab.svm -m ab {options} -q").status == 0
         assert thresher(f"train a.svm -m a {options} -q").status == 0
-        ran = thresher(f"train b.svm -m b --continue a {run} -q --json")
-        assert ran.status == 0, ran.err
+        ran = thresher.ok(f"train b.svm -m b --continue a {run} -q --json")
         assert ran.json["examples"] == len(NARROW[:200]) or "holdout" in run
         assert tensors("b") == tensors("ab")
         assert model_file.read("b")[0]["recipe"] == model_file.read("ab")[0]["recipe"]
@@ -65,8 +64,7 @@ def test_info_says_how_often_a_model_was_continued(thresher: Thresher) -> None:
     (command,) = [line.split(maxsplit=1)[1] for line in shown.splitlines() if line.startswith("command")]
     thresher("train a.svm -m a --passes 1 -q")
     again = command.replace("DATA", "b.svm").replace("MODEL", "again -q").replace("OLD", "a")
-    ran = thresher(again.removeprefix("thresher "))
-    assert ran.status == 0, ran.err
+    thresher.ok(again.removeprefix("thresher "))
     assert tensors("again") == tensors("m")
     thresher("train b.svm -m m --continue m --passes 1 -q")
     found = thresher("info m --json").json
@@ -77,15 +75,12 @@ def test_info_says_how_often_a_model_was_continued(thresher: Thresher) -> None:
 
 def test_a_new_column_is_a_feature_from_now_on(thresher: Thresher) -> None:
     thresher("train a.csv -m a -q")
-    ran = thresher("train new-column.csv -m b --continue a -q")
-    assert ran.status == 0, ran.err
+    thresher.ok("train new-column.csv -m b --continue a -q")
     layout = load("b").layout
-    assert layout is not None
     assert dict(zip(layout.columns, layout.kinds, strict=True))["plan"] == "categorical"
     assert thresher("name b new-column.csv").status == 0
     assert "plan" in thresher("weights b").out
     before = load("a").layout
-    assert before is not None
     assert before.columns == ("label", "size", "city")
     ran = thresher("train a.csv -m c --continue b -q")  # which lacks it
     assert ran.status == 0, ran.err
@@ -238,7 +233,6 @@ def test_a_checkpoint_is_resumed_not_continued(thresher: Thresher, interrupted: 
 
 @pytest.fixture
 def interrupted(thresher: Thresher) -> None:
-    """Training of ``a`` that was stopped, and left a checkpoint."""
     with stopping():
         assert thresher("train a.svm -m a -q").status == 130
     assert Path("a.checkpoint").exists()
@@ -246,8 +240,7 @@ def interrupted(thresher: Thresher) -> None:
 
 def test_a_frontier_goes_on(thresher: Thresher) -> None:
     thresher("path a.svm -m A --l1 0.1:1:3 --passes 1 -q --state")
-    ran = thresher("path b.svm -m B --continue A --passes 1 -q --json")
-    assert ran.status == 0, ran.err
+    ran = thresher.ok("path b.svm -m B --continue A --passes 1 -q --json")
     thresher("path ab.svm -m AB --l1 0.1:1:3 --passes 1 -q --state")
     for k in range(3):
         assert tensors("B", str(k)) == tensors("AB", str(k))

@@ -48,8 +48,7 @@ def test_the_command_trains_the_model(options: str, thresher: Thresher) -> None:
     """The printed command makes the file that -m wrote, byte for byte, whatever the options."""
     Path("bad.svm").write_bytes(b"no number\n" + b"".join(NARROW[:50]))
     Path("table").write_text(TABLE.partition("\n")[2] if "--no-header" in options else TABLE)
-    ran = thresher(f"cv {options} --folds 3 --l1 0.001:0.1:2 -q --json -m m")
-    assert ran.status == 0, ran.err
+    ran = thresher.ok(f"cv {options} --folds 3 --l1 0.001:0.1:2 -q --json -m m")
     words = shlex.split(ran.json["command"])
     assert words[:5] == ["thresher", "train", options.split()[0], "-m", "m"]
     content = Path("m").read_bytes()
@@ -98,9 +97,7 @@ def test_a_rule_without_a_penalty_to_vary(thresher: Thresher) -> None:
     assert "of the range was chosen" not in ran.err
 
 
-def test_a_stream_is_read_once_and_then_from_the_cache(
-    thresher: Thresher, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stream_is_read_once_then_cached(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
     found = thresher(f"{CV} --json").json
     with open("train.svm") as stream:
         monkeypatch.setattr("sys.stdin", stream)
@@ -182,8 +179,6 @@ def test_a_run_that_is_stopped_leaves_nothing(folder: Path) -> None:
     files = files_in(folder)
     words = ("cv", "-", "--l1", "0.1:1:2", "--folds", "3", "-m", "m", "-q")
     with start(*words, folder=folder, stdin=subprocess.PIPE) as process:
-        assert process.stdin is not None
-        assert process.stderr is not None
         process.stdin.write(b"1 1:1\n-1 2:1\n" * 500_000)  # more than a pipe holds, so the process is reading
         process.stdin.flush()
         process.send_signal(signal.SIGTERM)

@@ -38,8 +38,7 @@ def test_a_model_of_it_is_an_ordinary_model(thresher: Thresher) -> None:
     times = Bags.of(3).draw(0, 400)[1]
     drawn = [(row.split(b" ", 1), n) for row, n in zip(ROWS[:400], times, strict=True) if n]
     Path("own.svm").write_bytes(b"".join(b"%s:%d %s" % (label, n, rest) for (label, rest), n in drawn))
-    ran = thresher("train own.svm -m own --rule ftrl --l1 0.1 -q --label-weights")
-    assert ran.status == 0, ran.err
+    thresher.ok("train own.svm -m own --rule ftrl --l1 0.1 -q --label-weights")
     assert thresher("choose e 1 -m one").status == 0
     same = thresher("diff own one --json").json
     assert same["moved"] == []
@@ -104,8 +103,7 @@ def test_words_and_margins(thresher: Thresher) -> None:
     )
     assert thresher("train words.csv -m e --label kind --ensemble disjoint:2 --loss hinge -q").status == 0
     assert {*thresher("predict e words.csv --output label").out.split()} == {"big", "small"}
-    ran = thresher("predict e words.csv --output probability")
-    assert (ran.status, "gives no probabilities" in ran.err) == (2, True)
+    thresher.fails("predict e words.csv --output probability", 2, "gives no probabilities")
     margins = [one.predict("words.csv") for one in package.Ensemble.load("e").models]
     spread = np.array(thresher("predict e words.csv --output spread").out.split(), float)
     assert spread == pytest.approx(np.abs(margins[0] - margins[1]) / np.sqrt(2), rel=1e-6)
@@ -143,8 +141,7 @@ def test_stopping_changes_nothing(
     shutil.copy("kept", "e.checkpoint")
     stopped = thresher("info e.checkpoint")
     assert (stopped.status, "checkpoint of many models" in stopped.out) == (0, True)
-    ran = thresher(f"{command.format('b.tsv')} --resume")
-    assert ran.status == 0, ran.err
+    thresher.ok(f"{command.format('b.tsv')} --resume")
     assert Path("e").read_bytes() == Path("whole").read_bytes()
     assert not Path("e.checkpoint").exists()
     tables = [

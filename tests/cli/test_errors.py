@@ -1,4 +1,4 @@
-"""Every error a user can cause: one line on standard error, the right exit status, no traceback."""
+"""Every error a user can cause: one printable line on standard error, the right exit status, no traceback."""
 
 import gzip
 import os
@@ -7,6 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import ROWS, Thresher
+from tests.learning.test_crafted import learned, nested
+from tests.plain import not_compiled
+from thresher.cli.errors import FAILED
+from thresher.data import DataError, open_source
+from thresher.data.errors import printable
+from thresher.learning.files import model_file
+from thresher.learning.files.model_file import ModelFileError, load_readout
 
 USAGE = {
     "train train.svm": "missing option --model MODEL (see thresher train --help)",
@@ -176,8 +183,7 @@ def check_error(thresher: Thresher, command: str, text: str, status: int) -> Non
 
 
 def test_help_without_arguments(thresher: Thresher) -> None:
-    ran = thresher("")
-    assert ran.status == 0
+    ran = thresher.ok("")
     for command in ("train", "predict", "evaluate", "weights", "info", "diff", "cache", "rules", "rates"):
         assert f"\n  {command} " in ran.out
     assert "..." not in ran.out.split("Commands:")[1]  # no summary is cut
@@ -207,3 +213,85 @@ def test_an_empty_name_is_no_file(thresher: Thresher) -> None:
     for words in ("train train.svm -m", "train train.svm -m m --curve", "predict m d -o"):
         ran = thresher(*words.split(), "")
         assert (ran.status, ": expected the name of a file, not ''" in ran.err) == (2, True), words
+
+
+ODD = "odd\nname\x1b[31m\r\u2028.svm"
+WRITTEN = r"odd\nname\x1b[31m\r\u2028.svm"
+
+
+def test_printable_text_stays_as_it_is() -> None:
+    assert printable("größe.svm: 'a b' \\n") == "größe.svm: 'a b' \\n"
+    assert printable(ODD) == WRITTEN
+    assert printable(os.fsdecode(b"\xff")) == r"\udcff"
+
+
+def test_messages_escape_the_names_of_files(thresher: Thresher) -> None:
+    Path(ODD).write_text("1 5:x\n1 1:1\n")
+    (bad := Path("bad\nmodel")).write_bytes(b"\x10\0\0\0\0\0\0\0" + b"x" * 40)
+    commands = [
+        ["train", ODD, "-m", "m"],
+        ["train", "no\nsuch.svm", "-m", "m"],
+        ["train", "train.svm", "-m", "no\nfolder/m"],
+        ["train", "train.svm", "-m", "m", "--rule", "a\nb"],
+        ["train", "train.svm", "-m", "m", "--passes", "a\nb"],
+        ["train", "train.svm", "-m", "m", "--label", "a\nb"],
+        ["evaluate", "bad\nmodel", "train.svm"],
+        ["predict", "no\nmodel", "train.svm"],
+    ]
+    for command in commands:
+        ran = thresher(*command)
+        assert ran.status in (1, 2), command
+        assert ran.out == ""
+        assert ran.err.endswith("\n")
+        assert ran.err[:-1].isprintable(), ran.err
+    assert f"thresher: {WRITTEN}:1:5: expected" in thresher("train", ODD, "-m", "m").err
+    with pytest.raises(DataError) as caught:
+        list(open_source(ODD).chunks())
+    assert str(caught.value).startswith(WRITTEN)
+    with pytest.raises(ModelFileError, match=r"bad\\nmodel"):
+        load_readout(bad)
+
+
+def test_what_is_skipped_and_where_the_model_is_stay_on_their_lines(thresher: Thresher) -> None:
+    Path(ODD).write_text("1 5:x\n1 1:1\n")
+    ran = thresher.ok("train", ODD, "-m", "my\nmodel", "-q", "--on-error", "skip")
+    assert ran.out.splitlines()[-1].endswith(r" my\nmodel")
+    assert ran.err.splitlines() == [
+        "skipped 1 bad line of 2:",
+        f"  {WRITTEN}:1:5: expected a number after ':', found 'x'",
+    ]
+    assert thresher("train", ODD, "-m", os.fsdecode(b"m\xff"), "-q", "--on-error", "skip").status == 0
+
+
+COMMANDS = (
+    "predict m test.svm",
+    "evaluate m test.svm",
+    "weights m",
+    "info m",
+    "name m train.svm",
+    "train train.svm -m m --resume",
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_says_one_line(command: str, folder: Path, thresher: Thresher) -> None:
+    with not_compiled():
+        model = learned("ftrl:l1=0.01")
+    head, tensors = model_file.header_of(model), model_file.tensors_of(model)
+    short = {name: array[:0] for name, array in tensors.items()}
+    for crafted, arrays in (
+        ({**head, "recipe": {**head["recipe"], "loss": 7}}, tensors),
+        (head, short),
+        ({**head, "training": {}}, {}),
+    ):
+        for name in ("m", "m.checkpoint"):
+            model_file.write(folder / name, crafted, arrays)
+        ran = thresher(*command.split())
+        assert ran.status == FAILED
+        assert len(ran.err.splitlines()) == 1
+        assert ran.err.startswith("thresher: m")
+    for name in ("m", "m.checkpoint"):
+        nested(folder / name, 10**5)
+    if "--resume" in command:
+        (folder / "m").unlink()  # or it would be refused as a file that is not a model
+    assert "the header is nested too deeply" in thresher(*command.split()).err

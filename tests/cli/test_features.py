@@ -1,15 +1,16 @@
-"""Signed hashing, scales and admission on the command line."""
+"""Signed hashing, scales, admission and names of weights on the command line."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import thresher as package
 from tests.cli.conftest import Thresher
+from thresher.data import Chunk, DataError
 from thresher.learning.files import model_file
 
 pytestmark = pytest.mark.usefixtures("plainly")
-
 OPTIONS = "--scale standard --admit 3,bits=14 --store hashed:12,signed --loss hinge --passes 2 --seed 4"
 
 
@@ -32,8 +33,7 @@ def tables(folder: Path) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_from_training_to_evaluation(thresher: Thresher) -> None:
-    ran = thresher(f"train train.csv -m m {OPTIONS} -q --json --holdout test.csv")
-    assert ran.status == 0, ran.err
+    ran = thresher.ok(f"train train.csv -m m {OPTIONS} -q --json --holdout test.csv")
     shops = {line.rpartition(",")[2] for line in Path("train.csv").read_text().splitlines()[1:]}
     # two columns and the shops, but for those that share a row
     assert len(shops) <= ran.json["features_seen"] + ran.json["features_waiting"] <= len(shops) + 2
@@ -63,3 +63,110 @@ def test_resume_keeps_them(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) 
     assert "made with --store hashed:12,signed; leave --store out" in ran.err
     assert thresher("train train.csv -m m --passes 2 --resume --scale standard -q").status == 0
     assert Path("m").read_bytes() == Path("whole").read_bytes()
+
+
+LINES = [f"{1 if k % 3 else -1} |user u{k % 7} |ad a{k % 3}:2\n" for k in range(60)]
+TRAIN = "train clicks.vw --interact user,ad --rule ftrl:alpha=1,l1=1 -q --json -m"
+
+
+@pytest.fixture
+def clicks(folder: Path) -> Path:
+    (folder / "clicks.vw").write_text("".join(LINES))
+    return folder / "clicks.vw"
+
+
+def named(out: str) -> dict[str, str]:
+    rows = [line.split("\t") for line in out.splitlines()]
+    return {key: name for key, name, _ in rows}
+
+
+def test_names_are_kept_for_live_weights_only(thresher: Thresher, clicks: Path) -> None:
+    ran = thresher.ok(f"{TRAIN} model --names")
+    assert 0 < ran.json["named"] == ran.json["nonzero"] < ran.json["features_seen"]
+    shown = named(thresher("weights model").out)
+    assert shown.pop("intercept") == ""
+    assert all(shown.values())
+    assert any(name.startswith("user=u") and " × ad=a" in name for name in shown.values())
+    assert model_file.load(clicks.parent / "model")[0].names is not None
+
+
+def test_numeric_columns_have_names_without_names(thresher: Thresher, folder: Path) -> None:
+    rows = [f"{k % 2},{k % 2 + 0.5},{'xyz'[k % 3]}" for k in range(60)]
+    (folder / "t.csv").write_text("\n".join(["y,age,town", *rows, ""]))
+    thresher("train t.csv -m m --label y -q --rule ftrl:l1=0")
+    shown = thresher("weights m")
+    assert {"age", ""} <= set(named(shown.out).values())
+    assert "thresher name m DATA" in shown.err
+    thresher("train t.csv -m n --label y -q --ignore town")
+    thresher("train t.csv -m h --label y -q --store hashed:8")
+    assert [thresher(f"weights {model}").err for model in "nh"] == ["", ""]
+
+
+def test_a_model_is_named_afterwards(thresher: Thresher, clicks: Path) -> None:
+    assert "named" not in thresher(f"{TRAIN} bare").json
+    thresher(f"{TRAIN} model --names")
+    shown = thresher("weights bare")
+    assert set(named(shown.out).values()) == {""}
+    assert shown.err == "some features have no names: thresher name bare DATA finds them\n"
+    assert thresher("weights model").err == ""
+    predicted = thresher("predict bare clicks.vw").out
+    ran = thresher("name bare clicks.vw --json")
+    assert ran.json["named"] == ran.json["nonzero"]
+    assert thresher("weights bare").out == thresher("weights model").out
+    assert thresher("predict bare clicks.vw").out == predicted
+    assert model_file.load(clicks.parent / "bare")[0].examples == 60
+
+
+def test_names_come_from_several_files_one_after_the_other(thresher: Thresher, clicks: Path) -> None:
+    thresher(f"{TRAIN} model")
+    (clicks.parent / "some.vw").write_text("".join(LINES[:2]))
+    first = thresher("name model some.vw -o second --json").json["named"]
+    assert 0 < first < thresher("name second clicks.vw --json").json["named"]
+    assert set(named(thresher("weights model").out).values()) == {""}
+
+
+def test_names_with_tabs_are_escaped(thresher: Thresher, folder: Path) -> None:
+    (folder / "a.csv").write_text('label,c\n1,"x\ty\\"\n0,z\n')
+    thresher("train a.csv -m model --names --rule sgd -q")
+    assert r"c=x\ty\\" in named(thresher("weights model").out).values()
+
+
+@pytest.mark.usefixtures("narrow")
+def test_what_has_no_names(thresher: Thresher, clicks: Path) -> None:
+    ran = thresher("train clicks.vw --store hashed:8 --names -m model")
+    assert (ran.status, ran.err) == (
+        1,
+        "thresher: weights of a hashed store have no names, as features may share one: use --store growing\n",
+    )
+    assert not (clicks.parent / "model").exists()
+    thresher("train train.svm -m ids -q")
+    assert thresher("name ids train.svm --json").json["named"] == 0
+    assert thresher("name ids missing.svm").status == 1
+
+
+def test_a_stream_is_read_once(thresher: Thresher, clicks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with clicks.open("rb") as file:
+        monkeypatch.setattr("sys.stdin", file)
+        ran = thresher("train - --format vw --names -m model")
+    assert ran.status == 2
+    assert "use thresher name afterwards" in ran.err
+
+
+def test_in_python(clicks: Path) -> None:
+    model = package.train(clicks, rule="sgd")
+    names = package.name_features(model, clicks)
+    assert model.names is names
+    keys, _ = model.weights()
+    assert len(names) == len(keys)
+    assert names.get(int(keys[0])) is not None
+    with pytest.raises(DataError, match="a matrix or a log has no feature names"):
+        package.name_features(model, Chunk.of_rows([(1.0, {1: 1.0})]))
+    assert np.array_equal(model.names.features, keys)
+
+
+def test_rows_as_dictionaries() -> None:
+    pairs = [({"city": "Ulm", "visits": 3.0, "word": 1}, 1), ({"city": "Bonn", 17: 1.0}, -1)]
+    model = package.train(pairs, rule="sgd")
+    names = package.name_features(model, pairs)
+    found = [names.get(int(key)) for key in model.weights()[0]]
+    assert set(found) == {"city=Ulm", "city=Bonn", "visits", "word", None}

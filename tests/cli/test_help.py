@@ -1,16 +1,27 @@
-"""``--help``: the options of every day, those of a heading, and all of them."""
+"""``--help``: its parts; its examples run as they stand, and completion works in bash."""
 
+import gzip
 import re
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Thresher
+from tests.cli.conftest import NARROW, Thresher
+from tests.commands import environment
+from tests.data.logs import write_log
+from tests.plain import compiled_if
+from tests.served import program, served
+from thresher.cli import main
 from thresher.cli.app import NAMES, command_of
+from thresher.cli.examples import EXAMPLES
 from thresher.cli.parser import EVERY_DAY, HEADINGS, MANY
+from thresher.data.chunk import Chunk
 
 
 def flags_in(text: str) -> set[str]:
-    """The options that are explained: those at the beginning of a line."""
     return set(re.findall(r"^  (?:-\w, )?(--[a-z0-9-]+)", text, re.MULTILINE))
 
 
@@ -44,6 +55,113 @@ def test_a_heading_shows_its_options(thresher: Thresher) -> None:
     page = thresher("train --help passes").out
     assert "Passes and hold-outs:" in page
     assert flags_in(page) == {*("--passes", "--replay", "--order", "--holdout", "--early-stop", "--cache")}
-    ran = thresher("train --help nothing")
-    assert (ran.status, "no heading is called 'nothing': learning, sparsity" in ran.err) == (2, True)
+    thresher.fails("train --help nothing", 2, "no heading is called 'nothing': learning, sparsity")
     assert thresher("train train.svm --help").status == 0
+
+
+COMMANDS = list(NAMES)
+ALL = [(name, example) for name in COMMANDS for example in EXAMPLES[name]]
+NOT_RUN = ("warm", "serve", "follow")
+"""Commands that only compile, or do not end"""
+
+
+def test_every_command_has_three_that_differ() -> None:
+    assert list(EXAMPLES) == COMMANDS
+    assert all(len(set(three)) == 3 for three in EXAMPLES.values())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_ends_with_them(thresher: Thresher, name: str) -> None:
+    assert thresher(f"{name} --help").out.splitlines()[-4:] == [
+        "  Examples:",
+        *(f"    {example}" for example in EXAMPLES[name]),
+    ]
+
+
+@pytest.mark.parametrize(("name", "example"), [one for one in ALL if one[0] in NOT_RUN])
+def test_they_are_understood(name: str, example: str) -> None:
+    words = shlex.split(re.sub(r" > \S+$", "", example.rpartition("| ")[2]))
+    place = words.index("thresher")
+    assert words[place + 1] == name
+    assert command_of(name).make_context(name, words[place + 2 :]).params
+
+
+def test_they_run(folder: Path) -> None:
+    """In their order: later ones read what earlier ones wrote."""
+    for name, rows in (("train", NARROW[:60]), ("test", NARROW[200:])):
+        (folder / f"{name}.svm").write_bytes(b"".join(rows))
+    (folder / "train.svm.gz").write_bytes(gzip.compress(b"".join(NARROW[:60])))
+    clicks = [f"{k % 3 == 0:d},{k % 7},{'red' if k % 2 else 'blue'}\n" for k in range(200)]
+    (folder / "clicks.csv").write_text("click,hour,colour\n" + "".join(clicks))
+    write_log(folder / "clicks.log", [Chunk.of_rows([(1.0, {k: 1.0})]) for k in range(200)])
+    with served() as shell:
+        variables = environment(folder)
+        variables["PATH"] = f"{shell.folder}:{variables['PATH']}"
+        for name, example in ALL:
+            if name not in NOT_RUN:
+                with compiled_if(name != "tune" and "pa-i" not in example):  # of rules that others do not use
+                    ran = shell.run(f"set -o pipefail; {example}", cwd=folder, env=variables)
+                assert ran.returncode == (name == "diff"), (example, ran.stderr)  # the models differ
+    written = {path.name for path in folder.iterdir()}
+    assert {"small.model", "best.model", "tuned.model", "named.model", "predictions.txt"} < written
+
+
+COMPLETE = """
+source <(_THRESHER_COMPLETE=bash_source thresher)
+COMP_WORDS=({words}) COMP_CWORD={last}
+_thresher_completion thresher $2 $1
+printf '%s\n' "${{COMPREPLY[@]}}"
+"""
+
+
+def test_completion_of_commands_in_bash(folder: Path) -> None:
+    program(folder / "thresher", "-m", "thresher")
+    variables = environment(folder)
+    variables["PATH"] = f"{folder}:{variables['PATH']}"
+    script = COMPLETE.format(words="thresher tr", last=1)
+    ran = subprocess.run(["bash", "-c", script], env=variables, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["train"]
+
+
+def exiting(status_of: Callable[[list[str]], int]) -> Callable[[list[str]], int]:
+    """The status with which a process that runs `status_of` would end: completion exits at once."""
+
+    def status(arguments: list[str]) -> int:
+        try:
+            return status_of(arguments)
+        except SystemExit as end:
+            return int(end.code or 0)
+
+    return status
+
+
+@pytest.mark.parametrize(
+    ("words", "found"), [("thresher train --hold", {"--holdout"}), ("thresher tune --ru", {"--rules"})]
+)
+def test_completion_of_options_in_bash(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, words: str, found: set[str]
+) -> None:
+    """In the process of the tests, which has imported what the commands need."""
+    monkeypatch.setattr(main, "status_of", exiting(main.status_of))
+    script = COMPLETE.format(words=words, last=len(words.split()) - 1)
+    with served() as shell:
+        variables = environment(folder)
+        variables["PATH"] = f"{shell.folder}:{variables['PATH']}"
+        ran = shell.run(script, env=variables)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert set(ran.stdout.split()) == found
+
+
+def test_completion_is_installed_once_and_the_profile_stays_a_link(
+    thresher: Thresher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SHELL", "/bin/bash")
+    (tmp_path / "mine").write_text("export MINE=1\n")
+    (tmp_path / ".bashrc").symlink_to("mine")
+    for _ in range(2):
+        assert "bash completion installed" in thresher("--install-completion").out
+    first, second = (tmp_path / "mine").read_text().splitlines()
+    assert first == "export MINE=1"
+    assert Path(second.split()[-1].strip("'\"")).read_text().startswith("_thresher_completion")
+    assert (tmp_path / ".bashrc").is_symlink()

@@ -75,8 +75,7 @@ def test_a_word_is_quoted_for_any_shell(word: str) -> None:
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("options", MADE)
 def test_the_command_makes_the_model_again(options: str, thresher: Thresher, table: Path) -> None:
-    ran = thresher(f"train {options} -m first -q")
-    assert ran.status == 0, ran.err
+    thresher.ok(f"train {options} -m first -q")
     words = shlex.split(thresher("info first --json").json["command"])
     data, model = words.index("DATA"), words.index("MODEL")
     words[data], words[model] = options.split()[0], "second"
@@ -178,7 +177,6 @@ def test_python_shows_the_same(thresher: Thresher, model: Path) -> None:
 def by_name(model: str) -> dict[str, list[float]]:
     """Sizes of the weights of each column, computed from their names."""
     readout, found = load(model), dict[str, list[float]]()
-    assert readout.names is not None
     for key, weight in zip(readout.keys.tolist(), readout.weights.tolist(), strict=True):
         name = readout.names.get(key)
         if name is None:
@@ -241,9 +239,7 @@ def test_weights_by_namespace_and_by_class(thresher: Thresher) -> None:
     assert found["command"] is found["record"] is None
 
 
-def test_a_checkpoint_says_where_it_stands_and_how_to_go_on(
-    thresher: Thresher, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkpoint_says_how_to_go_on(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(model_file, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
         thresher("train train.svm -m m -q --rule ftrl --passes 2 --checkpoint-every 300 --holdout test.svm")

@@ -20,8 +20,7 @@ pytestmark = pytest.mark.usefixtures("narrow")
 def test_training_begins_with_the_weights_of_a_model(thresher: Thresher) -> None:
     before = thresher("train train.svm -m before --rule sgd -q --json").json
     alone = thresher("train train.svm -m alone --rule fobos -q --json").json
-    ran = thresher("train train.svm -m m --rule fobos -q --json --init before")
-    assert ran.status == 0, ran.err
+    ran = thresher.ok("train train.svm -m m --rule fobos -q --json --init before")
     assert ran.json["progressive_loss"] < min(alone["progressive_loss"], before["progressive_loss"])
     assert model_file.read("m")[0]["recipe"] == model_file.read("alone")[0]["recipe"]
 
@@ -44,9 +43,7 @@ def test_what_cannot_be_begun_with_is_said_in_a_line(thresher: Thresher, options
     if "m.checkpoint" in options:
         shutil.copy("before", "m.checkpoint")
     whole = Path("before").read_bytes()
-    ran = thresher(f"train train.svm -m m -q {options}")
-    assert ran.status == 2
-    assert words in ran.err
+    ran = thresher.fails(f"train train.svm -m m -q {options}", 2, words)
     assert ran.err.count("\n") == 1
     assert Path("before").read_bytes() == whole
 
@@ -67,7 +64,6 @@ def test_what_is_no_file_is_said_at_once(thresher: Thresher) -> None:
 
 @pytest.fixture
 def shop(thresher: Thresher, folder: Path) -> Path:
-    """The rows of a shop in several formats, and a model of the first."""
     rows = [{"bought": k % 2, "city": ["Ulm", "Kiel", "Bonn"][k % 3], "n": str(k % 7)} for k in range(60)]
     lines = [";".join(map(str, row.values())) for row in rows]
     (folder / "shop.csv").write_text("\n".join([";".join(rows[0]), *lines]) + "\n")
@@ -81,12 +77,9 @@ def shop(thresher: Thresher, folder: Path) -> Path:
 @pytest.mark.parametrize("form", ["", "--format jsonl", "--format parquet", "--label bought"])
 def test_data_are_read_as_those_of_the_model_were(thresher: Thresher, shop: Path, form: str) -> None:
     file = f"shop.{form.split()[1]}" if form.startswith("--format") else "shop.csv"
-    ran = thresher(f"train {file} -m m --rule sgd -q --json --init before {form}")
-    assert ran.status == 0, ran.err
+    ran = thresher.ok(f"train {file} -m m --rule sgd -q --json --init before {form}")
     assert ran.json["features_seen"] == 3 + 7 + 21
     found, before = load("m").layout, load("before").layout
-    assert found is not None
-    assert before is not None
     assert (found.interact, found.kinds) == (before.interact, before.kinds)
     assert thresher("predict m shop.csv --format csv --delimiter ;").out.count("\n") == 60
 
@@ -100,9 +93,7 @@ def test_data_are_read_as_those_of_the_model_were(thresher: Thresher, shop: Path
         ("--label n", "the model was trained with other columns; leave --label out"),
     ],
 )
-def test_what_makes_other_features_is_refused(
-    thresher: Thresher, shop: Path, option: str, words: str
-) -> None:
+def test_what_makes_other_features_is_wrong(thresher: Thresher, shop: Path, option: str, words: str) -> None:
     ran = thresher(f"train shop.csv -m m -q --init before {option}")
     assert (ran.status, ran.err) == (2, f"thresher: {words}\n")
 
@@ -180,7 +171,6 @@ def test_names_are_kept_and_new_features_get_names(
     ran = thresher("train new.csv -m m --init before --rule ftrl -q --json")
     assert (ran.status, ran.json["named"], ran.err) == (0, 3, "")
     names = model_file.load("m")[0].names
-    assert names is not None
     assert {*names.values()} == {"town=Ulm", "town=Kiel", "town=Bonn"}
     with open("new.csv") as stream:
         monkeypatch.setattr("sys.stdin", stream)

@@ -49,7 +49,6 @@ def test_what_is_refused_before_the_data_are_opened(thresher: Thresher) -> None:
 
 
 def test_a_condition_is_recorded_and_compared(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also in a pipe."""
     lines = "label,day,x\n" + "".join(f"{k * 7 % 5 % 2},{k // 10},{k % 7}\n" for k in range(300))
     with open("rows.csv", "w") as file:
         file.write(lines)

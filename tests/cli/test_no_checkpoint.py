@@ -53,8 +53,7 @@ def test_a_full_disk_leaves_nothing(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(model_file, "write_all", full)
-    ran = thresher(command)
-    assert (ran.status, "the disk is full" in ran.err) == (1, True)
+    thresher.fails(command, 1, "the disk is full")
     assert left(folder) == set()
 
 

@@ -43,7 +43,6 @@ def files(folder: Path) -> list[list[int]]:
 
 
 def shorten(path: str, rows: int) -> None:
-    """Leave only the first rows."""
     Path(path).write_text("".join(Path(path).read_text().splitlines(keepends=True)[:rows]))
 
 
@@ -77,8 +76,7 @@ def test_lists_of_classes(thresher: Thresher, files: list[list[int]]) -> None:
 
 
 def test_lists_of_numbers(thresher: Thresher) -> None:
-    ran = thresher(f"{VALUES} --passes 9 --order once")
-    assert ran.status == 0
+    ran = thresher.ok(f"{VALUES} --passes 9 --order once")
     assert ran.err == ""
     figures = thresher("evaluate m values.svm --json").json
     assert list(figures) == [
@@ -156,9 +154,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("data", "options", "status", "message"), WRONG)
-def test_wrong_pairs_say_so_in_a_line(
-    thresher: Thresher, data: str, options: str, status: int, message: str
-) -> None:
+def test_wrong_pairs_are_told(thresher: Thresher, data: str, options: str, status: int, message: str) -> None:
     ran = thresher(f"train {data}.svm -m m -q {options}")
     lines = Path("lists.svm").read_text().splitlines()
     first = next(k for k, line in enumerate(lines, 1) if line[0] != " ")
@@ -169,9 +165,7 @@ def test_wrong_pairs_say_so_in_a_line(
 
 
 def test_classes_are_not_found_in_standard_input(thresher: Thresher) -> None:
-    ran = thresher("train - -m m -q --loss softmax")
-    assert ran.status == 2
-    assert "give the classes, --outputs classes:LO-HI" in ran.err
+    thresher.fails("train - -m m -q --loss softmax", 2, "give the classes, --outputs classes:LO-HI")
 
 
 @pytest.mark.parametrize(
@@ -181,7 +175,6 @@ def test_classes_are_not_found_in_standard_input(thresher: Thresher) -> None:
 def test_averages_from_training_to_evaluation(
     thresher: Thresher, monkeypatch: pytest.MonkeyPatch, file: str, outputs: str, loss: str, batch: int
 ) -> None:
-    """Trained without a stop, and stopped and resumed; then read by weights, predict and evaluate."""
     rule, rate, data = "fobos:l1=1e-3", "constant:0.3", f"{file}.svm"
     shorten(data, 80)
     command = (
@@ -216,8 +209,7 @@ def test_predictions_that_are_not_finite_are_counted(thresher: Thresher, folder:
     (folder / "a.svm").write_text("1 1:1 2:1\n-1 1:-1 2:-1\n" * 60)
     (folder / "b.svm").write_text("1 1:3e38 2:3e38\n1 1:1\n-1 1:-3e38\n")
     thresher("train a.svm -m a --rule sgd --rate constant:10 -q")
-    ran = thresher(f"predict a b.svm --output {output}")
-    assert ran.status == 0
+    ran = thresher.ok(f"predict a b.svm --output {output}")
     assert ran.err == "warning: 2 predictions are not finite: the values in these rows are too large\n"
     assert len(ran.out.splitlines()) == 3
     assert thresher("predict a a.svm").err == ""

@@ -1,24 +1,34 @@
-"""``thresher path``: many penalties from one reading, and choosing among them."""
+"""``thresher path``: many penalties from one reading, choosing among them, and its file."""
 
 import json
+import os
+import shlex
 import shutil
+import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import thresher as package
 from tests.cli.conftest import Thresher
+from tests.commands import run_code
 from tests.models import one_of
+from thresher import load, path
 from thresher.learning.files import checkpoint, model_file
-from thresher.learning.files.choice import Point, choose
+from thresher.learning.files.choice import FrontierTable, Point, choose
 from thresher.learning.files.model_file import Contents
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
+from thresher.learning.training.interruption import Interrupted
 from thresher.learning.training.scores import Scores
 from thresher.plans import frontier
+from thresher.plans.budget import between
 from thresher.plans.frontier import pareto_front, points_of
+from thresher.plans.models import Frontier
 from thresher.plans.penalties import PenaltyRange, penalty_in, penalty_name
 
 OVERFIT = "--rate inverse-sqrt:1000"  # without a penalty the first pass is the best on the hold-out
@@ -73,8 +83,7 @@ def test_state_is_kept_if_it_is_asked_for(thresher: Thresher) -> None:
     ],
 )
 def test_options_mean_what_they_mean_to_train(thresher: Thresher, options: str) -> None:
-    ran = thresher(f"path train.svm -m f --l1 0.001:1:3 {options} --state --json")
-    assert ran.status == 0, ran.err
+    ran = thresher.ok(f"path train.svm -m f --l1 0.001:1:3 {options} --state --json")
     alike = options.replace(" --holdout none", "").replace("--holdout none", "")
     alike += "" if "--holdout" in options else " --holdout every-10th"
     for k, one in enumerate(ran.json["lanes"]):
@@ -92,7 +101,6 @@ def test_the_table_and_another_point(thresher: Thresher) -> None:
     ]
     starred = [line for line in lines[1:6] if line.startswith("* ")]
     table = Contents.of("f").frontier()
-    assert table is not None
     assert len(starred) == 1
     assert starred[0] == lines[1 + table.chosen]
 
@@ -102,8 +110,7 @@ def test_the_table_and_another_point(thresher: Thresher) -> None:
     taken = thresher(f"choose f nnz:{most} -m m --json").json
     assert taken["nonzero"] <= most
     assert taken["spec"] == model_file.read("m")[0]["recipe"]["rule"]
-    ran = thresher("choose f nnz:0 -m m")
-    assert (ran.status, "no model has at most 0 weights" in ran.err) == (2, True)
+    thresher.fails("choose f nnz:0 -m m", 2, "no model has at most 0 weights")
 
 
 def test_the_range_is_found(thresher: Thresher) -> None:
@@ -118,7 +125,6 @@ def test_the_range_is_found(thresher: Thresher) -> None:
 
 
 def checkpoints_of(thresher: Thresher, command: str, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """Run to the end; returns what each checkpoint contained."""
     save, kept = checkpoint.save, []
 
     def keeping(path: Path, *rest: Any) -> None:
@@ -137,22 +143,20 @@ def checkpoints_of(thresher: Thresher, command: str, monkeypatch: pytest.MonkeyP
 def test_stopping_changes_nothing(
     options: str, thresher: Thresher, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    often = "--passes 4 --checkpoint-every 70"
-    if "--batch" in options:
+    if options:
         request.getfixturevalue("narrow")
-        often = "--passes 2 --checkpoint-every 35"
-    command = f"path train.svm -m f --l1 0.001:0.1:3 {often} {options}"
+    command = f"path train.svm -m f --l1 0.001:0.1:3 --passes 4 --checkpoint-every 70 {options}"
     kept = checkpoints_of(thresher, command, monkeypatch)
     shutil.move("f", "whole")
     for number in (1, 5, 9):
         Path("f.checkpoint").write_bytes(kept[number - 1])
-        ran = thresher(f"{command} --resume")
-        assert ran.status == 0, (number, ran.err)
+        thresher.ok(f"{command} --resume")
         assert Path("f").read_bytes() == Path("whole").read_bytes(), number
         assert not Path("f.checkpoint").exists()
         Path("f").unlink()
 
 
+@pytest.mark.usefixtures("narrow")
 def test_a_lane_that_rests_goes_on_resting(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
     options = f"--holdout test.svm --early-stop 1 --rule fobos {OVERFIT}"
     save, resting = checkpoint.save, list[list[int]]()
@@ -165,11 +169,11 @@ def test_a_lane_that_rests_goes_on_resting(thresher: Thresher, monkeypatch: pyte
         assert before.waited == state.waited
 
     monkeypatch.setattr(checkpoint, "save", checking)
-    ran = thresher(f"path train.svm -m f --l1 1e-9:0.1:3 --passes 6 --checkpoint-every 90 {options}")
-    assert ran.status == 0, ran.err
+    thresher.ok(f"path train.svm -m f --l1 1e-9:0.1:3 --passes 6 --checkpoint-every 90 {options}")
     assert any(0 < len(some) < 3 for some in resting)
 
 
+@pytest.mark.usefixtures("narrow")
 def test_each_lane_stops_early_by_itself(thresher: Thresher) -> None:
     options = f"--holdout test.svm --passes 8 --early-stop 1 {OVERFIT} --rule fobos"
     lanes = thresher(f"path train.svm -m f --l1 1e-9:0.1:3 {options} --state --json").json["lanes"]
@@ -187,8 +191,7 @@ def test_each_lane_stops_early_by_itself(thresher: Thresher) -> None:
 @pytest.mark.usefixtures("narrow")
 def test_a_penalty_under_which_learning_blows_up_is_left_out(thresher: Thresher) -> None:
     options = "--loss squared --rate constant:1e30 --rule fobos --l1 1e-9:1e9:3 --no-intercept"
-    ran = thresher(f"path train.svm -m f {options} --json")
-    assert ran.status == 0, ran.err
+    ran = thresher.ok(f"path train.svm -m f {options} --json")
     dropped = [one for one in ran.json["lanes"] if one["dropped"]]
     assert 0 < len(dropped) < 3
     assert "the other models continue" in ran.err
@@ -229,8 +232,7 @@ def test_what_is_not_finished(thresher: Thresher, monkeypatch: pytest.MonkeyPatc
             thresher(command)
     assert not Path("f").exists()
     for reading in ("predict f.checkpoint train.svm", "train train.svm -m m --init f.checkpoint"):
-        ran = thresher(reading)
-        assert (ran.status, "a checkpoint of many models" in ran.err) == (1, True), reading
+        thresher.fails(reading, 1, "a checkpoint of many models")
     changed = thresher(command.replace("0.1:1:3", "auto:4") + " --resume")
     assert (changed.status, "leave --l1 out" in changed.err) == (2, True)
     assert thresher(command.replace("--l1 0.1:1:3", "") + " --resume").status == 0
@@ -248,7 +250,6 @@ def test_a_choice_at_the_end_of_the_range_is_told(thresher: Thresher) -> None:
 
 
 def test_rows_that_weigh_nothing(thresher: Thresher) -> None:
-    """There is no loss to choose by, so nothing is written."""
     Path("nothing.svm").write_text("1:0 1:1\n-1:0 2:1\n" * 20)
     for which in ("best", "1se"):
         ran = thresher(f"path nothing.svm -m f --label-weights --l1 1:2:2 --choose {which}")
@@ -358,3 +359,360 @@ def test_the_error_of_a_difference_is_that_of_the_rows(thresher: Thresher) -> No
     assert scores.error_of_difference(1, 0) == pytest.approx(expected, rel=1e-9)
     assert scores.error_of_difference(1, 1) == 0.0
     assert [one.paired_error == 0 for one in points_of(lanes, scores, {})].count(True) == 1
+
+
+COMMAND = "path train.svm -m f --rule ft-ftrl --l1 0.1:1:3 -q"
+OTHER = COMMAND.replace("0.1:1", "0.2:2")
+NAMES = ["cache", "f", "test.svm", "train.svm"]
+_KILLER = """
+import os
+replace = os.replace
+os.replace = lambda one, other: os._exit(9) if str(other).endswith("/f") else replace(one, other)
+import thresher.__main__
+"""
+
+
+def names() -> list[str]:
+    return sorted(os.listdir())
+
+
+@pytest.fixture
+def whole(thresher: Thresher) -> bytes:
+    assert thresher(COMMAND).status == 0
+    found = Path("f").read_bytes()
+    Path("f").unlink()
+    return found
+
+
+@pytest.mark.parametrize(("older", "more"), [(False, ""), (True, "--resume")])
+def test_a_kill_while_the_file_is_written_costs_nothing(
+    older: bool, more: str, thresher: Thresher, whole: bytes, folder: Path
+) -> None:
+    """Neither the older frontier nor the run is lost: it can be resumed or started again."""
+    if older:
+        assert thresher(OTHER).status == 0
+    before = Path("f").read_bytes() if older else None
+    status, err = run_code(_KILLER, *f"{COMMAND} --checkpoint-every 100".split(), folder=folder)
+    assert status == 9, err
+    assert Path("f.checkpoint").exists()
+    assert (Path("f").read_bytes() if older else None) == before
+    thresher.ok(f"{COMMAND} --checkpoint-every 100 {more}")
+    assert Path("f").read_bytes() == whole
+    assert names() == NAMES
+
+
+def test_two_savers_leave_the_models_of_one(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = (path("train.svm", "ft-ftrl", l1=given) for given in ("0.1:1:3", "0.2:2:5"))
+    other.save("alone")
+    write, calls = model_file.write_all, list[Any]()
+
+    def interleaved(*given: Any, **named: Any) -> None:
+        calls.append(given)
+        if len(calls) == 1:
+            one.save("f")
+        write(*given, **named)
+
+    monkeypatch.setattr(model_file, "write_all", interleaved)
+    other.save("f")
+    assert Path("f").read_bytes() == Path("alone").read_bytes()
+    assert not [name for name in names() if name.startswith(".")]
+
+
+def test_a_signal_while_the_file_is_written_waits(
+    thresher: Thresher, whole: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save = frontier.save
+
+    def interrupted(*given: Any) -> None:
+        signal.raise_signal(signal.SIGTERM)
+        save(*given)
+
+    monkeypatch.setattr(frontier, "save", interrupted)
+    ran = thresher(f"{COMMAND} --json")
+    assert ran.status == 130
+    assert ran.err.splitlines()[-2:] == [
+        "thresher: stopping after the current step",
+        "thresher: interrupted; the model is saved in f",
+    ]
+    assert ran.json["model"] == "f"
+    assert Path("f").read_bytes() == whole
+    assert names() == NAMES
+
+
+def test_a_full_disk_leaves_the_older_file(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert thresher(OTHER).status == 0
+    before = Path("f").read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    ran = thresher(f"{COMMAND} --no-cache")
+    assert (ran.status, ran.err.splitlines()[-1]) == (1, "thresher: f: the disk is full")
+    assert Path("f").read_bytes() == before
+    assert names() == NAMES
+
+
+def test_a_frontier_in_python_is_saved_in_the_same_way(thresher: Thresher) -> None:
+    found: Frontier = path("train.svm", "ft-ftrl", l1="0.1:1:3")
+    found.save("f", "1se")
+    assert load("f").choice == "1se"
+    found.save("f")
+    assert load("f").choice == "best"
+    found.save("g", state=True)
+    for place, more in (("f", ""), ("g", "--state")):
+        assert thresher(COMMAND.replace("-m f", f"-m h {more}")).status == 0
+        assert Path("h").read_bytes() == Path(place).read_bytes()
+
+
+def test_pictures_and_tables(thresher: Thresher) -> None:
+    """Drawn by the run, or later from its file; nothing of another kind is replaced."""
+    assert thresher(f"{COMMAND} --plot f.svg --table f.tsv").status == 0
+    svg, table = Path("f.svg").read_text(), Path("f.tsv").read_text()
+    heads, *rows = (line.split("\t") for line in table.splitlines())
+    assert heads[:3] == ["l1", "spec", "nonzero"]
+    assert [row[heads.index("chosen")] for row in rows].count("True") == 1
+    assert thresher("info f --plot g.svg --table g.tsv").status == 0
+    assert (Path("g.svg").read_text(), Path("g.tsv").read_text()) == (svg, table)
+    assert "train.svm exists and is not a table" in thresher("info f --table train.svm").err
+    assert thresher("train train.svm -m m -q").status == 0
+    thresher.fails("info m --plot h.svg", 2, "--plot needs a file of thresher path and thresher select")
+    assert not Path("h.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "examples"),
+    [
+        ("", 400),
+        ("--passes 3 --order once --holdout test.svm", 400),
+        ("--passes 6 --holdout test.svm --early-stop 1 --alpha 5 --on-error skip", None),
+    ],
+)
+def test_the_command_trains_on_all_rows(options: str, examples: int | None, thresher: Thresher) -> None:
+    found = thresher(f"{FRONTIER} {options} --state --json").json
+    words = shlex.split(found["command"])
+    assert words[:3] == ["thresher", "train", "train.svm"]
+    assert not {"--holdout", "--early-stop"} & set(words)
+    learned = thresher(*words[1:], "--json", "-q").json
+    recipe = model_file.read("MODEL")[0]["recipe"]
+    chosen = model_file.read("f")[0]["recipe"]
+    assert recipe == chosen
+    if examples is None:  # as many passes as the best model needed
+        assert Path("MODEL").read_bytes() == one_of("f", found["chosen"])
+    else:
+        assert learned["examples"] == examples * learned["passes"]
+        assert "--passes 3" not in options or learned["passes"] == 3
+
+
+def test_quiet_is_without_the_table(thresher: Thresher) -> None:
+    whole, quiet = thresher(FRONTIER).out.splitlines(), thresher(f"{FRONTIER} -q").out.splitlines()
+    assert [line.split()[0] for line in quiet] == [line.split()[0] for line in whole[6:]]
+    assert quiet[-1].startswith("command ")
+    cv = "cv train.svm --rule ft-ftrl --l1 0.05:2:3 --folds 2"
+    whole, quiet = thresher(cv).out.splitlines(), thresher(f"{cv} -q").out.splitlines()
+    assert [line.split()[0] for line in quiet] == [line.split()[0] for line in whole[4:]]
+
+
+def test_the_table_of_a_file(thresher: Thresher) -> None:
+    table = thresher(FRONTIER).out.splitlines()[:6]
+    assert thresher("info f").out.splitlines()[:6] == table
+    told = thresher("info f --json").json
+    assert (told["kind"], told["choice"], len(told["lanes"])) == ("frontier", "best", 5)
+    ran = thresher("path train.svm")
+    assert (ran.status, ran.out) == (2, "")
+    assert "missing option --model" in ran.err
+
+
+def test_where_one_model_is_needed_it_is_the_chosen_one(thresher: Thresher) -> None:
+    """Others are chosen by `--choose`, and for an ensemble by number."""
+    assert thresher(f"{FRONTIER} -q --choose within:20%").status == 0
+    chosen = thresher("info f --json").json["chosen"]
+    for k in range(5):
+        assert thresher(f"choose f {k} -m m{k}").status == 0
+    for command in ("weights {}", "evaluate {} test.svm", "predict {} test.svm", "export {} --to json"):
+        assert thresher(command.format("f")).out == thresher(command.format(f"m{chosen}")).out
+    for which, number in (("best", None), ("within:9999%", 4), ("3", 3), ("0", 0)):
+        own = thresher(f"predict f test.svm --choose {which}").out
+        if number is not None:
+            assert own == thresher(f"predict m{number} test.svm").out
+    assert thresher("predict f test.svm --choose 7").err == (
+        "thresher: f has no model 7: its models are 0 to 4\n"
+    )
+    assert "no model has at most 0 weights" in thresher("predict f test.svm --choose nnz:0").err
+    assert "a choice must be" in thresher("predict f test.svm --choose most").err
+    assert (
+        "it holds one model, so there is nothing to choose"
+        in thresher("predict m1 test.svm --choose best").err
+    )
+
+
+GRID = "--rule ft-ftrl --passes 1 --l1 0.4:1.6:3"
+BUDGET = 200
+BUDGETED = f"path train.svm -m f {GRID} --choose nnz:{BUDGET}"
+
+
+def table_of(path: str) -> FrontierTable:
+    found = model_file.Contents.of(path).frontier()
+    assert found is not None
+    return found
+
+
+def sizes(path: str) -> list[int]:
+    return [point.nonzero for point in table_of(path).points]
+
+
+def with_state(path: str) -> list[bool]:
+    found = model_file.Contents.of(path)
+    return [any(name.startswith("state.") for name in found.model(k)[1]) for k in found.there]
+
+
+def test_a_budget_between_two_models_is_used(thresher: Thresher) -> None:
+    assert thresher(f"path train.svm -m coarse {GRID}").status == 0
+    coarse = sizes("coarse")
+    assert max(size for size in coarse if size <= BUDGET) < 0.5 * BUDGET
+    ran = thresher(f"{BUDGETED} --json")
+    assert "reading the data again, for 8 penalties from" in ran.err
+    table, use = table_of("f"), ran.json["budget"]
+    assert len(table.points) == 11
+    assert [point.penalty for point in table.points] == sorted(point.penalty for point in table.points)
+    assert use == {
+        "weights": BUDGET,
+        "used": table.points[table.chosen].nonzero,
+        "fullest": max(size for size in sizes("f") if size <= BUDGET),
+        "next": min(size for size in sizes("f") if size > BUDGET),
+    }
+    assert 0.93 * BUDGET <= use["fullest"] <= BUDGET
+    for k in range(11):
+        alone = "train train.svm -m alone --weights-only --holdout every-10th --passes 1 -q --json --rule"
+        figures = thresher(f"{alone} {table.points[k].spec}").json
+        assert Path("alone").read_bytes() == one_of("f", k)
+        assert figures["holdout_loss"] == (table.points[k].holdout or {})["loss"]
+    losses = [point.loss for point in table.points]
+    zero = [k for k, point in enumerate(table.points) if point.paired_error == 0]
+    assert zero == [losses.index(min(losses))]
+    command = shlex.split(ran.json["command"].replace("MODEL", "again"))[1:]
+    assert thresher(*command, "-q", "--weights-only").status == 0
+    assert Path("again").read_bytes() == one_of("f", table.chosen)
+    ran_out = thresher(f"path train.svm -m g {GRID} --choose nnz:3 --json")
+    sparsest = f"weights: the sparsest has {min(coarse)}; stronger penalties leave fewer"
+    assert f"{sparsest}; choosing that instead" in ran_out.err
+    assert "--holdout every-10th" in ran_out.json["command"], "of the same rows"
+    first = Path("f").read_bytes()
+    assert thresher(BUDGETED).out.count(f"{use['used']} of {BUDGET} weights") == 1
+    assert Path("f").read_bytes() == first
+    taken = thresher(f"choose f nnz:{BUDGET - 1} -m m --json").json
+    assert taken["budget"]["used"] == taken["nonzero"] < BUDGET
+    found = package.path("train.svm", "ft-ftrl", l1="0.4:1.6:3", passes=1, choose=f"nnz:{BUDGET}")
+    found.save("python")
+    assert Path("python").read_bytes() == first
+
+
+@pytest.mark.parametrize("options", ["", "--holdout test.svm --passes 2 --order once --early-stop 1"])
+def test_a_second_reading_that_is_stopped_continues(
+    options: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once = BUDGETED.replace("--passes 1", "") if options else BUDGETED
+    command = f"{once} --checkpoint-every 120 {options}"
+    assert thresher(f"{command}").status == 0
+    assert len(sizes("f")) == 11
+    Path("f").rename("whole")
+    save = checkpoint.save
+
+    def stopping(second: bool, path: Path, models: Any, state: Any) -> None:
+        save(path, models, state)
+        if second == bool(state.finished):
+            raise Interrupted(path, 60)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save", partial(stopping, False))
+        assert thresher(command).status == 130
+    assert not Path("f").exists()
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save", partial(stopping, True))
+        ran = thresher(command.replace("--order once", "") + " --resume")
+    assert (ran.status, "checkpoint in f.checkpoint, continue with --resume" in ran.err) == (130, True)
+    assert len(sizes("f")) == 3  # usable already
+    assert with_state("f") == [True] * 3
+    Path("f").rename("g")
+    assert "does not have the others: run again without --resume" in thresher(f"{command} --resume").err
+    Path("g").rename("f")
+    ran = thresher(f"{command} --resume")
+    assert (ran.status, Path("f.checkpoint").exists()) == (0, False), ran.err
+    assert with_state("f") == [False] * 11
+    assert Path("f").read_bytes() == Path("whole").read_bytes()
+
+
+def test_state_is_written_for_a_checkpoint(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, and only if the second reading makes one, which `--resume` adds to what is in the file."""
+    save, states = frontier.save, list[bool]()
+
+    def noting(path: Path, found: Any, models: Any, state: bool) -> None:
+        states.append(state)
+        save(path, found, models, state)
+
+    monkeypatch.setattr(frontier, "save", noting)
+    monkeypatch.setattr(model_file, "MUCH", 0)
+    monkeypatch.setattr(model_file, "LARGE", 0)
+    for more, expected in (
+        ("", [False, False]),
+        ("--checkpoint-every 120", [False, True, False]),
+        ("--state --checkpoint-every 120", [True, True]),
+    ):
+        states.clear()
+        err = thresher(f"{BUDGETED} {more}").err
+        assert states == expected
+        assert ("of weights; --resume needs it" in err) == (expected == [False, True, False])
+
+
+@pytest.mark.usefixtures("narrow")
+def test_data_that_can_be_read_only_once_keep_the_choice(thresher: Thresher) -> None:
+    words = [line.split() for line in Path("train.svm").read_text().splitlines()]
+    rows = [({one.split(":")[0]: float(one.split(":")[1]) for one in row[1:]}, int(row[0])) for row in words]
+    with pytest.warns(package.TroubleWarning, match=r"read only once.*run again with l1=.0\.\S+:16"):
+        once = package.path(iter(rows), rule="ftrl", l1="0.3:10:2", choose="nnz:6")
+    assert len(once.points) == 2
+    with pytest.warns(
+        package.TroubleWarning, match=r"at most 0 weights.*stronger penalties leave fewer; choosing that"
+    ):
+        few = package.path(rows, rule="ftrl", l1="0.01:0.02:2", choose="nnz:0")
+    assert few.choice == f"nnz:{few.model_.nonzero}"
+    assert few.model_.nonzero == min(point.nonzero for point in few.points)
+    often = package.path(rows, rule="ftrl", l1="0.3:10:2")
+    assert "of 6 weights" not in repr(often)
+    assert often.choose("nnz:6").nonzero > once.model_.nonzero
+    number = often.number("nnz:6")
+    assert (len(often.points), number) == (18, often.number("nnz:6"))
+
+
+def test_folds_use_the_budget_of_the_model_that_is_kept(thresher: Thresher) -> None:
+    command = f"cv train.svm {GRID} --folds 3 --choose nnz:{BUDGET}"
+    ran = thresher(f"{command} -m m --json")
+    assert (ran.status, len(ran.json["lanes"])) == (0, 11)
+    assert model_file.read("m")[0]["nonzero"] == ran.json["budget"]["used"] == ran.json["nonzero"] <= BUDGET
+    python = package.cv(
+        "train.svm", "ft-ftrl", l1="0.4:1.6:3", passes=1, folds=3, refit=True, choose=f"nnz:{BUDGET}"
+    )
+    assert [point.as_dict("l1") for point in python.points] == ran.json["lanes"]
+    assert python.choose().nonzero == ran.json["nonzero"]
+    alone = shlex.split(ran.json["command"])[1:]
+    kept = Path("m").read_bytes()
+    assert (thresher(*alone, "-q").status, Path("m").read_bytes()) == (0, kept)
+    assert "a model of all rows has more: give --model" in thresher(f"{command} -q").err
+
+
+def test_when_the_budget_is_no_limit() -> None:
+    def point(l1: float, size: int, loss: float) -> Point:
+        return Point(l1, "", size, loss, None, None)
+
+    falling = [point(0.1, 900, 0.3), point(1.0, 400, 0.4), point(10.0, 3, 0.6)]
+    assert len(between(falling, "nnz:500")) == 8
+    assert all(0.1 < penalty < 1.0 for penalty in between(falling, "nnz:500"))
+    assert between(falling, "nnz:2") == between(falling, "nnz:900") == between(falling, "nnz:402") == []
+    rising = [point(0.1, 900, 0.5), point(1.0, 400, 0.4), point(10.0, 3, 0.3)]
+    assert (between(rising, "nnz:500"), choose(rising, "nnz:500")) == ([], 2)
+    assert between([point(0.0, 900, 0.3), *falling[1:]], "nnz:500")[0] > 0
+
+
+def test_the_command_holds_out_no_rows_if_the_run_did_not(thresher: Thresher) -> None:
+    ran = thresher(f"{BUDGETED} --holdout none --json")
+    assert "--holdout" not in ran.json["command"]

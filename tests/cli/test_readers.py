@@ -1,4 +1,4 @@
-"""``thresher predict``, ``evaluate``, ``weights``, ``cache`` and the lists of parts."""
+"""``thresher predict``, ``evaluate``, ``weights``, ``diff``, ``cache`` and the lists of parts."""
 
 import inspect
 from itertools import pairwise
@@ -20,7 +20,6 @@ def predicted(text: str) -> list[float]:
 
 
 def test_another_process_predicts_what_the_model_does(folder: Path, thresher: Thresher) -> None:
-    """Law 8."""
     model = train("train.svm", rule="fobos:l1=1e-4", loss="logistic")
     expected = np.concatenate([model.predict(c, "probability") for c in open_source("test.svm").chunks()])
     thresher("train train.svm -m model -q --rule fobos:l1=1e-4")
@@ -31,12 +30,11 @@ def test_another_process_predicts_what_the_model_does(folder: Path, thresher: Th
     assert Path("file").read_text() == out
 
 
-def test_predict_needs_no_true_labels(thresher: Thresher, model: Path) -> None:
+def test_predict_needs_no_labels_and_has_probabilities_where_there_are_any(
+    thresher: Thresher, model: Path
+) -> None:
     Path("other.svm").write_text(Path("test.svm").read_text().replace("-1 ", "17.5 "))
     assert thresher("predict", model, "other.svm").out == thresher("predict", model, "test.svm").out != ""
-
-
-def test_probabilities_only_where_there_are_any(thresher: Thresher) -> None:
     thresher("train train.svm -m hinge -q --loss hinge")
     ran = thresher("predict hinge test.svm --output probability")
     assert (ran.status, ran.out) == (2, "")
@@ -171,10 +169,53 @@ def test_clearing_the_cache_removes_only_what_is_ours(
     for path in (*ours, *theirs):
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text("x")
-    ran = thresher("cache --clear")
-    assert ran.status == 0
+    thresher.ok("cache --clear")
     assert [path.exists() for path in (*ours, *theirs)] == [False] * 4 + [True] * 4
 
 
 def test_clearing_leaves_a_linked_folder(folder: Path, thresher: Thresher) -> None:
     assert "left as it is, since it is a link, code: " in thresher("cache --clear").out
+
+
+def test_equal_models_and_the_status(thresher: Thresher, model: Path) -> None:
+    ran = thresher("diff model model")
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.splitlines()[0].split() == ["equal", "yes"]
+    told = thresher("diff model model --json").json
+    assert (told["equal"], told["moved"], told["options"]) == (True, [], {})
+    assert told["same"] == len(load("model").keys)
+
+
+def test_what_moved(thresher: Thresher, model: Path) -> None:
+    assert thresher("train train.svm -m other -q --l1 2 --seed 1").status == 0
+    ran = thresher("diff model other --top 3 --json")
+    assert ran.status == 1
+    told, before, after = ran.json, load("model"), load("other")
+    assert told["options"].keys() == {"rule", "seed"}
+    assert told["removed"] == len(set(before.keys.tolist()) - set(after.keys.tolist())) > 0
+    assert len(told["moved"]) == 3
+    first = told["moved"][0]
+    assert first["before"] == before.weights[before.keys.tolist().index(first["feature"])]
+    people = thresher("diff model other --top 3").out.splitlines()
+    assert people[0].split() == ["equal", "no"]
+    assert people[-4].split() == ["feature", "before", "after"]
+    assert people[-3].split()[0] == str(first["feature"])
+    assert any(line.startswith("seed") for line in people)
+
+
+@pytest.mark.usefixtures("plainly")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("nowhere model", "nowhere: No such file or directory"),
+        ("model train.svm", "train.svm: not a thresher model"),
+        ("model many", "model and many cannot be compared: their outputs differ: one and classes:1-2"),
+    ],
+)
+def test_trouble_is_two(arguments: str, said: str, thresher: Thresher, model: Path) -> None:
+    Path("many.svm").write_text("1 1:1\n2 2:1\n")
+    thresher("train many.svm -m many -q --loss softmax --rule ftrl")
+    ran = thresher(f"diff {arguments}")
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.startswith(f"thresher: {said}")
+    assert ran.err.count("\n") == 1

@@ -32,8 +32,7 @@ def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_number_of_passes_is_shown_and_repeats_the_model(thresher: Thresher) -> None:
-    ran = thresher("train train.svm -m a --json")
-    assert ran.status == 0
+    ran = thresher.ok("train train.svm -m a --json")
     assert ran.json["passes"] == MADE
     (said,) = [line for line in ran.err.splitlines() if "replaying" in line]
     assert said == f"replaying 200 rows from memory, pass 2 of {MADE}; since last: loss on rows seen before"
@@ -95,7 +94,6 @@ def test_wrong_values(options: str, said: str, thresher: Thresher) -> None:
 def stopped(
     thresher: Thresher, options: str, after: int, data: str = "train.svm", command: str = "train"
 ) -> Any:
-    """Train, stopped with a checkpoint after so many examples."""
     with stopping(once_learned(after)):
         return thresher(f"{command} {data} -m b {options}")
 
@@ -138,9 +136,7 @@ def test_a_replay_that_is_stopped_leaves_a_model(thresher: Thresher) -> None:
     assert thresher("evaluate b test.svm --json").json["examples"] == 100
 
 
-def test_a_full_disk_leaves_the_checkpoint_of_a_replay(
-    thresher: Thresher, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_the_checkpoint(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
     from thresher.learning.model.model import Model
 
     def full(self: Model, path: Path, *, state: bool) -> None:
@@ -180,9 +176,7 @@ COMMANDS = {
     ("command", "options"),
     [("path", ""), ("cv", "--replay 1KB --order once"), ("tune", "--passes 2"), ("tune", "")],
 )
-def test_commands_of_many_models_print_the_passes_they_made(
-    command: str, options: str, thresher: Thresher
-) -> None:
+def test_many_models_print_the_passes_they_made(command: str, options: str, thresher: Thresher) -> None:
     made = {"": MADE, "--passes 2": 2}.get(options, 1)
     state = "--state" if command == "path" else ""
     ran = thresher(f"{COMMANDS[command]} -m many {options} {state} --json")
@@ -214,20 +208,13 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]
     signal.signal(signal.SIGINT, before)
 
 
-def test_a_cross_validation_that_is_stopped_in_a_later_pass_ends_as_usual(
-    thresher: Thresher, interrupted: Callable[[], None]
-) -> None:
+def test_stopped_runs_of_many_models_end_well(thresher: Thresher, interrupted: Any) -> None:
     interrupted()
     ran = thresher(f"{COMMANDS['cv']} -m a -q")
     assert ran.status == 130
     assert f"warning: interrupted in pass 2 of {MADE}: " in ran.err
     assert ran.err.splitlines()[-1] == "thresher: interrupted; the model is saved in a"
     assert thresher("info a --json").json["record"]["planned"] == MADE
-
-
-def test_a_tuning_that_is_stopped_in_its_last_passes_saves_the_best(
-    thresher: Thresher, interrupted: Callable[[], None]
-) -> None:
     assert thresher(f"{COMMANDS['tune']} -m a -q --passes 1").status == 0
     interrupted()
     ran = thresher(f"{COMMANDS['tune']} -m b -q")

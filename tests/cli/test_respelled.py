@@ -55,7 +55,6 @@ def noticed(source: Any) -> list[tuple[str, str]]:
 
 
 def said_of(model: Any, data: Any) -> list[str]:
-    """The warnings of unknown values as `model` predicts."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.predict(data)
@@ -64,7 +63,6 @@ def said_of(model: Any, data: Any) -> list[str]:
 
 @pytest.fixture(scope="module")
 def of_kind(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
-    """The model of a column of each kind."""
     folder, known = tmp_path_factory.mktemp("models"), dict[str, Any]()
 
     def model_of(what: str) -> Any:
@@ -78,9 +76,7 @@ def of_kind(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
 
 @pytest.mark.parametrize("new", FORMATS)
 @pytest.mark.parametrize(("before", "after"), PAIRS)
-def test_values_that_are_all_others(
-    of_kind: Callable[[str], Any], tmp_path: Path, before: str, after: str, new: str
-) -> None:
+def test_values_that_are_all_others(of_kind: Any, tmp_path: Path, before: str, after: str, new: str) -> None:
     write(tmp_path / new, after)
     (said,) = said_of(of_kind(before), tmp_path / new)
     assert re.match(r"column a of .* where the training data had .*; the model knows 0 of 40 values: ", said)

@@ -15,8 +15,7 @@ COMMAND = "select train.svm -m s --rule ftrl --l1 0.1 --bags 4 --nonzero 20 --pa
 
 
 def test_it_writes_what_python_does(thresher: Thresher) -> None:
-    ran = thresher(f"{COMMAND} --json --order once --seed 4 --keep --table s.tsv --plot s.svg")
-    assert ran.status == 0, ran.err
+    ran = thresher.ok(f"{COMMAND} --json --order once --seed 4 --keep --table s.tsv --plot s.svg")
     options = {"rule": "ftrl", "l1": 0.1, "bags": 4, "nonzero": 20, "passes": 2, "order": "once", "seed": 4}
     found = package.select("train.svm", keep=True, **options)  # type: ignore[arg-type]
     found.save("python")
@@ -58,7 +57,6 @@ def test_a_half_is_a_run_on_its_rows(thresher: Thresher) -> None:
 
 @pytest.mark.parametrize("more", ["", " --keep"])
 def test_a_run_that_was_stopped_goes_on(more: str, thresher: Thresher) -> None:
-    """Laws 2 and 3."""
     assert thresher(COMMAND.replace("-m s", "-m whole") + more).status == 0
     with stopping(in_pass(2)):
         ran = thresher(COMMAND + more)
@@ -67,8 +65,7 @@ def test_a_run_that_was_stopped_goes_on(more: str, thresher: Thresher) -> None:
     assert not Path("s").exists()
     other = thresher(COMMAND.replace("--bags 4", "--bags 6") + " --resume")
     assert "the checkpoint was made with --bags 4; leave --bags out" in other.err
-    ran = thresher(COMMAND + more + " --resume")
-    assert ran.status == 0, ran.err
+    thresher.ok(COMMAND + more + " --resume")
     assert Path("s").read_bytes() == Path("whole").read_bytes()
     assert not Path("s.checkpoint").exists()
 
@@ -93,8 +90,7 @@ def test_names(thresher: Thresher) -> None:
     Path("d.csv").write_text("label,letter,number\n" + "".join(rows))
     assert thresher("select d.csv -m s --bags 4 --names --nonzero 3 -q --rule ftrl").status == 0
     assert {"letter=a", "letter=b"} <= {*Selection.load("s").called.values()}
-    ran = thresher("info s")
-    assert ran.status == 0
+    ran = thresher.ok("info s")
     assert "kind                   selection" in ran.out
 
 

@@ -1,18 +1,21 @@
-"""Tables on the command line, as users have them."""
+"""Tables and VW text on the command line, as users have them, and rows in groups."""
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.cli.conftest import Thresher
 from tests.data.tables import write_jsonl, write_parquet
 from tests.layouts import layout_again, layout_of
+from thresher import load
 from thresher.data import open_source
+from thresher.data.layout import SettledLayout
 
 
 def clicks(count: int, seed: int = 0) -> bytes:
-    """A click log without header: label, 2 counts, 3 categories, some of them missing."""
     random, lines = np.random.default_rng(seed), []
     for _ in range(count):
         cells = [str(int(random.random() < 0.3)), *(str(random.integers(0, 9)) for _ in range(2))]
@@ -25,8 +28,7 @@ def test_a_log_without_header(thresher: Thresher, folder: Path) -> None:
     (folder / "log.txt.gz").write_bytes(gzip.compress(clicks(500)))
     (folder / "new.txt").write_bytes(clicks(50, 1))
     train = "train log.txt.gz --format tsv --no-header --label 1 --categorical 4-6 -m m -q --json --passes 1"
-    ran = thresher(train)
-    assert ran.status == 0, ran.err
+    ran = thresher.ok(train)
     assert ran.json["examples"] == 500
     assert ran.json["features_seen"] == 2 + 150
     assert thresher("evaluate m new.txt --json").json["examples"] == 50
@@ -35,9 +37,7 @@ def test_a_log_without_header(thresher: Thresher, folder: Path) -> None:
     bare = [line.partition(b"\t")[2] for line in (folder / "new.txt").read_bytes().splitlines()]
     (folder / "bare.txt").write_bytes(b"\n".join(bare))
     assert thresher("predict m bare.txt").out == whole
-    ran = thresher("evaluate m bare.txt")
-    assert ran.status == 1
-    assert "bare.txt: 5 columns, but the training data had 6" in ran.err
+    thresher.fails("evaluate m bare.txt", 1, "bare.txt: 5 columns, but the training data had 6")
 
 
 def test_data_written_in_another_way(thresher: Thresher, folder: Path) -> None:
@@ -118,8 +118,7 @@ def test_reviews_on_the_command_line(thresher: Thresher) -> None:
     good, bad = ["a fine book", "fine and short"], ["a dull book", "dull and long"]
     rows = [{"label": 1, "review": text} for text in good] + [{"label": -1, "review": text} for text in bad]
     write_jsonl(rows * 50, Path("reviews.jsonl"))
-    ran = thresher("train reviews.jsonl -m m --text review --ngrams words=1-2 -q --json")
-    assert ran.status == 0, ran.err
+    thresher.ok("train reviews.jsonl -m m --text review --ngrams words=1-2 -q --json")
     assert thresher("evaluate m reviews.jsonl --json").json["error"] == 0.0
     write_jsonl([{"review": "dull"}, {"review": "fine"}], Path("new.jsonl"))
     assert thresher("predict m new.jsonl --output label").out == "-1\n1\n"
@@ -140,3 +139,99 @@ def test_columns_that_the_training_data_did_not_have(thresher: Thresher) -> None
         assert (found.status, thresher(f"{command} m more.csv --ignore extra").err) == (0, "")
         assert "the model was trained on this column" in thresher(f"{command} m more.csv --ignore a").err
     assert thresher("predict m more.csv --ignore extra,label").status == 0
+
+
+@pytest.fixture
+def stories(folder: Path) -> Path:
+    for name in ("train", "test"):
+        rows = (folder / f"{name}.svm").read_bytes().splitlines(keepends=True)
+        (folder / f"{name}.vw").write_bytes(b"".join(row.replace(b" ", b" | ", 1) for row in rows))
+        (folder / f"{name}-f.vw").write_bytes(b"".join(row.replace(b" ", b" |f ", 1) for row in rows))
+    open_rows = [row.partition(b" ")[2] for row in (folder / "test.vw").read_bytes().splitlines()]
+    text = b"\n".join(b"'t%d %s" % (k, row) for k, row in enumerate(open_rows))
+    (folder / "open.vw").write_bytes(text)
+    return folder
+
+
+def numbers(text: str) -> list[float]:
+    return [float(line) for line in text.splitlines()]
+
+
+def test_the_format_changes_nothing(thresher: Thresher, stories: Path) -> None:
+    said = [thresher(f"train train.{end} -m {end} --json -q").json for end in ("svm", "vw")]
+    assert said[0]["progressive_loss"] == said[1]["progressive_loss"]
+    assert thresher("weights svm").out == thresher("weights vw").out
+    predicted = thresher("predict svm test.svm").out
+    assert thresher("predict vw test.vw").out == thresher("predict vw open.vw").out == predicted
+    assert thresher("predict svm open.vw --format vw").out == predicted
+    assert thresher("evaluate vw test.vw").out == thresher("evaluate svm test.svm").out
+
+
+def test_labels_may_be_missing_only_where_they_are_not_needed(thresher: Thresher, stories: Path) -> None:
+    for command in ("train open.vw -m m -q", "evaluate m open.vw"):
+        thresher.fails(command, 1, "open.vw:1:1: expected a label before '|'")
+        thresher("train train.vw -m m -q")
+    ran = thresher("train open.vw train.vw -m m -q --on-error skip --json --passes 1")
+    assert (ran.json["examples"], ran.json["skipped"]) == (400, 200)
+
+
+def test_hashes_travel_in_the_model(thresher: Thresher, stories: Path) -> None:
+    thresher("train train-f.vw -m m -q --hash vw --bits 18")
+    readout = load("m")
+    assert readout.layout is not None
+    assert replace(readout.layout, gaps=False) == SettledLayout("vw", hash="vw", bits=18)
+    assert readout.keys.max() < 2**18
+    thresher("train train-f.vw -m wide -q")
+    assert load("wide").keys.max() > 2**63
+    # no two features collide, so only the order of the sum of a margin changes
+    plain = numbers(thresher("predict wide test-f.vw").out)
+    thresher("train train.vw -m ids -q")
+    assert numbers(thresher("predict m test-f.vw").out) == pytest.approx(plain, rel=1e-3, abs=1e-5)
+    assert numbers(thresher("predict ids test.vw").out) == pytest.approx(plain, rel=1e-3, abs=1e-5)
+
+
+def test_a_hash_is_for_names(thresher: Thresher, stories: Path) -> None:
+    ran = thresher("train train.svm -m m --bits 18")
+    assert (ran.status, ran.out) == (1, "")
+    assert "svmlight: bits and hash apply to names, not ids" in ran.err
+    assert thresher("boost train-f.vw -m m -q --bits 18 --rounds 1").status == 0
+    assert load("m").keys.max() < 2**18
+
+
+LINES = "".join(f"{1 if k % 5 == 0 else -1} qid:{k // 5} {k % 7 + 1}:1 {k % 11 + 8}:1\n" for k in range(300))
+
+
+def test_the_command_that_info_prints_keeps_groups(thresher: Thresher) -> None:
+    with open("rows.svm", "w") as file:
+        file.write(LINES)
+    train = "train rows.svm -q --rule ftrl:l1=0.01 --holdout 0.2"
+    found = thresher(f"{train} --group qid -m one.model --json").json
+    assert found["holdout_examples"] % 5 == 0
+    assert found["holdout_examples"] + found["examples"] == 300
+    command = thresher("info one.model --json").json["command"]
+    assert " --group qid " in command
+    again = command.replace("thresher ", "").replace("DATA", "rows.svm").replace("MODEL", "two.model")
+    thresher(f"{again} -q")
+    plain = thresher(f"{train} -m plain.model --json").json
+    assert plain["holdout_examples"] == 60
+    one, two = (thresher(f"evaluate {name}.model rows.svm --json").json for name in ("one", "two"))
+    assert one == two
+
+
+def test_a_column_of_groups_is_no_feature_and_fresh_data_need_none(thresher: Thresher) -> None:
+    rows = [f"{k % 2},user{k // 4},{k % 7}" for k in range(80)]
+    with open("rows.csv", "w") as file:
+        file.write("\n".join(["label,user,x", *rows]) + "\n")
+    with open("new.csv", "w") as file:
+        file.write("label,x\n1,3\n0,2\n")
+    thresher("train rows.csv -q --rule ftrl:l1=0.001 --group user --holdout 0.2 -m m --passes 2")
+    assert len(thresher("predict m new.csv").out.split()) == 2
+    assert thresher("evaluate m new.csv --json").json["examples"] == 2
+    for data in ("new.csv", "rows.csv"):
+        ran = thresher(f"train {data} -q --init m -m m3 --json")
+        assert (ran.status, ran.json["warnings"], ran.json["features_seen"]) == (0, [], 1), ran.err
+    assert thresher("train rows.csv -q --init m -m m3 --ignore user --json").json["features_seen"] == 1
+    ran = thresher("train rows.csv -q --init m -m m3 --group user --holdout 0.2 --json")
+    assert (ran.status, ran.json["holdout_examples"] % 4) == (0, 0), ran.err
+    for command in ("train rows.csv -m m2", "cv rows.csv"):
+        assert "no column is called 'usr'" in thresher(f"{command} --group usr").err

@@ -1,21 +1,29 @@
-"""``thresher train``: its figures, its table, its options."""
+"""``thresher train``: its figures, its table, its options, and what the model file says of it."""
 
 import os
 import re
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
+import thresher as package
 from tests.cli.conftest import NARROW, Thresher
+from tests.learning.test_crafted import learned
 from tests.models import without_record
 from tests.plain import not_compiled
 from tests.stopping import in_pass, stopping
-from thresher import evaluate, info, load, train
+from thresher import Model, evaluate, info, load, train
+from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import model_file
+from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.training.record import Record
 from thresher.learning.training.shares import held_out
 from thresher.parts import REGISTRY
 
 KEYS = ["examples", "passes", "progressive_loss", "nonzero", "features_seen"]
+
+
 KEYS += ["seconds", "examples_per_second", "skipped", "model"]
 
 
@@ -136,9 +144,7 @@ def test_a_zero_and_a_minus_one_are_the_same_class(thresher: Thresher, folder: P
 
 
 @pytest.mark.parametrize("given", [{"MUCH": 1000, "TIMES": 1}, {"MUCH": 1000, "LARGE": 1000}])
-def test_much_state_is_told_of(
-    given: dict[str, int], thresher: Thresher, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_much_state(given: dict[str, int], thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
     """By default 10 MB that are a thousand times the weights, or a gigabyte."""
     said, only = (r"^writing (.+) kB of learning state beside .+ (bytes|kB) of weights; ", "--l1 0.1:1:2")
     commands = {
@@ -150,8 +156,7 @@ def test_much_state_is_told_of(
     }
 
     def sizes(command: str, words: str = "") -> list[float]:
-        ran = thresher(f"{command} --passes 1")
-        assert ran.status == 0, ran.err
+        ran = thresher.ok(f"{command} --passes 1")
         return [float(one[0]) for one in re.findall(said + words, ran.err, re.MULTILINE)]
 
     assert [sizes(command) for command in commands] == [[]] * 5
@@ -170,15 +175,10 @@ def test_state_of_many_rows_is_told_of(thresher: Thresher) -> None:
     assert re.search(r"writing [\d.]+ MB of learning state beside .+ kB", thresher(command).err)
 
 
-def test_resume_refuses_other_options_and_data(thresher: Thresher, stopped: str) -> None:
-    ran = thresher(f"{stopped} --resume --rule rda")
-    assert (ran.status, "the checkpoint was made with --rule ft-ftrl:" in ran.err) == (2, True)
-    ran = thresher(f"{stopped.replace('train.svm', 'test.svm')} --resume")
-    assert (ran.status, "other data" in ran.err) == (1, True)
+def test_resume_takes_the_same_options_only(thresher: Thresher, stopped: str) -> None:
+    thresher.fails(f"{stopped} --resume --rule rda", 2, "the checkpoint was made with --rule ft-ftrl:")
+    thresher.fails(f"{stopped.replace('train.svm', 'test.svm')} --resume", 1, "other data")
     assert Path("m.checkpoint").exists()
-
-
-def test_resume_with_the_same_options_said_again(thresher: Thresher, stopped: str) -> None:
     same = "--rule ft-ftrl:l1=1 --loss hinge --store growing --dtype float32 --intercept --seed 0"
     same += " --order as-is"
     figures = thresher(f"{stopped.replace('--loss hinge', '')} --resume {same} --json").json
@@ -197,18 +197,14 @@ def test_an_averaged_model_from_training_to_evaluation(thresher: Thresher) -> No
     assert figures["progressive_loss"] == model.tally.average == last.tally.average
     expected = evaluate(model, "test.svm") | {"nonzero": model.nonzero}
     assert thresher("evaluate m test.svm --json").json == expected
-    ran = thresher("train train.svm -m n --rule eg --average --batch 3")
-    assert ran.status == 2
-    assert "eg cannot be averaged" in ran.err
+    thresher.fails("train train.svm -m n --rule eg --average --batch 3", 2, "eg cannot be averaged")
 
 
 @pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize(
     "options", ["--rule fobos:l1=1e-3 --average", "--order buffer:50 --seed 3", "--admit 4,bits=12"]
 )
-def test_a_resumed_run_keeps_its_options(
-    thresher: Thresher, monkeypatch: pytest.MonkeyPatch, options: str
-) -> None:
+def test_a_resumed_run_is_alike(thresher: Thresher, monkeypatch: pytest.MonkeyPatch, options: str) -> None:
     Path("few.svm").write_bytes(b"".join(NARROW[:80]))
     command = f"train few.svm -m m {options} -q"
     assert thresher(command).status == 0
@@ -241,7 +237,6 @@ def test_a_checkpoint_not_used_is_told_of(thresher: Thresher, stopped: str) -> N
 
 @pytest.fixture
 def stopped(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A command that was stopped and left a checkpoint."""
     command = "train train.svm -m m --loss hinge"
     with monkeypatch.context() as patch:
         patch.setattr(model_file, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
@@ -254,9 +249,7 @@ def test_what_is_no_checkpoint_is_not_written_over_or_removed(folder: Path, thre
     taken = folder / "m.checkpoint"
     taken.write_bytes((folder / "train.svm").read_bytes())
     for given in ("train.svm -m m", "m.checkpoint -m m", "train.svm -m m --holdout m.checkpoint"):
-        ran = thresher(f"train {given} -q")
-        assert ran.status == 2
-        assert "m.checkpoint" in ran.err
+        thresher.fails(f"train {given} -q", 2, "m.checkpoint")
     assert taken.read_bytes() == (folder / "train.svm").read_bytes()
     assert thresher("train train.svm -m n -q --on-error quarantine=n.checkpoint").status == 2
     taken.unlink()
@@ -274,24 +267,19 @@ def test_what_is_no_checkpoint_is_not_written_over_or_removed(folder: Path, thre
 def test_a_run_that_ends_leaves_no_checkpoint_of_an_earlier_one(
     folder: Path, thresher: Thresher, stopped: str, command: str
 ) -> None:
-    ran = thresher(f"{command} -m m -q")
-    assert ran.status == 0, ran.err
+    ran = thresher.ok(f"{command} -m m -q")
     assert ran.err.count("is left from an interrupted run") == 1
     assert not (folder / "m.checkpoint").exists()
 
 
-def test_a_run_that_fails_leaves_the_checkpoint_of_an_earlier_one(
-    folder: Path, thresher: Thresher, stopped: str
-) -> None:
+def test_a_failure_leaves_the_checkpoint_before(folder: Path, thresher: Thresher, stopped: str) -> None:
     before = (folder / "m.checkpoint").read_bytes()
     (folder / "bad.svm").write_text("1 1:1\nbad\n")
     assert thresher("train bad.svm -m m -q").status == 1
     assert (folder / "m.checkpoint").read_bytes() == before
 
 
-def test_a_hold_out_that_can_be_read_once_is_refused_for_many_passes(
-    folder: Path, thresher: Thresher
-) -> None:
+def test_a_hold_out_read_once_is_refused_for_many_passes(folder: Path, thresher: Thresher) -> None:
     os.mkfifo(folder / "pipe")
     ran = thresher("train train.svm -m m -q --passes 2 --holdout pipe")
     assert ran.status == 2
@@ -317,6 +305,7 @@ def test_losses_that_are_not_known_yet_are_dashes(thresher: Thresher) -> None:
     assert "nan" not in "".join(table)
 
 
+@pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize(
     ("options", "starts"),
     [
@@ -334,3 +323,89 @@ def test_what_a_calibration_has_learned_is_told(thresher: Thresher, options: str
     learned = thresher(f"{train} --calibrate --json").json["calibration"]
     assert learned == thresher("info m --json").json["calibration"]
     assert (learned is None) == (starts == "that of the loss")
+
+
+def test_the_command_its_json_and_the_report(thresher: Thresher, folder: Path) -> None:
+    rows = [f"{int(k % 7 < 3)},{1 + k % 2},s{k % 4}" for k in range(300)]
+    Path("clicks.csv").write_text("\n".join(["click,w,site", *rows, ""]))
+    train = "train clicks.csv -m m --label click --weight w --rule sgd --passes 2"
+    told = thresher(f"{train} --slice site --json -q").json["slices"]
+    assert told == Model.load("m").slices
+    assert [row["weight"] for row in told["site"]] == [150, 150, 75, 75]
+    shown = thresher(f"{train} --slice site -q").out
+    assert "by site (progressive, first pass)\nvalue  examples  weight " in shown
+    assert all(f"\n{row['value']} " in shown for row in told["site"])
+    assert thresher("report m -o m.html").status == 0
+    page = Path("m.html").read_text()
+    assert "By site, while learning" in page
+    assert all(f'<th scope="row">{row["value"]}<' in page for row in told["site"])
+    assert "by site" not in thresher(f"{train} -q").out
+    assert thresher("report m -o m.html").status == 0
+    assert "while learning" not in Path("m.html").read_text()
+    several = thresher(f"{train} --slice site --ensemble 2 -q".replace("-m m", "-m many"))
+    assert (several.status, "--slice is for one model" in several.err) == (2, True)
+
+
+def record(path: str) -> Record:
+    found = model_file.record_of(model_file.read(path)[0])
+    assert found is not None
+    return found
+
+
+def test_lines_are_counted_as_they_are_told(thresher: Thresher) -> None:
+    lines = ["1 1:1\n", "\n", "oops\n", "0 2:1 1:1\n", "# nothing\n", "1 3:1\n", "0 3:1 3:1\n"]
+    Path("some.svm").write_text("".join(lines))
+    thresher("train some.svm -m m -q --on-error skip --passes 3 --order once --holdout every-2nd")
+    assert record("m") == Record(
+        3, "once", "every-2th", "", lines=7, examples=4, blank=2, skipped=1, merged=2
+    )
+
+
+def test_the_pass_that_was_kept_is_the_one_noted(thresher: Thresher) -> None:
+    over = "--rule sgd --loss hinge --rate constant:9 --holdout test.svm --passes 9 --early-stop 2"
+    told = thresher(f"train train.svm -m m -q --json {over}").json
+    assert 1 < told["passes"] < 9
+    assert record("m").passes == told["passes"]
+
+
+def test_lanes_are_noted_and_taken_out_with_it(thresher: Thresher) -> None:
+    assert thresher("path train.svm -m f --rule ft-ftrl --l1 0.1:2:3 --passes 1 -q").status == 0
+    for k in range(2):
+        assert thresher(f"choose f {k} -m lane{k}").status == 0
+    lane = replace(record("lane1"), content=0)
+    assert lane == Record(1, "as-is", "every-10th", "", lines=400, examples=400)
+    found = package.path("train.svm", "ft-ftrl", l1="0.1:2:3", passes=1)
+    assert found.choose("best").record == record("lane0")
+
+
+def test_lanes_that_stopped_early_are_noted_with_their_own_passes(folder: Path) -> None:
+    over: dict[str, object] = {"passes": 9, "holdout_every": 4, "patience": 1}
+    found = package.path("train.svm", "ft-ftrl:alpha=20", l1="0.3:3:5", **over)  # type: ignore[arg-type]
+    passes = [model.record.passes for model in found.models if model.record]
+    assert [300 * number for number in passes] == [model.examples for model in found.models]
+    assert len(set(passes)) > 1
+
+
+def test_learning_on_makes_it_untrue(thresher: Thresher, model: Path) -> None:
+    revived, _ = model_file.load(model)
+    assert revived.record == record(str(model))
+    revived.learn(next(package.open_source("test.svm").chunks()))
+    assert revived.record is None
+    model_file.save(revived, "on")
+    assert model_file.record_of(model_file.read("on")[0]) is None
+
+
+@pytest.mark.parametrize("name", [one.name for one in fields(Record)])
+def test_a_record_that_cannot_be_is_refused(name: str, tmp_path: Path) -> None:
+    model = learned("ftrl:l1=0.01")
+    model.keep_record(Record(), StreamStatistics())
+    whole, tensors = model_file.header_of(model), model_file.tensors_of(model)
+    for value in (None, -1, 1.5, {"": ""}, [1]):
+        whole["record"][name] = value
+        model_file.write(tmp_path / "m", whole, tensors)
+        with pytest.raises(ModelFileError, match=f"record: {name} must be"):
+            model_file.load_readout(tmp_path / "m")
+    del whole["record"][name]
+    model_file.write(tmp_path / "m", whole, tensors)
+    with pytest.raises(ModelFileError, match=f"record: {name} is missing"):
+        model_file.load(tmp_path / "m")

@@ -61,8 +61,7 @@ def test_all_that_reads_a_format_is_compiled(tmp_path: Path) -> None:
 
 
 def test_it_says_what_it_compiles(thresher: Thresher) -> None:
-    ran = thresher("warm --rules sgd,ftrl")
-    assert ran.status == 0, ran.err
+    ran = thresher.ok("warm --rules sgd,ftrl")
     assert [line.rsplit(":")[0] for line in ran.out.splitlines()] == [
         *("reading svmlight", "sgd with logistic loss", "ftrl with logistic loss")
     ]
@@ -78,7 +77,5 @@ def test_it_says_what_it_compiles(thresher: Thresher) -> None:
     ],
 )
 def test_wrong_names_are_said_before_anything_is_done(thresher: Thresher, arguments: str, hint: str) -> None:
-    ran = thresher(f"warm {arguments}")
-    assert ran.status == 2
-    assert hint in ran.err
+    ran = thresher.fails(f"warm {arguments}", 2, hint)
     assert ran.out == ""

@@ -1,7 +1,5 @@
 """A Ray that is started here, and addresses at which there is none."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -70,9 +68,7 @@ def test_sockets_have_room_in_the_folder(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("noted", ["the environment", "the last cluster's file"])
-def test_auto_is_an_address_that_must_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noted: str
-) -> None:
+def test_auto_is_an_address_to_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noted: str) -> None:
     monkeypatch.setattr(connection, "import_ray", lambda: Ray(AssertionError("Ray is asked")))
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
@@ -115,9 +111,7 @@ def test_an_address_that_would_start_a_ray_is_refused(address: str) -> None:
         thresher.train("nothing.svm", ray=address)
 
 
-def test_whole_numbers_of_numpy_are_numbers_of_workers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_numbers_of_numpy_are_numbers_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.svm"
     path.write_text("1 1:1\n-1 2:1\n")
     ray = Ray(Exception("asked"))
@@ -134,9 +128,7 @@ def test_a_number_of_workers_out_of_range_is_refused(number: int) -> None:
 
 
 @pytest.mark.parametrize("given", ["data", "holdout"])
-def test_standard_input_is_refused_before_ray_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
-) -> None:
+def test_standard_input_is_refused_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str) -> None:
     path = tmp_path / "a.svm"
     path.write_text("1 1:1\n-1 2:1\n")
     monkeypatch.setattr(connection, "import_ray", lambda: pytest.fail("Ray is started"))

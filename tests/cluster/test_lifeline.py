@@ -1,7 +1,5 @@
 """A process that is connected to Ray notices that the node or the head has ended, and goes on alone."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time
@@ -20,8 +18,6 @@ from thresher.data.sources import reader as reading
 
 
 class Server:
-    """Accepts one connection after the other, until it ends."""
-
     def __init__(self, family: int, address: Any) -> None:
         self._listening = socket.socket(family, socket.SOCK_STREAM)
         self._listening.bind(address)
@@ -60,9 +56,7 @@ def test_calls_under_way_end_before_the_connection_does(node: Server) -> None:
         pytest.fail("Ray is called")
 
 
-def test_a_head_that_is_out_of_reach_for_long_has_ended(
-    node: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_head_out_of_reach_for_long_has_ended(node: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "EVERY", 0.02)
     monkeypatch.setattr(connection, "WITHOUT_HEAD", 0.1)
     head, ended = Server(socket.AF_INET, ("127.0.0.1", 0)), threading.Event()

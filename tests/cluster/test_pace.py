@@ -34,9 +34,7 @@ def told(readers: int, waiting: float, learning: float, reading: float) -> list[
         (1, 0.0, 1.0, 1.0, f"{ONE} learns up to 1,000: neither waits for the other"),
     ],
 )
-def test_the_side_that_waits_is_named(
-    readers: int, waiting: float, learning: float, reading: float, said: str
-) -> None:
+def test_who_waits_is_named(readers: int, waiting: float, learning: float, reading: float, said: str) -> None:
     assert told(readers, waiting, learning, reading) == [said]
 
 

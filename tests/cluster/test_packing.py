@@ -1,7 +1,5 @@
 """What is packed and unpacked again has the same bits."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -69,15 +67,12 @@ def test_a_block_is_the_same_after_packing(name: str, most: int, monkeypatch: py
     assert packed.nbytes <= ROWS * (EACH * size + 3) + 64 or most == 100
 
 
-def test_no_dictionary_is_made_for_a_block_that_stays_on_its_machine() -> None:
+def test_blocks_without_dictionary_or_rows() -> None:
     parsed, _ = CASES["hashed"]
     packed = Packer().pack(parsed, far=False)
     assert np.shares_memory(packed.keys, parsed.chunk.keys)
     assert packed.nbytes <= ROWS * (EACH * 8 + 3) + 64
     assert unpack(packed, Arenas(2)).chunk.keys.tobytes() == parsed.chunk.keys.tobytes()
-
-
-def test_a_block_without_rows() -> None:
     nothing = Chunk.from_csr([0], [], [], [])
     found = unpack(Packer().pack(Parsed(nothing, LineTally(), [], b"")), Arenas(2))
     assert len(found.chunk) == found.chunk.nnz == 0

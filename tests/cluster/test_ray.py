@@ -1,7 +1,5 @@
 """A real Ray: two nodes on this machine, readers and nodes that are killed, and the command line."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import shutil
@@ -112,7 +110,6 @@ def disturbed(by: Callable[[], None], after: int) -> Iterator[None]:
 
 
 def processes(kind: str = "Reader") -> list[psutil.Process]:
-    """The actors of a class."""
     found = psutil.process_iter(["cmdline"])
     return [one for one in found if f"ray::{kind}" in " ".join(one.info["cmdline"] or ())]
 
@@ -146,9 +143,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "PIECE_BYTES", 1 << 15)
 
 
-def test_two_nodes_give_the_same_models_and_messages(
-    nodes: Nodes, data: list[str], plain: bytes, tmp_path: Path
-) -> None:
+def test_two_nodes_give_the_same_models(nodes: Nodes, data: list[str], plain: bytes, tmp_path: Path) -> None:
     """All by the same two readers, until one is killed: to start them takes longest."""
     assert nodes.connection.processors == 2
     bad, wanted = with_a_bad_line(data[0], tmp_path / "bad.tsv"), tmp_path / "wanted"
@@ -167,7 +162,6 @@ def test_two_nodes_give_the_same_models_and_messages(
 
 
 def with_a_bad_line(name: str, path: Path) -> str:
-    """The rows of a file, with a bad one as the 2501st."""
     lines = Path(name).read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:2500], b"1\tx\n", *lines[2500:]]))
     return str(path)
@@ -244,7 +238,6 @@ def test_a_node_that_is_lost_and_another_that_comes_change_nothing(
 
 
 def boosted(data: list[str], path: Path, **options: Any) -> bytes:
-    """Fitted to 4,000 rows in all 16 shards."""
     thresher.boost(data[0], order="parallel", tolerance=0.05, l1=5.0, **OPTIONS, **options).save(path)
     return path.read_bytes()
 

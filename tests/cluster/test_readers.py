@@ -1,7 +1,5 @@
 """Law 10, machines change nothing: other processes give the chunks of this one, whatever happens to them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any
@@ -137,9 +135,7 @@ def test_the_learner_reads_alone_while_no_reader_can(tmp_path: Path, monkeypatch
     assert not readers.alone
 
 
-def test_a_reader_that_is_never_replaced_holds_nothing_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_never_replaced_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driving, "REPLACED", 0.1)
     sample = ALL["svmlight"]
     paths = [written(sample, tmp_path / f"{k}.svm", sample.good(150, k)) for k in range(4)]
@@ -165,9 +161,7 @@ def test_a_bad_line_ends_the_run_at_its_place(tmp_path: Path, name: str) -> None
     assert messages[0] == messages[1], what
 
 
-def test_a_file_that_disappears_or_changes_is_reported_by_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_goes_or_changes_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sample = ALL["svmlight"]
     monkeypatch.chdir(tmp_path)
     paths = [written(sample, tmp_path / f"{k}.svm", sample.good(200, k)) for k in range(3)]

@@ -1,7 +1,5 @@
 """A test file system: local files behind ``far://`` URLs that fail, break off and change on purpose."""
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Callable

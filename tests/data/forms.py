@@ -1,7 +1,5 @@
 """Line formats: sample text of each, with bad lines, and the result of its reference parser."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -25,7 +23,6 @@ def some_text(lines: int, seed: int = 0) -> bytes:
 
 
 def some_lines(form: str, count: int, seed: int) -> bytes:
-    """`count` examples of a format, among bad and empty lines."""
     return b"\n".join(SAMPLES[form].mixed(count, 0, seed)[0])
 
 

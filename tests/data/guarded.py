@@ -4,8 +4,6 @@ Every array passed to a parser lies right before or right after a protected page
 bytes, the columns in which rows are stored, the buffers of Arrow arrays.
 """
 
-from __future__ import annotations
-
 import ctypes
 import faulthandler
 import sys
@@ -85,7 +83,6 @@ def protected(size: int, kind: Any = np.uint8, at_end: bool = True) -> NDArray[A
 
 
 def moved(array: NDArray[Any], at_end: bool = True) -> NDArray[Any]:
-    """A copy of an array in protected memory."""
     copy = protected(array.size, array.dtype, at_end)
     copy[:] = array.ravel()
     return copy

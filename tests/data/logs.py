@@ -17,7 +17,6 @@ NOON = 1_772_366_400_000_000
 
 
 def pieces(chunk: Chunk, seed: int = 0, most: int = 5) -> Iterator[Chunk]:
-    """The rows in pieces of random sizes."""
     draw, at = np.random.default_rng(seed), 0
     while at < len(chunk):
         size = int(draw.integers(1, most + 1))
@@ -32,7 +31,6 @@ def write_log(
     domain: str = "binary",
     segment_bytes: int = 1 << 20,
 ) -> Path:
-    """Append entries, one at a time, to a log that may exist."""
     origin = LogOrigin(layout, domain, "c0ffee").as_dict()
     with closing(LogWriter(folder, origin, segment_bytes=segment_bytes)) as writer:
         for k, one in enumerate(entries):

@@ -1,7 +1,5 @@
 """Building blocks of simple reference parsers, and helpers to compare results with them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -118,13 +116,11 @@ def written(folder: Path, text: bytes, name: str = "data.svm") -> str:
 
 
 def read_all(data: object, **options: object) -> Chunk:
-    """All rows of a source in one chunk."""
     source = open_source(data, **options)  # type: ignore[arg-type]
     return concat(list(source.chunks()))
 
 
 def same(a: Chunk, b: Chunk) -> bool:
-    """Whether two chunks are equal bit for bit, including their places."""
     pairs: zip[tuple[NDArray[Any], NDArray[Any]]] = zip(
         (a.indptr, a.keys, a.values, a.labels, a.weights),
         (b.indptr, b.keys, b.values, b.labels, b.weights),

@@ -1,7 +1,5 @@
 """A sample of every format: examples, blank rows, and rows that are bad in every way the format reports."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json
@@ -53,7 +51,6 @@ class Sample(NamedTuple):
 
 
 def two_members(pack: Callable[[bytes], bytes], text: bytes, between: bytes = b"") -> bytes:
-    """Two concatenated compressed streams."""
     return pack(text[: len(text) // 3]) + between + pack(text[len(text) // 3 :])
 
 
@@ -148,11 +145,7 @@ def _table(form: str, ending: str) -> Sample:
 _BAD_JSON: Sequence[bytes] = (
     *(b"{", b"[1]", b"5", b'{"label": 1} {"label": 1}', b'{"label": 1,}', b"{'label': 1}", b"{}"),
     *(b'{"label": "1", "w": 1}', b'{"label": 1, "w": 1, "x": "true"}', b'{"label": 1, "w": 1, "city": [5]}'),
-    *(
-        b'{"label": 1, "w": 1, "city": "\xff"}',
-        b'{"label": 1, "w": 1, "id": {}}',
-        b'{"label": 01, "w": 1}',
-    ),
+    *(b'{"label": 1, "w": 1, "city": "\xff"}', b'{"label": 1, "w": 1, "id": {}}', b'{"label": 01, "w": 1}'),
     *(b'{"label": 1, "w": 1, "x": 1e400}', b'{"label": 1, "w": 1, "city": "\\ud800"}', b'{"label": 1'),
     *(b'{"label": 1, "w": 1, "city": "a\0"}', b'{"label": 1, "w": 1}\0', b'\0{"label": 1, "w": 1}'),
 )

@@ -1,7 +1,5 @@
 """Simple reference parsers of table lines: cells between delimiters, JSON."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Collection, Mapping

@@ -1,7 +1,5 @@
 """One table written in every format, and the examples it should give."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gc
 import sys
 from collections.abc import Iterator
@@ -159,9 +157,7 @@ DAMAGE: list[tuple[str, str, int, int]] = [
 
 
 @pytest.mark.parametrize(("form", "name", "at", "value"), DAMAGE)
-def test_what_scipy_would_convert_outside_memory_is_refused(
-    form: str, name: str, at: int, value: int
-) -> None:
+def test_what_scipy_would_convert_out_of_memory_is_refused(form: str, name: str, at: int, value: int) -> None:
     matrix = getattr(sparse, f"{form}_array")(DENSE)
     getattr(matrix, name)[at] = value
     with pytest.raises(DataError, match=f"a damaged {form.upper()} matrix"):

@@ -1,19 +1,26 @@
-from __future__ import annotations
+"""The cache for later passes, with one process and with several."""
 
+import gzip
 import io
 import json
 import os
+import signal
 import stat
+import subprocess
 import sys
 import time
 import warnings
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from tests.commands import SAMPLE, own_cache, run_code, said, start
 from tests.data.forms import some_text
 from tests.data.reference import same, written
+from thresher.cli.main import status_of
 from thresher.data import (
     CacheWriter,
     Chunk,
@@ -65,7 +72,6 @@ def test_the_cache_gives_back_what_was_written(tmp_path: Path, folder: Path, wid
         lines[wide] = b"1 5:1 18446744073709551615:2"
     source = source_of(written(tmp_path, b"\n".join([*lines, b"# the end"])))
     cached, chunks = filled(source, folder)
-    assert cached is not None
     for _ in range(2):
         again, reports = [], []
         for chunk in cached.chunks():
@@ -89,7 +95,6 @@ def test_it_is_found_by_content_and_options(tmp_path: Path, folder: Path) -> Non
     cached, chunks = filled(source, folder)
     assert cached is not None
     found = open_cache(source_of(written(tmp_path, text, "renamed")), folder)
-    assert found is not None
     assert equal(list(found.chunks()), chunks)
     other = written(tmp_path, text.replace(b"1", b"2", 1), "other")
     assert open_cache(source_of(other), folder) is None
@@ -107,7 +112,6 @@ def test_entries_can_be_listed_and_cleared(tmp_path: Path) -> None:
     for chunk in source.chunks():
         writer.write(chunk)
     cached = writer.commit()
-    assert cached is not None
     entries = cache_entries()
     assert [entry.path for entry in entries] == [cached.path]
     assert cached.path.is_relative_to(tmp_path / "home")
@@ -120,7 +124,6 @@ def test_entries_can_be_listed_and_cleared(tmp_path: Path) -> None:
 def test_a_damaged_cache_is_removed_and_the_text_read(tmp_path: Path, folder: Path, harm: str) -> None:
     path = written(tmp_path, some_text(400))
     cached, chunks = filled(source_of(path), folder)
-    assert cached is not None
     content = bytearray(cached.path.read_bytes())
     if harm == "flip":
         batches = pa.ipc.open_file(pa.BufferReader(bytes(content)))
@@ -176,7 +179,6 @@ def test_standard_input_can_be_cached(tmp_path: Path, folder: Path, monkeypatch:
     with pytest.raises(DataError, match="no fingerprint"):
         source.fingerprint()
     cached, chunks = filled(source, folder)
-    assert cached is not None
     assert equal(list(cached.chunks()), chunks)
 
 
@@ -184,7 +186,6 @@ def test_rejected_lines_of_an_earlier_process_are_written_again(tmp_path: Path, 
     path, rejects = written(tmp_path, some_text(200)), tmp_path / "rejects"
     source = source_of(path, f"quarantine={rejects}")
     cached, _ = filled(source, folder)
-    assert cached is not None
     assert cached.whole.skipped > 0
     assert open_cache(source, folder) is not None
     assert open_cache(source_of(path, f"quarantine={rejects}"), folder) is None
@@ -240,3 +241,92 @@ def test_a_folder_that_others_can_write_to_is_neither_read_nor_written(tmp_path:
     assert sorted(folder.iterdir()) == before
     folder.chmod(0o700)
     assert open_cache(source_of(path), folder) is not None
+
+
+OPTIONS = ["--passes", "2", "--quiet"]
+MOMENTS = {
+    "a batch is half written": ("BatchWriter.write", 3),
+    "the keys are widened": ("os.replace", 1),
+    "the last batch is due": ("BatchWriter.finish", 1),
+    "all is written and nothing synced": ("os.fsync", 1),
+    "all is synced and not renamed": ("os.replace", 2),
+    "the table of contents is due": ("json.dumps", 1),
+}
+KILLED = """
+import json, os, signal, sys
+from thresher.data.cache_file import BatchWriter
+from thresher.data.files.content import ContentTable
+
+owner, name = sys.argv[1].split(".")
+table = {"BatchWriter": BatchWriter, "os": os, "json": json}[owner]
+real, left = getattr(table, name), int(sys.argv[2])
+
+def deadly(*given, **named):
+    global left
+    where = os.path.join("cache", "data")
+    counts = owner != "json" or (isinstance(given[0], dict) and "hash" not in given[0])
+    left -= os.path.isdir(where) and counts
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(*given, **named)
+
+setattr(table, name, deadly)
+from thresher.cli.main import run
+sys.argv[1:] = sys.argv[3:]
+run()
+"""
+ROWS = gzip.decompress(SAMPLE.read_bytes()) * 3 + b"1 18446744073709551615:1\n"
+"""Several blocks, with a late key that does not fit in 32 bits."""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "rows.svm").write_bytes(ROWS)
+    return trained(folder, "rows.svm", "--no-cache")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    (tmp_path / "rows.svm").write_bytes(ROWS)
+    return "rows.svm"
+
+
+def cached(folder: Path) -> list[str]:
+    return sorted(path.suffix for path in (own_cache(folder) / "data").iterdir())
+
+
+def trained(folder: Path, data: str, *options: str) -> bytes:
+    with pytest.MonkeyPatch.context() as here, redirect_stderr(StringIO()) as err:
+        here.setenv("THRESHER_CACHE_DIR", str(own_cache(folder)))
+        here.chdir(folder)
+        status = status_of(["train", data, "-m", "model", *OPTIONS, *options])
+    assert (status, said(err.getvalue().encode())) == (0, "")
+    return (folder / "model").read_bytes()
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_run_killed_while_it_writes_is_safe(moment: str, data: str, whole: bytes, tmp_path: Path) -> None:
+    where, nth = MOMENTS[moment]
+    words = [where, str(nth), "train", data, "-m", "killed", *OPTIONS]
+    status, err = run_code(KILLED, *words, folder=tmp_path)
+    assert status == -signal.SIGKILL, err
+    assert not (tmp_path / "killed").exists()
+    assert trained(tmp_path, data) == whole
+    assert ".arrow" in cached(tmp_path)
+    clear_cache(own_cache(tmp_path) / "data")
+    assert not [suffix for suffix in cached(tmp_path) if suffix in (".arrow", ".partial", ".narrow")]
+
+
+def test_four_processes_share_one_cache(data: str, whole: bytes, tmp_path: Path) -> None:
+    running = [
+        start("train", data, "-m", f"model{k}", *OPTIONS, folder=tmp_path, stdout=subprocess.DEVNULL)
+        for k in range(4)
+    ]
+    for k, process in enumerate(running):
+        _, err = process.communicate(timeout=300)
+        assert (process.returncode, said(err)) == (0, "")
+        assert (tmp_path / f"model{k}").read_bytes() == whole
+    assert cached(tmp_path).count(".arrow") == 1
+    assert not [suffix for suffix in cached(tmp_path) if suffix in (".partial", ".narrow")]
+    assert os.listdir(own_cache(tmp_path) / "data").count("contents.json") <= 1

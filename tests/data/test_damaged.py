@@ -1,8 +1,9 @@
-"""Table files with changed bytes: all rows or a one-line error; no crash, no row lost."""
-
-from __future__ import annotations
+"""Damaged tables: all rows or one line, no crash; no parser leaves its memory."""
 
 import json
+import os
+import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from tests.data.samples import SAMPLES
+from tests.forks import forked
 from thresher.data import DataError, open_source
 from thresher.data.layout import Layout
 
@@ -18,7 +20,6 @@ ROWS = 60
 
 
 def outcome(path: Path, layout: Layout) -> int | str:
-    """The number of rows learned or reported, or the error."""
     try:
         source = open_source(path, layout=layout, on_error="skip", threads=1)
         learned = sum(len(chunk) for chunk in source.chunks())
@@ -104,3 +105,24 @@ def test_bad_rows_with_bytes_that_are_no_text(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (tmp_path / "bad").read_text().splitlines()]
     assert lines == [{"label": None, "c": "\\xff\\xfe"}, {"label": 7, "c": "\\xc3"}]
     assert [one.line for one in source.report.first_bad] == [1, 3]
+
+
+def guarded(*arguments: str) -> tuple[int, str]:
+    """Status and output of the program that parses in guarded memory."""
+    pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    code, place = "from tests.data.guarded import main\nmain()", Path(__file__).parents[2]
+    with forked([*arguments], code, cwd=place, env=os.environ, text=True, **pipes) as process:
+        output, _ = process.communicate(timeout=600)
+    return process.returncode, output
+
+
+def test_parsers_stay_in_their_memory() -> None:
+    status, output = guarded()
+    assert status == 0, output
+    for name, sample in SAMPLES.items():
+        assert name in output or not sample.packed
+    assert "batches" in output
+
+
+def test_a_byte_beyond_ends_the_program() -> None:
+    assert guarded("beyond")[0] in (-signal.SIGSEGV, -signal.SIGBUS)

@@ -1,6 +1,4 @@
-"""Good and bad delimited lines, compared with a simple reference parser."""
-
-from __future__ import annotations
+"""Good and bad delimited lines, compared with a simple reference parser; quotes that are characters."""
 
 import re
 from dataclasses import replace
@@ -12,9 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.data.reference import Row, bits, rows_of
+from tests.data.reference import Row, bits, read_all, rows_of
 from tests.data.table_reference import row_of
 from tests.data.tables import Bad
+from tests.data.test_tables_odd import rows_meant
+from tests.layouts import layout_of
 from thresher.data import Chunk, DataError, concat, open_source
 from thresher.data.formats.tables import delimited
 from thresher.data.layout import Layout, SettledLayout
@@ -196,7 +196,6 @@ def test_columns_are_told_without_missing_values_and_across_line_breaks(tmp_path
     )
     layout = Layout(delimiter=";", missing=("NA", "?"), quoted_newlines=True)
     source = open_source(tmp_path / "a.csv", layout=layout)
-    assert source.layout is not None
     assert source.layout.columns == ("label", "my\nage", "city")
     assert source.layout.kinds == ("label", "numeric", "categorical")
     assert [chunk.indptr.tolist() for chunk in source.chunks()] == [[0, 1, 2, 3]]
@@ -209,13 +208,11 @@ def test_columns_are_told_by_whole_rows(tmp_path: Path) -> None:
     layout = Layout(quoted_newlines=True)
     (tmp_path / "short.csv").write_text('label,note,x\n1,"a\nb","3"')
     source = open_source(tmp_path / "short.csv", layout=layout)
-    assert source.layout is not None
     assert source.layout.kinds == ("label", "categorical", "numeric")
     assert [chunk.nnz for chunk in source.chunks()] == [2]
     # the head ends inside a cell whose lines look like rows
     (tmp_path / "long.csv").write_text("label,note,x\n" + '1,"{}",3\n'.format("a,b,c\n" * 10_000) * 30)
     source = open_source(tmp_path / "long.csv", layout=layout)
-    assert source.layout is not None
     assert source.layout.kinds == ("label", "categorical", "numeric")
     assert sum(len(chunk) for chunk in source.chunks()) == 30
 
@@ -239,9 +236,7 @@ def test_what_is_said_of_cells_and_cannot_be(tmp_path: Path) -> None:
 @pytest.mark.parametrize("options", [{}, {"quoted_newlines": True}, {"quoting": False}, {"format": "tsv"}])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("block", [1, 4096])
-def test_a_blank_line_of_one_column_is_a_missing_value(
-    tmp_path: Path, options: dict[str, Any], end: str, block: int
-) -> None:
+def test_a_blank_line_of_one_column_is_missing(tmp_path: Path, options: Any, end: str, block: int) -> None:
     path, layout = tmp_path / "data.csv", replace(Layout("csv", categorical=("c",)), **options)
     settled = SettledLayout(**layout.shared(), columns=("c",), kinds=("categorical",))
     for cells in (["", "a", "", "b", "", ""], ["a", '""', "", "b"], [""] * 3000):
@@ -257,3 +252,94 @@ def test_a_blank_line_of_one_column_is_a_missing_value(
     )
     wide = SettledLayout(**layout.shared(), columns=("c", "d"), kinds=("categorical", "ignore"))
     assert sum(map(len, open_source(path, layout=wide, unlabelled=True).chunks())) == 2
+
+
+QUOTED = {"label": "label", "a": "categorical", "v": "numeric"}
+PLAIN = [f"{k % 2},w{k % 5},{k}" for k in range(20)]
+
+
+def write(path: Path, *odd: str, head: str = "label,a,v") -> Path:
+    path.write_text("\n".join([head, *PLAIN, *odd, *PLAIN]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_quotes_are_read_as_they_are(tmp_path: Path, delimiter: str) -> None:
+    cells = ['"open', '"in" side', '"whole"', 'end"', '""', '"']
+    lines = ["label,a,v", *(f"{k % 2},{cell},{k}" for k, cell in enumerate(cells))]
+    (tmp_path / "d.csv").write_text("\n".join(lines).replace(",", delimiter) + "\n")
+    layout = Layout("csv", delimiter=delimiter, quoting=False)
+    rows = [{"label": k % 2, "a": cell, "v": k} for k, cell in enumerate(cells)]
+    assert rows_of(read_all(tmp_path / "d.csv", layout=layout)) == rows_meant(rows, **QUOTED)
+
+
+def test_quotes_in_the_header_are_parts_of_names(tmp_path: Path) -> None:
+    path = write(tmp_path / "d.csv", head='label,"a,v"')
+    settled = open_source(path, layout=Layout(quoting=False)).layout
+    assert settled.columns == ("label", '"a', 'v"')
+
+
+def test_the_layout_keeps_it_for_later_data(tmp_path: Path) -> None:
+    path = write(tmp_path / "d.csv", '1,"open,3')
+    layout = layout_of({"quoting": False})
+    settled = SettledLayout.from_dict(open_source(path, layout=layout).layout.as_dict())
+    assert settled.as_dict()["quoting"] is False
+    assert rows_of(read_all(path, layout=settled)) == rows_of(read_all(path, layout=layout))
+    assert open_source(path).layout.as_dict().get("quoting") is None
+    assert settled.in_format("tsv").quoting, "the default of another format"
+
+
+@pytest.mark.parametrize(
+    ("odd", "more", "remedy"),
+    [
+        (['1,"open,3'], 1, "the quote is part of the cell: use --no-quoting$"),
+        (['1,"in" side,3'], 1, "the quote is part of the cell: use --no-quoting$"),
+        (['1,"open,3', *PLAIN, '0,close",4'], 22, "use --no-quoting$"),
+        (['1,"two\nlines",3'], 1, "the cell contains a line break: use --quoted-newlines$"),
+        (['1,"two\r\n\r\nlines, or more",3'], 1, "use --quoted-newlines$"),
+        (['1,"two\nmy, lines",3'], 1, "use --quoted-newlines$"),
+        (['0,"Smith, J",3', '1,"open,3'], 0, "write a quote inside a cell as two, .* with --on-error skip"),
+    ],
+)
+def test_a_stray_quote_is_told_from_a_line_break(tmp_path: Path, odd: Any, more: int, remedy: str) -> None:
+    path = write(tmp_path / "d.csv", *odd)
+    with pytest.raises(DataError, match=remedy):
+        read_all(path)
+    quoting = "no-quoting" not in remedy
+    if more:
+        layout = Layout(quoting=quoting, quoted_newlines=quoting)
+        assert len(read_all(path, layout=layout)) == 2 * len(PLAIN) + more
+
+
+def test_a_stray_quote_among_quoted_line_breaks(tmp_path: Path) -> None:
+    path = write(tmp_path / "d.csv", '1,"open,3')
+    with pytest.raises(DataError, match=r"use --no-quoting in place of --quoted-newlines$"):
+        read_all(path, layout=Layout(quoted_newlines=True))
+
+
+@pytest.mark.parametrize(
+    ("head", "option"), [('label,"a,v', "--no-quoting"), ('label,"a\n b",v', "--quoted-newlines")]
+)
+def test_a_header_with_an_open_quote(tmp_path: Path, head: str, option: str) -> None:
+    path = write(tmp_path / "d.csv", head=head)
+    with pytest.raises(
+        DataError, match=f"d.csv: the header line, .* has a quote that is not closed; use {option}"
+    ):
+        open_source(path)
+    quoting = option != "--no-quoting"
+    assert len(read_all(path, layout=Layout(quoting=quoting, quoted_newlines=quoting))) == 40
+
+
+def test_cells_in_quotes_that_are_not_read(tmp_path: Path) -> None:
+    path = write(tmp_path / "d.csv", '1,"Smith, J",3')
+    with pytest.raises(DataError, match=r"22:10: .*; cells are in quotes: read them with --quoting"):
+        read_all(path, layout=Layout(quoting=False))
+
+
+def test_options_that_exclude_each_other(tmp_path: Path) -> None:
+    path = write(tmp_path / "d.csv")
+    with pytest.raises(DataError, match="--quoted-newlines and --no-quoting exclude each other"):
+        open_source(path, layout=Layout(quoting=False, quoted_newlines=True))
+    (tmp_path / "d.svm").write_text("1 1:1\n")
+    with pytest.raises(DataError, match="svmlight: --no-quoting is only for csv and tsv"):
+        open_source(tmp_path / "d.svm", layout=Layout(quoting=False))

@@ -1,7 +1,5 @@
 """Interactions: every reader yields the products that enumerating all combinations gives."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import defaultdict
@@ -144,7 +142,6 @@ def table_rows() -> list[dict[str, Any]]:
 
 
 def features(row: dict[str, Any]) -> list[Feature]:
-    """The features of a row of the table, column by column."""
     found = [Feature(name, hash_bytes(name.encode()), row[name], False) for name in ("n1", "n2") if row[name]]
     bins = [] if row["b"] is None else [("b", str(bin_of(row["b"])))]
     listed = [*bins, ("c1", row["c1"]), ("c2", row["c2"]), *(("tags", tag) for tag in row.get("tags", ()))]
@@ -156,7 +153,6 @@ def features(row: dict[str, Any]) -> list[Feature]:
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Write rows as JSON lines, CSV or Parquet, depending on the name."""
     if path.suffix == ".jsonl":
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     elif path.suffix == ".csv":

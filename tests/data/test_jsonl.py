@@ -1,7 +1,5 @@
 """JSON lines: the meaning of a line does not depend on the lines around it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -120,7 +118,6 @@ def test_the_first_row_decides_nothing_once_columns_are_settled(tmp_path: Path, 
     rows = [f'{{"label": {label}, "w": 1, {row}}}' for row in ROWS]
 
     def meanings(lines: list[str], layout: Any) -> list[Any]:
-        """What each line means; None for a bad one."""
         path.write_text("\n".join(lines) + "\n")
         source = open_source(path, layout=layout, on_error="skip", threads=1)
         found = [row for chunk in source.chunks() for row in rows_of(chunk)]
@@ -207,7 +204,6 @@ objects = st.fixed_dictionaries(
 
 @st.composite
 def usual_lines(draw: st.DrawFn) -> list[str]:
-    """Lines of flat objects, whose fields have any order, with blanks and escapes or without."""
     lines = list[str]()
     for one in draw(st.lists(objects, min_size=1, max_size=20)):
         pairs = draw(st.permutations([*one.items()]))

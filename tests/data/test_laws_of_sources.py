@@ -1,7 +1,5 @@
 """Laws 5 and 9 for every format: storage and way of reading do not matter; nothing is lost silently."""
 
-from __future__ import annotations
-
 import gc
 import os
 import threading
@@ -105,9 +103,7 @@ def test_reading_leaves_nothing_to_the_collector(tmp_path: Path, name: str) -> N
 
 
 @SAMPLED
-def test_the_size_of_blocks_changes_no_row(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_block_sizes_change_no_row(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sample = ALL[name]
     records, bad = sample.mixed(60, 30, 2)
     path = written(sample, tmp_path / f"data{sample.ending}", records)
@@ -136,9 +132,7 @@ def plain(report: dict[str, Any]) -> dict[str, Any]:
 
 
 @SAMPLED
-def test_where_a_live_stream_pauses_changes_no_row(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pauses_of_a_stream_change_no_row(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sample = ALL[name]
     path = written(sample, tmp_path / f"data{sample.ending}", sample.mixed(40, 20, 5)[0])
     source, text = opened(sample, path), path.read_bytes()

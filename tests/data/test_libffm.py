@@ -1,7 +1,5 @@
 """LibFFM text: the meaning of fields, and messages about bad lines."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 
@@ -28,9 +26,7 @@ def test_without_its_fields_a_line_is_svmlight_text(tmp_path: Path) -> None:
 
 
 @given(
-    seed=st.integers(0, 2**32),
-    domain=st.sampled_from(["binary", "real", "open"]),
-    block=st.integers(1, 300),
+    seed=st.integers(0, 2**32), domain=st.sampled_from(["binary", "real", "open"]), block=st.integers(1, 300)
 )
 def test_rows_are_those_of_the_slow_parser(
     tmp_path_factory: pytest.TempPathFactory, seed: int, domain: str, block: int

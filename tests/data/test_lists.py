@@ -1,30 +1,34 @@
-"""Lists of labels: laws 5 and 9, the cache, orders and slices of their targets."""
-
-from __future__ import annotations
+"""Lists of labels and labels that are words: laws 5 and 9, the cache, and the first look that finds them."""
 
 import gzip
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.data.lines.svmlight import parse_line
-from tests.data.reference import (
-    BadLineError,
-    bits,
-    float32_of,
-    parse_text,
-    read_all,
-    rows_of,
-    same,
-    written,
+from tests.data.reference import BadLineError, bits, float32_of, parse_text, read_all, rows_of, same, written
+from tests.data.tables import Streamed
+from thresher.data import (
+    CacheWriter,
+    Chunk,
+    DataError,
+    MemorySource,
+    concat,
+    open_cache,
+    open_source,
+    table_source,
 )
-from thresher.data import CacheWriter, Chunk, DataError, MemorySource, concat, open_cache, open_source
-from thresher.data.layout import Layout
+from thresher.data.labels import MOST_CLASSES, WordTable, any_words, classes
+from thresher.data.layout import Layout, SettledLayout
+from thresher.data.opening import with_words
 from thresher.data.order import make_order
 from thresher.learning.training.holdout import Holdout
 
@@ -32,7 +36,6 @@ BINARY = (
     "a label -1, 0 or 1"
     " (for other classes: --classes A,B; for many: --outputs classes; for a number: --loss squared)"
 )
-
 quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 DOMAINS = ["values:3,real", "values:2,binary", "labels:3-8", "labels:0-1", "values", "labels"]
 
@@ -77,7 +80,6 @@ def targets_of(line: bytes, domain: str, weighted: bool) -> tuple[list[float] | 
 def simply_read(
     text: bytes, domain: str, weighted: bool
 ) -> tuple[list[Any], list[list[float] | None], list[bytes]]:
-    """``(rows, targets, bad lines)``, line by line."""
     rows, targets, bad = [], [], []
     for line in text.split(b"\n"):
         try:
@@ -124,7 +126,6 @@ def test_lists_are_read_as_a_simple_parser_reads_them(
     chunk = concat(list(source.chunks()))
     assert rows_of(chunk) == bits(rows)
     if ":" in domain:
-        assert chunk.targets is not None
         assert chunk.targets.tolist() == targets
     else:
         assert chunk.targets is None
@@ -207,9 +208,9 @@ def test_threads_compression_and_blocks_change_nothing(tmp_path: Path) -> None:
     whole = listed(packed)
     assert len(whole) == 1
     assert rows_of(concat(plain)) == rows_of(whole[0])
-    assert whole[0].targets is not None
-    assert 0 < (whole[0].targets > 0).sum() < whole[0].targets.size / 2
-    assert np.array_equal(np.concatenate([chunk.targets for chunk in plain]), whole[0].targets)
+    targets: Any = whole[0].targets
+    assert 0 < (targets > 0).sum() < targets.size / 2
+    assert np.array_equal(np.concatenate([chunk.targets for chunk in plain]), targets)
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -224,7 +225,6 @@ def test_the_cache_keeps_targets(tmp_path: Path, late: bool, monkeypatch: pytest
         chunks.append(chunk)
     assert writer.commit() is not None
     found = open_cache(open_source(path, domain="labels:1-5", on_error="skip", block_bytes=500), folder)
-    assert found is not None
     assert all(same(a, b) for a, b in zip(found.chunks(), chunks, strict=True))
     for other in ("labels:1-6", "labels:0-5", "labels"):
         again = open_source(path, domain=other, on_error="skip", block_bytes=500)
@@ -247,7 +247,6 @@ def test_a_holdout_takes_targets_along() -> None:
     holdout = Holdout(every=3)
     (rest,) = holdout.rest(MemorySource(data)).chunks()
     source = holdout.source()
-    assert source is not None
     (held,) = source.chunks()
     assert np.asarray(rest.targets)[:, 0].tolist() == [2, 4, 8, 10, 12, 16, 18]
     assert np.asarray(held.targets).tolist() == [[0, 1], [6, 7], [14, 15]]
@@ -275,3 +274,127 @@ def test_one_label_a_line_has_no_targets(tmp_path: Path) -> None:
     assert rows_of(read_all(written(tmp_path, text), domain="labels")) == bits(
         parse_text(text, "real", parse_line)[0]
     )
+
+
+WORDS = tuple(sorted(["ad.", "nonad.", "Ünïcode", "a b", "7", "x" * 300, *(f"class{k}" for k in range(90))]))
+LAYOUT = Layout(label="y", classes=WORDS)
+
+
+def labels_of(source: Any) -> list[float]:
+    found: list[float] = concat(list(source.chunks())).labels.tolist()
+    return found
+
+
+def some_words(count: int = 3000) -> list[str]:
+    return [WORDS[k] for k in np.random.default_rng(0).integers(0, len(WORDS), count)]
+
+
+def labelled(words: list[str], folder: Path) -> dict[str, Path]:
+    table = pa.table({"y": words, "x": np.arange(len(words)) % 5})
+    csv = "y,x\n" + "".join(f'"{w}",{i % 5}\n' if i % 3 else f" {w} ,{i % 5}\n" for i, w in enumerate(words))
+    (folder / "a.csv").write_text(csv)
+    rows = [{"y": word, "x": i % 5} for i, word in enumerate(words)]
+    (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pq.write_table(table, folder / "a.parquet")
+    pq.write_table(table.set_column(0, "y", table["y"].dictionary_encode()), folder / "b.parquet")
+    return {name: folder / name for name in ("a.csv", "a.jsonl", "a.parquet", "b.parquet")}
+
+
+def test_words_are_numbered_in_their_order_in_every_format(tmp_path: Path) -> None:
+    words = some_words()
+    expected = [WORDS.index(word) + 5.0 for word in words]
+    domain = classes(5, 4 + len(WORDS))
+    for path in labelled(words, tmp_path).values():
+        assert labels_of(open_source(path, layout=LAYOUT, domain=domain)) == expected, path
+        assert (
+            labels_of(open_source(path, layout=LAYOUT, domain=domain, threads=2, block_bytes=999)) == expected
+        )
+    table = pa.table({"y": pa.array(words).cast(pa.large_binary()), "x": [1] * len(words)})
+    assert labels_of(table_source(Streamed(table), layout=LAYOUT, domain=domain)) == expected
+
+
+def test_lines_of_words(tmp_path: Path) -> None:
+    layout = Layout("vw", classes=("no", "yes"))
+    (tmp_path / "a.vw").write_text("yes | a\nno 2 'tag| b\nyes tag| c\n")
+    source = open_source(tmp_path / "a.vw", layout=layout)
+    assert labels_of(source) == [1, -1, 1]
+    assert concat(list(source.chunks())).weights.tolist() == [1, 2, 1]
+    layout = Layout("svmlight", classes=("no", "yes"), label_weights=True)
+    (tmp_path / "a.svm").write_text("yes 1:2\nno:3 2:1 # yes\nyes\n")
+    source = open_source(tmp_path / "a.svm", layout=layout)
+    assert labels_of(source) == [1, -1, 1]
+    assert concat(list(source.chunks())).weights.tolist() == [1, 3, 1]
+    (tmp_path / "b.svm").write_text("yes 1:2\nmaybe 2:1\n")
+    with pytest.raises(
+        DataError, match=r"b.svm:2:1: expected one of the classes no, yes as label, found 'maybe'"
+    ):
+        labels_of(open_source(tmp_path / "b.svm", layout=layout))
+
+
+def looked(data: Any, on_error: str = "fail", layout: Layout | None = None) -> Any:
+
+    def opened(layout: Any, domain: Any) -> Any:
+        if isinstance(data, Streamed):
+            return table_source(data, layout=layout, domain=domain)
+        return open_source(data, layout=layout, domain=domain, on_error=on_error, block_bytes=1 << 12)
+
+    return with_words(opened, layout or Layout(label="y"))
+
+
+def test_a_look_finds_all_words_sorted(tmp_path: Path) -> None:
+    words = some_words()
+    for path in labelled(words, tmp_path).values():
+        found = looked(path)
+        assert found.classes == WORDS, path
+        settled = open_source(path, layout=found, domain=f"classes:1-{len(WORDS)}").layout
+        assert settled.classes == WORDS, path
+        assert SettledLayout.from_dict(json.loads(json.dumps(settled.as_dict()))) == settled
+    assert looked(Streamed(pa.table({"y": words, "x": [1] * len(words)}))).classes == WORDS
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet", "b.parquet"])
+def test_numbers_in_a_column_of_texts_are_numbers(tmp_path: Path, name: str) -> None:
+    path = labelled(["1", "0", " 1", "1.0", "-1e0"], tmp_path)[name]
+    assert looked(path).classes == ()
+    assert labels_of(open_source(path, layout=Layout(label="y"))) == [1, 0, 1, 1, -1]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet", "b.parquet"])
+def test_what_is_no_number_there_is_a_bad_row(tmp_path: Path, name: str) -> None:
+    path = labelled(["1", "0", "one", "1", "0"], tmp_path)[name]
+    assert looked(path, "skip").classes == ()
+    expected = (
+        "expected a finite number as label in column 'y', found ' ?one ?'; to use words as labels, name"
+    )
+    with pytest.raises(DataError, match=expected):
+        labels_of(open_source(path, layout=Layout(label="y")))
+    path = labelled(["1", "0", "", "1", "0"], tmp_path)[name]
+    with pytest.raises(DataError, match="expected a label in column 'y'"):
+        labels_of(open_source(path, layout=Layout(label="y")))
+
+
+def test_bad_rows_name_no_classes(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("y,x\nham,1\njunk\nspam,2\njunk,1,2\nodd,high\n" + "ham,3\n" * 3000)
+    assert looked(path, "skip", Layout(label="y", numeric=("x",))).classes == ("ham", "spam")
+    with pytest.raises(DataError, match=r"a.csv:3:5: expected 2 columns"):
+        looked(path)
+
+
+def test_too_many_words_and_words_that_are_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("y\n" + "".join(f"w{k}\n" for k in range(MOST_CLASSES + 1)))
+    with pytest.raises(DataError, match=f"a.csv:{MOST_CLASSES + 2}:1: .* at most 65,536 different labels"):
+        looked(path)
+    path.write_bytes(b"y\nok\n\xff\xfe\n")
+    with pytest.raises(DataError, match=r"the label '\\xff\\xfe' is not UTF-8"):
+        looked(path)
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1), min_size=2, max_size=50, unique=True))
+def test_a_table_of_words_is_a_dictionary(words: list[str]) -> None:
+    table, met = WordTable(words, -3, 2), any_words().words
+    assert [table.number_of(word.encode()) for word in words] == [-3 + 2 * k for k in range(len(words))]
+    assert [met.number_of(word.encode()) for word in words * 2] == [*range(len(words))] * 2
+    assert met.words() == {k: word.encode() for k, word in enumerate(words)}
+    assert table.number_of(b"\xff") == table.number_of(b"") == 1 << 30

@@ -1,7 +1,5 @@
 """Names: the name found for a key hashes to that key, in every format; no other names are found."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -22,7 +20,6 @@ NUMERIC = ("n1", "n2")
 
 
 def key_of(name: str) -> int:
-    """The key of the name of a feature or product."""
     if BETWEEN in name:
         return product_key([key_of(one) for one in name.split(BETWEEN)], 2**64 - 1)
     space, _, rest = name.rpartition("=")
@@ -36,7 +33,6 @@ def opened(path: Path, layout: AnyLayout) -> TextSource:
 
 
 def all_named(path: Path, layout: Layout) -> list[str]:
-    """The names of all keys in a file, each checked."""
     source = opened(path, layout)
     keys = np.unique(concat(list(source.chunks())).keys)
     assert source.layout is not None
@@ -48,7 +44,7 @@ def all_named(path: Path, layout: Layout) -> list[str]:
     return [name for name in found if name]
 
 
-def test_vw_text(tmp_path: Path) -> None:
+def test_names_of_vw_text(tmp_path: Path) -> None:
     (path := tmp_path / "a.vw").write_text(
         "1 |user anna:2 bert |ad a_long_name_of_a_feature:0.5\nbad\n-1 tag|user:2 anna | 17 plain\n"
     )
@@ -56,9 +52,6 @@ def test_vw_text(tmp_path: Path) -> None:
     assert {"user=anna", "ad=a_long_name_of_a_feature", "17", "plain"} <= set(found)
     assert "user=bert × ad=a_long_name_of_a_feature" in found
     assert len(found) == 5 + 2 + 3
-
-
-def test_names_of_text_as_value(tmp_path: Path) -> None:
     (path := tmp_path / "a.vw").write_text("1 |user town:Ulm\n")
     keys = concat(list(opened(path, Layout("vw")).chunks())).keys
     assert find_names(opened(path, Layout("vw")), keys).get(int(keys[0])) == "user=town:Ulm"
@@ -102,9 +95,7 @@ def test_factors_that_went_by_are_found_in_a_second_reading(tmp_path: Path) -> N
     assert len(names) == 1
 
 
-def test_names_come_in_several_readings_where_room_is_short(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_come_in_readings_where_room_is_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "NAME_BYTES", 40)
     (path := tmp_path / "a.vw").write_text("1 |s " + " ".join(f"name{k}" for k in range(20)) + "\n")
     assert len(all_named(path, Layout("vw"))) == 20

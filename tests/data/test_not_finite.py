@@ -1,12 +1,11 @@
-"""NaN and infinity: a bad row in every format and kind of column; in tables of pandas NaN is missing."""
-
-from __future__ import annotations
+"""NaN and infinity are bad rows in every format; digits that float32 does not have."""
 
 import json
 import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -19,6 +18,10 @@ from thresher.data import DataError
 from thresher.data.chunk import concat
 from thresher.data.inputs.any_data import as_source
 from thresher.data.layout import Layout
+from thresher.data.text.numbers import read_double
+from thresher.data.text.words import address
+from thresher.engine.centring import rest_of
+from thresher.engine.compile.jit import kernel
 from thresher.serving.bodies import Bodies
 
 GOOD = [1.5, 2.0, 0.1, 7.0] * 30
@@ -34,7 +37,6 @@ def rows_with(odd: float | None) -> list[dict[str, Any]]:
 
 
 def given_as(form: str, odd: float | None, folder: Path) -> Any:
-    """These rows as a file or a table."""
     rows = rows_with(odd)
     if form in WRITERS:
         WRITERS[form](rows, folder / form)
@@ -51,7 +53,6 @@ def given_as(form: str, odd: float | None, folder: Path) -> Any:
 
 
 def read(data: Any, layout: Any, **options: Any) -> Any:
-    """The rows of data, and the source."""
     source = as_source(data, "binary", layout=layout, **options)
     return rows_of(concat([*source.chunks()])), source
 
@@ -121,3 +122,31 @@ def test_nan_is_bad_in_a_column_of_json_that_has_nothing_else(given: Any, tmp_pa
         with pytest.raises(DataError, match=r"a\.jsonl:1:.* in column 'a', found '?NaN"):
             thresher.train(tmp_path / "a.jsonl", **given)
     thresher.train(tmp_path / "a.jsonl", ignore="a")
+
+
+@kernel
+def _doubles(text: Any, starts: Any, out: Any) -> None:
+    at: Any = address(text)  # type: ignore[call-arg]
+    for k in range(starts.size):
+        out[k] = read_double(at, starts[k])
+
+
+def test_decimals_become_the_nearest_float64() -> None:
+    rng = np.random.default_rng(0)
+    numbers = np.concatenate([rng.normal(size=400) * 10.0 ** rng.integers(1, 21, 400), 2.0 ** np.arange(70)])
+    words = [*map(repr, numbers.tolist()), *(f"{x:.18e}" for x in numbers), *(f"{x:+.4f}" for x in numbers)]
+    words += [str(2**53 + 1), str(2**63 - 1), "1600000000123456789", "-16e8", "1.6e+09", "0012345678.90"]
+    words = [word for word in words if sum(map(str.isdigit, word.partition("e")[0].lstrip("+-0"))) <= 19]
+    starts = np.cumsum([0, *(len(word) + 1 for word in words)])
+    text = np.frombuffer(" ".join(words).encode() + b" " * 80, np.uint8).copy()
+    found = np.empty(len(words))
+    _doubles(text, starts[:-1], found)
+    np.testing.assert_array_equal(found, [float(word) for word in words])
+
+
+@pytest.mark.parametrize(
+    ("number", "rest"), [(2.0**24 + 1, 1.0), (65536.0, 0.0), (0.1, 0.0), (-1.6e9 - 3, -3.0), (1e300, 0.0)]
+)
+def test_a_rest_is_what_float32_loses_of_a_large_number(number: float, rest: float) -> None:
+    with np.errstate(over="ignore"):
+        assert rest_of(number, np.float32(number)) == rest

@@ -16,7 +16,6 @@ SHUFFLED = ["once", "every", "buffer:1", "buffer:7", "buffer:1000"]
 
 
 def examples(count: int, seed: int = 0) -> Chunk:
-    """Rows with distinct labels 0, 1, ...; some are empty, some have weight zero."""
     random = np.random.default_rng(seed)
     lengths = random.integers(0, 6, count)
     keys = [k for n in lengths for k in np.sort(random.choice(1 << 40, n, replace=False)).tolist()]

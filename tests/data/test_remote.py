@@ -1,7 +1,5 @@
 """Remote files yield the same examples as local ones, whatever happens to the connection."""
 
-from __future__ import annotations
-
 import gzip
 import threading
 from collections.abc import Iterator
@@ -229,7 +227,6 @@ def test_content_is_known_by_size_and_time(tmp_path: Path, far: Far, monkeypatch
     before = system.reads
     assert first.fingerprint() == source().fingerprint()
     cached = open_cache(source())
-    assert cached is not None
     assert [rows_of(c) for c in cached.chunks()] == [rows_of(c) for c in source().chunks()]
     assert system.reads > before
     before = system.reads

@@ -1,7 +1,5 @@
 """A value has one spelling, and so one key, whatever the format and the type that hold it."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import math
@@ -241,9 +239,7 @@ def _bits(source: Any) -> tuple[bytes, ...]:
 
 
 @pytest.mark.parametrize("trained", FORMATS)
-def test_rows_of_any_format_have_the_features_of_the_training_data(
-    trained: str, tables: dict[str, Any]
-) -> None:
+def test_rows_of_any_format_have_the_features_of_the_training_data(trained: str, tables: Any) -> None:
     settled = opened(tables[trained], Layout(categorical=CATEGORIES)).layout
     expected = features(tables["csv of pandas"], Layout(categorical=CATEGORIES))
     assert settled.spelling == ("", "boolean", *["number"] * 5, *["date"] * 3, "text")
@@ -348,7 +344,6 @@ def test_boolean_labels_are_the_classes_1_and_0(kind: str, tmp_path: Path) -> No
     with not_compiled():
         model = thresher.train(data, label="label")
         expected = thresher.train(FRAME[["code", "label"]], label="label")
-        assert model.layout is not None
         assert not model.layout.classes
         assert model.predict(frame).tolist() == expected.predict(frame).tolist()
 
@@ -400,20 +395,14 @@ def test_labels_beyond_64_bits(tmp_path: Path) -> None:
         assert labels.tolist() == [2.0**63, 2.0**64, 2.0**65]
 
 
-def test_rows_that_mix_texts_and_numbers_beyond_64_bits_are_refused() -> None:
+def test_numbers_of_json_are_spelled_as_they_print(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not all text or all numbers"):
         _rows_table([{"label": 1, "x": 2**70}, {"label": 0, "x": "a"}])
-
-
-def test_floats_among_whole_numbers_of_json_are_the_same_categories(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"label": 0, "x": 1}\n' * 9 + '{"label": 1, "x": 1.0}\n')
     keys = np.concatenate(
         [chunk.keys for chunk in opened(tmp_path / "a.jsonl", Layout(categorical=("x",))).chunks()]
     )
     assert set(keys.tolist()) == {hash_bytes(b"1", seed_of("x"))}
-
-
-def test_a_float_is_the_number_it_prints() -> None:
     numbers = [struct.unpack("d", np.random.default_rng(k).bytes(8))[0] for k in range(200)]
     frame = pd.DataFrame({"label": 1, "x": [x if math.isfinite(x) else 0.0 for x in numbers]})
     keys = np.concatenate([chunk.keys for chunk in opened(frame, Layout(categorical=("x",))).chunks()])

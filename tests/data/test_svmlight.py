@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -53,7 +51,6 @@ noise = st.sampled_from(odd.replace("|\n", "|").replace("\n", "|").split("|"))
 
 @st.composite
 def lines(draw: st.DrawFn) -> str:
-    """A line that is usually good."""
     kind, blank = draw(st.integers(0, 9)), draw(st.sampled_from(["", "", "", " ", "\t "]))
     if kind == 0:
         return draw(st.sampled_from(["", "  ", "# only words 1:2", "\t", " # ", "\r"]))
@@ -81,9 +78,7 @@ texts = st.tuples(st.lists(lines(), min_size=1, max_size=30), st.booleans()).map
 @quick
 @example(text=b"1 3:1 4:0.5\n-1 5:2\n1", domain="binary", weighted=False)
 @given(text=texts, domain=st.sampled_from(["binary", "real", "nonnegative", "open"]), weighted=st.booleans())
-def test_it_reads_what_a_simple_parser_reads(
-    tmp_path: Path, text: bytes, domain: str, weighted: bool
-) -> None:
+def test_it_reads_as_a_simple_parser(tmp_path: Path, text: bytes, domain: str, weighted: bool) -> None:
     rows, bad, blank = parse_text(text, domain, partial(parse_line, weighted=weighted))
     if not text:
         return
@@ -106,7 +101,6 @@ def test_it_reads_what_a_simple_parser_reads(
 
 
 def midpoint(number: float) -> Decimal:
-    """The midpoint of a float32 and the next one."""
     low = np.float32(number)
     return (Decimal(float(low)) + Decimal(float(np.nextafter(low, np.float32(np.inf))))) / 2
 

@@ -1,7 +1,5 @@
 """Invalid and unusual tables."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,9 +1,10 @@
-"""Byte order marks, NULs and binary files, in every text format."""
+"""Bytes of text files: marks, NULs, binary files, no UTF-8, headers that are too large."""
 
-from __future__ import annotations
-
+import gc
 import gzip
+import io
 import os
+import random
 import struct
 import zlib
 from dataclasses import replace
@@ -11,13 +12,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import thresher
 from tests.data.reference import read_all, rows_of
 from tests.data.samples import SAMPLES
-from thresher.data import DataError, concat, open_source
+from thresher.data import DataError, concat, open_source, table_source
+from thresher.data.columns import LONGEST_NAME, MOST_COLUMNS
+from thresher.data.files.streams import LONGEST_HEAD
 from thresher.data.formats.listing import EXAMPLES
+from thresher.data.formats.tables import delimited
+from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.layout import Layout
+from thresher.data.report import Report
+from thresher.data.text import utf8
+from thresher.learning.diagnostics.findings import TroubleWarning
 
 MARK = b"\xef\xbb\xbf"
 TEXTS = tuple(EXAMPLES)
@@ -67,19 +78,15 @@ def test_a_byte_order_mark_elsewhere_is_a_bad_line(tmp_path: Path, name: str) ->
     assert [bad.line for bad in source.report.first_bad] == [line + 1]
 
 
-def test_the_first_line_behind_a_mark_is_told_without_it(tmp_path: Path) -> None:
+def test_a_mark_is_no_part_of_its_line(tmp_path: Path) -> None:
     path, left = tmp_path / "a", tmp_path / "left"
     path.write_bytes(MARK + b"1 5:x\n1 1:1\n")
     source = open_source(path, on_error=f"quarantine={left}")
     list(source.chunks())
     assert str(source.report.first_bad[0]) == f"{path}:1:5: expected a number after ':', found 'x'"
     assert left.read_bytes() == b"1 5:x\n"
-
-
-def test_a_mark_is_no_blank_before_a_label(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(MARK + b"2,3 1:1\n 1:1\n")
     chunk = read_all(tmp_path / "a", domain="labels:2-3")
-    assert chunk.targets is not None
     assert chunk.targets.tolist() == [[1, 1], [-1, -1]]
 
 
@@ -105,7 +112,7 @@ def test_a_nul_makes_one_line_bad_and_no_more(tmp_path: Path, name: str, place: 
         list(opened(name, [path]).chunks())
 
 
-def test_a_nul_in_a_quoted_cell_with_line_breaks(tmp_path: Path) -> None:
+def test_a_nul_in_a_quoted_cell_or_a_name(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b'label,c\n1,"a\nb"\n1,"a\n\0b"\n1,"c"\n')
     source = open_source(path, on_error="skip", layout=Layout("csv", quoted_newlines=True))
@@ -113,9 +120,6 @@ def test_a_nul_in_a_quoted_cell_with_line_breaks(tmp_path: Path) -> None:
     (bad,) = source.report.first_bad
     assert str(bad) == f"{path}:5:1: expected text without NUL bytes, found '\\x00b\"'"
     assert source.report.lines == 4
-
-
-def test_a_nul_in_the_names_of_columns_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"label,x\0\n1,2\n")
     with pytest.raises(DataError, match=r"the header line, 'label,x\\x00', contains a NUL"):
         open_source(tmp_path / "a.csv", on_error="skip")
@@ -188,3 +192,248 @@ def test_text_with_few_nuls_is_no_binary_file(tmp_path: Path) -> None:
         source = open_source(tmp_path / "a", on_error="skip")
         assert len(concat(list(source.chunks()))) == text.count(b"1 1:1")
         assert source.report.skipped == 1
+
+
+PIECES = [
+    b"a",
+    b"\n",
+    b"\xc3",
+    b"\xa9",
+    b"\xe2",
+    b"\x82",
+    b"\xf0",
+    b"\x9f",
+    b"\x98",
+    b"\xed",
+    b"\xa0",
+    b"\xe0",
+]
+
+
+PIECES += [b"\xf4", b"\x90", b"\xc0", b"\xff", *(one.encode() for one in ("é", "€", "😀"))]
+
+
+def decodes(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("size", [8, 1 << 15])
+def test_the_lines_are_those_that_do_not_decode(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(utf8, "SLICE", size)
+    choose = random.Random(7)
+    for _ in range(3000):
+        text = b"".join(choose.choices(PIECES, k=choose.randint(0, 12))) + b"\n"
+        lines = text.split(b"\n")
+        found = utf8.undecoded(np.frombuffer(text, np.uint8))
+        places = [] if found is None else found.places.tolist()
+        told = sorted({text[:place].count(b"\n") for place in places})
+        assert told == [k for k, line in enumerate(lines) if not decodes(line)], text
+        assert all(text[place] > 127 for place in places)
+
+
+ROWS = [(k % 2, "café" if k % 7 == 3 else "tea", k) for k in range(40)]
+NAMES = ["t.csv", "t.tsv", "t.vw", "t.parquet", "t.arrow", "list.parquet", "codes.arrow"]
+
+
+def write(path: Path, encoding: str) -> None:
+    if path.suffix == ".vw":
+        path.write_bytes("".join(f"{2 * y - 1} |n {a} v:{v}\n" for y, a, v in ROWS).encode(encoding))
+    elif path.suffix in (".csv", ".tsv"):
+        text = "label,a,v\n" + "".join(f"{y},{a},{v}\n" for y, a, v in ROWS)
+        path.write_bytes(text.replace(",", "\t" if path.suffix == ".tsv" else ",").encode(encoding))
+    else:
+        texts: Any = pa.array([a.encode(encoding) for _, a, _ in ROWS], pa.binary()).view(pa.string())
+        if path.stem == "list":
+            texts = pa.ListArray.from_arrays(pa.array(range(41), pa.int32()), texts)
+        if path.stem == "codes":
+            codes = pa.array([int(a != "café") for _, a, _ in ROWS], pa.int32())
+            texts = pa.DictionaryArray.from_arrays(codes, texts.slice(3, 2))
+        table = pa.table({"label": [y for y, _, _ in ROWS], "a": texts})
+        if path.suffix == ".parquet":
+            pq.write_table(table, path)
+            return
+        with pa.ipc.new_file(path, table.schema) as file:
+            file.write_table(table)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_first_place_and_the_number_are_told(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    write(path, "latin-1")
+    found = open_source(path)
+    assert sum(len(chunk) for chunk in found.chunks()) == len(ROWS), "learned as before"
+    (one,) = found.report.noticed
+    count, at, looks = one.kind.split()
+    first = {"csv": ("5", "6"), "tsv": ("5", "6"), "vw": ("4", "9")}.get(name[2:], ("4", "0"))
+    assert (one.place, at) == (f"{path}:{first[0]}", first[1])
+    assert (count, looks, one.column) == ("6", utf8.WINDOWS, "" if at != "0" else "a")
+    write(path, "utf-8")
+    found = open_source(path)
+    list(found.chunks())
+    assert found.report.noticed == []
+
+
+def test_blocks_and_files_count_together(tmp_path: Path) -> None:
+    write(tmp_path / "t.csv", "latin-1")
+    (tmp_path / "u.csv").write_bytes("label,a,v\n1,Grüße,2\n".encode() + b"0,\x81,3\n")
+    for block, threads in ((1, 1), (64, 2), (4096, 1)):
+        source = open_source([tmp_path / "t.csv", tmp_path / "u.csv"], block_bytes=block, threads=threads)
+        list(source.chunks())
+        (one,) = source.report.noticed
+        assert (one.place, one.kind.split()[:2]) == (f"{tmp_path}/t.csv:5", ["7", "6"])
+        assert Report.from_dict(source.report.as_dict()) == source.report
+
+
+@pytest.mark.parametrize(
+    ("text", "looks"),
+    [("Grüße".encode() * 3 + b"\xff", utf8.MIXED), (b"\x81", utf8.LATIN1), (b"gr\xfc\xdfe", utf8.WINDOWS)],
+)
+def test_what_it_looks_like(text: bytes, looks: str) -> None:
+    found = utf8.undecoded(np.frombuffer(text, np.uint8))
+    assert found.looks == looks
+
+
+def test_ids_and_comments_of_svmlight_are_not_text(tmp_path: Path) -> None:
+    (tmp_path / "t.svm").write_bytes(b"1 1:1 # caf\xe9\n0 2:1\n")
+    source = open_source(tmp_path / "t.svm")
+    list(source.chunks())
+    assert source.report.noticed == []
+
+
+def test_json_must_be_utf8(tmp_path: Path) -> None:
+    bad = b'{"label": 1, "a": "caf\xe9"}\n'
+    (tmp_path / "t.jsonl").write_bytes(bad)
+    with pytest.raises(DataError, match=r"is a JSON object in UTF-8; convert it with iconv -f WINDOWS-1252"):
+        read_all(tmp_path / "t.jsonl")
+    (tmp_path / "t.jsonl").write_bytes(b'{"label": 0, "a": "tea"}\n' + bad)
+    with pytest.raises(DataError, match=r"t.jsonl:2:\d+: expected UTF-8, .*; convert it with iconv -f WIN"):
+        read_all(tmp_path / "t.jsonl")
+
+
+@pytest.mark.usefixtures("plainly")
+def test_training_and_predicting_warn(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    write(path, "latin-1")
+    with pytest.warns(TroubleWarning, match=r"6 lines have text that is not UTF-8 \(.*t.csv:5:6\), so"):
+        model = thresher.train(path)
+    with pytest.warns(TroubleWarning, match="convert it with iconv -f WINDOWS-1252 -t UTF-8"):
+        model.predict(path)
+
+
+gc.freeze()
+
+
+NOT_TEXT = b"caf\xe9"
+
+
+def refused(path: Path, on_error: str, **options: Any) -> str:
+    with pytest.raises(DataError) as caught:
+        open_source(path, on_error=on_error, **options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("on_error", ["fail", "skip"])
+@pytest.mark.parametrize("header", [True, False])
+def test_too_many_columns_are_refused_before_they_are_split(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_error: str, header: bool
+) -> None:
+    def split(*_: Any) -> Any:
+        raise AssertionError("the line is split")
+
+    monkeypatch.setattr(delimited, "cells_of", split)
+    path = tmp_path / "bomb.csv.gz"
+    path.write_bytes(gzip.compress(b"label" + b"," * MOST_COLUMNS + b"\n1,2\n", 1))
+    layout = Layout("csv", header=header, label="1")
+    assert f": {MOST_COLUMNS + 1:,} columns (at most " in refused(path, on_error, layout=layout)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl"])
+@pytest.mark.parametrize("on_error", ["fail", "skip"])
+def test_a_first_line_that_is_too_long_is_refused(tmp_path: Path, ending: str, on_error: str) -> None:
+    path = tmp_path / f"bomb.{ending}.gz"
+    with gzip.open(path, "wb", 1) as file:
+        file.write(b"\n" + b"x" * (LONGEST_HEAD + 1) + b"\nlabel,a\n1,2\n")
+    assert refused(path, on_error).endswith(": its first line is longer than 32 MB")
+
+
+@pytest.mark.parametrize("text", ["label,{}\n1,2\n", '{{"label": 1, "{}": 2}}\n'])
+def test_a_name_that_is_too_long_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / ("t.csv" if text.startswith("label") else "t.jsonl")
+    path.write_text(text.format("x" * (LONGEST_NAME + 1)))
+    assert f"the name of a column has {LONGEST_NAME + 1:,} characters" in refused(path, "skip")
+    table = pa.table({"label": [1], "x" * (LONGEST_NAME + 1): [2]})
+    with pytest.raises(DataError, match="the name of a column has"):
+        table_source(table)
+
+
+def test_objects_with_too_many_fields_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b'{"label":1' + b',"":0' * MOST_COLUMNS + b"}\n")
+    assert f": {MOST_COLUMNS + 1:,} columns (at most " in refused(path, "skip")
+
+
+def test_a_long_header_after_blank_lines_is_read_whole(tmp_path: Path) -> None:
+    path, count = tmp_path / "t.csv", 3 * delimited.HEAD // 16
+    names = ["label", *(f"column{k:09}" for k in range(count))]
+    path.write_text("\n\n" + ",".join(names) + "\n1" + ",2" * count + "\n")
+    source = open_source(path)
+    assert source.layout.columns == tuple(names)
+    (chunk,) = source.chunks()
+    assert chunk.nnz == count
+
+
+def test_a_bad_row_of_many_cells_is_counted_up_to_the_limit(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"label,a\n1,2\n1" + b"," * (MOST_COLUMNS + 5) + b"\n")
+    source = open_source(path, on_error="skip")
+    assert [len(chunk) for chunk in source.chunks()] == [1]
+    assert source.report.first_bad[0].found == "more than 1,000,000"
+
+
+def texts(words: list[bytes], kind: Any = None) -> Any:
+    """A string column of bytes that nobody has checked."""
+    return pa.array(words, pa.binary()).view(kind or pa.string())
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "memory"])
+def test_text_that_is_not_utf8_is_read_wherever_it_stands(tmp_path: Path, kind: str) -> None:
+    words = [NOT_TEXT, b"tea"] * 2
+    column, lists = texts(words), pa.ListArray.from_arrays(pa.array(range(5), pa.int32()), texts(words))
+    table = pa.table({"label": [1, -1, 1, -1], "c": column, "l": lists})
+    if kind != "parquet":
+        coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0, 1]), texts(words[:2]))
+        table = table.append_column("d", coded)
+    source: Any
+    if kind == "memory":
+        source = table_source(table)
+    else:
+        sink = io.BytesIO()
+        if kind == "parquet":
+            pq.write_table(table, sink)
+        else:
+            with pa.ipc.new_file(sink, table.schema) as writer:
+                writer.write_table(table)
+        path = tmp_path / f"t.{kind}"
+        path.write_bytes(sink.getvalue())
+        source = open_source(path)
+    seen = {one.name: one for one in columns_seen(source)}
+    assert seen["c"].distinct == 2
+    chunk = next(iter(source.chunks()))
+    as_csv = tmp_path / "t.csv"
+    as_csv.write_bytes(b"label,c\n" + b"".join(b"1,%s\n" % word for word in words))
+    keys = next(iter(open_source(as_csv).chunks())).keys
+    assert np.isin(keys, chunk.keys).all()
+
+
+def test_json_lines_that_are_not_utf8_are_bad_lines(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b'{"label": 1, "c": "a"}\n{"label": -1, "c": "' + NOT_TEXT + b'"}\n')
+    source = open_source(path, on_error="skip")
+    assert [len(chunk) for chunk in source.chunks()] == [1]
+    (bad,) = source.report.first_bad
+    assert (bad.line, bad.column, bad.expected) == (2, 24, "UTF-8")
+    assert bad.found.startswith("'\\xe9")

@@ -1,7 +1,5 @@
 """VW text: the compiled parser compared with a reference parser and with Vowpal Wabbit."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path
@@ -66,7 +64,6 @@ def namespaces(draw: st.DrawFn, bad: bool) -> str:
 
 @st.composite
 def lines(draw: st.DrawFn) -> str:
-    """A line that is usually good."""
     kind = draw(st.integers(0, 9))
     if kind == 0:
         return draw(
@@ -79,7 +76,6 @@ def lines(draw: st.DrawFn) -> str:
 
 
 def check(tmp_path: Path, text: bytes, domain: str, layout: Layout) -> None:
-    """The compiled parser agrees with the reference parser on a text, including its bad lines."""
     plain = text.removeprefix("\ufeff".encode()) or b"\n"
     rows, bad, blank = parse_text(plain, domain, partial(parse_vw_line, layout=layout))
     path, rejects = written(tmp_path, text), tmp_path / "rejects"
@@ -104,9 +100,7 @@ def check(tmp_path: Path, text: bytes, domain: str, layout: Layout) -> None:
     domain=st.sampled_from(["binary", "real", "open"]),
     layout=st.sampled_from(LAYOUTS),
 )
-def test_it_reads_what_a_simple_parser_reads(
-    tmp_path: Path, text: bytes, domain: str, layout: Layout
-) -> None:
+def test_it_reads_as_a_simple_parser(tmp_path: Path, text: bytes, domain: str, layout: Layout) -> None:
     check(tmp_path, text, domain, layout)
 
 
@@ -140,13 +134,7 @@ BAD = [
     ("?x | a", "binary", 1, "a number as label", "'?x'"),
     ("nan | a", "real", 1, "a finite number as label", "'nan'"),
     ("1e99 | a", "real", 1, "a finite label (float32)", "'1e99'"),
-    (
-        "2 | a",
-        "binary",
-        1,
-        f"a label {BINARY}",
-        "'2'",
-    ),
+    ("2 | a", "binary", 1, f"a label {BINARY}", "'2'"),
     ("1:1:0.5 | a", "real", 2, "a space after the label", f"':1:0.5'{KIND % BANDIT}"),
     ("1 1:0.5:0.25 | a", "real", 4, "'|' or a space after the number", f"':0.5:0.25'{KIND % BANDIT}"),
     ("0:1 1:2:0.5 'tag| a", "open", 2, "a space after the label", f"':1'{KIND % BANDIT}"),
@@ -218,7 +206,7 @@ def test_names_are_hashed_with_their_namespace(tmp_path: Path) -> None:
 
 def test_lists_of_labels_and_classes(tmp_path: Path) -> None:
     path = written(tmp_path, b"3,1 2 |f a\n |f b\n2 'tag |f a\n", "a.vw")
-    assert read_all(path, domain="labels:1-3").targets.tolist() == [[1, -1, 1], [-1, -1, -1], [-1, 1, -1]]  # type: ignore[union-attr]
+    assert read_all(path, domain="labels:1-3").targets.tolist() == [[1, -1, 1], [-1, -1, -1], [-1, 1, -1]]
     assert read_all(path, domain="labels").labels.tolist() == [3, 0, 2]
     path = written(tmp_path, b"3 | a\n1 0.5 | b\n", "b.vw")
     chunk = read_all(path, domain="classes:1-3")
@@ -232,7 +220,6 @@ def test_lists_of_labels_and_classes(tmp_path: Path) -> None:
 
 
 def svmlight_and_vw(folder: Path) -> tuple[str, str]:
-    """The same rows in svmlight and VW text."""
     import gzip
 
     text = gzip.decompress((ROOT / "examples/data/rcv1_train2000.dat.gz").read_bytes())

@@ -1,7 +1,5 @@
 """The usual shapes of VW text do not need the careful path, which is compiled when a line needs it."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

@@ -30,7 +30,6 @@ def parsed(text: str) -> ElementTree.Element:
 
 
 def numbers(root: ElementTree.Element) -> list[str]:
-    """All coordinates."""
     keys = ("d", "points", "x", "y", "cx", "cy", "width", "height", "transform")
     return [
         v for one in root.iter() for key in keys for v in re.findall(r"nan|inf|-?[\d.]+", one.get(key, ""))
@@ -81,7 +80,7 @@ def test_names_are_shown_cut_and_told_whole() -> None:
     root = parsed(bars("t", "d", [Bar("long " * 40, 2.0), Bar("short", -1.0)]))
     named = [one for one in root.iter(f"{SVG}text") if one.get("class") == "name"]
     assert "".join(named[0].itertext()).endswith("…")
-    assert named[0].find(f"{SVG}title").text == "long " * 40  # type: ignore[union-attr]
+    assert named[0].find(f"{SVG}title").text == "long " * 40
     assert "".join(named[1].itertext()) == "short"
     kinds = [one.get("class") for one in root.iter(f"{SVG}rect")]
     assert kinds == ["paper", "bar c1", "bar c2"]
@@ -165,16 +164,13 @@ def test_text_and_lines_stand_out_from_the_paper(scheme: dict[str, str]) -> None
     assert all(contrast(name) >= 3.0 for name in ("c0", *SERIES))
 
 
-def test_series_differ_without_colour() -> None:
+def test_colours_of_series_and_paper() -> None:
     shown = [Series(f"s{k}", [1, 2], [k, k + 1], "both") for k in range(6)]
     root = parsed(chart("t", "d", Axis(), Axis(), shown))
     lines = [
         one.get("class", "").split()[2] for one in root.iter(f"{SVG}path") if "line" in one.get("class", "")
     ]
     assert len(set(lines)) == 6
-
-
-def test_the_stylesheet_has_both_schemes_and_paper_is_light() -> None:
     order = [STYLESHEET.index(text) for text in ("--chart-paper:#ffffff", "scheme:dark", "@media print")]
     assert order == sorted(order)
     assert STYLESHEET.rindex("--chart-paper:#ffffff") > order[2]

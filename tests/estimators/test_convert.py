@@ -142,16 +142,13 @@ def test_what_a_frontier_has_chosen() -> None:
         np.testing.assert_array_equal(labels, model.predict(X))
 
 
-def test_onnx_of_the_columns_that_weigh() -> None:
+def test_onnx_has_what_it_can_hold() -> None:
     wide = csr_array((X.ravel(), np.tile([7, 70, 700, 9_999_999], 150), np.arange(0, 601, 4)), (150, 10**7))
     model = SparseOnlineClassifier(l1=0.1, random_state=0).fit(wide, WORDS)
     made = thresher.export(model, "onnx")
     (keys,) = [prop.value for prop in onnx.load_from_string(made).metadata_props if prop.key == KEYS]
     assert keys == "7 70 700 9999999"
     np.testing.assert_array_equal(run(made, wide)[0], model.predict(wide))
-
-
-def test_onnx_says_what_it_cannot_hold() -> None:
     labels = SparseOnlineClassifier(random_state=0).fit(X, np.column_stack([Y > 0, Y > 1]).astype(int))
     with pytest.raises(ValueError, match="several labels"):
         thresher.export(labels, "onnx")

@@ -148,12 +148,17 @@ def test_shuffled_fit_asks_what_there_is_not_where_it_lies(three: tuple[Array, A
     assert not np.array_equal(other.coef_, model.coef_)
 
 
-def test_heavy_weights_are_sixteen_heavier_copies() -> None:
+def test_importances_are_copies_in_one_step() -> None:
     draw = as_copies(np.array([0.0, 0.25, 1.0, 2.5, 16.0, 40.0]))
     assert np.bincount(draw.rows, draw.weights).tolist() == [0.0, 0.25, 1.0, 2.5, 16.0, 40.0]
     assert np.bincount(draw.rows).tolist() == [0, 1, 1, 3, 16, 16]
     assert draw.weights[1:5].tolist() == [1.0, 1.0, 1.0, 0.5]
     assert set(draw.weights[-16:].tolist()) == {2.5}
+    X, y = np.eye(2), np.array([0.0, 1.0])
+    model = SparseOnlineRegressor("sgd", rate="constant:0.1", fit_intercept=False)
+    with not_compiled():
+        model.partial_fit(X, y, sample_weight=[1.0, 2.0])
+        np.testing.assert_allclose(model.coef_, [0.0, 0.4], rtol=1e-6)
 
 
 def test_equal_examples_do_not_come_in_a_row() -> None:
@@ -162,14 +167,6 @@ def test_equal_examples_do_not_come_in_a_row() -> None:
     order = by_content(Matrix(X.indptr, X.indices, X.data, np.zeros(200, np.float32)), draw, 1)
     first = draw.rows[order] < 100
     assert np.count_nonzero(first[1:] == first[:-1]) < 140
-
-
-def test_importance_in_partial_fit_is_one_step() -> None:
-    X, y = np.eye(2), np.array([0.0, 1.0])
-    model = SparseOnlineRegressor("sgd", rate="constant:0.1", fit_intercept=False)
-    with not_compiled():
-        model.partial_fit(X, y, sample_weight=[1.0, 2.0])
-        np.testing.assert_allclose(model.coef_, [0.0, 0.4], rtol=1e-6)
 
 
 @pytest.mark.usefixtures("plainly")

@@ -1,7 +1,5 @@
 """Initial weights: those of one estimator given to another."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -67,9 +65,7 @@ def test_it_begins_as_sgd_classifier_does() -> None:
         ({"fit_intercept": False}, {"intercept_init": [1.0]}, "the model has none"),
     ],
 )
-def test_what_cannot_be_begun_with_is_refused(
-    options: dict[str, Any], given: dict[str, Any], said: str
-) -> None:
+def test_what_cannot_be_begun_with_is_refused(options: Any, given: Any, said: str) -> None:
     model = SparseOnlineClassifier(**{**STEADY, "rate": None, **options})
     with not_compiled(), pytest.raises(ValueError, match=said):
         model.fit(X, TARGETS["two classes"], **given)

@@ -1,7 +1,6 @@
 """Feature names in estimators: for columns, categories, words and dictionaries."""
 
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import polars as pl
 import pytest
 
 import thresher
-from tests.plain import not_compiled
 from thresher.data.layout import Layout
 from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier, SparseOnlineRegressor
 
@@ -40,10 +38,7 @@ INPUTS: dict[str, tuple[Any, Any, set[str]]] = {
 inputs = pytest.mark.parametrize("name", INPUTS)
 
 
-@pytest.fixture(autouse=True)
-def plain() -> Iterator[None]:
-    with not_compiled():
-        yield
+pytestmark = pytest.mark.usefixtures("plainly")
 
 
 def fitted(name: str, **options: Any) -> Any:
@@ -72,15 +67,12 @@ def test_without_asking_there_are_keys(name: str) -> None:
         model.get_feature_names_out()
 
 
-def test_names_found_later_are_as_good() -> None:
+def test_names_found_later_and_of_further_examples() -> None:
     model = fitted("table")
     thresher.name_features(model, FRAME)
     assert (
         model.get_feature_names_out().tolist() == fitted("table", names=True).get_feature_names_out().tolist()
     )
-
-
-def test_names_of_further_examples_are_added() -> None:
     rows = INPUTS["dictionaries"][0]
     model = SparseOnlineClassifier("sgd", names=True)
     model.partial_fit(rows[:1], Y[:1], classes=[0, 1])
@@ -99,11 +91,8 @@ def test_all_models_of_a_path_have_theirs() -> None:
     assert 0 < len(few) == model.nnz_path_[1] < len(wanted)
 
 
-def test_an_iterator_is_named_too() -> None:
+def test_names_of_an_iterator_and_of_a_hashed_store() -> None:
     model = SparseOnlineRegressor("sgd", names=True, random_state=0).fit(iter(TEXTS), Y)
     assert set(model.get_feature_names_out()) >= WORDS
-
-
-def test_a_hashed_store_has_no_names() -> None:
     with pytest.raises(ValueError, match="weights of a hashed store have no names"):
         fitted("texts", names=True, store="hashed:8")

@@ -280,15 +280,12 @@ def test_a_row_of_any_dtype_is_learned(dtype: str, sparse: bool, plainly: None) 
 
 
 def _first(X: Any) -> Any:
-    """The first row, with the dtype of its values, which SciPy's own indexing does not keep."""
     end = X.indptr[1]
     return csr_array((X.data[:end].astype(np.float64), X.indices[:end], X.indptr[:2]), (1, X.shape[1])).copy()
 
 
 @pytest.mark.parametrize("classes", [["no", "yes"], ["a", "b", "c"], [5, 6], [0, 1]])
-def test_labels_of_thresher_are_those_of_the_estimator(
-    classes: list[Any], tmp_path: Path, plainly: None
-) -> None:
+def test_labels_of_thresher_are_those_of_the_estimator(classes: Any, tmp_path: Path, plainly: None) -> None:
     y = np.array(classes)[np.digitize(X[:, 0], [-0.5, 0.5][: len(classes) - 1])]
     model = classifier().fit(X, y)
     assert thresher.predict(model, X, "label").tolist() == model.predict(X).tolist()

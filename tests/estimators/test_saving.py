@@ -53,7 +53,6 @@ def test_what_is_weights_alone_is_saved_as_such(tmp_path: Path) -> None:
         thresher.name_features(frontier, TABLE)
         thresher.save(frontier, tmp_path / "m")
         named = thresher.load(tmp_path / "m").names
-        assert named is not None
         assert {named.get(int(key)) for key in frontier.feature_keys_} & {"kind=x", "kind=y", "kind", "b"}
         thresher.save(thresher.load(tmp_path / "m"), tmp_path / "again")
         theirs = from_sklearn(LogisticRegression().fit(X, Y))

@@ -46,14 +46,11 @@ def test_every_model_of_a_frontier_keeps_signs() -> None:
     assert weights[:, 10].any()
 
 
-def test_columns_from_tens_on_are_not_taken_for_positions() -> None:
+def test_signs_are_of_columns_and_last() -> None:
     with pytest.raises(ValueError, match="nonnegative: no column is called '12'; there are 12 columns"):
         SparseOnlineClassifier(nonnegative=12).fit(X, Y > 0)
     with pytest.raises(ValueError, match=r"no column is called 'c99'; did you mean 'c9'\?"):
         SparseOnlineClassifier(nonpositive="c99").fit(NAMED, Y > 0)
-
-
-def test_signs_cannot_change_while_a_model_goes_on() -> None:
     model = SparseOnlineRegressor(nonnegative=1).partial_fit(X, Y)
     with pytest.raises(ValueError, match="nonnegative is None, but was 1"):
         model.set_params(nonnegative=None).partial_fit(X, Y)

@@ -14,11 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 import thresher
 from thresher.data.layout import Layout
 from thresher.learning.diagnostics.findings import TroubleWarning
-from thresher.sklearn import (
-    SparseFrontierClassifier,
-    SparseOnlineClassifier,
-    SparseOnlineRegressor,
-)
+from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier, SparseOnlineRegressor
 
 CHANCE = np.random.default_rng(0)
 N = 200
@@ -34,13 +30,10 @@ COLUMNS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def small(plainly: None) -> None:
-    """Models learn in plain Python."""
+pytestmark = pytest.mark.usefixtures("plainly")
 
 
 def said(act: Any) -> list[str]:
-    """The warnings of a call."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         act()
@@ -49,7 +42,6 @@ def said(act: Any) -> list[str]:
 
 
 def named(messages: list[str]) -> list[str]:
-    """The names of warnings."""
     return [message.rpartition(" [")[2].removesuffix("]") for message in messages]
 
 
@@ -77,15 +69,12 @@ def test_fit_warns_of_columns_as_train_does(made: Any, name: str) -> None:
     assert remedies(message) or name.endswith("categories") or name == "formatted-numbers"
 
 
-def test_partial_fit_warns_once() -> None:
+def test_partial_fit_and_frontiers_warn_once() -> None:
     X = pd.DataFrame({"a": A, "user": COLUMNS["id-columns"]})
     model = plain()
     assert named(said(lambda: model.partial_fit(X, Y, classes=[0, 1]))) == ["id-columns"]
     assert said(lambda: model.partial_fit(X, Y)) == []
     assert said(lambda: model.partial_fit(X[:1], Y[:1])) == []
-
-
-def test_a_frontier_warns_once() -> None:
     X = pd.DataFrame({"a": A, "user": COLUMNS["id-columns"]})
     model = SparseFrontierClassifier(l1s=[0.1, 1.0], cv=2, passes=1, random_state=0)
     (message,) = said(lambda: model.fit(X, Y))

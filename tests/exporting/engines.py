@@ -1,7 +1,5 @@
 """What runs C and JavaScript in tests: gcc and node if they are there, else packages that bring their own."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

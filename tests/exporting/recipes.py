@@ -3,8 +3,6 @@
 ``python -m tests.exporting.recipes FIRST LAST`` tries more of them than the tests do.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess
@@ -154,7 +152,6 @@ def line_of(recipe: Drawn, cells: list[str], label: str) -> str:
 
 
 def made(recipe: Drawn, folder: Path, seed: int) -> Any:
-    """The model; None if options contradict each other."""
     path = folder / ("train.svm" if recipe.ids else "train.csv")
     written(recipe, path, TRAINED, seed, 0.02)
     words = (
@@ -240,7 +237,6 @@ def check_js(
 
 
 def letters(cell: str) -> str:
-    """A letter for each byte."""
     return cell.encode().decode("latin-1")
 
 

@@ -1,7 +1,5 @@
 """Rows in five layouts, with everything odd that a cell can hold, and a model for each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -181,7 +179,6 @@ def written(trial: ExportTrial, path: Path, rows: int, seed: int, odd: float = 0
 
 
 def trained(trial: ExportTrial, folder: Path, rows: int = 300) -> Any:
-    """A model of such rows, which plain Python learns: that takes less than to compile it."""
     data = written(trial, folder / f"train_{trial.file}", rows, 1, 0.01)
     train: Any = thresher.ensemble if trial.ensemble else thresher.train
     more = {"models": 3} if trial.ensemble else {}

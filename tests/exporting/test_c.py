@@ -19,7 +19,6 @@ ROWS = 2500
 
 
 def numbers(out: bytes, like: Any) -> Any:
-    """The numbers that a program has printed, in the shape of the predictions."""
     return np.array([one.split(b"\t") for one in out.splitlines()], np.float64).reshape(like.shape)
 
 
@@ -43,16 +42,13 @@ def case(
         return request.param, trained(request.param, folder), folder
 
 
-def test_every_bit(case: tuple[ExportTrial, Any, Path]) -> None:
+def test_every_bit_without_a_warning(case: tuple[ExportTrial, Any, Path]) -> None:
     trial, model, folder = case
     assert all(one.nonzero > 2 for one in getattr(model, "models", [model]))
     data = written(trial, folder / trial.file, ROWS, 2)
     program = c_program(str(thresher.export(model, "c")), folder / "model")
     check(model, program, data, "margin")
     check(model, program, data, "probability" if model.head.joint.PROBABILITY else "label")
-
-
-def test_no_compiler_warns(case: tuple[ExportTrial, Any, Path]) -> None:
     text = str(thresher.export(case[1], "c"))
     for main in ("", "#define THRESHER_MAIN\n"):
         compiled(main + text, case[2] / "silent")
@@ -167,16 +163,13 @@ def test_several_labels_and_another_compiler(tmp_path: Path, output: Any, plainl
         check(model, program, data, output)
 
 
-def test_nothing_has_a_weight(tmp_path: Path) -> None:
+def test_no_weight_and_features_never_seen(tmp_path: Path, plainly: None) -> None:
     data = tmp_path / "d.svm"
     data.write_text("1 1:1\n-1 2:1\n" * 20)
     model = thresher.train(data, l1=1e6, passes=1)
     assert model.nonzero == 0
     check(model, c_program(str(thresher.export(model, "c")), tmp_path / "model"), data, "margin")
-
-
-def test_features_that_were_never_seen_may_have_no_weight(plainly: None) -> None:
-    """As with `simplex`, whose weights begin equal."""
+    # As with `simplex`, whose weights begin equal.
     model = thresher.train(np.eye(8) + np.eye(8, k=1), [1, -1] * 4, rule="simplex", passes=1)
     with pytest.raises(DataError, match="features that were never seen have a weight in this model"):
         thresher.export(model, "c")

@@ -1,7 +1,5 @@
 """Calibrated models predict the same when they are exported: probabilities, and labels that follow them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +28,6 @@ def of_several(path: Path, loss: str) -> tuple[Any, Any, dict[str, Any]]:
     options: dict[str, Any] = {"outputs": "classes", "rule": "sgd", "rate": "constant:2", "passes": 1}
     model = thresher.train(path, loss=loss, calibrate=True, **options)
     fitted = model.head.calibrated()
-    assert fitted is not None
     assert abs(np.log(fitted.slope)) > 0.3
     margins, found = model.predict(path, "margin"), model.predict(path, "probability")
     raised = np.exp(fitted.slope * (margins - margins.max(1, keepdims=True)))

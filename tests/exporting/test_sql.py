@@ -45,10 +45,7 @@ def within(found: Any, expected: Any, ulps: int = 2) -> bool:
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"scale": "standard"},
-        {"loss": "softmax", "rule": "sgd", "scale": "max-abs", "models": 3},
-    ],
+    [{"scale": "standard"}, {"loss": "softmax", "rule": "sgd", "scale": "max-abs", "models": 3}],
     ids=str,
 )
 def test_a_query_over_a_table(tmp_path: Path, options: dict[str, Any]) -> None:
@@ -98,9 +95,7 @@ ODD_NAMES = (
 
 @pytest.mark.parametrize("database", ["duckdb", "sqlite"])
 @pytest.mark.parametrize("name", ODD_NAMES)
-def test_a_column_of_the_table_may_have_any_name(
-    tmp_path: Path, name: str, database: str, plainly: None
-) -> None:
+def test_a_column_may_have_any_name(tmp_path: Path, name: str, database: str, plainly: None) -> None:
     """Also one of those that the query gives to its results."""
     quoted = '"' + name.replace('"', '""') + '"'
     rows = [(f"{k % 7}.5", "abc"[k % 3]) for k in range(60)]
@@ -149,9 +144,7 @@ def test_missing_numbers(tmp_path: Path, plainly: None) -> None:
         ("label,x,z", "{c}", "outputs 'B' and 'b' differ in case only"),
     ],
 )
-def test_names_that_a_database_cannot_tell_apart(
-    tmp_path: Path, head: str, label: str, said: str, plainly: None
-) -> None:
+def test_names_alike_to_a_database(tmp_path: Path, head: str, label: str, said: str, plainly: None) -> None:
     lines = (label.format(k=k % 2, c="bBc"[k % 3]) + f",{k % 5},{k % 7}" for k in range(60))
     (tmp_path / "d.csv").write_bytes("\n".join([head, *lines]).encode("latin-1") + b"\n")
     model = thresher.train(tmp_path / "d.csv", passes=1, label=head.split(",")[0], numeric="2-3")
@@ -193,7 +186,6 @@ def test_a_category_is_known_whatever_its_type_in_the_table(kind: str, tmp_path:
     lines = [f"{k % len(values) + k % 7},{values[k % len(values)]}" for k in range(120)]
     (tmp_path / "d.csv").write_text("\n".join(["label,c", *lines]) + "\n")
     model = thresher.train(tmp_path / "d.csv", passes=1, categorical="c", names=True, loss="squared")
-    assert model.recipe.layout is not None
     assert model.recipe.layout.spelling[1] == how
     (tmp_path / "new.csv").write_text("\n".join(["c", *values]) + "\n")
     expected = model.predict(tmp_path / "new.csv")

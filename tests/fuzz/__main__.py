@@ -4,8 +4,6 @@ Atheris cannot trace compiled parsers, but it can trace the reference parsers th
 searches for new paths through those. The corpus is kept in build/fuzz, where failing texts are written too.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

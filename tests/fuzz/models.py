@@ -6,8 +6,6 @@ The work is done in other processes, so that a crash or a hang is noticed. To re
 ``--first N --mutations 1``.
 """
 
-from __future__ import annotations
-
 import argparse
 import copy
 import json
@@ -264,7 +262,6 @@ def used(case: Case, path: Path, compiled: bool) -> list[str]:
 
 
 def corpus(cases: list[Case], folder: Path) -> None:
-    """Write a checkpoint of every case."""
     for k, case in enumerate(cases):
         if not (folder / f"{k}").exists():
             case.write(folder / f"{k}")

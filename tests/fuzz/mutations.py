@@ -1,7 +1,5 @@
 """One to three random changes to the header and the tensors of a model."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import Any
@@ -100,14 +98,12 @@ def small(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
 
 
 def moved(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
-    """Change a number by one."""
     place = _place(chance, array)
     value = float(array[place])
     return _written(array, place, value + chance.choice((-1, 1)) if np.isfinite(value) else 0)
 
 
 def exchanged(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
-    """Swap two numbers."""
     out, a, b = array.copy(), _place(chance, array), _place(chance, array)
     b = (b[0], *a[1:])  # in the same column
     out[a], out[b] = array[b], array[a]
@@ -115,7 +111,6 @@ def exchanged(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
 
 
 def flipped(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
-    """Flip one bit."""
     raw = bytearray(array.tobytes())
     raw[chance.randrange(len(raw))] ^= 1 << chance.randrange(8)
     if array.dtype.kind == "b":
@@ -124,29 +119,24 @@ def flipped(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
 
 
 def shortened(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
-    """Shorten it, perhaps to nothing."""
     return array[: chance.choice((0, 1, len(array) // 2, len(array) - 1))]
 
 
 def lengthened(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
-    """Repeat part of it."""
     return np.concatenate([array, array[-1:] if chance.random() < 0.5 else array])
 
 
 def reshaped(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
-    """Reshape it."""
     shapes = ((-1,), (1, *array.shape), (*array.shape, 1), array.shape[::-1], (-1, 1))
     return np.ascontiguousarray(array).reshape(chance.choice(shapes))
 
 
 def cast(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
-    """Change the dtype."""
     with np.errstate(all="ignore"):
         return array.astype(chance.choice(KINDS))
 
 
 def zeroed(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
-    """Set it to zero, or to the same number everywhere."""
     return np.zeros_like(array) if chance.random() < 0.5 else np.full_like(array, array.flat[0])
 
 

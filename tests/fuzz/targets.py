@@ -6,8 +6,6 @@ lets atheris search as long as you like. Both read memory between protected page
 beyond the end kills the process.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial

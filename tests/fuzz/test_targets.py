@@ -1,7 +1,5 @@
 """Random bytes and mutated lines for every line parser, and regression tests for what fuzzing found."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

@@ -77,7 +77,6 @@ Entry = dict[str, Any]
 
 
 def write_rows() -> None:
-    """Write what the models learn."""
     chance, texts = np.random.default_rng(20), dict[str, list[str]]()
     texts[TABLE] = ["label,colour,hour,size,note,count,exposure"]
     for _ in range(ROWS):
@@ -111,7 +110,6 @@ def margins_of(found: Any, data: str) -> Any:
 
 
 def models() -> Iterator[Entry]:
-    """Models that can keep learning, and one that cannot."""
     for name, (data, options) in MODELS.items():
         file = f"{name}.model"
         thresher.train(data, **options).save(file)
@@ -129,7 +127,6 @@ def models() -> Iterator[Entry]:
 
 
 def many() -> Iterator[Entry]:
-    """Training that was stopped, and files of several models."""
     for name, (data, options) in STOPPED.items():
         function, file = getattr(thresher, name), f"{name}.checkpoint"
         whole = function(data, **options)
@@ -172,7 +169,6 @@ def logs() -> Iterator[Entry]:
 
 
 def pickles() -> Iterator[Entry]:
-    """Pickles of a model and of estimators."""
     X = np.random.default_rng(2).normal(size=(ROWS, 4)).round(2)
     y = X[:, 1] > 0.3
     np.savetxt("matrix.txt", X, fmt="%.2f")

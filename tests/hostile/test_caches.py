@@ -13,7 +13,6 @@ TRAIN = ["train", "d.svm", "-q", "--passes", "3", "-m"]
 
 @pytest.fixture
 def model(folder: Path) -> bytes:
-    """A model of data that have a cache."""
     svmlight(folder / "d.svm", 6000, 6000)
     assert here(*TRAIN, "m", folder=folder)[0] == 0
     return (folder / "m").read_bytes()

@@ -36,7 +36,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture
 def data(folder: Path, model: bytes) -> Path:
-    """Data and a model of them, both much larger than the disks here."""
     svmlight(folder / "d.svm", ROWS, ROWS)
     (folder / "model").write_bytes(model)
     with open(folder / "d.svm", "ab") as file:

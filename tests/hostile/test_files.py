@@ -1,8 +1,8 @@
 """File arguments: thousands of files, odd names, system files, outputs that are inputs."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -107,9 +107,7 @@ def test_a_file_that_becomes_a_folder(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("link", [os.link, os.symlink])
-def test_an_output_that_is_an_input(
-    folder: Path, link: Callable[[Path, Path], None], tried: Tried, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_input_as_output(folder: Path, link: Any, tried: Tried, capfd: pytest.CaptureFixture[str]) -> None:
     """Under another name: nothing is started."""
     data, held = svmlight(folder / "d.svm", 100), svmlight(folder / "h.svm", 100, seed=1)
     assert here("train", "d.svm", "-m", "m", "-q", folder=folder)[0] == 0

@@ -109,9 +109,7 @@ def test_rejected_lines_byte_for_byte(folder: Path, name: str, end: bytes, tried
             tried(2 * rejected.count(b"\n"))
 
 
-def test_bad_lines_longer_than_a_line_may_be(
-    folder: Path, tried: Tried, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bad_lines_that_are_too_long(folder: Path, tried: Tried, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether or not their file ends with a newline, they do not run into the next line."""
     monkeypatch.setattr(reading, "BlockReader", partial(BlockReader, longest=6 << 20))  # instead of 64 MB
     for end in (b"", b"\n"):

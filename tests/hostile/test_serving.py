@@ -1,7 +1,5 @@
 """A server on a full disk, stopped, started twice, with thousands of connections, and asked for nonsense."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import random
@@ -43,7 +41,6 @@ def until(met: Callable[[], bool]) -> None:
 
 
 def memory(process: Popen[bytes]) -> int:
-    """Megabytes that a process uses."""
     (line,) = (x for x in Path(f"/proc/{process.pid}/status").read_text().splitlines() if "VmRSS" in x)
     return int(line.split()[1]) >> 10
 

@@ -4,8 +4,6 @@ What was acknowledged is in its log, once, where the answer said; and its model 
 log, byte for byte.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import math
@@ -196,7 +194,6 @@ def answers(port: int, process: subprocess.Popen[bytes]) -> None:
             if client.getresponse().status == 200:
                 return
         time.sleep(0.005)
-    assert process.stderr is not None
     raise AssertionError(process.stderr.read().decode())
 
 

@@ -63,7 +63,6 @@ def test_a_process_that_is_halted_and_goes_on(folder: Path, whole: tuple[bytes, 
     """At any time, while a reader or a writer waits for it."""
     data, model = whole
     with start("train", "-", "-m", "m", "-q", folder=folder, stdin=-1) as process:
-        assert process.stdin is not None
         for k in range(10):
             process.send_signal(signal.SIGSTOP)
             time.sleep(0.02)

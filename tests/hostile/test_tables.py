@@ -1,7 +1,5 @@
 """Parquet and Arrow: damaged bytes, cuts at many places, odd types, wrong footers."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Helpers for tests under hostile conditions: data, process limits, what a failure must look like."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -128,7 +126,6 @@ def failed(ran: tuple[int, str, str], *words: str, status: int = 1) -> None:
 
 
 def names_in(folder: Path) -> list[str]:
-    """Everything in a folder except the cache."""
     return sorted(path.name for path in folder.iterdir() if path.name != "cache")
 
 

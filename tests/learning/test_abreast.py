@@ -1,7 +1,5 @@
 """Models that learn in several threads are those that learn one after the other, bit for bit (law 7)."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

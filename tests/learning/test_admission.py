@@ -12,7 +12,6 @@ from thresher.learning.model.preprocessing import Admission, AdmissionTerms
 
 
 def visits(seed: int, rows: int, names: int) -> Chunk:
-    """Features of very different frequencies, with 64-bit keys."""
     rng = np.random.default_rng(seed)
     keys = rng.integers(0, 2**64, names, np.uint64)
     found = [np.unique(keys[np.minimum(rng.zipf(1.3, 8), names) - 1]) for _ in range(rows)]
@@ -21,7 +20,6 @@ def visits(seed: int, rows: int, names: int) -> Chunk:
 
 
 def is_in(chunk: Chunk, kept: Chunk) -> list[bool]:
-    """For each stored number of `chunk`, whether it is in `kept`."""
     pairs = {
         (i, key) for i in range(len(kept)) for key in kept.keys[kept.indptr[i] : kept.indptr[i + 1]].tolist()
     }

@@ -139,9 +139,7 @@ def test_the_second_process_ends_with_the_first(tmp_path: Path) -> None:
         time.sleep(0.01)
 
 
-def test_nobody_compiles_beside_what_no_cache_can_keep(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_nobody_compiles_what_no_cache_can_keep(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "fork", lambda: pytest.fail("a process was begun"))
     monkeypatch.setattr("threading.active_count", lambda: 1)
     monkeypatch.setattr("thresher.engine.compile.codecache.usable_folder", lambda: None)
@@ -173,9 +171,7 @@ def test_a_second_process_that_finds_all_compiled_is_not_told_of(
         ({"loss": "softmax", "outputs": "classes:3"}, notices.OF_MANY),
     ],
 )
-def test_it_tells_of_what_is_compiled(
-    options: dict[str, Any], work: notices.Work, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_tells_what_is_compiled(options: Any, work: notices.Work, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels.learn, "cache", SimpleNamespace(lacks_mark=lambda *kind: True))
     monkeypatch.setattr("threading.active_count", lambda: 1)
     monkeypatch.setattr("os.cpu_count", lambda: 2)

@@ -1,6 +1,6 @@
 """Weights by name: frames, mappings of names, models that are saved and continue."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 import thresher
-from tests.plain import not_compiled
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.learning.files.model_file import ModelFileError
@@ -18,10 +17,7 @@ FRAME = pd.DataFrame({"age": np.arange(30) - 14.5, "city": ["Rome", "Bonn", "Ulm
 Y = np.where((FRAME.age > 3) ^ (FRAME.city == "Ulm"), 1, -1)
 
 
-@pytest.fixture(autouse=True)
-def plain() -> Iterator[None]:
-    with not_compiled():
-        yield
+pytestmark = pytest.mark.usefixtures("plainly")
 
 
 @pytest.fixture
@@ -101,7 +97,6 @@ def test_rows_and_texts_have_names() -> None:
     texts = ["a good book" if k % 3 else "a bad film" for k in range(60)]
     for data, some in ((rows, {"size", "town=x"}), (texts, {"good", "bad"}), (iter(texts), {"film"})):
         model = thresher.train(data, labels, names=True, l1=0.1)
-        assert model.names is not None
         assert some <= {*model.names.values()}
     for data, some in ((rows, {"size", "town=x"}), (texts, {"good", "bad"})):
         model = thresher.train(data, labels, l1=0.1)

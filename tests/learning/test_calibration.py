@@ -1,7 +1,5 @@
 """`--calibrate`: what probability a margin means, learned from margins before their examples are learned."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +11,7 @@ import thresher
 from tests.plain import not_compiled
 from tests.streams import cut, fingerprint
 from thresher.data.chunk import Chunk
-from thresher.engine.calibrating import (
-    INTERCEPT,
-    OWN_LOSS,
-    PRIOR,
-    RAW_LOSS,
-    SIZE,
-    SLOPE,
-    calibrate_outputs,
-)
+from thresher.engine.calibrating import INTERCEPT, OWN_LOSS, PRIOR, RAW_LOSS, SIZE, SLOPE, calibrate_outputs
 from thresher.learning.files import model_file
 from thresher.learning.model.calibration import FittedLink
 from thresher.learning.model.model import Model
@@ -45,7 +35,6 @@ def rows(count: int = ROWS, seed: int = 0) -> Chunk:
 
 
 def several(count: int = ROWS, seed: int = 0) -> Chunk:
-    """Rows of four classes, drawn from softmax."""
     chance = np.random.default_rng(seed)
     keys = np.sort(np.array([chance.choice(20, 3, replace=False) for _ in range(count)]))
     truth = np.random.default_rng(99).normal(0, 1.2, (20, 4))[keys].sum(1)
@@ -151,7 +140,6 @@ def test_a_temperature_stays_positive() -> None:
 
 @pytest.mark.filterwarnings("ignore:the log loss is:thresher.TroubleWarning")
 def test_the_temperature_is_applied_where_it_helps(tmp_path: Path) -> None:
-    """In evaluation and `info`, of models and files; labels stay."""
     learned, new, place = several(3000), several(2000, seed=5), tmp_path / "model"
     for rule, helps in (({}, True), ({"rule": "ft-ftrl", "rate": None}, False)):
         case = OF_SEVERAL["shared clock"] | rule
@@ -170,7 +158,6 @@ def test_the_temperature_is_applied_where_it_helps(tmp_path: Path) -> None:
                 assert found[name] < before[name]
             assert found["calibration_error"] < before["calibration_error"] / 2
             fitted = model.head.calibrated()
-            assert fitted is not None
             assert info["calibration"] == {"temperature": 1 / fitted.slope}
             assert f"softmax(m / {1 / fitted.slope:.6g}) for the margins m of the classes" in repr(info)
         else:
@@ -200,7 +187,6 @@ def test_margins_of_losses_without_probabilities_are_none(tmp_path: Path) -> Non
 
 @cases
 def test_the_model_is_the_same(case: dict[str, Any]) -> None:
-    """Weights, clocks and sums of losses."""
     with not_compiled():
         plain, calibrated = Model(**{**case, "calibrate": False}), Model(**case)
         for model in (plain, calibrated):
@@ -268,7 +254,6 @@ def test_it_is_applied_where_it_helps() -> None:
     for model in (bold, good):
         model.learn(learned)
     raw, found = thresher.evaluate(bold.readout(), new), bold.head.calibrated()
-    assert found is not None
     assert found.slope < 0.7
     assert raw["calibration_error"] < raw["uncalibrated_calibration_error"] / 2
     assert raw["log_loss"] < 0.9 * raw["uncalibrated_log_loss"]
@@ -324,7 +309,6 @@ def test_a_correction_of_a_sample_comes_before_it() -> None:
     assert own is not None
     assert found is not None
     inner = FittedLink.learned(own, model.head)
-    assert inner is not None
     z = inner.slope * (model.predict(chunk) - np.log(0.5)) + inner.intercept + np.log(0.5)
     assert model.predict(chunk, "probability") == pytest.approx(sigmoid(z))
 

@@ -1,7 +1,5 @@
 """Centred columns: their definition, the laws of models that have them, and weights for raw values."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable
@@ -16,7 +14,6 @@ from scipy import sparse
 
 import thresher
 from tests import oracles
-from tests.plain import not_compiled
 from tests.streams import Stream, Vector, cut, fingerprint, model_of, stream_of
 from tests.test_laws_of_state import STORES, make_small
 from thresher import parts
@@ -28,6 +25,8 @@ from thresher.learning.model.preprocessing import Preprocessor
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import start_from
 
+pytestmark = pytest.mark.usefixtures("plainly")
+
 ROWS = 150
 SHARES = np.array([1.0, 1.0, 0.99, 0.95, 0.93, 0.88, 0.5, 0.1, 0.02])
 """how often each feature is not zero"""
@@ -35,7 +34,6 @@ MEANS = np.array([3.0, -200.0, 1.0, 2.0, 0.0, 5.0, 1.0, 1.0, 1.0])
 
 
 def columns(seed: int, rows: int = ROWS, labels: Any = None) -> Stream:
-    """Features far from zero, some of them hardly ever zero."""
     rng = np.random.default_rng(seed)
     noise = rng.normal(size=(rows, len(SHARES)))
     stored = rng.random(noise.shape) < SHARES
@@ -121,17 +119,16 @@ def data_for(case: dict[str, Any], seed: int = 5) -> Stream:
 def test_cutting_and_looking_change_nothing(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     make_small(monkeypatch)
     chunk, store = data_for(case).chunk, STORES[[*CASES.values()].index(case) % len(STORES)]
-    with not_compiled():
-        whole, ranges, ones = (made(case, store=store) for _ in range(3))
-        whole.learn(chunk)
-        for lo, hi in ((0, 1), (1, 1), (1, 2), (2, 50), (50, 51), (51, ROWS)):
-            ranges.learn(chunk, lo, hi)
-            before = fingerprint(ranges)
-            ranges.predict(chunk)
-            ranges.readout().predict(chunk)
-            assert fingerprint(ranges) == before
-        for piece in cut(chunk, list(range(1, ROWS))):
-            ones.learn(piece)
+    whole, ranges, ones = (made(case, store=store) for _ in range(3))
+    whole.learn(chunk)
+    for lo, hi in ((0, 1), (1, 1), (1, 2), (2, 50), (50, 51), (51, ROWS)):
+        ranges.learn(chunk, lo, hi)
+        before = fingerprint(ranges)
+        ranges.predict(chunk)
+        ranges.readout().predict(chunk)
+        assert fingerprint(ranges) == before
+    for piece in cut(chunk, list(range(1, ROWS))):
+        ones.learn(piece)
     assert fingerprint(ranges) == fingerprint(whole)
     assert fingerprint(ones) == fingerprint(whole)
 
@@ -139,18 +136,17 @@ def test_cutting_and_looking_change_nothing(case: dict[str, Any], monkeypatch: p
 @laws
 def test_stopping_changes_nothing(case: dict[str, Any], tmp_path: Path) -> None:
     chunk = data_for(case).chunk
-    with not_compiled():
-        whole = made(case)
-        whole.learn(chunk)
-        for k in (1, 2, 30, 120):
-            begun = made(case)
-            begun.learn(chunk, 0, k)
-            begun.save(tmp_path / "model")
-            resumed, copied = Model.load(tmp_path / "model"), copy(begun)
-            for one in (resumed, copied):
-                one.learn(chunk, k, ROWS)
-                assert fingerprint(one) == fingerprint(whole)
-                np.testing.assert_array_equal(one.predict(chunk), whole.predict(chunk))
+    whole = made(case)
+    whole.learn(chunk)
+    for k in (1, 2, 30, 120):
+        begun = made(case)
+        begun.learn(chunk, 0, k)
+        begun.save(tmp_path / "model")
+        resumed, copied = Model.load(tmp_path / "model"), copy(begun)
+        for one in (resumed, copied):
+            one.learn(chunk, k, ROWS)
+            assert fingerprint(one) == fingerprint(whole)
+            np.testing.assert_array_equal(one.predict(chunk), whole.predict(chunk))
 
 
 @laws
@@ -175,9 +171,8 @@ def test_rules_see_the_centred_values(spec: str) -> None:
     """Law 1, with the dense oracle of centring before that of the rule."""
     data = columns(8)
     X = centred(data.X)[0].astype(np.float32).astype(float)
-    with not_compiled():
-        model = model_of(spec, centre=True)
-        model.learn(data.chunk)
+    model = model_of(spec, centre=True)
+    model.learn(data.chunk)
     rule = model.rule
     trace = oracles.run(
         parts.part_name(type(rule)), rule, model.loss, X, data.y, data.importance, intercept=True
@@ -192,13 +187,12 @@ def test_rules_see_the_centred_values(spec: str) -> None:
 def test_lanes_equal_runs() -> None:
     chunk = columns(9).chunk
     recipes = [Recipe("ft-ftrl", l1=l1, centre=True) for l1 in (0.5, 1.0, 2.0)]
-    with not_compiled():
-        lanes = ModelSet(recipes)
-        lanes.learn(chunk)
-        for lane, recipe in zip(lanes.models, recipes, strict=True):
-            alone = Model(recipe)
-            alone.learn(chunk)
-            np.testing.assert_array_equal(lane.predict(chunk), alone.predict(chunk))
+    lanes = ModelSet(recipes)
+    lanes.learn(chunk)
+    for lane, recipe in zip(lanes.models, recipes, strict=True):
+        alone = Model(recipe)
+        alone.learn(chunk)
+        np.testing.assert_array_equal(lane.predict(chunk), alone.predict(chunk))
 
 
 # Missing cells
@@ -235,12 +229,10 @@ def as_json(folder: Path) -> Any:
     return folder / "rows.jsonl"
 
 
-@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("form", [as_csv, as_parquet, as_json])
 def test_every_format_tells_a_missing_number_from_zero(form: Callable[[Path], Any], tmp_path: Path) -> None:
     model, other = (thresher.train(data, **LABELLED) for data in (FRAME, form(tmp_path)))
     found, expected = (one.readout() for one in (other, model))
-    assert found.means is not None
     assert found.means == expected.means
     np.testing.assert_array_equal(found.weights, expected.weights)
     means = dict(zip(("a", "b"), (FRAME.a.mean(), FRAME.b.mean()), strict=True))
@@ -255,7 +247,6 @@ FORMS = {"csv": "to_csv", "parquet": "to_parquet", "jsonl": "to_json"}
 
 
 def lacking(form: str, frame: pd.DataFrame, path: Path) -> Any:
-    """The frame in a file, without the keys of missing values in JSON lines."""
     path = path.with_suffix(f".{form}")
     if form == "jsonl":
         rows = (
@@ -267,7 +258,6 @@ def lacking(form: str, frame: pd.DataFrame, path: Path) -> Any:
     return path
 
 
-@pytest.mark.usefixtures("plainly")
 @pytest.mark.filterwarnings("ignore:.*missing-columns")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("options", [{}, {"bits": 3}, {"interact": "a,b"}], ids=["plain", "bits", "product"])
@@ -289,7 +279,6 @@ def test_a_column_that_a_file_lacks_is_missing(form: str, options: Any, first: b
     assert not np.allclose(found.predict(FRAME.assign(a=0.0)), answers, atol=1e-3)
 
 
-@pytest.mark.usefixtures("plainly")
 @pytest.mark.filterwarnings("ignore:.*missing-columns")
 def test_a_column_that_is_lacking_everywhere_else_is_missing_too() -> None:
     model, rows, holes = thresher.train(FRAME, **LABELLED), FRAME.drop(columns="a"), FRAME.assign(a=None)
@@ -301,15 +290,12 @@ def test_a_column_that_is_lacking_everywhere_else_is_missing_too() -> None:
     begun = [thresher.train(data, init=model, **LABELLED) for data in (rows, holes)]
     np.testing.assert_array_equal(begun[0].readout().weights, begun[1].readout().weights)
     kept, grown = (one.readout().means for one in (model, begun[0]))
-    assert kept is not None
-    assert grown is not None
     assert grown.means.min() == kept.means.min() == pytest.approx(FRAME.a.mean())
     for one, data in zip(begun, (rows, holes), strict=True):
         one.learn(data)
     np.testing.assert_array_equal(begun[0].predict(FRAME), begun[1].predict(FRAME))
 
 
-@pytest.mark.usefixtures("plainly")
 def test_a_product_with_a_missing_number_adds_nothing() -> None:
     model = thresher.train(FRAME, interact="a,b", **LABELLED)
     a, b = model.predict(FRAME.assign(a=None)), model.predict(FRAME.assign(a=None, b=101.0))
@@ -320,7 +306,6 @@ def test_a_product_with_a_missing_number_adds_nothing() -> None:
 # Models that begin with another's weights, and older ones
 
 
-@pytest.mark.usefixtures("plainly")
 def test_a_model_goes_on_with_the_means_of_the_weights_it_starts_from() -> None:
     first, rows = columns(11), columns(12)
     before = thresher.train(first.chunk, centre=True)
@@ -329,7 +314,6 @@ def test_a_model_goes_on_with_the_means_of_the_weights_it_starts_from() -> None:
     np.testing.assert_allclose(started.predict(rows.chunk), before.predict(rows.chunk), rtol=1e-5, atol=1e-5)
     started.learn(rows.chunk)
     means = started.readout().means
-    assert means is not None
     both = np.concatenate([first.X, rows.X]).mean(axis=0)[means.keys.astype(int)]
     assert means.means == pytest.approx(both)
     plain = thresher.train(rows.chunk, "ftrl:alpha=0.001", init=before)
@@ -338,19 +322,17 @@ def test_a_model_goes_on_with_the_means_of_the_weights_it_starts_from() -> None:
 
 
 def test_weights_for_other_values_are_refused() -> None:
-    with not_compiled():
-        plain = model_of("ft-ftrl", centre=False)
-        plain.learn(columns(11).chunk)
+    plain = model_of("ft-ftrl", centre=False)
+    plain.learn(columns(11).chunk)
     with pytest.raises(ValueError, match="not centred; leave centre out"):
         start_from(Model(Recipe("ft-ftrl", centre=True)), plain.readout())
 
 
 @pytest.mark.parametrize("count", [-1.0, np.inf])
 def test_counts_of_means_are_checked(count: float, tmp_path: Path) -> None:
-    with not_compiled():
-        model = made(CASES["ftrl"])
-        model.learn(columns(3).chunk)
-        model_file.save(model, tmp_path / "model", state=False)
+    model = made(CASES["ftrl"])
+    model.learn(columns(3).chunk)
+    model_file.save(model, tmp_path / "model", state=False)
     header, tensors = model_file.read(tmp_path / "model")
     tensors = {**tensors, "centre.counts": np.full_like(tensors["centre.counts"], count)}
     model_file.write(tmp_path / "model", header, tensors)
@@ -389,7 +371,6 @@ def written(form: str, frame: pd.DataFrame, folder: Path) -> Any:
     return path
 
 
-@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "frame"])
 @pytest.mark.parametrize("options", [{}, {"bits": 20, "interact": "z,c"}], ids=["plain", "bits"])
 def test_digits_of_large_numbers_are_not_lost(form: str, options: Any, tmp_path: Path) -> None:
@@ -407,27 +388,23 @@ def test_digits_of_large_numbers_are_not_lost(form: str, options: Any, tmp_path:
         assert answers == pytest.approx(expected.predict(near), abs=1e-5)
 
 
-@pytest.mark.usefixtures("plainly")
 def test_numbers_of_columns_that_are_not_centred_are_as_before() -> None:
     frame = times(1.6e9)
     frame.loc[::3, "t"] = 0.0
     model = thresher.train(frame, **LABELLED)
     means = model.readout().means
-    assert means is not None
     assert len(means.keys) == 1
     rounded = frame.assign(t=frame.t.astype(np.float32).astype(float))
     again = thresher.train(rounded, **LABELLED)
     np.testing.assert_array_equal(model.predict(frame), again.predict(rounded))
 
 
-@pytest.mark.usefixtures("plainly")
 def test_a_product_is_of_the_number_alone() -> None:
     frame = times(1.6e9)
     model = thresher.train(frame, "sgd", rate="constant:eta0=1e-20", interact="t,z", names=True, **LABELLED)
     assert set(model.weights_frame().feature) == {"t", "z", "c=u", "c=v", "t × z"}
 
 
-@pytest.mark.usefixtures("plainly")
 def test_a_model_that_is_taught_tells_what_is_missing_and_keeps_digits() -> None:
     frame = times(1.6e9)
     frame.loc[::9, "t"] = None
@@ -435,7 +412,6 @@ def test_a_model_that_is_taught_tells_what_is_missing_and_keeps_digits() -> None
     model.learn(frame.rename(columns={"y": "label"}))
     found, expected = model.readout().means, thresher.train(frame, **LABELLED).readout().means
     assert found == expected
-    assert found is not None
     assert found.means.max() == pytest.approx(frame.t.mean(), rel=1e-12)
 
 
@@ -443,7 +419,6 @@ def as_pairs(X: Vector, y: Vector) -> Any:
     return [(dict(zip("tz", row, strict=True)), label) for row, label in zip(X.tolist(), y, strict=True)]
 
 
-@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, as_pairs])
 def test_digits_of_matrices_and_dictionaries_are_not_lost(form: Any) -> None:
     near, far = times(0.0), times(1.6e9)
@@ -463,12 +438,10 @@ def test_digits_of_matrices_and_dictionaries_are_not_lost(form: Any) -> None:
         assert readout.intercept == model.intercept
 
 
-@pytest.mark.usefixtures("plainly")
 def test_a_missing_value_of_a_frame_that_is_a_matrix_means_the_mean() -> None:
     X = pd.DataFrame({"a": FRAME.a, "b": FRAME.b})
     model = thresher.train((X.fillna(7.0).to_numpy(), FRAME.y.to_numpy()), centre=True)
     means = model.readout().means
-    assert means is not None
     asked = pd.DataFrame([[None, means.means[1]], [means.means[0], None], [0.0, 0.0]], dtype=float)
     one, two, three = model.predict(asked)
     assert one == pytest.approx(two, abs=1e-5)

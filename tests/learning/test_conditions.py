@@ -104,7 +104,6 @@ def test_it_is_training_on_the_rest_and_evaluation_on_the_rows_that_meet_it(form
     for cache in (True, False, True):
         found = thresher.train(data, holdout=condition, passes=passes, cache=cache, **OPTIONS)
         assert same(found, own)
-        assert found.record is not None
         assert found.record.holdout == condition
     whole = thresher.train(rest, holdout=held, passes=3, early_stop=1, order="once", **OPTIONS)
     assert same(

@@ -86,9 +86,7 @@ def test_a_stopped_training_goes_on_with_its_curve(tmp_path: Path) -> None:
     assert again.model.curve == trained(passes=2).curve
 
 
-def test_weights_are_not_counted_in_a_large_table_that_is_nearly_empty(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_weights_are_not_counted_in_a_large_empty_table(monkeypatch: pytest.MonkeyPatch) -> None:
     small = trained(8, store="hashed:9").curve
     assert None not in [point.nonzero for point in small]
     monkeypatch.setattr(progress, "ALWAYS_COUNTED", 100)

@@ -37,7 +37,6 @@ def table(labels: float = 1.0, values: float = 1.0) -> pa.Table:
 
 
 def error_of(data: Any, **options: Any) -> str:
-    """The message of a divergence; empty if there is none."""
     try:
         train(data, loss="squared", **options)
     except DivergedError as error:
@@ -61,9 +60,7 @@ def error_of(data: Any, **options: Any) -> str:
         ("ft-ftrl", None, None, 1e20, 1e20),
     ],
 )
-def test_every_remedy_works(
-    rule: str, rate: str | None, scale: str | None, labels: float, values: float
-) -> None:
+def test_remedies_work(rule: str, rate: str | None, scale: str | None, labels: float, values: float) -> None:
     data = table(labels, values)
     given: dict[str, Any] = {"rule": rule, "rate": rate, "scale": scale}
     said = error_of(data, **given)
@@ -89,29 +86,20 @@ def test_every_remedy_works(
     assert tried
 
 
-def test_the_column_and_the_step_size_are_named() -> None:
+def test_what_is_to_blame_is_named() -> None:
     said = error_of(table(values=1e18), rule="sgd", rate="constant:3")
     assert "(large values: column hour is " in said
     assert "--scale max-abs) and use a smaller step size (rate, currently constant:eta0=3.0)" in said
     assert "take --rule ft-ftrl or normalized, which need neither scaling nor --rate" in said
     assert "float64" not in said
     assert "divide the labels, which reach 1" in error_of(table(1e25), rule="ftrl")
-
-
-def test_the_largest_features_are_named() -> None:
     rows = Chunk.of_rows([(1.0, {1: 1.0, 2: 5.0, 7: 3e15})] * 40)
     model = Model("sgd", "squared", rate="constant:9")
     with pytest.raises(DivergedError, match=r"feature 7 is 3e\+15, feature 2"):
         model.learn(rows)
-
-
-def test_a_confidence_is_no_step_size() -> None:
-    """`eta` of scw is a probability."""
+    # `eta` of scw is a probability.
     assert step_size(Recipe("scw", "hinge")) == ""
     assert step_size(Recipe("pa", "hinge")) == " (eta, currently 1)"
-
-
-def test_scales_need_smaller_steps_too_if_the_steps_are_chosen() -> None:
     assert "smaller step size" not in scale_remedy(Recipe("sgd", "logistic"))
     chosen = scale_remedy(Recipe("sgd", "logistic", rate="constant:3"))
     assert "and use a smaller step size (rate, currently constant:eta0=3.0)" in chosen

@@ -1,7 +1,5 @@
 """The terms of a margin add up to it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

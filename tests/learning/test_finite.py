@@ -76,22 +76,16 @@ def test_a_weight_that_a_rate_breaks_is_found_before_anything_is_written(tmp_pat
     assert [p.name for p in tmp_path.iterdir()] == ["m"]
 
 
-def test_what_was_sound_at_the_last_look_is_not_blamed() -> None:
+def test_what_breaks_is_named() -> None:
     model = learned(CALM)
     model.check_finite()
     model.learn(Chunk.of_rows([(1.0, {9: 1.0}), (1.0, {7: 9.0})]))
     with pytest.raises(DivergedError, match="feature 7 is not finite after one of the examples 4 to 5"):
         model.check_finite()
-
-
-def test_an_intercept_that_breaks_is_named() -> None:
     model = learned(CALM, rate=None, intercept=True)
     model.loop.B[0, 0] = math.nan
     with pytest.raises(DivergedError, match="the intercept is not finite"):
         model.check_finite()
-
-
-def test_state_beside_the_weights_is_looked_at() -> None:
     rows: Rows = [(1.0, {1: X, 2: 1.0})]
     with pytest.raises(DivergedError, match="the state of the rule is not finite after example 1"):
         learned(rows, rule="fobos-l2norm", rate=None)

@@ -90,9 +90,7 @@ def test_many_models_have_those_of_each_alone(batch: int) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"batch": 8}])
-def test_files_copies_and_checkpoints_keep_them(
-    options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_and_copies_keep_them(options: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Model(RULE, **options)
     run(whole, 3)
     path, plan = tmp_path / "c", TrainingPlan(3, checkpoint=tmp_path / "c", checkpoint_every=1)

@@ -1,7 +1,5 @@
 """Real clicks: one model from every format, and the hashed rows that Vowpal Wabbit made of them."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,6 +1,6 @@
 """The same examples as a table, a file or rows give the same model."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -48,10 +48,7 @@ table = pytest.mark.parametrize("kind", TABLES)
 matrix = pytest.mark.parametrize("kind", MATRICES)
 
 
-@pytest.fixture(autouse=True)
-def plain() -> Iterator[None]:
-    with not_compiled():
-        yield
+pytestmark = pytest.mark.usefixtures("plainly")
 
 
 def same(one: thresher.Model, other: thresher.Model) -> None:
@@ -75,7 +72,6 @@ def test_a_table_with_its_labels_is_learned(kind: str, model: thresher.Model) ->
 def test_the_index_of_a_frame_is_no_feature() -> None:
     sorted_out = WHOLE[WHOLE.hours > 2]
     model = train(sorted_out, label="y")
-    assert model.layout is not None
     assert model.layout.columns == ("age", "hours", "city", "y")
     same(model, train(sorted_out.set_index(sorted_out.hours * 2), label="y"))
     same(model, train(pl.from_pandas(sorted_out), label="y"))
@@ -131,14 +127,11 @@ def test_a_model_that_learned_files_predicts_tables(model: thresher.Model, tmp_p
     assert trained.predict(FRAME).tobytes() == model.predict(FRAME).tobytes()
 
 
-def test_columns_that_are_new_can_be_ignored(model: thresher.Model) -> None:
+def test_new_and_empty_columns_can_be_ignored(model: thresher.Model, tmp_path: Path) -> None:
     more = FRAME.assign(id=range(60))
     with pytest.warns(thresher.TroubleWarning, match="column id .the table. is ignored"):
         assert model.predict(more).tobytes() == model.predict(FRAME).tobytes()
     assert model.predict(more, ignore="id").tobytes() == model.predict(FRAME).tobytes()
-
-
-def test_columns_that_were_empty_can_be_ignored(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("label,a,b\n" + "1,2,\n0,1,\n" * 9)
     (tmp_path / "b.csv").write_text("label,a,b\n1,2,3\n")
     trained = train(tmp_path / "a.csv")
@@ -267,9 +260,7 @@ def test_sets_of_classes_stand_beside_a_table() -> None:
     [(SETS, {"outputs": "labels:2-4"}), (SETS + 0.5, {"outputs": "values:3", "loss": "squared"})],
 )
 @matrix
-def test_several_labels_are_predicted_for_a_matrix_without_them(
-    kind: str, targets: Any, options: dict[str, Any]
-) -> None:
+def test_several_labels_are_predicted_for_a_matrix(kind: str, targets: Any, options: dict[str, Any]) -> None:
     model = train(MATRIX, targets, **options)
     expected = model.predict((MATRIX, targets))
     assert expected.shape == (60, 3)
@@ -322,7 +313,6 @@ def test_a_sparse_frame_is_a_table_for_a_model_of_columns() -> None:
 def test_what_labels_are_called() -> None:
     def label(frame: pd.DataFrame, y: Any) -> list[str]:
         layout = train(frame, y).layout
-        assert layout is not None
         return [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind == "label"]
 
     assert label(FRAME, Y) == ["label"]
@@ -415,12 +405,10 @@ def test_a_list_of_columns_may_name_one_with_a_comma(tmp_path: Path) -> None:
     for data in (frame, str(file)):
         for label in (["price, net", "qty"], ["qty", "price, net"]):
             layout = train(data, label=label, **both).layout
-            assert layout is not None
             assert list(layout.labels) == label
     for keyword in ("ignore", "categorical", "numeric", "bins"):
         chosen: dict[str, Any] = {keyword: ["price, net", "qty"]}
         layout = train(frame, label="size", loss="squared", **chosen).layout
-        assert layout is not None
         kinds = dict(zip(layout.columns, layout.kinds, strict=True))
         assert kinds["price, net"] == kinds["qty"] == keyword
 

@@ -61,7 +61,6 @@ def flipped(line: bytes) -> bytes:
 
 
 def zipped(content: bytes) -> bytes:
-    """As gzip writes it, but without the time of day."""
     return gzip.compress(content, 1, mtime=0)
 
 
@@ -103,7 +102,6 @@ def trainer(
 
 
 def stopped_after(ready: Trainer, examples: int) -> None:
-    """Stop with a checkpoint after this many examples."""
     with stopping(once_learned(examples)), pytest.raises(Interrupted):
         ready.run()
 
@@ -235,9 +233,7 @@ def fed(monkeypatch: pytest.MonkeyPatch, content: bytes) -> Trainer:
 @pytest.mark.parametrize(
     ("pack", "after"), [(bytes, 100), (zipped, 400), (bz2.compress, 100)], ids=["plain", "gzip", "bz2"]
 )
-def test_standard_input_must_be_fed_the_same(
-    monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes], after: int
-) -> None:
+def test_standard_input_must_be_fed_the_same(monkeypatch: pytest.MonkeyPatch, pack: Any, after: int) -> None:
     content = b"".join(ROWS)
     whole = fed(monkeypatch, pack(content))
     whole.run()

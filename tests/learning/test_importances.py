@@ -28,14 +28,12 @@ def rows(labels: NDArray[Any], importances: Any, site: NDArray[Any] = SITE) -> C
 
 
 def warned(data: Any, y: Any = None, **options: Any) -> dict[str, str]:
-    """The warnings of a training by name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TroubleWarning)
         return dict(train(data, y, **options).warnings)
 
 
 def sampled(negatives: float, positives: float = 1.0) -> Chunk:
-    """Clicks with sampled negatives."""
     labels = CLICKED[KEPT]
     return rows(labels, np.where(labels, positives, negatives), SITE[KEPT])
 
@@ -79,9 +77,7 @@ def test_ordinary_importances_are_not_warned_of(rule: str) -> None:
     ("rule", "rate", "named"),
     [("ftrl", None, True), ("sgd", "constant:0.001", True), ("ft-ftrl", None, False)],
 )
-def test_large_importances_are_warned_of_if_they_lengthen_steps(
-    rule: str, rate: str | None, named: bool
-) -> None:
+def test_large_importances_that_lengthen_steps(rule: str, rate: str | None, named: bool) -> None:
     found = warned(rows(CLICKED, np.full(N, 40.0)), rule=rule, rate=rate)
     assert ("importances" in found) == named
     for loss in ("squared", "poisson"):

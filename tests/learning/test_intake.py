@@ -187,9 +187,7 @@ def test_cutting_and_looking_change_nothing(
 
 
 @half(1)
-def test_stopping_changes_nothing(
-    case: dict[str, Any], scale: Any, admit: Any, data: Stream, tmp_path: Path
-) -> None:
+def test_stopping_changes_nothing(case: Any, scale: Any, admit: Any, data: Stream, tmp_path: Path) -> None:
     chunk, place = labelled(case, data.chunk), tmp_path / "model"
     with not_compiled():
         through, stopped = (made(case, scale=scale, admit=admit) for _ in range(2))
@@ -277,7 +275,6 @@ def test_later_passes_count_nothing(data: Stream) -> None:
     assert min(often.values()) == 1
     assert model.features_seen == sum(count > 1 for count in often.values())
     divisors = model.readout().divisors
-    assert divisors is not None
     assert divisors.keys.tolist() == KEYS[NUMERIC].tolist()
     assert divisors.by == pytest.approx(deviation(data.X)[NUMERIC], rel=1e-9)
     by_hand = Model(**options)

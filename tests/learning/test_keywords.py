@@ -1,6 +1,5 @@
 """Every option of `thresher train` is a keyword of `thresher.train` with the same meaning."""
 
-from collections.abc import Iterator
 from dataclasses import fields
 from inspect import signature
 from pathlib import Path
@@ -10,7 +9,6 @@ import pytest
 
 import thresher
 from tests.layouts import layout_of
-from tests.plain import not_compiled
 from thresher.cli.app import command_of
 from thresher.cli.parser import Command
 from thresher.data.layout import Layout
@@ -34,10 +32,7 @@ NO_KEYWORDS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def plain() -> Iterator[None]:
-    with not_compiled():
-        yield
+pytestmark = pytest.mark.usefixtures("plainly")
 
 
 def keywords() -> set[str]:
@@ -109,7 +104,6 @@ def test_the_call_that_failed(tmp_path: Path) -> None:
     row = "\t".join(str(k) for k in range(2, 15))
     file.write_text("".join(f"{k % 2}\t{row}\t{'xyz'[k % 3]}\n" for k in range(20)))
     model = thresher.train(file, format="tsv", header=False, label=1, bins="2-14")
-    assert model.layout is not None
     assert model.layout.kinds == ("label", *["bins"] * 13, "categorical")
     assert model.predict(file).shape == (20,)
     others: dict[str, Any] = {"ngrams": "words=2", "bits": 4, "categorical": "2-3", "label": 2}

@@ -36,8 +36,6 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Counter:
-    """Counts the rows of chunks that have been read."""
-
     def __init__(self, chunks: list[Chunk]) -> None:
         self._chunks, self.read = chunks, 0
 
@@ -82,7 +80,6 @@ def test_which_rows_are_the_last(given: str, held: int) -> None:
                 assert counter.read - len(rest) <= held + cut
             assert rest == list(range(ROWS - held))
         source = holdout.source()
-        assert source is not None
         assert [int(key) for chunk in source.chunks() for key in chunk.keys] == list(range(ROWS - held, ROWS))
 
 
@@ -110,7 +107,6 @@ def test_every_function_learns_the_first_rows_and_is_judged_on_the_last(order: s
     more: dict[str, Any] = {"order": order, **OPTIONS}
     one = thresher.train(CHUNK, holdout="last:0.1", passes=4, early_stop=1, **more)
     assert same(one, thresher.train(first, holdout=last, passes=4, early_stop=1, **more))
-    assert one.record is not None
     assert one.record.holdout == "last:0.1"
     paths = [
         thresher.path(data, "ftrl", l1=[0.1, 1.0], holdout=held, order=order)

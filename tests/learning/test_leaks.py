@@ -22,7 +22,6 @@ TABLE = pd.DataFrame(X, columns=["a", "b"])
 
 
 def leaks(data: Any, y: Any = Y, **options: Any) -> list[str]:
-    """The messages about columns that tell the label."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = thresher.train(data, y, **{"passes": 3, **options}).warnings
@@ -100,9 +99,7 @@ def test_numbers_that_are_filled_for_one_of_several_classes() -> None:
     assert message.startswith(FOR_ONE)
 
 
-def test_more_rows_are_asked_of_columns_that_tell_the_label_in_the_first(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_more_rows_are_asked_of_columns_that_tell_the_label(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("thresher.learning.diagnostics.leaks.ROWS", (500, 640))
     later = np.where(np.arange(N) < 500, Y, 0)
     (message,) = leaks(TABLE.assign(other=later, refund=5 * Y))

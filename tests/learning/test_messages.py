@@ -81,13 +81,10 @@ def test_data_cannot_pass_for_a_mention() -> None:
         assert not set(decoded.decode("utf-8", "replace")) & {*MARKS}
 
 
-def test_errors_and_warnings_speak_as_python_does(tmp_path: Path) -> None:
+def test_python_is_told_as_python_speaks(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
     with pytest.raises(DataError, match=re.escape('name the label column (label="COL")')):
         thresher.train(tmp_path / "a.csv")
-
-
-def test_a_warning_points_at_the_line_of_the_user() -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         messages.warn_user(f"take {mention(rule='sgd')}", UserWarning)

@@ -1,15 +1,24 @@
-"""Error, RMSE, loss and AUC against their definitions."""
+"""The figures of ``evaluate`` compared with their definitions and with scikit-learn's."""
 
 import math
+from dataclasses import replace
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import thresher
+from tests.plain import not_compiled
 from thresher import Chunk
+from thresher.data.chunk import StreamPosition
+from thresher.data.errors import DataError
+from thresher.data.source import Chunks, Source
+from thresher.learning.evaluation import figures as evaluation
+from thresher.learning.evaluation.curves import Binned, Calibration, wilson
 from thresher.learning.evaluation.evaluate import Evaluation, auc
-from thresher.learning.model.objective import Objective
+from thresher.learning.model.objective import Objective, Output
 
 EXAMPLES = st.lists(
     st.tuples(st.integers(-3, 3), st.booleans(), st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0])),
@@ -57,10 +66,269 @@ def test_numbers_are_weighted_by_importance() -> None:
     assert figures["rmse"] == pytest.approx(math.sqrt((1 + 3 * 4) / 4))
 
 
-def test_one_class_has_no_auc_and_nothing_has_no_loss() -> None:
+def test_figures_that_there_are_not() -> None:
     found = Evaluation(Objective("hinge"))
     assert found.figures()["auc"] is None
     assert math.isnan(found.average_loss)
     found.add(chunk([1, 1], [1, 1]), np.array([0.5, -0.5]))
     assert found.figures()["auc"] is None
     assert found.figures()["error"] == 0.5
+    with not_compiled():
+        model = thresher.train([({"a": 1.0}, 1), ({"b": 1.0}, 0)] * 10)
+        with pytest.raises(DataError, match="all importance weights are zero"):
+            thresher.evaluate(model, [{"a": 1.0}], [1], sample_weight=[0.0])
+
+
+metrics = pytest.importorskip("sklearn.metrics")
+RNG = np.random.default_rng(7)
+ROWS = 300
+W = RNG.choice([0.0, 0.5, 1.0, 3.0], ROWS).astype(np.float32)
+
+
+class Guesser:
+    """A model whose margins are the values of features 0, 1, ... of a row."""
+
+    classes = ()
+
+    def __init__(self, loss: str, outputs: str = "one", lowest: float = 0.0) -> None:
+        self.head, self.lowest_label = Objective(loss, outputs), lowest
+
+    def predict(self, chunk: Chunk, output: Output = "margin") -> Any:
+        assert output in get_args(Output)
+        margins = chunk.values.reshape(len(chunk), self.head.count).astype(np.float64)
+        return self.head.respond(margins[:, 0] if self.head.outputs.kind == "one" else margins, output, 0.0)
+
+
+class Cut(Source):
+    def __init__(self, chunk: Chunk, size: int) -> None:
+        super().__init__()
+        self.chunk, self.size = chunk, size
+
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
+        for lo in range(0, len(self.chunk), self.size):
+            yield self.chunk.rows(lo, min(lo + self.size, len(self.chunk)))
+
+
+def rows(margins: Any, labels: Any, targets: Any = None) -> Chunk:
+    dense = [dict(enumerate(np.atleast_1d(one).tolist())) for one in margins]
+    chunk = Chunk.of_rows(list(zip(np.asarray(labels, float).tolist(), dense, strict=True)), W[: len(dense)])
+    return chunk if targets is None else replace(chunk, targets=np.asarray(targets, np.float32))
+
+
+def assessed(model: Guesser, chunk: Chunk, threshold: float | None = None) -> dict[str, Any]:
+    """The figures, which are the same however the rows are cut."""
+    with not_compiled():
+        whole = evaluation.assessed(model, Cut(chunk, len(chunk)), threshold).figures()
+        cut = evaluation.assessed(model, Cut(chunk, 7), threshold).figures()
+    assert flat(cut) == pytest.approx(flat(whole), nan_ok=True)
+    return whole
+
+
+def flat(figures: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in figures.items() if not isinstance(value, list)}
+
+
+def probability(margins: Any, loss: str) -> Any:
+    return 1 / (1 + np.exp(-(2 if loss == "exponential" else 1) * margins.astype(np.float64)))
+
+
+MARGINS = RNG.normal(size=ROWS).astype(np.float32)
+TRUTH = RNG.random(ROWS) < probability(MARGINS, "logistic")
+
+
+def check_two(found: dict[str, Any], claimed: Any) -> None:
+    table = metrics.confusion_matrix(TRUTH, claimed, sample_weight=W)
+    assert np.array(found["confusion"]) == pytest.approx(table)
+    scores = metrics.precision_recall_fscore_support(TRUTH, claimed, sample_weight=W)
+    told = [[one[name] for one in found["by_class"]] for name in ("precision", "recall", "f1", "weight")]
+    assert np.array(told) == pytest.approx(np.array(scores))
+    assert [found[name] for name in ("precision", "recall", "f1")] == [one[1] for one in told[:3]]
+    assert found["error"] == pytest.approx(1 - metrics.accuracy_score(TRUTH, claimed, sample_weight=W))
+
+
+@pytest.mark.parametrize("loss", ["logistic", "exponential"])
+@pytest.mark.parametrize("threshold", [None, 0.2, 0.9])
+def test_two_classes(loss: str, threshold: float | None) -> None:
+    given = probability(MARGINS, loss)
+    found = assessed(Guesser(loss, lowest=-1.0), rows(MARGINS, np.where(TRUTH, 1, -1)), threshold)
+    check_two(found, given > (0.5 if threshold is None else threshold))
+    assert found.get("threshold") == threshold
+    assert [one["class"] for one in found["by_class"]] == ["-1", "1"]
+    assert found["brier"] == pytest.approx(metrics.brier_score_loss(TRUTH, given, sample_weight=W))
+    assert found["log_loss"] == pytest.approx(metrics.log_loss(TRUTH, given, sample_weight=W))
+    rate = W @ TRUTH / W.sum()
+    base = metrics.log_loss(TRUTH, np.full(ROWS, rate), sample_weight=W)
+    assert found["base_log_loss"] == pytest.approx(base)
+    assert found["normalised_entropy"] == pytest.approx(found["log_loss"] / base)
+    assert (found["base_rate"], found["base_error"]) == pytest.approx((rate, min(rate, 1 - rate)))
+    if loss == "logistic":
+        assert found["log_loss"] == pytest.approx(found["loss"], rel=1e-6)
+
+
+def test_margins_have_thresholds_and_no_likelihood() -> None:
+    found = assessed(Guesser("hinge"), rows(MARGINS, TRUTH), 0.7)
+    check_two(found, MARGINS > 0.7)
+    assert not {"log_loss", "brier", "calibration", "normalised_entropy"} & found.keys()
+    assert found["by_class"][0]["class"] == "0"
+
+
+@pytest.mark.parametrize("loss", ["softmax", "logistic", "crammer-singer"])
+def test_several_classes(loss: str) -> None:
+    margins = RNG.normal(size=(ROWS, 4)).astype(np.float32)
+    truth = RNG.integers(3, 6, ROWS)  # the last class is predicted but never occurs
+    found = assessed(Guesser(loss, "classes:3-6"), rows(margins, truth))
+    claimed = 3 + margins.argmax(axis=1)
+    table = metrics.confusion_matrix(truth, claimed, labels=range(3, 7), sample_weight=W)
+    assert np.array(found["confusion"]) == pytest.approx(table)
+    weighed: Any = {"sample_weight": W, "zero_division": 0.0}
+    macro = metrics.precision_recall_fscore_support(truth, claimed, average="macro", **weighed)[:3]
+    assert [found[f"macro_{name}"] for name in ("precision", "recall", "f1")] == pytest.approx([*macro])
+    assert [one["class"] for one in found["by_class"]] == ["3", "4", "5", "6"]
+    assert found["by_class"][3]["recall"] is None
+    shares = np.bincount(truth - 3, W, 4) / W.sum()
+    assert found["base_error"] == pytest.approx(1 - shares.max())
+    if loss == "crammer-singer":
+        assert "log_loss" not in found
+        return
+    given = np.exp(margins) if loss == "softmax" else probability(margins, "logistic")
+    given = given.astype(np.float64) / given.sum(axis=1, keepdims=True, dtype=np.float64)
+    weighed = {"labels": range(3, 7), "sample_weight": W}
+    assert found["log_loss"] == pytest.approx(metrics.log_loss(truth, given, **weighed), rel=1e-6)
+    assert found["base_log_loss"] == pytest.approx(-sum(p * np.log(p) for p in shares if p))
+    squares = ((given - np.eye(4)[truth - 3]) ** 2).sum(axis=1)
+    assert found["brier"] == pytest.approx(W @ squares / W.sum(), rel=1e-6)
+    held = Calibration()
+    held.add(given.max(axis=1), claimed == truth, W.astype(np.float64))
+    assert found["calibration_error"] == pytest.approx(held.error(), abs=0.01)
+
+
+@pytest.mark.parametrize("threshold", [None, 0.3])
+def test_lists_of_classes(threshold: float | None) -> None:
+    margins = RNG.normal(size=(ROWS, 3)).astype(np.float32)
+    truth = RNG.random((ROWS, 3)) < [0.1, 0.5, 0.0]
+    chunk = rows(margins, np.zeros(ROWS), np.where(truth, 1, -1))
+    found = assessed(Guesser("logistic", "labels:1-3"), chunk, threshold)
+    given = probability(margins, "logistic")
+    claimed = given > (0.5 if threshold is None else threshold)
+    for average in ("micro", "macro"):
+        weighed: Any = {"sample_weight": W, "zero_division": 0.0, "average": average}
+        scores = metrics.precision_recall_fscore_support(truth, claimed, **weighed)[:3]
+        told = [found[f"{average}_{name}"] for name in ("precision", "recall", "f1")]
+        assert told == pytest.approx([*scores])
+    assert found["error"] == pytest.approx(W @ (claimed != truth).mean(axis=1) / W.sum())
+    each = [
+        metrics.log_loss(truth[:, k], given[:, k], sample_weight=W, labels=[False, True]) for k in range(3)
+    ]
+    assert found["log_loss"] == pytest.approx(np.mean(each))
+    rates = W @ truth / W.sum()
+    assert found["base_log_loss"] == pytest.approx(
+        np.mean([-sum(p * np.log(p) for p in (rate, 1 - rate) if p) for rate in rates])
+    )
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_numbers(outputs: int) -> None:
+    margins = RNG.normal(size=(ROWS, outputs)).astype(np.float32)
+    truth = (100 + margins + RNG.normal(size=(ROWS, outputs))).astype(np.float32)
+    spec = "one" if outputs == 1 else f"values:{outputs}"
+    found = assessed(Guesser("squared", spec), rows(margins, truth[:, 0], None if outputs == 1 else truth))
+    assert found["r2"] == pytest.approx(metrics.r2_score(truth, margins, sample_weight=W))
+    assert found["mae"] == pytest.approx(metrics.mean_absolute_error(truth, margins, sample_weight=W))
+    means = np.broadcast_to(np.average(truth.astype(float), axis=0, weights=W), truth.shape)
+    squared = metrics.mean_squared_error(truth, means, sample_weight=W)
+    assert found["base_rmse"] == pytest.approx(np.sqrt(squared))
+
+
+def test_nothing_and_one_class_only() -> None:
+    some = rows(MARGINS[:4], np.ones(4))
+    found = assessed(Guesser("logistic"), some)
+    assert (found["base_log_loss"], found["normalised_entropy"], found["precision"]) == (0.0, None, 1.0)
+    for loss, outputs in (("logistic", "one"), ("softmax", "classes:1-2"), ("squared", "one")):
+        with not_compiled():
+            empty = evaluation.assessed(Guesser(loss, outputs), Cut(some.rows(0, 0), 1)).figures()
+        assert empty["examples"] == 0
+    constant = assessed(Guesser("squared"), rows(MARGINS[:4], np.full(4, 2.0)))
+    assert constant["r2"] is None
+
+
+@pytest.mark.parametrize(
+    ("loss", "outputs", "threshold", "said"),
+    [
+        ("logistic", "one", 1.5, "must lie in 0..1, not 1.5"),
+        ("hinge", "one", float("nan"), "must be a finite number"),
+        ("squared", "one", 0.5, "for two classes"),
+        ("softmax", "classes:1-3", 0.5, "for two classes"),
+    ],
+)
+def test_thresholds_that_cannot_be(loss: str, outputs: str, threshold: float, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        evaluation.assessed(Guesser(loss, outputs), Cut(rows(MARGINS, TRUTH), 9), threshold).figures()
+
+
+def test_bins_are_those_of_scikit_learn() -> None:
+    curve = pytest.importorskip("sklearn.calibration").calibration_curve
+    given = RNG.permutation(np.arange(1, 1001) / 1001)
+    truth = RNG.random(1000) < given**2
+    held = Calibration()
+    for part in np.array_split(np.arange(1000), 13):
+        held.add(given[part], truth[part], np.ones(len(part)))
+    observed, predicted = curve(truth, given, n_bins=10, strategy="quantile")
+    found = held.bins()
+    assert [one["observed"] for one in found] == pytest.approx(observed)
+    assert [one["predicted"] for one in found] == pytest.approx(predicted)
+    assert held.error() == pytest.approx(np.abs(observed - predicted).mean())
+
+
+def test_equal_predictions_share_a_bin_and_extremes_count() -> None:
+    held = Calibration()
+    given = np.repeat([0.0, 1e-12, 0.3, 1.0], [10, 10, 60, 20])
+    held.add(given, given > 0.5, np.ones(100))
+    assert [one["weight"] for one in held.bins()] == [10, 10, 60, 20]
+    assert [one["predicted"] for one in held.bins()] == pytest.approx([0, 1e-12, 0.3, 1])
+    assert held.error() == pytest.approx(0.6 * 0.3)
+    assert Calibration().figures() == {"brier": None, "calibration_error": None, "calibration": []}
+
+
+def test_intervals_are_those_of_scipy_and_wider() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    for hits, count in ((0, 3), (3, 3), (17, 40), (1, 10_000)):
+        found = stats.binomtest(hits, count).proportion_ci(method="wilson")
+        assert wilson(hits / count, count) == pytest.approx((found.low, found.high), abs=1e-9)
+    assert wilson(0.0, 0.0) == (0.0, 1.0)
+    held = Calibration()
+    held.add(np.full(4, 0.5), np.ones(4, bool), np.array([1.0, 1.0, 1.0, 5.0]))
+    assert held.effective(8.0) == pytest.approx(64 / 28)
+    assert Calibration().effective(0.0) == 0.0
+
+
+def test_numbers_are_binned_by_prediction() -> None:
+    guess, truth = RNG.normal(0, 1e3, 500), RNG.normal(0, 1, 500)
+    held = Binned()
+    for part in np.array_split(np.arange(500), 7):
+        held.add(guess[part], truth[part], np.ones(len(part)))
+    order = np.argsort(guess).reshape(10, 50)
+    assert [one["predicted"] for one in held.bins()] == pytest.approx(guess[order].mean(axis=1))
+    assert [one["observed"] for one in held.bins()] == pytest.approx(truth[order].mean(axis=1))
+    density = held.density()
+    assert sum(weight for _, _, weight in density) == 500
+    assert (density[0][0], density[-1][1]) == pytest.approx((guess.min(), guess.max()))
+    assert [low for low, _, _ in density[1:]] == [high for _, high, _ in density[:-1]]
+    assert Binned().density() == []
+
+
+def test_several_numbers_have_an_error_each() -> None:
+    guess, truth = RNG.normal(size=(2, ROWS, 3))
+    figures = evaluation.assessed(Guesser("squared", "values:3"), Cut(rows(guess, truth), 50)).figures()
+    each = np.sqrt(np.average((guess - truth) ** 2, axis=0, weights=W))
+    assert figures["rmse_by_output"] == pytest.approx(each, rel=1e-5)
+
+
+def test_predictions_that_are_not_finite_are_an_error_with_the_example() -> None:
+    model = thresher.train(
+        ([{1: 1.0, 2: 1.0}, {1: -1.0, 2: -1.0}] * 60, [1, -1] * 60), "sgd", rate="constant:10", loss="hinge"
+    )
+    huge = ([{1: 1.0}, {1: 3e38, 2: 3e38}], [1, -1])
+    with pytest.raises(
+        DataError, match="the prediction for example 2 is not finite: its values are too large"
+    ):
+        thresher.evaluate(model, huge)

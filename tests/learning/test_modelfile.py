@@ -1,19 +1,32 @@
-"""The model file: loading is the inverse of saving, and damage is detected."""
+"""Model files: loading is the inverse of saving, damage is detected, margins stay; copies and pickles."""
 
+import copy
 import json
+import pickle
 import tracemalloc
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from safetensors.numpy import load as parse
 from safetensors.numpy import save as serialise
 
+from tests.plain import not_compiled
+from tests.streams import RATE, RULES, fingerprint, has_rate, settings_of, stream
 from thresher import Chunk
+from thresher.data.features.names import Names
+from thresher.engine.sound import StateError
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.files.schema import Finite, form_of, read
+from thresher.learning.model import margins
+from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
+from thresher.learning.model.recipe import Recipe
 
 
 def small_model() -> Model:
@@ -97,23 +110,17 @@ def rewritten(path: Path, **changes: Any) -> None:
     model_file.write(path, {**header, **changes}, tensors)
 
 
-def test_another_format_is_named(path: Path) -> None:
+def test_other_files_and_parts_are_told(path: Path, tmp_path: Path) -> None:
     whole = path.read_bytes()
     for version, remedy in (("7.0", r"pip install 'thresher>=7\.0'"), ("0.0.1", "train the model again")):
         rewritten(path, format=99, version=version)
         with pytest.raises(ModelFileError, match=rf"format 99, .* thresher {version}; .* format 1: {remedy}"):
             model_file.load_readout(path)
         path.write_bytes(whole)
-
-
-def test_an_unknown_part_is_named(path: Path) -> None:
     recipe = model_file.read(path)[0]["recipe"]
     rewritten(path, recipe={**recipe, "rule": "homemade:a=1.0"})
     with pytest.raises(ModelFileError, match=r"'homemade'.*import the module that defines it"):
         model_file.load(path)
-
-
-def test_other_files_are_told(tmp_path: Path) -> None:
     (tmp_path / "other").write_bytes(serialise({"a": np.zeros(2)}))
     with pytest.raises(ModelFileError, match="not a thresher model"):
         model_file.read(tmp_path / "other")
@@ -132,3 +139,196 @@ def test_weights_only_cannot_go_on(tmp_path: Path) -> None:
     assert readout.weights.tolist() == weights.tolist()
     with pytest.raises(ModelFileError, match="only weights"):
         model_file.load(tmp_path / "model")
+
+
+class Pair(NamedTuple):
+    name: str
+    size: int | None
+
+
+@dataclass(frozen=True)
+class Inner:
+    number: int
+
+
+@dataclass(frozen=True)
+class Outer:
+    pairs: tuple[Pair, ...]
+    inner: Inner
+    mark: tuple[float, bool] | None
+    words: list[str]
+    share: Finite = 0.5
+
+
+WHOLE = Outer((Pair("a", 1), Pair("b", None)), Inner(3), (0.5, True), ["x"], 2.0)
+
+
+def test_what_was_written_is_read() -> None:
+    assert read(Outer, json.loads(json.dumps(asdict(WHOLE))), "outer") == WHOLE
+    given: dict[str, Any] = {"pairs": [], "inner": {"number": 0}, "mark": None, "words": [], "share": 0.5}
+    assert read(Outer, given, "outer") == Outer((), Inner(0), None, [])
+    del given["share"]
+    with pytest.raises(StateError, match="outer: share is missing"):
+        read(Outer, given, "outer")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"pairs": [["a"]]}, r"outer: pairs must be a list, each a list of name, size, not \[\['a'\]\]"),
+        ({"pairs": [["a", True]]}, "outer: pairs must be"),
+        ({"inner": []}, r"outer: inner must be an object, not \[\]"),
+        ({"inner": {"number": -1}}, "inner: number must be a number >= 0, not -1"),
+        ({"inner": {}}, "inner: number is missing"),
+        ({"inner": {"number": 1, "more": 1}}, "inner: unknown field more"),
+        ({"mark": [1.0]}, "outer: mark must be a list of 2 or null"),
+        ({"mark": [1.0, 1]}, "outer: mark must be a list of 2 or null"),
+        ({"words": [1]}, "outer: words must be a list, each text"),
+        ({"share": float("inf")}, "outer: share must be a finite number"),
+        ({"other": 1}, "outer: unknown field other"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change: dict[str, Any], said: str) -> None:
+    given = json.loads(json.dumps(asdict(WHOLE)))
+    with pytest.raises(StateError, match=said):
+        read(Outer, {**given, **change}, "outer")
+    others: tuple[Any, ...] = (None, 1, [], "x")
+    for other in others:
+        with pytest.raises(StateError, match="outer: expected an object"):
+            read(Outer, other, "outer")
+
+
+def test_a_type_that_a_header_cannot_hold_is_named() -> None:
+    with pytest.raises(TypeError, match="a header cannot hold <class 'complex'>: annotate it with a Form"):
+        form_of(list[complex])
+
+
+KINDS: list[dict[str, Any]] = [
+    {},
+    {"average": True},
+    {"outputs": "classes:0-2", "loss": "softmax"},
+    {"outputs": "classes:0-2", "loss": "softmax", "average": True},
+]
+STORES = ["growing", "direct", "hashed:6", "hashed:4"]  # the last merges features of a row
+
+
+def rows(count: int, seed: int) -> Chunk:
+    rng = np.random.default_rng(seed)
+    features = [np.sort(rng.choice(60, rng.integers(0, 13), replace=False)) for _ in range(count)]
+    examples = [(float(k % 3), {int(j): float(rng.normal()) for j in row}) for k, row in enumerate(features)]
+    return Chunk.of_rows(examples)
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_every_reading_gives_the_margins(kind: Any, store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with not_compiled():
+        model = Model("fobos:l1=0.01", **{"loss": "squared", **kind}, store=store)
+        model.learn(rows(60, 1))
+        data = rows(40, 2)  # some of its features never occurred
+        expected = np.concatenate([model.predict(data.rows(i, i + 1)) for i in range(len(data))])
+        assert len(np.unique(expected)) > 20
+        for block in (1 << 16, 1, 7, 30):
+            monkeypatch.setattr(margins, "BLOCK", block)
+            assert model.predict(data).tobytes() == expected.tobytes()
+            assert model.readout().predict(data).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.usefixtures("plainly")
+def test_a_long_chunk_is_its_rows(kind: dict[str, Any]) -> None:
+    model = Model("fobos:l1=0.01", **{"loss": "squared", **kind})
+    model.learn(rows(60, 1))
+    data = rows(1500, 3)
+    assert data.nnz > len(model.loop.S)
+    alone = [model.predict(data.rows(i, i + 1)) for i in range(len(data))]
+    assert model.predict(data).tobytes() == np.concatenate(alone).tobytes()
+
+
+def test_an_example_may_be_longer_than_any_block() -> None:
+    model = Model("sgd", "squared", store="hashed:20", intercept=False)
+    keys = np.arange(1 << 17, dtype=np.uint64)
+    values = np.linspace(-1.0, 1.0, keys.size).astype(np.float32)
+    ends = np.arange(0, keys.size + 1, 1 << 12)
+    whole = Chunk.from_csr(ends[[0, -1]], keys, values, np.ones(1, np.float32))
+    model.learn(whole)
+    assert margins.BLOCK < whole.nnz < len(model.loop.S)
+    pieces = model.predict(Chunk.from_csr(ends, keys, values, np.ones(ends.size - 1, np.float32)))
+    assert pieces.max() > 1
+    assert model.predict(whole)[0] == pytest.approx(pieces.sum())
+
+
+ROWS = 150
+FIRST, LAST = (stream(seed=k, rows=ROWS, features=3000, density=0.01).chunk for k in (21, 22))
+COPIES = [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))]
+copies = pytest.mark.parametrize("another", COPIES, ids=["copy", "deepcopy", "pickle"])
+
+
+def model_of(name: str, **options: Any) -> Model:
+    spec = settings_of(name)[0]
+    return Model(Recipe(spec, rate=RATE if has_rate(spec) else None, dtype="float32", **options))
+
+
+@copies
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.usefixtures("plainly")
+def test_a_copy_learns_as_its_model_does_and_apart_from_it(name: str, another: Any) -> None:
+    check_a_copy(name, another)
+
+
+@copies
+def test_what_is_compiled_for_a_model_serves_its_copy(another: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both tables grow."""
+    monkeypatch.setattr("thresher.engine.index.FIRST_SIZE", 8)
+    check_a_copy("fobos", another)
+
+
+def check_a_copy(name: str, another: Callable[[Model], Model]) -> None:
+    model = model_of(name)
+    model.learn(FIRST)
+    before, twin = fingerprint(model), another(model)
+    twin.learn(LAST)
+    assert fingerprint(model) == before
+    model.learn(LAST)
+    assert fingerprint(twin) == fingerprint(model)
+    assert twin.recipe == model.recipe
+
+
+@copies
+@pytest.mark.usefixtures("plainly")
+def test_batches_admission_and_names_are_copied(another: Callable[[Model], Model]) -> None:
+    model = Model("sgd", batch=7, admit="2,bits=10", average=True, store="hashed:9,signed", seed=4)
+    model.learn(FIRST)
+    keys = model.weights()[0]
+    model.names = Names(keys, np.arange(1, len(keys) + 1), np.full(len(keys), ord("a"), np.uint8))
+    twin = another(model)
+    assert twin.names.get(int(keys[0])) == "a"
+    for one in (model, twin):
+        one.learn(LAST)
+        one.finish()
+    assert fingerprint(twin) == fingerprint(model)
+
+
+@copies
+@pytest.mark.usefixtures("plainly")
+def test_a_lane_is_copied_to_a_model_alone(another: Callable[[Any], Any]) -> None:
+    lanes = ModelSet([Recipe("ftrl", l1=0.1), Recipe("sgd")])
+    lanes.learn(FIRST)
+    alone = Model("ftrl", l1=0.1)
+    alone.learn(FIRST)
+    twin = another(lanes.models[0])
+    for one in (alone, twin):
+        one.learn(LAST)
+    assert twin.weights()[1].tobytes() == alone.weights()[1].tobytes()
+    assert lanes.examples == ROWS
+    with pytest.raises(TypeError, match="side by side cannot be copied or pickled"):
+        another(lanes)
+
+
+@pytest.mark.usefixtures("plainly")
+def test_weights_that_are_not_finite_are_not_pickled() -> None:
+    model = Model("sgd")
+    model.learn(FIRST)
+    model.loop.S[1] = np.nan
+    with pytest.raises(DivergedError, match="the weight of feature"):
+        pickle.dumps(model)

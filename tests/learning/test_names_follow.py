@@ -17,9 +17,7 @@ NEW = [{"town": "Bonn", "n": 1.0, "label": 1}, {"town": "Kiel", "n": 2.0, "label
 FOUND = {"town=Ulm", "town=Kiel", "town=Bonn", "n"}
 
 
-@pytest.fixture(autouse=True)
-def small(plainly: None) -> None:
-    """Models learn in plain Python."""
+pytestmark = pytest.mark.usefixtures("plainly")
 
 
 def trained(**options: Any) -> Model:

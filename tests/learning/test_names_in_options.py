@@ -1,7 +1,5 @@
 """Namespaces, features and columns that options name and no row has are told of, in every format."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from typing import Any
@@ -19,9 +17,7 @@ ROWS = [{"x": 1.0 + k % 3, "town": "UB"[k % 2]} for k in range(150)]
 LABELS = [k % 2 for k in range(150)]
 
 
-@pytest.fixture(autouse=True)
-def as_said(as_commands_say: None) -> None:
-    """Warnings name options."""
+pytestmark = pytest.mark.usefixtures("as_commands_say")
 
 
 def written(folder: Path, name: str, text: str) -> str:
@@ -30,7 +26,6 @@ def written(folder: Path, name: str, text: str) -> str:
 
 
 def said(*data: Any, **options: Any) -> str:
-    """The warning of a training about a name; empty if there is none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", thresher.TroubleWarning)
         return dict(thresher.train(*data, **options).warnings).get("no-such-column", "")
@@ -72,9 +67,7 @@ def test_boost_refuses_it_too(tmp_path: Path) -> None:
     [("d.vw", VW, "user,ad"), ("d.vw", VW, "user,*"), ("d.vw", VW, "*,*"), ("d.ffm", FFM, "0,1")],
 )
 @pytest.mark.parametrize("block", [1, 1 << 16])
-def test_namespaces_that_some_row_has(
-    name: str, text: str, interact: str, block: int, tmp_path: Path
-) -> None:
+def test_namespaces_some_row_has(name: str, text: str, interact: str, block: int, tmp_path: Path) -> None:
     path = written(tmp_path, name, text)
     assert thresher.train(path, "sgd", interact=interact, passes=1).warnings == []
     form = "vw" if name == "d.vw" else "libffm"

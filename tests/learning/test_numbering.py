@@ -57,16 +57,13 @@ def test_the_matrix_of_a_file_with_ids_from_1_is_refused_and_the_remedy_works(st
     assert np.array_equal(model.predict(np.insert(X.toarray(), 0, 0.0, axis=1)), expected)
 
 
-def test_other_widths_are_refused() -> None:
+def test_widths_and_first_columns() -> None:
     wide = sp.hstack([sp.csr_matrix((120, 1)), X, X], "csr")
     for model, count in ((_of_file(), WIDTH + 1), (_of_matrix(), WIDTH)):
         for data in (X[:, :3], wide, wide.toarray()):
             with pytest.raises(DataError, match=f"n_features={count}"):
                 model.predict(data)
         assert len(model.predict(wide[:, :count])) == len(Y)
-
-
-def test_a_first_column_that_no_line_had_warns() -> None:
     shifted = load_svmlight_file(FILE, n_features=WIDTH + 1)[0]
     with pytest.warns(thresher.TroubleWarning, match=r"column 0 of the matrix has values.*zero_based=True"):
         _of_file().predict(shifted)
@@ -97,14 +94,11 @@ def test_files_that_count_from_different_ids(zero_based: bool) -> None:
         thresher.evaluate(model, "other.svm")
 
 
-def test_lines_that_are_skipped_have_a_place_among_predictions() -> None:
+def test_skipped_lines_and_ids_from_0() -> None:
     dump_svmlight_file(X, Y, FILE)
     with Path(FILE).open("a") as file:
         file.write("oops\n1 4:1\n")
     assert [*np.isnan(_of_matrix().predict(FILE, on_error="skip"))[-2:]] == [True, False]
-
-
-def test_a_file_with_ids_from_0_is_the_matrix() -> None:
     dump_svmlight_file(X, Y, FILE)
     model = _of_file()
     assert np.array_equal(model.predict(X), model.predict(FILE))

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import thresher
-from tests.plain import not_compiled
 from thresher.data import DataError, open_source
 from thresher.data.layout import Layout
 from thresher.data.offsets import OFFSET, split_offsets, without_offsets
@@ -36,7 +34,6 @@ def table() -> Any:
 
 
 def write(path: Path, cells: list[Any]) -> Path:
-    """The rows in the format of the path, with these offsets as they are written."""
     form, rows = path.suffix[1:], [*zip(LABELS.tolist(), cells, X.tolist(), WORDS.tolist(), strict=True)]
     if form in ("parquet", "arrow"):
         whole = table().set_column(1, "shift", pa.array(cells, pa.float64()))
@@ -62,10 +59,7 @@ def vw(path: Path, bases: Any = SHIFTS) -> Path:
     return path
 
 
-@pytest.fixture(autouse=True)
-def plain() -> Iterator[None]:
-    with not_compiled():
-        yield
+pytestmark = pytest.mark.usefixtures("plainly")
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -127,9 +121,7 @@ def test_bad_values_are_bad_rows(cell: Any, said: str, tmp_path: Path) -> None:
         ("hinge", -1e19, "from -1e+15 to 1e+15"),
     ],
 )
-def test_offsets_have_limits_that_no_step_survives(
-    loss: str, offset: float, limits: str, tmp_path: Path
-) -> None:
+def test_offsets_have_limits_for_steps(loss: str, offset: float, limits: str, tmp_path: Path) -> None:
     cells = [0.5, offset, *SHIFTS.tolist()[2:]]
     path, given = write(tmp_path / "rows.csv", cells), GIVEN | {"loss": loss}
     said = (

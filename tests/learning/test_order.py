@@ -24,7 +24,6 @@ SHUFFLED = ["once", "every", "buffer:30"]
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stream:
-    """Examples, and the file ``data.svm`` with the same and a bad line."""
     monkeypatch.setenv("THRESHER_CACHE_DIR", str(own_cache(tmp_path)))
     monkeypatch.chdir(tmp_path)
     found = stream(rows=400, weighted=False)
@@ -60,7 +59,6 @@ def test_passes_learn_the_permutations(data: Stream, order: str) -> None:
 
 
 def trained(order: str, passes: int = 3, **options: Any) -> tuple[bytes, Outcome]:
-    """Train from the text; returns the model and the outcome."""
     cached = options.pop("cached", False)
     plan = TrainingPlan(passes, holdout_every=options.pop("every", 0))
     shuffling = make_order(order, 6)
@@ -119,9 +117,7 @@ def test_the_same_rows_are_held_out_in_every_order(data: Stream, order: str) -> 
     assert plain.holdout["loss"] != outcome.holdout["loss"]
 
 
-def test_a_pipe_can_be_permuted_for_many_passes_without_a_cache(
-    data: Stream, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pipe_can_be_permuted_without_a_cache(data: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     from_file, _ = trained("every")
 
     class Pipe:

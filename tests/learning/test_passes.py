@@ -28,7 +28,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def between_passes(ready: Trainer, change: Callable[[], object]) -> None:
-    """Train, calling `change` after the first pass."""
     reread = ready.reread
 
     def changed() -> Source:
@@ -103,8 +102,6 @@ def test_rows_of_an_iterable_must_be_the_same(second: list[tuple[dict[str, float
 
 
 class Batches:
-    """A table that differs each time it is read."""
-
     def __init__(self, *tables: Any) -> None:
         self._tables = iter(tables)
 
@@ -178,7 +175,6 @@ def test_a_file_may_grow_while_it_is_read() -> None:
 
 
 def edit_in_place(name: str) -> None:
-    """Other labels, the same size, inode and modification time."""
     status = os.stat(name)
     content = Path(name).read_bytes()
     with open(name, "r+b") as file:
@@ -209,9 +205,7 @@ EDITS = [edit_in_place, replace_by_rename, through_a_hard_link, through_a_symbol
 
 @pytest.mark.parametrize("edit", EDITS)
 @pytest.mark.parametrize("settled", [True, False])
-def test_no_cache_serves_rows_of_before_an_edit(
-    edit: Callable[[str], None], settled: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_cache_serves_rows_before_edits(edit: Any, settled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if settled:
         monkeypatch.setattr("thresher.data.files.content.SETTLED", 0)
     names = ["a.svm", "b.svm"]
@@ -242,7 +236,6 @@ def test_a_damaged_cache_is_not_made_up_for_by_other_rows() -> None:
     passes = Passes(source, 2, cached=True)
     count = sum(1 for _ in passes.first.chunks())
     cached = open_cache(open_source(form.name, block_bytes=form.block))
-    assert cached is not None
     form.write(changed=200)
     content = bytearray(cached.path.read_bytes())
     content[len(content) // 2] ^= 64

@@ -1,7 +1,5 @@
 """Slices in the stream: figures by the value of a column, from predictions made before rows are learned."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections import defaultdict
@@ -30,7 +28,6 @@ PLAIN: dict[str, Any] = {"rule": "sgd", "label": "click", "weight": "w", "passes
 
 @pytest.fixture
 def clicks(tmp_path: Path) -> Path:
-    """Rows of importance 0, 1 and 2, with a missing site, of three kinds."""
     chance, path = np.random.default_rng(7), tmp_path / "clicks.csv"
     with open(path, "w", newline="") as file:
         writer = csv.writer(file)
@@ -126,20 +123,14 @@ def test_neither_the_model_nor_cuts_nor_threads_make_a_difference(clicks: Path, 
     reading = {name: options.pop(name) for name in ("label", "weight")}
     for size, threads in ((64, 3), (1 << 20, 1)):
         source = open_source(
-            clicks,
-            layout=Layout(**reading),
-            domain=sliced.head.domain,
-            block_bytes=size,
-            threads=threads,
+            clicks, layout=Layout(**reading), domain=sliced.head.domain, block_bytes=size, threads=threads
         )
         assert package.train(source, slices="site", **options).slices == sliced.slices
 
 
 @pytest.mark.parametrize("more", [{}, {"batch": 16}, {"passes": 2}, {"batch": 16, "passes": 2}], ids=str)
 @pytest.mark.parametrize("examples", [130, 399])
-def test_stopping_makes_no_difference(
-    clicks: Path, tmp_path: Path, more: dict[str, Any], examples: int
-) -> None:
+def test_stopping_makes_no_difference(clicks: Path, tmp_path: Path, more: Any, examples: int) -> None:
     options = {**PLAIN, "slices": ["user", "age"], "checkpoint": tmp_path / "spare", **more}
 
     def learned(trainer: Trainer) -> bool:

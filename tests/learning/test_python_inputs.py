@@ -26,13 +26,10 @@ TABLE = pa.Table.from_pandas(FRAME, preserve_index=False)
 WITH_LABELS = TABLE.append_column("label", pa.array(Y))
 
 
-@pytest.fixture(autouse=True)
-def small(plainly: None) -> None:
-    """Models learn in plain Python."""
+pytestmark = pytest.mark.usefixtures("plainly")
 
 
 def weights(data: Any, y: Any = None, **options: Any) -> list[Any]:
-    """The weights of a model with all its features."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", thresher.TroubleWarning)
         return [one.tolist() for one in thresher.train(data, y, l1=0.0, passes=1, **options).weights()]
@@ -45,7 +42,6 @@ def fitted(X: Any, y: Any = Y) -> SparseOnlineClassifier:
 
 
 def names_of(X: Any) -> list[str]:
-    """The names of the features that an estimator learns from."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", thresher.TroubleWarning)
         model = SparseOnlineClassifier(l1=0.0, passes=1, shuffle=False, names=True).fit(X, Y)
@@ -91,7 +87,7 @@ class Distributed:
 
 @pytest.mark.parametrize("call", [lambda X: thresher.train(X, Y), thresher.train, fitted])
 def test_what_holds_no_rows_yet_is_to_be_made_a_table(call: Callable[[Any], Any]) -> None:
-    frame = pl.from_arrow(TABLE).lazy()  # type: ignore[union-attr]
+    frame = pl.from_arrow(TABLE).lazy()
     with pytest.raises(DataError, match=r"LazyFrame holds no rows yet: collect\(\) it"):
         call(frame)
     with pytest.raises(DataError, match=r"Scanner holds no rows yet: to_reader\(\) it"):

@@ -87,7 +87,6 @@ def usual(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All rules are automatic."""
     for rule in REGISTRY["rule"].values():
         monkeypatch.setattr(rule, "AUTOMATIC", True)
 
@@ -146,7 +145,6 @@ def trainer(case: Case, passes: int | str = AUTO, loaded: Any = None, **reading:
 
 
 def prepare(case: Case) -> None:
-    """Bad lines, or groups, in the first file."""
     if case.on_error != "fail":
         litter(["a.svm"])
     if case.grouped:
@@ -156,7 +154,6 @@ def prepare(case: Case) -> None:
 
 
 def end(ready: Trainer) -> Any:
-    """The model file and everything that is reported."""
     outcome = ready.run()
     model_file.save(ready.model, "model")
     figures = outcome.examples, outcome.passes, outcome.progressive_loss, outcome.skipped, outcome.holdout
@@ -288,7 +285,6 @@ def test_it_equals_a_number_of_passes_over_data_of_any_kind(kind: str, order: st
     found = [thresher.train(data, passes=passes, order=order, **options) for passes in ("auto", MADE, 1)]
     for k, model in enumerate(found):
         model_file.save(model, f"model{k}")
-    assert found[0].record is not None
     assert found[0].record.passes == MADE
     assert Path("model0").read_bytes() == Path("model1").read_bytes() != Path("model2").read_bytes()
 
@@ -296,7 +292,6 @@ def test_it_equals_a_number_of_passes_over_data_of_any_kind(kind: str, order: st
 def test_rows_that_can_be_read_only_once_are_kept() -> None:
     pairs, _ = rows_of("pairs")
     once = thresher.train(iter(pairs))
-    assert once.record is not None
     assert once.record.passes == MADE
     assert (once.weights()[1] == thresher.train(pairs, passes=MADE).weights()[1]).all()
 
@@ -305,25 +300,20 @@ def test_rows_that_can_be_read_only_once_are_kept() -> None:
 def test_there_is_one_pass_for_other_rules_and_rows_that_do_not_fit(more: Any) -> None:
     data, _ = rows_of("matrix")
     model = thresher.train(data, **more)
-    assert model.record is not None
     assert model.record.passes == 1
     assert (model.weights()[1] == thresher.train(data, passes=1, **{**more, "replay": 0}).weights()[1]).all()
 
 
-def test_rule_auto_replays_what_it_chose() -> None:
+def test_learners_that_choose_replay_too() -> None:
     data, _ = rows_of("matrix")
     found = [thresher.train(data, rule="auto", passes=passes) for passes in ("auto", MADE)]
     assert found[0].examples == 120 * MADE
     assert (found[0].weights()[1] == found[1].weights()[1]).all()
-
-
-def test_ensembles_replay_too_unless_rows_come_in_another_order() -> None:
-    data, _ = rows_of("matrix")
     for order, passes in (("as-is", MADE), ("once", MADE), ("every", 1)):
-        found = [thresher.ensemble(data, models=2, order=order, passes=n) for n in ("auto", passes)]
-        assert found[0].models[0].examples == found[1].models[0].examples
-        assert (found[0].predict(data[0]) == found[1].predict(data[0])).all()
-        assert found[0].models[0].examples > 50 * passes
+        ensembles = [thresher.ensemble(data, models=2, order=order, passes=n) for n in ("auto", passes)]
+        assert ensembles[0].models[0].examples == ensembles[1].models[0].examples
+        assert (ensembles[0].predict(data[0]) == ensembles[1].predict(data[0])).all()
+        assert ensembles[0].models[0].examples > 50 * passes
 
 
 def test_a_hold_out_that_can_be_read_once_is_evaluated_after_the_last_pass() -> None:
@@ -381,8 +371,8 @@ def test_memory_of_rows_is_returned_at_once(tmp_path: Path) -> None:
     for _ in kept.chunks():
         pass
     assert kept.rows_kept == 1
-    (block,) = (weakref.ref(one) for one in kept._rows._blocks)  # type: ignore[union-attr]
-    root = weakref.ref(_root(block()._arrays.keys))  # type: ignore[union-attr]
+    (block,) = (weakref.ref(one) for one in kept._rows._blocks)
+    root = weakref.ref(_root(block()._arrays.keys))
     kept.drop()
     assert block() is root() is None
 
@@ -392,9 +382,7 @@ def _root(array: Any) -> Any:
 
 
 @given(st.integers(1, 40), st.integers(1, 9), st.lists(st.integers(1, 7), min_size=1), st.integers(0, 50))
-def test_kept_rows_are_the_rows_however_they_are_cut(
-    room: int, most: int, cuts: list[int], first: int
-) -> None:
+def test_kept_rows_are_the_rows_however_they_are_cut(room: int, most: int, cuts: Any, first: int) -> None:
     ones = np.arange(50, dtype=np.float32)
     stream = replace(
         Chunk.from_csr(np.cumsum([0, *(k * 7 % 5 for k in range(50))]), np.arange(100), ones.repeat(2), ones),
@@ -450,7 +438,6 @@ def test_the_number_of_passes_depends_on_the_rows_alone(columns: int, options: A
     )
     for data in ("wide.svm", [*open_source("wide.svm").chunks()]):
         model = thresher.train(data, **options)
-        assert model.record is not None
         assert model.record.passes == (40 if columns == 1 else 5)
 
 
@@ -509,12 +496,6 @@ def test_sizes_that_are_none(replay: Any) -> None:
         bytes_of(replay)
 
 
-@pytest.mark.parametrize("passes", ["all", "3", 0, -1, 1.5, True])
-def test_passes_that_are_none(passes: Any) -> None:
-    with pytest.raises(ValueError, match="passes must be"):
-        thresher.train(rows_of("matrix")[0], passes=passes)
-
-
 def test_a_budget_is_for_automatic_passes() -> None:
     with pytest.raises(ValueError, match="replay has no effect with passes=3"):
         thresher.train(rows_of("matrix")[0], passes=3, replay="1GB")
@@ -545,15 +526,12 @@ def test_ctrl_c_in_a_replay_ends_it(holdout: float | None, monkeypatch: pytest.M
         model = thresher.train(data, holdout=holdout)
     assert signal.getsignal(signal.SIGINT) is before
     assert "ended-early" in [one.name for one in model.warnings]
-    assert model.record is not None
     assert (model.record.passes, model.record.planned) == (2, MADE)
     assert model.examples == (68 if holdout else 128)
     assert (model.holdout or {}).get("examples") == (60 if holdout else None)
 
 
-def test_ctrl_c_in_the_first_pass_and_in_passes_that_were_asked_for_is_as_ever(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_ctrl_c_in_the_first_pass_or_chosen_passes_is_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     data, _ = rows_of("matrix")
     for number, passes in ((1, "auto"), (2, 2)):
         with monkeypatch.context() as patch:

@@ -28,7 +28,6 @@ def one_file(folder: Path) -> list[str]:
 
 
 def three_files(folder: Path) -> list[str]:
-    """Plain, gzip and bz2, with bad lines among the good ones."""
     rows = [b"\xff no label %d\n" % k if k % 11 == 3 else row for k, row in enumerate(ROWS)]
     (folder / "a.svm").write_bytes(b"".join(rows[:700]))
     (folder / "b.svm").write_bytes(gzip.compress(b"".join(rows[700:1500]), 1))
@@ -45,7 +44,6 @@ def lists(folder: Path) -> list[str]:
 
 
 def tables(name: str) -> Callable[[Path], list[str]]:
-    """Two files in the format of `name`, with bad rows among the good ones."""
 
     def write(folder: Path) -> list[str]:
         for k in range(2):

@@ -1,7 +1,7 @@
 """Functions write checkpoints, and go on from them, as the commands do (law 3)."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +9,11 @@ import numpy as np
 import pytest
 
 import thresher
-from tests.plain import not_compiled
 from thresher.learning.files import checkpoint
 from thresher.learning.training.interruption import Interrupted
 from thresher.plans.stability import Selection
 
-
-@pytest.fixture(autouse=True)
-def plain() -> Iterator[None]:
-    with not_compiled():
-        yield
+pytestmark = pytest.mark.usefixtures("plainly")
 
 
 @pytest.fixture
@@ -64,9 +59,7 @@ CALLS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_run_that_was_stopped_goes_on(
-    name: str, data: Path, stopping: Callable[[], None], tmp_path: Path
-) -> None:
+def test_a_run_that_was_stopped_goes_on(name: str, data: Path, stopping: Any, tmp_path: Path) -> None:
     function, spare = getattr(thresher, name), tmp_path / "m.checkpoint"
     whole = weights_of(function(data, **CALLS[name]))
     stopping()

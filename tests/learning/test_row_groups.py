@@ -20,6 +20,8 @@ from thresher.data.source import HashedNames, groups_of
 from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.shares import folds_of_groups, groups_held_out
 
+pytestmark = pytest.mark.usefixtures("plainly")
+
 ROWS = 60
 QUERIES = np.repeat(np.arange(12), 5)
 LABELS = np.arange(ROWS) * 7 % 5 % 2
@@ -29,7 +31,6 @@ GROUPS = {"svm": "qid", "csv": "query", "vw": "tag", "jsonl": "query", "parquet"
 
 
 def write(name: str) -> None:
-    """The same rows in the format of the name, without a feature that tells the query."""
     rows = [*enumerate(zip(LABELS.tolist(), QUERIES.tolist(), strict=True))]
     form = Path(name).suffix[1:]
     if form == "parquet":
@@ -47,7 +48,6 @@ def write(name: str) -> None:
 
 
 def same(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    """Whether rows are grouped alike."""
     return np.array_equal(one[:, np.newaxis] == one, other[:, np.newaxis] == other)
 
 
@@ -57,7 +57,6 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THRESHER_CACHE_DIR", str(tmp_path / "cache"))
 
 
-@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("form", GROUPS)
 @pytest.mark.parametrize("options", [{}, {"threads": 3, "block_bytes": 150}], ids=["whole", "blocks"])
 def test_groups_are_read(form: str, options: dict[str, Any]) -> None:
@@ -73,7 +72,6 @@ def test_groups_are_read(form: str, options: dict[str, Any]) -> None:
     assert len(set(keys.tolist())) == (7 if form in ("svm", "vw") else 1)
 
 
-@pytest.mark.usefixtures("plainly")
 def test_what_has_no_group() -> None:
     Path("some.svm").write_text("1 qid:3 1:1\n1 1:1\n0 qid:3 2:1\n0 # qid:3\n")
     (chunk,) = open_source("some.svm", layout=Layout("svmlight", group="qid")).chunks()
@@ -120,7 +118,6 @@ def test_a_group_is_on_one_side_and_in_one_fold(cut: int) -> None:
     assert np.bincount(folds).min() > 100
 
 
-@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("order", ["as-is", "once"])
 def test_files_and_arrays_have_the_same_groups(order: str) -> None:
     """The model of the file, cached or not, and of a table, are those of the rows in memory with `groups`."""
@@ -156,7 +153,6 @@ def test_groups_that_do_not_fit() -> None:
         thresher.train("rows.svm", groups=[1] * 60)
 
 
-@pytest.mark.usefixtures("plainly")
 def test_folds_of_groups() -> None:
     rng = np.random.default_rng(3)
     users = np.repeat(np.arange(40), 5)
@@ -171,7 +167,6 @@ def test_folds_of_groups() -> None:
         thresher.cv(X, y, rule="ftrl:l1=0.01", groups=users > 20, folds=4)
 
 
-@pytest.mark.usefixtures("plainly")
 @pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
 def test_groups_are_the_same_in_every_format(tmp_path: Path) -> None:
     """However a format writes a boolean, a number or a time."""
@@ -227,7 +222,6 @@ def test_names_that_are_the_same_value(names: list[str], same: bool) -> None:
     assert len({*found.tolist()}) == (1 if same else len(names))
 
 
-@pytest.mark.usefixtures("plainly")
 def test_path_and_tune_hold_out_the_same_groups() -> None:
     rng = np.random.default_rng(4)
     users = np.repeat(np.arange(150), 2)

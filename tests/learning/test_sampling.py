@@ -1,7 +1,5 @@
 """`--sample`: some rows of common classes are left out, and figures stay those of all rows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path

@@ -1,6 +1,5 @@
 """Data without columns: every feature is scaled like the column of a table."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ from scipy.sparse import csr_matrix
 
 import thresher
 from tests.intakes import FEATURES, LAYOUT, table
-from tests.plain import not_compiled
 from tests.streams import fingerprint
 from thresher.data.chunk import Chunk
 from thresher.data.layout import SettledLayout
@@ -28,10 +26,7 @@ X = (chance.normal(size=(80, 5)) * 10.0 ** np.arange(-4, 6, 2)).round(6) * (chan
 Y = np.where((X / X.std(axis=0)).sum(axis=1) + chance.normal(size=80) / 4 > 0, 1, -1)
 
 
-@pytest.fixture(autouse=True)
-def plain() -> Iterator[None]:
-    with not_compiled():
-        yield
+pytestmark = pytest.mark.usefixtures("plainly")
 
 
 def weights(model: Any) -> list[bytes]:
@@ -70,7 +65,6 @@ def test_what_waits_is_measured_too(scale: str) -> None:
     model = Model("sgd", scale=scale, centre=False, admit=3)
     model.learn(Chunk.of_rows([(1.0, row) for row in rows]))
     divisors = model.readout().divisors
-    assert divisors is not None
     assert model.weights()[0].tolist() == [1]
     expected = {"max-abs": 4.0, "standard": np.std([4.0, -2.0, 1.0])}[scale]
     assert divisors.by.tolist() == pytest.approx([expected])

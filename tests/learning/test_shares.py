@@ -49,7 +49,6 @@ def test_which_rows_are_held_out(share: Any) -> None:
         pieces = [CHUNK.rows(lo, min(lo + cut, ROWS)) for lo in range(0, ROWS, cut)]
         rest = [int(row) for chunk in holdout.rest(MemorySource(pieces)).chunks() for row in chunk.keys]
         source = holdout.source()
-        assert source is not None
         held = [int(row) for chunk in source.chunks() for row in chunk.keys]
         assert held == [i % 40 for i in expected]
         assert rest == [i % 40 for i in others]
@@ -126,17 +125,11 @@ def test_what_is_no_share(call: Any, share: Any) -> None:
         call(CHUNK, holdout=share)
 
 
-def test_a_share_and_every_nth_do_not_go_together() -> None:
+def test_shares_that_are_misunderstood() -> None:
     with pytest.raises(ValueError, match=r"holdout=0.2 and holdout_every=5: give one of them"):
         thresher.train(CHUNK, holdout=0.2, holdout_every=5)
-
-
-def test_passes_that_nobody_waits_for() -> None:
     with pytest.raises(ValueError, match="passes must be auto or a whole number from 1 to 1,000,000,000"):
         thresher.train(CHUNK, passes=10**30)
-
-
-def test_a_file_may_be_called_like_a_share() -> None:
     Path("0.2").write_text("1 1:1\n-1 3:1\n")
     found = thresher.path(CHUNK, "ft-ftrl", holdout="./0.2", l1="0.1:0.2:2")
     assert [point.holdout and point.holdout["examples"] for point in found.points] == [2, 2]

@@ -30,7 +30,6 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def told(function: Any, y: Any = Y, **options: Any) -> dict[str, str]:
-    """The warnings about what is held out, by name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = function(X, y, **options)

@@ -20,7 +20,6 @@ ROWS = 60
 
 
 def rows(domain: str) -> Chunk:
-    """Ordinary rows with the same features, some of which have values up to 1e38."""
     chunk = stream(3, ROWS, domain=domain, weighted=False).chunk
     chance = np.random.default_rng(0)
     factors = np.where(chance.random(ROWS) < 0.2, 10.0 ** chance.uniform(5, 37, ROWS), 1).astype(np.float32)
@@ -30,7 +29,6 @@ def rows(domain: str) -> Chunk:
 
 
 def learned(model: Model, chunk: Chunk, places: list[int]) -> list[int]:
-    """The rows that the model skips, learned in pieces."""
     found, before = list[int](), 0
 
     def skip(first: int, count: int, error: DivergedError) -> None:

@@ -1,7 +1,5 @@
 """One table in every format: one model, bit for bit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +9,7 @@ import pytest
 import thresher
 from tests.commands import own_cache
 from tests.data.tables import WRITERS, Streamed, as_table, write_parquet, write_svmlight
-from tests.data.test_tables import KINDS, LAYOUT, some_rows
-from tests.data.test_tables_labels import as_svmlight, some_lists, some_values
+from tests.data.test_tables import KINDS, LAYOUT, as_svmlight, some_lists, some_rows, some_values
 from thresher import Model
 from thresher.data import DataError, open_source
 from thresher.data.formats.tables import arrow_files as tables_module
@@ -44,9 +41,7 @@ def test_every_format_gives_one_model(tmp_path: Path) -> None:
     assert weights_of(Streamed(as_table(rows)), LAYOUT) == expected
 
 
-def test_a_filter_stays_what_it_was_when_training_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_filter_stays_when_training_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables_module, "BATCH", 30)
     monkeypatch.setenv("THRESHER_CACHE_DIR", str(own_cache(tmp_path)))
     data, kept = tmp_path / "data.parquet", tmp_path / "checkpoint"

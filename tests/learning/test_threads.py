@@ -19,7 +19,6 @@ ROWS = Chunk.of_rows([(1.0, {1: 1.0}), (-1.0, {2: 1.0})])
 
 
 def meanwhile(model: Model, monkeypatch: pytest.MonkeyPatch, what: Callable[[], Any]) -> list[BaseException]:
-    """The result of a call from another thread while the model learns."""
     errors: list[BaseException] = []
 
     def done() -> None:
@@ -41,9 +40,7 @@ def meanwhile(model: Model, monkeypatch: pytest.MonkeyPatch, what: Callable[[], 
     return errors
 
 
-def test_another_thread_neither_learns_nor_saves_meanwhile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_others_neither_learn_nor_save_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, alone = Model("sgd", batch=2), Model("sgd", batch=2)
     path = tmp_path / "model"
     for what in (

@@ -35,9 +35,7 @@ OTHERWISE = {"rule", "loss", "outputs", "admit", "scale"}
 """Options that make a model learn with other compiled code than the default, which many tests need."""
 
 
-@pytest.fixture(autouse=True)
-def as_said(as_commands_say: None) -> None:
-    """Warnings name options."""
+pytestmark = pytest.mark.usefixtures("as_commands_say")
 
 
 def warned(data: Any, **options: Any) -> dict[str, str]:
@@ -68,7 +66,6 @@ def chunk(rows: list[tuple[float, dict[int, float]]]) -> Chunk:
 
 
 def table(n: int = 400, **columns: Any) -> pa.Table:
-    """A table with a label, a site that determines it, and these columns."""
     labels = [label for label, _ in clicks(n)]
     sites = [f"s{min(row)}" for _, row in clicks(n)]
     return pa.table({"label": labels, "site": sites, **columns})
@@ -106,13 +103,10 @@ def test_a_rule_that_measures_scales_is_not_blamed_for_sorted_labels() -> None:
     assert list(warned(chunk(rows), holdout=chunk(held))) == ["sorted-labels"]
 
 
-def test_a_held_out_loss_decides() -> None:
+def test_a_hold_out_decides_if_it_is_large() -> None:
     rows = clicks(600, 1e6)
     assert "the held-out loss" in warned(chunk(rows), rule="ftrl", holdout_every=5)["scales"]
-
-
-def test_a_small_hold_out_decides_nothing() -> None:
-    """With 19 held-out examples, most may be wrong by chance."""
+    # With 19 held-out examples, most may be wrong by chance.
     rows = clicks(400)
     held = [(1.0 - label, features) for label, features in clicks(119)]
     assert "the held-out loss" in warned(chunk(rows), holdout=chunk(held), passes=1)["worse-than-constant"]
@@ -367,12 +361,9 @@ def test_sorted_labels_are_noticed_whatever_is_held_out(kept: int) -> None:
     assert abs(int(found.split("about ")[1].split(")")[0]) - times) <= 1
 
 
-def test_labels_in_short_runs_are_not_sorted() -> None:
+def test_labels_in_short_runs_or_rare_are_not_sorted() -> None:
     rows = [(float(k // 9 % 2), row) for k, (_, row) in enumerate(clicks(690))]
     assert "sorted-labels" not in warned(chunk(rows))
-
-
-def test_rare_labels_that_come_as_chance_has_it_are_not_sorted() -> None:
     rows = clicks(2000, shift=-0.27)
     assert sum(label for label, _ in rows) > 300
     assert "sorted-labels" in warned(in_order(rows))

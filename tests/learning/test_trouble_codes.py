@@ -29,7 +29,6 @@ def frame(**columns: Any) -> pd.DataFrame:
 
 
 def told(data: Any, **options: Any) -> dict[str, str]:
-    """The warnings about columns."""
     return {name: one for name, one in warned(str(data), l1=0.0, **options).items() if name not in OTHERS}
 
 
@@ -41,7 +40,6 @@ OTHERS = {"worse-than-constant", "scales", "sorted-labels"}
 
 
 def remedies(message: str) -> list[dict[str, Any]]:
-    """The options that a message names, for Python."""
     found = re.findall(r"--(\w+) ('[^']*'|[\w,:.-]*\w)", message)
     return [{name: value.strip("'").replace("\\t", "\t")} for name, value in found]
 

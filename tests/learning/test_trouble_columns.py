@@ -21,10 +21,7 @@ from thresher.data.errors import DataError
 from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.layout import Layout
 
-
-@pytest.fixture(autouse=True)
-def as_said(as_commands_say: None) -> None:
-    """Warnings name options."""
+pytestmark = pytest.mark.usefixtures("as_commands_say")
 
 
 def as_csv(data: pa.Table, folder: Path) -> str:
@@ -97,13 +94,10 @@ def test_categories_of_pandas_are_the_same_in_parquet(tmp_path: Path) -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_numbers_that_happen_to_differ_are_no_ids() -> None:
+def test_which_numbers_are_ids() -> None:
     scattered = np.random.default_rng(2).permutation(10**6)[:400]
     assert warned(table(metres=scattered)) == {}
     assert list(warned(table(user_id=scattered))) == ["id-columns"]
-
-
-def test_long_numbers_of_one_length_are_ids() -> None:
     customers = np.random.default_rng(3).permutation(9 * 10**5)[:400] * 1000 + 10**8
     assert list(warned(table(customer=customers))) == ["id-columns"]
     assert warned(table(second=np.sort(customers))) == {}, "a time, for example"
@@ -139,9 +133,7 @@ def test_numbers_given_as_text(write: Callable[[pa.Table, Path], Any], tmp_path:
 
 
 @pytest.mark.parametrize("write", [as_csv, as_jsonl])
-def test_a_cell_after_the_rows_examined_that_is_not_a_number(
-    write: Callable[[pa.Table, Path], Any], tmp_path: Path
-) -> None:
+def test_a_cell_after_the_rows_examined_that_is_not_a_number(write: Any, tmp_path: Path) -> None:
     cells = [str(k % 200 / 4) for k in range(1200)]
     found = warned(write(table(1200, age=[*cells[:-1], "NA"]), tmp_path))
     assert list(found) == ["numbers-as-categories"]
@@ -173,9 +165,7 @@ def test_amounts_of_money(form: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("write", "kind"), [*zip(WRITERS, WRITTEN, strict=True)])
-def test_numbers_as_people_write_them(
-    write: Callable[[pa.Table, Path], Any], kind: str, tmp_path: Path
-) -> None:
+def test_numbers_as_people_write_them(write: Any, kind: str, tmp_path: Path) -> None:
     form, first = WRITTEN[kind]
     cells = [form % (7 + k * 13 % 60) for k in range(400)]
     cells[5], cells[9] = "12", "NA"
@@ -280,14 +270,11 @@ def test_a_row_read_as_the_names_of_columns(tmp_path: Path) -> None:
     assert warned(str(tmp_path / "rows.csv"), label="y", l1=0.0) == {}
 
 
-def test_an_odd_name_of_a_column_is_shown_in_one_line() -> None:
+def test_odd_names_and_cells_are_shown_in_one_short_line(tmp_path: Path) -> None:
     with pytest.warns(TroubleWarning) as caught:
         train(table().append_column("a\nb", [numbers_but("?")]))
     assert "column a\\nb is read" in str(caught[0].message)
     assert "\n" not in str(caught[0].message)
-
-
-def test_odd_cells_are_shown_in_one_short_line(tmp_path: Path) -> None:
     cells = numbers_but("\ud800", "x" * 5000, "a\nb")
     lines = [json.dumps({"label": k % 2, "age": cell}) for k, cell in enumerate(cells)]
     (tmp_path / "t.jsonl").write_text("\n".join(lines))
@@ -302,9 +289,7 @@ def late_numbers(first: int, rows: int, word: str = "NA") -> pa.Table:
 
 
 @pytest.mark.parametrize("write", WRITERS)
-def test_numbers_after_words_for_missing_values(
-    write: Callable[[pa.Table, Path], Any], tmp_path: Path
-) -> None:
+def test_numbers_after_words_for_missing_values(write: Any, tmp_path: Path) -> None:
     for data in (late_numbers(1100, 1300), table(age=[*["NA", "?"] * 185, *map(str, range(30))])):
         found = warned(write(data, tmp_path))["numbers-as-categories"]
         assert "though its cells are numbers except 'NA'" in found
@@ -365,9 +350,7 @@ def test_codes_among_words_for_missing_ones_are_categories(name: str, form: str,
         (["a b", "b c", "c d"], None),
     ],
 )
-def test_labels_that_are_spelled_otherwise_in_a_later_file(
-    labels: list[str], said: str | None, tmp_path: Path
-) -> None:
+def test_labels_spelled_otherwise_in_a_later_file(labels: Any, said: str | None, tmp_path: Path) -> None:
     files = [tmp_path / f"{k}.csv" for k in range(len(labels))]
     for file, some in zip(files, labels, strict=True):
         words = some.split() * 60

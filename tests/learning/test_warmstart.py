@@ -29,7 +29,6 @@ ROWS = Chunk.of_rows([(1.0, {1: 1.0, 2: 0.5}), (-1.0, {2: 1.0, 9: 0.25}), (1.0, 
 
 
 def trained(**options: Any) -> Model:
-    """Initial weights."""
     model = Model("sgd", **{"loss": "logistic", **options})
     model.learn(ROWS)
     return model
@@ -180,9 +179,7 @@ def test_a_rule_that_has_no_state_for_a_weight_says_which_have(name: str) -> Non
         ({"rule": "ft-ftrl:group=l2", "centre": False}, {}, "group"),
     ],
 )
-def test_weights_that_would_mean_something_else_are_refused(
-    model: dict[str, Any], before: dict[str, Any], hint: str
-) -> None:
+def test_weights_that_would_mean_something_else_are_refused(model: Any, before: Any, hint: str) -> None:
     if "outputs" in before:
         weights = Model("sgd", before["loss"], outputs=before["outputs"]).readout()
     else:

@@ -12,7 +12,6 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import thresher
-from tests.plain import not_compiled
 from thresher.data.errors import DataError
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.recipe import Recipe
@@ -25,10 +24,7 @@ X, Y = np.eye(4), np.array([1, -1, 1, -1])
 CHUNK = thresher.Chunk.of_rows([(1.0, {1: 1.0})])
 
 
-@pytest.fixture(autouse=True)
-def plain() -> Iterator[None]:
-    with not_compiled():
-        yield
+pytestmark = pytest.mark.usefixtures("plainly")
 
 
 def endless() -> Iterator[dict[str, float]]:
@@ -132,7 +128,6 @@ ODD: list[Any] = [[], {}, (), b"x", int, object(), np.array(1), np.array([1, 2])
 
 
 def answer_to(one: Declared, value: Any) -> str:
-    """The message; the name of the option if it takes the value."""
     try:
         one.taken(value)
     except ValueError as error:
@@ -192,14 +187,11 @@ def test_names_that_train_does_not_have(name: str, hint: str) -> None:
         thresher.train(X, Y, **cast(Any, {name: 1}))
 
 
-def test_names_that_a_model_does_not_have() -> None:
+def test_names_that_a_model_or_boost_does_not_have() -> None:
     with pytest.raises(TypeError, match=r"Model has no option lable; it has rule, loss, rate, "):
         thresher.Model(lable=1)
     with pytest.raises(TypeError, match=r"Model has no option averge; did you mean average\?"):
         thresher.Model(averge=True)
-
-
-def test_boost_offers_no_other_classes() -> None:
     for labels in (["a", "b", "c", "a"], [0, 1, 2, 1]):
         with pytest.raises(DataError) as caught:
             thresher.boost(X, labels)
@@ -309,16 +301,15 @@ def test_options_that_train_does_not_have(options: dict[str, Any], said: str) ->
 
 def test_a_recipe_trains_as_the_model_that_has_it_did() -> None:
     data = (np.eye(3), [1, -1, 1])
-    with not_compiled():
-        first = thresher.train(data, "ftrl", l1=0.01, batch=2)
-        again = thresher.train(data, first.recipe)
-        other = thresher.train(data, first.recipe, batch=1)
-        beside: tuple[dict[str, Any], ...] = ({"loss": "hinge"}, {"outputs": "values:2"})
-        for said in beside:
-            with pytest.raises(ValueError, match="a recipe contains its loss and outputs"):
-                thresher.train(data, first.recipe, **said)
-        with pytest.raises(TypeError, match="did you mean batch"):
-            thresher.train(data, first.recipe, bach=1)  # type: ignore[call-arg]
+    first = thresher.train(data, "ftrl", l1=0.01, batch=2)
+    again = thresher.train(data, first.recipe)
+    other = thresher.train(data, first.recipe, batch=1)
+    beside: tuple[dict[str, Any], ...] = ({"loss": "hinge"}, {"outputs": "values:2"})
+    for said in beside:
+        with pytest.raises(ValueError, match="a recipe contains its loss and outputs"):
+            thresher.train(data, first.recipe, **said)
+    with pytest.raises(TypeError, match="did you mean batch"):
+        thresher.train(data, first.recipe, bach=1)  # type: ignore[call-arg]
     assert again.recipe == first.recipe
     assert again.weights()[1].tobytes() == first.weights()[1].tobytes()
     assert (other.recipe.batch, other.recipe.rule) == (1, first.recipe.rule)
@@ -332,10 +323,9 @@ def test_classes_must_be_said_where_there_are_no_data() -> None:
 
 
 def test_models_are_saved_and_loaded_by_the_first_names_one_tries(tmp_path: Path) -> None:
-    with not_compiled():
-        model = thresher.train((np.eye(3), [1, -1, 1]), "ftrl")
-        thresher.save(model, tmp_path / "model")
-        assert thresher.load(tmp_path / "model").weights.tobytes() == model.weights()[1].tobytes()
+    model = thresher.train((np.eye(3), [1, -1, 1]), "ftrl")
+    thresher.save(model, tmp_path / "model")
+    assert thresher.load(tmp_path / "model").weights.tobytes() == model.weights()[1].tobytes()
     assert {"train", "save", "load", "Model"} <= set(dir(thresher))
 
 

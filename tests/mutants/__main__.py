@@ -4,8 +4,6 @@
 named must pass without any mutant.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

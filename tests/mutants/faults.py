@@ -5,8 +5,6 @@ that is not unique. So a mutant outlives a move of its class, and after a move o
 changes. Texts are indented relative to their first line.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib

@@ -4,8 +4,6 @@ python -m tests.recorded record FOLDER
 python -m tests.recorded compare FOLDER
 """
 
-from __future__ import annotations
-
 import argparse
 import fnmatch
 import sys

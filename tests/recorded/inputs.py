@@ -1,7 +1,5 @@
 """Files and Python objects that recorded calls read; always the same bytes."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json
@@ -35,7 +33,6 @@ class Dice:
 
 @cache
 def shop(n: int, seed: int) -> list[dict[str, Any]]:
-    """Rows with columns of every kind."""
     dice, rows = Dice(seed), list[dict[str, Any]]()
     for k in range(n):
         age, city, clicks = 18 + dice.below(60), CITIES[dice.below(4)], dice.below(40)
@@ -104,7 +101,6 @@ def zstd(text: str) -> bytes:
 
 
 def stories(first: int, last: int) -> str:
-    """Rows of the RCV1 sample with their first eight features."""
     rows = gzip.decompress((SAMPLES / "rcv1_train2000.dat.gz").read_bytes()).decode().splitlines()
     return "".join(" ".join(row.split()[:9]) + "\n" for row in rows[first:last])
 
@@ -124,7 +120,6 @@ def two_numbers() -> str:
 
 
 def lists() -> str:
-    """Rows with several labels each."""
     ages = [row["age"] for row in shop(120, 1)]
     labels = [[str(one) for one in range(1, 4) if (age + one) % 3] for age in ages]
     return "".join(f"{','.join(some)} {age % 7}:1 9:0.5\n" for some, age in zip(labels, ages, strict=True))

@@ -1,7 +1,5 @@
 """Outputs without what differs between two runs: times, speeds, folders, versions."""
 
-from __future__ import annotations
-
 import difflib
 import json
 import re

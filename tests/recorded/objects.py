@@ -1,7 +1,5 @@
 """What a Python call returned, as text that shows every change."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import inspect

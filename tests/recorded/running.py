@@ -1,7 +1,5 @@
 """Run the steps of a session, and put down what they print, return and write."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import io
@@ -60,7 +58,6 @@ def place() -> Iterator[Path]:
 
 
 def recorded(session: Session, place: Path) -> str:
-    """The text of a session."""
     with ExitStack() as stack:
         folder = place / session.name
         folder.mkdir()

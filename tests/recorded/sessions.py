@@ -13,8 +13,6 @@ lines of a shell: ``thresher ...`` runs in this process, or in one of its own if
 ``calls.toml`` has pieces of Python; the value of a piece that ends with an expression is recorded.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import tomllib
@@ -66,7 +64,6 @@ class Session(NamedTuple):
 
 
 def sessions() -> list[Session]:
-    """All of them, by name."""
     found = [*_read("commands.toml"), *_read("calls.toml"), *_remedies()]
     names = [one.name for one in found]
     if twice := {name for name in names if names.count(name) > 1}:
@@ -102,7 +99,6 @@ def _remedies() -> list[Session]:
 
 
 def line_of(text: str) -> Line:
-    """Parse a line."""
     words = shlex.split(text, comments=False)
     piped = words[:1] == ["cat"] and words[2:3] == ["|"]
     stdin, rest = (words[1], words[3:]) if piped else ("", words)

@@ -1,7 +1,5 @@
 """A signal at a chosen place, wherever in the code that is."""
 
-from __future__ import annotations
-
 import fnmatch
 import io
 import os

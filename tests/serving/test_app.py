@@ -220,7 +220,6 @@ def test_the_open_inference_protocol(ask: Asked) -> None:
 
 @pytest.fixture(scope="module")
 def colours(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of a model of other columns and labels."""
     path = tmp_path_factory.mktemp("colours") / "a.csv"
     rows = "".join(f"{'abc'[k % 3]},s{k % 4},{'red' if k % 5 else 'blue'}\n" for k in range(60))
     path.write_text(f"label,size,colour\n{rows}")

@@ -69,7 +69,6 @@ BODIES = {
 
 
 def written(form: str) -> bytes:
-    """The training data in a format."""
     if form == "jsonl":
         return "".join(json.dumps(row) + "\n" for row in ROWS).encode() * 3
     if form in ("csv", "tsv"):
@@ -85,7 +84,6 @@ def written(form: str) -> bytes:
 
 
 def model_of(folder: Path, form: str, **options: Any) -> Any:
-    """A model of the training data in a format."""
     path = folder / f"train.{form}"
     path.write_bytes(written(form))
     return thresher.train(path, format=form, **options)
@@ -168,7 +166,6 @@ def test_whatever_columns_become(name: str, form: str, tmp_path: Path) -> None:
 
 
 def has_features(bodies: Bodies, line: bytes) -> bool:
-    """Whether an object has a column of the model."""
     try:
         rows = bodies.read(line, TYPES["jsonl"], labelled=False)
     except RefusedError:

@@ -7,20 +7,19 @@ from pathlib import Path
 import pytest
 
 from tests.commands import run
-from tests.serving.test_service import check_law, learned, model, plain, rows, serving, until
+from tests.serving.test_service import check_law, learned, model, rows, serving, until
 from thresher.data.chunk import Chunk
 from thresher.data.log.writer import cut_after
 from thresher.runs.log import contents_of
 from thresher.serving.learning import Snapshots
 
-__all__ = ["model", "plain", "rows"]
+__all__ = ["model", "rows"]
+pytestmark = pytest.mark.usefixtures("plainly")
 _SIZES = ("segments", "bytes")
 """Figures of a log that do not depend on its records alone"""
 
 
-def test_a_service_whose_snapshot_is_newer_than_the_log_does_not_learn(
-    model: Path, rows: Chunk, tmp_path: Path
-) -> None:
+def test_a_service_newer_than_its_log_does_not_learn(model: Path, rows: Chunk, tmp_path: Path) -> None:
     folder = tmp_path / "log"
     with serving(model, folder) as service:
         for k in range(10, 20):
@@ -44,9 +43,7 @@ def test_a_service_whose_snapshot_is_newer_than_the_log_does_not_learn(
 
 
 @pytest.mark.parametrize("form", ["time", "row", "clock"])
-def test_one_command_takes_the_log_and_its_models_back(
-    model: Path, rows: Chunk, tmp_path: Path, form: str
-) -> None:
+def test_a_command_takes_log_and_models_back(model: Path, rows: Chunk, tmp_path: Path, form: str) -> None:
     folder, shadows = tmp_path / "log", {"other": "fobos"}
     with serving(model, folder, shadows=shadows) as service:
         service.learn(rows.rows(0, 7)).result()
@@ -95,9 +92,7 @@ def test_a_log_without_its_beginning_is_not_taken_back(model: Path, rows: Chunk,
     assert sorted(one.name for one in folder.iterdir()) == names
 
 
-def test_a_moment_after_the_end_cuts_nothing_and_others_are_refused(
-    model: Path, rows: Chunk, tmp_path: Path
-) -> None:
+def test_a_moment_after_the_end_cuts_nothing(model: Path, rows: Chunk, tmp_path: Path) -> None:
     folder = tmp_path / "log"
     with serving(model, folder) as service:
         service.learn(rows.rows(0, 7)).result()

@@ -191,7 +191,6 @@ INNER = b"POST /learn HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\nabc"
 
 
 def request(chance: random.Random) -> bytes:
-    """A request that is right."""
     body = chance.choice(
         [b"", b"x", INNER, INNER * 3, b"\r\n.\r\n", chance.randbytes(SMALL + chance.randrange(-2, 3))]
     )
@@ -221,7 +220,6 @@ def in_chunks(body: bytes, chance: random.Random) -> bytes:
 
 
 def cut(text: bytes, chance: random.Random) -> list[bytes]:
-    """A text in parts of any size."""
     if chance.random() < 0.1 and len(text) < 1000:
         return [text[k : k + 1] for k in range(len(text))]
     places = sorted(chance.sample(range(len(text) + 1), min(len(text), chance.choice([0, 1, 5, 40]))))

@@ -26,8 +26,6 @@ RED, BLUE = b'{"hour": 3, "colour": "red"}', b'{"hour": 3, "colour": "blue"}'
 
 
 class Serving:
-    """A process that serves, and its port."""
-
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process, told = process, b""
         assert process.stderr is not None
@@ -109,7 +107,6 @@ def serving(clicks: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield Serving(process)
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
-        assert process.stderr is not None
         told = "thresher: draining: no new connections; requests under way are answered\n"
         assert said(process.stderr.read()) == told
 
@@ -246,7 +243,6 @@ def test_a_token(clicks: Path, tmp_path: Path) -> None:
         assert serving.ask("GET", "/health/live")[0] == 200
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
-        assert process.stderr is not None
         assert b"s3cret" not in process.stderr.read()
 
 
@@ -270,7 +266,6 @@ def test_a_line_for_each_request(clicks: Path, tmp_path: Path, place: str) -> No
             until_closed(client)
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
-        assert process.stderr is not None
         text = process.stderr.read().decode() if place == "-" else (tmp_path / place).read_text()
     lines = [line.split(" ") for line in text.splitlines() if not line.startswith("thresher: ")]
     paths = ["/predict", "/predict", "/predict", "/learn", "/label", ("/a%20b%0A/" + "c" * 300)[:200]]

@@ -1,7 +1,5 @@
 """Law 12: serving is training. What a service has learned is what `train` learns from its log."""
 
-from __future__ import annotations
-
 import gc
 import shutil
 import threading
@@ -18,7 +16,6 @@ import numpy as np
 import pytest
 
 import thresher
-from tests.plain import not_compiled
 from tests.streams import KINDS, RULES, cut, kinds_of, model_of, stream
 from thresher import Model
 from thresher.data.chunk import Chunk, concat
@@ -49,10 +46,7 @@ ONE = (np.ones(1, np.float32), np.ones(1, np.float32))
 """a positive label, and its importance"""
 
 
-@pytest.fixture(autouse=True)
-def plain() -> Iterator[None]:
-    with not_compiled():
-        yield
+pytestmark = pytest.mark.usefixtures("plainly")
 
 
 @pytest.fixture(scope="module")
@@ -120,9 +114,7 @@ def test_the_heaviest_rows_leave_weights_finite(name: str, rows: Chunk) -> None:
     assert np.isfinite(model.margins(rows)).all()
 
 
-def test_every_snapshot_is_the_model_as_if_the_log_ended_there(
-    model: Path, rows: Chunk, tmp_path: Path
-) -> None:
+def test_every_snapshot_is_the_model_of_the_log_so_far(model: Path, rows: Chunk, tmp_path: Path) -> None:
     folder, copied = tmp_path / "log", tmp_path / "copied"
     with serving(model, folder, snapshots=Snapshots(rows=1)) as service:
         for k in range(10, 20):
@@ -134,9 +126,7 @@ def test_every_snapshot_is_the_model_as_if_the_log_ended_there(
 
 
 @pytest.mark.parametrize("saved", [7, 1000])
-def test_a_server_that_was_killed_goes_on_with_its_log(
-    model: Path, rows: Chunk, tmp_path: Path, saved: int
-) -> None:
+def test_a_killed_server_goes_on_with_its_log(model: Path, rows: Chunk, tmp_path: Path, saved: int) -> None:
     folder, found = tmp_path / "log", tmp_path / "killed"
     with serving(model, folder, snapshots=Snapshots(rows=saved)) as service:
         for k in range(10, 30):
@@ -279,9 +269,7 @@ def test_labels_may_come_later(model: Path, rows: Chunk, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("unlabelled", [NEGATIVE, DROP])
-def test_a_row_without_a_label_is_waited_for(
-    model: Path, rows: Chunk, tmp_path: Path, unlabelled: str
-) -> None:
+def test_a_row_without_label_is_awaited(model: Path, rows: Chunk, tmp_path: Path, unlabelled: str) -> None:
     folder, some = tmp_path / "log", rows.rows(10, 12)
     with serving(model, folder, wait=0.01, unlabelled=unlabelled) as service:
         service.keep(["x", "y"], some, service.margins(some)).result()
@@ -812,10 +800,7 @@ def test_a_fake_negative_and_its_label_may_come_at_once(model: Path, rows: Chunk
     folder, some = tmp_path / "log", rows.rows(10, 11)
     with serving(model, folder, unlabelled=FAKE_NEGATIVE) as service:
         margins = service.margins(some)
-        asked = (
-            service.keep(["x"], some, margins),
-            service.label(["x"], *ONE),
-        )
+        asked = (service.keep(["x"], some, margins), service.label(["x"], *ONE))
         assert [one.result().last for one in asked] == [1, 2]
     assert _logged(folder).weights[1] > 1
     assert len(records_of(folder)) == 2  # a write that is cut short has all of a row, or nothing
@@ -884,9 +869,7 @@ def test_a_promotion_outlasts_the_file_that_holds_it(model: Path, rows: Chunk, t
 
 
 @pytest.mark.parametrize("name", ["log", "lock"])
-def test_nothing_is_acknowledged_in_a_file_that_is_gone(
-    model: Path, rows: Chunk, tmp_path: Path, name: str
-) -> None:
+def test_nothing_is_acknowledged_in_a_lost_file(model: Path, rows: Chunk, tmp_path: Path, name: str) -> None:
     folder = tmp_path / "log"
     with serving(model, folder) as service:
         service.learn(rows.rows(0, 1)).result()

@@ -1,7 +1,5 @@
 """Line formats for the tests of all formats: each module of this package has its ``TESTED``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol
@@ -12,8 +10,6 @@ from thresher.data.layout import Layout
 
 
 class Variant(NamedTuple):
-    """A format with another layout."""
-
     layout: Layout
     good: Callable[[int, int], list[bytes]] | None = None
     """makes a given number of examples from a seed, where lines differ from the plain layout's"""
@@ -22,16 +18,12 @@ class Variant(NamedTuple):
 
 
 class Parse(Protocol):
-    """A reference parser."""
-
     def __call__(self, line: bytes, domain: str, layout: Layout) -> Row | None:
         """The example on a line (without its newline), or None; raises `BadLineError`."""
         ...
 
 
 class Tested(NamedTuple):
-    """Good and bad lines of a format, and its reference parser."""
-
     good: Callable[[int, int], list[bytes]]
     """makes a given number of examples from a seed"""
     bad: Sequence[bytes]

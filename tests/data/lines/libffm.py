@@ -1,7 +1,5 @@
 """LibFFM text: good and bad lines, and a simple reference parser."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

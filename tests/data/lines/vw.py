@@ -1,7 +1,5 @@
 """VW text: good and bad lines, and a simple reference parser with its own hash functions."""
 
-from __future__ import annotations
-
 import re
 
 import mmh3
@@ -176,37 +174,13 @@ def some_vw(count: int, seed: int) -> list[bytes]:
 
 _BAD = (
     *(b"x | a", b"nan | a", b"3 | a", b"| a", b"1 -1 | a", b"1 1 0.5 | a", b"1 1 0 1 | a", b"1 't 2 | a"),
-    *(
-        b"1",
-        b"1 |: a",
-        b"1 |f: a",
-        b"1 |f:1e39 a",
-        b"1 |f a:",
-        b"1 |f a:nan",
-        b"1 |f a:3rd",
-        b"1 |f a:1e39",
-    ),
+    *(b"1", b"1 |: a", b"1 |f: a", b"1 |f:1e39 a", b"1 |f a:", b"1 |f a:nan", b"1 |f a:3rd", b"1 |f a:1e39"),
     *(b"1 |f a:3e38 a:3e38", b"broken line", b"1 |f a\rb", b"\xff\xfe", b"1 |f:1e30 a:1e30"),
     *(b"1 |f a\0 b", b"1 |f\0 a", b"1 |f a:\0b", b"1 |f a:b\0", b"1 't\0| a", b"1 t\0|f a", b"1\0 |f a"),
     *(b"1:1:0.5 | a", b"1:0.5 2:1 | a", b"dog | a", b"ccb slot 0:1:0.5 | a"),
 )
 _TOKENS = (
-    *(
-        b"|",
-        b"|f",
-        b"|:",
-        b":",
-        b"'",
-        b"1",
-        b"-1",
-        b"0.5",
-        b":1",
-        b":-2e3",
-        b"1e39",
-        b"a:b",
-        b"a:1",
-        b"nan",
-    ),
+    *(b"|", b"|f", b"|:", b":", b"'", b"1", b"-1", b"0.5", b":1", b":-2e3", b"1e39", b"a:b", b"a:1", b"nan"),
     *(b"18446744073709551616", b"\t", b"\r", b"\0", b"\xef\xbb\xbf"),
 )
 TESTED = Tested(
