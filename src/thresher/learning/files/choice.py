@@ -92,12 +92,8 @@ class FrontierTable:
 
     def as_dict(self) -> dict[str, Any]:
         """The content in JSON."""
-        return {
-            "lanes": [point.as_dict(self.penalty) for point in self.points],
-            "chosen": self.chosen,
-            "choice": self.choice,
-            "penalty": self.penalty,
-        }
+        lanes = [point.as_dict(self.penalty) for point in self.points]
+        return {"lanes": lanes, "chosen": self.chosen, "choice": self.choice, "penalty": self.penalty}
 
     @classmethod
     def from_dict(cls, given: Any) -> FrontierTable:

@@ -28,8 +28,8 @@ from thresher.data.sources.parsed import ParsedSource
 from thresher.learning.diagnostics.findings import Finding, TroubleWarning, warn
 from thresher.options.messages import warn_user
 
-_MOST = 2**32
-"""Ids up to here are numbers of features; hashes of names are nearly all larger."""
+_SMALL = 1 << 32
+"""Keys up to here number features; hashes of names are nearly all larger."""
 _HARDLY = 0.05
 """The share of values up to which a model knows hardly any"""
 
@@ -62,7 +62,7 @@ def numbering_of(
     """The numbering of data with these keys: a matrix with `columns`, or a file; None for other data."""
     if columns is not None:
         return Numbering(columns if span is None else span[0], columns - 1, True)
-    if span is None or span[1] > _MOST or not _has_ids(layout):
+    if span is None or span[1] > _SMALL or not _has_ids(layout):
         return None
     return Numbering(*span, False)
 
@@ -71,20 +71,6 @@ def _has_ids(layout: AnyLayout | None) -> bool:
     if layout is None or layout.format not in LINES:
         return False
     return not (LINES[layout.format].named and layout.bits) and not layout.interact
-
-
-def numbered_alike(numbering: Numbering | None, source: Source) -> Source:
-    """The source, for a model with this numbering, which warns if it seems to start with another id.
-
-    `DataError` for a matrix with another number of columns.
-    """
-    if numbering is None:
-        return source
-    if source.columns is not None:
-        _check_matrix(numbering, source.columns, source)
-    elif source.layout is not None and _has_ids(source.layout):
-        return _Numbered(source, numbering)
-    return source
 
 
 def _check_matrix(numbering: Numbering, columns: int, source: Source) -> None:
@@ -124,7 +110,7 @@ class _Numbered(Watched):
         self._numbering = numbering
 
     def begin(self) -> None:
-        self._low, self._high, self._warned = _MOST, -1, False
+        self._low, self._high, self._warned = _SMALL, -1, False
 
     def look(self, chunk: Chunk) -> None:
         if not self._warned and (span := without_offsets(chunk).span()) is not None:
@@ -132,7 +118,8 @@ class _Numbered(Watched):
             self._compare(False)
 
     def end(self) -> None:
-        self._compare(True)
+        if not self._warned:
+            self._compare(True)
 
     def _compare(self, whole: bool) -> None:
         """Warn if the ids so far, or those of the whole file, show that features are numbered differently."""
@@ -155,15 +142,13 @@ class _Numbered(Watched):
                 " every feature is one place off, write both files with the same first id, such as"
                 " dump_svmlight_file(X, y, FILE, zero_based=True)"
             )
-        if reason and not self._warned:
+        if reason:
             warn_user(f"{reason} [shifted-ids]", TroubleWarning)
             self._warned = True
 
 
 COLUMNS, NAMES, IDS = "columns", "names", "ids"
 _NAMED, _TRAINED = "rows of named features", "the model was trained on"
-_SMALL = 1 << 32
-"""Keys up to here number features; hashes of names are nearly all larger."""
 
 
 class FeatureKind(NamedTuple):
@@ -233,9 +218,8 @@ def check_format(model: Any, layout: AnyLayout | None) -> None:
 
 def names_refused(model: Any, layout: AnyLayout) -> DataError | None:
     """The error for rows with this layout whose features are names; None unless they must be numbers."""
-    before, now = kind_of_model(model), _kind_in(layout)
-    needed = now is not None and before.features == IDS and now.features == NAMES
-    return refusal(before, now) if needed and now is not None else None
+    before, now = kind_of_model(model), _kind_in(layout) or FeatureKind()
+    return refusal(before, now) if (before.features, now.features) == (IDS, NAMES) else None
 
 
 def are_names(chunk: Chunk) -> bool:
@@ -248,20 +232,23 @@ def in_agreement(model: Any, source: Source, trained: str = _TRAINED, given: str
 
     `DataError` for features of another kind, and for a matrix with another number of columns.
     """
-    before, now = kind_of_model(model), kind_of(source)
+    before, now, numbering = kind_of_model(model), kind_of(source), model.numbering
     if not agree(before, now):
         raise refusal(before, now, trained, given)
-    if model.numbering is not None and model.numbering.matrix and not model.matches_names:
+    if numbering is not None and numbering.matrix and not model.matches_names:
         _warn_by_position(source, "the model was trained on a matrix")
     if before.features == now.features == COLUMNS:
         warn(unknown_values(model, source))
     if before.features == IDS and now.features == NAMES:
         source = _NumbersAsInModel(source, refusal(before, now, trained, given), wanted=True)
     if before.data == _NAMED == now.data:
-        source = _NumbersAsInModel(
-            source, refusal(before, FeatureKind(IDS, "rows of numbered features"), trained), wanted=False
-        )
-    return numbered_alike(model.numbering, source)
+        numbers = FeatureKind(IDS, "rows of numbered features")
+        source = _NumbersAsInModel(source, refusal(before, numbers, trained), wanted=False)
+    if numbering is not None and source.columns is not None:
+        _check_matrix(numbering, source.columns, source)
+    elif numbering is not None and source.layout is not None and _has_ids(source.layout):
+        return _Numbered(source, numbering)
+    return source
 
 
 def _warn_by_position(source: Source, reason: str) -> None:
@@ -316,7 +303,7 @@ def _unlike(name: str, file: str, now: Sequence[str], before: Sequence[str]) -> 
 
 
 def _known(model: Any, values: Sequence[str], seed: int) -> set[str]:
-    there = model.knows(hash_columns(values, seed)).tolist() if values else ()
+    there = model.knows(hash_columns(values, seed)) if values else ()
     return {value for value, known in zip(values, there, strict=True) if known}
 
 

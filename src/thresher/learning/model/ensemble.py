@@ -151,8 +151,6 @@ _LEAST = 1e-15
 _BLOCK = 1 << 16
 """Features whose weights are processed at a time"""
 _ROWS = ("poisson", "disjoint", "halves")
-_TABLE: schema.Fields = {"rows": str, "record": dict | None}
-"""What a file knows of an ensemble beside its models"""
 
 M = TypeVar("M", Model, Readout)
 
@@ -185,19 +183,13 @@ class Ensemble(LinearPredictor, Generic[M]):
 
         ImportError without pandas.
         """
-        rows = []
+        found = []
         for number, model in enumerate(self.models):
-            tally = getattr(model, "tally", None)
-            rows.append(
-                {
-                    **identity_of(model),
-                    "examples": getattr(model, "examples", None),
-                    "nonzero": model.nonzero,
-                    "progressive_loss": None if tally is None else tally.known,
-                    "model": number,
-                }
-            )
-        return frame_of(rows)
+            tally, examples = getattr(model, "tally", None), getattr(model, "examples", None)
+            loss = None if tally is None else tally.known
+            figures = {"examples": examples, "nonzero": model.nonzero, "progressive_loss": loss}
+            found.append({**identity_of(model), **figures, "model": number})
+        return frame_of(found)
 
     @property
     def centres(self) -> bool:
@@ -254,7 +246,7 @@ class Ensemble(LinearPredictor, Generic[M]):
             raise ModelFileError(f"{name}: not an ensemble")
         with model_file.naming_file(name, found.header):
             table = found.run[ENSEMBLE]
-            schema.check(table, _TABLE, ENSEMBLE, {})
+            schema.check(table, {"rows": str, "record": dict | None}, ENSEMBLE, {})
             record = None if table["record"] is None else Record.from_dict(table["record"])
             if table["rows"].partition(":")[0] not in _ROWS:
                 raise StateError(f"rows must be {', '.join(_ROWS)}, not {shortened(repr(table['rows']), 40)}")
@@ -364,21 +356,17 @@ class Ensemble(LinearPredictor, Generic[M]):
 
     def check_interval(self, level: float) -> None:
         """ValueError if these models give no intervals that cover `level`."""
-        is_number = isinstance(level, Real) and not isinstance(level, bool)
+        is_number, count = isinstance(level, Real) and not isinstance(level, bool), len(self.models)
         if not (is_number and 0 < level <= MOST_LEVEL):
             raise UsageError(
                 f"the level of an interval is between 0 and 1, at most {MOST_LEVEL}, not {level!r}"
             )
-        if self.rows != _BAGGED:
-            raise UsageError(
-                f"an interval needs bagged models, and the rows of these are {self.rows}: use"
-                f" {spelled('thresher train --ensemble 64', 'thresher.ensemble(..., models=64)')}"
-            )
-        if (count := len(self.models)) < FEWEST:
-            raise UsageError(
-                f"an interval needs at least {FEWEST} models, and the ensemble has {count}: use"
-                f" {spelled('thresher train --ensemble 64', 'thresher.ensemble(..., models=64)')}"
-            )
+        wanted = "bagged models, and the rows of these are " + self.rows
+        if self.rows == _BAGGED:
+            wanted = f"at least {FEWEST} models, and the ensemble has {count}"
+        if self.rows != _BAGGED or count < FEWEST:
+            use = spelled("thresher train --ensemble 64", "thresher.ensemble(..., models=64)")
+            raise UsageError(f"an interval needs {wanted}: use {use}")
 
     def save(self, path: str | PathLike[str], *, state: bool = True) -> None:
         """Write the file that ``thresher train --ensemble`` writes, replacing an older one.

@@ -56,20 +56,6 @@ _SAMPLE = 1000
 """How many keys are examined."""
 
 
-def codes_of(model: Any, y: Any) -> Any:
-    """Labels as the model of a fitted classifier knows them: words, or their places in ``classes_``.
-
-    Labels for other models are unchanged. Raises `DataError` for a label that the classifier has not seen.
-    """
-    if not (hasattr(type(model), "model_") and hasattr(model, "classes_")) or np.ndim(y) != 1:
-        return y
-    known = {label: code for code, label in enumerate(np.asarray(model.classes_).tolist())}
-    labels = np.asarray(y).tolist()
-    if unseen := [label for label in labels if label not in known]:
-        raise DataError(f"label {unseen[0]!r} is not among the classes the estimator was fitted on")
-    return y if model.model_.classes else np.array([known[label] for label in labels])
-
-
 def source_for(
     model: Any,
     data: Data,
@@ -109,11 +95,25 @@ def layout_for(model: Any, options: Any) -> AnyLayout:
 
 
 def labelled(model: Any, data: Any, y: Any = None, sample_weight: Any = None) -> Any:
-    """Data to measure a model on, with the labels and columns that a fitted estimator knows."""
-    labels = y if y is None else codes_of(model, y)
-    if is_beside(data) and len(data) in (2, 3) and data[1] is not None:
-        data = (data[0], codes_of(model, data[1]), *data[2:])
-    return with_labels(with_columns(model, data), labels, sample_weight)
+    """Data to measure a model on, with the labels and columns that a fitted estimator knows.
+
+    `DataError` for a label that a classifier has not seen.
+    """
+    own = getattr(model, "classes_", None) if hasattr(type(model), "model_") else None
+    known = {} if own is None else {label: code for code, label in enumerate(np.asarray(own).tolist())}
+
+    def codes(y: Any) -> Any:
+        """Labels as a fitted classifier knows them: words, or their places in ``classes_``."""
+        if y is None or own is None or np.ndim(y) != 1:
+            return y
+        labels = np.asarray(y).tolist()
+        if unseen := [label for label in labels if label not in known]:
+            raise DataError(f"label {unseen[0]!r} is not among the classes the estimator was fitted on")
+        return y if model.model_.classes else np.array([known[label] for label in labels])
+
+    if is_beside(data) and len(data) in (2, 3):
+        data = (data[0], codes(data[1]), *data[2:])
+    return with_labels(with_columns(model, data), codes(y), sample_weight)
 
 
 def with_columns(model: Any, data: Any) -> Any:
@@ -364,12 +364,10 @@ class LinearPredictor:
         answer: Callable[[Chunk], NDArray[Any]],
         offsets: ArrayLike | None = None,
     ) -> NDArray[Any]:
-        found = [
-            np.insert(answers, gaps, np.nan, axis=0) if gaps else answers
-            for answers, gaps in (
-                (answer(rows.chunk), rows.gaps) for rows in self._each(data, method, reading, offsets)
-            )
-        ]
+        found = list[NDArray[Any]]()
+        for rows in self._each(data, method, reading, offsets):
+            answers = answer(rows.chunk)
+            found.append(np.insert(answers, rows.gaps, np.nan, axis=0) if rows.gaps else answers)
         return (found[0] if len(found) == 1 else np.concatenate(found)) if found else answer(concat([]))
 
     def _each(

@@ -15,7 +15,6 @@ from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thresher import parts
 from thresher.data.columns import extending, for_new_data
@@ -68,10 +67,12 @@ def start_from(model: Model, weights: Readout) -> None:
         raise ValueError("features not in these weights have a nonzero weight")
     if weights.bias.any() and not model.recipe.intercept:
         raise ValueError("these weights include an intercept, but the model has none")
-    if (row := _first_beyond(weights.weights, model.dtype)) >= 0:
+    with np.errstate(over="ignore"):
+        narrow, intercepts = weights.weights.astype(model.dtype), weights.bias.astype(model.dtype)
+    if (row := first_broken(narrow)) >= 0:
         name = feature_name(int(weights.keys[row]), weights.layout, weights.names)
         raise ValueError(f"the weight of {name} is not finite in {model.dtype}")
-    if _first_beyond(weights.bias, model.dtype) >= 0:
+    if first_broken(intercepts) >= 0:
         raise ValueError(f"the intercept is not finite in {model.dtype}")
     if model.recipe.centre:
         assert weights.means is not None
@@ -80,11 +81,6 @@ def start_from(model: Model, weights: Readout) -> None:
     bias = bias if model.offsets is None else (bias - model.offsets).astype(bias.dtype)
     model.loop.place(weights.keys, model.signs.projected(weights.keys, weights.weights), bias)
     model.warm, model.numbering, model.names = True, weights.numbering, weights.names
-
-
-def _first_beyond(numbers: NDArray[Any], dtype: Any) -> int:
-    with np.errstate(over="ignore"):
-        return first_broken(numbers.astype(dtype))
 
 
 def layout_from(weights: Any, given: AnyLayout | None, grouped: bool = False) -> AnyLayout | None:
@@ -101,9 +97,8 @@ def layout_from(weights: Any, given: AnyLayout | None, grouped: bool = False) ->
         kinds = [dict(zip(one.columns, one.kinds, strict=True)) for one in (settled, trained)]
         if kinds[0] != kinds[1]:
             raise DataError("the model was trained with other columns")
-    plain = Layout()
-    given_fields = {one.name: getattr(given, one.name, None) for one in fields(Layout)}
-    chosen = {name: one for name, one in given_fields.items() if one not in (None, getattr(plain, name))}
+    plain, asked = Layout(), [(one.name, getattr(given, one.name, None)) for one in fields(Layout)]
+    chosen = {name: one for name, one in asked if one not in (None, getattr(plain, name))}
     return for_new_data(trained, chosen) if settled is not None else extending(trained, chosen, grouped)
 
 
