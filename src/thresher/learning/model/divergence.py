@@ -72,14 +72,14 @@ def _largest(loss: Any, sign: float) -> float:
     """The largest magnitude of an offset of this sign, to a thousandth."""
     powers = 1e15 ** np.linspace(0, 1, 35_000)
 
-    def light(k: Any) -> bool:
+    def heavy(k: Any) -> bool:
         try:
             slopes = [loss.value_slope(sign * float(powers[k]), y)[1] for y in (0.0, 1.0)]
         except ArithmeticError:
-            return False
-        return bool(np.abs(slopes).max() <= HEAVIEST)
+            return True
+        return not np.abs(slopes).max() <= HEAVIEST
 
-    return float(powers[bisect(range(len(powers)), False, key=lambda k: not light(k)) - 1])
+    return float(powers[bisect(range(len(powers)), False, key=heavy) - 1])
 
 
 class DivergedError(OneLineError, ArithmeticError):
@@ -228,15 +228,10 @@ class Before:
 
     def changed_nothing(self) -> bool:
         """Whether there was a loss whose squares overflow, and no weight has changed."""
-        return (
-            self._loop.losses > self._losses
-            and self._overflows()
-            and all(np.array_equal(a, b) for a, b in zip(self._state, self._now(), strict=True))
-        )
-
-    def _overflows(self) -> bool:
-        ends = self.chunk.indptr
+        if not self._loop.losses > self._losses:
+            return False
         with np.errstate(over="ignore"):
             squares = np.square(self.chunk.values, dtype=self._loop.dtype)
-            sums = [squares[lo:hi].sum() for lo, hi in pairwise(ends)]
-        return not np.isfinite(sums).all()
+            sums = [squares[lo:hi].sum() for lo, hi in pairwise(self.chunk.indptr)]
+        same = (np.array_equal(a, b) for a, b in zip(self._state, self._now(), strict=True))
+        return not np.isfinite(sums).all() and all(same)

@@ -173,8 +173,13 @@ def batched(loops: Sequence[OneState | ManyState]) -> list[OneState | ManyState]
     """These loops, which must be untrained, with each `FEW` or more of a kind replaced by lanes of octets."""
     kinds: dict[Any, list[tuple[int, OneState]]] = {}
     for place, loop in enumerate(loops):
-        if isinstance(loop, OneState) and _keeps_to_its_rows(loop):
-            kinds.setdefault(_kind(loop), []).append((place, loop))
+        coupled = any(writes(type(loop.rule), verb) for verb in ("constrain", "relocate"))
+        # an example must change only its own rows, and the state be only rows and clocks
+        plain = loop.history is None and loop.calibration is None and not coupled
+        if isinstance(loop, OneState) and plain:
+            made = (loop.head.loss, *(in_dtype(rule, np.float64) for rule in (loop.rule, loop.bias_rule)))
+            kind = *map(_without_numbers, made), loop.dtype, len(loop.B)
+            kinds.setdefault(kind, []).append((place, loop))
     found = list(loops)
     for alike in kinds.values():
         for begin in range(0, len(alike), LANES):
@@ -184,18 +189,6 @@ def batched(loops: Sequence[OneState | ManyState]) -> list[OneState | ManyState]
                 for k, (place, loop) in enumerate(chosen):
                     found[place] = LaneState(octet, k, loop)
     return found
-
-
-def _keeps_to_its_rows(loop: OneState) -> bool:
-    """Whether an example changes only its own rows, and the state is only rows and clocks."""
-    coupled = any(writes(type(loop.rule), verb) for verb in ("constrain", "relocate"))
-    return loop.history is None and not coupled and loop.calibration is None
-
-
-def _kind(loop: OneState) -> Any:
-    """What loops must have in common to be lanes of one octet."""
-    rules = [in_dtype(rule, np.float64) for rule in (loop.rule, loop.bias_rule)]
-    return *(_without_numbers(part) for part in (loop.head.loss, *rules)), loop.dtype, len(loop.B)
 
 
 def _without_numbers(value: Any) -> Any:

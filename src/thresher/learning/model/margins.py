@@ -9,7 +9,7 @@ many outputs from 0.93 to 0.39. The price is a second call: predicting a single 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,10 +55,13 @@ def margins(read: Read, index: Index, size: int, bias: Array, inner: tuple[int, 
     if used <= step:
         _read_and_add_up(read, bias, indptr, rows[:used], values, out)
         return out
-    for lo, hi in _blocks(indptr, step):
+    lo = 0
+    while lo < len(chunk):
+        hi = max(int(np.searchsorted(indptr, indptr[lo] + step, "right")) - 1, lo + 1)
         part = slice(indptr[lo], indptr[hi])
         own = read_only(indptr[lo : hi + 1] - part.start)
         _read_and_add_up(read, bias, own, rows[part], values[part], out[lo:hi])
+        lo = hi
     return out
 
 
@@ -89,14 +92,6 @@ def _found(index: Index, chunk: Chunk) -> tuple[Array, Array, Array]:
 def _add_up(weights: Array, bias: Array, indptr: Array, rows: Array, values: Array, out: Array) -> None:
     compiled = (kernels.add_up if out.ndim == 1 else outputs.add_up_outputs).for_parts()
     compiled(weights, read_only(bias), indptr, rows, values, out)
-
-
-def _blocks(indptr: Array, most: int) -> Iterator[tuple[int, int]]:
-    lo, last = 0, len(indptr) - 1
-    while lo < last:
-        hi = max(int(np.searchsorted(indptr, indptr[lo] + most, "right")) - 1, lo + 1)
-        yield lo, hi
-        lo = hi
 
 
 def any_output(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -86,27 +86,22 @@ class Objective:
 
     def __init__(self, loss: Any, spec: str | Outputs = "one") -> None:
         self.outputs = spec if isinstance(spec, Outputs) else Outputs.of(spec)
-        self.loss = parts.make("loss", loss)
-        self.joint = self._joint()
+        self.loss = own = parts.make("loss", loss)
         self.calibrated: Callable[[], FittedLink | None] = partial(_same, None)
         """what margins mean at the time, if that was learned; None for the link of the loss"""
-
-    def _joint(self) -> Any:
-        """The loss over all outputs; for one output, `Each` of its loss."""
-        name, kind = parts.part_name(type(self.loss)), self.outputs.kind
-        if hasattr(self.loss, "values_slopes"):
-            if kind != self.loss.DOMAIN:
-                raise ValueError(f"the loss {name} is for several classes: it needs outputs classes:LO-HI")
-            return self.loss
-        if kind == "classes":
-            if self.loss.DOMAIN != "binary":
-                raise ValueError(
-                    f"the loss {name} is not for several classes; softmax, crammer-singer and logistic are"
-                )
-            return parts.make("loss", "one-vs-rest", loss=self.loss)
-        if kind == "labels" and self.loss.DOMAIN != "binary":
+        name, kind, is_binary = parts.part_name(type(own)), self.outputs.kind, own.DOMAIN == "binary"
+        is_joint = hasattr(own, "values_slopes")
+        if is_joint and kind != own.DOMAIN:
+            raise ValueError(f"the loss {name} is for several classes: it needs outputs classes:LO-HI")
+        if not is_joint and kind == "classes" and not is_binary:
+            raise ValueError(
+                f"the loss {name} is not for several classes; softmax, crammer-singer and logistic are"
+            )
+        if not is_joint and kind == "labels" and not is_binary:
             raise ValueError(f"the loss {name} does not work with several labels; logistic or hinge can")
-        return parts.make("loss", "each", loss=self.loss)
+        each = "one-vs-rest" if kind == "classes" else "each"
+        self.joint = own if is_joint else parts.make("loss", each, loss=own)
+        """the loss over all outputs; for one output, `Each` of its loss"""
 
     @property
     def count(self) -> int:

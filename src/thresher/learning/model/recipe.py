@@ -113,10 +113,8 @@ class Recipe:
             raise ValueError(f"store must be text such as growing, direct or hashed:20, not {self.store!r}")
         check_whole("batch", self.batch, 1, _MOST_IN_A_BATCH)
         check_whole("seed", self.seed, 0, MOST_SEED)
-        check_flag("average", self.average)
-        check_flag("intercept", self.intercept)
-        check_flag("calibrate", self.calibrate)
-        check_flag("offset", self.offset)
+        for name in ("average", "intercept", "calibrate", "offset"):
+            check_flag(name, getattr(self, name))
         if self.centre is not None:
             check_flag("centre", self.centre)
         if self.scale is not None:
@@ -131,6 +129,15 @@ class Recipe:
             sample.of_classes(head, self.layout.classes if self.layout else ())
         if self.calibrate:
             check_calibrated(head, self.average, sample is not None and sample.correct)
+        shifted = bool(self.offset or (self.layout is not None and self.layout.has_offsets))
+        if shifted and self.outputs != "one":
+            several = f"{mention(outputs=self.outputs)} has several"
+            raise OneLineError(f"an offset is added to one margin, and {several}: leave one of them out")
+        dtype: Any = self.dtype
+        if isinstance(dtype, np.dtype) or (isinstance(dtype, type) and issubclass(dtype, np.generic)):
+            dtype = np.dtype(dtype).name
+        if not isinstance(dtype, str) or dtype not in _DTYPES:
+            raise OneLineError(f"{mention('dtype')} must be {' or '.join(_DTYPES)}, not {self.dtype!r}")
         self._keep(
             rule=parts.spec_of(rule),
             rate=None if rate is None else parts.spec_of(rate),
@@ -142,23 +149,15 @@ class Recipe:
             admit=None if self.admit is None else admission_spec(self.admit),
             store=store_spec(self.store, int(self.seed), full=False),
             intercept=bool(self.intercept),
-            dtype=_checked_dtype(self.dtype),
+            dtype=str(dtype),
             seed=int(self.seed),
             sample=sample and sample.spec,
             calibrate=bool(self.calibrate),
-            offset=self._is_shifted(),
+            offset=shifted,
+            nonnegative=names_spec("nonnegative", self.nonnegative),
+            nonpositive=names_spec("nonpositive", self.nonpositive),
         )
-        for name in ("nonnegative", "nonpositive"):
-            self._keep(**{name: names_spec(name, getattr(self, name))})
         self.signs().check(rule, self.outputs != "one", self.store.endswith(HashedIndex.SIGNED))
-
-    def _is_shifted(self) -> bool:
-        """Whether examples have offsets. ValueError for several outputs, whose margins one does not shift."""
-        shifted = bool(self.offset or (self.layout is not None and self.layout.has_offsets))
-        if shifted and self.outputs != "one":
-            several = f"{mention(outputs=self.outputs)} has several"
-            raise OneLineError(f"an offset is added to one margin, and {several}: leave one of them out")
-        return shifted
 
     def _keep(self, **values: Any) -> None:
         for name, value in values.items():
@@ -237,15 +236,6 @@ def settings(stored: Header) -> dict[str, Any]:
         for name, default in shown.items()
         if name in _ALWAYS_SHOWN or stored[name] != default
     }
-
-
-def _checked_dtype(given: Any) -> str:
-    name = given
-    if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
-        name = np.dtype(given).name
-    if not isinstance(name, str) or name not in _DTYPES:
-        raise OneLineError(f"{mention('dtype')} must be {' or '.join(_DTYPES)}, not {given!r}")
-    return str(name)
 
 
 def layout_of(given: Header) -> SettledLayout | None:

@@ -25,28 +25,26 @@ from thresher.engine.verbs import grouped
 from thresher.options.messages import mention
 
 U64 = NDArray[np.uint64]
+_SIGNS = {"nonnegative": parts.NONNEGATIVE, "nonpositive": parts.NONPOSITIVE}
 
 
 def names_spec(option: str, given: Any) -> str | None:
     """The columns that an option names, as text; None for none. ValueError."""
     if given is None:
         return None
-    wrong = f"{mention(option)} must be names of columns, or {ANY} for all, not {given!r}"
-    several = (
-        names_in(given)
-        if isinstance(given, str)
-        else [given]
-        if isinstance(given, int | np.integer)
-        else given
-    )
-    if isinstance(several, bool) or not isinstance(several, list | tuple) or not several:
-        raise OneLineError(wrong)
-    if not all(isinstance(one, str | int | np.integer) and not isinstance(one, bool) for one in several):
-        raise OneLineError(wrong)
+    several: Any = names_in(given) if isinstance(given, str) else given
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        several = [given]
+    if not isinstance(several, list | tuple) or not several or not all(map(_is_name, several)):
+        raise OneLineError(f"{mention(option)} must be names of columns, or {ANY} for all, not {given!r}")
     names = [str(one) for one in several]
     if ANY in names and len(names) > 1:
         raise OneLineError(f"{mention(**{option: ANY})} is all columns: leave the other names out")
     return as_list(names)
+
+
+def _is_name(given: Any) -> bool:
+    return isinstance(given, str | int | np.integer) and not isinstance(given, bool)
 
 
 class Signs:
@@ -64,9 +62,7 @@ class Signs:
     def of_class(self) -> float:
         """The sign of every weight, or `LISTED`."""
         every = [option for option, names in self._asked.items() if ANY in names]
-        return (
-            (parts.NONNEGATIVE if every == ["nonnegative"] else parts.NONPOSITIVE) if every else parts.LISTED
-        )
+        return _SIGNS["nonnegative" if every == ["nonnegative"] else "nonpositive"] if every else parts.LISTED
 
     def check(self, rule: Any, several: bool, signed: bool) -> None:
         """ValueError if the rule or a store that is `signed` cannot keep signs, or options disagree."""
@@ -98,9 +94,8 @@ class Signs:
         if self and self.of_class == parts.LISTED:
             found = dict[int, float]()
             for option, names in self._asked.items():
-                sign = parts.NONNEGATIVE if option == "nonnegative" else parts.NONPOSITIVE
                 for key, name in _keys(option, names, layout):
-                    if found.setdefault(key, sign) != sign:
+                    if found.setdefault(key, _SIGNS[option]) != _SIGNS[option]:
                         both = f"{mention('nonnegative')} and {mention('nonpositive')}"
                         raise DataError(f"'{name}' is listed in both {both}: leave one of them out")
             keys = np.array(sorted(found), np.uint64)
