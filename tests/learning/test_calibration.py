@@ -13,9 +13,9 @@ from tests.streams import cut, fingerprint
 from thresher.data.chunk import Chunk
 from thresher.engine.calibrating import INTERCEPT, OWN_LOSS, PRIOR, RAW_LOSS, SIZE, SLOPE, calibrate_outputs
 from thresher.learning.files import model_file
-from thresher.learning.model.calibration import FittedLink
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
+from thresher.learning.model.objective import FittedLink
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
 from thresher.parts import make

@@ -46,7 +46,7 @@ def train(data: list[str], options: Options) -> None:
     from thresher.learning.evaluation.slices import slice_lines
     from thresher.learning.files.checkpoint import bags_in
     from thresher.learning.inspection.formatting import of_first_pass
-    from thresher.learning.model.calibration import in_words
+    from thresher.learning.model.objective import in_words
     from thresher.plans.run import bags_of
     from thresher.plans.train import prepare
 

@@ -24,10 +24,10 @@ from thresher.learning.inspection import plots
 from thresher.learning.inspection.feature_names import check_namer, keep_names, names_follow
 from thresher.learning.model.agreement import COLUMNS, kind_of_model
 from thresher.learning.model.bags import Bags
-from thresher.learning.model.calibration import figures_of as of_calibration
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.model_set import ModelSet, Referee
+from thresher.learning.model.objective import figures_of as of_calibration
 from thresher.learning.model.prediction import LinearPredictor, ModelOrFile, Readout
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import checked_data, extended, layout_from, start_from, to_go_on

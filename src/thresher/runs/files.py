@@ -15,8 +15,8 @@ from thresher.learning.files.choice import check_choice
 from thresher.learning.inspection import describe as describing
 from thresher.learning.inspection import diff, feature_names, plots
 from thresher.learning.inspection.formatting import figure_lines, of_first_pass, table_of
-from thresher.learning.model.calibration import in_words
 from thresher.learning.model.ensemble import Ensemble, model_in
+from thresher.learning.model.objective import in_words
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import settings
 from thresher.learning.training.record import passes_made

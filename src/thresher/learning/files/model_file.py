@@ -45,9 +45,8 @@ from thresher.learning.files.schema import (
 )
 from thresher.learning.inspection.formatting import size_shown
 from thresher.learning.model.agreement import Numbering
-from thresher.learning.model.calibration import FittedLink, check_calibrated
 from thresher.learning.model.model import Model, as_model
-from thresher.learning.model.objective import Objective
+from thresher.learning.model.objective import FittedLink, Objective, check_calibrated
 from thresher.learning.model.prediction import AnyModel, Readout, names_of
 from thresher.learning.model.recipe import Header, Recipe, layout_of
 from thresher.learning.model.sampling import Sample, Sampler

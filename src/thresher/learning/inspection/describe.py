@@ -18,7 +18,7 @@ from thresher.learning.files import model_file, schema
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.model_file import LANES, NAMES, Tensors
 from thresher.learning.inspection.feature_names import is_nameable
-from thresher.learning.model.calibration import figures_of as of_calibration
+from thresher.learning.model.objective import figures_of as of_calibration
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Header
 from thresher.learning.training.passes import AUTO

@@ -383,8 +383,7 @@ class BatchFeeder:
             self._undo = self._undo or Undo(fed[0].loop)
             self._undo.note(resolved, lo)
         ends, before = self._ends(fed, resolved, lo, len(keys)), self.learned + 1 - lo
-        if self._undo is not None and not self._undo.is_sound():
-            self._undo.undo()
+        if self._undo is not None and self._undo.undone():
             hi = resolved.hi
             if (
                 hi - lo > self.batch

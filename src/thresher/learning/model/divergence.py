@@ -201,18 +201,18 @@ class Undo:
         self._before = S[self._table].copy() if self._loop.writes_all_rows else copies[:count]
         self._beside = [one.copy() for one in self._loop.beside_rows()]
 
-    def is_sound(self) -> bool:
-        """Whether all that may have been written since is finite."""
-        S, weights = self._loop.S, np.empty((len(self._rows), *self._loop.inner), self._loop.dtype)
-        self._loop.read_rows(self._rows, weights)
-        written = S[self._table] if self._loop.writes_all_rows else S.take(self._rows, axis=0)
-        return all(map(is_finite, (weights, written, self._loop.bias(), *self._loop.clocks().values())))
-
-    def undo(self) -> None:
-        """Go back."""
-        words_of(self._loop.S)[self._table] = words_of(self._before)
-        for now, before in zip(self._loop.beside_rows(), self._beside, strict=True):
+    def undone(self) -> bool:
+        """Go back if anything that may have been written since is not finite; whether it was so."""
+        loop = self._loop
+        weights = np.empty((len(self._rows), *loop.inner), loop.dtype)
+        loop.read_rows(self._rows, weights)
+        written = loop.S[self._table] if loop.writes_all_rows else loop.S.take(self._rows, axis=0)
+        if all(map(is_finite, (weights, written, loop.bias(), *loop.clocks().values()))):
+            return False
+        words_of(loop.S)[self._table] = words_of(self._before)
+        for now, before in zip(loop.beside_rows(), self._beside, strict=True):
             now[...] = before
+        return True
 
 
 class Before:

@@ -30,7 +30,6 @@ from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.diagnostics.run_findings import with_warnings
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.model.batch_feeder import BatchFeeder
-from thresher.learning.model.calibration import FittedLink
 from thresher.learning.model.divergence import (
     Before,
     DivergedError,
@@ -41,7 +40,7 @@ from thresher.learning.model.divergence import (
     no_margin_fits,
 )
 from thresher.learning.model.margins import any_output
-from thresher.learning.model.objective import F64, Listener
+from thresher.learning.model.objective import F64, FittedLink, Listener
 from thresher.learning.model.prediction import LinearPredictor, Readout
 from thresher.learning.model.preprocessing import ListedFeatures
 from thresher.learning.model.recipe import Recipe, Spec
@@ -294,7 +293,8 @@ class Model(LinearPredictor):
 
     def judge(self, before: Before) -> None:
         """Check whether the examples just learned broke a weight or had no effect."""
-        self.check_learned(before.chunk, self.feed.learned - len(before.chunk) + 1)
+        first = self.feed.learned - len(before.chunk) + 1
+        self._check(broken_row(self.loop, before.chunk), self.loop.clocks(), first, before.chunk)
         if not self._warned and before.changed_nothing():
             self._warned = True
             warn_user(
@@ -302,10 +302,6 @@ class Model(LinearPredictor):
                 f" overflow {self.dtype}; scale the features, or use the dtype float64",
                 NothingLearnedWarning,
             )
-
-    def check_learned(self, chunk: Chunk, first: int) -> None:
-        """Raise `DivergedError` if a weight is not finite after `chunk`, whose first example is `first`."""
-        self._check(broken_row(self.loop, chunk), self.loop.clocks(), first, chunk)
 
     def check_finite(self) -> None:
         """Raise `DivergedError` if a weight or any other part of the state is not finite."""
@@ -396,9 +392,16 @@ class Model(LinearPredictor):
         return self.head.last_prediction(self.loop.last_margin, heaviest, self.lowest_label)
 
     def last_label(self, given: Chunk) -> float:
-        """Label of the last example that was learned, that of the rows `given` unless they are sampled."""
-        sampler = self.feed.intake.sampler
-        return self.head.shown_label(given, len(given) - 1) if sampler is None else sampler.last_label
+        """Label of the last example learned, that of the rows `given` unless they are sampled.
+
+        Of a list of labels the first; NaN if it is empty.
+        """
+        if self.feed.intake.sampler is not None:
+            return self.feed.intake.sampler.last_label
+        if self.head.outputs.kind != "labels":
+            return float(given.labels[-1])
+        held = np.flatnonzero(self.head.targets(given.rows(len(given) - 1, len(given)))[0] > 0)
+        return float(held[0] + self.head.outputs.low) if len(held) else float("nan")
 
     @property
     def lowest_label(self) -> float:

@@ -21,8 +21,7 @@ from thresher.data.errors import DataError, OneLineError
 from thresher.data.formats.choosing import check_format
 from thresher.data.layout import AnyLayout, Layout, SettledLayout
 from thresher.engine.index import HashedIndex, store_spec
-from thresher.learning.model.calibration import check_calibrated
-from thresher.learning.model.objective import Objective
+from thresher.learning.model.objective import Objective, check_calibrated
 from thresher.learning.model.preprocessing import admission_spec
 from thresher.learning.model.sampling import Sample
 from thresher.learning.model.scaling import make_scaling
