@@ -499,31 +499,30 @@ def test_kinds_of_numbers_that_no_model_has(kind: str, tmp_path: Path) -> None:
 
 TRAININGS: list[tuple[str, Any, str]] = [
     ("data", None, "data must be a list of names, size, where"),
-    ("holdout", [0], "holdout must be what is held out"),
+    ("holdout", [0], "holdout must be a list of share, given"),
     ("position", {}, "position: number is missing"),
     ("position.number", 0, "number must be a number >= 1"),
     ("position.place", [0, 1], "place must be a list of file, offset, line or null"),
     ("reported", [10**400, 1], "reported must be a list of loss, weight"),
-    ("bests.0.number", 10**400, "a number >= 1"),
+    ("bests", [[0, 10**400, {"loss": 1.0}, 0]], "bests must be a list, each a list of 4"),
     ("position.place", [0, 2**70, 1], "place must be a list of file, offset, line or null"),
     ("position.place", [9, 0, 0], "the position is in file 10, which does not exist"),
     ("position.learned", -1, "learned must be a number >= 0"),
     ("position.number", 9, "position: stopped in pass 9 of 3"),
     ("passes", 1, "position: stopped in pass 3 of 1"),
-    ("bests.0.number", 4, "bests: pass 4 is not finished in pass 3"),
+    ("bests", [[0, 4, {"loss": 1.0}, 0]], "bests: pass 4 is not finished in pass 3"),
     ("position.report", {"lines": 1}, "report: examples is missing"),
     ("position.report.first_bad", [{}], "first_bad: file is missing"),
     ("position.more", 1, "position: unknown field more"),
     ("label", "x", "label must be a number"),
     ("table", [[1]], "table must be a list, each a list of examples, "),
     ("reported", [1.0], "reported must be a list of loss, weight"),
-    ("bests.0", {"number": 1}, "figures is missing"),
-    ("bests.0.figures", {"loss": "low"}, "loss must be a number"),
+    ("bests", [[0, 1]], "bests must be a list, each a list of 4"),
+    ("bests", [[0, 1, {"loss": "low"}, 0]], "bests must be"),
     ("data", ["a.svm", 1], "data must be a list of names, size, where"),
     ("read", [[1]], "read must be hashes and sizes"),
-    ("bests", {"1": {"number": 1, "figures": {"loss": 1.0}}}, "waited: not of the same models"),
-    ("bests", {"٠": {"number": 1, "figures": {"loss": 1.0}}}, "is not the number of a model"),
-    ("waited", None, "waited must be"),
+    ("bests", [[1, 1, {"loss": 1.0}, 0]], "bests: there is no model 1"),
+    ("bests", [[0, 1, {"auc": 1.0}, 0]], "bests must be"),
     ("plan", "evil\nplan", "a checkpoint of another command, which can resume it$"),
 ]
 
@@ -587,8 +586,8 @@ SETS: list[tuple[str, Any, str]] = [
     ("share", "folds:3", "an ensemble is N"),
     ("share", "poisson:3", "it has another number of models"),
     ("racing", True, "its models race"),
-    ("dropped", {"2": "why"}, "there are fewer models"),
-    ("dropped", {"-1": "why"}, "'-1' is not the number of a model"),
+    ("dropped", [[2, "why"]], "there are fewer models"),
+    ("dropped", [[-1, "why"]], "dropped must be"),
     ("resting", [2], "there are fewer models"),
     ("curves", [[]], "it has another number of models"),
     ("curves", [3, 3], "curve must be"),
@@ -605,7 +604,7 @@ def test_a_set_of_models_that_cannot_be_is_refused(
     models = ModelSet(recipes, Bagged(Bags.of(share)) if share else None)
     models.learn(Chunk.of_rows([(1.0, {7: 2.0})] * 3))
     path, training = tmp_path / "checkpoint", checkpoint.load(stopped)[1]
-    checkpoint.save(path, models, replace(training, bests={}, waited={}))
+    checkpoint.save(path, models, replace(training, bests={}))
     found = checkpoint.load(path)[0]
     assert [as_bytes(one) for one in found.models] == [as_bytes(one) for one in models.models]
     head, tensors = Contents.of(path).model(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +30,7 @@ class Learned(NamedTuple):
 def save(path: str | Path, table: FrontierTable, models: Sequence[Model | Readout], state: bool) -> None:
     """Write the file of a frontier; with the `state` of its models, they can continue learning. OSError."""
     kept = [m if point.dropped is None else None for point, m in zip(table.points, models, strict=True)]
-    model_file.save_all(kept, path, {model_file.FRONTIER: table.as_dict()}, state=state)
+    model_file.save_all(kept, path, {model_file.FRONTIER: asdict(table)}, state=state)
 
 
 def load(path: str | Path) -> tuple[FrontierTable, Learned]:

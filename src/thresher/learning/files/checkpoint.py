@@ -16,7 +16,17 @@ from thresher.engine.sound import StateError, Tensors, beneath, under
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import ModelFileError
-from thresher.learning.files.schema import Fields, Form, Key, Positive, check, form_of, kinds_of, read
+from thresher.learning.files.schema import (
+    Fields,
+    Figures,
+    Form,
+    Key,
+    Positive,
+    check,
+    form_of,
+    kinds_of,
+    read,
+)
 from thresher.learning.model.bags import Bagged, Bags
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Referee, Share
@@ -24,9 +34,9 @@ from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.learner import Recent, Tally
 from thresher.learning.training.progress import Row, curve_of
-from thresher.learning.training.record import Difference, Record
+from thresher.learning.training.record import Difference, HeldShare, Record
 from thresher.learning.training.scores import Best
-from thresher.learning.training.shares import as_text, is_text
+from thresher.learning.training.shares import as_text
 from thresher.options.messages import function_of, mention, mention_command, spelled
 
 
@@ -47,7 +57,7 @@ class DataOrigin(NamedTuple):
 class Held(NamedTuple):
     """The hold-out: a share of the data, or separate data."""
 
-    share: str
+    share: HeldShare
     """as `as_text` writes it"""
     given: DataOrigin
 
@@ -79,36 +89,12 @@ def _report(given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _bests(given: dict[str, Any]) -> dict[int, Best]:
-    """The best pass of each model in a header, without its state."""
-    found = {}
-    for k, one in given.items():
-        check(one, {"number": Positive, "figures": dict}, "bests")
-        figures = one["figures"]
-        check(figures, {**dict.fromkeys(figures, float | None), "loss": float}, "figures")
-        found[_number(k)] = Best(one["number"], figures, {})
-    return found
-
-
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 9):
-        raise StateError(f"{text!r} is not the number of a model")
-    return int(text)
-
-
 _CONTENTS = Form(
     "hashes and sizes", form_of(list[tuple[Key, Key]]).fits, lambda v: [Content(*one) for one in v]
 )
 _SLICED = form_of(list[str] | None)._replace(made=lambda v: None if v is None else Sliced(v, {}))
-_HELD = Form(
-    "what is held out",
-    lambda v: form_of(tuple[str, str, int | None, str]).fits(v) and is_text(v[0]),
-    lambda v: Held(v[0], DataOrigin(*v[1:])),
-)
-_WAITS = Form(
-    "numbers of passes",
-    lambda v: isinstance(v, dict) and all(map(form_of(int).fits, v.values())),
-    lambda v: {_number(k): passes for k, passes in v.items()},
+_BESTS = form_of(list[tuple[int, Positive, Figures, int]])._replace(
+    made=lambda v: {k: Best(number, figures, waited, {}) for k, number, figures, waited in v}
 )
 
 
@@ -135,7 +121,7 @@ class TrainingState:
     data: DataOrigin
     read: Annotated[list[Content], _CONTENTS]
     """content that was read, file by file"""
-    holdout: Annotated[Held, _HELD]
+    holdout: Held
     evaluated: Annotated[list[Content], _CONTENTS]
     """content of the hold-out that was read"""
     order: str
@@ -147,10 +133,8 @@ class TrainingState:
     table: list[Row]
     reported: Tally
     """sums at the last row of the table"""
-    bests: Annotated[dict[int, Best], form_of(dict)._replace(made=_bests)]
+    bests: Annotated[dict[int, Best], _BESTS]
     """the best pass of each model, if training waits for better ones"""
-    waited: Annotated[dict[int, int], _WAITS]
-    """passes since these"""
     seen: StreamStatistics
     """statistics of the examples"""
     replay: int = 0
@@ -191,12 +175,9 @@ class TrainingState:
 
     def as_dict(self) -> dict[str, Any]:
         """The form in a header, without the state of the best pass."""
-        share, given = self.holdout
         return {
             **{field.name: getattr(self, field.name) for field in fields(self)},
-            "holdout": [share, *given],
-            "bests": {str(k): {"number": b.number, "figures": b.figures} for k, b in self.bests.items()},
-            "waited": {str(k): passes for k, passes in self.waited.items()},
+            "bests": [(k, *best[:-1]) for k, best in self.bests.items()],
             "position": asdict(self.position),
             "seen": self.seen.as_dict(),
             "earlier": None if self.earlier is None else self.earlier.as_dict(),
@@ -213,8 +194,6 @@ class TrainingState:
         for best in found.bests.values():
             if best.number > number:
                 raise StateError(f"bests: pass {best.number} is not finished in pass {number}")
-        if found.waited.keys() != found.bests.keys():
-            raise StateError("waited: not of the same models as the best passes")
         return found
 
 
@@ -230,7 +209,7 @@ _SET: Fields = {
     "share": str,
     "racing": bool,
     "recipes": list,
-    "dropped": dict,
+    "dropped": list[tuple[int, str]],
     "resting": list[int],
     "curves": list,
 }
@@ -307,7 +286,7 @@ def _revived(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int],
     models = ModelSet(recipes, share, race=race(len(recipes)) if race and saved["racing"] else None)
     for curve in saved["curves"]:
         check({"curve": curve}, model_file.CURVE, model_file.LANES)
-    dropped = {_number(k): str(reason) for k, reason in saved["dropped"].items()}
+    dropped = dict(saved["dropped"])
     if not {*dropped, *saved["resting"]} <= {*range(len(recipes))}:
         raise StateError("there are fewer models")
     for k, reason in dropped.items():

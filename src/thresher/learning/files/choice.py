@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from thresher.engine.sound import StateError
-from thresher.learning.files.schema import check, read
+from thresher.learning.files.schema import Figures, read
 from thresher.options.messages import mention
 from thresher.options.option import UsageError
 
@@ -44,7 +44,7 @@ class Point:
     nonzero: int
     progressive_loss: float | None
     """None if nothing was learned"""
-    holdout: dict[str, Any] | None
+    holdout: Figures | None
     """figures of `Evaluation` on the hold-out; None without a hold-out"""
     paired_error: float | None
     """standard error of the difference between its held-out loss and the best one"""
@@ -69,16 +69,6 @@ class Point:
         own = asdict(self)
         return {name: own.pop("penalty"), **{k: v for k, v in own.items() if k != "holdout"}, **held}
 
-    @classmethod
-    def from_dict(cls, name: str, given: dict[str, Any]) -> Point:
-        """The inverse. KeyError, StateError for invalid content."""
-        held = {k.removeprefix("holdout_"): v for k, v in given.items() if k.startswith("holdout_")}
-        if held and "loss" not in held:
-            raise KeyError("holdout_loss")
-        own = {k: v for k, v in given.items() if not k.startswith("holdout_") and k != name}
-        check(held, dict.fromkeys(held, float | None), "lane")
-        return read(cls, {**own, "penalty": given[name], "holdout": held or None}, "lane")
-
 
 @dataclass(frozen=True)
 class FrontierTable:
@@ -91,21 +81,17 @@ class FrontierTable:
     choice: str
 
     def as_dict(self) -> dict[str, Any]:
-        """The content in JSON."""
+        """The content in JSON, as users read it."""
         lanes = [point.as_dict(self.penalty) for point in self.points]
         return {"lanes": lanes, "chosen": self.chosen, "choice": self.choice, "penalty": self.penalty}
 
     @classmethod
     def from_dict(cls, given: Any) -> FrontierTable:
-        """The inverse. StateError."""
-        check(given, {"lanes": list, "chosen": int, "choice": str, "penalty": str}, "frontier", {})
-        try:
-            points = [Point.from_dict(given["penalty"], one) for one in given["lanes"]]
-        except (KeyError, TypeError, AttributeError) as error:
-            raise StateError(f"frontier: damaged ({error})") from error
-        if not given["chosen"] < len(points):
+        """The table in a header, of `asdict`. StateError."""
+        found = read(cls, given, "frontier")
+        if not found.chosen < len(found.points):
             raise StateError("frontier: no model has the number of the chosen one")
-        return cls(given["penalty"], points, given["chosen"], given["choice"])
+        return found
 
 
 def check_choice(text: Any) -> str:

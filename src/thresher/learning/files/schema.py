@@ -106,6 +106,14 @@ def kinds_of(cls: Any) -> Fields:
     return {name: found[name] for name in names}
 
 
+def _are_figures(value: Any) -> bool:
+    plain = isinstance(value, dict) and all(one is None or _is_number(one) for one in value.values())
+    return plain and _is_number(value.get("loss"))
+
+
+Figures = Annotated[dict[str, Any], Form("figures with a loss", _are_figures)]
+
+
 def check(given: Any, wanted: Fields, where: str = "header", others: Fields | None = None) -> None:
     """StateError with `where` and the field, unless `given` is an object with the `wanted` fields.
 

@@ -478,7 +478,7 @@ class ModelSet:
             "share": self.share.spec,
             "racing": self.race is not None,
             "recipes": [recipe.as_dict() for recipe in self.recipes],
-            "dropped": {str(k): reason for k, reason in dropped.items()},
+            "dropped": [*dropped.items()],
             "resting": [k for k in range(len(self.models)) if k not in alive and k not in dropped],
             "curves": [model.curve for model in self.models],
         }

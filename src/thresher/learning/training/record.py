@@ -11,6 +11,7 @@ from thresher.learning.files.schema import Fields, Form, Positive, check, read
 from thresher.learning.training.shares import is_text
 from thresher.options.messages import mention
 
+HeldShare = Annotated[str, Form("a share of the rows", is_text)]
 _SLICE: Fields = {"value": str, "examples": int, "weight": float, "small": bool, "loss": float | None}
 """What a row of slices has in any case"""
 COUNTS = ("lines", "examples", "blank", "skipped", "merged")
@@ -66,7 +67,7 @@ class Record:
     passes: Positive = 1
     """the number of passes that produced the weights"""
     order: str = "as-is"
-    holdout: Annotated[str, Form("a share of the rows", is_text)] = ""
+    holdout: HeldShare = ""
     """which rows were held out: ``every-10th``; empty: none"""
     where: str = ""
     """the filter that selected rows; empty: all rows"""

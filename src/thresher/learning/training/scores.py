@@ -107,6 +107,8 @@ class Best(NamedTuple):
 
     number: int
     figures: Figures
+    waited: int
+    """passes since this one"""
     state: dict[str, NDArray[Any]]
 
 
@@ -116,8 +118,6 @@ class Patience:
     def __init__(self, passes: int = 0) -> None:
         self.passes = passes
         self.bests: dict[int, Best] = {}
-        self.waited: dict[int, int] = {}
-        """passes since the best of each"""
 
     def after_pass(self, models: ModelSet, number: int, scores: Scores | None) -> bool:
         """Look at the scores of a pass, None without rows; return whether all models rest."""
@@ -127,10 +127,10 @@ class Patience:
             figures, best = scores.figures(k), self.bests.get(k)
             if best is None or float(figures["loss"] or 0.0) < float(best.figures["loss"] or 0.0):
                 state = copied(models.share.state_of(models, k))
-                self.bests[k], self.waited[k] = Best(number, figures, state), 0
+                self.bests[k] = Best(number, figures, 0, state)
             else:
-                self.waited[k] += 1
-        out = [k for k in scores.models if self.waited[k] >= self.passes]
+                self.bests[k] = best._replace(waited=best.waited + 1)
+        out = [k for k in scores.models if self.bests[k].waited >= self.passes]
         over = len(out) == len(scores.models)
         for k in () if over else out:
             models.rest(k)
@@ -138,7 +138,7 @@ class Patience:
 
     def put_back(self, models: ModelSet) -> list[int]:
         """Restore each model to its best pass; return the numbers of those that had been changed since."""
-        changed = [k for k, waited in self.waited.items() if waited and k not in models.dropped]
+        changed = [k for k, best in self.bests.items() if best.waited and k not in models.dropped]
         for k in changed:
             models.share.put_back(models, k, self.bests[k].state)
         return changed

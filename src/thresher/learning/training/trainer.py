@@ -250,7 +250,6 @@ class Trainer:
             table=self.table,
             reported=self.reported,
             bests=self.policy.bests,
-            waited=self.policy.waited,
             seen=self._seen,
             earlier=self._earlier,
             slices=None if self._slices is None else Sliced(self._slices.columns, self._slices.state()),
@@ -273,7 +272,7 @@ class Trainer:
         self.holdout.first = 0 if before.earlier is None else before.earlier.examples
         if self._slices is not None and before.slices is not None:
             self._slices.restore(before.slices.state)
-        self.policy.bests, self.policy.waited = before.bests, before.waited
+        self.policy.bests = before.bests
         self.repetition.resume(before.passes, before.settled)
         if sum(content.size for content in [*before.read, *before.evaluated]) > _LONG:
             again = "reading the data again up to the checkpoint"
@@ -372,7 +371,8 @@ class Trainer:
         self.models.finish()
         self.models.check_finite()
         # the pass under way is no better than the best of each model
-        self.policy.waited = {k: passes + 1 for k, passes in self.policy.waited.items()}
+        bests = self.policy.bests
+        self.policy.bests = {k: one._replace(waited=one.waited + 1) for k, one in bests.items()}
         best = self._take_best()
         self.models.end_passes()
         self._keep_record(best)
