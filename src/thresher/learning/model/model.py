@@ -293,8 +293,7 @@ class Model(LinearPredictor):
 
     def judge(self, before: Before) -> None:
         """Check whether the examples just learned broke a weight or had no effect."""
-        first = self.feed.learned - len(before.chunk) + 1
-        self._check(broken_row(self.loop, before.chunk), self.loop.clocks(), first, before.chunk)
+        self.check_learned(before.chunk, self.feed.learned - len(before.chunk) + 1)
         if not self._warned and before.changed_nothing():
             self._warned = True
             warn_user(
@@ -302,6 +301,10 @@ class Model(LinearPredictor):
                 f" overflow {self.dtype}; scale the features, or use the dtype float64",
                 NothingLearnedWarning,
             )
+
+    def check_learned(self, chunk: Chunk, first: int) -> None:
+        """Raise `DivergedError` if a weight is not finite after `chunk`, whose first example is `first`."""
+        self._check(broken_row(self.loop, chunk), self.loop.clocks(), first, chunk)
 
     def check_finite(self) -> None:
         """Raise `DivergedError` if a weight or any other part of the state is not finite."""
