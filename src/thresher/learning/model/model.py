@@ -45,7 +45,6 @@ from thresher.learning.model.prediction import LinearPredictor, Readout
 from thresher.learning.model.preprocessing import ListedFeatures
 from thresher.learning.model.recipe import Recipe, Spec
 from thresher.learning.model.rule_state import make_loop
-from thresher.learning.model.scaling import ones
 from thresher.learning.model.signs import Signs
 from thresher.learning.training.learner import Tally
 from thresher.learning.training.passes import is_automatic
@@ -445,10 +444,9 @@ class Model(LinearPredictor):
     @property
     def intercept(self) -> Any:
         """Settled intercept for values as they are, ``(outputs,)`` for many outputs; 0 without one."""
-        means, bias = self.feed.intake.means(), self._bias()
-        if means is not None and len(means.keys):
-            weights = self.loop.margins(ones(means.keys), np.zeros_like(bias))
-            bias = means.intercept(weights, bias, self.feed.intake.divisors(means.keys))
+        means = self.feed.intake.means()
+        divisors = None if means is None else self.feed.intake.divisors(means.keys)
+        bias = self._uncentred(means, divisors)
         return float(bias[0]) if self.head.count == 1 else bias
 
     def _calibration(self) -> FittedLink | None:

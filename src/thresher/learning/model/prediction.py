@@ -212,6 +212,17 @@ class LinearPredictor:
     def _index_of_weights(self) -> Index:
         raise NotImplementedError
 
+    def _uncentred(self, means: Means | None, divisors: Divisors | None) -> NDArray[Any]:
+        """The intercepts for values as they are, in float64: those for centred ones less what means add."""
+        bias = self._bias()
+        if means is None or not len(means.keys):
+            return bias
+        # the weights are margins of `ones` without intercepts, which would hide small ones
+        weights = self._products(ones(means.keys), np.zeros_like(bias)).reshape(len(means.keys), len(bias))
+        by = np.ones(len(means.keys)) if divisors is None else divisors.at(means.keys)
+        found: F64 = bias - (means.means / by) @ weights
+        return found
+
     def margins(self, chunk: Chunk) -> F64:
         """Weighted sums of the rows of `chunk`: ``(n,)`` float64, or ``(n, outputs)`` for many outputs.
 
@@ -545,10 +556,7 @@ class Readout(LinearPredictor):
     @property
     def bias(self) -> NDArray[Any]:
         """The intercepts ``(outputs,)`` for values as they are: without means."""
-        if self.means is None or not len(self.means.keys):
-            return self.centred_bias
-        weights = self._products(ones(self.means.keys), np.zeros_like(self.centred_bias))
-        return self.means.intercept(weights, self.centred_bias, self.divisors)
+        return self._uncentred(self.means, self.divisors)
 
     @bias.setter
     def bias(self, given: NDArray[Any]) -> None:

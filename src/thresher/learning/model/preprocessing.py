@@ -192,7 +192,8 @@ class Preprocessor:
 
     def means(self) -> Means | None:
         """The current means of columns; None unless columns are centred."""
-        return None if self._centring is None else self._centring.means()
+        found = self._centring
+        return None if found is None else Means(found.keys, found.kept.copy(), found.gaps, found.mask)
 
     def start_from(self, means: Means) -> None:
         """Continue from the means of another model, if columns are centred."""

@@ -302,60 +302,52 @@ _FIRST = int(preparing.SPARE) + 1
 """A column occurs in one of this many first examples."""
 
 
-class Means:
-    """Columns that are centred, by their keys ``(columns,)``, which ascend, and their means ``(columns,)``.
+_NO_MEANS = np.zeros(0, np.uint64), np.zeros((0, 3))
 
-    With `gaps`, a stored 0 is a missing value, which adds nothing to a margin. Keys have the bits of `mask`.
+
+class Means:
+    """Columns that are centred, by their keys ``(columns,)``, which ascend, and what is `kept` of each.
+
+    That is ``(columns, 3)``: two counts and the mean. With `gaps`, a stored 0 is a missing value, which adds
+    nothing to a margin. Keys have the bits of `mask`.
     """
 
-    def __init__(self, keys: U64, means: F64, counts: F64, gaps: bool = False, mask: int = _WHOLE) -> None:
-        self.keys, self.means, self.counts, self.gaps, self.mask = keys, means, counts, gaps, mask
-        """`counts`: the number of examples of each mean ``(columns,)``"""
+    def __init__(self, keys: U64, kept: F64, gaps: bool = False, mask: int = _WHOLE) -> None:
+        self.keys, self.kept, self.gaps, self.mask = keys, kept, gaps, mask
+
+    @property
+    def means(self) -> F64:
+        """The means ``(columns,)``."""
+        return self.kept[:, preparing.CENTRE]
 
     def __eq__(self, other: object) -> bool:
         """Whether the same values are subtracted from the same columns."""
-        return (
-            isinstance(other, Means)
-            and np.array_equal(self.keys, other.keys)
-            and np.array_equal(self.means, other.means)
-        )
+        if not isinstance(other, Means):
+            return False
+        return np.array_equal(self.keys, other.keys) and np.array_equal(self.means, other.means)
 
     __hash__ = None  # type: ignore[assignment]
 
-    def of(self, chunk: Chunk) -> Chunk:
-        """`chunk` with the means subtracted, in float64, then rounded to float32."""
-        table = np.column_stack([np.ones(len(self.keys)), np.zeros(len(self.keys)), self.means])
-        return _centred(self.keys, table, chunk, counts=False, gaps=self.gaps, mask=self.mask)
+    def of(self, chunk: Chunk, counts: bool = False) -> Chunk:
+        """`chunk` with the means subtracted, in float64, then rounded to float32; its rows may be counted."""
+        room = chunk.nnz + len(chunk) * len(self.keys) + 1
+        ends, keys = np.zeros(len(chunk) + 1, np.int64), np.empty(room, np.uint64)
+        values, how = np.empty(room, np.float32), (counts, self.gaps, np.uint64(self.mask))
+        given = (read_only(chunk.indptr), read_only(chunk.keys), read_only(chunk.values))
+        count = preparing.centre(read_only(self.keys), self.kept, *how, *given, ends, values, keys)
+        return replace(chunk, indptr=ends, keys=keys[:count], values=values[:count])
 
     def tensors(self) -> Tensors:
         """As stored in a model file."""
         reading = {"centre.gaps": np.array([self.gaps]), "centre.mask": np.array([self.mask], np.uint64)}
-        return {"centre.keys": self.keys, "centre.means": self.means, "centre.counts": self.counts, **reading}
-
-    def intercept(self, weights: F64, bias: NDArray[Any], divisors: Divisors | None) -> F64:
-        """The intercepts for values as they are, in float64: those for centred ones less what means add.
-
-        `weights` are the margins of `ones` without intercepts `bias`, which would hide small ones.
-        """
-        by = np.ones(len(self.keys)) if divisors is None else divisors.at(self.keys)
-        found: F64 = bias - (self.means / by) @ weights.reshape(len(self.keys), len(bias))
-        return found
+        own = {"centre.means": self.means, "centre.counts": self.kept[:, preparing.COUNT]}
+        return {"centre.keys": self.keys, **own, **reading}
 
 
 def ones(keys: U64) -> Chunk:
     """An example for each of these features, which is 1, with all others 0: its margin is their weight."""
     count = len(keys)
     return Chunk.from_csr(np.arange(count + 1), keys, np.ones(count), np.zeros(count))
-
-
-def _centred(keys: U64, means: F64, chunk: Chunk, *, counts: bool, gaps: bool, mask: int) -> Chunk:
-    room = chunk.nnz + len(chunk) * len(keys) + 1
-    ends, kept = np.zeros(len(chunk) + 1, np.int64), np.empty(room, np.uint64)
-    of_kept = np.empty(room, np.float32)
-    given = (read_only(chunk.indptr), read_only(chunk.keys), read_only(chunk.values))
-    how = counts, gaps, np.uint64(mask)
-    count = preparing.centre(read_only(keys), means, *how, *given, ends, of_kept, kept)
-    return replace(chunk, indptr=ends, keys=kept[:count], values=of_kept[:count])
 
 
 def alone(chunk: Chunk, layout: SettledLayout | None) -> Chunk:
@@ -371,7 +363,7 @@ def _alone(chunk: Chunk, layout: SettledLayout | None) -> Chunk:
         in_memory and _is_open_ended(chunk)
     ):
         return chunk
-    return _centred(np.zeros(0, np.uint64), np.zeros((0, 3)), chunk, counts=False, gaps=False, mask=mask)
+    return Means(*_NO_MEANS, mask=mask).of(chunk)
 
 
 def _is_open_ended(chunk: Chunk) -> bool:
@@ -380,7 +372,7 @@ def _is_open_ended(chunk: Chunk) -> bool:
     return span is not None and span[1] >> 63 == 1
 
 
-class Centring:
+class Centring(Means):
     """Subtracts from a column the mean of its values so far, this example included: x - mean.
 
     Columns are numeric ones of a table; in data without columns every feature may be one. A column is centred
@@ -393,17 +385,16 @@ class Centring:
     """
 
     def __init__(self) -> None:
-        self._keys, self._means = np.zeros(0, np.uint64), np.zeros((0, 3))
+        super().__init__(*_NO_MEANS)
         self._wanted: U64 | None = None
         """keys that may be columns; None: all"""
-        self._gaps, self._mask = False, _WHOLE
 
     def bind(self, layout: SettledLayout | None) -> None:
         """Centre the numeric columns of `layout`, if it has columns."""
         if layout is None:
             return
         numeric = NUMERIC in layout.kinds
-        self._gaps, self._mask = layout.gaps and numeric, layout.mask
+        self.gaps, self.mask = layout.gaps and numeric, layout.mask
         if has_columns(layout):
             self._wanted = np.unique(np.array([*numeric_keys(layout)] if numeric else [], np.uint64))
 
@@ -414,18 +405,18 @@ class Centring:
         for k in range(first):  # features of the first examples become columns that were zero before
             row = chunk.rows(k, k + 1)
             new = _alone(row, None).keys if self._wanted is None else np.intersect1d(row.keys, self._wanted)
-            new = np.setdiff1d(new, self._keys)
-            keys = np.concatenate([self._keys, new])
+            new = np.setdiff1d(new, self.keys)
+            keys = np.concatenate([self.keys, new])
             fresh = np.tile([float(before + k), float(before + k), 0.0], (len(new), 1))
             order = np.argsort(keys)
-            self._keys, self._means = keys[order], np.concatenate([self._means, fresh])[order]
-            parts.append(self._centred(row, counts=True))
+            self.keys, self.kept = keys[order], np.concatenate([self.kept, fresh])[order]
+            parts.append(self.of(row, counts=True))
         rest = chunk if first == 0 else chunk.rows(first, len(chunk))
         if len(rest) and self._changes(rest):
-            rest = self._centred(rest, counts=True)
-            kept = self._means[:, preparing.COUNT] >= 0
+            rest = self.of(rest, counts=True)
+            kept = self.kept[:, preparing.COUNT] >= 0
             if not kept.all():
-                self._keys, self._means = self._keys[kept], self._means[kept]
+                self.keys, self.kept = self.keys[kept], self.kept[kept]
         if first == 0:
             return rest
         parts.append(rest)
@@ -433,30 +424,22 @@ class Centring:
         keys = np.concatenate([one.keys for one in parts])
         return replace(chunk, indptr=ends, keys=keys, values=np.concatenate([one.values for one in parts]))
 
-    def _centred(self, chunk: Chunk, *, counts: bool) -> Chunk:
-        return _centred(self._keys, self._means, chunk, counts=counts, gaps=self._gaps, mask=self._mask)
-
     def _changes(self, chunk: Chunk) -> bool:
-        return bool(len(self._keys) or self._gaps or (self._wanted is None and _is_open_ended(chunk)))
+        return bool(len(self.keys) or self.gaps or (self._wanted is None and _is_open_ended(chunk)))
 
     def read(self, chunk: Chunk) -> Chunk:
         """`chunk`, centred by the means so far, which do not change."""
-        return self._centred(chunk, counts=False) if self._changes(chunk) else chunk
-
-    def means(self) -> Means:
-        """The means so far."""
-        found = self._means[:, preparing.CENTRE], self._means[:, preparing.COUNT]
-        return Means(self._keys, *found, self._gaps, self._mask)
+        return self.of(chunk) if self._changes(chunk) else chunk
 
     def start_from(self, means: Means) -> int:
         """Go on with these columns and no others; returns the number of examples from which that is so."""
-        counts = np.maximum(means.counts, preparing.UNDECIDED)
-        self._keys, self._means = means.keys, np.column_stack([counts, np.zeros(len(counts)), means.means])
+        counts = np.maximum(means.kept[:, preparing.COUNT], preparing.UNDECIDED)
+        self.keys, self.kept = means.keys, np.column_stack([counts, np.zeros(len(counts)), means.means])
         return _FIRST
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Columns and means."""
-        return {"centre.keys": self._keys, "centre.kept": self._means}
+        return {"centre.keys": self.keys, "centre.kept": self.kept}
 
     def check(self, state: Tensors) -> None:
         """StateError unless `state` holds means."""
@@ -466,7 +449,7 @@ class Centring:
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Continue from `state`."""
-        self._keys, self._means = state["centre.keys"].copy(), state["centre.kept"].copy()
+        self.keys, self.kept = state["centre.keys"].copy(), state["centre.kept"].copy()
 
 
 def _check_counts(counts: NDArray[Any], name: str) -> None:
@@ -482,4 +465,4 @@ def means_of(tensors: Tensors) -> Means | None:
     _check_counts(counts, "centre.counts")
     gaps = given(tensors, "centre.gaps", (1,), np.bool_)
     mask = given(tensors, "centre.mask", (1,), np.uint64)
-    return Means(keys, means, counts, bool(gaps[0]), int(mask[0]))
+    return Means(keys, np.column_stack([counts, np.zeros(len(keys)), means]), bool(gaps[0]), int(mask[0]))
