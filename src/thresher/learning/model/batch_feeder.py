@@ -23,7 +23,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from threading import Lock
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numba
 import numpy as np
@@ -141,17 +141,17 @@ class FedLearner(Protocol):
 Learners = Sequence[FedLearner]
 
 
-class _Feeding:
+class _Feeding(NamedTuple):
     """A learner with its view of the current chunk."""
 
-    def __init__(self, learner: FedLearner, chunk: Chunk, offsets: F32 | None, longest: int) -> None:
-        self.learner, self.loop = learner, learner.loop
-        self._weights, self._targets = chunk.weights, learner.loop.targets(chunk, offsets)
-        self._offsets = offsets
-        self._longest = longest
+    learner: FedLearner
+    loop: OneState | ManyState
+    given: tuple[F32, F32, F32 | None]
+    """targets, importances and offsets"""
+    longest: int
 
     def learn(self, resolved: Resolved, lo: int) -> int:
-        return self.loop.learn(resolved, self._targets, self._weights, self._offsets, lo, self._longest)
+        return self.loop.learn(resolved, *self.given, lo, self.longest)
 
 
 class BatchFeeder:
@@ -334,11 +334,20 @@ class BatchFeeder:
         if chunk.nnz > self._rows.size:
             self._rows = np.empty(chunk.nnz, np.uint32)
         longest = chunk.nnz if len(chunk) == 1 else int(np.diff(chunk.indptr).max())
-        fed = [_Feeding(learner, chunk, offsets, longest) for learner in learners if not learner.error]
+        fed = [
+            _Feeding(one, one.loop, (one.loop.targets(chunk, offsets), chunk.weights, offsets), longest)
+            for one in learners
+            if not one.error
+        ]
         listener = None if fed[0].loop.again else self.listener
         if listener is not None:
             fed[0].loop.noted = np.empty((len(chunk), *fed[0].loop.inner))
-        begin = 0 if self._extremes else self._learn_up_to_extremes(chunk, fed)
+        begin = 0  # the first extreme example, if the loop watches for one, or the end
+        if not self._extremes and self._watched([one.learner for one in fed]):
+            fed[0].loop.limit = float(EXTREME)
+        while begin < len(chunk) and fed and not self._extremes:
+            begin = self._learn_piece(chunk, fed, begin, len(chunk))
+            fed = [one for one in fed if not one.learner.error]
         for lo, hi, extreme in ranges(chunk, self.batch, begin):
             befores = [(one, Before(one.loop, chunk.rows(lo, hi))) for one in fed if extreme]
             while lo < hi and fed:
@@ -352,16 +361,6 @@ class BatchFeeder:
                         one.learner.stop(error)
         if listener is not None and fed:
             listener.add(chunk, fed[0].loop.take_margins())
-
-    def _learn_up_to_extremes(self, chunk: Chunk, fed: list[_Feeding]) -> int:
-        """Learn all rows, or up to the first extreme example if the loop watches; return the next row."""
-        lo = 0
-        if self._watched([one.learner for one in fed]):
-            fed[0].loop.limit = float(EXTREME)
-        while lo < len(chunk) and fed and not self._extremes:
-            lo = self._learn_piece(chunk, fed, lo, len(chunk))
-            fed[:] = [one for one in fed if not one.learner.error]
-        return lo
 
     def _learn_piece(self, chunk: Chunk, fed: list[_Feeding], lo: int, stop: int) -> int:
         hi = stop if self.skip is None else min(stop, lo + self._stride)
@@ -385,9 +384,7 @@ class BatchFeeder:
         ends, before = self._ends(fed, resolved, lo, len(keys)), self.learned + 1 - lo
         if self._undo is not None and self._undo.undone():
             hi = resolved.hi
-            if (
-                hi - lo > self.batch
-            ):  # what is not finite stays so: the number tried at a time changes nothing
+            if hi - lo > self.batch:  # try fewer next: what is not finite stays so, however many are tried
                 self._stride = max((hi - lo) // 2 // self.batch, 1) * self.batch
                 return lo
             what = f"a weight is not finite after example {self.learned + 1}"
@@ -432,12 +429,12 @@ class BatchFeeder:
         for k, one in enumerate(fed):
             together.setdefault(id(one.loop.holder), []).append(k)
 
-        def learn(group: list[int]) -> list[int]:
-            return [fed[k].learn(resolved, lo) for k in group]
+        def learn(group: list[int]) -> list[tuple[int, int]]:
+            return [(k, fed[k].learn(resolved, lo)) for k in group]
 
-        groups = list(together.values())
-        found = each(learn, groups, values if self.learned else 0)  # the first examples compile the loops
-        ends: dict[int, int] = dict(zip(chain.from_iterable(groups), chain.from_iterable(found), strict=True))
+        # the first examples compile the loops
+        found = each(learn, [*together.values()], values if self.learned else 0)
+        ends = dict(chain.from_iterable(found))
         return [ends[k] for k in range(len(fed))]
 
     def state(self) -> dict[str, NDArray[Any]]:
