@@ -129,15 +129,6 @@ def enter_class(target, label, domain):
 
 
 @scalar
-def enter_value(target, which, label):
-    """Store the label of output `which` in `target` (outputs,); returns the outcome."""
-    if which == target.size:
-        return LABEL_COUNT
-    target[which] = label
-    return EXAMPLE
-
-
-@scalar
 def keep_label(target, which, label):
     """Store label number `which` in `target`, if it is not None; returns the first label."""
     if target is not None:

@@ -1,4 +1,4 @@
-"""Shared by compiled line parsers: numbers, ids, labels and weights, the loop over lines.
+"""Shared by compiled line parsers: numbers, labels and weights, the loop over lines.
 
 A format is a NamedTuple, its *grammar*: the class selects the code of `read_line`, and its fields are the
 layout options that the code needs. Every grammar has a field `ordered`: whether unsorted rows are counted in
@@ -6,10 +6,6 @@ the report.
 
 So a grammar is to the loop over lines what a part is to the kernels, and one loop (`parse_lines`) counts
 lines, sorts rows and keeps the table of bad lines for all formats.
-
-Formats with ids read ``id:value`` in two ways. The fast path reads the usual shapes, ``id:d.ddd`` and
-``id:ddd``, eight digits at a time, given a mask of the non-digits in 64 bytes; it branches only on the shape
-of the text. Everything else takes the careful path, which reports every error. Both yield the same numbers.
 """
 
 # Numba infers the types of compiled code.
@@ -22,31 +18,11 @@ from numba.extending import overload
 
 from thresher.data.features import crossing
 from thresher.data.formats import line_status
+from thresher.data.formats.line_status import EXAMPLE
 from thresher.data.labels import LISTED, VALUES
-from thresher.data.text.numbers import (
-    FINE,
-    HARD,
-    NOT_A_NUMBER,
-    OUT_OF_RANGE,
-    TENS,
-    decimal,
-    looked_up,
-    read_digits,
-    read_id,
-    read_number,
-    scaled,
-)
+from thresher.data.text.numbers import FINE, HARD, NOT_A_NUMBER, looked_up, read_number
 from thresher.data.text.sorting import merge_row
-from thresher.data.text.words import (
-    WINDOW,
-    address,
-    among,
-    byte,
-    byte_set,
-    load_word,
-    lowest_bit,
-    short_number,
-)
+from thresher.data.text.words import address, among, byte, byte_set
 from thresher.engine.compile.jit import BORROWING, compiled_apart, kernel, scalar
 
 _NUL, _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _COLON, _COMMA = 0, 9, 10, 13, 32, 35, 58, 44
@@ -71,18 +47,26 @@ def _read_line(self, text, at, columns, nnz, domain, exact, targets, row, extra)
 
 
 @scalar
-def exact_number(text, at, exact):
-    """`read_number`, looking up `HARD` numbers in ``exact = (positions, float32s, count)``."""
+def exact_number(text, at, exact, no_number, too_large):
+    """Read the number at `at`: ``(end or, if there is an error, at; float32; outcome)``.
+
+    Looks up `HARD` numbers in ``exact = (positions, float32s, count)``. The outcome is `no_number` if there
+    is none, and `too_large` if it is not finite in float32.
+    """
     end, value, status = read_number(text, at)
     if status == HARD:
         value, status = looked_up(at, exact)
-    return end, value, status
+    if status == FINE:
+        return end, value, EXAMPLE
+    if status == HARD:
+        return at, value, line_status.UNDECIDED
+    return at, value, no_number if status == NOT_A_NUMBER else too_large
 
 
 @compiled_apart
-def head_number(text, at, exact):
+def head_number(text, at, exact, no_number, too_large):
     """`exact_number`, not inlined, for the few numbers before the features."""
-    return exact_number(text, at, exact)
+    return exact_number(text, at, exact, no_number, too_large)
 
 
 @scalar
@@ -114,13 +98,6 @@ def next_line(text, at):
     return at + 1
 
 
-@scalar
-def line_ends(text, at):
-    """Whether at most a comment follows on the line."""
-    code = byte(text, at)
-    return code == _NEWLINE or code == _HASH or (code == _RETURN and byte(text, at + 1) == _NEWLINE)
-
-
 @compiled_apart
 def _word(text, at, domain):
     """`_label` if labels are words, which end at a blank, a comment or a colon."""
@@ -129,7 +106,7 @@ def _word(text, at, domain):
         end += 1
     label = line_status.word_label(text, at, end, domain)
     outcome = line_status.check_label(label, domain)
-    return end if outcome == line_status.EXAMPLE else at, label, outcome
+    return end if outcome == EXAMPLE else at, label, outcome
 
 
 @scalar
@@ -137,17 +114,13 @@ def _label(text, at, domain, exact, listed):
     """Read the label at `at`, `listed` or single: ``(end or error position, label, outcome)``."""
     if domain.words != 0:
         return _word(text, at, domain)
-    end, label, status = head_number(text, at, exact)
-    if status == HARD:
-        return at, label, line_status.UNDECIDED
-    if status == NOT_A_NUMBER:
-        return at, label, line_status.LABEL_NUMBER
-    if status == OUT_OF_RANGE:
-        return at, label, line_status.LABEL_RANGE
+    end, label, outcome = head_number(text, at, exact, line_status.LABEL_NUMBER, line_status.LABEL_RANGE)
+    if outcome != EXAMPLE:
+        return end, label, outcome
     if not (ends_token(text, end) or byte(text, end) == _COLON or (listed and byte(text, end) == _COMMA)):
         return end, label, line_status.AFTER_LABEL
     outcome = line_status.check_written(text, at, end, label, domain)
-    return end if outcome == line_status.EXAMPLE else at, label, outcome
+    return end if outcome == EXAMPLE else at, label, outcome
 
 
 @scalar
@@ -163,13 +136,15 @@ def _list(text, at, domain, exact, target, empty):
     more = kind == VALUES or not (empty or byte(text, at) == _COLON)
     while more:
         end, label, outcome = _label(text, at, domain, exact, True)
-        if outcome == line_status.EXAMPLE and wanted > 0:
-            if domain.kind == VALUES:
-                outcome = line_status.enter_value(target, count, label)
-            else:
+        if outcome == EXAMPLE and wanted > 0:
+            if kind == LISTED:
                 outcome = line_status.enter_class(target, label, domain)
-            end = end if outcome == line_status.EXAMPLE else at - (outcome == line_status.LABEL_COUNT)
-        if outcome != line_status.EXAMPLE:
+            elif count == wanted:
+                outcome = line_status.LABEL_COUNT
+            else:
+                target[count] = label
+            end = end if outcome == EXAMPLE else at - (outcome == line_status.LABEL_COUNT)
+        if outcome != EXAMPLE:
             return end, label, outcome
         first = label if count == 0 else first
         count += 1
@@ -177,7 +152,7 @@ def _list(text, at, domain, exact, target, empty):
         at = end + more
     if wanted > 0:
         first = target[0]
-    return at, first, line_status.LABEL_COUNT if kind == VALUES and count < wanted else line_status.EXAMPLE
+    return at, first, line_status.LABEL_COUNT if kind == VALUES and count < wanted else EXAMPLE
 
 
 @scalar
@@ -191,16 +166,12 @@ def read_labels(text, at, domain, exact, targets, row, empty):
 @scalar
 def read_weight(text, at, exact):
     """Read the importance weight at `at`: ``(end or error position, weight, outcome)``."""
-    end, weight, status = head_number(text, at, exact)
-    if status == HARD:
-        return at, weight, line_status.UNDECIDED
-    if status == NOT_A_NUMBER:
-        return at, weight, line_status.WEIGHT_NUMBER
-    if status == OUT_OF_RANGE or weight < np.float32(0):
+    end, weight, outcome = head_number(text, at, exact, line_status.WEIGHT_NUMBER, line_status.WEIGHT_SIGN)
+    if outcome == EXAMPLE and weight < np.float32(0):
         return at, weight, line_status.WEIGHT_SIGN
-    if not ends_token(text, end):
+    if outcome == EXAMPLE and not ends_token(text, end):
         return end, weight, line_status.AFTER_VALUE
-    return end, weight, line_status.EXAMPLE
+    return end, weight, outcome
 
 
 @scalar
@@ -219,11 +190,11 @@ def _complete(keys, values, start, own, ascend, extra, counts):
     if status != crossing.DONE:
         return stop, False, line_status.CRAMPED if status == crossing.NO_ROOM else line_status.PRODUCTS
     if ascend and stop == own:
-        return stop, False, line_status.EXAMPLE
+        return stop, False, EXAMPLE
     if counts is None:
         return stop, False, line_status.UNSORTED
     last, finite = merge_row(keys, values, start, stop, counts)
-    return last, last < stop, line_status.EXAMPLE if finite else line_status.SUM_RANGE
+    return last, last < stop, EXAMPLE if finite else line_status.SUM_RANGE
 
 
 @kernel
@@ -248,12 +219,8 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, e
     that is missing in `exact`, `NEEDS_ROOM` for its products, `NEEDS_SORTING` if it is unsorted and `counts`
     is None, or `NEEDS_CARE` if only a `careful` grammar can read it.
     """
-    at, row, nnz, result = (
-        state[line_status.AT],
-        state[line_status.ROWS],
-        state[line_status.NNZ],
-        line_status.DONE,
-    )
+    at, row, nnz = state[line_status.AT], state[line_status.ROWS], state[line_status.NNZ]
+    result = line_status.DONE
     indptr, keys, values, labels, weights, targets = columns
     text, features = address(text_bytes), (address(keys), address(values))
     known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
@@ -265,12 +232,12 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, e
             grammar, text, start, features, nnz, domain, known, targets, row, extra
         )
         stop, merges = own, False
-        if outcome == line_status.EXAMPLE:
+        if outcome == EXAMPLE:
             stop, merges, outcome = _complete(keys, values, nnz, own, ascend, extra, counts)
         if among(outcome, _WAITING):
             at, result = start, outcome
             break
-        if outcome == line_status.EXAMPLE:
+        if outcome == EXAMPLE:
             labels[row], weights[row] = label, weight
             row, nnz = row + 1, stop
             indptr[row] = nnz
@@ -284,141 +251,3 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, e
         at = next_line(text, at)
     state[line_status.AT], state[line_status.ROWS], state[line_status.NNZ] = at, row, nnz
     return result
-
-
-_PLUS, _MINUS, _DOT = 43, 45, 46
-_NONE, _ONE = np.uint64(0), np.uint64(1)
-_QID = np.uint64(int.from_bytes(b"qid:", "little"))
-_FOUR_BYTES = np.uint64(2**32 - 1)
-
-
-@scalar
-def is_qid(text, at):
-    """Whether there is a ``qid:`` at `at`."""
-    return load_word(text, at) & _FOUR_BYTES == _QID
-
-
-@scalar
-def _begins_feature(text, at):
-    begin = at + (byte(text, at) == _PLUS)
-    end, _, _ = read_digits(text, begin, np.uint64(0))
-    return end > begin and byte(text, end) == _COLON
-
-
-@scalar
-def _has_colon(text, at):
-    while byte(text, at) != _COLON and not ends_token(text, at):
-        at += 1
-    return byte(text, at) == _COLON
-
-
-@scalar
-def _odd_head(text, start, first, at, label, outcome, domain, weighted, exact):
-    """Read a first field that is not just a label: ``(end or error position, label, weight, outcome)``.
-
-    The line begins at `start`, the field at `first`; `read_labels` returned ``(at, label, outcome)`` for it.
-    """
-    weight, weighted = np.float32(1), weighted and (first == start or at == first)
-    if weighted and outcome == line_status.EXAMPLE:
-        at, weight, outcome = read_weight(text, at + 1, exact)
-        return at, label, weight, outcome
-    if outcome == line_status.UNDECIDED:
-        return at, label, weight, outcome
-    unlabelled = is_qid(text, first) or (not weighted and _begins_feature(text, first))
-    if unlabelled and domain.open:
-        return first, np.float32(0), weight, line_status.EXAMPLE
-    numbers = outcome in (
-        line_status.EXAMPLE,
-        line_status.LABEL_DOMAIN,
-        line_status.LABEL_RANGE,
-        line_status.LABEL_COUNT,
-        line_status.LABEL_REPEATED,
-    )
-    if numbers and not weighted and _has_colon(text, first):
-        return first, label, weight, line_status.NO_LABEL
-    return at, label, weight, outcome
-
-
-@scalar
-def read_head(text, at, domain, exact, targets, row, weighted):
-    """Read everything before the features: ``(at, label, weight, outcome)``."""
-    weight, start = np.float32(1), at
-    at = first = skip_blanks(text, at)
-    if line_ends(text, at):
-        return at, weight, weight, line_status.BLANK
-    at, label, outcome = read_labels(text, at, domain, exact, targets, row, at > start)
-    if outcome != line_status.EXAMPLE or byte(text, at) == _COLON:
-        at, label, weight, outcome = _odd_head(
-            text, start, first, at, label, outcome, domain, weighted, exact
-        )
-    if outcome != line_status.EXAMPLE:
-        return at, label, weight, outcome
-    return skip_blanks(text, at), label, weight, line_status.EXAMPLE
-
-
-@scalar
-def read_feature(text, at, exact):
-    """Read any feature at `at`: ``(end or error position, key, value, outcome)``."""
-    value = np.float32(0)
-    begin = at + (byte(text, at) == _PLUS)
-    end, key, fits = read_id(text, begin)
-    if end == begin:
-        return at, key, value, line_status.KEY
-    if not fits:
-        return at, key, value, line_status.KEY_RANGE
-    if byte(text, end) != _COLON:
-        return end, key, value, line_status.COLON
-    at = end + 1
-    end, value, status = exact_number(text, at, exact)
-    if status == FINE:
-        return end, key, value, line_status.EXAMPLE if ends_token(text, end) else line_status.AFTER_VALUE
-    if status == HARD:
-        return at, key, value, line_status.UNDECIDED
-    return at, key, value, line_status.VALUE if status == NOT_A_NUMBER else line_status.VALUE_RANGE
-
-
-@scalar
-def _long(here, number, dot, decimals):
-    """Read the value ``d.ddd`` at `number` with 9 to 18 decimals: ``(float32, whether it is certain)``."""
-    mantissa, at, end = np.uint64(byte(here, number) - 48), dot + 1, dot + 1 + decimals
-    while at < end:
-        taken = min(end - at, 8)
-        mantissa = mantissa * TENS[taken] + short_number(here, at, taken)
-        at += taken
-    value, status = scaled(mantissa, -decimals)
-    return value, status == FINE
-
-
-@scalar
-def quick_feature(here, begin, others, odd):
-    """Read a feature ``id:d.ddd`` or ``id:ddd`` at `begin`, given the `marks` of address `here`.
-
-    Returns ``(end, remaining marks, key, value, whether it has this shape)``. It must end in the window. The
-    character that ends it is not checked.
-    """
-    colon = lowest_bit(others)
-    others &= others - _ONE
-    end = lowest_bit(others)
-    key, value, quick = np.uint64(0), np.float32(0), 0 < colon - begin <= 8
-    if quick and byte(here, colon) == _COLON:
-        key = short_number(here, begin, colon - begin)
-        sign = byte(here, colon + 1) == _MINUS
-        number, dot = colon + 1 + sign, end
-        if byte(here, dot) == _DOT:
-            others &= others - _ONE
-            end = lowest_bit(others)
-            decimals = end - dot - 1
-            quick = dot == number + 1 and 0 < decimals <= 18
-            if quick and decimals <= 8:
-                mantissa = np.uint64(byte(here, number) - 48) * TENS[decimals]
-                value, quick = decimal(mantissa + short_number(here, dot + 1, decimals), decimals)
-            elif quick:
-                value, quick = _long(here, number, dot, decimals)
-        else:
-            quick = 0 < end - number <= 8
-            value = np.float32(np.int64(short_number(here, number, end - number)))
-        quick = quick and end < WINDOW and odd << np.uint64(63 - end) == _NONE
-        value = -value if sign else value
-    else:
-        quick = False
-    return end, others & (others - _ONE), key, value, quick

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from thresher.data.errors import BadLine, shown
 from thresher.data.feature_specs import ANY
 from thresher.data.features import crossing
-from thresher.data.features.crossing import extra_of
+from thresher.data.features.crossing import Crosses
 from thresher.data.files.blocks import LINES, LONG_HEAD, LONGEST_LINE, Block
 from thresher.data.formats import line_status
 from thresher.data.formats.lines import line_rows as rows
@@ -87,12 +87,11 @@ def too_long(block: Block, arenas: Arenas, on_error: str) -> Parsed:
     """The result for a part of a line that is too long."""
     nothing = arenas.columns(0, 0)
     nothing.indptr[0] = 0
-    first = block.kind == LONG_HEAD
+    first = int(block.kind == LONG_HEAD)
     bad = BadLine("", 1, LONGEST_LINE + 1, "a line of at most 64 MB", "a longer one", b"")
     rejected = block.text[: block.size].tobytes() if on_error == QUARANTINE else b""
-    tally = LineTally(lines=1, skipped=1) if first else LineTally()
-    lost = [0] * first
-    return Parsed(nothing.chunk(0, 0), tally, [bad] * first, rejected, gaps=lost, ids=[""] * first)
+    tally = LineTally(lines=first, skipped=first)
+    return Parsed(nothing.chunk(0, 0), tally, [bad] * first, rejected, gaps=[0] * first, ids=[""] * first)
 
 
 def line_at(text: NDArray[Any], start: int) -> bytes:
@@ -114,8 +113,6 @@ _OF_LABEL = (
 )
 _PEEK = 1 << 12
 _NOT_FINITE = ("nan", "inf")
-
-
 _EXPECTED = {
     line_status.LABEL_NUMBER: "a number as label",
     line_status.LABEL_RANGE: "a finite label (float32)",
@@ -141,47 +138,47 @@ LISTED = "',' or a space after the label"
 """What must follow a label in a list of labels."""
 
 
-class Wording(NamedTuple):
-    """The messages of a format."""
-
-    expected: Mapping[int, str]
-    """what is expected, by the outcome of a bad line, where it differs from most formats"""
-    after_listed: str = LISTED
-    usual: re.Pattern[bytes] | None = None
-    """lines that the grammar can read without being `careful`, if any"""
-    tag: Callable[[bytes], str | None] | None = None
-    """the id in a line, None for a comment, if the format has ids"""
-    advice: Callable[[int, bytes, int], str] = lambda outcome, line, place: ""
-    """a hint about a bad line, or an empty string, given its outcome, the line, and the error position"""
-
-
 class LineParser:
     """Parses blocks into chunks with a grammar, and adds the interactions of `crosses`."""
 
     def __init__(
         self,
         grammar: Any,
-        wording: Wording,
         reading: Reading,
-        crosses: Any,
+        expected: Mapping[int, str],
+        *,
+        crosses: Crosses | None = None,
         named: bool = False,
         factors: Sequence[str] = (),
+        usual: re.Pattern[bytes] | None = None,
+        tag: Callable[[bytes], str | None] | None = None,
+        advice: Callable[[int, bytes, int], str] = lambda outcome, line, place: "",
+        after_listed: str = LISTED,
     ) -> None:
-        """`named` says whether features have names; where they have ids, only products have names.
+        """Set up a thread's parser.
 
-        `factors` are the namespaces that are multiplied.
+        Args:
+            grammar: See `line_rows`.
+            reading: The settings of all formats.
+            expected: What is expected, by the outcome of a bad line, where it differs from most formats.
+            crosses: The products to add to rows.
+            named: Whether features have names; where they have ids, only products have names.
+            factors: The namespaces that are multiplied.
+            usual: Lines that the grammar can read without being `careful`, if any.
+            tag: The id in a line, None for a comment, if the format has ids.
+            advice: A hint about a bad line, or an empty string, given its outcome, the line, and the error
+                position.
+            after_listed: What must follow a label in a list of labels.
         """
-        self._factors = factors
-        self._grammar, self._usual, self._named = grammar, wording.usual, named
+        self._grammar, self._reading, self._usual, self._named = grammar, reading, usual, named
+        self._factors = [(place, name) for place, name in enumerate(factors) if name != ANY]
         naming = reading.naming if named or crosses else None  # None compiles less code
-        self._reading, self._extra = reading, extra_of(crosses, naming)
-        self._domain, self._crosses = reading.domain, self._extra[0]
-        self._advice, self._tag = wording.advice, wording.tag if reading.ids else None
-        self._expected = {**_EXPECTED, **wording.expected, line_status.LABEL_DOMAIN: self._domain.meaning}
+        self._extra = crossing.extra_of(crosses, naming)
+        self._domain, self._advice, self._tag = reading.domain, advice, tag if reading.ids else None
+        self._expected = {**_EXPECTED, **expected, line_status.LABEL_DOMAIN: self._domain.meaning}
         if self._domain.kind != ONE:
-            self._expected[line_status.AFTER_LABEL] = wording.after_listed
+            self._expected[line_status.AFTER_LABEL] = after_listed
             self._expected[line_status.LABEL_COUNT] = f"{self._domain.width} labels with ',' between them"
-        self._on_error, self._arenas = reading.on_error, reading.arenas
         self._bad = bad_table(reading.on_error)
         sorts = crosses or not grammar.ordered
         self._counts = np.empty(BUCKETS, np.uint64) if sorts else None
@@ -189,9 +186,9 @@ class LineParser:
 
     def parse(self, block: Block) -> Parsed:
         """Parse the examples of a block into arrays of an arena."""
+        reading, text, size = self._reading, block.text, block.size
         if block.kind != LINES:
-            return too_long(block, self._arenas, self._on_error)
-        text, size = block.text, block.size
+            return too_long(block, reading.arenas, reading.on_error)
         if self._usual is not None:
             begin = text[block.begin : block.begin + _PEEK].tobytes()
             line, ended, _ = begin.partition(b"\n")
@@ -201,12 +198,12 @@ class LineParser:
         most = size // 2 + 1
         if self._domain.width:
             most = int(np.count_nonzero(text[:size] == ord("\n"))) + 2
-        columns = self._arenas.columns(most, size + 16, self._domain.width)
-        domain = self._domain.code()
+        columns = reading.arenas.columns(most, size + 16, self._domain.width)
+        domain, crosses = self._domain.code(), self._extra[0]
         state = np.zeros(line_status.COUNTERS, np.int64)
         state[line_status.AT] = block.begin
-        if self._crosses is not None:
-            self._crosses.spans[0, crossing.MET] = 0
+        if crosses is not None:
+            crosses.spans[0, crossing.MET] = 0
 
         def parse(columns: RowArrays, exact: Numbers) -> int:
             given = (text, size, columns, domain, state, self._bad, exact, self._extra)
@@ -224,25 +221,19 @@ class LineParser:
             lambda _: exact_numbers(line_at(text, int(state[line_status.AT])), int(state[line_status.AT])),
             lambda *entry: self._bad_line(text, *entry),
             lambda start: line_at(text, start),
-            *(state, self._bad, columns, self._reading),
+            *(state, self._bad, columns, reading),
         )
-        self._reading.take_names()
-        noticed = (*self._met(), *(lines_not_utf8(block) if self._named else ()))
-        parsed = parsed._replace(noticed=noticed) if noticed else parsed
-        return parsed if self._tag is None else parsed._replace(ids=self._ids(block, self._tag))
-
-    def _met(self) -> list[tuple[str, str, int, str]]:
-        """The namespaces that are multiplied, and those of them that the last block had features of."""
-        met = 0 if self._crosses is None else int(self._crosses.spans[0, crossing.MET])
-        named = [(place, name) for place, name in enumerate(self._factors) if name != ANY]
-        found = [(FOUND, name, 0, "") for place, name in named if met >> place & 1]
-        return [*((AWAITED, name, 0, "") for _, name in named), *found]
-
-    @staticmethod
-    def _ids(block: Block, tag: Callable[[bytes], str | None]) -> list[str]:
-        lines = block.text[block.begin : block.size].tobytes().split(b"\n")
-        found = (tag(line) for line in lines if line.removesuffix(b"\r").strip(b" \t"))
-        return [one for one in found if one is not None]
+        reading.take_names()
+        met = 0 if crosses is None else int(crosses.spans[0, crossing.MET])
+        noticed = [(AWAITED, name, 0, "") for _, name in self._factors]
+        noticed += [(FOUND, name, 0, "") for place, name in self._factors if met >> place & 1]
+        noticed += lines_not_utf8(block) if self._named else ()
+        ids = None
+        if self._tag is not None:
+            lines = text[block.begin : size].tobytes().split(b"\n")
+            tags = (self._tag(line) for line in lines if line.removesuffix(b"\r").strip(b" \t"))
+            ids = [tag for tag in tags if tag is not None]
+        return parsed._replace(noticed=tuple(noticed), ids=ids)
 
     def _bad_line(self, text: NDArray[np.uint8], start: int, at: int, outcome: int, line: int) -> BadLine:
         raw = line_at(text, start)

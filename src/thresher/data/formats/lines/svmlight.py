@@ -1,4 +1,4 @@
-"""svmlight (libsvm) text.
+"""svmlight (libsvm) text, and LibFFM text, in which features have fields.
 
     label [qid:n] id:value id:value ... # comment
     label,label,... [qid:n] id:value id:value ... # comment
@@ -15,8 +15,10 @@ means that the line begins with a feature and has no label: a bad line, unless t
 predict on rows without labels, and a wrong guess would be silent: so `label_weights` is an option, stored in
 the layout.
 
-One loop over the features does nearly all of the work. It computes a mask of the non-digits of 64 bytes, and
-so knows the ends of all runs of digits before it reads any of them: see `line_rows`.
+Features are read in two ways. The fast path reads the usual shapes, ``id:d.ddd`` and ``id:ddd``, eight digits
+at a time, given a mask of the non-digits in 64 bytes, which has the ends of all runs of digits before any of
+them is read; it branches only on the shape of the text. Everything else takes the careful path, which reports
+every error. Both yield the same numbers.
 """
 
 # Numba infers the types of compiled code.
@@ -36,72 +38,215 @@ from thresher.data.formats import line_status
 from thresher.data.formats.line_status import EXAMPLE, OWN
 from thresher.data.formats.lines.line_rows import (
     ends_token,
-    is_qid,
-    line_ends,
-    quick_feature,
-    read_feature,
-    read_head,
+    exact_number,
+    read_labels,
+    read_weight,
     skip_blanks,
 )
-from thresher.data.formats.lines.parse_loop import OF_IDS, LineParser, Wording
+from thresher.data.formats.lines.parse_loop import LISTED, OF_IDS, LineParser
 from thresher.data.layout import AnyLayout
 from thresher.data.sources.reader import Reading
-from thresher.data.text.numbers import NOT_A_NUMBER, read_number
-from thresher.data.text.words import byte, load_word, marks, store_float, store_word
+from thresher.data.text.numbers import (
+    FINE,
+    NOT_A_NUMBER,
+    TENS,
+    decimal,
+    read_id,
+    read_number,
+    scaled,
+)
+from thresher.data.text.words import (
+    WINDOW,
+    among,
+    byte,
+    byte_set,
+    load_word,
+    lowest_bit,
+    marks,
+    short_number,
+    store_float,
+    store_word,
+)
 from thresher.engine.compile.jit import scalar
 from thresher.options.messages import mention
 
-QID = OWN
-"""The reason for bad lines specific to svmlight text."""
-_NEWLINE, _SPACE = 10, 32
+QID, FIELD, AFTER_FIELD = range(OWN, OWN + 3)
+"""Reasons for bad lines specific to svmlight and LibFFM text."""
+_NEWLINE, _RETURN, _SPACE, _HASH, _PLUS, _MINUS, _DOT, _COLON = 10, 13, 32, 35, 43, 45, 46, 58
 _LARGEST_KEY = np.uint64(2**64 - 1)
 _NONE, _ONE = np.uint64(0), np.uint64(1)
+_QID_WORD, _FOUR_BYTES = np.uint64(int.from_bytes(b"qid:", "little")), np.uint64(2**32 - 1)
+_NUMBERS = byte_set(
+    bytes([EXAMPLE, line_status.LABEL_DOMAIN, line_status.LABEL_RANGE])
+    + bytes([line_status.LABEL_COUNT, line_status.LABEL_REPEATED])
+)
+"""Outcomes of labels that are numbers"""
 
 
 @scalar
-def _skip_qid(text, at):
-    """Skip a ``qid:``, if there is one at `at`: ``(position after it or of the error, outcome)``."""
-    if is_qid(text, at):
-        at += 4
-        end, _, status = read_number(text, at)
-        if status == NOT_A_NUMBER or not ends_token(text, end):
-            return at, QID
-        at = end
-    return at, EXAMPLE
+def _line_ends(text, at):
+    """Whether at most a comment follows on the line."""
+    code = byte(text, at)
+    return code == _NEWLINE or code == _HASH or (code == _RETURN and byte(text, at + 1) == _NEWLINE)
 
 
 @scalar
-def _features(text, at, keys, values, nnz, exact):
+def _is_qid(text, at):
+    return load_word(text, at) & _FOUR_BYTES == _QID_WORD
+
+
+@scalar
+def _read_head(text, at, domain, exact, targets, row, weighted):
+    """Read what is before the features: ``(end or error position, label, weight, outcome)``."""
+    weight, start = np.float32(1), at
+    at = first = skip_blanks(text, at)
+    if _line_ends(text, at):
+        return at, weight, weight, line_status.BLANK
+    at, label, outcome = read_labels(text, at, domain, exact, targets, row, at > start)
+    if outcome != line_status.UNDECIDED and (outcome != EXAMPLE or byte(text, at) == _COLON):
+        weighted = weighted and (first == start or at == first)
+        begin = first + (byte(text, first) == _PLUS)
+        end, _, _ = read_id(text, begin)
+        is_feature = not weighted and end > begin and byte(text, end) == _COLON
+        if weighted and outcome == EXAMPLE:
+            at, weight, outcome = read_weight(text, at + 1, exact)
+        elif domain.open and (is_feature or _is_qid(text, first)):
+            at, label, outcome = first, np.float32(0), EXAMPLE
+        elif not weighted and among(outcome, _NUMBERS):
+            while byte(text, end) != _COLON and not ends_token(text, end):
+                end += 1
+            if byte(text, end) == _COLON:
+                at, outcome = first, line_status.NO_LABEL
+    return skip_blanks(text, at) if outcome == EXAMPLE else at, label, weight, outcome
+
+
+@scalar
+def _quick_field(fielded, here, begin, others):
+    """Read the field of a feature: ``(where its id begins, remaining marks, field, whether it is usual)``."""
+    if fielded is None:
+        return begin, others, _NONE, True
+    colon = lowest_bit(others)
+    quick = 0 < colon - begin <= 8 and byte(here, colon) == _COLON and byte(here, colon + 1) != _MINUS
+    field = short_number(here, begin, colon - begin) if quick else _NONE
+    return colon + 1, others & (others - _ONE), field, quick
+
+
+@scalar
+def _quick_feature(here, begin, others, odd):
+    """Read a feature ``id:d.ddd`` or ``id:ddd`` at `begin`, given the `marks` of address `here`.
+
+    Returns ``(end, remaining marks, key, value, whether it has this shape)``. It must end in the window. The
+    character that ends it is not checked.
+    """
+    colon = lowest_bit(others)
+    others &= others - _ONE
+    end = lowest_bit(others)
+    key, value, quick = np.uint64(0), np.float32(0), 0 < colon - begin <= 8
+    if quick and byte(here, colon) == _COLON:
+        key = short_number(here, begin, colon - begin)
+        sign = byte(here, colon + 1) == _MINUS
+        number, dot = colon + 1 + sign, end
+        if byte(here, dot) == _DOT:
+            others &= others - _ONE
+            end = lowest_bit(others)
+            decimals = end - dot - 1
+            quick = dot == number + 1 and 0 < decimals <= 18
+            if quick and decimals <= 8:
+                mantissa = np.uint64(byte(here, number) - 48) * TENS[decimals]
+                value, quick = decimal(mantissa + short_number(here, dot + 1, decimals), decimals)
+            elif quick:
+                value, quick = _long(here, number, dot, decimals)
+        else:
+            quick = 0 < end - number <= 8
+            value = np.float32(np.int64(short_number(here, number, end - number)))
+        quick = quick and end < WINDOW and odd << np.uint64(63 - end) == _NONE
+        value = -value if sign else value
+    else:
+        quick = False
+    return end, others & (others - _ONE), key, value, quick
+
+
+@scalar
+def _long(here, number, dot, decimals):
+    """Read the value ``d.ddd`` at `number` with 9 to 18 decimals: ``(float32, whether it is certain)``."""
+    mantissa, at, end = np.uint64(byte(here, number) - 48), dot + 1, dot + 1 + decimals
+    while at < end:
+        taken = min(end - at, 8)
+        mantissa = mantissa * TENS[taken] + short_number(here, at, taken)
+        at += taken
+    value, status = scaled(mantissa, -decimals)
+    return value, status == FINE
+
+
+@scalar
+def _feature(fielded, text, at, exact):
+    """Read any feature at `at`: ``(end or error position, field, key, value, outcome)``."""
+    field, value = _NONE, np.float32(0)
+    if fielded is not None:
+        begin = at + (byte(text, at) == _PLUS)
+        end, field, fits = read_id(text, begin)
+        if end == begin or not fits:
+            return at, field, _NONE, value, FIELD
+        if byte(text, end) != _COLON:
+            return end, field, _NONE, value, AFTER_FIELD
+        at = end + 1
+    begin = at + (byte(text, at) == _PLUS)
+    end, key, fits = read_id(text, begin)
+    if end == begin:
+        return at, field, key, value, line_status.KEY
+    if not fits:
+        return at, field, key, value, line_status.KEY_RANGE
+    if byte(text, end) != _COLON:
+        return end, field, key, value, line_status.COLON
+    end, value, outcome = exact_number(text, end + 1, exact, line_status.VALUE, line_status.VALUE_RANGE)
+    if outcome == EXAMPLE and not ends_token(text, end):
+        outcome = line_status.AFTER_VALUE
+    return end, field, key, value, outcome
+
+
+@scalar
+def _features(fielded, text, at, keys, values, nnz, exact, crosses):
     """Read the features from `at` on, and store them from entry `nnz` of `keys` and `values` (addresses) on.
 
-    Returns ``(position of the line end or error, nnz, whether keys ascend, outcome)``.
+    Consecutive features of one field are a span of `crosses`. Returns ``(position of the line end or of the
+    error, nnz, whether keys ascend, outcome)``.
     """
-    start, floor, ascend = nnz, np.uint64(0), True
+    start = first = nnz
+    floor, last, ascend = _NONE, _NONE, True
     while True:
         others, odd = marks(text, at)
         here, begin = text + at, np.int64(0)
         while True:
-            end, others, key, value, quick = quick_feature(here, begin, others, odd)
+            begin_of_id, others, field, usual = _quick_field(fielded, here, begin, others)
+            end, others, key, value, quick = _quick_feature(here, begin_of_id, others, odd)
             after = byte(here, end)
-            if not quick or (after != _SPACE and after != _NEWLINE):
+            if not (usual and quick) or (after != _SPACE and after != _NEWLINE):
                 break
+            if field != last:
+                note_namespace(crosses, last, first, nnz)
+                first, last = nnz, field
             ascend &= key >= floor
             floor = key + _ONE
             store_word(keys, nnz, key)
             store_float(values, nnz, value)
             nnz += 1
             if after == _NEWLINE:
+                note_namespace(crosses, last, first, nnz)
                 return at + end, nnz, ascend, EXAMPLE
             begin = end + 1
         at += begin
         if begin > 0:
             continue  # the window may have ended: read a new one from here
         at = skip_blanks(text, at)
-        if line_ends(text, at):
+        if _line_ends(text, at):
+            note_namespace(crosses, last, first, nnz)
             return at, nnz, ascend, EXAMPLE
-        at, key, value, outcome = read_feature(text, at, exact)
+        at, field, key, value, outcome = _feature(fielded, text, at, exact)
         if outcome != EXAMPLE:
             return at, nnz, ascend, outcome
+        if field != last:
+            note_namespace(crosses, last, first, nnz)
+            first, last = nnz, field
         # no floor can exceed the largest key
         ascend &= key >= floor and (nnz == start or key != load_word(keys, 8 * (nnz - 1)))
         floor = key + _ONE if key != _LARGEST_KEY else key
@@ -111,23 +256,25 @@ def _features(text, at, keys, values, nnz, exact):
 
 
 class Svmlight(NamedTuple):
-    """The grammar of svmlight text."""
+    """The grammar of svmlight and LibFFM text."""
 
-    weighted: bool
+    weighted: bool = False
     """whether a colon in the first field belongs to ``label:weight``; otherwise it belongs to a feature"""
     ordered: bool = True
+    fielded: bool | None = None
+    """true if features have fields; otherwise None, so that their code is not compiled"""
 
     def read_line(self, text, at, columns, nnz, domain, exact, targets, row, extra):
         """See `line_rows.read_line`."""
-        at, label, weight, outcome = read_head(text, at, domain, exact, targets, row, self.weighted)
-        if outcome == EXAMPLE:
-            at, outcome = _skip_qid(text, at)
+        at, label, weight, outcome = _read_head(text, at, domain, exact, targets, row, self.weighted)
+        if outcome == EXAMPLE and self.fielded is None and _is_qid(text, at):
+            end, _, status = read_number(text, at + 4)
+            fits = status != NOT_A_NUMBER and ends_token(text, end)
+            at, outcome = (end, EXAMPLE) if fits else (at + 4, QID)
         ascend = True
         if outcome == EXAMPLE:
             keys, values = columns
-            start = nnz
-            at, nnz, ascend, outcome = _features(text, at, keys, values, nnz, exact)
-            note_namespace(extra[0], _NONE, start, nnz)
+            at, nnz, ascend, outcome = _features(self.fielded, text, at, keys, values, nnz, exact, extra[0])
         return at, nnz, ascend, label, weight, outcome
 
 
@@ -140,32 +287,31 @@ _EXPECTED_WEIGHTED = _EXPECTED | {
     line_status.NO_LABEL: "a label at the start of the line",
 }
 _QID = re.compile(rb"[ \t]*(?:[^ \t#]+[ \t]+)?qid:([^ \t\r#]+)")
-_LISTED_WEIGHTED = "',', ':' or a space after the label"
 
 
 def parser(layout: AnyLayout, reading: Reading) -> LineParser:
     """The parser of blocks of svmlight text."""
 
+    def qid(line: bytes) -> str | None:
+        """The number after ``qid:``, as it is written; empty if there is none. None for a comment."""
+        if line.lstrip(b" \t").startswith(b"#"):
+            return None
+        found = _QID.match(line)
+        return found[1].decode("ascii", "backslashreplace") if found else ""
+
+    def only_space(name: str) -> int:
+        if name not in ("", ANY):
+            raise DataError(f"svmlight has no namespaces: use {mention(interact='*,*')}, not '{name}'")
+        return 0
+
     def advice(outcome: int, line: bytes, place: int) -> str:
-        wanted = outcome == line_status.NO_LABEL
+        wanted = outcome == line_status.NO_LABEL and not layout.label_weights
         return f"; if the field is label:weight, use {mention(label_weights=True)}" if wanted else ""
 
-    wording = Wording(_EXPECTED, advice=advice, tag=_qid)
-    if layout.label_weights:
-        wording = Wording(_EXPECTED_WEIGHTED, _LISTED_WEIGHTED, tag=_qid)
-    grammar = Svmlight(layout.label_weights)
-    return LineParser(grammar, wording, reading, of_namespaces(layout, _only_space))
-
-
-def _qid(line: bytes) -> str | None:
-    """The number after ``qid:``, as it is written; empty if there is none. None for a comment."""
-    if line.lstrip(b" \t").startswith(b"#"):
-        return None
-    found = _QID.match(line)
-    return found[1].decode("ascii", "backslashreplace") if found else ""
-
-
-def _only_space(name: str) -> int:
-    if name not in ("", ANY):
-        raise DataError(f"svmlight has no namespaces: use {mention(interact='*,*')}, not '{name}'")
-    return 0
+    return LineParser(
+        *(Svmlight(layout.label_weights), reading, _EXPECTED_WEIGHTED if layout.label_weights else _EXPECTED),
+        crosses=of_namespaces(layout, only_space),
+        tag=qid,
+        advice=advice,
+        after_listed="',', ':' or a space after the label" if layout.label_weights else LISTED,
+    )
