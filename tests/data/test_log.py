@@ -26,8 +26,6 @@ from thresher.data.log.records import (
     ROWS,
     LogEntry,
     PackedEntry,
-    chunk_of,
-    is_whole,
     packed,
     sealed,
 )
@@ -93,8 +91,7 @@ def test_records_hold_any_rows_and_notes() -> None:
         run = LogRun.found(whole + b"thR1 and no record", LogPosition(800, 5, 2**64 - 3))
         assert (len(run), run.end) == (4, at)
         for record, entry in zip(run, entries, strict=True):
-            chunk, kept = chunk_of(record.buffer, record.at, record.head), entry.chunk
-            assert is_whole(record.buffer, record.at, record.head)
+            chunk, kept = record.rows(), entry.chunk
             assert (record.head.kind, record.note()) == (entry.kind, entry.note)
             for name in ("indptr", "keys", "values", "labels", "weights", "targets"):
                 assert np.array_equal(getattr(chunk, name), getattr(kept, name)), name

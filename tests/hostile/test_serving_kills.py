@@ -26,7 +26,7 @@ import thresher
 from tests.commands import start
 from tests.hostile.conftest import Tried
 from thresher.data.features.murmur import hash_bytes, seed_of
-from thresher.data.log.records import ROWS, chunk_of
+from thresher.data.log.records import ROWS
 from thresher.data.log.segments import records_from
 from thresher.serving.learning import MODEL
 
@@ -216,7 +216,7 @@ def learned_words(log: Path, words: list[str]) -> list[tuple[str, bool]]:
     for some in records_from(log):
         for one in some:
             if one.head.kind == ROWS:
-                chunk = chunk_of(one.buffer, one.at, one.head)
+                chunk = one.rows()
                 for k in range(len(chunk)):
                     keys = chunk.keys[chunk.indptr[k] : chunk.indptr[k + 1]].tolist()
                     word = next((named[key] for key in keys if key in named), "not acknowledged")

@@ -11,7 +11,7 @@ from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError, printable
 from thresher.data.features.names import numeric_keys
 from thresher.data.labels import domain_of
-from thresher.data.log.records import KEPT, KINDS, LABELS, PROMOTED, ROWS, chunk_of
+from thresher.data.log.records import KEPT, KINDS, LABELS, PROMOTED, ROWS
 from thresher.data.log.segments import (
     LogError,
     LogRecord,
@@ -80,7 +80,7 @@ class _Survey:
             try:
                 if one.head.kind in (KEPT, LABELS) or (one.head.kind == ROWS and not fit):
                     domain = "open" if one.head.kind == KEPT else self.origin.domain
-                    check_rows(chunk_of(one.buffer, one.at, one.head), domain, self.origin.layout)
+                    check_rows(one.rows(), domain, self.origin.layout)
                 self._count(one)
             except DataError as error:
                 place = one.offset - self._segment.begin.offset + self._segment.header
@@ -166,7 +166,7 @@ def _record(one: LogRecord, origin: LogOrigin, names: dict[int, str]) -> dict[st
     found = {"kind": KINDS[head.kind], "after_row": head.row, "time": _time(head.time), **note}
     if head.kind not in (ROWS, KEPT, LABELS):
         return found
-    chunk = chunk_of(one.buffer, one.at, one.head)
+    chunk = one.rows()
     ids = next((note[name] for name in ("ids", "kept", "expired") if name in note), None)
     found.pop("ids", None)
     rows = [_row(chunk.rows(k, k + 1), origin, names, head.kind != KEPT) for k in range(len(chunk))]

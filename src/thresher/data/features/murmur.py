@@ -35,7 +35,8 @@ is compiled without the others."""
 
 
 @scalar
-def _turn(word, by):
+def turn(word, by):
+    """A word turned left by so many bits."""
     return (word << np.uint64(by)) | (word >> np.uint64(64 - by))
 
 
@@ -69,10 +70,10 @@ def _short(text, at, count, before):
 @scalar
 def _wide_step(h, k, low, high):
     """The state ``(h, k)`` after 16 more bytes, given as two words."""
-    h ^= _turn(low * _A, 31) * _B
-    h = (_turn(h, 27) + k) * _FIVE + _ADD1
-    k ^= _turn(high * _B, 33) * _A
-    return h, (_turn(k, 31) + h) * _FIVE + _ADD2
+    h ^= turn(low * _A, 31) * _B
+    h = (turn(h, 27) + k) * _FIVE + _ADD1
+    k ^= turn(high * _B, 33) * _A
+    return h, (turn(k, 31) + h) * _FIVE + _ADD2
 
 
 @scalar
@@ -88,8 +89,8 @@ def _wide_blocks(text, at, size, seed):
 @scalar
 def _wide_end(h, k, low, high, size):
     """The hash, given the rest of the name as two words padded with zeros."""
-    k ^= _turn(high * _B, 33) * _A
-    h ^= _turn(low * _A, 31) * _B
+    k ^= turn(high * _B, 33) * _A
+    h ^= turn(low * _A, 31) * _B
     h ^= np.uint64(size)
     k ^= np.uint64(size)
     h += k

@@ -29,7 +29,6 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +37,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, concat, read_only
 from thresher.data.errors import DataError
+from thresher.data.features.murmur import turn
 from thresher.engine.compile.jit import kernel, scalar
 
 HEAD_WORDS = 9
@@ -55,18 +55,8 @@ _ONE, _TWO, _THREE, _FOUR = (
 
 
 @scalar
-def _turn(word, by):
-    return (word << np.uint64(by)) | (word >> np.uint64(64 - by))
-
-
-@scalar
-def _mixed(word):
-    return _turn(word * _TWO, 31) * _ONE
-
-
-@scalar
 def _round(lane, word):
-    return _turn(lane + word * _TWO, 31) * _ONE
+    return turn(lane + word * _TWO, 31) * _ONE
 
 
 @scalar
@@ -81,29 +71,15 @@ def _hash(words, at, size, seed):
         place += 4
         if place == at + HEAD_WORDS - 1:
             place += 1
-    found = _turn(a, 1) + _turn(b, 7) + _turn(c, 12) + _turn(d, 18)
+    found = turn(a, 1) + turn(b, 7) + turn(c, 12) + turn(d, 18)
     for lane in (a, b, c, d):
-        found = (found ^ _mixed(lane)) * _ONE + _FOUR
+        found = (found ^ _round(np.uint64(0), lane)) * _ONE + _FOUR
     found += np.uint64(8) * np.uint64(size + HEAD_WORDS - 1)
     for p in range(place, place + left):
-        found = _turn(found ^ _mixed(words[p]), 27) * _ONE + _FOUR
+        found = turn(found ^ _round(np.uint64(0), words[p]), 27) * _ONE + _FOUR
     found = (found ^ (found >> np.uint64(33))) * _TWO
     found = (found ^ (found >> np.uint64(29))) * _THREE
     return found ^ (found >> _HALF)
-
-
-@scalar
-def _body_words(words, at):
-    """The words of a body that the head at `at` announces; -1 if it is not the head of a record."""
-    size, note, rows, nnz = words[at] >> _HALF, words[at + 1] & _LOW, words[at + 1] >> _HALF, words[at + 2]
-    kind, flags = words[at + 7] & np.uint64(255), int((words[at + 7] >> np.uint64(8)) & np.uint64(255))
-    targets, reserved = (words[at + 7] >> np.uint64(16)) & np.uint64(65535), words[at + 7] >> _HALF
-    if (words[at] & _LOW) != _MARK_WORD or kind < 1 or kind > 5 or reserved != 0 or nnz > _LOW:
-        return -1
-    halves = nnz * np.uint64(1 + (flags & NARROW == 0) + (flags & ONES == 0))
-    halves += rows * (np.uint64(2 + (flags & EVEN == 0)) + targets)
-    needed = (note + np.uint64(7)) // np.uint64(8) + (halves + np.uint64(1)) // np.uint64(2)
-    return np.int64(needed) if np.uint64(8) * needed == size else -1
 
 
 @kernel
@@ -116,14 +92,21 @@ def scan(words, row, before, table):
     at, count = 0, 0
     table[0, PLACE], table[0, ROW], table[0, HASH] = 0, row, before
     while count + 1 < table.shape[0] and at + HEAD_WORDS <= words.size:
-        size = _body_words(words, at)
-        if size < 0 or at + HEAD_WORDS + size > words.size or words[at + 3] != row:
+        note, rows, nnz = words[at + 1] & _LOW, words[at + 1] >> _HALF, words[at + 2]
+        kind, flags = words[at + 7] & np.uint64(255), int((words[at + 7] >> np.uint64(8)) & np.uint64(255))
+        targets = words[at + 7] >> np.uint64(16)
+        if (words[at] & _LOW) != _MARK_WORD or kind < 1 or kind > 5 or targets >> np.uint64(16) or nnz > _LOW:
             break
-        found = words[at + HEAD_WORDS - 1]
-        if words[at + 6] != before or _hash(words, at, size, before) != found:
+        halves = nnz * np.uint64(1 + (flags & NARROW == 0) + (flags & ONES == 0))
+        halves += rows * (np.uint64(2 + (flags & EVEN == 0)) + targets)
+        needed = (note + np.uint64(7)) // np.uint64(8) + (halves + np.uint64(1)) // np.uint64(2)
+        size, found = np.int64(needed), words[at + HEAD_WORDS - 1]
+        if np.uint64(8) * needed != words[at] >> _HALF or at + HEAD_WORDS + size > words.size:
             break
-        if words[at + 7] & np.uint64(255) == 1:
-            row += words[at + 1] >> _HALF
+        if words[at + 3] != row or words[at + 6] != before or _hash(words, at, size, before) != found:
+            break
+        if kind == 1:
+            row += rows
         before = found
         at += HEAD_WORDS + size
         count += 1
@@ -214,9 +197,8 @@ def encode(indptr, keys, values, labels, weights, targets, words, halves, floats
     return at + at % 2, narrow * NARROW + ones * ONES + even * EVEN
 
 
-_HEAD = struct.Struct("<4sIIIQQQQQBBHI")
-_HASH = struct.Struct("<Q")
-HEAD = _HEAD.size + _HASH.size
+_HEAD = struct.Struct("<4sIIIQQQQQBBHIQ")
+HEAD = _HEAD.size
 """Bytes before the body"""
 LARGEST = 1 << 30
 """Bytes of a body at most"""
@@ -225,8 +207,6 @@ ROWS, KEPT, GONE, PROMOTED, LABELS = 1, 2, 3, 4, 5
 that will never be learned; another model takes over; labels and importances of kept rows, which are learned
 later."""
 KINDS = {ROWS: "rows", KEPT: "kept", GONE: "gone", PROMOTED: "promoted", LABELS: "labels"}
-_IN_NOTES: Any = (("ids", "kept", "expired", "labelled"), []), (("key", "model"), "")
-"""Lists of texts, and texts"""
 _NO_TARGETS = np.empty((0, 0), np.float32)
 NOTHING = concat([])
 """A chunk without rows"""
@@ -312,19 +292,13 @@ def packed(entry: LogEntry) -> PackedEntry:
     return PackedEntry(whole, entry.kind, flags, width, len(chunk), chunk.nnz, len(note), entry.time)
 
 
-def sealed(record: PackedEntry, row: int, synced: int, before: int) -> tuple[bytes, int]:
+def sealed(one: PackedEntry, row: int, synced: int, before: int) -> tuple[bytes, int]:
     """A record as it is written, and its hash."""
-    one = record
     numbers = (len(one.body), one.note, one.rows, one.nnz, row, one.time, synced, before)
-    head = _HEAD.pack(MARK, *numbers, one.kind, one.flags, one.targets, 0)
-    found = _hash_of(head, one.body, before)
-    return b"".join((head, _HASH.pack(found), one.body)), found
-
-
-def _hash_of(head: Any, body: Any, before: int) -> int:
+    head = _HEAD.pack(MARK, *numbers, one.kind, one.flags, one.targets, 0, 0)[:-8]  # without the hash
     total = xxhash.xxh64(head, seed=before)
-    total.update(body)
-    return total.intdigest()
+    total.update(one.body)
+    return b"".join((head, total.intdigest().to_bytes(8, "little"), one.body)), total.intdigest()
 
 
 def head_at(buffer: Any, at: int) -> RecordHead | None:
@@ -332,7 +306,7 @@ def head_at(buffer: Any, at: int) -> RecordHead | None:
     if len(buffer) - at < HEAD:
         return None
     mark, *numbers = _HEAD.unpack_from(buffer, at)
-    head = RecordHead(*numbers, *_HASH.unpack_from(buffer, at + _HEAD.size))
+    head = RecordHead(*numbers)
     fits = mark == MARK and head.size <= LARGEST and head.kind in KINDS and not head.reserved
     size = head.note + -head.note % 8 + head.nnz * (4 if head.flags & NARROW else 8) + 4 * head.rows
     size += 0 if head.flags & ONES else 4 * head.nnz
@@ -340,37 +314,11 @@ def head_at(buffer: Any, at: int) -> RecordHead | None:
     return head if fits and head.size == size + -size % 8 else None
 
 
-def is_whole(buffer: Any, at: int, head: RecordHead) -> bool:
-    """Whether the record with this head is in the buffer, and unchanged since it was written."""
-    view = memoryview(buffer)[at : at + head.end]
-    return len(view) == head.end and _hash_of(view[: _HEAD.size], view[HEAD:], head.before) == head.hash
-
-
-def note_of(buffer: Any, at: int, head: RecordHead) -> dict[str, Any]:
-    """The note of a whole record. `DataError` if it is not one."""
-    text = bytes(memoryview(buffer)[at + HEAD : at + HEAD + head.note])
-    try:
-        found = dict(json.loads(text)) if text else {}
-        lists, texts = ([found.get(name, one) for name in names] for names, one in _IN_NOTES)
-        fits = all(isinstance(one, list) for one in lists)
-        fits = fits and all(isinstance(one, str) for one in [*chain(*lists), *texts])
-    except (ValueError, TypeError, RecursionError):
-        fits = False
-    if not fits or (head.kind == PROMOTED and "model" not in found):
-        raise DataError("the note of a record is not what this version writes")
-    return found
-
-
-def chunk_of(buffer: Any, at: int, head: RecordHead) -> Chunk:
-    """The rows of a whole record. `DataError` if their arrays are not valid.
+def rows_of(words: NDArray[np.uint64], places: NDArray[np.int64]) -> Chunk:
+    """The rows of whole records at some places, in words of a buffer. `DataError` if arrays are not valid.
 
     Nothing checks that keys ascend, and numbers are finite: see `Chunk.check`.
     """
-    return rows_of(np.frombuffer(buffer, "<u8", len(buffer) // 8), np.array([at // 8]))
-
-
-def rows_of(words: NDArray[np.uint64], places: NDArray[np.int64]) -> Chunk:
-    """The rows of whole records at some places, in words of a buffer: as `chunk_of`."""
     rows = int((words[places + 1] >> np.uint64(32)).sum())
     nnz = int(words[places + 2].sum())
     width = int(words[places[0] + 7] >> np.uint64(16)) & 0xFFFF if len(places) else 0

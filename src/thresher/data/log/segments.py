@@ -18,9 +18,8 @@ import re
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from io import FileIO
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -32,13 +31,15 @@ from thresher._version import __version__, told_of
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.log import records
-from thresher.data.log.records import HEAD, HEAD_WORDS, MARK, PLACE, ROWS, RecordHead, head_at, is_whole, scan
+from thresher.data.log.records import HEAD, HEAD_WORDS, MARK, PLACE, PROMOTED, ROWS, RecordHead, head_at, scan
 
 _MAGIC = b"thresher log 1\n\0"
 _ANY_FORMAT = re.compile(rb"thresher log (\d+)\n\0")
 _FIELDS = {"offset", "row", "hash", "origin", "version"}
 _LENGTH = struct.Struct("<I")
 _HASH = struct.Struct("<Q")
+_IN_NOTES: Any = (("ids", "kept", "expired", "labelled"), []), (("key", "model"), "")
+"""Lists of texts, and texts"""
 _NAME = re.compile(r"\d{20}\.log")
 _LONGEST_HEADER = 1 << 26
 _WINDOW = 1 << 20
@@ -60,8 +61,7 @@ class LogPosition(NamedTuple):
     """hash of the record before"""
 
 
-@dataclass(frozen=True)
-class LogSegment:
+class LogSegment(NamedTuple):
     """One file of a log."""
 
     path: Path
@@ -85,8 +85,8 @@ class LogSegment:
 def is_log(path: str | os.PathLike[str]) -> bool:
     """Whether this is a folder with segments of a log."""
     try:
-        return os.path.isdir(path) and any(_NAME.fullmatch(name) for name in os.listdir(path))
-    except OSError:
+        return bool(segment_paths(path))
+    except LogError:
         return False
 
 
@@ -187,8 +187,23 @@ class LogRecord(NamedTuple):
         return records.hash_of_rows(body, self.head.note, self.head.flags)
 
     def note(self) -> dict[str, Any]:
-        """What it says besides its rows."""
-        return records.note_of(self.buffer, self.at, self.head)
+        """What it says besides its rows. `DataError` if that is not what this version writes."""
+        text = self.buffer[self.at + HEAD : self.at + HEAD + self.head.note]
+        try:
+            found = dict(json.loads(text)) if text else {}
+            lists, texts = ([found.get(name, one) for name in names] for names, one in _IN_NOTES)
+            fits = all(isinstance(one, list) for one in lists)
+            fits = fits and all(isinstance(one, str) for one in [*chain(*lists), *texts])
+        except (ValueError, TypeError, RecursionError):
+            fits = False
+        if not fits or (self.head.kind == PROMOTED and "model" not in found):
+            raise DataError("the note of a record is not what this version writes")
+        return found
+
+    def rows(self) -> Chunk:
+        """Its rows, whatever its kind. `DataError`; see `records.rows_of`."""
+        words = np.frombuffer(self.buffer, "<u8", len(self.buffer) // 8)
+        return records.rows_of(words, np.array([self.at // 8]))
 
 
 class LogRun(Sequence[LogRecord]):
@@ -229,15 +244,13 @@ class LogRun(Sequence[LogRecord]):
     @property
     def begin(self) -> LogPosition:
         """Where the first begins."""
-        return self._position(0)
+        at, row, found = self._table[0].tolist()
+        return LogPosition(self._offset + at, row, found)
 
     @property
     def end(self) -> LogPosition:
         """Where the last ends."""
-        return self._position(-1)
-
-    def _position(self, k: int) -> LogPosition:
-        at, row, found = self._table[k].tolist()
+        at, row, found = self._table[-1].tolist()
         return LogPosition(self._offset + at, row, found)
 
     def before(self, offset: int) -> LogRun:
@@ -256,7 +269,7 @@ class LogRun(Sequence[LogRecord]):
             lo = hi
 
     def rows(self) -> Chunk:
-        """The rows to be learned. `DataError`; see `records.chunk_of`."""
+        """The rows to be learned. `DataError`; see `records.rows_of`."""
         kinds = self._words[self._places + 7] & np.uint64(255)
         return records.rows_of(self._words, self._places[kinds == ROWS])
 
@@ -346,14 +359,16 @@ def _records_in(segment: LogSegment, at: LogPosition, last: bool) -> Iterator[Lo
             looked_again = True  # it may have been written and synced since it was read
 
 
-def is_unsynced(file: Any, place: int, offset: int) -> bool:
+def is_unsynced(file: FileIO, place: int, offset: int) -> bool:
     """Whether no later record in the file says that this place, an offset in the log, was synced."""
     file.seek(place)
     rest = file.read()
     found = rest.find(MARK, 1)
     while found >= 0:
         head = head_at(rest, found) if found % 8 == 0 else None
-        if head is not None and head.synced > offset and is_whole(rest, found, head):
-            return False
+        if head is not None and head.synced > offset:
+            run = LogRun.found(rest[found : found + head.end], LogPosition(0, head.row, head.before))
+            if run:
+                return False
         found = rest.find(MARK, found + 1)
     return True

@@ -61,9 +61,7 @@ class LogOrigin(NamedTuple):
         if features := other_features(have, found):
             return f"other features ({features})"
         if (self.domain, have.classes) != (other.domain, found.classes):
-            words = [
-                ", ".join(one.classes) or kind for one, kind in ((found, other.domain), (have, self.domain))
-            ]
+            words = ", ".join(found.classes) or other.domain, ", ".join(have.classes) or self.domain
             return "other labels ({}, and not {})".format(*words)
         return "" if have == found else "rows read in another way"
 
@@ -81,13 +79,10 @@ def open_log(
     have = source.layout or SettledLayout()
     if isinstance(layout, Layout):
         names = [*_ASKED] if isinstance(layout, Extension) else [one.name for one in fields(Layout)]
-        asked = [one for one in names if one != "gaps" and getattr(layout, one) != getattr(Layout, one)]
-        if asked:
-            raise DataError(
-                f"{folder}: the rows of a log are features already: leave {mention(asked[0])} out"
-            )
-    trained = isinstance(layout, SettledLayout | Extension)
-    if layout is not None and trained and (other := other_features(layout, have)):
+        for one in names:
+            if one != "gaps" and getattr(layout, one) != getattr(Layout, one):
+                raise DataError(f"{folder}: the rows of a log are features already: leave {mention(one)} out")
+    if isinstance(layout, SettledLayout | Extension) and (other := other_features(layout, have)):
         raise DataError(f"{folder}: the rows have other features than those of the model: {other}")
     return source
 
@@ -103,11 +98,8 @@ def other_features(before: AnyLayout, now: AnyLayout) -> str:
         if name not in found:
             return f"without column '{name}'"
         if known.get(name) != found[name]:
-            return (
-                f"column '{name}' {found[name]}, not {known[name]}"
-                if name in known
-                else f"with column '{name}'"
-            )
+            changed = f"column '{name}' {found[name]}, not {known[name]}" if name in known else ""
+            return changed or f"with column '{name}'"
     return next((f"another {mention(name)}" for name in shared if shared[name] != own[name]), "")
 
 
@@ -165,12 +157,17 @@ class LogSource(Source):
             self.report = Report()
         for some in self.records(at):
             for piece in some.pieces(self.most_rows, self.most_values):
-                chunk, at = self._chunk(piece), piece.end
+                begin, at = piece.begin, piece.end
+                try:
+                    chunk = piece.rows()
+                    check_rows(chunk, self.domain, self.layout)
+                except DataError as error:
+                    raise LogError(f"{self.folder}: after row {begin.row:,}: {error}") from error
                 self._read = max(self._read, at)
                 self.position_bytes = at.offset - self.begin.offset
                 if len(chunk):
                     self.report.add(len(chunk), len(chunk), 0, 0, 0, [])
-                    yield chunk.at(_place(piece.begin), _place(at))
+                    yield chunk.at(*(StreamPosition(0, one.offset, one.row) for one in (begin, at)))
         if start is None and not self.report.lines:
             raise NoExamplesError(f"{self.folder}: no examples: the log holds no labelled rows yet")
 
@@ -185,20 +182,12 @@ class LogSource(Source):
             return LogPosition(start.offset, start.line, known[start.offset])
         at, there = (
             place_at(self.folder, start.offset),
-            [place_at(self.folder, one) for one in self._expected],
+            (place_at(self.folder, one) for one in self._expected),
         )
         same = [one and one.hash for one in there] == [*self._expected.values()]
         if at is None or at.row != start.line or not same:
             raise LogError(f"{self.folder}: not the log that was read before, up to row {start.line:,}")
         return at
-
-    def _chunk(self, found: LogRun) -> Chunk:
-        try:
-            chunk = found.rows()
-            check_rows(chunk, self.domain, self.layout)
-        except DataError as error:
-            raise LogError(f"{self.folder}: after row {found.begin.row:,}: {error}") from error
-        return chunk
 
 
 def check_rows(chunk: Chunk, domain: str | Domain, layout: SettledLayout | None) -> None:
@@ -211,10 +200,6 @@ def check_rows(chunk: Chunk, domain: str | Domain, layout: SettledLayout | None)
     keys = without_offsets(chunk).keys
     if layout is not None and layout.bits and len(keys) and int(keys.max()) > layout.mask:
         raise DataError(f"a key has more than {layout.bits} bits: {int(keys.max())}")
-
-
-def _place(at: LogPosition) -> StreamPosition:
-    return StreamPosition(0, at.offset, at.row)
 
 
 class LiveLog(LogSource):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import math
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, time, timedelta
@@ -95,20 +96,17 @@ class LogWriter:
         self._lock, self.cut = locked(folder), 0
         """`cut`: bytes of an unfinished write that were cut off"""
         try:
-            self._file, self._segment = self._opened(begin or LogPosition(0, 0, 0))
+            self.end = begin or LogPosition(0, 0, 0)
+            self._file, self._segment = self._go_on() if is_log(folder) else self._begun()
         except BaseException:
             os.close(self._lock)
             raise
 
-    def _opened(self, begin: LogPosition) -> tuple[int, LogSegment]:
-        if not is_log(self.folder):
-            self.end = begin
-            return self._begun()
-        segments = segments_of(self.folder)
-        last = segments[-1]
+    def _go_on(self) -> tuple[int, LogSegment]:
+        """The last segment of an old log, which ends with its last whole record."""
+        last = segments_of(self.folder)[-1]
         if dict(last.origin) != dict(self.origin):
-            have = LogOrigin.of(last.origin)
-            asked = LogOrigin.of(self.origin)
+            have, asked = LogOrigin.of(last.origin), LogOrigin.of(self.origin)
             other = asked.unlike(have)
             which = f"a model of {other}" if other else f"another model ({have.model}, and not {asked.model})"
             remedy = "serve the file that it began with, or begin another log"
@@ -255,7 +253,16 @@ def cut_before(folder: Path, moment: datetime | time, beside: Beside = lambda en
 
     `LogError` also for a time that is still to come, and for one up to which there is no record.
     """
-    at = moment if isinstance(moment, datetime) else _on_last_day(folder, moment)
+    if isinstance(moment, datetime):
+        at = moment
+    else:
+        zone = moment.tzinfo or UTC
+        at = datetime.combine(_span(folder)[1].astimezone(zone).date(), moment, zone)
+        if at > (now := datetime.now(UTC)):
+            raise LogError(
+                f"{moment:%H:%M} is still to come, as it is {now:%H:%M} UTC now: give a date, such as"
+                f" {at - timedelta(days=1):%Y-%m-%dT%H:%M}"
+            )
     return _cut(folder, lambda: _end_before(folder, at), beside)._replace(at=at)
 
 
@@ -276,17 +283,21 @@ def _cut(folder: Path, find: Callable[[], LogPosition], beside: Beside) -> CutOf
         if not tail and not others and not files:
             return CutOff(None, 0, 0)
         size, rows = tail + sum(path.stat().st_size for path in others), _last_row(folder) - end.row
-        spare = _new_folder(folder, f"cut-{end.row}")
+        names = (f"cut-{end.row}" + f"-{number}" * (number > 1) for number in count(1))
+        spare = next(path for name in names if not (path := folder / name).exists())
+        spare.mkdir()
         for path in files:  # first: a server that finds none learns what is left
             path.rename(spare / path.name)
         if tail:
             with open(kept.path, "rb") as old, whole_file(spare / segment_name(end.offset), "wb") as new:
                 old.seek(place)
                 new.write(header_bytes(end, kept.origin))
-                while piece := old.read(1 << 20):
-                    new.write(piece)
+                shutil.copyfileobj(old, new)
         for path in reversed(others):  # from the end: what is left is a log at any time
-            path.rename(_unused(spare, path.name))
+            to = spare / path.name
+            while to.exists():
+                to = to.with_name(f"{to.name}.other")
+            path.rename(to)
         sync_folder(spare)
         sync_folder(folder)
         with open(kept.path, "r+b") as file:
@@ -297,24 +308,28 @@ def _cut(folder: Path, find: Callable[[], LogPosition], beside: Beside) -> CutOf
         os.close(lock)
 
 
-def _end_of(folder: Path, row: int) -> LogPosition:
-    """The last place between two records, of those that can be read, up to which there are so many rows."""
-    at, trouble = None, ""
-    try:
-        for some in records_from(folder):
-            for record in some:
-                at = at or record.begin
-                if record.end.row > row:
-                    return _checked(at, row, f"rows {record.head.row + 1:,} to {record.head.last:,}", folder)
-                at = record.end
-    except LogError as error:
-        trouble = f": {error}"
-    at = at or read_segment(segment_paths(folder)[0]).begin
-    return _checked(at, row, "", folder, trouble)
-
-
 def _records(folder: Path) -> Iterator[LogRecord]:
     return (record for some in records_from(folder) for record in some)
+
+
+def _end_of(folder: Path, row: int) -> LogPosition:
+    """The last place between two records, of those that can be read, up to which there are so many rows."""
+    at, trouble, together = read_segment(segment_paths(folder)[0]).begin, "", ""
+    try:
+        for record in _records(folder):
+            if record.end.row > row:
+                together = f"rows {record.head.row + 1:,} to {record.head.last:,}"
+                break
+            at = record.end
+    except LogError as error:
+        trouble = f": {error}"
+    if at.row == row:
+        return at
+    if not together:
+        raise LogError(f"{folder}: the last row that can be read is {at.row:,}, not {row:,}{trouble}")
+    if at.row > row:
+        raise LogError(f"{folder}: begins with row {at.row + 1:,}")
+    raise LogError(f"{folder}: {together} came together: cut before or after all of them")
 
 
 def _last_row(folder: Path) -> int:
@@ -330,18 +345,6 @@ def _span(folder: Path) -> tuple[datetime, datetime]:
     """When the first and the last record were written."""
     times = [one.head.time for one in _records(folder)] or [0]
     return _START + timedelta(microseconds=min(times)), _START + timedelta(microseconds=max(times))
-
-
-def _on_last_day(folder: Path, moment: time) -> datetime:
-    """A time on the day of the last record. `LogError` if it is still to come."""
-    zone = moment.tzinfo or UTC
-    found = datetime.combine(_span(folder)[1].astimezone(zone).date(), moment, zone)
-    if found > (now := datetime.now(UTC)):
-        raise LogError(
-            f"{moment:%H:%M} is still to come, as it is {now:%H:%M} UTC now: give a date, such as"
-            f" {found - timedelta(days=1):%Y-%m-%dT%H:%M}"
-        )
-    return found
 
 
 def _end_before(folder: Path, moment: datetime) -> LogPosition:
@@ -366,30 +369,3 @@ def _end_before(folder: Path, moment: datetime) -> LogPosition:
             " cut all"
         )
     return end
-
-
-def _checked(at: LogPosition, row: int, together: str, folder: Path, trouble: str = "") -> LogPosition:
-    """The place, if it is after this row."""
-    if at.row == row:
-        return at
-    if not together:
-        raise LogError(f"{folder}: the last row that can be read is {at.row:,}, not {row:,}{trouble}")
-    if at.row > row:
-        raise LogError(f"{folder}: begins with row {at.row + 1:,}")
-    raise LogError(f"{folder}: {together} came together: cut before or after all of them")
-
-
-def _new_folder(folder: Path, name: str) -> Path:
-    for number in count(1):
-        path = folder / (name if number == 1 else f"{name}-{number}")
-        try:
-            path.mkdir()
-        except FileExistsError:
-            continue
-        return path
-    raise AssertionError
-
-
-def _unused(folder: Path, name: str) -> Path:
-    path = folder / name
-    return path if not path.exists() else _unused(folder, f"{name}.other")
