@@ -134,16 +134,10 @@ class BlockReader:
         longest: int = LONGEST_LINE,
     ) -> None:
         """`whole` returns the length of the whole lines in a text, for formats with newlines inside lines."""
-        self._names = names
-        self._block_bytes = block_bytes
-        self._watches = watches
-        self._streams = streams or {}
-        self._longest = max(longest, block_bytes)
-        self._whole = whole
-        self._file = start.file if start else 0
-        self._start = start.offset if start else 0
-        self._offset = 0
-        self._done_bytes = 0
+        self._names, self._block_bytes, self._longest = names, block_bytes, max(longest, block_bytes)
+        self._watches, self._streams, self._whole = watches, streams or {}, whole
+        self._file, self._start = (start.file, start.offset) if start else (0, 0)
+        self._offset = self._done_bytes = 0
         self._raw: RawFile | None = None
         self._stream: Stream | None = None
         self._carry = b""
@@ -180,8 +174,7 @@ class BlockReader:
         self._raw = RawFile(name, watch, self._streams.get(name))
         self._stream = open_stream(self._raw)
         self._offset, start, self._start = 0, self._start, 0
-        if self._stream is self._raw and watch is None and self._raw.can_jump:
-            self._raw.jump(start)
+        if self._stream is self._raw and watch is None and self._raw.jump(start):
             self._offset = start
         # read up to the start in the same blocks as before, so that the blocks after it are the same too
         while self._offset < start:
@@ -193,23 +186,17 @@ class BlockReader:
     def _read(self, view: memoryview, busy: Callable[[], bool] | None) -> tuple[int, bool]:
         """Fill `view`, or with `busy` up to a pause; the bytes read, and whether the file has ended."""
         assert self._stream is not None
+        assert self._raw is not None
         size = 0
         while size < len(view):
             got = self._stream.readinto(view[size:])
             if got == 0:
                 return size, True
             size += got
-            if busy is not None and self._pauses(busy):
-                break
+            while busy is not None and not self._raw.is_ready(_MOMENT if busy() else 0):
+                if not busy():  # there is nothing to read and nothing to do
+                    return size, False
         return size, False
-
-    def _pauses(self, busy: Callable[[], bool]) -> bool:
-        """Whether there is nothing to read and nothing to do."""
-        assert self._raw is not None
-        while not self._raw.is_ready(_MOMENT if busy() else 0):
-            if not busy():
-                return True
-        return False
 
     def _fill(self, buffer: TextBuffer, busy: Callable[[], bool] | None = None) -> Block | None:
         size = len(self._carry)
@@ -248,14 +235,12 @@ class BlockReader:
             return searched + found + 1 if found >= 0 else 0
         if self._whole is not None:
             return self._whole(buffer.array, size, self._offset == 0)
-        end = len(view)
-        while end > searched:
+        end, found = size, -1
+        while end > searched and found < 0:
             begin = max(end - _SEARCH, searched)
             found = bytes(view[begin:end]).rfind(b"\n")
-            if found >= 0:
-                return begin + found + 1
-            end = begin
-        return 0
+            end = begin + found + 1
+        return end if found >= 0 else 0
 
     def _block(self, buffer: TextBuffer, size: int, cut: int) -> Block:
         kind, used = LINES, cut or size
@@ -300,20 +285,13 @@ def block_ends(name: str, block_bytes: int, start: int) -> Iterator[int]:
         with closing(RawFile(name)) as raw:
             size = 0 if compression_of(raw.head) else os.path.getsize(name)
             while start + block_bytes <= size:
-                end = _last_line_end(raw, start, start + block_bytes)
+                end, found = start + block_bytes, -1
+                while end > start and found < 0:
+                    begin = max(end - _SEARCH, start)
+                    raw.jump(begin)
+                    found = raw.read(end - begin).rfind(b"\n")
+                    end = begin + found + 1
                 if not start < end < size:
                     return
                 yield end
                 start = end
-
-
-def _last_line_end(raw: RawFile, start: int, end: int) -> int:
-    """The end of the last line that ends in bytes `start` to `end`; `start` if none does."""
-    while end > start:
-        begin = max(end - _SEARCH, start)
-        raw.jump(begin)
-        found = raw.read(end - begin).rfind(b"\n")
-        if found >= 0:
-            return begin + found + 1
-        end = begin
-    return start

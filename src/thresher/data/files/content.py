@@ -168,24 +168,19 @@ class ContentTable:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
 
-    def _path(self) -> Path | None:
-        """The path of the table, if its folder can be trusted."""
-        place = trusted_folder(self._folder)
-        return None if place is None else place / "contents.json"
-
-    def _load(self) -> dict[str, Any]:
-        path = self._path()
-        try:
-            table = json.loads(path.read_text()) if path else {}
-        except (OSError, ValueError):
-            return {}
-        return table if isinstance(table, dict) else {}
+    def _load(self) -> tuple[Path | None, dict[str, Any]]:
+        """The path of the table, if its folder can be trusted, and what it holds."""
+        folder = trusted_folder(self._folder)
+        path, table = folder and folder / "contents.json", None
+        with contextlib.suppress(OSError, ValueError):
+            table = json.loads(path.read_text()) if path else None
+        return path, table if isinstance(table, dict) else {}
 
     def look_up(self, name: str) -> Content | None:
         """The content of a file if it is remembered and the file has not changed since, or None."""
         if remote.is_remote(name):
             return remote_content(name)
-        now, found = stamp(name), self._load().get(os.path.abspath(name))
+        now, found = stamp(name), self._load()[1].get(os.path.abspath(name))
         if now is None or not isinstance(found, list) or len(found) != 5 or found[:4] != now:
             return None
         return Content(found[4], found[0]) if isinstance(found[4], int) else None
@@ -195,10 +190,9 @@ class ContentTable:
 
         Failures to write are ignored.
         """
-        path = self._path()
+        path, table = self._load()
         if path is None:
             return
-        table = self._load()
         for name, (before, content) in contents.items():
             if before is not None and before == stamp(name) and before[0] == content.size:
                 table.pop(os.path.abspath(name), None)
@@ -222,12 +216,9 @@ class Watches:
     ) -> None:
         """`expected`: content read before, of `whole` files or up to some byte in the last of its files."""
         self._names, self._expected, self._whole, self._in_order = names, expected, whole, in_order
-        self._stamps: list[list[int] | None] = []
-        self._done: list[Content] = []
-        self._size = 0
+        self._stamps, self._done, self._size = list[list[int] | None](), list[Content](), 0
         self._running: ContentHash | None = None
-        self._remote: dict[int, Content | None] = {}
-        self._hashes: dict[int, ContentHash] = {}
+        self._remote, self._hashes = dict[int, Content | None](), dict[int, ContentHash]()
         self._confirmed = set[int]()
 
     def open(self, file: int) -> Callable[[memoryview], None] | None:
@@ -236,9 +227,8 @@ class Watches:
         while len(self._done) < file:
             self._known(len(self._done))
         name = self._names[file]
-        remote = is_remote(name)
         if self._in_order or is_stream(name):
-            if not remote:
+            if not is_remote(name):
                 self._stamps.append(None if is_stream(name) else stamp(name))
                 self._running = ContentHash()
                 return self._see
@@ -277,10 +267,7 @@ class Watches:
     def _end(self) -> None:
         if self._running is not None:
             ended, self._running = self._running, None
-            self._finish(
-                ended.content(),
-                self._whole or len(self._done) < len(self._expected) - 1,
-            )
+            self._finish(ended.content(), self._whole or len(self._done) < len(self._expected) - 1)
 
     def _finish(self, content: Content, whole: bool) -> None:
         """Set the content of a file; raises `DataError` if it differs, or (not `whole`) is too short."""
@@ -295,9 +282,9 @@ class Watches:
 
     def so_far(self) -> ReadSoFar:
         """The content read so far."""
-        total = self._running
-        partly = () if total is None else (total.content(),)
-        return ReadSoFar(self._done, len(self._done), partly, self._size + (total.size if total else 0))
+        partly = () if self._running is None else (self._running.content(),)
+        size = self._size + sum(one.size for one in partly)
+        return ReadSoFar(self._done, len(self._done), partly, size)
 
     def confirm(self) -> None:
         """Check the expected files not read so far; raises `DataError` if one has changed or is gone."""
@@ -332,7 +319,6 @@ class Watches:
 
     def hashed(self) -> dict[int, Content]:
         """The contents by which a cache may be named, by file; remote files only if they are identified."""
-        remote = {file: content for file, content in self._remote.items() if content is not None}
-        read = {file: total.content() for file, total in self._hashes.items()}
-        own = {file: content for file, content in enumerate(self._done) if file not in self._remote}
-        return own | remote | read
+        found = {file: self._remote.get(file, content) for file, content in enumerate(self._done)}
+        found |= {file: total.content() for file, total in self._hashes.items()}
+        return {file: content for file, content in found.items() if content is not None}

@@ -12,6 +12,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import unquote
 
 from isal import isal_zlib
 
@@ -52,31 +53,20 @@ def begins_a_model(head: bytes) -> bool:
 
 def binary_kind(head: bytes) -> str:
     """What a binary file that begins with `head` is, and how to read it; empty if unknown."""
-    known = next((kind for magic, kind in _MAGIC if head.startswith(magic)), "")
-    wide = "" if known else _wide(head)
-    return known or (f"{wide[:6]} text: convert it with iconv -f {wide} -t UTF-8" if wide else "")
-
-
-def _wide(head: bytes) -> str:
-    """The name of an encoding in units of 16 or 32 bits, for iconv; empty for anything but text in one.
-
-    Without a mark it is the one in which the beginning is printable and has characters of ASCII, such as
-    digits and delimiters: these are part of any data, and in another order of bytes they are other letters.
-    """
-    if marked := next((name for mark, name in _MARKS if head.startswith(mark)), ""):
-        return marked
-    for name in _WIDE:
+    if known := next((kind for magic, kind in _MAGIC if head.startswith(magic)), ""):
+        return known
+    wide = next((name for mark, name in _MARKS if head.startswith(mark)), "")
+    for name in _WIDE if not wide and len(head) >= 8 else ():
         try:
             text = getincrementaldecoder(name)().decode(head[:_SOME])
         except UnicodeDecodeError:
             continue
-        if (
-            len(head) >= 8
-            and any(map(str.isascii, text))
-            and all(c.isprintable() or c in "\t\r\n" for c in text)
-        ):
-            return name
-    return ""
+        # characters of ASCII, such as digits and delimiters, are part of any data, and in another order of
+        # bytes they are other letters
+        if any(map(str.isascii, text)) and all(c.isprintable() or c in "\t\r\n" for c in text):
+            wide = name
+            break
+    return f"{wide[:6]} text: convert it with iconv -f {wide} -t UTF-8" if wide else ""
 
 
 STDIN = "-"
@@ -93,7 +83,9 @@ def expand(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> l
     given = [data] if isinstance(data, (str, os.PathLike)) else list(data)
     names: list[str] = []
     for item in given:
-        name = remote.local_path(os.fspath(item))
+        name = os.fspath(item)
+        if name.startswith("file:///"):
+            name = unquote(name.removeprefix("file://"))
         with named(name):
             if remote.is_remote(name):
                 found = remote.matching(name)

@@ -19,7 +19,6 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import unquote
 
 from thresher.data.errors import DataError
 
@@ -38,11 +37,6 @@ T = TypeVar("T")
 def is_remote(name: str) -> bool:
     """Whether `name` is a URL."""
     return _URL.match(name) is not None
-
-
-def local_path(name: str) -> str:
-    """The path of a ``file://`` URL; any other name unchanged."""
-    return unquote(name[len("file://") :]) if name.startswith("file:///") else name
 
 
 class FileInfo(NamedTuple):
@@ -66,18 +60,13 @@ def system_of(url: str) -> tuple[Any, str]:
 def resolved(url: str) -> tuple[Any, str]:
     """`system_of` for a URL that was not found by listing."""
     import pyarrow as pa
-    from pyarrow.fs import FileSystem
+    from pyarrow.fs import FileSystem, FSSpecHandler, PyFileSystem
 
     try:
         found: tuple[Any, str] = FileSystem.from_uri(url)
+        return found
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ImportError) as error:
-        return _by_fsspec(url, str(error))
-    return found
-
-
-def _by_fsspec(url: str, reason: str) -> tuple[Any, str]:
-    from pyarrow.fs import FSSpecHandler, PyFileSystem
-
+        reason = str(error)
     try:
         from fsspec.core import url_to_fs
 
@@ -170,7 +159,7 @@ class RemoteFile(io.RawIOBase):
         self._url, self._found = url, file_info(url)
         self._at = 0
         self._file: Any = None
-        self._failed = False
+        self._dropped = False
 
     def readable(self) -> bool:
         """True."""
@@ -201,7 +190,7 @@ class RemoteFile(io.RawIOBase):
 
     def _read(self, view: memoryview) -> int:
         if self._file is None:
-            if self._failed and file_info(self._url) != self._found:
+            if self._dropped and file_info(self._url) != self._found:
                 raise DataError(f"{self._url}: changed while it was read")
             system, path = system_of(self._url)
             self._file = system.open_input_file(path)
@@ -212,16 +201,13 @@ class RemoteFile(io.RawIOBase):
         return count
 
     def _drop(self) -> None:
-        self._failed = True
-        self._let_go()
-
-    def _let_go(self) -> None:
-        file, self._file = self._file, None
+        """Close the connection; the next one must find the same file."""
+        file, self._file, self._dropped = self._file, None, True
         if file is not None:
             with suppress(OSError):  # everything needed has been read
                 file.close()
 
     def close(self) -> None:
         """Close the file."""
-        self._let_go()
+        self._drop()
         super().close()

@@ -59,21 +59,16 @@ class RawFile(io.RawIOBase):
     ) -> None:
         """`started`: for a file that can be read only once, the open file and the bytes already read."""
         super().__init__()
-        self.position = 0
-        self._watch = watch
-        self._file: Any
-        self._file, self._kept = started or _unbuffered(name)
-        self._owned = name != STDIN
+        self.position, self._watch, self._owned = 0, watch, name != STDIN
+        self._file, head = started or (open_file(name), b"")
+        if started is None and name == STDIN and hasattr(self._file, "raw"):
+            head = self._file.read1(len(self._file.peek()))
+            self._file = self._file.raw  # its reads return as soon as there is something
         self._size = self._stored()
-        self.head = self._kept = self._start(self._kept)
-
-    def _start(self, head: bytes) -> bytes:
-        while _is_open(head):  # no further: more may not come before what has come is answered
-            more = self._file.read(_LONGEST_MAGIC - len(head))
-            if not more:
-                break
+        # no further: more may not come before what has come is answered
+        while _is_open(head) and (more := self._file.read(_LONGEST_MAGIC - len(head))):
             head += more
-        return head
+        self.head = self._kept = head
 
     def _stored(self) -> int | None:
         """Current length of the file; None if it is not a regular local file."""
@@ -130,29 +125,19 @@ class RawFile(io.RawIOBase):
                 fcntl.fcntl(self._file.fileno(), fcntl.F_SETPIPE_SZ, _PIPE)
         return poll
 
-    @property
-    def can_jump(self) -> bool:
-        """Whether `jump` can skip bytes."""
-        return self._owned and bool(self._file.seekable())
-
-    def jump(self, offset: int) -> None:
-        """Continue at byte `offset` of the file."""
+    def jump(self, offset: int) -> bool:
+        """Continue at byte `offset` of the file, if it can skip bytes; whether it can."""
+        if not (self._owned and self._file.seekable()):
+            return False
         self._file.seek(offset)
         self._kept, self.position = b"", offset
+        return True
 
     def close(self) -> None:
         """Close the file, unless it is standard input or was released."""
         if self._owned:
             self._file.close()
         super().close()
-
-
-def _unbuffered(name: str) -> tuple[Any, bytes]:
-    """The open file, whose reads return as soon as there is something, and the bytes it has read ahead."""
-    file = open_file(name)
-    if name != STDIN or not hasattr(file, "raw"):
-        return file, b""
-    return file.raw, file.read1(len(file.peek()))
 
 
 class Stream(Protocol):
@@ -171,20 +156,17 @@ class _Inflated:
     """A stream decompressed by a decoder with bounded output: gzip, bz2 or xz, with any number of members."""
 
     def __init__(self, raw: RawFile, kind: str) -> None:
-        self._raw = raw
-        self._kind = kind
+        self._raw, self._kind, self._input = raw, kind, b""
         self._decoder: Any = _decoder(kind)
-        self._input = b""
 
     def readinto(self, buffer: memoryview) -> int:
         while True:
             if self._decoder.eof and not self._next_member():
                 return 0
+            ended = False
             if not self._input and getattr(self._decoder, "needs_input", True):
                 self._input = self._raw.read(_PIECE)
                 ended = not self._input
-            else:
-                ended = False
             output = self._decoder.decompress(self._input, len(buffer))
             self._input = getattr(self._decoder, "unconsumed_tail", b"")
             if output:
@@ -196,10 +178,7 @@ class _Inflated:
     def _next_member(self) -> bool:
         """Begin the next member; False if only zero padding follows. Raises ValueError for anything else."""
         rest = self._decoder.unused_data.lstrip(b"\0")
-        while _is_open(rest):
-            more = self._raw.read(_PIECE)
-            if not more:
-                break
+        while _is_open(rest) and (more := self._raw.read(_PIECE)):
             rest = (rest + more).lstrip(b"\0")
         if not rest:
             return False
@@ -218,29 +197,17 @@ def _decoder(kind: str) -> Any:
     return bz2.BZ2Decompressor() if kind == "bz2" else lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY)
 
 
-class _ArrowZstd:
-    """A zstd stream decompressed by pyarrow, which is imported only here."""
-
-    def __init__(self, raw: RawFile) -> None:
-        import pyarrow as pa
-
-        self._raw = raw
-        self._stream = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
-
-    def readinto(self, buffer: memoryview) -> int:
-        return int(self._stream.readinto(buffer))
-
-    def close(self) -> None:
-        self._stream.close()
-        self._raw.close()
-
-
 def open_stream(raw: RawFile) -> Stream:
     """The uncompressed bytes of `raw`."""
     kind = compression_of(raw.head)
     if kind is None:
         return raw
-    return _ArrowZstd(raw) if kind == "zstd" else _Inflated(raw, kind)
+    if kind != "zstd":
+        return _Inflated(raw, kind)
+    import pyarrow as pa  # only here: importing it takes time
+
+    stream: Stream = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
+    return stream
 
 
 OpenStreams = dict[str, tuple[Any, bytes]]
