@@ -109,21 +109,6 @@ def note_namespace(crosses, seed, start, stop):
 
 
 @scalar
-def _product_key(crosses, a, b):
-    """The key of the product of two features."""
-    if crosses.vw:
-        return ((a * _FNV) ^ b) & crosses.mask
-    return finish(finish(a) + finish(b) + _PAIR) & crosses.mask
-
-
-@scalar
-def _triple_key(crosses, a, b, c):
-    if crosses.vw:
-        return ((((a * _FNV) ^ b) * _FNV) ^ c) & crosses.mask
-    return finish(finish(a) + finish(b) + finish(c) + _TRIPLE) & crosses.mask
-
-
-@scalar
 def _matches(spans, span, place):
     return (spans[span, BITS] >> place) & 1 == 1
 
@@ -134,97 +119,76 @@ def _fits(spans, term, s, t, u):
 
 
 @scalar
-def _is_first(spans, term, s, t, u):
-    """Whether this is the first order of the spans that matches the term, so that products are unique."""
-    for a, b, c in ((s, u, t), (t, s, u), (t, u, s), (u, s, t), (u, t, s)):
-        less = a < s or (a == s and (b < t or (b == t and c < u)))
-        if less and _fits(spans, term, a, b, c):
-            return False
-    return True
-
-
-@scalar
 def _size(spans, span):
     return spans[span, STOP] - spans[span, START]
 
 
 @scalar
-def _has_room(keys, start, stop, more):
-    """`DONE` if `more` entries fit, with as much scratch space after them for sorting."""
-    size = stop + more - start
-    if size > MOST_FEATURES:
-        return TOO_MUCH
-    return DONE if start + 2 * size <= keys.size else NO_ROOM
+def _is_first(spans, term, s, t, u):
+    """Whether this is the first order of the spans that matches the term, so that products are unique."""
+    if u == 0:
+        return not (t < s and _matches(spans, t, term[0]) and _matches(spans, s, term[1]))
+    for a, b, c in ((s, u, t), (t, s, u), (t, u, s), (u, s, t), (u, t, s)):
+        less = a < s or (a == s and (b < t or (b == t and c < u)))
+        if (
+            less
+            and _matches(spans, a, term[0])
+            and _matches(spans, b, term[1])
+            and _matches(spans, c, term[2])
+        ):
+            return False
+    return True
 
 
 @scalar
-def _pairs(crosses, keys, values, s, t, stop, naming):
-    """Append the products of the spans `s` and `t` at `stop`; returns the new `stop`."""
+def _products(crosses, keys, values, s, t, u, stop, naming):
+    """Append the products of the spans `s`, `t` and, unless 0, `u` at `stop`; returns the new `stop`."""
     spans = crosses.spans
     for i in range(spans[s, START], spans[s, STOP]):
-        first = i + spans[s, NO_SQUARES] if s == t else spans[t, START]
-        for j in range(first, spans[t, STOP]):
-            key = _product_key(crosses, keys[i], keys[j])
-            keys[stop], values[stop] = key, values[i] * values[j]
-            stop += 1
-            offer_product(naming, key, keys[i], keys[j], keys[j], 2)
-    return stop
-
-
-@scalar
-def _triples(crosses, keys, values, s, t, u, stop, naming):
-    """Append the products of three spans at `stop`; returns the new `stop`."""
-    spans = crosses.spans
-    for i in range(spans[s, START], spans[s, STOP]):
-        first = i + spans[s, NO_SQUARES] if s == t else spans[t, START]
-        for j in range(first, spans[t, STOP]):
+        for j in range(i + spans[s, NO_SQUARES] if s == t else spans[t, START], spans[t, STOP]):
+            a, b, value = keys[i], keys[j], values[i] * values[j]
+            if u == 0:
+                key = ((a * _FNV) ^ b if crosses.vw else finish(finish(a) + finish(b) + _PAIR)) & crosses.mask
+                keys[stop], values[stop] = key, value
+                stop += 1
+                offer_product(naming, key, a, b, b, 2)
+                continue
             last = spans[u, START]
             if u == t:
                 last = j + spans[t, NO_SQUARES]
             elif u == s:
                 last = i + spans[s, NO_SQUARES]
-            value = values[i] * values[j]
             for k in range(last, spans[u, STOP]):
-                key = _triple_key(crosses, keys[i], keys[j], keys[k])
+                c = keys[k]
+                if crosses.vw:
+                    key = (((a * _FNV) ^ b) * _FNV) ^ c
+                else:
+                    key = finish(finish(a) + finish(b) + finish(c) + _TRIPLE)
+                key &= crosses.mask
                 keys[stop], values[stop] = key, value * values[k]
                 stop += 1
-                offer_product(naming, key, keys[i], keys[j], keys[k], 3)
+                offer_product(naming, key, a, b, c, 3)
     return stop
 
 
 @scalar
-def _cross_pair(crosses, term, keys, values, start, stop, naming):
-    """Append the products of a term of two factors: ``(new stop, DONE | NO_ROOM | TOO_MUCH)``."""
+def _cross_term(crosses, term, keys, values, start, stop, naming):
+    """Append the products of a term of two or three factors: ``(new stop, DONE | NO_ROOM | TOO_MUCH)``."""
     spans, count = crosses.spans, crosses.spans[0, 0]
     for s in range(1, count + 1):
-        if not _matches(spans, s, term[0]):
-            continue
-        for t in range(1, count + 1):
-            doubled = t < s and _matches(spans, t, term[0]) and _matches(spans, s, term[1])
-            if doubled or not _matches(spans, t, term[1]):
+        for t in range(1, count + 1 if _matches(spans, s, term[0]) else 1):
+            if not _matches(spans, t, term[1]):
                 continue
-            room = _has_room(keys, start, stop, _size(spans, s) * _size(spans, t))
-            if room != DONE:
-                return stop, room
-            stop = _pairs(crosses, keys, values, s, t, stop, naming)
-    return stop, DONE
-
-
-@scalar
-def _cross_triple(crosses, term, keys, values, start, stop, naming):
-    """Append the products of a term of three factors: ``(new stop, DONE | NO_ROOM | TOO_MUCH)``."""
-    spans, count = crosses.spans, crosses.spans[0, 0]
-    for s in range(1, count + 1):
-        for t in range(1, count + 1):
-            if not (_matches(spans, s, term[0]) and _matches(spans, t, term[1])):
-                continue
-            for u in range(1, count + 1):
-                if not (_matches(spans, u, term[2]) and _is_first(spans, term, s, t, u)):
+            for u in range(1 if term[2] >= 0 else 0, count + 1 if term[2] >= 0 else 1):
+                if (u > 0 and not _matches(spans, u, term[2])) or not _is_first(spans, term, s, t, u):
                     continue
-                room = _has_room(keys, start, stop, _size(spans, s) * _size(spans, t) * _size(spans, u))
-                if room != DONE:
-                    return stop, room
-                stop = _triples(crosses, keys, values, s, t, u, stop, naming)
+                size = _size(spans, s) * _size(spans, t) * (_size(spans, u) if u > 0 else 1)
+                size += stop - start
+                if size > MOST_FEATURES:
+                    return stop, TOO_MUCH
+                if start + 2 * size > keys.size:  # with as much scratch space after them, for sorting
+                    return stop, NO_ROOM
+                stop = _products(crosses, keys, values, s, t, u, stop, naming)
     return stop, DONE
 
 
@@ -243,11 +207,7 @@ def cross(crosses, keys, values, start, stop, naming):
         return stop, TOO_MUCH
     end, result = stop, DONE
     for k in range(len(crosses.terms)):
-        term = crosses.terms[k]
-        if term[2] < 0:
-            end, result = _cross_pair(crosses, term, keys, values, start, end, naming)
-        else:
-            end, result = _cross_triple(crosses, term, keys, values, start, end, naming)
+        end, result = _cross_term(crosses, crosses.terms[k], keys, values, start, end, naming)
         if result != DONE:
             return stop, result
     for k in range(stop, end):
@@ -321,12 +281,8 @@ def extra_of(
     """
     if crosses is None and naming is None:
         return None, None
-    return crosses or _no_crosses(columns), naming or no_names()
-
-
-def _no_crosses(columns: int) -> Crosses:
     none = np.zeros(columns, np.int64)
-    return _crosses(Terms([], []), AnyLayout(), none, none)
+    return crosses or _crosses(Terms([], []), AnyLayout(), none, none), naming or no_names()
 
 
 def _crosses(

@@ -96,14 +96,6 @@ def want_all(naming, keys):
 
 
 @scalar
-def _note(naming, row, factors, a, b, c):
-    entry = naming.entries[naming.state[ENTRIES]]
-    entry[KEY], entry[FACTORS], entry[A], entry[B], entry[C] = naming.keys[row], factors, a, b, c
-    naming.state[ENTRIES] += 1
-    naming.wanted[row] = False
-
-
-@scalar
 def _wanted(naming, row, size):
     """Whether the key of a row needs a name, and there is room for one of `size` letters."""
     if not naming.wanted[row]:
@@ -121,61 +113,74 @@ def _write(naming, text, at, size):
 
 
 @scalar
+def _put(naming, letter):
+    naming.letters[naming.state[LETTERS]] = letter
+    naming.state[LETTERS] += 1
+
+
+@scalar
+def _note(naming, row, factors, a, b, c):
+    entry = naming.entries[naming.state[ENTRIES]]
+    entry[KEY], entry[FACTORS], entry[A], entry[B], entry[C] = naming.keys[row], factors, a, b, c
+    naming.state[ENTRIES] += 1
+    naming.wanted[row] = False
+
+
+@scalar
+def _note_name(naming, row, space, size):
+    """Enter the last `size` letters as the name of a row."""
+    _note(naming, row, 0, np.uint64(space), np.uint64(naming.state[LETTERS] - size), np.uint64(size))
+
+
+@scalar
 def offer(naming, key, text, at, size, space):
     """Enter ``text[at : at + size]``, in the namespace or column number `space`, as the name of `key`."""
     if naming is not None and naming.on:
-        row, used = _row(naming, key & naming.mask), naming.state[LETTERS]
+        row = _row(naming, key & naming.mask)
         if _wanted(naming, row, size):
             _write(naming, text, at, size)
-            _note(naming, row, 0, np.uint64(space), np.uint64(used), np.uint64(size))
+            _note_name(naming, row, space, size)
 
 
 @scalar
 def offer_quoted(naming, key, text, at, size, space):
     """`offer` with quotes round the name."""
     if naming is not None and naming.on:
-        row, used = _row(naming, key & naming.mask), naming.state[LETTERS]
+        row = _row(naming, key & naming.mask)
         if _wanted(naming, row, size + 2):
-            naming.letters[used] = naming.letters[used + size + 1] = _QUOTE
-            naming.state[LETTERS] += 1
+            _put(naming, _QUOTE)
             _write(naming, text, at, size)
-            naming.state[LETTERS] += 1
-            _note(naming, row, 0, np.uint64(space), np.uint64(used), np.uint64(size + 2))
+            _put(naming, _QUOTE)
+            _note_name(naming, row, space, size + 2)
 
 
 @scalar
 def offer_whole(naming, key, number, space):
     """Enter a whole number of at most 7 digits, in the column number `space`, as the name of `key`."""
     if naming is not None and naming.on:
-        row, used, size = _row(naming, key & naming.mask), naming.state[LETTERS], np.int64(1)
-        rest = abs(number)
-        while rest >= 10:
-            size, rest = size + 1, rest // 10
-        size += number < 0
+        row, size, scale = _row(naming, key & naming.mask), np.int64(1 + (number < 0)), np.int64(1)
+        while abs(number) >= 10 * scale:
+            size, scale = size + 1, scale * 10
         if _wanted(naming, row, size):
-            rest = abs(number)
-            for k in range(size - 1, -1, -1):
-                naming.letters[used + k] = 48 + rest % 10
-                rest //= 10
             if number < 0:
-                naming.letters[used] = _MINUS
-            naming.state[LETTERS] += size
-            _note(naming, row, 0, np.uint64(space), np.uint64(used), np.uint64(size))
+                _put(naming, _MINUS)
+            while scale > 0:
+                _put(naming, 48 + abs(number) // scale % 10)
+                scale //= 10
+            _note_name(naming, row, space, size)
 
 
 @scalar
 def offer_with(naming, key, text, at, size, before, before_size):
     """Enter a name in the namespace ``text[before : before + before_size]`` as the name of `key`."""
     if naming is not None and naming.on:
-        row, used = _row(naming, key), naming.state[LETTERS]
-        whole = size + before_size + (before_size > 0)
+        row, whole = _row(naming, key), size + before_size + (before_size > 0)
         if _wanted(naming, row, whole):
             _write(naming, text, before, before_size)
             if before_size > 0:
-                naming.letters[naming.state[LETTERS]] = _BETWEEN
-                naming.state[LETTERS] += 1
+                _put(naming, _BETWEEN)
             _write(naming, text, at, size)
-            _note(naming, row, 0, _NOWHERE, np.uint64(used), np.uint64(whole))
+            _note_name(naming, row, _NOWHERE, whole)
 
 
 @scalar
@@ -255,19 +260,14 @@ class Names(Mapping[int, str]):
 
         So the names depend on the features alone, not on the order in which they were found.
         """
-        letters, ends, marks = (
-            self.letters.tobytes(),
-            self.ends.tolist(),
-            {key: b" [%d]" % key for key in self},
-        )
-        plain = [
-            letters[begin:end].removesuffix(mark)
-            for begin, end, mark in zip([0, *ends], ends, marks.values(), strict=False)
-        ]
+        letters, ends = self.letters.tobytes(), self.ends.tolist()
+        marks = {key: b" [%d]" % key for key in self}
+        each = zip([0, *ends[:-1]], ends, marks.values(), strict=True)
+        plain = [letters[begin:end].removesuffix(mark) for begin, end, mark in each]
         shown = [name.decode("utf-8", "backslashreplace") for name in plain]
         taken = Counter(shown) + Counter(map(str, np.setdiff1d(keys, self.features).tolist()))
-        each = zip(marks.items(), plain, shown, strict=True)
-        return Names.of({key: name + mark * (taken[as_text] > 1) for (key, mark), name, as_text in each})
+        told = zip(marks.items(), plain, shown, strict=True)
+        return Names.of({key: name + mark * (taken[as_text] > 1) for (key, mark), name, as_text in told})
 
     def only(self, keys: NDArray[np.uint64]) -> Names:
         """The names of the features in `keys`."""
@@ -327,17 +327,16 @@ class Namer:
 
     def names(self, keys: NDArray[np.uint64]) -> Names:
         """The names found for `keys`; the name of a product consists of the names of its factors."""
-        found = {key: name for key in keys.tolist() if (name := self._name(key)) is not None}
+        found = dict[int, bytes]()
+        for key in keys.tolist():
+            names = [self._names.get(key)]
+            if key in self.products:
+                given = ((one, str(one).encode() if self._ids else None) for one in self.products[key])
+                names = [self._names.get(one, otherwise) for one, otherwise in given]
+            known = [name for name in names if name is not None]
+            if len(known) == len(names):
+                found[key] = BETWEEN.encode().join(filter(None, known)) if key in self.products else known[0]
         return Names.of(found)
-
-    def _name(self, key: int) -> bytes | None:
-        if key not in self.products:
-            return self._names.get(key)
-        factors = [
-            self._names.get(factor, str(factor).encode() if self._ids else None)
-            for factor in self.products[key]
-        ]
-        return None if None in factors else BETWEEN.encode().join(filter(None, factors))
 
 
 def numeric_keys(layout: AnyLayout | None) -> dict[int, str]:

@@ -37,23 +37,6 @@ _CROWD, _ONE = np.uint64(256), np.uint64(1)
 _LARGEST_KEY = np.uint64(2**64 - 1)
 
 
-@scalar
-def _merge_runs(keys, values, a, b, c, room):
-    """Merge the sorted runs [a, b) and [b, c), stably, with scratch space from `room` on."""
-    for k in range(b - a):
-        keys[room + k] = keys[a + k]
-        values[room + k] = values[a + k]
-    i, stop, j, k = room, room + b - a, b, a
-    while i < stop:
-        if j < c and keys[j] < keys[i]:
-            keys[k], values[k] = keys[j], values[j]
-            j += 1
-        else:
-            keys[k], values[k] = keys[i], values[i]
-            i += 1
-        k += 1
-
-
 @compiled_apart
 def sort_row(keys, values, start, stop):
     """Sort the row [start, stop) by key, stably. Needs as much scratch space after `stop`."""
@@ -66,8 +49,20 @@ def sort_row(keys, values, start, stop):
             keys[j], values[j] = key, value
     width = _RUN
     while width < stop - start:
-        for lo in range(start, stop - width, 2 * width):
-            _merge_runs(keys, values, lo, lo + width, min(lo + 2 * width, stop), stop)
+        for lo in range(
+            start, stop - width, 2 * width
+        ):  # merge two runs, the first from a copy after the row
+            for k in range(lo, lo + width):
+                keys[stop + k - lo], values[stop + k - lo] = keys[k], values[k]
+            i, j, k, end = stop, lo + width, lo, min(lo + 2 * width, stop)
+            while i < stop + width:
+                if j < end and keys[j] < keys[i]:
+                    keys[k], values[k] = keys[j], values[j]
+                    j += 1
+                else:
+                    keys[k], values[k] = keys[i], values[i]
+                    i += 1
+                k += 1
         width *= 2
 
 
@@ -83,19 +78,6 @@ def add_up(keys, values, start, stop):
             last += 1
             keys[last], values[last] = keys[k], values[k]
     return last + 1, finite
-
-
-@scalar
-def _least_and_width(keys, start, stop):
-    """A lower bound of the keys of the row, and the number of bits that their range takes (about)."""
-    some = load_word(keys, 8 * start) | load_word(keys, 8 * ((start + stop) >> 1))
-    if bit_length(some) >= 63:  # nearly always true of 64-bit hashes
-        return np.uint64(0), np.int64(64)
-    low = high = load_word(keys, 8 * start)
-    for k in range(start + 1, stop):
-        key = load_word(keys, 8 * k)
-        low, high = min(low, key), max(high, key)
-    return low, bit_length(high - low)
 
 
 @scalar
@@ -144,7 +126,13 @@ def _spread(keys, values, start, stop, counts):
     Uses scratch space from `stop` on, and counts at address `counts`. Returns ``(whether it sorted, number
     of repeated keys)``: it does not sort if too many keys fall into one bucket.
     """
-    low, differing = _least_and_width(keys, start, stop)
+    low, differing = np.uint64(0), np.int64(64)
+    if bit_length(load_word(keys, 8 * start) | load_word(keys, 8 * ((start + stop) >> 1))) < 63:  # no hashes
+        low = high = load_word(keys, 8 * start)
+        for k in range(start + 1, stop):
+            key = load_word(keys, 8 * k)
+            low, high = min(low, key), max(high, key)
+        differing = bit_length(high - low)
     width = bit_length(np.uint64(stop - start))
     shift, buckets = np.uint64(max(differing - width, 0)), np.int64(1) << width
     for bucket in range(buckets):
@@ -188,14 +176,6 @@ def merge_row(keys, values, start, stop, counts):
 
 
 @scalar
-def _rises(keys, start, stop):
-    falls = 0
-    for k in range(start + 1, stop):
-        falls += keys[k] < keys[k - 1]
-    return falls == 0
-
-
-@scalar
 def ascending(keys, values, start, stop, room_keys, room_values, counts):
     """Sort the row [start, stop) and add up equal keys: ``(new stop, whether all sums are finite)``.
 
@@ -205,7 +185,10 @@ def ascending(keys, values, start, stop, room_keys, room_values, counts):
     count = stop - start
     if counts is not None:
         if count > FEW:
-            if _rises(keys, start, stop):
+            falls = 0
+            for k in range(start + 1, stop):
+                falls += keys[k] < keys[k - 1]
+            if falls == 0:
                 return add_up(keys, values, start, stop)
             return merge_row(keys, values, start, stop, counts)
     words, floats, out, out_values = address(room_keys), address(room_values), address(keys), address(values)

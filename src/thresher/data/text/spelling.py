@@ -27,13 +27,9 @@ _WHOLE, _SMALL = 21, -6
 
 
 @scalar
-def _is_digit(code):
-    return 48 <= code <= 57
-
-
-@scalar
 def _digits(cell, at, end):
-    while at < end and _is_digit(byte(cell, at)):
+    """Where the digits at `at` end."""
+    while at < end and 48 <= byte(cell, at) <= 57:
         at += 1
     return at
 
@@ -88,33 +84,6 @@ def _word(cell, at, size, room):
 
 
 @scalar
-def _exponent(cell, at, end):
-    """The exponent at `at`, the end of a mantissa: ``(exponent, whether the cell ends with it)``."""
-    if at == end:
-        return np.int64(0), True
-    if byte(cell, at) | 32 != 101:
-        return np.int64(0), False
-    at += 1
-    negative = at < end and byte(cell, at) == 45
-    at += negative or (at < end and byte(cell, at) == 43)
-    stop, exponent = _digits(cell, at, end), np.int64(0)
-    for k in range(at, min(stop, at + 6)):
-        exponent = exponent * 10 + byte(cell, k) - 48
-    return -exponent if negative else exponent, stop == end and at < stop <= at + 6
-
-
-@scalar
-def _keep_digits(cell, at, end, room, count):
-    """Keep the digits [at, end) too, without zeros at the front; returns how many there are, or _MOST + 1."""
-    for k in range(at, end):
-        if count > 0 or byte(cell, k) != 48:
-            if count < _MOST:
-                store_byte(room, _DIGITS + count, byte(cell, k))
-            count = min(count + 1, _MOST + 1)
-    return count
-
-
-@scalar
 def _rounded(room, count, exponent):
     """Replace the digits of a large whole number by all those of the nearest float64.
 
@@ -139,43 +108,24 @@ def _rounded(room, count, exponent):
 
 
 @scalar
-def _zeros(room, at, count):
-    for k in range(count):
-        store_byte(room, at + k, 48)
-    return at + count
-
-
-@scalar
-def _copy(room, at, first, last):
-    for k in range(first, last):
-        store_byte(room, at + k - first, byte(room, _DIGITS + k))
-    return at + last - first
-
-
-@scalar
-def _point(room, at):
-    store_byte(room, at, 46)
-    return at + 1
-
-
-@scalar
 def _write(room, at, count, before):
     """Write the digits, `before` of them before the point; returns the position after the number."""
-    if 0 < before <= _WHOLE:
-        at = _copy(room, at, 0, min(before, count))
-        at = _zeros(room, at, max(before - count, 0))
-        return _copy(room, _point(room, at), before, count) if count > before else at
-    if _SMALL < before <= 0:
-        at = _point(room, _zeros(room, at, 1))
-        return _copy(room, _zeros(room, at, -before), 0, count)
-    at = _copy(room, at, 0, 1)
-    if count > 1:
-        at = _copy(room, _point(room, at), 1, count)
+    point = before if _SMALL < before <= _WHOLE else np.int64(1)
+    for p in range(min(point - 1, 0), point):
+        store_byte(room, at, byte(room, _DIGITS + p) if 0 <= p < count else 48)
+        at += 1
+    if count > point:
+        store_byte(room, at, 46)
+        for p in range(point, count):
+            store_byte(room, at + 1 + p - point, byte(room, _DIGITS + p) if p >= 0 else 48)
+        at += 1 + count - point
+    if point == before:
+        return at
+    power, scale = before - 1, np.int64(1)
     store_byte(room, at, 101)
-    power = before - 1
     store_byte(room, at + 1, 45)
     at += 2 if power < 0 else 1
-    power, scale = abs(power), np.int64(1)
+    power = abs(power)
     while scale * 10 <= power:
         scale *= 10
     while scale > 0:
@@ -189,21 +139,31 @@ def _number(cell, at, end, room):
     """Write the number in ``cell[at:end]`` to `room`: its size, 0 if it is none."""
     negative = byte(cell, at) == 45
     at += negative or byte(cell, at) == 43
-    stop = _digits(cell, at, end)
-    count, seen, fraction = _keep_digits(cell, at, stop, room, np.int64(0)), stop - at, np.int64(0)
-    whole = stop == end
-    if stop < end and byte(cell, stop) == 46:
-        at, stop = stop + 1, _digits(cell, stop + 1, end)
-        count, fraction = _keep_digits(cell, at, stop, room, count), stop - at
-    exponent, ends = _exponent(cell, stop, end)
-    if seen + fraction == 0 or not ends or count > _MOST:
+    stop = point = _digits(cell, at, end)
+    if point < end and byte(cell, point) == 46:
+        stop = _digits(cell, point + 1, end)
+    count, fraction, exponent, ends = np.int64(0), max(stop - point - 1, 0), np.int64(0), stop == end
+    for k in range(at, stop):
+        code = byte(cell, k)
+        if code != 46 and (count > 0 or code != 48) and count <= _MOST:
+            store_byte(room, _DIGITS + count, code)
+            count += 1
+    if not ends and byte(cell, stop) | 32 == 101:
+        first = stop + 1
+        minus = first < end and byte(cell, first) == 45
+        first += minus or (first < end and byte(cell, first) == 43)
+        last = _digits(cell, first, end)
+        for k in range(first, min(last, first + 6)):
+            exponent = exponent * 10 + byte(cell, k) - 48
+        exponent, ends = -exponent if minus else exponent, last == end and first < last <= first + 6
+    if (point == at and fraction == 0) or not ends or count > _MOST:
         return np.int64(0)
     exponent -= fraction
     while count > 0 and byte(room, _DIGITS + count - 1) == 48:
         count, exponent = count - 1, exponent + 1
     if count == 0:
-        return _zeros(room, 0, 1)
-    if not whole and count < 20 and 0 <= exponent < 20:
+        return _write(room, np.int64(0), count, np.int64(1))
+    if point < end and count < 20 and 0 <= exponent < 20:
         count, exponent = _rounded(room, count, exponent)
     store_byte(room, 0, 45)
     return _write(room, np.int64(negative), count, count + exponent)
@@ -234,9 +194,8 @@ def _zone(cell, at, end):
     """The zone at `at`: ``(minutes east of UTC, whether the cell ends with it)``."""
     if at == end or (at + 1 == end and byte(cell, at) | 32 == 122):
         return np.int64(0), True
-    if byte(cell, at) == 32 and end == at + 4 and _lower(cell, at + 1, 3) == _UTC:
-        return np.int64(0), True
-    if end == at + 3 and _lower(cell, at, 3) == _UTC:
+    word = at + (byte(cell, at) == 32)
+    if end == word + 3 and _lower(cell, word, 3) == _UTC:
         return np.int64(0), True
     sign = 44 - byte(cell, at)
     if abs(sign) != 1 or at + 3 > end or _digits(cell, at + 1, at + 3) != at + 3:
@@ -252,23 +211,23 @@ def _zone(cell, at, end):
 
 @scalar
 def _store_two(room, at, number, after):
-    """Write a number of two digits, and the byte after it; returns the position after them."""
+    """Write a number of two digits, and the byte after it."""
     store_byte(room, at, 48 + number // 10)
     store_byte(room, at + 1, 48 + number % 10)
     store_byte(room, at + 2, after)
-    return at + 3
 
 
 @scalar
 def _fraction(cell, at, end):
     """The fraction of a second at `at`: ``(where it ends without zeros at the end, where it ends)``."""
-    if at + 1 < end and byte(cell, at) == 46 and _is_digit(byte(cell, at + 1)):
-        stop = _digits(cell, at + 1, end)
-        last = stop
-        while byte(cell, last - 1) == 48:
-            last -= 1
-        return at if last == at + 1 else last, stop
-    return at, at
+    if at >= end or byte(cell, at) != 46:
+        return at, at
+    last = stop = _digits(cell, at + 1, end)
+    if stop == at + 1:
+        return at, at
+    while byte(cell, last - 1) == 48:
+        last -= 1
+    return at if last == at + 1 else last, stop
 
 
 @scalar
@@ -319,19 +278,16 @@ def _time(cell, at, end, room):
     minutes %= 1440
     _store_two(room, 0, year // 100, 45)
     _store_two(room, 2, year % 100, 45)
-    _store_two(room, 8, day, 84)
     _store_two(room, 5, month, 45)
+    _store_two(room, 8, day, 84)
     if minutes == 0 and second == 0 and last == clock:
         return np.int64(10)
-    size = (
-        _store_two(
-            room, _store_two(room, _store_two(room, 11, minutes // 60, 58), minutes % 60, 58), second, 0
-        )
-        - 1
-    )
+    _store_two(room, 11, minutes // 60, 58)
+    _store_two(room, 14, minutes % 60, 58)
+    _store_two(room, 17, second, 0)
     for k in range(clock, last):
-        store_byte(room, size + k - clock, byte(cell, k))
-    return size + last - clock
+        store_byte(room, 19 + k - clock, byte(cell, k))
+    return 19 + last - clock
 
 
 @compiled_apart
@@ -350,7 +306,7 @@ def spelled(cell, at, end, room):
     first, stop = byte(cell, at), _digits(cell, at, end)
     if stop == end and end - at <= _WHOLE and (first != 48 or end - at == 1):
         return cell, at, end
-    if _is_digit(first) or (first in (43, 45, 46) and end - at > 1):
+    if 48 <= first <= 57 or (first in (43, 45, 46) and end - at > 1):
         if _is_date(cell, at, end):
             if end == at + 10:
                 return cell, at, end
