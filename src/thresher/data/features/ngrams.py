@@ -128,18 +128,6 @@ def _words(text, at, end, known, lowercase, shortest, scratch, begins):
 
 
 @scalar
-def _characters(scratch, stop, begins):
-    """Write the starts of the characters of ``scratch[:stop]``, and `stop`, to `begins`; returns how many."""
-    count = 0
-    for at in range(stop):
-        if scratch[at] & 0xC0 != 0x80:
-            begins[count] = at
-            count += 1
-    begins[count] = stop
-    return count
-
-
-@scalar
 def _hash_runs(scratch, begins, count, low, high, gap, seed, quoted, keys, values, nnz, naming, space):
     """Append the keys of all runs of `low` to `high` pieces, without their last `gap` bytes, with value 1."""
     if high == 0:
@@ -156,21 +144,6 @@ def _hash_runs(scratch, begins, count, low, high, gap, seed, quoted, keys, value
                 offer(naming, keys[nnz], text, begin, size, space)
             nnz += 1
     return nnz
-
-
-@scalar
-def _scaled(values, start, stop, scale, norm):
-    squares = 0.0
-    for k in range(start, stop):
-        if scale == BINARY:
-            values[k] = np.float32(1)
-        elif scale == LOG:
-            values[k] = np.float32(1.0 + math.log(np.float64(values[k])))
-        squares += np.float64(values[k]) * np.float64(values[k])
-    if norm and squares > 0.0:
-        by = 1.0 / math.sqrt(squares)
-        for k in range(start, stop):
-            values[k] = np.float32(np.float64(values[k]) * by)
 
 
 @scalar
@@ -195,16 +168,35 @@ def text_features(text, at, end, code, known, seed, scratch, begins, keys, value
         scratch, begins, count, word_low, word_high, 1, seed, False, keys, values, nnz, naming, space
     )
     if char_high > 0:
-        count = _characters(scratch, max(begins[count] - 1, 0), begins)
-        other = seed ^ np.uint64(1)
+        stop, count, other = max(begins[count] - 1, 0), 0, seed ^ np.uint64(1)
+        for at in range(stop):
+            if scratch[at] & 0xC0 != 0x80:
+                begins[count] = at
+                count += 1
+        begins[count] = stop
         nnz = _hash_runs(
             *(scratch, begins, count, char_low, char_high, 0, other, word_high > 0, keys, values, nnz),
             *(naming, space),
         )
     if nnz > start:
         nnz, _ = merge_row(keys, values, start, nnz, begins.view(np.uint64))
-    _scaled(values, start, nnz, scale, norm)
+    squares = 0.0
+    for k in range(start, nnz):
+        if scale == BINARY:
+            values[k] = np.float32(1)
+        elif scale == LOG:
+            values[k] = np.float32(1.0 + math.log(np.float64(values[k])))
+        squares += np.float64(values[k]) * np.float64(values[k])
+    if norm and squares > 0.0:
+        by = 1.0 / math.sqrt(squares)
+        for k in range(start, nnz):
+            values[k] = np.float32(np.float64(values[k]) * by)
     return nnz
+
+
+def rooms_for(longest: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """`scratch` and `begins` for texts of at most `longest` bytes."""
+    return np.empty(2 * longest + 2 + _SPARE, np.uint8), np.empty(2 * longest + 3, np.int64)
 
 
 @kernel
@@ -216,11 +208,6 @@ def _enter_texts(text, offsets, code, known, seed, scratch, begins, indptr, keys
             *(naming, space),
         )
         indptr[i + 1] = nnz
-
-
-def rooms_for(longest: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """`scratch` and `begins` for texts of at most `longest` bytes."""
-    return np.empty(2 * longest + 2 + _SPARE, np.uint8), np.empty(2 * longest + 3, np.int64)
 
 
 def rows_of_bytes(
@@ -241,20 +228,8 @@ def rows_of_bytes(
     room = sum(room_for(size, code) // 2 for size in sizes.tolist()) + room_for(longest, code)
     keys, values = np.empty(room, np.uint64), np.empty(room, np.float32)
     indptr = np.zeros(len(offsets), np.int64)
-    rooms = rooms_for(longest)
-    _enter_texts(
-        text,
-        offsets,
-        code,
-        letters(grams.tokens),
-        np.uint64(seed),
-        *rooms,
-        indptr,
-        keys,
-        values,
-        naming,
-        space,
-    )
+    rooms, known = rooms_for(longest), letters(grams.tokens)
+    _enter_texts(text, offsets, code, known, np.uint64(seed), *rooms, indptr, keys, values, naming, space)
     return indptr, keys[: indptr[-1]].copy(), values[: indptr[-1]].copy()
 
 

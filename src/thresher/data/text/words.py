@@ -63,89 +63,57 @@ def byte(typing_context, text, at):
     return types.int64(types.int64, types.int64), codegen
 
 
+def _loads(kind: Any, result: Any, shift: int = 0) -> Any:
+    """What loads a `kind` as a `result` from an address, at a position in units of ``1 << shift`` bytes."""
+
+    @intrinsic
+    def load(typing_context, text, at):
+        def codegen(context, builder, signature, args):
+            at = builder.shl(args[1], ir.Constant(_WORD, shift))
+            found = builder.load(_pointer(builder, args[0], at, kind), align=1 << shift, typ=kind)
+            return builder.zext(found, _WORD) if kind is _HALF else found
+
+        return result(types.int64, types.int64), codegen
+
+    return load
+
+
+def _stores(kind: Any, given: Any, shift: int = 0) -> Any:
+    """What stores a `given` as a `kind` at an address, at a position as for `_loads`."""
+
+    @intrinsic
+    def store(typing_context, text, at, value):
+        def codegen(context, builder, signature, args):
+            at = builder.shl(args[1], ir.Constant(_WORD, shift))
+            value = builder.trunc(args[2], _BYTE) if kind is _BYTE else args[2]
+            builder.store(value, _pointer(builder, args[0], at, kind), align=1 << shift)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, given), codegen
+
+    return store
+
+
+load_half, load_word = _loads(_HALF, types.uint64), _loads(_WORD, types.uint64)
+"""The four or eight bytes of `text` from position `at` on, as a uint64."""
+load_float, load_double = _loads(_FLOAT, types.float32, 2), _loads(ir.DoubleType(), types.float64, 3)
+"""An entry, by its index, of the float32s or float64s at an address."""
+store_byte = _stores(_BYTE, types.int64)
+"""Write the byte at position `at` of address `text`."""
+store_word, store_float = _stores(_WORD, types.uint64, 3), _stores(_FLOAT, types.float32, 2)
+"""Write an entry, by its index, of the uint64s or float32s at an address."""
+
+
 @scalar
 def is_blank(code):
     """Whether a byte is one of `SPACES`."""
     return code == 32 or code == 9
 
 
-@intrinsic
-def load_word(typing_context, text, at):
-    """The eight bytes of `text` (see `address`) from position `at` on, as a uint64."""
-
-    def codegen(context, builder, signature, args):
-        pointer = _pointer(builder, args[0], args[1], _WORD)
-        return builder.load(pointer, align=1, typ=_WORD)
-
-    return types.uint64(types.int64, types.int64), codegen
-
-
-@intrinsic
-def load_half(typing_context, text, at):
-    """The four bytes of `text` from position `at` on, as a uint64."""
-
-    def codegen(context, builder, signature, args):
-        pointer = _pointer(builder, args[0], args[1], _HALF)
-        return builder.zext(builder.load(pointer, align=1, typ=_HALF), _WORD)
-
-    return types.uint64(types.int64, types.int64), codegen
-
-
-@intrinsic
-def load_float(typing_context, floats, index):
-    """Entry `index` of the float32s at address `floats`."""
-
-    def codegen(context, builder, signature, args):
-        at = builder.shl(args[1], ir.Constant(_WORD, 2))
-        return builder.load(_pointer(builder, args[0], at, _FLOAT), align=4, typ=_FLOAT)
-
-    return types.float32(types.int64, types.int64), codegen
-
-
-@intrinsic
-def load_double(typing_context, floats, index):
-    """Entry `index` of the float64s at address `floats`."""
-
-    def codegen(context, builder, signature, args):
-        at = builder.shl(args[1], ir.Constant(_WORD, 3))
-        return builder.load(_pointer(builder, args[0], at, ir.DoubleType()), align=8, typ=ir.DoubleType())
-
-    return types.float64(types.int64, types.int64), codegen
-
-
-@intrinsic
-def store_word(typing_context, words, index, word):
-    """Write entry `index` of the uint64s at address `words`."""
-
-    def codegen(context, builder, signature, args):
-        at = builder.shl(args[1], ir.Constant(_WORD, 3))
-        builder.store(args[2], _pointer(builder, args[0], at, _WORD), align=8)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.uint64), codegen
-
-
-@intrinsic
-def store_byte(typing_context, text, at, code):
-    """Write the byte at position `at` of address `text`."""
-
-    def codegen(context, builder, signature, args):
-        builder.store(builder.trunc(args[2], _BYTE), _pointer(builder, args[0], args[1], _BYTE))
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), codegen
-
-
-@intrinsic
-def store_float(typing_context, floats, index, number):
-    """Write entry `index` of the float32s at address `floats`."""
-
-    def codegen(context, builder, signature, args):
-        at = builder.shl(args[1], ir.Constant(_WORD, 2))
-        builder.store(args[2], _pointer(builder, args[0], at, _FLOAT), align=4)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.float32), codegen
+def _window(builder: Any, args: Any) -> Any:
+    """The 64 bytes from position ``args[1]`` on, as a vector."""
+    vector = ir.VectorType(_BYTE, WINDOW)
+    return builder.load(_pointer(builder, args[0], args[1], vector), align=1, typ=vector)
 
 
 def _mask(builder: Any, flags: Any) -> Any:
@@ -161,8 +129,7 @@ def marks(typing_context, text, at):
     """
 
     def codegen(context, builder, signature, args):
-        vector = ir.VectorType(_BYTE, WINDOW)
-        given = builder.load(_pointer(builder, args[0], args[1], vector), align=1, typ=vector)
+        given = _window(builder, args)
         beyond = builder.icmp_unsigned(">", builder.sub(given, _splat(48)), _splat(9))
         minus = builder.icmp_unsigned("==", given, _splat(45))
         colons = _mask(builder, builder.icmp_unsigned("==", given, _splat(58)))
@@ -183,8 +150,7 @@ def stops(typing_context, text, at):
     """
 
     def codegen(context, builder, signature, args):
-        vector = ir.VectorType(_BYTE, WINDOW)
-        given = builder.load(_pointer(builder, args[0], args[1], vector), align=1, typ=vector)
+        given = _window(builder, args)
         colons, bars, minuses = (builder.icmp_unsigned("==", given, _splat(ord(c))) for c in ":|-")
         ends = builder.or_(colons, bars)
         ends = builder.or_(ends, builder.icmp_unsigned("<=", given, _splat(32)))
@@ -202,8 +168,7 @@ def string_stops(typing_context, text, at):
     """A uint64 mask of the 64 bytes from position `at` on: quotes, backslashes and control characters."""
 
     def codegen(context, builder, signature, args):
-        vector = ir.VectorType(_BYTE, WINDOW)
-        given = builder.load(_pointer(builder, args[0], args[1], vector), align=1, typ=vector)
+        given = _window(builder, args)
         quotes, escapes = (builder.icmp_unsigned("==", given, _splat(ord(c))) for c in '"\\')
         found = builder.or_(builder.or_(quotes, escapes), builder.icmp_unsigned("<", given, _splat(32)))
         return _mask(builder, found)
@@ -211,20 +176,22 @@ def string_stops(typing_context, text, at):
     return types.uint64(types.int64, types.int64), codegen
 
 
+def _every(builder: Any, one: Any, kind: Any, count: int) -> Any:
+    """A vector of `count` times the same value."""
+    nothing = ir.Constant(ir.VectorType(kind, count), ir.Undefined)
+    zeros = ir.Constant(ir.VectorType(_HALF, count), [0] * count)
+    return builder.shuffle_vector(builder.insert_element(nothing, one, ir.Constant(_HALF, 0)), nothing, zeros)
+
+
 @intrinsic
 def separators(typing_context, text, at, delimiter):
     """A uint64 mask of the 64 bytes from position `at` on: which are newlines or the byte `delimiter`."""
 
     def codegen(context, builder, signature, args):
-        vector = ir.VectorType(_BYTE, WINDOW)
-        given = builder.load(_pointer(builder, args[0], args[1], vector), align=1, typ=vector)
-        one = builder.insert_element(
-            ir.Constant(vector, ir.Undefined), builder.trunc(args[2], _BYTE), ir.Constant(_HALF, 0)
-        )
-        zeros = ir.Constant(ir.VectorType(_HALF, WINDOW), [0] * WINDOW)
-        every = builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), zeros)
+        given = _window(builder, args)
+        wanted = _every(builder, builder.trunc(args[2], _BYTE), _BYTE, WINDOW)
         ends = builder.icmp_unsigned("==", given, _splat(10))
-        return _mask(builder, builder.or_(builder.icmp_unsigned("==", given, every), ends))
+        return _mask(builder, builder.or_(builder.icmp_unsigned("==", given, wanted), ends))
 
     return types.uint64(types.int64, types.int64, types.int64), codegen
 
@@ -237,11 +204,6 @@ def rank_eight(typing_context, words, count, index, out):
     """
     vector = ir.VectorType(_WORD, 8)
 
-    def every(builder, word):
-        one = builder.insert_element(ir.Constant(vector, ir.Undefined), word, ir.Constant(_HALF, 0))
-        zeros = ir.Constant(ir.VectorType(_HALF, 8), [0] * 8)
-        return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), zeros)
-
     def codegen(context, builder, signature, args):
         at = builder.shl(args[2], ir.Constant(_WORD, 3))
         given = builder.load(_pointer(builder, args[0], at, vector), align=8, typ=vector)
@@ -249,8 +211,8 @@ def rank_eight(typing_context, words, count, index, out):
         with cgutils.for_range(builder, args[1]) as loop:
             place = builder.shl(loop.index, ir.Constant(_WORD, 3))
             word = builder.load(_pointer(builder, args[0], place, _WORD), typ=_WORD)
-            more = builder.zext(builder.icmp_unsigned("<", every(builder, word), given), vector)
-            builder.store(builder.add(builder.load(ranks), more), ranks)
+            less = builder.icmp_unsigned("<", _every(builder, word, _WORD, 8), given)
+            builder.store(builder.add(builder.load(ranks), builder.zext(less, vector)), ranks)
         builder.store(builder.load(ranks), _pointer(builder, args[3], at, vector), align=8)
         return context.get_dummy_value()
 
