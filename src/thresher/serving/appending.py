@@ -200,7 +200,7 @@ class Memory:
                     rows = KnownRows(head.row + 1, head.last, record.rows_hash)
                     self.keys[fingerprint(note["key"])] = rows
                 if kept or head.kind == LABELS:
-                    chunk = records.chunk_of(record.buffer, record.at, head)
+                    chunk = record.rows()
                 for k, one in enumerate(kept):
                     self.let_go(one)
                     self.keep(one, KeptRow.of(chunk, k, time_of_log, learned, record.offset))
