@@ -107,19 +107,19 @@ class Pace:
         if learning <= 0 or not self._reading or self.alone:
             return
         learner, each = self._rows / learning, self._read_rows / self._reading
+
+        def shown(rows: float) -> str:
+            digits = max(0, int(math.log10(max(rows, 1.0))) - 2)
+            return f"{round(rows, -digits):,.0f}"
+
         faster, verdict = each * self._readers / learner, "neither waits for the other"
         if faster > _CLEAR:
             verdict = "the workers wait for the learner"
         elif faster < 1 / _CLEAR:
             verdict = f"the learner waits; {math.ceil(learner / each)} workers could keep it busy"
         many = "1 worker reads" if self._readers == 1 else f"{self._readers} workers read"
-        can = f"{many} up to {_rate(each * self._readers)} rows/s, the learner learns up to {_rate(learner)}"
+        can = f"{many} up to {shown(each * self._readers)} rows/s, the learner learns up to {shown(learner)}"
         self._say(f"{can}: {verdict}")
-
-
-def _rate(rows: float) -> str:
-    digits = max(0, int(math.log10(max(rows, 1.0))) - 2)
-    return f"{round(rows, -digits):,.0f}"
 
 
 _AHEAD = 2
@@ -288,22 +288,12 @@ class Pass:
         """All blocks, unpacked; the error of a block is raised in its turn."""
         for thread in self._threads:
             thread.start()
-        while (stream := self._next_stream()) is not None:
-            if isinstance(stream, Exception):
-                raise stream
-            yield from self._blocks_of(stream)
-        self._positions.finish()
-        self._pace.finish()
-        self._finished = True
-
-    def _next_stream(self) -> _Stream | Exception | None:
-        """The stream of the next piece, which this process reads itself if no reader takes it in time."""
-        self._pace.ask()
         readers = self._readers
         while True:
+            self._pace.ask()
             try:
                 stream = self._streams.get(timeout=POLL if readers.alone else REPLACED)
-            except queue.Empty:
+            except queue.Empty:  # this process reads the next piece itself, as no reader takes it in time
                 if not readers.alone:
                     readers.warn("no worker takes the next piece; this process reads until one does")
                 readers.alone = True
@@ -311,7 +301,14 @@ class Pass:
                     mine.batches.put((_LOST, None))
                 continue
             readers.alone = readers.alone and not (isinstance(stream, _Stream) and stream.by_reader)
-            return stream
+            if isinstance(stream, Exception):
+                raise stream
+            if stream is None:
+                break
+            yield from self._blocks_of(stream)
+        self._positions.finish()
+        self._pace.finish()
+        self._finished = True
 
     def _blocks_of(self, stream: _Stream) -> Iterator[tuple[Span, Parsed]]:
         piece, at = stream.piece, stream.piece.start
@@ -335,9 +332,8 @@ class Pass:
                 if stream.by_reader:
                     name = self._source.names[piece.file]
                     self._readers.say_lost(name, "this process reads the rest of its piece")
-                piece = piece._replace(start=at)
                 self._pace.alone = True
-                for block, parsed in read_piece(self._source, piece):
+                for block, parsed in read_piece(self._source, piece._replace(start=at)):
                     ends = block.offset, block.end, block.raw_position
                     yield self._positions.span(piece.file, *ends), parsed
                 return

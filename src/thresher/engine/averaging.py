@@ -221,15 +221,6 @@ class Adding(NamedTuple):
 
 
 @helper
-def means(row_rule, S, past, newest, rows, begin, end, out):
-    """Write the means of the weights of ``rows[begin:end]`` over all examples to `out`."""
-    now, seen = snapshot(row_rule, past.clock, S), max(past.place[SEEN], 1)
-    missed(row_rule, S, now, past.ring, past.place, newest, rows, begin, end, out)
-    for p in range(begin, end):
-        out[p - begin] = (S[rows[p], S.shape[1] - 2] + out[p - begin]) / seen
-
-
-@helper
 def last_drifts(past):
     """Drifts of the last example in the ring."""
     newest, p = np.zeros(past.ring.shape[2]), past.place[SEEN] - past.place[BASE]
@@ -241,7 +232,10 @@ def last_drifts(past):
 @kernel
 def read(row_rule, S, past, rows, out):
     """Like `kernels.read`, for the mean weights."""
-    means(row_rule, S, past, last_drifts(past), rows, 0, out.size, out)
+    now, seen = snapshot(row_rule, past.clock, S), max(past.place[SEEN], 1)
+    missed(row_rule, S, now, past.ring, past.place, last_drifts(past), rows, 0, out.size, out)
+    for p in range(out.size):
+        out[p] = (S[rows[p], S.shape[1] - 2] + out[p]) / seen
 
 
 _BLOCK = 1 << 10  # rows whose sums are in memory at a time
@@ -371,17 +365,11 @@ def catch_up_rows(row_rule, S, past, rows, begin, end, active, zeros):
                 S[rows[p], S.shape[1] - 1, active[a]] = seen
 
 
-@helper
-def means_of_outputs(row_rule, S, past, rows, begin, end, out):
-    """Write to `out` the means of the weights of ``rows[begin:end]`` over all steps, a column per output."""
-    missed_by(row_rule, S, past, rows, begin, end, np.arange(S.shape[2]), out)
-    steps = max(past.places[0, SEEN], 1)
-    for p in range(begin, end):
-        for k in range(S.shape[2]):
-            out[p - begin, k] = (S[rows[p], S.shape[1] - 2, k] + out[p - begin, k]) / steps
-
-
 @kernel
 def read_means(row_rule, S, past, rows, out):
     """Like `outputs.read_outputs`, for the mean weights."""
-    means_of_outputs(row_rule, S, past, rows, 0, out.shape[0], out)
+    missed_by(row_rule, S, past, rows, 0, out.shape[0], np.arange(S.shape[2]), out)
+    steps = max(past.places[0, SEEN], 1)
+    for p in range(out.shape[0]):
+        for k in range(S.shape[2]):
+            out[p, k] = (S[rows[p], S.shape[1] - 2, k] + out[p, k]) / steps

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from thresher.engine.compile.jit import helper, kernel, scalar
+from thresher.engine.compile.jit import kernel, scalar
 from thresher.engine.lookup import fetch, mix, scatter
 
 FAR = 2.0**16
@@ -101,13 +101,6 @@ def has_highest_bit(keys, begin, end):
 
 
 @scalar
-def is_gap(keys, values, begin, end, key):
-    """Whether the row [begin, end) of a matrix says that the value of `key` is missing."""
-    other = _place_of(keys, begin, end, ~key)
-    return other < end and values[other] == np.float32(0)
-
-
-@scalar
 def _place_of(keys, begin, end, key):
     """The place of `key` in the ascending keys [begin, end); `end` if it is not there."""
     low, high = begin, end
@@ -121,34 +114,8 @@ def _place_of(keys, begin, end, key):
 
 
 @scalar
-def has_far(values, begin, end):
-    """Whether a value in [begin, end) may have a rest. Places in rows are uint64."""
-    found = False
-    for p in range(begin, end):  # no early exit, which would prevent vectorisation
-        found |= abs(values[p]) >= FAR
-    return found
-
-
-@scalar
 def _is_rest(rest, value):
     return abs(value) >= FAR and abs(rest) <= abs(value) * _HALF_STEP
-
-
-@scalar
-def rest_beside(keys, values, begin, end, p, mask):
-    """The rest of entry `p` of the row [begin, end), whose keys have the bits of `mask`; 0: none."""
-    if abs(values[p]) >= FAR:
-        other = _place_of(keys, begin, end, keys[p] ^ mask)
-        if other < end and _is_rest(values[other], values[p]):
-            return np.float64(values[other])
-    return 0.0
-
-
-@scalar
-def is_rest(keys, values, begin, end, p, mask):
-    """Whether entry `p` of the row [begin, end) is the rest of another."""
-    other = _place_of(keys, begin, end, keys[p] ^ mask)
-    return other < end and _is_rest(values[p], values[other])
 
 
 LANES, LANE, LINE = np.uint64(4), np.uint64(16), np.uint64(64)
@@ -197,15 +164,6 @@ def pass_zeros(sums, c, rows):
 
 
 @scalar
-def take_in(sums, c, x):
-    """Add an example with value x to column c (Welford 1962)."""
-    sums[c, ROWS] += 1.0
-    away = x - sums[c, MEAN]
-    sums[c, MEAN] += away / sums[c, ROWS]
-    sums[c, SQUARES] += away * (x - sums[c, MEAN])
-
-
-@scalar
 def divisor(sums, c):
     """The standard deviation of column c; if it never varied, its magnitude, or 1 if that is 0 too."""
     if sums[c, SQUARES] > 0.0:
@@ -225,7 +183,10 @@ def scale_by_deviation(sums, before, columns, indptr, values, out):
             c, x = columns[p], float(values[p])
             if c > 0:
                 pass_zeros(sums, c, float(before + i))
-                take_in(sums, c, x)
+                sums[c, ROWS] += 1.0  # Welford 1962
+                away = x - sums[c, MEAN]
+                sums[c, MEAN] += away / sums[c, ROWS]
+                sums[c, SQUARES] += away * (x - sums[c, MEAN])
                 x = x / divisor(sums, c)
             out[p] = x
 
@@ -259,18 +220,12 @@ def keep_other(key, x, gaps, out, of_kept, kept):
 
 
 @scalar
-def keep_centred(key, x, out, of_kept, kept):
-    """Write entry `out`, a centred value, unless it is 0; return the next `out`."""
-    small = np.float32(x)
-    kept[out], of_kept[out] = key, small
-    return out + np.uint64(small != np.float32(0))
-
-
-@scalar
 def says_more(keys, values, begin, end, p, far, open_ended, mask):
     """Whether entry `p` of a row is a rest or a gap, of which there are none unless `far` or `open_ended`."""
-    if far and is_rest(keys, values, begin, end, p, mask):
-        return True
+    if far:
+        other = _place_of(keys, begin, end, keys[p] ^ mask)
+        if other < end and _is_rest(values[p], values[other]):
+            return True
     return open_ended and values[p] == np.float32(0) and has_highest_bit(keys, p, p + np.uint64(1))
 
 
@@ -287,7 +242,9 @@ def centre(columns, means, counts, gaps, mask, indptr, keys, values, ends, of_ke
     out, one = np.uint64(0), np.uint64(1)
     for i in range(indptr.size - 1):
         begin, p, end = np.uint64(indptr[i]), np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-        far, open_ended = has_far(values, begin, end), not gaps and has_highest_bit(keys, begin, end)
+        far, open_ended = False, not gaps and has_highest_bit(keys, begin, end)
+        for k in range(begin, end):  # no early exit, which would prevent vectorisation
+            far |= abs(values[k]) >= FAR
         for c in range(np.uint64(columns.size)):
             column = columns[c]
             while p < end and keys[p] < column:
@@ -296,14 +253,18 @@ def centre(columns, means, counts, gaps, mask, indptr, keys, values, ends, of_ke
                 p += one
             there = p < end and keys[p] == column
             x = float(values[p]) if there else 0.0
-            if far and there:
-                x += rest_beside(keys, values, begin, end, p, mask)
+            if far and there and abs(values[p]) >= FAR:
+                other = _place_of(keys, begin, end, column ^ mask)
+                if other < end and _is_rest(values[other], values[p]):
+                    x += np.float64(values[other])
             missing = gaps and there and x == 0.0
             if open_ended and not there:
-                missing = is_gap(keys, values, begin, end, column)
+                other = _place_of(keys, begin, end, ~column)
+                missing = other < end and values[other] == np.float32(0)
             centred = means[c, COUNT] >= 0.0 and not missing
             if centred and (not counts or measured(means, c, x)):
-                out = keep_centred(column, x - means[c, CENTRE], out, of_kept, kept)
+                kept[out], of_kept[out] = column, np.float32(x - means[c, CENTRE])
+                out += np.uint64(of_kept[out] != np.float32(0))
             elif there:
                 out = keep_other(column, values[p], gaps, out, of_kept, kept)
             p += np.uint64(there)
@@ -313,13 +274,6 @@ def centre(columns, means, counts, gaps, mask, indptr, keys, values, ends, of_ke
             p += one
         ends[i + 1] = out
     return out
-
-
-@scalar
-def chance_of(mixed, row, seed):
-    """A random number in [0, 1) for a key (mixed) in an example of the stream."""
-    drawn = scatter(mix(mixed ^ scatter(mix(np.uint64(row) + seed))))
-    return float(drawn >> np.uint64(11)) * 2.0**-53
 
 
 @scalar
@@ -335,27 +289,6 @@ def counter_of(mixed, line, lane):
     return line + lane * LANE + ((mixed >> (LANES * lane)) & (LANE - np.uint64(1)))
 
 
-@helper
-def count_sighting(counters, needed, chance, seed, row, mixed, line, lowest, counts):
-    """Count an occurrence of a key that is not admitted yet; return whether it is admitted now.
-
-    `lowest` is the smallest of its counters. Only counters with that value are incremented: none then
-    underestimates any of its keys, and few overestimate them (Estan and Varghese 2002, conservative update).
-    """
-    if chance < 1.0 and chance_of(mixed, row, seed) >= chance:
-        return False
-    for lane in range(4):
-        place = counter_of(mixed, line, lane)
-        if counters[place] == lowest:
-            counters[place] += np.uint8(1)
-    if lowest == 0:
-        counts[MET] += 1
-    if lowest + 1 < needed:
-        return False
-    counts[ADMITTED] += 1
-    return True
-
-
 @kernel
 def admit(counters, needed, chance, seed, before, indptr, keys, values, counts, ends, kept, of_kept):
     """Count every key; write the admitted ones to `kept`, their values to `of_kept`, and indptr to `ends`.
@@ -363,6 +296,9 @@ def admit(counters, needed, chance, seed, before, indptr, keys, values, counts, 
     A key is admitted once `needed` occurrences have been counted, including this one. Each is counted with
     probability `chance`, drawn from `seed` and the number of the example; `before` is the number of examples
     before the first of these. With chance 0 nothing is counted.
+
+    Of the counters of a key, only the smallest are incremented: none then underestimates any of its keys, and
+    few overestimate them (Estan and Varghese 2002, conservative update).
     """
     out = 0
     ends[0] = 0
@@ -379,9 +315,21 @@ def admit(counters, needed, chance, seed, before, indptr, keys, values, counts, 
             line = line_of(mixed, counters.size)
             first, second = counters[counter_of(mixed, line, 0)], counters[counter_of(mixed, line, 1)]
             third, fourth = counters[counter_of(mixed, line, 2)], counters[counter_of(mixed, line, 3)]
-            lowest, row = np.int64(min(min(first, second), min(third, fourth))), before + i
-            if lowest >= needed or count_sighting(
-                counters, needed, chance, seed, row, mixed, line, lowest, counts
-            ):
+            lowest = np.int64(min(min(first, second), min(third, fourth)))
+            admitted, drawn = lowest >= needed, chance >= 1.0
+            if not admitted and not drawn:
+                bits = scatter(mix(mixed ^ scatter(mix(np.uint64(before + i) + seed))))
+                drawn = float(bits >> np.uint64(11)) * 2.0**-53 < chance
+            if not admitted and drawn:
+                for lane in range(4):
+                    place = counter_of(mixed, line, lane)
+                    if counters[place] == lowest:
+                        counters[place] += np.uint8(1)
+                if lowest == 0:
+                    counts[MET] += 1
+                if lowest + 1 >= needed:
+                    counts[ADMITTED] += 1
+                    admitted = True
+            if admitted:
                 out += 1
         ends[i + 1] = out

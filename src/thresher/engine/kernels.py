@@ -75,16 +75,6 @@ def raised(b, offsets, i):
     return b + float(offsets[i])
 
 
-@scalar
-def with_intercept(bias_row_rule, B, home, bnow, offsets, i, size):
-    """The intercept; what it adds to the margin of example i, with its offset; the size including it."""
-    b = B.dtype.type(0)
-    if B.shape[0] > 0:
-        b = weight(bias_row_rule, B, home, bnow)
-        size += size_before_margin(bias_row_rule, B, home, B.dtype.type(1), bnow)
-    return b, raised(b, offsets, i), size
-
-
 @helper
 def aim(rule, bias_rule, margin, b, importance, value, slope, size, clock, bclock):
     """The slope to step with; `margin` excludes the intercept and the offset, whose sum is `b`."""
@@ -170,7 +160,11 @@ def learn(
             w = scratch[p - begin] = meet(row_rule, S, rows[p], weight(row_rule, S, rows[p], now), x, now)
             margin += w * x
             size += size_before_margin(row_rule, S, rows[p], x, now)
-        b, lift, size = with_intercept(bias_row_rule, B, home, bnow, offsets, i, size)
+        b = S.dtype.type(0)
+        if B.shape[0] > 0:
+            b = weight(bias_row_rule, B, home, bnow)
+            size += size_before_margin(bias_row_rule, B, home, S.dtype.type(1), bnow)
+        lift = raised(b, offsets, i)
         value, slope = value_slope(loss, float(margin + lift), float(labels[i]))
         if not math.isfinite(value) or top >= limit:
             return i

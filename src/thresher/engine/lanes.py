@@ -457,22 +457,6 @@ class Example(NamedTuple):
 
 
 @scalar
-def take_clocks(side, clocks):
-    """Copy clocks (LANES, scalars) to the stack."""
-    for c in range(side.clocks.shape[0]):
-        for k in range(LANES):
-            side.clocks[c, k] = clocks[k, c]
-
-
-@scalar
-def give_clocks(side, clocks):
-    """Copy the clocks back from the stack."""
-    for c in range(side.clocks.shape[0]):
-        for k in range(LANES):
-            clocks[k, c] = side.clocks[c, k]
-
-
-@scalar
 def read_clocks(side):
     """Take snapshots of the clocks, like `snapshot`."""
     for c in range(side.clocks.shape[0]):
@@ -492,21 +476,6 @@ def settle(k, side, j, x, scratch, at, example):
 
 
 @scalar
-def settle_all(side, rows, values, begin, end, last, scratch, seen, example):
-    """Settle all rows of an example; False if one is beyond `seen`, which marks rows met unless empty."""
-    marking, marks = seen.size > 0, np.uint64(seen.size)
-    for p in range(begin, end):
-        if marking:
-            if rows[p] >= marks:
-                return False
-            seen[rows[p]] = 1
-        fetch_lanes(side.row_rule, side.table, rows[p + AHEAD if p + AHEAD < last else last])
-        x = side.table.dtype.type(values[p])
-        each_lane(settle, (side, rows[p], x, scratch, p - begin, example))
-    return True
-
-
-@scalar
 def settle_bias(k, side, home, example):
     """Settle the intercept."""
     row, now = row_of(side.row_rule, side.table, home, k), now_of(side.rule, side.nows, k)
@@ -523,15 +492,6 @@ def lose(losses, label, alive, example):
         if alive[k] and not math.isfinite(example.values[k]):
             alive[k], sound = 0, False
     return sound
-
-
-@scalar
-def count_all(tally, alive, example):
-    """Record the losses of an example."""
-    for k in range(LANES):
-        if alive[k]:
-            margin = example.margins[k] + raised(example.biases[k], example.offsets, example.place)
-            count(tally[k], example.importance, example.values[k], margin, None, 0)
 
 
 @scalar
@@ -559,16 +519,6 @@ def note_outgrown(k, side, j, x, example):
     row, now = row_of(side.row_rule, side.table, j, k), now_of(side.rule, side.nows, k)
     grown = outgrown(part_of(side.row_rule, k), row, 0, x, now) & (take_lane(example.steps, k) != 0)
     put(example.grown, k, 1 if grown else 0)
-
-
-@scalar
-def outgrown_in_any(side, j, x, example):
-    """Whether row j is outgrown in any lane."""
-    each_lane(note_outgrown, (side, j, x, example))
-    found = 0
-    for k in range(LANES):
-        found |= example.grown[k]
-    return found != 0
 
 
 @scalar
@@ -600,7 +550,11 @@ def move_all(own, bias, home, rows, values, begin, end, scratch, example):
         moving = moving or example.steps[k] != 0
     if moving:
         for p in range(begin, end):
-            if outgrown_in_any(own, rows[p], values[p], example):
+            each_lane(note_outgrown, (own, rows[p], values[p], example))
+            grown = 0
+            for k in range(LANES):
+                grown |= example.grown[k]
+            if grown != 0:
                 each_lane(move_weight, (step, own, rows[p], values[p], scratch, p - begin, example))
             else:
                 each_lane(move_weight, (step_within, own, rows[p], values[p], scratch, p - begin, example))
@@ -620,42 +574,48 @@ def tick_lane(k, own, bias, alive, factors):
 
 
 @scalar
-def multiply_all(rule, S, factors):
-    """Multiply all rows of each lane by its factor, but for the columns that are `unscaled`."""
-    columns = S.shape[1] - unscaled(part_of(rule, 0))
-    for k in range(LANES):
-        if factors[k] != 1.0:
-            for j in range(S.shape[0]):
-                for c in range(columns):
-                    S[j, c, k] *= factors[k]
-
-
-@scalar
 def learn_one(losses, own, bias, stream, i, hi, scratch, seen, tally, alive, factors, example):
-    """Predict, then learn example i; False if that is impossible, and nothing has changed."""
+    """Predict, then learn example i; False if that is impossible, and nothing has changed.
+
+    That is so if one of its rows is beyond `seen`, which marks the rows that are met unless it is empty.
+    """
     begin, end, last = (
         np.uint64(stream.indptr[i]),
         np.uint64(stream.indptr[i + 1]),
         np.uint64(stream.indptr[hi] - 1),
     )
-    zero, home = own.table.dtype.type(0), np.uint64(0)
+    zero, home, rows, S = own.table.dtype.type(0), np.uint64(0), stream.rows, own.table
+    marking, marks = seen.size > 0, np.uint64(seen.size)
     read_clocks(own)
     read_clocks(bias)
     for k in range(LANES):
         example.margins[k], example.sizes[k], example.biases[k] = zero, zero, zero
-    if not settle_all(own, stream.rows, stream.values, begin, end, last, scratch, seen, example):
-        return False
+    for p in range(begin, end):
+        if marking:
+            if rows[p] >= marks:
+                return False
+            seen[rows[p]] = 1
+        fetch_lanes(own.row_rule, S, rows[p + AHEAD if p + AHEAD < last else last])
+        each_lane(settle, (own, rows[p], S.dtype.type(stream.values[p]), scratch, p - begin, example))
     if bias.table.shape[0] > 0:
         each_lane(settle_bias, (bias, home, example))
     if not lose(losses, float(stream.labels[i]), alive, example):
         return False
-    count_all(tally, alive, example)
+    for k in range(LANES):
+        if alive[k]:
+            margin = example.margins[k] + raised(example.biases[k], example.offsets, example.place)
+            count(tally[k], example.importance, example.values[k], margin, None, 0)
     each_lane(turn, (own, bias, home, alive, example))
     read_clocks(own)
     read_clocks(bias)
-    move_all(own, bias, home, stream.rows, stream.values, begin, end, scratch, example)
+    move_all(own, bias, home, rows, stream.values, begin, end, scratch, example)
     each_lane(tick_lane, (own, bias, alive, factors))
-    multiply_all(own.row_rule, own.table, factors)
+    columns = S.shape[1] - unscaled(part_of(own.row_rule, 0))
+    for k in range(LANES):
+        if factors[k] != 1.0:
+            for j in range(S.shape[0]):
+                for c in range(columns):
+                    S[j, c, k] *= factors[k]
     return True
 
 
@@ -668,8 +628,11 @@ def run(parts, S, own_clocks, B, own_bclocks, stream, lo, hi, scratch, seen, tal
     bclocks, bnows = clocks_like(bias_rule, 0.0), clocks_like(bias_rule, zero)
     own = Side(rule, on_stack(parts[2]), S, clocks, nows)
     bias = Side(bias_rule, on_stack(parts[4]), B, bclocks, bnows)
-    take_clocks(own, own_clocks)
-    take_clocks(bias, own_bclocks)
+    for k in range(LANES):
+        for c in range(clocks.shape[0]):
+            clocks[c, k] = own_clocks[k, c]
+        for c in range(bclocks.shape[0]):
+            bclocks[c, k] = own_bclocks[k, c]
     read_clocks(own)
     read_clocks(bias)
     first, now, row = part_of(own.row_rule, 0), now_of(rule, nows, 0), row_of(own.row_rule, S, home, 0)
@@ -692,8 +655,11 @@ def run(parts, S, own_clocks, B, own_bclocks, stream, lo, hi, scratch, seen, tal
         if not learn_one(losses, own, bias, stream, i, hi, scratch, seen, tally, alive, factors, example):
             done = i
             break
-    give_clocks(own, own_clocks)
-    give_clocks(bias, own_bclocks)
+    for k in range(LANES):
+        for c in range(clocks.shape[0]):
+            own_clocks[k, c] = clocks[c, k]
+        for c in range(bclocks.shape[0]):
+            own_bclocks[k, c] = bclocks[c, k]
     return done
 
 

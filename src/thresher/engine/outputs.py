@@ -89,16 +89,11 @@ def heaviest(margins):
 
 
 @helper
-def note(tally, importance, value, margins):
-    """Record the loss of an example, its first margin, and the output with the largest margin."""
+def note(tally, importance, value, margins, kept, i):
+    """Record the loss of example i, its first margin, which one is largest, and, in `kept`, all of them."""
     tally[LOSS_SUM] += importance * value
     tally[WEIGHT_SUM] += importance
     tally[LAST_MARGIN], tally[LAST_HEAVIEST] = margins[0], heaviest(margins)
-
-
-@helper
-def keep(kept, i, margins):
-    """Copy the margins that example i was predicted with to `kept`, unless that is None."""
     if kept is not None:
         for k in range(margins.size):
             kept[i, k] = margins[k]
@@ -157,18 +152,6 @@ def step_rows(row_rule, S, now, rows, values, begin, end, held, slopes, active, 
                 step(row_rule, T, active[a], own[active[a]], values[p], slopes[active[a]], now)
 
 
-@helper
-def find_active(slopes, importance, active):
-    """Multiply the slopes by the importance; list and count the outputs whose slope is not zero."""
-    count = 0
-    for k in range(slopes.size):
-        slopes[k] *= importance
-        if slopes[k] != 0:
-            active[count] = k
-            count += 1
-    return count
-
-
 # fmt: off
 @kernel
 def learn_together(
@@ -195,11 +178,15 @@ def learn_together(
         value = values_slopes(loss, exact, targets[i], shares, slopes)
         if not math.isfinite(value):
             return i
-        note(tally, float(weights[i]), value, exact)
-        keep(kept, i, exact)
+        note(tally, float(weights[i]), value, exact, kept, i)
         calibrate_outputs(loss, calibration, exact, float(weights[i]), targets[i])
         remember(past, rule, B, bias)
-        count = find_active(slopes, S.dtype.type(weights[i]), active)
+        importance, count = S.dtype.type(weights[i]), 0
+        for k in range(outputs):
+            slopes[k] *= importance
+            if slopes[k] != 0:
+                active[count] = k
+                count += 1
         catch_up(past, row_rule, S, rows, begin, end, active[:count])
         step_rows(row_rule, S, now, rows, values, begin, end, held, slopes, active, count)
         if B.shape[0] > 0:
@@ -292,102 +279,52 @@ def gather(rows, values, begin, end, slopes, places, touched, count, gradients, 
 
 
 @helper
-def read_gathered(row_rule, S, clocks, places, touched, count, held):
-    """Write the settled weights of the rows of a batch to `held`; reset `places` to zero."""
-    for r in range(count):
-        places[touched[r]] = 0
-        read_row(row_rule, S, touched[r], clocks, held[r])
-
-
-@helper
-def end_output(past, rule, row_rule, S, clock, c, k, touched, written):
-    """Finish the step of output k with clock c, which `written` the first rows of `touched`."""
-    if rewrites(rule, clock):
-        start_over(past, row_rule, S, c)
-    constrain(rule, S[:, :, k], touched, 0, written, clock)
-
-
-@helper
-def step_output(past, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, which, touched, count,
-                held, gradients, b, pull, shift, importance, value, slope):  # fmt: skip
-    """One step of output ``which[0]`` on an example with features `gradients`, `pull` and the offset `shift`.
-
-    Returns the number of rows written: `count` or 0.
-    """
-    k, margin, size = which[0], 0.0, 0.0
-    now, bnow, own = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S), S[:, :, k]
-    for r in range(count):
-        x = S.dtype.type(gradients[r, k])
-        held[r, k] = meet(row_rule, own, touched[r], held[r, k], x, now)
-        margin += float(held[r, k] * x)
-        size += float(size_before_margin(row_rule, own, touched[r], x, now))
-    if B.shape[0] > 0:
-        size += float(size_before_margin(bias_row_rule, B[:, :, k], 0, S.dtype.type(pull), bnow))
-    slope = aim(rule, bias_rule, margin, b * pull + shift, importance, value, slope, size, clock, bclock)
-    slope = S.dtype.type(slope)
-    if slope == 0 and not grouped(row_rule):
-        return 0
-    now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
-    catch_up(past, row_rule, S, touched, 0, count, which)
-    for r in range(count):
-        step(row_rule, own, touched[r], held[r, k], S.dtype.type(gradients[r, k]), slope, now)
-    if B.shape[0] > 0 and slope != 0:
-        step(bias_row_rule, B[:, :, k], 0, b, S.dtype.type(pull), slope, bnow)
-    return count
-
-
-@helper
-def step_output_on_sum(past, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, which, touched,
-                       count, held, gradients, extents, b, pull, pulled):  # fmt: skip
-    """One step of output ``which[0]`` on summed gradients, if `pulled` (some slope was not zero).
-
-    Returns the number of rows written: `count` or 0.
-    """
-    k = which[0]
-    if not pulled and not grouped(row_rule):
-        return 0
-    now, bnow, own = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S), S[:, :, k]
-    catch_up(past, row_rule, S, touched, 0, count, which)
-    for r in range(count):
-        x = S.dtype.type(extents[r, k])
-        w = meet(row_rule, own, touched[r], held[r, k], x, now)
-        step_on_sum(row_rule, own, touched[r], w, x, S.dtype.type(gradients[r, k]), now)
-        extents[r, k] = 0.0
-    if B.shape[0] > 0 and pulled:
-        step_on_sum(bias_row_rule, B[:, :, k], 0, b, S.dtype.type(1), S.dtype.type(pull), bnow)
-    return count
-
-
-@helper
 def finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, every, touched, count,
                  held, gradients, extents, bias, sums, slopes, importance):  # fmt: skip
-    """Step every output, listed in `every`, then advance the clocks."""
+    """Step every output, listed in `every`, then advance the clocks.
+
+    It steps on an example with features `gradients`, the sum of slopes for its intercept, and the offset; or,
+    with `extents`, on summed gradients, if some slope was not zero.
+    """
     remember(past, rule, B, bias)
     for k in every:
-        c = min(k, clocks.shape[0] - 1)
+        c, written = min(k, clocks.shape[0] - 1), 0
+        clock, bclock, own, pull = clocks[c], bclocks[c], S[:, :, k], sums[PULL, k]
+        now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
         if extents is None:
-            written = step_output(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks[c], B, bclocks[c],
-                                  every[k : k + 1], touched, count, held, gradients, bias[k], sums[PULL, k],
-                                  sums[SHIFT, k], importance, sums[LOSS, k], slopes[k])  # fmt: skip
-        else:
-            written = step_output_on_sum(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks[c], B,
-                                         bclocks[c], every[k : k + 1], touched, count, held, gradients,
-                                         extents, bias[k], sums[PULL, k], sums[MOVED, k] > 0.0)  # fmt: skip
-        end_output(past, rule, row_rule, S, clocks[c], c, k, touched, written)
+            margin, size = 0.0, 0.0
+            for r in range(count):
+                x = S.dtype.type(gradients[r, k])
+                held[r, k] = meet(row_rule, own, touched[r], held[r, k], x, now)
+                margin += float(held[r, k] * x)
+                size += float(size_before_margin(row_rule, own, touched[r], x, now))
+            if B.shape[0] > 0:
+                size += float(size_before_margin(bias_row_rule, B[:, :, k], 0, S.dtype.type(pull), bnow))
+            lift = bias[k] * pull + sums[SHIFT, k]
+            slope = S.dtype.type(
+                aim(rule, bias_rule, margin, lift, importance, sums[LOSS, k], slopes[k], size, clock, bclock)
+            )
+            if slope != 0 or grouped(row_rule):
+                now, bnow, written = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S), count
+                catch_up(past, row_rule, S, touched, 0, count, every[k : k + 1])
+                for r in range(count):
+                    step(row_rule, own, touched[r], held[r, k], S.dtype.type(gradients[r, k]), slope, now)
+                if B.shape[0] > 0 and slope != 0:
+                    step(bias_row_rule, B[:, :, k], 0, bias[k], S.dtype.type(pull), slope, bnow)
+        elif sums[MOVED, k] > 0.0 or grouped(row_rule):
+            written = count
+            catch_up(past, row_rule, S, touched, 0, count, every[k : k + 1])
+            for r in range(count):
+                x = S.dtype.type(extents[r, k])
+                w = meet(row_rule, own, touched[r], held[r, k], x, now)
+                step_on_sum(row_rule, own, touched[r], w, x, S.dtype.type(gradients[r, k]), now)
+                extents[r, k] = 0.0
+            if B.shape[0] > 0 and sums[MOVED, k] > 0.0:
+                step_on_sum(bias_row_rule, B[:, :, k], 0, bias[k], S.dtype.type(1), S.dtype.type(pull), bnow)
+        if rewrites(rule, clock):
+            start_over(past, row_rule, S, c)
+        constrain(rule, own, touched, 0, written, clock)
     end_step(past, rule, row_rule, bias_rule, S, clocks, bclocks)
-
-
-@helper
-def aim_output(rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, rows, values, begin, end, k,
-               bias, margin, importance, value, slope):  # fmt: skip
-    """The slope that output k steps with for an example."""
-    now, bnow, size = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S), 0.0
-    for p in range(begin, end):
-        x = S.dtype.type(values[p])
-        size += float(size_before_margin(row_rule, S[:, :, k], rows[p], x, now))
-    if B.shape[0] > 0:
-        size += float(size_before_margin(bias_row_rule, B[:, :, k], 0, S.dtype.type(1), bnow))
-    return aim(rule, bias_rule, margin - bias, bias, importance, value, slope, size, clock, bclock)
 
 
 @helper
@@ -398,17 +335,21 @@ def measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, 
     for k in range(margins.size):
         margins[k] += offset
     value = values_slopes(loss, margins, target, shares, slopes)
-    note(noted, importance, value, margins)
-    keep(kept, i, margins)
+    note(noted, importance, value, margins, kept, i)
     if math.isfinite(value):
         calibrate_outputs(loss, calibration, margins, importance, target)
     for k in range(margins.size):
         slopes[k] *= importance
         if each is not None:
-            c = min(k, clocks.shape[0] - 1)
-            slopes[k] = aim_output(rule, row_rule, bias_rule, bias_row_rule, S, clocks[c], B, bclocks[c],
-                                   rows, values, begin, end, k, float(bias[k]) + offset, margins[k],
-                                   importance, importance * shares[k], slopes[k])  # fmt: skip
+            c, size, b = min(k, clocks.shape[0] - 1), 0.0, float(bias[k]) + offset
+            now, bnow = snapshot(rule, clocks[c], S), snapshot(bias_rule, bclocks[c], S)
+            for p in range(begin, end):
+                x = S.dtype.type(values[p])
+                size += float(size_before_margin(row_rule, S[:, :, k], rows[p], x, now))
+            if B.shape[0] > 0:
+                size += float(size_before_margin(bias_row_rule, B[:, :, k], 0, S.dtype.type(1), bnow))
+            slopes[k] = aim(rule, bias_rule, margins[k] - b, b, importance, importance * shares[k], slopes[k],
+                            size, clocks[c], bclocks[c])  # fmt: skip
         sums[PULL, k] += slopes[k]
         sums[LOSS, k] += importance * shares[k]
         sums[MOVED, k] += abs(slopes[k])
@@ -429,29 +370,6 @@ def margins_of(row_rule, S, clocks, rows, values, begin, end, own, bias, margins
         for k in range(margins.size):
             now = moment(row_rule, S, clocks, k)
             margins[k] += float(meet(row_rule, S[:, :, k], rows[p], own[k], x, now)) * float(x)
-
-
-@helper
-def begin_batch(sums, noted, calibration):
-    """Reset the sums of a batch, save the calibration. Loops compile faster than slice assignments."""
-    copy_calibration(calibration, False)
-    for k in range(sums.shape[1]):
-        sums[PULL, k] = sums[LOSS, k] = sums[MOVED, k] = sums[SHIFT, k] = 0.0
-    noted[LOSS_SUM] = noted[WEIGHT_SUM] = 0.0
-
-
-@helper
-def close_batch(single, offset, sums, slopes, noted, tally):
-    """Record the losses of a batch; unless it is a `single` example, its slope is 1, or 0 if all were 0."""
-    for k in (LOSS_SUM, WEIGHT_SUM):
-        noted[k] += tally[k]
-    for k in range(tally.size):
-        tally[k] = noted[k]
-    for k in range(slopes.size):
-        if single:
-            sums[PULL, k], sums[SHIFT, k] = 1.0, offset
-        else:
-            slopes[k] = 1.0 if sums[MOVED, k] > 0.0 else 0.0
 
 
 @helper
@@ -494,8 +412,11 @@ def learn_batches(
     for first in range(lo, hi, batch):
         count, last, finite = np.int64(0), min(first + batch, hi), True
         single = each is None and last - first == 1
-        begin_batch(sums, noted, calibration)
+        copy_calibration(calibration, False)
         copy_clocks(each, clocks, bclocks, before, bbefore)
+        for k in range(outputs):  # which compiles faster than slice assignments
+            sums[PULL, k] = sums[LOSS, k] = sums[MOVED, k] = sums[SHIFT, k] = 0.0
+        noted[LOSS_SUM] = noted[WEIGHT_SUM] = 0.0
         if B.shape[0] > 0:
             read_row(bias_row_rule, B, 0, bclocks, bias)
         for i in range(first, last):
@@ -506,13 +427,23 @@ def learn_batches(
                               slopes, sums, noted, calibration, raised(0.0, offsets, i), kept, i)  # fmt: skip
             count = gather(rows, values, begin, end, ones if single else slopes, places, touched, count,
                            gradients, extents)  # fmt: skip
-        read_gathered(row_rule, S, clocks, places, touched, count, held)
+        for r in range(count):
+            places[touched[r]] = 0
+            read_row(row_rule, S, touched[r], clocks, held[r])
         if not finite:
             copy_clocks(each, before, bbefore, clocks, bclocks)
             copy_calibration(calibration, True)
             return first
+        for k in (LOSS_SUM, WEIGHT_SUM):
+            noted[k] += tally[k]
+        for k in range(tally.size):
+            tally[k] = noted[k]
+        for k in range(outputs):  # the slope of a batch of several is 1, or 0 if all were 0
+            if single:
+                sums[PULL, k], sums[SHIFT, k] = 1.0, raised(0.0, offsets, first)
+            else:
+                slopes[k] = 1.0 if sums[MOVED, k] > 0.0 else 0.0
         importance = float(weights[first]) if single else 1.0
-        close_batch(single, raised(0.0, offsets, first), sums, slopes, noted, tally)
         finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, every, touched,
                      count, held, gradients, extents, bias, sums, slopes, importance)  # fmt: skip
     return hi

@@ -32,7 +32,7 @@ _PLAIN = (string.ascii_letters + string.digits + " _-.,:").encode()
 """Bytes that mean themselves wherever they stand in a string or a comment"""
 
 
-def write(found: RawPrediction) -> str:
+def content_of(found: RawPrediction) -> str:
     """The text of the file."""
     text = _RUNTIME.read_text(encoding="utf-8")
     head, rest = text.split("/* @macros */\n")

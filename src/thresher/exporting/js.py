@@ -1,4 +1,4 @@
-"""A model as JavaScript: a script, which is a CommonJS module too.
+"""A model as JavaScript: a script, which is a CommonJS module too; or an ES module.
 
 The code of `runtime.js` is the same for every model. The model is an object in its midst: what `json`
 describes, with arrays as bytes in base64, so that numbers are read quickly and exactly, and keys as pairs of
@@ -17,10 +17,13 @@ from thresher.exporting.json import described
 
 _RUNTIME = Path(__file__).with_name("runtime.js")
 _COMMON = 'if (typeof module === "object") module.exports = thresher;\n'
+_MODULE = """export const { columns, outputs, labels, margins, predict, label } = thresher;
+export default thresher;
+"""
 
 
-def write(found: RawPrediction, end: str = _COMMON) -> str:
-    """The text of the file; `end` exports what it has made."""
+def content_of(found: RawPrediction, *, module: bool = False) -> str:
+    """The text of the file: of an ES `module`, or of a script."""
     told = described(found) | {"models": [*map(_model, found.models)], "mask": _pair(found.mask)}
     for one in told["columns"]:
         one |= {name: _pair(int(one[name])) for name in ("key", "seed") if name in one}
@@ -28,7 +31,8 @@ def write(found: RawPrediction, end: str = _COMMON) -> str:
         told["store"]["seed"] = _pair(found.store.seed)
     # no text of the model can end the script that this may stand in
     text = json.dumps(told).replace("<", "\\u003c")
-    return _RUNTIME.read_text(encoding="utf-8").replace("/* @model */ null", text, 1) + end
+    whole = _RUNTIME.read_text(encoding="utf-8").replace("/* @model */ null", text, 1)
+    return whole + (_MODULE if module else _COMMON)
 
 
 def _model(one: ExportedModel) -> dict[str, str]:

@@ -16,7 +16,7 @@ EDITION = 1
 """Raised when a reader of the last one would predict something else"""
 
 
-def write(found: RawPrediction) -> str:
+def content_of(found: RawPrediction) -> str:
     """The text of the file."""
     return json.dumps(described(found), indent=1) + "\n"
 

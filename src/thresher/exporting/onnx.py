@@ -5,7 +5,7 @@ Its numbers are float32. Columns of numbers are centred and scaled in the graph;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from thresher.data.columns import NUMERIC
 from thresher.data.errors import DataError
 from thresher.engine.centring import FAR
 from thresher.exporting import description
-from thresher.exporting.description import CALIBRATED, IDENTITY, SOFTMAX, ExportedModel, Link, RawPrediction
+from thresher.exporting.description import CALIBRATED, IDENTITY, SOFTMAX, Link, RawPrediction
 from thresher.learning.diagnostics.advice import feature_name
 from thresher.learning.model.objective import Objective
 from thresher.options.messages import mention
@@ -43,7 +43,7 @@ class Linear(NamedTuple):
     """None if it predicts numbers"""
 
 
-def write(found: RawPrediction) -> bytes:
+def content_of(found: RawPrediction) -> bytes:
     """The model as bytes. `DataError` for what ONNX cannot express, and without the package onnx."""
     import json
 
@@ -51,8 +51,6 @@ def write(found: RawPrediction) -> bytes:
         raise DataError("ONNX needs the package onnx, which is not installed: pip install 'thresher[onnx]'")
     _check(found)
     (model,) = found.models
-    names = found.known[0] if found.known else None
-    _check_resolved(model, found.link, lambda key: feature_name(key, found.layout, names))
     keys = [one.key for one in found.columns] or model.keys.tolist()
     places = {key: place for place, key in enumerate(model.keys.tolist())}
     table = np.zeros((len(found.names), len(keys)))
@@ -69,7 +67,13 @@ def write(found: RawPrediction) -> bytes:
 
 
 def _check(found: RawPrediction) -> None:
-    other, why = f"use {mention(to='c')} or {mention(to='js')}", ""
+    """`DataError` for what ONNX cannot express.
+
+    So are columns so far from zero that float32 cannot tell their values apart. One counts if that could
+    change a probability by a hundredth, the mean of a count by one percent, or a number by one percent of 1
+    or of the intercept.
+    """
+    other, why, link = f"use {mention(to='c')} or {mention(to='js')}", "", found.link
     if unfit := next((one for one in found.columns if one.kind != NUMERIC), None):
         what = f"column '{unfit.name}' is {unfit.kind}"
         why = f"{what}, and ONNX here has only columns of numbers: {other}"
@@ -82,24 +86,18 @@ def _check(found: RawPrediction) -> None:
         why = f"an ensemble cannot be exported to ONNX: {other}, or export one of its models"
     if why:
         raise DataError(why)
-
-
-def _check_resolved(found: ExportedModel, link: Link, name: Callable[[int], str]) -> None:
-    """`DataError` for columns so far from zero that float32 cannot tell their values apart.
-
-    Their means are those of `found`. A column counts if that could change a probability by a hundredth, the
-    mean of a count by one percent, or a number by one percent of 1 or of the intercept.
-    """
-    by = dict(zip(found.divisor_keys.tolist(), found.divisors.tolist(), strict=True))
-    heaviest = dict(zip(found.keys.tolist(), abs(found.weights).max(axis=1, initial=0).tolist(), strict=True))
+    (model,) = found.models
+    by = dict(zip(model.divisor_keys.tolist(), model.divisors.tolist(), strict=True))
+    heaviest = dict(zip(model.keys.tolist(), abs(model.weights).max(axis=1, initial=0).tolist(), strict=True))
     scale = max(link.by, 1.0) if link.name in (CALIBRATED, SOFTMAX) else 1.0
-    least = 0.01 * max(1.0, float(abs(found.intercepts).max())) if link.name == IDENTITY else 0.01
-    for key, mean in zip(found.mean_keys.tolist(), found.means.tolist(), strict=True):
+    least = 0.01 * max(1.0, float(abs(model.intercepts).max())) if link.name == IDENTITY else 0.01
+    for key, mean in zip(model.mean_keys.tolist(), model.means.tolist(), strict=True):
         step = float(np.spacing(np.float32(abs(mean)))) * (abs(mean) >= FAR)
         error = scale * heaviest.get(key, 0.0) * step / 2 / by.get(key, 1.0)
         if error > least:
+            name = feature_name(key, found.layout, found.known[0] if found.known else None)
             raise DataError(
-                f"{name(key)} lies near {mean:.6g}, where float32, in which ONNX computes, cannot tell its"
+                f"{name} lies near {mean:.6g}, where float32, in which ONNX computes, cannot tell its"
                 f" values apart: a margin could be wrong by {error:.2g}. Subtract a constant from it before"
                 " training, or export to C or JavaScript"
             )

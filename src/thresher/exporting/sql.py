@@ -9,7 +9,7 @@ them: of columns with one name, DuckDB takes the first, and PostgreSQL refuses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ WITH thresher_input AS (SELECT * FROM rows)"""
 _DOUBLE = "DOUBLE PRECISION"
 
 
-def write(found: RawPrediction) -> str:
+def content_of(found: RawPrediction) -> str:
     """The text of the query. `DataError` for what SQL cannot say."""
     _check(found)
     categories = _categories(found)
@@ -98,11 +98,23 @@ def _categories(found: RawPrediction) -> dict[int, dict[str, int]]:
     """The keys of the categories that have a weight, by column and name."""
     numeric = {one.key for one in found.columns if one.kind == NUMERIC}
     wanted = {key for model in found.models for key in model.keys.tolist()} - numeric
+    befores = [one.name.encode("utf-8", "surrogateescape") + b"=" * bool(one.name) for one in found.columns]
     by_column = dict[int, dict[str, int]]()
-    for key, whole in _named(found, wanted):
-        column, value = _parted(found, key, whole)
-        text = _write_text(f"column '{found.columns[column].name}': SQL cannot write the category", value)
-        by_column.setdefault(column, {})[text] = key
+    for names in found.known:
+        ends, letters = names.ends.tolist(), names.letters.tobytes()
+        for key, begin, end in zip(names.features.tolist(), [0, *ends], ends, strict=False):
+            if key not in wanted:
+                continue
+            whole = letters[begin:end]
+            for number, (column, before) in enumerate(zip(found.columns, befores, strict=True)):
+                value = whole.removeprefix(before)
+                fits = column.kind == CATEGORICAL and whole.startswith(before)
+                if fits and hash_bytes(value, column.seed) == key:  # only of the true ones
+                    text = _write_text(f"column '{column.name}': SQL cannot write the category", value)
+                    by_column.setdefault(number, {})[text] = key
+                    break
+            else:
+                raise DataError(f"no column has the category {whole!r:.60}")
     named = sum(map(len, by_column.values()))
     if named < len(wanted):
         raise DataError(
@@ -110,24 +122,6 @@ def _categories(found: RawPrediction) -> dict[int, dict[str, int]]:
             f" {mention_command('name')}, or train with {mention(names=True)}"
         )
     return by_column
-
-
-def _named(found: RawPrediction, wanted: set[int]) -> Iterator[tuple[int, bytes]]:
-    for names in found.known:
-        ends, letters = names.ends.tolist(), names.letters.tobytes()
-        for key, begin, end in zip(names.features.tolist(), [0, *ends], ends, strict=False):
-            if key in wanted:
-                yield key, letters[begin:end]
-
-
-def _parted(found: RawPrediction, key: int, whole: bytes) -> tuple[int, bytes]:
-    """The column and the value of a name; only the true ones have this key."""
-    for number, column in enumerate(found.columns):
-        before = column.name.encode("utf-8", "surrogateescape") + b"=" * bool(column.name)
-        value = whole.removeprefix(before)
-        if column.kind == CATEGORICAL and whole.startswith(before) and hash_bytes(value, column.seed) == key:
-            return number, value
-    raise DataError(f"no column has the category {whole!r:.60}")
 
 
 def _number(found: RawPrediction, column: ExportedColumn, model: ExportedModel, output: int) -> Iterator[str]:
@@ -189,7 +183,7 @@ def _margins(found: RawPrediction, margins: list[list[str]], joins: list[str]) -
     return "\n  ".join([f"thresher_predicted AS (\n  SELECT\n{body}", "FROM thresher_input", *joins]) + ")"
 
 
-def _select(found: RawPrediction) -> Iterable[str]:
+def _select(found: RawPrediction) -> list[str]:
     margins = _columns(found, "margin")
     top = margins[0] if len(margins) == 1 else f"GREATEST({', '.join(margins)})"
     columns = list[str]()

@@ -108,20 +108,17 @@ def slice_tables(slices: dict[str, list[dict[str, Any]]], kind: str = "") -> lis
         notes = ["Below a figure: its 95% interval."]
         notes += ["Observed and predicted: mean outcome and mean prediction."] if "observed" in names else []
         notes += [f"{SMALL}."] if any(row["small"] for row in rows) else []
-        cells = [[_slice_cell(row, name) for name in names] for row in rows]
+        cells = list[list[Any]]()
+        for row in rows:  # figures above their intervals; a star for a slice that is small
+            cells.append([named(row["value"]) + (" *" if row["small"] else "")])
+            for name in names[1:]:
+                interval, value = interval_of(row, name), row[name]
+                if interval:
+                    value = joined([f"{value:.3g}", el("br"), el("small", interval)])
+                cells[-1].append(value)
         caption = f"Figures by the value of {column}{kind}, the heaviest first"
         found += [el("h3", f"By {column}{kind}"), table(caption, titles, cells, " ".join(notes))]
     return found
-
-
-def _slice_cell(row: dict[str, Any], name: str) -> Any:
-    """A figure above its interval; the value with a star if the slice is small."""
-    if name == "value":
-        return named(row[name]) + (" *" if row["small"] else "")
-    interval = interval_of(row, name)
-    if not interval:
-        return row[name]
-    return joined([f"{row[name]:.3g}", el("br"), el("small", interval)])
 
 
 def details(numbers: str) -> Markup:

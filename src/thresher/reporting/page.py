@@ -13,7 +13,7 @@ from thresher.engine.atomic import check_writable, whole_file
 from thresher.learning.inspection.formatting import shown
 from thresher.learning.model.recipe import settings
 from thresher.reporting import quality, summary, training, weighing
-from thresher.reporting.facts import Facts, ReportedModel
+from thresher.reporting.facts import Facts
 from thresher.reporting.html import STYLE, Markup, el, joined, section, table, text
 
 BEGINNING = (
@@ -69,14 +69,11 @@ def page(facts: Facts) -> str:
 
 
 def _about(facts: Facts) -> Markup:
+    """Settings, counts of lines, and the command; empty without a model."""
     if facts.model is None:
         return Markup()
-    inside = [_settings(facts.model), _lines(facts), _command(facts)]
-    return section("about", "Settings and data", *inside)
-
-
-def _settings(model: ReportedModel) -> Markup:
-    info, record = model.info, model.info["record"] or {}
+    info, trained, test = facts.model.info, facts.model.info["lines"], facts.test
+    record = info["record"] or {}
     rows: list[list[Any]] = [[name, value] for name, value in settings(info).items()]
     rows += [[f"solver {name}", value] for name, value in info.get("solver", {}).items()]
     rows += [[name, record[name]] for name in ("passes", "order", "where", "holdout") if record.get(name)]
@@ -86,31 +83,22 @@ def _settings(model: ReportedModel) -> Markup:
     rows.append(["trained by", f"thresher {info['version']}"])
     # as text, so that numbers are left-aligned like the other settings
     written = [[name, "none" if value is None else shown(value)] for name, value in rows]
-    return table("How the model was trained", ["Setting", "Value"], written)
-
-
-def _lines(facts: Facts) -> Markup:
-    assert facts.model is not None
-    trained, test = facts.model.info["lines"], facts.test
-    if not trained and test is None:
-        return Markup()
-    heads, rows = ["Lines and rows"], []
-    heads += (["Training data"] if trained else []) + (["Test data"] if test else [])
-    for name, called in _LINES.items():
-        row: list[Any] = [called, *([trained[name]] if trained else [])]
-        rows.append([*row, getattr(test.lines, name)] if test else row)
-    return table("How the input lines were used", heads, rows)
-
-
-def _command(facts: Facts) -> Markup:
-    if facts.command is None:
-        return Markup()
-    sentence = "This command trains the model again; replace the words in capitals with your files."
-    code = [el("pre", el("code", text(facts.command, _LONGEST)))]
-    if len(facts.command) > _LONGEST:
-        code, longer = [], "is too long for this page: thresher info prints it."
-        sentence = f"The command that trains the model again {longer}"
-    return joined([el("h3", "Command"), el("p", sentence), *code])
+    inside = [table("How the model was trained", ["Setting", "Value"], written)]
+    if trained or test is not None:
+        heads = ["Lines and rows", *(["Training data"] if trained else []), *(["Test data"] if test else [])]
+        counts = [
+            [called, *([trained[name]] if trained else []), *([getattr(test.lines, name)] if test else [])]
+            for name, called in _LINES.items()
+        ]
+        inside.append(table("How the input lines were used", heads, counts))
+    if facts.command is not None:
+        sentence = "This command trains the model again; replace the words in capitals with your files."
+        code = [el("pre", el("code", text(facts.command, _LONGEST)))]
+        if len(facts.command) > _LONGEST:
+            code, longer = [], "is too long for this page: thresher info prints it."
+            sentence = f"The command that trains the model again {longer}"
+        inside += [el("h3", "Command"), el("p", sentence), *code]
+    return section("about", "Settings and data", *inside)
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:

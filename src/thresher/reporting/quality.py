@@ -20,7 +20,6 @@ _TABLE = 20
 """number of points of a curve in its table"""
 _SHARE: dict[str, Any] = {"low": 0, "high": 1, "percent": True}
 _TALL: dict[str, Any] = {**SHAPE, "height": 360}
-Rankings = list[tuple[str, Ranking]]
 _NAMES = {
     "examples": "Examples",
     "loss": "Loss",
@@ -74,7 +73,7 @@ def part(facts: Facts) -> Markup:
     test = facts.test
     if not test.figures["examples"]:
         return section("test", "On test data", el("p", "The test data contain no examples."))
-    pictures_ = [_calibration(facts.model, test), *_curves(facts.model, test)]
+    pictures_ = [_calibration(facts.model, test), *_curves(test)]
     return section(
         "test",
         "On test data",
@@ -125,7 +124,7 @@ def _calibration(model: ReportedModel, test: Test) -> Markup:
     return _titled("Predicted and observed", picture, _OBSERVED, numbers)
 
 
-def _curves(model: ReportedModel, test: Test) -> list[Markup]:
+def _curves(test: Test) -> list[Markup]:
     """ROC and precision-recall curves of the positive class, or of each class."""
     rankings = [(name, one) for name, one in test.rankings if one.auc is not None]
     if not rankings:
@@ -134,12 +133,7 @@ def _curves(model: ReportedModel, test: Test) -> list[Markup]:
     if len(rankings) > _CURVES:
         rankings = sorted(rankings, key=lambda one: (one[1].auc or 0.0, one[0]))[:_CURVES]
         left = f" Of {len(test.rankings)} classes, the {_CURVES} with the lowest AUC are shown."
-    return [_roc(rankings, left), _precision(rankings, test.figures.get("base_rate"), left)]
-
-
-def _roc(rankings: Rankings, left: str) -> Markup:
-    heads = ["False positive rate", "True positive rate"]
-    picture = chart(
+    roc = chart(
         "ROC curve",
         "; ".join(f"{name or 'positive class'}: area {one.auc:.4g}" for name, one in rankings),
         Axis("false positive rate", **_SHARE),
@@ -149,29 +143,22 @@ def _roc(rankings: Rankings, left: str) -> Markup:
         name="roc",
         **_TALL,
     )
-    return _titled("ROC curve", picture, _ROC + left, _points("ROC curve", heads, rankings, Ranking.roc))
-
-
-def _precision(rankings: Rankings, rate: float | None, left: str) -> Markup:
-    title, heads = "Precision and recall", ["Recall", "Precision"]
+    heads, title = ["False positive rate", "True positive rate"], "Precision and recall"
+    points = _points("ROC curve", heads, rankings, Ranking.roc)
     series = [
         Series(_called(name, one.average_precision, "average"), *_xy(one.precision_recall()))
         for name, one in rankings
     ]
-    if rate is not None:
+    if (rate := test.figures.get("base_rate")) is not None:
         series.append(Series("base rate", [0.0, 1.0], [rate, rate], quiet=True))
     means = (f"{name or 'positive class'}: average {one.average_precision:.4g}" for name, one in rankings)
-    picture = chart(
-        title,
-        "; ".join(means),
-        Axis("recall", **_SHARE),
-        Axis("precision", **_SHARE),
-        series,
-        name="precision",
-        **_TALL,
-    )
-    reading = _PR + (_BASE if rate is not None else "") + left
-    return _titled(title, picture, reading, _points(title, heads, rankings, Ranking.precision_recall))
+    axes = Axis("recall", **_SHARE), Axis("precision", **_SHARE)
+    precision = chart(title, "; ".join(means), *axes, series, name="precision", **_TALL)
+    numbers = _points(title, ["Recall", "Precision"], rankings, Ranking.precision_recall)
+    return [
+        _titled("ROC curve", roc, _ROC + left, points),
+        _titled(title, precision, _PR + (_BASE if rate is not None else "") + left, numbers),
+    ]
 
 
 def _titled(title: str, picture: str, reading: str, *more: Markup) -> Markup:

@@ -19,21 +19,39 @@ Key = tuple[str, str, str]
 """A key number: its name, its value, and what to compare it with"""
 
 
-def lead(facts: Facts) -> Markup:
-    """What the model does, in one sentence."""
-    model = facts.model
-    if facts.selection is not None:
-        return el("p", "The features that models of half of the rows agree on.", class_="lead")
+def top(facts: Facts) -> Markup:
+    """What the model does, in one sentence, and the four key numbers."""
+    model, test = facts.model, facts.test
     if model is None:
-        sentence = "The models of one rule, from the weakest to the strongest penalty."
+        sentence = "The features that models of half of the rows agree on."
         return el("p", sentence, class_="lead")
-    test, (number, beside) = facts.test, _learned(model.info)
+    info = model.info
+    number, beside = _learned(info)
     trained = f"It was trained on {_count(number, 'example')}{', ' + beside if beside else ''}."
     if test is not None:
         more = f" and {len(test.names) - 3} more files" if len(test.names) > 3 else ""
         files = f" of {', '.join(test.names[:3])}{more}" if test.names else ""
         trained += f" It was measured on {_count(test.figures['examples'], 'example')}{files}."
-    return el("p", f"This model predicts {_purpose(model)}. {trained}", class_="lead")
+    seen = info["features_seen"]
+    live = f"of {_count(seen or 0, 'feature')} seen"
+    share = f"{live}: {percent(info['features_live'] / seen)} have a weight" if seen else ""
+    loss, size = info["progressive_loss"], size_shown(info["bytes"]["to_predict"])
+    known, file = "unknown" if loss is None else f"{loss:.4g}", size_shown(info["bytes"]["file"])
+    of_training: list[Key] = [
+        ("Progressive loss", known, "each example is predicted before it is first learned from"),
+        ("Memory to predict", size, f"the file has {file}"),
+    ]
+    found = [
+        *(of_training if test is None else _of_test(test.figures, model)),
+        ("Non-zero weights", f"{info['nonzero']:,}", share),
+        ("Training examples", f"{number:,}" if number else "unknown", beside or "in one pass"),
+    ][:4]
+    keys = list[Markup]()
+    for name, value, note in found:
+        notes = [el("dd", note, class_="note")] if note else []
+        keys.append(el("div", el("dt", name), el("dd", value, class_="big"), *notes))
+    lead = el("p", f"This model predicts {_purpose(model)}. {trained}", class_="lead")
+    return joined([lead, el("dl", *keys, class_="keys")])
 
 
 def _learned(info: dict[str, Any]) -> tuple[int, str]:
@@ -52,19 +70,17 @@ def _purpose(model: ReportedModel) -> str:
     kinds = dict(zip(layout.columns, layout.kinds, strict=True)) if layout else {}
     label = next((f" {_quoted(name)}" for name, kind in kinds.items() if kind == "label"), "")
     kind = head.outputs.kind
+    if not head.classifies and kind != "one":
+        return f"{head.count:,} numbers"
     if not head.classifies:
-        one = f"the number{label}" if label else "a number"
-        return one if kind == "one" else f"{head.count:,} numbers"
+        return f"the number{label}" if label else "a number"
     if kind == "classes":
         return f"which of {head.count:,} classes{' of' + label if label else ''} an example has"
     if kind == "labels":
         return f"which of {head.count:,} labels hold"
     likely = "how likely it is that" if head.has_probabilities else "whether"
-    return (
-        f"{likely}{label or ' the label'} is {_quoted(words[1])} rather than {_quoted(words[0])}"
-        if words
-        else f"{likely}{label or ' the label'} is positive"
-    )
+    what = f"{_quoted(words[1])} rather than {_quoted(words[0])}" if words else "positive"
+    return f"{likely}{label or ' the label'} is {what}"
 
 
 def _quoted(name: str) -> str:
@@ -73,42 +89,6 @@ def _quoted(name: str) -> str:
 
 def _count(number: int, one: str) -> str:
     return f"{number:,} {one if number == 1 else one + 's'}"
-
-
-def keys(facts: Facts) -> Markup:
-    """The four key numbers."""
-    if facts.model is None:
-        return Markup()
-    info = facts.model.info
-    seen = info["features_seen"]
-    live = f"of {_count(seen or 0, 'feature')} seen"
-    share = f"{live}: {percent(info['features_live'] / seen)} have a weight" if seen else ""
-    number, beside = _learned(info)
-    found = [
-        *(_of_training(info) if facts.test is None else _of_test(facts.test.figures, facts.model)),
-        ("Non-zero weights", f"{info['nonzero']:,}", share),
-        ("Training examples", f"{number:,}" if number else "unknown", beside or "in one pass"),
-    ][:4]
-    shown = [
-        el(
-            "div",
-            el("dt", name),
-            el("dd", value, class_="big"),
-            el("dd", note, class_="note") if note else Markup(),
-        )
-        for name, value, note in found
-    ]
-    return el("dl", *shown, class_="keys")
-
-
-def _of_training(info: dict[str, Any]) -> list[Key]:
-    loss = info["progressive_loss"]
-    found = "unknown" if loss is None else f"{loss:.4g}"
-    size = info["bytes"]["to_predict"]
-    return [
-        ("Progressive loss", found, "each example is predicted before it is first learned from"),
-        ("Memory to predict", size_shown(size), f"the file has {size_shown(info['bytes']['file'])}"),
-    ]
 
 
 def _of_test(figures: dict[str, Any], model: ReportedModel) -> list[Key]:
@@ -239,8 +219,3 @@ def _of_data(facts: Facts) -> list[str]:
     if (figures.get("r2") or 0.0) < 0.0:
         found.append("On these data the model is worse than always predicting their mean.")
     return found
-
-
-def top(facts: Facts) -> Markup:
-    """The sentence and the key numbers."""
-    return joined([lead(facts), keys(facts)])

@@ -9,7 +9,7 @@ from thresher.learning.files import model_file
 from thresher.learning.inspection import plots
 from thresher.learning.inspection.plots import Stage
 from thresher.plans.frontier import measure_of, picture
-from thresher.reporting.facts import Facts, ReportedModel
+from thresher.reporting.facts import Facts
 from thresher.reporting.html import Markup, details, el, figure, named, section, slice_tables, table
 
 SHAPE: dict[str, Any] = {"style": False, "headed": False, "width": 400}
@@ -44,44 +44,30 @@ def training(facts: Facts) -> Markup:
     model = facts.model
     if model is None or model.info["progressive_loss"] is None:
         return Markup()
-    stages = _stages(model)
-    slices = slice_tables((model.info["record"] or {}).get("slices", {}), ", while learning")
+    info = model.info
+    # the points of the curve; the last is the final model
+    stages = plots.stages_of_curve(model_file.curve_in(model.header), info["nonzero"])
+    end = Stage(info["examples"], math.nan, info["progressive_loss"], info["nonzero"], info["features_seen"])
+    end = end._replace(again="loss_of_later_passes" in info)
+    if stages and stages[-1].examples >= end.examples:
+        stages[-1] = end._replace(since=stages[-1].since)
+    else:
+        stages.append(end)
+    slices = slice_tables((info["record"] or {}).get("slices", {}), ", while learning")
     if len(stages) < 2:
-        loss = f"{model.info['progressive_loss']:.4g}"
-        sentence = f"The progressive loss is {loss}. This file has no curve of it."
+        sentence = f"The progressive loss is {info['progressive_loss']:.4g}. This file has no curve of it."
         return section("training", "How training went", el("p", sentence), *slices)
     loss = model.header["recipe"]["loss"].partition(":")[0]
     picture = plots.learning(stages, loss, name="learning", height=260, **SHAPE)
     heads = ["Examples", "Progressive loss", "Loss since", "Non-zero weights", "Features seen"]
-    rows = [
-        [
-            one.examples,
-            _known(math.nan if one.again else one.average),
-            _known(one.since),
-            one.nonzero,
-            one.features_seen,
-        ]
-        for one in stages[-40:]
-    ]
+    rows = list[list[Any]]()
+    for one in stages[-40:]:
+        average, since = (None if math.isnan(each) else each for each in (one.average, one.since))
+        rows.append([one.examples, None if one.again else average, since, one.nonzero, one.features_seen])
     numbers = details(table("Progressive loss and sparsity by examples learned", heads, rows))
     reading = _READING + (_LATER if stages[-1].again else "")
     shown = figure(picture, reading, numbers, beside=True)
     return section("training", "How training went", shown, *slices)
-
-
-def _stages(model: ReportedModel) -> list[Stage]:
-    """The points of the curve; the last is the final model."""
-    info = model.info
-    found = plots.stages_of_curve(model_file.curve_in(model.header), info["nonzero"])
-    end = Stage(info["examples"], math.nan, info["progressive_loss"], info["nonzero"], info["features_seen"])
-    end = end._replace(again="loss_of_later_passes" in info)
-    if found and found[-1].examples >= end.examples:
-        return [*found[:-1], end._replace(since=found[-1].since)]
-    return [*found, end]
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 def frontier(facts: Facts) -> Markup:

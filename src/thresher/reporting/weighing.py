@@ -33,8 +33,18 @@ def part(facts: Facts) -> Markup:
     readout, info = facts.model.readout, facts.model.info
     if not info["nonzero"]:
         return section("weights", "The heaviest weights", el("p", "All weights are zero."))
-    alone, signs = readout.head.count == 1, info["weights"]
-    inside = _of_one(readout, signs) if alone else _by_output(readout, info)
+    signs = info["weights"]
+    if readout.head.count == 1:  # the heaviest positive and the heaviest negative weights, side by side
+        found, tables = _heaviest(readout, 0, _OF_ONE), list[Markup]()
+        largest = max((abs(weight) for _, weight in found), default=1.0)
+        for sign, of_sign in (("positive", 1), ("negative", -1)):
+            each = [one for one in found if of_sign * one[1] > 0]
+            caption = f"{len(each)} of {signs[sign]:,}, the heaviest first"
+            shown = _table(readout, caption, each, largest) if each else el("p", "None.")
+            tables.append(el("div", el("h3", f"Heaviest {sign}"), shown))
+        inside = [el("p", _READING, class_="note"), el("div", *tables, class_="pair")]
+    else:
+        inside = _by_output(readout, info)
     both = f"{signs['positive']:,} positive and {signs['negative']:,} negative"
     sentence = f"{info['nonzero']:,} weights are not zero: {both}."
     if len(info["by_output"]) > 1:
@@ -56,18 +66,6 @@ def _by_output(readout: Readout, info: dict[str, Any]) -> list[Markup]:
         left = [el("p", f"Of {len(rows):,} outputs, the {_OUTPUTS} with the largest weights are shown.")]
     reading = _READING_OF_CLASSES if readout.head.classifies else _READING
     return [*left, el("p", reading, class_="note"), el("div", *figures, class_="pair")]
-
-
-def _of_one(readout: Readout, weights: dict[str, int]) -> list[Markup]:
-    """The heaviest positive and the heaviest negative weights, side by side."""
-    found = _heaviest(readout, 0, _OF_ONE)
-    largest, tables = max((abs(weight) for _, weight in found), default=1.0), []
-    for sign, of_sign in (("positive", 1), ("negative", -1)):
-        each = [one for one in found if of_sign * one[1] > 0]
-        caption = f"{len(each)} of {weights[sign]:,}, the heaviest first"
-        shown = _table(readout, caption, each, largest) if each else el("p", "None.")
-        tables.append(el("div", el("h3", f"Heaviest {sign}"), shown))
-    return [el("p", _READING, class_="note"), el("div", *tables, class_="pair")]
 
 
 def _table(readout: Readout, caption: str, found: list[tuple[int, float]], largest: float = 0.0) -> Markup:

@@ -213,7 +213,8 @@ def export(model: ModelOrFile, to: str) -> str | bytes:
 
     if to not in TARGETS:
         raise UsageError(f"to must be one of {', '.join(TARGETS)}, not {to!r}")
-    content: str | bytes = import_module(f"thresher.exporting.{to}").write(describe(model))
+    target, more = ("js", {"module": True}) if to == "mjs" else (to, {})
+    content: str | bytes = import_module(f"thresher.exporting.{target}").content_of(describe(model), **more)
     return content
 
 
