@@ -153,7 +153,12 @@ class Rounds(ABC):
             if row.certificate <= self.plan.tolerance:
                 break
             if number < self.plan.rounds:
-                sweeps += self._sweeps()
+                self.choose(np.flatnonzero((self.w != 0) | (self.gap > 0)))
+                enough = _EASE * self.certificate * self.unit
+                for _ in range(SWEEPS):
+                    sweeps += 1
+                    if self.move_chosen() <= enough:
+                        break
         return row
 
     def _start(self) -> None:
@@ -168,15 +173,6 @@ class Rounds(ABC):
         pulls, sums = np.abs(self.up - self.down), self.up + self.down
         pulls = pulls[: len(self.keys)]
         self.unit = float(max(pulls.max(initial=0.0), NOISE * sums.max(initial=0.0))) or 1.0
-
-    def _sweeps(self) -> int:
-        """Sweep over the columns with a nonzero weight or a violation; returns the number of sweeps."""
-        self.choose(np.flatnonzero((self.w != 0) | (self.gap > 0)))
-        enough = _EASE * self.certificate * self.unit
-        for done in range(1, SWEEPS + 1):
-            if self.move_chosen() <= enough:
-                return done
-        return SWEEPS
 
     @property
     def certificate(self) -> float:

@@ -217,8 +217,11 @@ class Connection:
         for path in Path(_place()).glob(f"{_PREFIX}*-*"):
             pid = path.name.removeprefix(_PREFIX).partition("-")[0]
             with suppress(OSError):
-                if pid.isdecimal() and path.stat().st_uid == os.getuid() and not _runs(int(pid)):
-                    shutil.rmtree(path, ignore_errors=True)
+                if pid.isdecimal() and path.stat().st_uid == os.getuid():
+                    try:
+                        os.kill(int(pid), 0)
+                    except ProcessLookupError:
+                        shutil.rmtree(path, ignore_errors=True)
         try:
             self._folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_place())
             self.ray.init(
@@ -319,14 +322,6 @@ def _place() -> str:
     session = f"session_2000-01-01_00-00-00_000000_{pid}/sockets/plasma_store"
     path = f"{folder}/{_PREFIX}{pid}-abcdefgh/{session}"
     return _SHORT if len(os.fsencode(path)) > LONGEST_SOCKET and os.path.isdir(_SHORT) else folder
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except OSError as error:
-        return isinstance(error, PermissionError)
-    return True
 
 
 class _Using:

@@ -119,16 +119,32 @@ class Packer:
         Dictionaries are made only if the block goes `far`, over a network: making and reading them takes
         longer than copying what they save.
         """
-        chunk = parsed.chunk
-        keys, words, cuts = self._narrowed(chunk.keys, far)
-        lengths = np.diff(chunk.indptr)
-        values, others = _without_ones(chunk.values)
-        numbers = _unless_constant(chunk.labels)
+        chunk, values, none = parsed.chunk, parsed.chunk.values, np.zeros(0, np.uint8)
+        keys: NDArray[Any] = chunk.keys
+        words, cuts = np.zeros(0, np.uint64), np.zeros((0, 2), np.int64)
+        kind = _narrowest(int(keys.max(initial=0)))
+        if kind != np.uint64 or not far:
+            keys = keys.astype(kind, copy=False)
+        else:
+            most = int(_WORTH * len(keys))
+            codes, book = np.empty(len(keys), np.uint16), np.empty(1 + most, np.uint64)
+            ends = np.empty((most // MOST_CODES + 1, 2), np.int64)
+            self._slots[:] = 0
+            count = number_keys(keys, codes, book, ends, self._slots, MOST_CODES)
+            if count >= 0:
+                keys, words, cuts = codes, book[1 : 1 + ends[count - 1, 1]], ends[:count]
+        # the values to send, and a bit for each that is not 1 if at least half of them are
+        sent, others = _unless_constant(values), none
+        if len(sent) == len(values):
+            other = values != 1
+            if 2 * np.count_nonzero(other) <= len(values):
+                sent, others = values[other], np.packbits(other, bitorder="little")
+        lengths, numbers = np.diff(chunk.indptr), _unless_constant(chunk.labels)
         with np.errstate(invalid="ignore"):
             small = numbers.astype(np.int8)
         return Packed(
             lengths.astype(_narrowest(int(lengths.max(initial=0)))),
-            *(keys, words, cuts, values, others),
+            *(keys, words, cuts, sent, others),
             small if small.astype(np.float32).tobytes() == numbers.tobytes() else numbers,
             _unless_constant(chunk.weights),
             chunk.targets,
@@ -136,35 +152,9 @@ class Packer:
             parsed._replace(chunk=None),  # type: ignore[arg-type]
         )
 
-    def _narrowed(self, keys: NDArray[np.uint64], far: bool) -> tuple[NDArray[Any], NDArray[np.uint64], Any]:
-        no_words, no_cuts = np.zeros(0, np.uint64), np.zeros((0, 2), np.int64)
-        kind = _narrowest(int(keys.max(initial=0)))
-        if kind != np.uint64 or not far:
-            return keys.astype(kind, copy=False), no_words, no_cuts
-        most = int(_WORTH * len(keys))
-        codes, words = np.empty(len(keys), np.uint16), np.empty(1 + most, np.uint64)
-        cuts = np.empty((most // MOST_CODES + 1, 2), np.int64)
-        self._slots[:] = 0
-        count = number_keys(keys, codes, words, cuts, self._slots, MOST_CODES)
-        if count < 0:
-            return keys, no_words, no_cuts
-        return codes, words[1 : 1 + cuts[count - 1, 1]], cuts[:count]
-
 
 def _narrowest(largest: int) -> Any:
     return np.uint16 if largest < 1 << 16 else np.uint32 if largest < 1 << 32 else np.uint64
-
-
-def _without_ones(values: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-    """The values to send, and a bit for each that is not 1 if at least half of them are."""
-    none = np.zeros(0, np.uint8)
-    constant = _unless_constant(values)
-    if len(constant) < len(values):
-        return constant, none
-    others = values != 1
-    if 2 * np.count_nonzero(others) > len(values):
-        return values, none
-    return values[others], np.packbits(others, bitorder="little")
 
 
 def _unless_constant(numbers: NDArray[np.float32]) -> NDArray[np.float32]:

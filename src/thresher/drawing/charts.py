@@ -366,7 +366,19 @@ def _panel(laid: _PlacedPanel, left: float, width: float) -> list[str]:
     body += legend(panel, _EDGE, line, width - 2 * _EDGE)
     if panel.y.title:
         body.append(label(panel.y.title, _EDGE, laid.plot - 12, "tick", room=width - 2 * _EDGE))
-    body += _frame(laid, x, width)
+    floor, across = laid.bottom + (_STRIP if panel.strip else 0), ticks_across(x)
+    upright = "".join(f"M{number(tick.place)} {number(laid.plot)}V{number(laid.bottom)}" for tick in across)
+    level = "".join(f"M{number(left)} {number(tick.place)}H{number(right)}" for tick in laid.ticks)
+    body += [tag("path", class_="grid", d=level + upright)] if level + upright else []
+    body.append(tag("path", class_="axis", d=f"M{number(left)} {number(floor)}H{number(right)}"))
+    body += [label(tick.text, left - 8, tick.place + 4, "tick", "end") for tick in laid.ticks]
+    for tick in across:
+        half = width_of(tick.text, 12) / 2
+        place = min(max(tick.place, half + 2), width - half - 2)
+        body.append(label(tick.text, place, floor + 17, "tick", "middle"))
+    if title := panel.x.title:
+        room = right - left + 2 * _RIGHT
+        body.append(label(title, (left + right) / 2, floor + 36, "tick", "middle", room=room))
     low, high = max(x.low, laid.y.low), min(x.high, laid.y.high)
     ends = [scale.place(value) for value in (low, high) for scale in (x, laid.y)]
     if panel.diagonal and low < high and None not in ends:
@@ -374,47 +386,21 @@ def _panel(laid: _PlacedPanel, left: float, width: float) -> list[str]:
         body.append(tag("path", class_="reference", d=f"M{a} {b}L{c} {d}"))
     looks = [look_of(panel, k) for k in range(len(panel.series))]
     pairs = zip(panel.series, looks, strict=True)
-    marks = [mark for one, look in pairs for mark in drawn(one, look, x, laid.y)]
+    marks = [mark for series, look in pairs for mark in drawn(series, look, x, laid.y)]
     if not marks:
         middle = (laid.plot + laid.bottom) / 2
         body.append(label("no data", (left + right) / 2, middle, "tick", "middle"))
-    return [*body, *marks, *_strip(panel.strip, x, laid.bottom + _STRIP)]
-
-
-def _frame(laid: _PlacedPanel, x: Scale, width: float) -> list[str]:
-    left, right, floor = x.start, x.end, laid.bottom + (_STRIP if laid.panel.strip else 0)
-    across = ticks_across(x)
-    upright = "".join(f"M{number(tick.place)} {number(laid.plot)}V{number(laid.bottom)}" for tick in across)
-    level = "".join(f"M{number(left)} {number(tick.place)}H{number(right)}" for tick in laid.ticks)
-    body = [tag("path", class_="grid", d=level + upright)] if level + upright else []
-    body.append(tag("path", class_="axis", d=f"M{number(left)} {number(floor)}H{number(right)}"))
-    body += [label(tick.text, left - 8, tick.place + 4, "tick", "end") for tick in laid.ticks]
-    for tick in across:
-        half = width_of(tick.text, 12) / 2
-        place = min(max(tick.place, half + 2), width - half - 2)
-        body.append(label(tick.text, place, floor + 17, "tick", "middle"))
-    if title := laid.panel.x.title:
-        room = right - left + 2 * _RIGHT
-        body.append(label(title, (left + right) / 2, floor + 36, "tick", "middle", room=room))
-    return body
-
-
-def _strip(strip: Sequence[Strip], x: Scale, floor: float) -> list[str]:
-    """Density along x: the height of a cell is its weight divided by its width."""
-    cells = []
-    for one in strip:
-        low, high = x.place(one.low), x.place(one.high)
-        if low is None or high is None:
-            continue
-        wide = max(high - low, 1.0)
-        if 0 < one.weight / wide < math.inf:
-            cells.append((low, wide, one.weight / wide))
+    cells = list[tuple[float, float, float]]()  # of density along x: the weight divided by the width
+    for one in panel.strip:
+        start, end = x.place(one.low), x.place(one.high)
+        wide = 0.0 if start is None or end is None else max(end - start, 1.0)
+        if start is not None and wide and 0 < one.weight / wide < math.inf:
+            cells.append((start, wide, one.weight / wide))
     most = max((density for _, _, density in cells), default=1.0)
-    return [
-        tag("rect", class_="strip", x=low, y=floor - tall, width=wide, height=tall)
-        for low, wide, density in cells
-        for tall in [max((_STRIP - 4) * (density / most), 0.6)]
-    ]
+    for start, wide, density in cells:
+        tall = max((_STRIP - 4) * (density / most), 0.6)
+        marks.append(tag("rect", class_="strip", x=start, y=floor - tall, width=wide, height=tall))
+    return [*body, *marks]
 
 
 _BAR_EDGE, _ROW, _BAR_LINE, _SMALL = 12.0, 22.0, 20.0, 12.0

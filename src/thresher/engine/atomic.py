@@ -60,20 +60,27 @@ def whole_file(path: str | Path, mode: str = "w", *, cached: bool = False) -> It
 
 
 def _special_file(target: Path, mode: str) -> IO[Any] | None:
-    """A device or pipe, opened; None if `target` is a regular file or does not exist."""
+    """A device or pipe, opened; None if `target` is a regular file or does not exist.
+
+    OSError if no process reads a named pipe, for which opening it would wait without end.
+    """
     status = _status_of(target)
     if status is None or stat.S_ISREG(status.st_mode):
         return None
     try:
-        if stat.S_ISFIFO(status.st_mode):
-            _await_reader(target)
-        return open(target, mode, opener=_open_existing)
+        for left in reversed(range(POLLS if stat.S_ISFIFO(status.st_mode) else 0)):
+            try:
+                os.close(os.open(target, os.O_WRONLY | os.O_NONBLOCK))
+                break
+            except OSError as error:
+                if error.errno != errno.ENXIO:
+                    raise
+            if not left:
+                raise OSError(errno.ENXIO, "no process reads this pipe", str(target))
+            time.sleep(PAUSE)
+        return open(target, mode, opener=lambda path, flags: os.open(path, flags & ~os.O_CREAT))
     except FileNotFoundError:
         return None
-
-
-def _open_existing(path: str, flags: int) -> int:
-    return os.open(path, flags & ~os.O_CREAT)
 
 
 def _status_of(path: Path) -> os.stat_result | None:
@@ -87,39 +94,24 @@ def _status_of(path: Path) -> os.stat_result | None:
         return None
 
 
-def _keep_permissions(target: Path, temporary: Path) -> None:
-    """Give a temporary file the permissions of the one it will replace, if there is one."""
-    before = _status_of(target)
-    if before is not None:
-        os.chmod(temporary, stat.S_IMODE(before.st_mode))
-
-
-def _await_reader(pipe: Path) -> None:
-    """Wait until a process reads a named pipe, which opening would do without end; OSError if none does."""
-    for _ in range(POLLS):
-        try:
-            os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
-            return
-        except OSError as error:
-            if error.errno != errno.ENXIO:
-                raise
-        time.sleep(PAUSE)
-    raise OSError(errno.ENXIO, "no process reads this pipe", str(pipe))
-
-
 @contextmanager
 def _temporary_file(target: Path, mode: str, cached: bool) -> Iterator[IO[Any]]:
-    with _created(target, mode) as (file, temporary):
-        with file:
-            yield file
-            file.flush()
-            if not cached:
-                os.fsync(file.fileno())
-        if cached:
-            os.chmod(temporary, 0o600)
-        else:
-            _keep_permissions(target, temporary)
-        os.replace(temporary, target)
+    """A new file, which then takes the place of `target`; locked until then, even if it is closed before."""
+    for attempts_left in (2, 1, 0):
+        temporary = target.with_name(f"{_prefix_of(target)}{secrets.token_hex(4)}{SUFFIX}")
+        with unfinished(temporary), open(temporary, mode.replace("w", "x")) as file, _held(file) as ours:
+            if attempts_left and not (ours and temporary.exists()):
+                continue  # another process took it for abandoned before it was locked
+            with file:
+                yield file
+                file.flush()
+                if not cached:
+                    os.fsync(file.fileno())
+            before = None if cached else _status_of(target)
+            if cached or before is not None:
+                os.chmod(temporary, stat.S_IMODE(before.st_mode) if before else 0o600)
+            os.replace(temporary, target)
+            break
     if not cached:
         clear_abandoned(target)
 
@@ -155,23 +147,6 @@ def _prefix_of(target: Path) -> str:
     """The prefix of all temporary names for `target`, with a hash, since long names may begin alike."""
     digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]
     return f".{target.name[:_NAMED]}.{digest}."
-
-
-def temporary_path(target: Path) -> Path:
-    """A new temporary name next to `target`."""
-    return target.with_name(f"{_prefix_of(target)}{secrets.token_hex(4)}{SUFFIX}")
-
-
-@contextmanager
-def _created(target: Path, mode: str) -> Iterator[tuple[IO[Any], Path]]:
-    """A new temporary file, locked until the block ends, even if it is closed before."""
-    for attempts_left in (2, 1, 0):
-        temporary = temporary_path(target)
-        with unfinished(temporary), open(temporary, mode.replace("w", "x")) as file, _held(file) as ours:
-            # otherwise another process took it for abandoned before it was locked
-            if (ours and temporary.exists()) or not attempts_left:
-                yield file, temporary
-                return
 
 
 @contextmanager
@@ -213,34 +188,26 @@ def discard(path: Path) -> None:
 
 def clear_abandoned(path: str | Path) -> None:
     """Remove what processes left that were killed while writing `path`, but nothing in use."""
-    for left in _left_beside(Path(os.path.realpath(path))):
+    target = Path(os.path.realpath(path))
+    prefix = _prefix_of(target)
+    try:
+        names = [name for name in os.listdir(target.parent) if name.startswith(prefix)]
+    except OSError:
+        return
+    for left in (target.parent / name for name in names if name.endswith(SUFFIX)):
         with contextlib.suppress(OSError):  # another user's, or gone
             if sys.platform == "win32":  # which does not remove open files
                 left.unlink()
                 continue
             descriptor = os.open(left, os.O_RDWR | os.O_NOFOLLOW)  # as locks on NFS require
             try:
-                if _is_abandoned(descriptor):
+                nobody = lock(descriptor)  # else somebody writes it
+                if nobody is None:
+                    nobody = time.time() - os.fstat(descriptor).st_mtime > _ABANDONED
+                if nobody:
                     left.unlink()  # while holding the lock
             finally:
                 os.close(descriptor)
-
-
-def _left_beside(target: Path) -> list[Path]:
-    prefix = _prefix_of(target)
-    try:
-        names = [name for name in os.listdir(target.parent) if name.startswith(prefix)]
-    except OSError:
-        return []
-    return [target.parent / name for name in names if name.endswith(SUFFIX)]
-
-
-def _is_abandoned(descriptor: int) -> bool:
-    """Whether nobody is writing it; if so it is now locked, so that nobody else removes it."""
-    locked = lock(descriptor)
-    if locked is None:
-        return time.time() - os.fstat(descriptor).st_mtime > _ABANDONED
-    return locked
 
 
 def check_writable(path: Path) -> None:

@@ -36,21 +36,7 @@ def clamped_class(cls: Any, sign: float) -> Any:
 
     It is a class of the module of `cls`, where the cache of compiled code finds it by name.
     """
-    own: dict[str, Any] = {"BASE": cls, "__module__": cls.__module__, "__slots__": ()}
-    own |= {"weight": _weight(cls, sign), "intercept": _intercept}
-    own |= {name: _then_clamped(cls, sign, name) for name in cls.CLAMPS}
-    if writes(cls, "area"):
-        own["area"] = _area(cls, sign)
-    if sign == LISTED:
-        own |= {"SLOTS": (*cls.SLOTS, "sign"), "idle": _idle(cls), "unscaled": _unscaled}
-    made = type(_PREFIXES[sign] + cls.__name__, (cls,), own)
-    setattr(sys.modules[cls.__module__], made.__qualname__, made)
-    return made
-
-
-def _wrong(cls: Any, sign: float) -> Any:
-    """A function that tells whether row j must not have the weight w; false for NaN, which is found later."""
-    place = len(cls.SLOTS)
+    place, read = len(cls.SLOTS), _compiled(cls.weight)
 
     @scalar
     def listed(S, j, w):
@@ -60,52 +46,41 @@ def _wrong(cls: Any, sign: float) -> Any:
     def every(S, j, w):
         return sign * w < 0
 
-    return listed if sign == LISTED else every
-
-
-def _weight(cls: Any, sign: float) -> Any:
-    read, wrong = _compiled(cls.weight), _wrong(cls, sign)
+    wrong = listed if sign == LISTED else every  # false for NaN, which is found later
 
     def weight(self, S, j, now):
         w = read(self, S, j, now)
         return S.dtype.type(0) if wrong(S, j, w) else w
 
-    return weight
+    def intercept(self):
+        return tuple.__new__(self.BASE, self).intercept()
 
+    def then_clamped(step: Any) -> Any:
+        def stepped(self, S, j, w, x, slope, now):
+            step(self, S, j, w, x, slope, now)
+            if wrong(S, j, read(self, S, j, now)):
+                S[j, FIRST] = 0
 
-def _area(cls: Any, sign: float) -> Any:
-    sum_up, wrong = _compiled(cls.area), _wrong(cls, sign)
+        return stepped
 
-    def area(self, S, j, n, sums, now):
-        w = sum_up(self, S, j, n, sums, now)
-        return S.dtype.type(0) if wrong(S, j, w) else w
+    own: dict[str, Any] = {"BASE": cls, "__module__": cls.__module__, "__slots__": ()}
+    own |= {"weight": weight, "intercept": intercept}
+    own |= {name: then_clamped(_compiled(getattr(cls, name))) for name in cls.CLAMPS}
+    if writes(cls, "area"):
+        sum_up = _compiled(cls.area)
 
-    return area
+        def area(self, S, j, n, sums, now):
+            w = sum_up(self, S, j, n, sums, now)
+            return S.dtype.type(0) if wrong(S, j, w) else w
 
+        own["area"] = area
+    if sign == LISTED:
+        unused = _compiled(cls.idle)
 
-def _then_clamped(cls: Any, sign: float, name: str) -> Any:
-    step, read, wrong = _compiled(getattr(cls, name)), _compiled(cls.weight), _wrong(cls, sign)
+        def idle(self, S, j, w, now):
+            return S[j, place] == 0 and unused(self, S, j, w, now)
 
-    def stepped(self, S, j, w, x, slope, now):
-        step(self, S, j, w, x, slope, now)
-        if wrong(S, j, read(self, S, j, now)):
-            S[j, FIRST] = 0
-
-    return stepped
-
-
-def _idle(cls: Any) -> Any:
-    place, unused = len(cls.SLOTS), _compiled(cls.idle)
-
-    def idle(self, S, j, w, now):
-        return S[j, place] == 0 and unused(self, S, j, w, now)
-
-    return idle
-
-
-def _unscaled(self):
-    return 1
-
-
-def _intercept(self: Any) -> Any:
-    return tuple.__new__(self.BASE, self).intercept()
+        own |= {"SLOTS": (*cls.SLOTS, "sign"), "idle": idle, "unscaled": lambda self: 1}
+    made = type(_PREFIXES[sign] + cls.__name__, (cls,), own)
+    setattr(sys.modules[cls.__module__], made.__qualname__, made)
+    return made

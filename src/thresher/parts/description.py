@@ -56,7 +56,12 @@ class Description(NamedTuple):
     def summary(self) -> str:
         """The part in a few lines, as ``thresher rules`` prints it."""
         lines = [self.line, f"step sizes: {_RATE}" if self.rate else "", self.reference]
-        return "\n".join([self.spec, *(_indented(" ".join(line.split())) for line in lines if line), ""])
+        filled = [
+            textwrap.indent(textwrap.fill(" ".join(line.split()), _WIDTH - 4, break_on_hyphens=False), "    ")
+            for line in lines
+            if line
+        ]
+        return "\n".join([self.spec, *filled, ""])
 
     @property
     def page(self) -> str:
@@ -76,12 +81,6 @@ class Description(NamedTuple):
             rows.append((_RATE, self.rate, "see thresher rates"))
         widths = [max(len(row[k]) for row in rows) for k in (0, 1)]
         return "\n".join(f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in rows)
-
-
-def _indented(text: str) -> str:
-    return textwrap.fill(
-        text, _WIDTH, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False
-    )
 
 
 def describe(kind: str, name: str) -> Description:

@@ -71,14 +71,12 @@ class Single(NamedTuple):
     unused: float = 0.0
 
     def alone(self, v, owed):
-        """The soft threshold."""
         return soft(v, owed)
 
     def together(self, out, owed):
         """Do nothing: `alone` did it."""
 
     def dual(self, v):
-        """The largest magnitude."""
         return np.abs(v).max()
 
 
@@ -112,7 +110,6 @@ class L2(NamedTuple):
             out[k] *= factor
 
     def grouped(self):
-        """True."""
         return True
 
 
@@ -135,7 +132,6 @@ class Linf(NamedTuple):
         return v
 
     def dual(self, v):
-        """Sum of the magnitudes."""
         return np.abs(v).sum()
 
     def together(self, out, owed):
@@ -154,5 +150,4 @@ class Linf(NamedTuple):
             out[k] = max(-cap, min(out[k], cap))
 
     def grouped(self):
-        """True."""
         return True

@@ -39,7 +39,6 @@ class Logistic(NamedTuple):
     LIMITS = {"positive": "> 0"}
 
     def value_slope(self, margin, y):
-        """Loss and slope, without overflow."""
         sign = 1.0 if y > 0 else -1.0
         cost = self.positive if y > 0 else 1.0
         z = margin * sign
@@ -72,7 +71,6 @@ class Exponential(NamedTuple):
     LIMITS = {"positive": "> 0"}
 
     def value_slope(self, margin, y):
-        """Loss and slope."""
         sign = 1.0 if y > 0 else -1.0
         cost = self.positive if y > 0 else 1.0
         value = cost * math.exp(-sign * margin)
@@ -96,7 +94,6 @@ class Hinge(NamedTuple):
     DOMAIN = "binary"
 
     def value_slope(self, margin, y):
-        """Loss and slope."""
         sign = 1.0 if y > 0 else -1.0
         gap = self.threshold - sign * margin
         if gap > 0:
@@ -120,7 +117,6 @@ class Perceptron(NamedTuple):
     LIMITS = {"positive": "> 0"}
 
     def value_slope(self, margin, y):
-        """Loss and slope."""
         sign = 1.0 if y > 0 else -1.0
         cost = self.positive if y > 0 else 1.0
         if sign * margin > 0:
@@ -140,7 +136,6 @@ class SquaredHinge(NamedTuple):
     DOMAIN = "binary"
 
     def value_slope(self, margin, y):
-        """Loss and slope."""
         sign = 1.0 if y > 0 else -1.0
         gap = self.threshold - sign * margin
         if gap > 0:
@@ -170,7 +165,6 @@ class ModifiedHuber(NamedTuple):
     LIMITS = {"positive": "> 0"}
 
     def value_slope(self, margin, y):
-        """Loss and slope."""
         sign = 1.0 if y > 0 else -1.0
         cost = self.positive if y > 0 else 1.0
         z = sign * margin
@@ -198,7 +192,6 @@ class Squared(NamedTuple):
     SHIFTS = True
 
     def value_slope(self, margin, y):
-        """Loss and slope."""
         error = margin - y
         return self.scale * error * error, 2.0 * self.scale * error
 
@@ -260,7 +253,6 @@ class Huber(NamedTuple):
     SHIFTS = True
 
     def value_slope(self, margin, y):
-        """Loss and slope."""
         error = margin - y
         if abs(error) <= self.delta:
             return 0.5 * error * error, error
@@ -281,7 +273,6 @@ class Wealth(NamedTuple):
     LIMITS = {"floor": "> 0"}
 
     def value_slope(self, margin, y):
-        """Loss and slope."""
         if margin >= self.floor:
             return -math.log(margin), -1.0 / margin
         return (self.floor - margin) / self.floor - math.log(self.floor), -1.0 / self.floor
@@ -307,7 +298,6 @@ class Poisson(NamedTuple):
     LIMITS = {"offset": "any number"}
 
     def value_slope(self, margin, y):
-        """Loss and slope."""
         if y == 0:
             mean = math.exp(margin + self.offset)
             return mean, mean
@@ -355,7 +345,6 @@ class Softmax(NamedTuple):
     LIMITS = {"smoothing": "in [0, 1]"}
 
     def values_slopes(self, margins, y, values, slopes):
-        """Loss, shares and slopes, without overflow."""
         top, total, target = _largest(margins), 0.0, int(y[0])
         for k in range(margins.size):
             values[k] = math.exp(margins[k] - top)
@@ -369,7 +358,6 @@ class Softmax(NamedTuple):
         return _share(value, slopes, values)
 
     def links(self, margins, out):
-        """Probability of each class."""
         top, total = _largest(margins), 0.0
         for k in range(margins.size):
             out[k] = math.exp(margins[k] - top)
@@ -427,7 +415,6 @@ class OneVsRest(NamedTuple):
         return bool(self.loss.PROBABILITY)
 
     def values_slopes(self, margins, y, values, slopes):
-        """Loss, and value and slope of each class."""
         total, target = 0.0, int(y[0])
         for k in range(margins.size):
             values[k], slopes[k] = value_slope(self.loss, margins[k], 1.0 if k == target else -1.0)
@@ -435,7 +422,6 @@ class OneVsRest(NamedTuple):
         return float(total)
 
     def links(self, margins, out):
-        """The link of each class."""
         for k in range(margins.size):
             out[k] = link(self.loss, margins[k])
 
@@ -459,7 +445,6 @@ class Each(NamedTuple):
         return bool(self.loss.PROBABILITY)
 
     def values_slopes(self, margins, y, values, slopes):
-        """Loss, and value and slope of each output."""
         total = 0.0
         for k in range(margins.size):
             values[k], slopes[k] = value_slope(self.loss, margins[k], float(y[k]))
@@ -467,6 +452,5 @@ class Each(NamedTuple):
         return float(total)
 
     def links(self, margins, out):
-        """The link of each output."""
         for k in range(margins.size):
             out[k] = link(self.loss, margins[k])

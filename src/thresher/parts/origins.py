@@ -201,7 +201,8 @@ def _load_file(file: Path) -> None:
             what = "a folder" if path.is_dir() else "a pipe or a device"
             raise SpecError(f"{file}: {what}, not a file of Python")
         stamp = (state.st_mtime_ns, state.st_ino, state.st_size)
-        name = f"thresher_file_{re.sub(r'[^0-9A-Za-z]', '_', path.stem)}_{_hash(str(path))}"
+        hashed = hashlib.sha256(str(path).encode(errors="surrogateescape")).hexdigest()[:8]
+        name = f"thresher_file_{re.sub(r'[^0-9A-Za-z]', '_', path.stem)}_{hashed}"
         there = any(cls.__module__ == name for cls in _all_parts().values())
         if there and _FILES.get(name) == (path, stamp):
             return
@@ -209,10 +210,6 @@ def _load_file(file: Path) -> None:
             _execute(file, path, name, stamp)
     except OSError as error:
         raise SpecError(f"{file}: {(error.strerror or str(error)).lower()}") from error
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:8]
 
 
 def _execute(
@@ -390,7 +387,8 @@ def check_there(needs: Sequence[Need]) -> None:
             continue
         here = _origin(cls, need.name)
         other = here.get("package", need.package)
-        if _usual(other) != _usual(need.package):
+        # names as package indexes compare them
+        if len({re.sub(r"[-_.]+", "-", one).lower() for one in (other, need.package)}) > 1:
             raise SpecError(
                 f"needs the {need.kind} {need.name} of the package {need.package}, but the one that is"
                 f" installed is of {other}"
@@ -399,11 +397,6 @@ def check_there(needs: Sequence[Need]) -> None:
         if here.get("version", need.version) != need.version and text not in _WARNED:
             _WARNED.add(text)
             warn_user(f"the model was {text}", UserWarning)
-
-
-def _usual(package: str) -> str:
-    """The name of a package as package indexes compare it."""
-    return re.sub(r"[-_.]+", "-", package).lower()
 
 
 def _remedy(need: Need) -> str:

@@ -21,11 +21,9 @@ class Constant(NamedTuple):
     TUNED = {"eta0": (0.01, 10.0)}
 
     def at(self, t):
-        """Step size of example t."""
         return self.eta0
 
     def steady(self):
-        """True."""
         return True
 
 
@@ -42,7 +40,6 @@ class InverseSqrt(NamedTuple):
     TUNED = {"eta0": (0.01, 10.0)}
 
     def at(self, t):
-        """Step size of example t."""
         return self.eta0 / math.sqrt(t)
 
 
@@ -59,7 +56,6 @@ class Inverse(NamedTuple):
     TUNED = {"eta0": (0.01, 10.0)}
 
     def at(self, t):
-        """Step size of example t."""
         return self.eta0 / t
 
 
@@ -78,7 +74,6 @@ class Power(NamedTuple):
     TUNED = {"eta0": (0.01, 10.0)}
 
     def at(self, t):
-        """Step size of example t."""
         falling = self.t0 / (self.t0 + t - 1.0)
         # a square root is five times as fast as a power, and p = 1/2 is common
         return self.eta0 * (math.sqrt(falling) if self.p == 0.5 else falling**self.p)

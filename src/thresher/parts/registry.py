@@ -75,7 +75,14 @@ def part(kind: str, **declared: Any) -> Callable[[T], T]:
         raise TypeError(f"a {kind} cannot declare {min(unknown)}; it can declare {', '.join(sorted(known))}")
 
     def register(cls: T) -> T:
-        _check_is_named_tuple(kind, cls)
+        fields = getattr(cls, "_fields", None)
+        if fields is None:
+            raise TypeError(f"{kind} {cls.__name__} must be a NamedTuple: class {cls.__name__}(NamedTuple)")
+        if not fields:
+            raise TypeError(
+                f"{kind} {cls.__name__} needs at least one field: Numba takes a NamedTuple without fields for"
+                " an empty tuple, which has no methods; add one, such as factor: float = 1.0"
+            )
         for name, value in declared.items():
             setattr(cls, name, value)
         implements(kind)(cls)
@@ -88,10 +95,14 @@ def part(kind: str, **declared: Any) -> Callable[[T], T]:
             if not hasattr(cls, name):
                 setattr(cls, name, value)
         check_declarations(kind, cls)
-        _take_name(kind, cls)
+        before = REGISTRY[kind].get(part_name(cls))
+        if before is not None and is_built_in(before) and cls.__module__ != before.__module__:
+            raise TypeError(f"a {kind} is already called {part_name(cls)}: give {cls.__name__} another name")
+        if before is not None and before is not cls:
+            cls.__name__ = f"{before.__name__}_"  # one of yours is replaced; Numba tells types by their names
         _check_values_at_birth(kind, cls)
         if kind == "rule":
-            _check_state(cls)
+            _check_first_steps(cls)
         _attach_to_module(cls)
         REGISTRY[kind][part_name(cls)] = cls
         DEFINED[cls] = kind, part_name(cls)
@@ -101,42 +112,6 @@ def part(kind: str, **declared: Any) -> Callable[[T], T]:
         return cls
 
     return register
-
-
-def _check_is_named_tuple(kind: str, cls: Any) -> None:
-    if not hasattr(cls, "_fields"):
-        raise TypeError(f"{kind} {cls.__name__} must be a NamedTuple: class {cls.__name__}(NamedTuple)")
-    if not cls._fields:
-        raise TypeError(
-            f"{kind} {cls.__name__} needs at least one field: Numba takes a NamedTuple without fields for an"
-            " empty tuple, which has no methods; add one, such as factor: float = 1.0"
-        )
-
-
-def _take_name(kind: str, cls: type) -> None:
-    """Rename a class that replaces another of yours, because Numba distinguishes types by name.
-
-    TypeError if it would replace a part of thresher.
-    """
-    before = REGISTRY[kind].get(part_name(cls))
-    if before is not None and is_built_in(before) and cls.__module__ != before.__module__:
-        raise TypeError(f"a {kind} is already called {part_name(cls)}: give {cls.__name__} another name")
-    if before is not None and before is not cls:
-        cls.__name__ = f"{before.__name__}_"
-
-
-def _check_state(cls: Any) -> None:
-    """TypeError unless a new clock holds a float64 for each name in CLOCK, and no method goes beyond it."""
-    if len(cls._field_defaults) < len(cls._fields):
-        return  # a rule without defaults for all fields
-    clock = cls().clock0()
-    if not isinstance(clock, np.ndarray) or clock.dtype != np.float64 or clock.shape != (len(cls.CLOCK),):
-        what = f"{clock.dtype} {clock.shape}" if isinstance(clock, np.ndarray) else type(clock).__name__
-        raise TypeError(
-            f"rule {cls.__name__}: clock0 must return an array of float64 with a number for each of CLOCK ="
-            f" {cls.CLOCK}, not {what}"
-        )
-    check_first_steps(cls(), clock)
 
 
 def _check_values_at_birth(kind: str, cls: Any) -> None:
@@ -497,7 +472,14 @@ def check_declarations(kind: str, cls: Any) -> None:
                 f"{begin}: the default of {field} must be a number, True or False, not {default!r}:"
                 f" {field}: float = 1.0"
             )
-    _check_limits(begin, cls)
+    for field, limit in getattr(cls, "LIMITS", {}).items():
+        if limit not in LIMITS:
+            known = ", ".join(map(repr, LIMITS))
+            raise TypeError(f"{begin}: LIMITS[{field!r}] must be one of {known}; not {limit!r}")
+    for name in (*OPTIONAL, "PENALTIES"):
+        for field in getattr(cls, name, ()):
+            if field not in cls._fields:
+                raise TypeError(f"{begin}: {name} names {field!r}; its fields are {', '.join(cls._fields)}")
     if kind in _LINKS:
         if kind == "loss" and cls.DOMAIN not in _DOMAINS:
             raise TypeError(f"{begin}: DOMAIN must be {', '.join(_DOMAINS[:-1])} or {_DOMAINS[-1]}")
@@ -510,17 +492,6 @@ def check_declarations(kind: str, cls: Any) -> None:
             )
     if kind == "rule":
         _check_rule(begin, cls)
-
-
-def _check_limits(begin: str, cls: Any) -> None:
-    for field, limit in getattr(cls, "LIMITS", {}).items():
-        if limit not in LIMITS:
-            known = ", ".join(map(repr, LIMITS))
-            raise TypeError(f"{begin}: LIMITS[{field!r}] must be one of {known}; not {limit!r}")
-    for name in (*OPTIONAL, "PENALTIES"):
-        for field in getattr(cls, name, ()):
-            if field not in cls._fields:
-                raise TypeError(f"{begin}: {name} names {field!r}; its fields are {', '.join(cls._fields)}")
 
 
 def _check_rule(begin: str, cls: Any) -> None:
@@ -542,14 +513,23 @@ def _check_rule(begin: str, cls: Any) -> None:
         )
 
 
-def check_first_steps(rule: Any, clock: Any) -> None:
-    """TypeError if the first step of a rule uses columns beyond SLOTS, or its `tick` numbers beyond CLOCK.
+def _check_first_steps(cls: Any) -> None:
+    """TypeError unless a new clock holds a float64 for each name in CLOCK, and the first step keeps within.
 
-    Compiled code does not check indices. Whatever else fails here, the compiler reports with its line.
+    That is so if it uses no columns beyond SLOTS, and `tick` no numbers beyond CLOCK: compiled code does not
+    check indices. Whatever else fails here, the compiler reports with its line. A rule without defaults for
+    all fields is not tried.
     """
-    cls = type(rule)
+    if len(cls._field_defaults) < len(cls._fields):
+        return
+    rule, clock = cls(), cls().clock0()
+    if not isinstance(clock, np.ndarray) or clock.dtype != np.float64 or clock.shape != (len(cls.CLOCK),):
+        what = f"{clock.dtype} {clock.shape}" if isinstance(clock, np.ndarray) else type(clock).__name__
+        raise TypeError(
+            f"rule {cls.__name__}: clock0 must return an array of float64 with a number for each of CLOCK ="
+            f" {cls.CLOCK}, not {what}"
+        )
     S, now, clock = np.zeros((1, len(cls.SLOTS))), tuple(clock.tolist()), clock.copy()
-    begin = f"rule {cls.__qualname__.rpartition('.')[2]}"
     calls: dict[str, Callable[[], Any]] = {
         "weight": lambda: rule.weight(S, 0, now),
         "step": lambda: rule.step(S, 0, 0.0, 1.0, 0.5, now),
@@ -561,6 +541,6 @@ def check_first_steps(rule: Any, clock: Any) -> None:
                 call()
         except IndexError as error:
             raise TypeError(
-                f"{begin}: {method} uses a column of S or a number of the clock that there is not:"
-                f" SLOTS = {tuple(cls.SLOTS)}, CLOCK = {tuple(cls.CLOCK)} ({error})"
+                f"rule {cls.__qualname__.rpartition('.')[2]}: {method} uses a column of S or a number of the"
+                f" clock that there is not: SLOTS = {tuple(cls.SLOTS)}, CLOCK = {tuple(cls.CLOCK)} ({error})"
             ) from None

@@ -36,20 +36,8 @@ from thresher.learning.model.recipe import Recipe
 from thresher.options.option import UsageError
 from thresher.options.serving import DROP, FAKE_NEGATIVE, NEGATIVE
 from thresher.runs import files
-from thresher.serving.appending import (
-    FIRST,
-    MICRO,
-    Ack,
-    Appender,
-    ExpireRequest,
-    KeepRequest,
-    Labelled,
-    LabelRequest,
-    LearnRequest,
-    Memory,
-    PromoteRequest,
-    ticking,
-)
+from thresher.serving import appending
+from thresher.serving.appending import FIRST, MICRO, Ack, Appender, Labelled, Memory, ticking
 from thresher.serving.errors import RefusedError
 from thresher.serving.learning import Learning, Snapshots
 
@@ -228,6 +216,7 @@ class LearningService(Service):
             self._memory = Memory(settings.most_kept, settings.most_keys, settings.most_kept_bytes)
             self._memory.read(folder, int(settings.wait * MICRO))
             self._appender = Appender(self.writer, self._memory, settings.most_waiting, self._grow)
+            self._submit = self._appender.submit
             first = self._learner(FIRST, {"continue_from": path})
             self._models = {FIRST: first}
             for shadow, spec in settings.shadows.items():
@@ -303,7 +292,7 @@ class LearningService(Service):
         """Write rows to the log, which are then learned; answered once they are on disk. `RefusedError`."""
         self._check_learning()
         rows = replace(chunk, labels=self._as_logged(chunk.labels))
-        return self._appender.submit(LearnRequest(rows, key))
+        return self._submit(appending.LearnRequest(rows, key))
 
     @property
     def _negative(self) -> np.float32:
@@ -324,11 +313,11 @@ class LearningService(Service):
         """
         self._check_learning()
         if self.settings.unlabelled != FAKE_NEGATIVE:
-            return self._appender.submit(KeepRequest(ids, chunk))
+            return self._submit(appending.KeepRequest(ids, chunk))
         p = self.model.respond(margins, "probability")
         labels, importances = np.full(len(chunk), self._negative), ((1 - p) * (1 + p)).astype(np.float32)
         rows = Chunk(chunk.indptr, chunk.keys, chunk.values, labels, importances)
-        return self._appender.submit(KeepRequest(ids, rows, negative=True))
+        return self._submit(appending.KeepRequest(ids, rows, negative=True))
 
     def label(
         self, ids: Sequence[str], labels: NDArray[np.float32], importances: NDArray[np.float32]
@@ -345,7 +334,8 @@ class LearningService(Service):
             return 1 + float(self.model.respond(self.margins(row), "probability")[0]) if label > 0 else 0.0
 
         later = self.settings.unlabelled == NEGATIVE
-        return self._appender.submit(LabelRequest(ids, self._as_logged(labels), importances, correct, later))
+        labels = self._as_logged(labels)
+        return self._submit(appending.LabelRequest(ids, labels, importances, correct, later))
 
     def _check_learning(self) -> None:
         if self._reason:
@@ -361,8 +351,9 @@ class LearningService(Service):
     def tend(self, before: int) -> None:
         """Let go rows from before a time by `ticking`, and files of the log that are not wanted any more."""
         negative = float(self._negative) if self.settings.unlabelled == NEGATIVE else None
+        most = appending.ExpireRequest.most
         try:
-            while self._appender.submit(ExpireRequest(before, negative)).result() == ExpireRequest.most:
+            while self._submit(appending.ExpireRequest(before, negative)).result() == most:
                 pass
             self._remove_old()
             self._untended = ""
@@ -388,7 +379,7 @@ class LearningService(Service):
             if not (large or old) or int(after.stem) > needed:
                 return
             if self._memory.promoted != FIRST and self._memory.promoted_at < int(after.stem):
-                self._appender.submit(PromoteRequest(self.current)).result()  # or it would be forgotten
+                self._submit(appending.PromoteRequest(self.current)).result()  # or it would be forgotten
             bytes_of_it = path.stat().st_size
             path.unlink()
             size -= bytes_of_it
@@ -437,7 +428,7 @@ class LearningService(Service):
             raise RefusedError(404, f"no model learns beside this one as '{name}'; there are: {known}")
         if self._models[name].fault or self._models[name].learned < self._learning.learned - _NEAR:
             raise RefusedError(409, f"'{name}' has not learned all rows yet", 1.0)
-        found = self._appender.submit(PromoteRequest(name))
+        found = self._submit(appending.PromoteRequest(name))
         found.add_done_callback(lambda done: None if done.exception() else self._take_over(name))
         return found
 

@@ -92,19 +92,15 @@ def require_same(law: str, expected: Model, found: Model, what: str) -> None:
         if name not in second or first[name].shape != second[name].shape:
             raise LawError(f"{law}: {what}, {name} has another size")
         if first[name].tobytes() != second[name].tobytes():
-            raise LawError(f"{law}: {what}, {_difference(expected.rule, name, first[name], second[name])}")
+            was, now, rule = first[name], second[name], expected.rule
+            columns = {"S": rule.SLOTS, "B": rule.SLOTS, "clock": rule.CLOCK, "bclock": rule.CLOCK}
+            names = columns.get(name, ())
+            bytes_of = (each.view(np.uint8).reshape(*each.shape, -1) for each in (was, now))
+            place = tuple(int(k) for k in np.argwhere(np.not_equal(*bytes_of))[0][:-1])
+            slot = f" '{names[place[-1]]}'" if place and place[-1] < len(names) else ""
+            where = f" of row {place[0]}" if name == "S" else ""
+            raise LawError(f"{law}: {what}, {name}{slot}{where} is {now[place]!r}, not {was[place]!r}")
     raise LawError(f"{law}: {what}, there is more state")
-
-
-def _difference(rule: Any, name: str, first: Any, second: Any) -> str:
-    names = {"S": rule.SLOTS, "B": rule.SLOTS, "clock": rule.CLOCK, "bclock": rule.CLOCK}.get(name, ())
-    places = np.argwhere(
-        first.view(np.uint8).reshape(*first.shape, -1) != second.view(np.uint8).reshape(*second.shape, -1)
-    )
-    place = tuple(int(k) for k in places[0][:-1])
-    slot = f" '{names[place[-1]]}'" if place and place[-1] < len(names) else ""
-    where = f" of row {place[0]}" if name == "S" else ""
-    return f"{name}{slot}{where} is {second[place]!r}, not {first[place]!r}"
 
 
 def cutting(make: Make, chunk: Chunk, places: Sequence[int] = (0, 1, 1, 30, 31)) -> Model:

@@ -41,11 +41,10 @@ so kernels write loops.
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import inspect
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -229,19 +228,14 @@ class KernelCompiler(_compiler.Compiler):
     def compile_extra(self, function: Any) -> Any:
         """The compiled function."""
         work = work_of(f"{function.__module__}.{function.__name__}", self.state.args)
-        with _no_collection(), compiling(work), in_kernel():
-            return super().compile_extra(function)
-
-
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    wanted = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if wanted:
-            gc.enable()
+        wanted = gc.isenabled()
+        gc.disable()
+        try:
+            with compiling(work), in_kernel():
+                return super().compile_extra(function)
+        finally:
+            if wanted:
+                gc.enable()
 
 
 _ALL: Any = {"error_model": "numpy", "_nrt": True, "no_cfunc_wrapper": True}

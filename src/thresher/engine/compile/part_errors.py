@@ -126,24 +126,15 @@ def _part_of(function: Callable[..., Any], types: Sequence[Any]) -> type | None:
 def check_returned(function: Callable[..., Any], types: Sequence[Any], returned: Any) -> None:
     """`PartError` if the compiled method of a part returns another type than its verb."""
     cls, what = _part_of(function, types), _RETURNS.get(function.__name__, "")
-    if cls is not None and what and not _is(what, returned):
+    fits = isinstance(returned, _types.Number | _types.Boolean)
+    if what == PAIR and isinstance(returned, _types.BaseTuple):
+        fits = len(returned) == 2 and all(isinstance(one, _types.Number | _types.Boolean) for one in returned)
+    if cls is not None and what and not fits:
         code = function.__code__
         raise PartError(
             f"{_begin(function, cls)} ({code.co_filename}, line {code.co_firstlineno}) must return {what},"
             f" from every branch, not {_named(returned)}"
         )
-
-
-def _is(what: str, returned: Any) -> bool:
-    if what == PAIR:
-        return (
-            isinstance(returned, _types.BaseTuple) and len(returned) == 2 and all(map(_is_number, returned))
-        )
-    return _is_number(returned)
-
-
-def _is_number(one: Any) -> bool:
-    return isinstance(one, _types.Number | _types.Boolean)
 
 
 def _named(returned: Any) -> str:

@@ -55,7 +55,6 @@ class AdagradFobos(NamedTuple):
     place = Sgd.place  # no penalty before the first gradient
 
     def clock0(self):
-        """Steps so far."""
         return np.zeros(1)
 
     def weight(self, S, j, now):
@@ -75,7 +74,6 @@ class AdagradFobos(NamedTuple):
             adapt(self.group, T, out, 1.0, now[STEPS] - T[0, PAID], self.eta, self.delta, self.l1, self.l2)
 
     def grouped(self):
-        """Whether a group norm is set."""
         return grouped(self.group)
 
     def step(self, S, j, w, x, slope, now):
@@ -90,7 +88,6 @@ class AdagradFobos(NamedTuple):
         S[j, W] = w - S[j, SCALE] * g
 
     def tick(self, clock):
-        """Add one step for all coordinates."""
         clock[STEPS] += 1.0
 
     def drift(self, clock, out):
@@ -108,7 +105,6 @@ class AdagradFobos(NamedTuple):
         return math.copysign(max(left, 0.0), w)
 
     def areas(self, T, out, n, sums, now):
-        """Like `couple`."""
         adapt(self.group, T, out, n, sums[0] / n - T[0, PAID], self.eta, self.delta, self.l1, self.l2)
 
     def idle(self, S, j, w, now):

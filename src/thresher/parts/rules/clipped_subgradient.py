@@ -49,7 +49,6 @@ class ClippedSubgradient(NamedTuple):
         return Sgd(self.rate)
 
     def weight(self, S, j, now):
-        """Settled weight of row j."""
         return soft(S[j, W], now[OWED] - S[j, PAID])
 
     def step(self, S, j, w, x, slope, now):

@@ -40,7 +40,6 @@ class Coin(NamedTuple):
     DTYPE = "float64"
 
     def weight(self, S, j, now):
-        """Weight of row j."""
         return S[j, W]
 
     def step(self, S, j, w, x, slope, now):

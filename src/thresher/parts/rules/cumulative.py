@@ -49,7 +49,6 @@ class Cumulative(NamedTuple):
         return np.array([1.0, self.rate.at(1.0), 0.0, self.rate.at(1.0) * self.l1])
 
     def weight(self, S, j, now):
-        """Stored weight of row j."""
         return S[j, W]
 
     def place(self, S, rows, w, now):
@@ -66,7 +65,6 @@ class Cumulative(NamedTuple):
         S[j, TAKEN] += S[j, W] - moved
 
     def tick(self, clock):
-        """Add one penalty for all coordinates."""
         clock[DUE] = clock[DUE_NEXT]
         clock[TIME] += 1.0
         clock[ETA] = at(self.rate, clock[TIME])

@@ -1,4 +1,4 @@
-"""Confidence-weighted learning, with a diagonal covariance."""
+"""Confidence-weighted learning, with a diagonal covariance; soft, and soft with a squared penalty."""
 
 from __future__ import annotations
 
@@ -63,5 +63,70 @@ class Cw(NamedTuple):
         clock[K] = precision(clock[ALPHA], v, clock[PHI])
 
     def slope_after_margin(self, margin, value, slope, size, clock):
-        """Minus y times alpha."""
         return math.copysign(clock[ALPHA], slope) if slope != 0.0 else 0.0
+
+
+@part("rule")
+class Scw(NamedTuple):
+    """The step of `cw` with alpha <= C, which limits the effect of a wrong label (SCW-I).
+
+    (w', V') minimises KL(N(w', V'), N(w, V)) + C max(0, phi sqrt(x'V'x) - y <w', x>); an importance
+    multiplies C. As in `cw`, only the diagonal of the inverse covariance matrix is kept, and only the
+    sign of the loss's slope is used: use the loss `logistic`. Not for regression.
+
+    Lazy update: none needed. A row holds w and q = 1 / V - 1.
+
+    Reference: Wang, Zhao and Hoi (ICML 2012), SCW-I, Proposition 1.
+
+    >>> Scw(C=0.5, eta=0.9).clock0().round(3)  # k, alpha, phi
+    array([0.   , 0.   , 1.282])
+    """
+
+    C: float = 1.0
+    eta: float = 0.9
+    SLOTS = ("w", "q")
+    CLOCK = ("k", "alpha", "phi")
+    DRIFTS = ()
+    LIMITS = {"C": "> 0", "eta": "in (0.5, 1)"}
+    clock0, weight, size_before_margin = Cw.clock0, Cw.weight, Cw.size_before_margin
+    place, slope_after_margin, step, idle = Cw.place, Cw.slope_after_margin, Cw.step, Cw.idle
+
+    def note_after_margin(self, margin, importance, value, slope, size, clock):
+        """Alpha and k."""
+        m, v = -margin * math.copysign(1.0, slope), 1.0 * size
+        clock[ALPHA] = min(self.C * importance, multiplier(m, v, v, clock[PHI]))
+        clock[K] = precision(clock[ALPHA], v, clock[PHI])
+
+
+@part("rule")
+class ScwIi(NamedTuple):
+    """The step of `cw`, up to y <w', x> = phi sqrt(x'V'x) - alpha / (2C) (SCW-II).
+
+    (w', V') minimises KL(N(w', V'), N(w, V)) + C max(0, phi sqrt(x'V'x) - y <w', x>)^2; an importance
+    multiplies C. As in `cw`, only the diagonal of the inverse covariance matrix is kept, and only the
+    sign of the loss's slope is used: use the loss `logistic`. Not for regression.
+
+    Lazy update: none needed. A row holds w and q = 1 / V - 1.
+
+    Reference: Wang, Zhao and Hoi (ICML 2012), SCW-II, Proposition 2.
+
+    >>> ScwIi(C=0.5, eta=0.9).clock0().round(3)  # k, alpha, phi
+    array([0.   , 0.   , 1.282])
+    """
+
+    C: float = 1.0
+    eta: float = 0.9
+    SLOTS = ("w", "q")
+    CLOCK = ("k", "alpha", "phi")
+    DRIFTS = ()
+    LIMITS = {"C": "> 0", "eta": "in (0.5, 1)"}
+    clock0, weight, size_before_margin = Cw.clock0, Cw.weight, Cw.size_before_margin
+    place, slope_after_margin, step, idle = Cw.place, Cw.slope_after_margin, Cw.step, Cw.idle
+
+    def note_after_margin(self, margin, importance, value, slope, size, clock):
+        """Alpha and k."""
+        if slope == 0.0:
+            return
+        m, v = -margin * math.copysign(1.0, slope), 1.0 * size
+        clock[ALPHA] = multiplier(m, v, v + 0.5 / (self.C * importance), clock[PHI])
+        clock[K] = precision(clock[ALPHA], v, clock[PHI])

@@ -46,7 +46,6 @@ class Eg(NamedTuple):
     tick = Sgd.tick
 
     def intercept(self):
-        """Plain gradient steps."""
         return Sgd(self.rate)
 
     def clock0(self):
@@ -55,7 +54,6 @@ class Eg(NamedTuple):
         return np.array([1.0, self.rate.at(1.0), 0.0, total, 0.0, self.norm / total])
 
     def weight(self, S, j, now):
-        """Settled weight of row j."""
         up = math.exp(S[j, EXPONENT] - now[SHIFT])
         return now[SCALE] * (up - math.exp(-S[j, EXPONENT] - now[SHIFT]) if self.signed else up)
 

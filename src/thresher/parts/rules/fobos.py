@@ -59,7 +59,6 @@ class Fobos(NamedTuple):
         return np.array([1.0, self.rate.at(1.0), 0.0, 1.0, 1.0])
 
     def weight(self, S, j, now):
-        """Settled weight of row j."""
         return alone(self.group, S[j, V], now[OWED] - S[j, PAID]) * now[INVERSE]
 
     def couple(self, T, out, now):
@@ -67,7 +66,6 @@ class Fobos(NamedTuple):
         together(self.group, out, (now[OWED] - T[0, PAID]) * now[INVERSE])
 
     def grouped(self):
-        """Whether a group norm is set."""
         return grouped(self.group)
 
     def place(self, S, rows, w, now):
@@ -80,7 +78,6 @@ class Fobos(NamedTuple):
         S[j, PAID] = now[OWED]
 
     def tick(self, clock):
-        """Add one penalty for all coordinates."""
         eta = clock[ETA]
         clock[TIME] += 1.0
         clock[ETA] = at(self.rate, clock[TIME])
@@ -91,7 +88,6 @@ class Fobos(NamedTuple):
         clock[INVERSE] = 1.0 / clock[PRODUCT]
 
     def renorm(self, clock):
-        """Keep P in range."""
         if clock[PRODUCT] <= _LARGE:
             return 1.0
         clock[OWED] /= _LARGE

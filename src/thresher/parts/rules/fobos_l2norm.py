@@ -51,7 +51,6 @@ class FobosL2norm(NamedTuple):
         return np.array([1.0, eta, 1.0, 0.0, eta, 1.0])
 
     def weight(self, S, j, now):
-        """Settled weight of row j."""
         return S[j, V] * now[SCALE] * (S[j, GENERATION] == now[GENERATION_NOW])
 
     def size_before_margin(self, S, j, x, now):

@@ -40,7 +40,6 @@ class FobosLinf(NamedTuple):
     tick = Sgd.tick
 
     def intercept(self):
-        """Plain gradient steps."""
         return Sgd(self.rate)
 
     def clock0(self):
@@ -48,11 +47,9 @@ class FobosLinf(NamedTuple):
         return np.array([1.0, self.rate.at(1.0), 0.0, 0.0, 0.0])
 
     def weight(self, S, j, now):
-        """Settled weight of row j."""
         return cap_stack.settled(S, j, int(now[CAPS]))
 
     def step(self, S, j, w, x, slope, now):
-        """The gradient step."""
         S[j, threshold_heap.V] = w - now[ETA] * slope * x
 
     def constrain(self, S, rows, begin, end, clock):

@@ -50,7 +50,6 @@ class FtFobos(NamedTuple):
     clock0, place = TruncatedGradient.clock0, TruncatedGradient.place
 
     def weight(self, S, j, now):
-        """Settled weight of row j."""
         return soft(S[j, W], (now[OWED] - S[j, PAID]) * min(S[j, H], self.cap))
 
     def step(self, S, j, w, x, slope, now):
@@ -61,7 +60,6 @@ class FtFobos(NamedTuple):
         S[j, H] = norm_with(S[j, H], move, self.p)
 
     def tick(self, clock):
-        """Add one penalty for all coordinates."""
         clock[OWED] += clock[ETA] * self.l1
         clock[TIME] += 1.0
         clock[ETA] = at(self.rate, clock[TIME])

@@ -132,11 +132,9 @@ class FtFtrl(NamedTuple):
         return FtFtrl(self.alpha, 0.0, adapt=0.0, relax=0.0, taper=self.taper, half_life=self.half_life)
 
     def weight(self, S, j, now):
-        """Weight of row j."""
         return ft_ftrl_state.settled(self, S, j, now) * S[j, INVERSE_SCALE]
 
     def grouped(self):
-        """Whether a group norm is set."""
         return grouped(self.group)
 
     def meet(self, S, j, w, x, now):

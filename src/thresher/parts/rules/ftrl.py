@@ -69,7 +69,6 @@ class Ftrl(NamedTuple):
         return np.array([0.0 if fades(self.half_life) else 1.0 / self.alpha])
 
     def weight(self, S, j, now):
-        """Weight of row j."""
         if fades(self.half_life):
             z, root = sums_left(self.half_life, S, j, now)
             pull = soft(z, self.l1)

@@ -51,7 +51,6 @@ class InformativeTruncation(NamedTuple):
         return np.array([1.0, self.rate.at(1.0), 0.0, self.rate.at(self.every) * self.gravity])
 
     def weight(self, S, j, now):
-        """Settled weight of row j."""
         return soft(S[j, W], S[j, OWED] * (S[j, BURST] != now[BURST_NOW]))
 
     def place(self, S, rows, w, now):

@@ -45,7 +45,6 @@ class L1Ball(NamedTuple):
     tick = Sgd.tick
 
     def intercept(self):
-        """Plain gradient steps."""
         return Sgd(self.rate)
 
     def clock0(self):
@@ -53,11 +52,9 @@ class L1Ball(NamedTuple):
         return np.array([1.0, self.rate.at(1.0), 0.0, 0.0, 0.0])
 
     def weight(self, S, j, now):
-        """Settled weight of row j."""
         return soft(S[j, threshold_heap.V], now[THRESHOLD])
 
     def step(self, S, j, w, x, slope, now):
-        """The gradient step."""
         S[j, threshold_heap.V] = threshold_heap.raised(w - now[ETA] * slope * x, now[THRESHOLD])
 
     def constrain(self, S, rows, begin, end, clock):
@@ -72,11 +69,9 @@ class L1Ball(NamedTuple):
         clock[NORM], clock[LIVE] = norm, live
 
     def relocate(self, S, count, clock):
-        """Rebuild the heap of live rows."""
         threshold_heap.rebuild(S, count)
 
     def sound(self, S, clock, steps):
-        """Check the heap."""
         return threshold_heap.heap_error(S, clock[LIVE])
 
     def drift(self, clock, out):
@@ -88,5 +83,4 @@ class L1Ball(NamedTuple):
         return n * soft(S[j, threshold_heap.V], sums[0] / n)
 
     def idle(self, S, j, w, now):
-        """Whether the row is not in the heap."""
         return S[j, threshold_heap.PLACE] == 0.0

@@ -57,7 +57,6 @@ class Normalized(NamedTuple):
         return np.zeros(3)
 
     def weight(self, S, j, now):
-        """Weight of row j."""
         return S[j, W]
 
     def meet(self, S, j, w, x, now):

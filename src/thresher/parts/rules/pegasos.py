@@ -50,7 +50,6 @@ class Pegasos(NamedTuple):
         return np.array([1.0, 1.0, 0.0, 1.0 / self.l2])
 
     def weight(self, S, j, now):
-        """Settled weight of row j."""
         return S[j, V] * now[SCALE]
 
     def size_before_margin(self, S, j, x, now):
@@ -84,7 +83,6 @@ class Pegasos(NamedTuple):
         clock[TIME] += 1.0
 
     def renorm(self, clock):
-        """Keep the scale in range."""
         return fold(clock, 1)
 
     def drift(self, clock, out):

@@ -49,11 +49,9 @@ class Rda(NamedTuple):
         return -soft(S[j, GRADIENTS], now[THRESHOLD]) * now[SCALE]
 
     def step(self, S, j, w, x, slope, now):
-        """Add the gradient."""
         S[j, GRADIENTS] += slope * x
 
     def tick(self, clock):
-        """Advance threshold and scale to the next example."""
         clock[TIME] += 1.0
         root = math.sqrt(clock[TIME])
         clock[THRESHOLD] = self.l1 * clock[TIME] + self.gamma * self.rho * root

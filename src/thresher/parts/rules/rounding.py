@@ -44,7 +44,6 @@ class Rounding(NamedTuple):
     step, idle = TruncatedGradient.step, TruncatedGradient.idle
 
     def weight(self, S, j, now):
-        """Settled weight of row j."""
         w = S[j, W]
         return 0.0 if S[j, ROUNDED] != now[ROUNDINGS] and abs(w) < self.theta else w
 

@@ -32,11 +32,9 @@ class Sgd(NamedTuple):
     DRIFTS = CLAMPS = ()
 
     def clock0(self):
-        """T, eta_t."""
         return np.array([1.0, self.rate.at(1.0)])
 
     def weight(self, S, j, now):
-        """Settled weight of row j."""
         return S[j, W]
 
     def place(self, S, rows, w, now):
@@ -44,11 +42,9 @@ class Sgd(NamedTuple):
         S[rows, W] = w
 
     def step(self, S, j, w, x, slope, now):
-        """The gradient step."""
         S[j, W] = w - now[ETA] * slope * x
 
     def tick(self, clock):
-        """Advance to the next step size."""
         clock[TIME] += 1.0
         clock[ETA] = at(self.rate, clock[TIME])
 

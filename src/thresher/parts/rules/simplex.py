@@ -41,7 +41,6 @@ class Simplex(NamedTuple):
     tick = Sgd.tick
 
     def intercept(self):
-        """Plain gradient steps."""
         return Sgd(self.rate)
 
     def clock0(self):
@@ -49,13 +48,11 @@ class Simplex(NamedTuple):
         return np.array([1.0, self.rate.at(1.0), 0.0, 0.0, 0.0, 1.0 / self.features, 0.0])
 
     def weight(self, S, j, now):
-        """Settled weight of row j."""
         return (
             max(0.0, S[j, threshold_heap.V] - now[THRESHOLD]) if S[j, simplex_heap.MET] != 0.0 else now[UNMET]
         )
 
     def step(self, S, j, w, x, slope, now):
-        """The gradient step."""
         S[j, threshold_heap.V] = w - now[ETA] * slope * x + now[THRESHOLD]
 
     def constrain(self, S, rows, begin, end, clock):
@@ -71,7 +68,6 @@ class Simplex(NamedTuple):
             simplex_heap.lift(S, clock, unmet)
 
     def relocate(self, S, count, clock):
-        """Rebuild the heap of live rows."""
         simplex_heap.rebuild(S, count)
 
     def sound(self, S, clock, steps):

@@ -75,7 +75,6 @@ class Stabilised(NamedTuple):
     tick = Sgd.tick
 
     def intercept(self):
-        """Plain gradient steps."""
         return Sgd(self.rate)
 
     def clock0(self):
@@ -83,7 +82,6 @@ class Stabilised(NamedTuple):
         return np.array([1.0, self.rate.at(1.0), 0.0, self.rejection, 0.0])
 
     def weight(self, S, j, now):
-        """Weight of row j."""
         return S[j, bursts.W]
 
     def step(self, S, j, w, x, slope, now):

@@ -50,7 +50,6 @@ class Subgradient(NamedTuple):
         return np.array([1.0, self.rate.at(1.0), 0.0])
 
     def weight(self, S, j, now):
-        """Settled weight of row j."""
         v = S[j, W]
         w = soft(v, self.l1 * (now[SUM_NOW] - S[j, SUM]))
         if w != 0.0 or v == 0.0:

@@ -55,7 +55,6 @@ class TruncatedGradient(NamedTuple):
         return np.array([1.0, self.rate.at(1.0), 0.0])
 
     def weight(self, S, j, now):
-        """Settled weight of row j."""
         return truncate(S[j, W], now[OWED] - S[j, PAID], self.theta)
 
     def place(self, S, rows, w, now):
