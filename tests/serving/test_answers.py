@@ -11,10 +11,9 @@ import pytest
 
 import thresher
 from thresher.learning.inspection.explanation import explain
-from thresher.serving.answers import Answers
+from thresher.serving.answers import Answers, Inference
 from thresher.serving.bodies import Bodies, Rows
 from thresher.serving.errors import RefusedError
-from thresher.serving.inference import Inference
 
 LINES = b"""{"label": "spam", "x": 1, "c": "a", "id": "p"}
 {"x": "no number"}

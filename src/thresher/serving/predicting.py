@@ -8,11 +8,10 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 from thresher.data.chunk import Chunk, concat
-from thresher.serving.answers import Answers
+from thresher.serving.answers import Answers, Inference
 from thresher.serving.appending import Ack
 from thresher.serving.bodies import Bodies, Rows
 from thresher.serving.errors import Answer, RefusedError, refusal, told
-from thresher.serving.inference import Inference
 from thresher.serving.metrics import Metrics
 from thresher.serving.openapi import ARROW, EXPLAIN, LINES, RowsLearned
 from thresher.serving.reading import Asked
