@@ -177,26 +177,22 @@ class _Seen:
             self.total.update(value.tobytes())
         elif id(value) not in self._known:
             self._known.add(id(value))
-            python = getattr(value, "py_func", None)
+            function = getattr(value, "py_func", None) or value
             self._say(type(value).__name__, module, str(getattr(value, "__qualname__", "")))
             if isinstance(value, tuple | list):
                 for one in value:
                     self.follow(one)
-            elif isinstance(python or value, FunctionType):
-                self._follow_function(python or value)
+            elif isinstance(function, FunctionType):
+                if function.__module__.partition(".")[0] not in _LIBRARIES:
+                    for cell in function.__closure__ or ():
+                        self.follow(cell.cell_contents)
+                    self.follow(function.__defaults__)
+                    self._follow_code(function.__code__, function.__globals__)
             elif isinstance(value, type) and module.partition(".")[0] not in _LIBRARIES:
                 for name in sorted(vars(value).keys() - _OF_TUPLES):
                     if not name.startswith("__"):
                         self._say(name)
                         self.follow(vars(value)[name])
-
-    def _follow_function(self, function: FunctionType) -> None:
-        if function.__module__.partition(".")[0] in _LIBRARIES:
-            return
-        for cell in function.__closure__ or ():
-            self.follow(cell.cell_contents)
-        self.follow(function.__defaults__)
-        self._follow_code(function.__code__, function.__globals__)
 
     def _follow_code(self, code: CodeType, names: dict[str, Any]) -> None:
         self.total.update(code.co_code)
@@ -271,18 +267,6 @@ def _has_file(module: str) -> bool:
     return os.path.isfile(getattr(sys.modules.get(module), "__file__", None) or "")
 
 
-def _can_be_named(cls: type) -> bool:
-    """Whether another process that imports the module finds the class there: not one made in a function.
-
-    Cached code names the classes of its types. One that is not found would become another class when the
-    code is loaded, and so another type than that of the arguments.
-    """
-    found: Any = sys.modules.get(cls.__module__)
-    for name in cls.__qualname__.split("."):
-        found = getattr(found, name, None)
-    return found is cls and _has_file(cls.__module__)
-
-
 class CodeCache(_Cache):
     """Numba's interface to the cached code of one function."""
 
@@ -349,27 +333,20 @@ class CodeCache(_Cache):
         roots = [self._function, *(parts[name] for name in sorted(parts))]
         if not self._enabled or not _has_file(self._function.__module__):
             return None
-        if not all(map(_can_be_named, parts.values())):
-            return None
+        # Cached code names the classes of its types. One that another process would not find, as it was made
+        # in a function, would become another class there, and so another type than that of the arguments.
+        for cls in parts.values():
+            found: Any = sys.modules.get(cls.__module__)
+            for name in cls.__qualname__.split("."):
+                found = getattr(found, name, None)
+            if found is not cls or not _has_file(cls.__module__):
+                return None
         folder = usable_folder()
         if folder is None:
             return None
-        facts = (
-            *(
-                self._function.__module__,
-                self._function.__qualname__,
-                str(types),
-                *sorted(parts),
-                stamp(*roots),
-            ),
-            *(
-                numba.__version__,
-                llvmlite.__version__,
-                sys.implementation.cache_tag,
-                *map(str, codegen.magic_tuple()),
-            ),
-            *(str(_config.OPT), str(_config.BOUNDSCHECK), words),
-        )
+        facts = [self._function.__module__, self._function.__qualname__, str(types), *sorted(parts)]
+        facts += [stamp(*roots), numba.__version__, llvmlite.__version__, str(sys.implementation.cache_tag)]
+        facts += [*map(str, codegen.magic_tuple()), str(_config.OPT), str(_config.BOUNDSCHECK), words]
         key = "\n".join(word.replace("\n", " ") for word in facts).encode()
         name = f"{self._function.__module__}.{self._function.__name__}"
         return folder / f"{name}-{hashlib.sha256(key).hexdigest()[:32]}.nbc", key
