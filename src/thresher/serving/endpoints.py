@@ -116,7 +116,6 @@ class Endpoints:
         return plain
 
     async def predict(self, request: HttpRequest) -> Answer:
-        """Predict rows."""
         work, query, arrow = self._predicting, request.asked.query, ARROW in request.asked.header(b"accept")
         ids = query.get("ids", "")
         given = request.body, request.asked.media, query.get("output", ""), ids, query.get("top", "")
@@ -126,26 +125,21 @@ class Endpoints:
         return await self._done(request, lambda: found.answer(arrow))
 
     async def learn(self, request: HttpRequest) -> Answer:
-        """Learn labelled rows."""
         rows = await self._done(request, lambda: self._predicting.labelled(request.body, request.asked.media))
         return learned(rows, await _kept(self._service.learn(rows.chunk, request.asked.key)))
 
     async def label(self, request: HttpRequest) -> Answer:
-        """Learn rows that were kept."""
         late = read_labels(request.body, self._service.model, self._limits.rows)
         found = openapi.LabelsLearned(*await _kept(self._service.label(*late)))
         return told(found, len(late.ids))
 
     async def metrics(self, request: HttpRequest) -> Answer:
-        """Tell figures."""
         return Answer(200, self._metrics.page(), CONTENT_TYPE_LATEST)
 
     async def live(self, request: HttpRequest) -> Answer:
-        """Answer."""
         return told(openapi.Live(True))
 
     async def ready(self, request: HttpRequest) -> Answer:
-        """Tell whether all is well."""
         status = self._service.status()
         if not status.ready:
             raise RefusedError(503, status.reason or "not ready yet", 1)
@@ -154,31 +148,24 @@ class Endpoints:
     live_v2, ready_v2 = live, ready
 
     async def about(self, request: HttpRequest) -> Answer:
-        """Tell what is in the model."""
         return told(await asyncio.get_running_loop().run_in_executor(self._pool, self._service.info))
 
     async def openapi(self, request: HttpRequest) -> Answer:
-        """Tell what may be asked."""
         return Answer(200, self._document)
 
     async def server(self, request: HttpRequest) -> Answer:
-        """Tell who answers."""
         return told(openapi.ServerName("thresher", __version__, []))
 
     async def described(self, request: HttpRequest) -> Answer:
-        """Tell what the model takes and gives."""
         return told(self._predicting.inference.described())
 
     async def infer(self, request: HttpRequest) -> Answer:
-        """Predict tensors."""
         return Answer(200, await self._done(request, lambda: self._predicting.infer(request.body), JSON))
 
     async def model_ready(self, request: HttpRequest) -> Answer:
-        """Tell whether the model can predict."""
         return told(openapi.ModelReady(self._service.name, True))
 
     async def snapshot(self, request: HttpRequest) -> Answer:
-        """Give the newest model on disk."""
         path, sequence = self._service.snapshot()
         # the row alone would not tell one model from another that has taken over, or from a replaced file
         tag = {"ETag": f'"{sequence}-{path.stat().st_mtime_ns:x}"'}
@@ -187,7 +174,6 @@ class Endpoints:
         return Answer(200, b"", "application/octet-stream", tag, file=path.open("rb"))
 
     async def promote(self, request: HttpRequest) -> Answer:
-        """Let another model take over."""
         try:
             wanted = msgspec.json.decode(request.body, type=_Promotion)
         except NOT_JSON as error:

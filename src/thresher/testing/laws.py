@@ -161,7 +161,12 @@ def stores(make: Make, chunk: Chunk, features: int) -> int:
         (swept, "in a growing store that frees idle rows", int),
     ):
         if comparable(model, features, key) != expected:
-            raise LawError(f"{law}: {what}, {_weights_that_differ(direct, model, features, key)}")
+            was, now = _by_feature(direct, features, int), _by_feature(model, features, key)
+            (differ,) = np.nonzero(was != now)
+            if not differ.size:
+                raise LawError(f"{law}: {what}, clock or intercept differ")
+            j = differ[0]
+            raise LawError(f"{law}: {what}, the weight of feature {j} is {now[j]!r}, not {was[j]!r}")
     if not growing.features_seen == direct.features_seen == hashed.features_seen:
         raise LawError(f"{law}: features are counted differently")
     return int(swept.state()["counts"][1])
@@ -183,15 +188,6 @@ def _by_feature(model: Model, features: int, key: Callable[[int], int]) -> Any:
             f"law 4, the store changes nothing: {len(by_key)} weights under keys that were never met"
         )
     return row
-
-
-def _weights_that_differ(expected: Model, model: Model, features: int, key: Callable[[int], int]) -> str:
-    rows = _by_feature(expected, features, int), _by_feature(model, features, key)
-    (differ,) = np.nonzero(rows[0] != rows[1])
-    if not differ.size:
-        return "clock or intercept differ"
-    j = differ[0]
-    return f"the weight of feature {j} is {rows[1][j]!r}, not {rows[0][j]!r}"
 
 
 def hashed_key(key: Any, bits: int, seed: int) -> int:
