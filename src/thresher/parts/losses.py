@@ -411,7 +411,7 @@ class OneVsRest(NamedTuple):
 
     @property
     def PROBABILITY(self) -> bool:  # noqa: N802
-        """Whether the binary loss has probabilities."""
+        """Whether the loss of one output has probabilities."""
         return bool(self.loss.PROBABILITY)
 
     def values_slopes(self, margins, y, values, slopes):
@@ -438,11 +438,7 @@ class Each(NamedTuple):
 
     loss: Any = Logistic()
     DOMAIN = "each"
-
-    @property
-    def PROBABILITY(self) -> bool:  # noqa: N802
-        """Whether the loss of one output has probabilities."""
-        return bool(self.loss.PROBABILITY)
+    PROBABILITY, links = OneVsRest.PROBABILITY, OneVsRest.links
 
     def values_slopes(self, margins, y, values, slopes):
         total = 0.0
@@ -450,7 +446,3 @@ class Each(NamedTuple):
             values[k], slopes[k] = value_slope(self.loss, margins[k], float(y[k]))
             total += values[k]
         return float(total)
-
-    def links(self, margins, out):
-        for k in range(margins.size):
-            out[k] = link(self.loss, margins[k])
