@@ -126,10 +126,7 @@ class Linf(NamedTuple):
     """
 
     unused: float = 0.0
-
-    def alone(self, v, owed):
-        """Do nothing: `together` does it."""
-        return v
+    alone, grouped = L2.alone, L2.grouped
 
     def dual(self, v):
         return np.abs(v).sum()
@@ -148,6 +145,3 @@ class Linf(NamedTuple):
                 break
         for k in range(out.size):
             out[k] = max(-cap, min(out[k], cap))
-
-    def grouped(self):
-        return True

@@ -43,10 +43,7 @@ class ClippedSubgradient(NamedTuple):
     PENALTIES = ("l1",)
     clock0, tick = Cumulative.clock0, Cumulative.tick
     place, idle = TruncatedGradient.place, Sgd.idle
-
-    def intercept(self):
-        """Plain gradient steps, which may cross zero."""
-        return Sgd(self.rate)
+    intercept, drift = Sgd.intercept, TruncatedGradient.drift
 
     def weight(self, S, j, now):
         return soft(S[j, W], now[OWED] - S[j, PAID])
@@ -56,10 +53,6 @@ class ClippedSubgradient(NamedTuple):
         moved = w - now[ETA] * (slope * x + math.copysign(self.l1, w) * (w != 0))
         S[j, W] = moved * (w * moved >= 0)
         S[j, PAID] = now[OWED_NEXT]
-
-    def drift(self, clock, out):
-        """The cumulative penalty."""
-        out[0] = clock[OWED]
 
     def area(self, S, j, n, sums, now):
         """Affine in the cumulative penalty."""

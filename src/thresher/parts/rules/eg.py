@@ -44,9 +44,7 @@ class Eg(NamedTuple):
     LIMITS = {"norm": "> 0", "features": "a whole number >= 1"}
     DTYPE = "float64"
     tick = Sgd.tick
-
-    def intercept(self):
-        return Sgd(self.rate)
+    intercept = Sgd.intercept
 
     def clock0(self):
         """T, eta_t, shift, Z e^-shift, its rounding error, norm / that."""

@@ -40,10 +40,7 @@ class FobosL2norm(NamedTuple):
     DRIFTS = ("scale", "generation")
     PENALTIES = ("l2norm",)
     tick, idle = Sgd.tick, Sgd.idle
-
-    def intercept(self):
-        """Gradient steps of this length, without shrinking."""
-        return Sgd(self.rate)
+    intercept = Sgd.intercept  # steps of this length, without shrinking
 
     def clock0(self):
         """T, eta_t, scale, |w|^2, eta_t / scale, generation."""

@@ -38,9 +38,7 @@ class FobosLinf(NamedTuple):
     PENALTIES = ("linf",)
     DTYPE = "float64"
     tick = Sgd.tick
-
-    def intercept(self):
-        return Sgd(self.rate)
+    intercept = Sgd.intercept
 
     def clock0(self):
         """T, eta_t, weights in the heap, weights at a cap, caps on the stack."""

@@ -48,6 +48,7 @@ class FtFobos(NamedTuple):
     LIMITS = {"p": ">= 1, inf included"}
     DTYPE = "float64"
     clock0, place = TruncatedGradient.clock0, TruncatedGradient.place
+    drift = TruncatedGradient.drift
 
     def weight(self, S, j, now):
         return soft(S[j, W], (now[OWED] - S[j, PAID]) * min(S[j, H], self.cap))
@@ -63,10 +64,6 @@ class FtFobos(NamedTuple):
         clock[OWED] += clock[ETA] * self.l1
         clock[TIME] += 1.0
         clock[ETA] = at(self.rate, clock[TIME])
-
-    def drift(self, clock, out):
-        """The cumulative penalty."""
-        out[0] = clock[OWED]
 
     def area(self, S, j, n, sums, now):
         """Affine in the cumulative penalty."""

@@ -43,9 +43,7 @@ class L1Ball(NamedTuple):
     LIMITS = {"radius": "> 0"}
     DTYPE = "float64"
     tick = Sgd.tick
-
-    def intercept(self):
-        return Sgd(self.rate)
+    intercept = Sgd.intercept
 
     def clock0(self):
         """T, eta_t, sum of thetas, ||w||_1, live coordinates."""

@@ -41,10 +41,7 @@ class L2Ball(NamedTuple):
     weight, size_before_margin, step = Pegasos.weight, Pegasos.size_before_margin, Pegasos.step
     renorm = Pegasos.renorm
     drift, area, idle = Pegasos.drift, Pegasos.area, Pegasos.idle
-
-    def intercept(self):
-        """Gradient steps of this length, without projection."""
-        return Sgd(self.rate)
+    intercept = Sgd.intercept  # steps of this length, without projection
 
     def clock0(self):
         """T, scale, |w|^2, eta_t / scale, eta_t."""

@@ -47,6 +47,7 @@ class Normalized(NamedTuple):
     LIMITS = {"eta": "> 0"}
     TUNED = {"eta": (0.01, 3.0)}
     DTYPE = "float64"
+    weight = Sgd.weight
 
     def intercept(self):
         """This rule, for a feature that is always 1."""
@@ -55,9 +56,6 @@ class Normalized(NamedTuple):
     def clock0(self):
         """Examples with a gradient, N, eta times t / N or its root."""
         return np.zeros(3)
-
-    def weight(self, S, j, now):
-        return S[j, W]
 
     def meet(self, S, j, w, x, now):
         """The weight after rescaling to x."""

@@ -31,6 +31,9 @@ class Sgd(NamedTuple):
     CLOCK = ("t", "eta")
     DRIFTS = CLAMPS = ()
 
+    def intercept(self):
+        return Sgd(self.rate)
+
     def clock0(self):
         return np.array([1.0, self.rate.at(1.0)])
 

@@ -39,9 +39,7 @@ class Simplex(NamedTuple):
     LIMITS = {"features": "a whole number >= 1"}
     DTYPE = "float64"
     tick = Sgd.tick
-
-    def intercept(self):
-        return Sgd(self.rate)
+    intercept = Sgd.intercept
 
     def clock0(self):
         """T, eta_t, sum of thetas, sum and number of live weights, weight of those never met, number met."""

@@ -73,9 +73,7 @@ class Stabilised(NamedTuple):
         "stage": "a whole number >= 1",
     }
     tick = Sgd.tick
-
-    def intercept(self):
-        return Sgd(self.rate)
+    intercept = Sgd.intercept
 
     def clock0(self):
         """T, eta_t, bursts of this stage, rejection rate, features of the first stage once it has ended."""
