@@ -144,74 +144,54 @@ def proto(
 
     if not linear.table.shape[1]:
         raise DataError("no feature has a weight: there are no columns to export")
-    given = "ready" if nodes else _GIVEN
-    made, outputs = (_regressor if linear.classes is None else _classifier)(linear, given)
-    info = onnx.helper.make_tensor_value_info(_GIVEN, onnx.TensorProto.FLOAT, [None, linear.table.shape[1]])
-    graph = onnx.helper.make_graph([*nodes, *made], "thresher", [info], outputs, [*tensors])
-    opsets = [onnx.helper.make_opsetid("", _OPSET), onnx.helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
+    given, make, info = (
+        "ready" if nodes else _GIVEN,
+        onnx.helper.make_node,
+        onnx.helper.make_tensor_value_info,
+    )
+    head, link, table, bias = linear.head, linear.link, linear.table, linear.bias
+    no_link = f"ONNX has no link function for the loss {parts.part_name(type(head.loss))!r}"
+    columns, number, domain = table.shape[1], onnx.TensorProto.FLOAT, "ai.onnx.ml"
+    if linear.classes is None:
+        if link.name not in (IDENTITY, description.EXP):
+            raise DataError(no_link)
+        exponential = link.name == description.EXP
+        bias = bias + link.by if exponential else bias
+        numbers = {"coefficients": table.ravel().tolist(), "intercepts": bias.tolist()}
+        to = "margin" if exponential else "variable"
+        made = [make("LinearRegressor", [given], [to], domain=domain, targets=len(bias), **numbers)]
+        made += [make("Exp", ["margin"], ["variable"])] if exponential else []
+        outputs = [info("variable", number, [None, len(bias)])]
+    else:
+        if link.name in (CALIBRATED, SOFTMAX):
+            table, bias = link.by * table, link.by * bias + link.plus
+            link = Link(description.SIGMOID if link.name == CALIBRATED else SOFTMAX, 1.0)
+        transform = "NONE"
+        if head.has_probabilities:
+            if link not in _PROBABILITIES:
+                raise DataError(no_link)
+            # the difference of two margins of softmax
+            transform = "LOGISTIC" if len(bias) == 1 else _PROBABILITIES[link]
+        if len(bias) == 1:
+            table, bias = np.concatenate([-table, table]), np.concatenate([-bias, bias])
+        names, kind = {"classlabels_strings": linear.classes}, onnx.TensorProto.STRING
+        if not all(isinstance(one, str) for one in linear.classes):
+            if not all(isinstance(one, bool | int | float) and int(one) == one for one in linear.classes):
+                raise DataError(f"ONNX needs whole numbers or text as classes, not {linear.classes}")
+            names, kind = {"classlabels_ints": [*map(int, linear.classes)]}, onnx.TensorProto.INT64
+        name = "probabilities" if head.has_probabilities else "scores"
+        shared = transform == "LOGISTIC" and len(bias) > 2
+        scored = "each" if shared else name
+        numbers = {"coefficients": table.ravel().tolist(), "intercepts": bias.tolist()}
+        more = {"post_transform": transform, **numbers, **names}
+        made = [make("LinearClassifier", [given], ["label", scored], domain=domain, **more)]
+        made += [make("Normalizer", [scored], [name], domain=domain, norm="L1")] if shared else []
+        outputs = [info("label", kind, [None]), info(name, number, [None, len(bias)])]
+    shape = info(_GIVEN, number, [None, columns])
+    graph = onnx.helper.make_graph([*nodes, *made], "thresher", [shape], outputs, [*tensors])
+    opsets = [onnx.helper.make_opsetid("", _OPSET), onnx.helper.make_opsetid(domain, _ML_OPSET)]
     model = onnx.helper.make_model(graph, producer_name="thresher", opset_imports=opsets, ir_version=_IR)
     if told:
         onnx.helper.set_model_props(model, dict(told))
     onnx.checker.check_model(model)
     return model
-
-
-def _node(kind: str, inputs: list[str], outputs: list[str], **attributes: Any) -> Any:
-    import onnx
-
-    return onnx.helper.make_node(kind, inputs, outputs, domain="ai.onnx.ml", **attributes)
-
-
-def _classifier(linear: Linear, given: str) -> tuple[list[Any], list[Any]]:
-    import onnx
-
-    head, (link, by, plus) = linear.head, linear.link
-    if link in (CALIBRATED, SOFTMAX):
-        plain = Link(description.SIGMOID if link == CALIBRATED else SOFTMAX, 1.0)
-        linear = linear._replace(table=by * linear.table, bias=by * linear.bias + plus, link=plain)
-    table, bias = linear.table, linear.bias
-    transform = "NONE"
-    if linear.head.has_probabilities:
-        if linear.link not in _PROBABILITIES:
-            raise _no_link(linear)
-        # the difference of two margins of softmax
-        transform = "LOGISTIC" if len(linear.bias) == 1 else _PROBABILITIES[linear.link]
-    if len(bias) == 1:
-        table, bias = np.concatenate([-table, table]), np.concatenate([-bias, bias])
-    listed, kind = linear.classes or [], onnx.TensorProto.STRING
-    names = {"classlabels_strings": listed}
-    if not all(isinstance(one, str) for one in listed):
-        if not all(isinstance(one, bool | int | float) and int(one) == one for one in listed):
-            raise DataError(f"ONNX needs whole numbers or text as classes, not {listed}")
-        names, kind = {"classlabels_ints": [*map(int, listed)]}, onnx.TensorProto.INT64
-    name = "probabilities" if head.has_probabilities else "scores"
-    shared = transform == "LOGISTIC" and len(bias) > 2
-    scored = "each" if shared else name
-    numbers = {"coefficients": table.ravel().tolist(), "intercepts": bias.tolist()}
-    nodes = [
-        _node("LinearClassifier", [given], ["label", scored], post_transform=transform, **numbers, **names)
-    ]
-    if shared:
-        nodes.append(_node("Normalizer", [scored], [name], norm="L1"))
-    info = onnx.helper.make_tensor_value_info
-    return nodes, [info("label", kind, [None]), info(name, onnx.TensorProto.FLOAT, [None, len(bias)])]
-
-
-def _no_link(linear: Linear) -> DataError:
-    return DataError(f"ONNX has no link function for the loss {parts.part_name(type(linear.head.loss))!r}")
-
-
-def _regressor(linear: Linear, given: str) -> tuple[list[Any], list[Any]]:
-    import onnx
-
-    exponential = linear.link.name == description.EXP
-    if linear.link.name not in (IDENTITY, description.EXP):
-        raise _no_link(linear)
-    bias = linear.bias + linear.link.by if exponential else linear.bias
-    numbers = {"coefficients": linear.table.ravel().tolist(), "intercepts": bias.tolist()}
-    to = "margin" if exponential else "variable"
-    nodes = [_node("LinearRegressor", [given], [to], targets=len(bias), **numbers)]
-    if exponential:
-        nodes.append(onnx.helper.make_node("Exp", ["margin"], ["variable"]))
-    info = onnx.helper.make_tensor_value_info
-    return nodes, [info("variable", onnx.TensorProto.FLOAT, [None, len(bias)])]
