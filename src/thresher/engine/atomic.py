@@ -98,7 +98,7 @@ def _status_of(path: Path) -> os.stat_result | None:
 def _temporary_file(target: Path, mode: str, cached: bool) -> Iterator[IO[Any]]:
     """A new file, which then takes the place of `target`; locked until then, even if it is closed before."""
     for attempts_left in (2, 1, 0):
-        temporary = target.with_name(f"{_prefix_of(target)}{secrets.token_hex(4)}{SUFFIX}")
+        temporary = temporary_path(target)
         with unfinished(temporary), open(temporary, mode.replace("w", "x")) as file, _held(file) as ours:
             if attempts_left and not (ours and temporary.exists()):
                 continue  # another process took it for abandoned before it was locked
@@ -147,6 +147,11 @@ def _prefix_of(target: Path) -> str:
     """The prefix of all temporary names for `target`, with a hash, since long names may begin alike."""
     digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]
     return f".{target.name[:_NAMED]}.{digest}."
+
+
+def temporary_path(target: Path) -> Path:
+    """A new temporary name next to `target`."""
+    return target.with_name(f"{_prefix_of(target)}{secrets.token_hex(4)}{SUFFIX}")
 
 
 @contextmanager
