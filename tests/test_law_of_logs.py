@@ -210,5 +210,5 @@ def test_what_a_log_does_not_have_is_an_error(
             thresher.train(given, **more)
     with pytest.raises(ValueError, match="a matrix or a log has no feature names"):
         thresher.name_features(models["size"], folder)
-    with pytest.raises(ValueError, match="no slices of them can be made"):
+    with pytest.raises(ValueError, match="these data hold features, not columns"):
         thresher.evaluate(models["size"], folder, slices="city")

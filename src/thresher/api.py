@@ -174,7 +174,8 @@ def ensemble(
         data, y, loss, sample_weight, groups, offsets, rule: as for `train`; but not the rule ``auto``.
         models: ``N`` or ``poisson:N``: N models that learn each row with a Poisson(1) importance (bagging);
             or ``disjoint:N``: each row is learned by one of N models. The draws depend on `seed`. Default: 8,
-            or as many as go on.
+            or as many as go on. ``by:COLUMN``: a model for each value of a column, which predicts its rows,
+            beside one of all rows, which predicts those of values never seen (docs/by.md).
         order: as for `train`, but in several passes not one that is drawn anew in each; with such an order
             ``passes="auto"`` makes one pass.
         holdout, holdout_every, early_stop, patience: as for `train`; the ensemble is evaluated as a whole.

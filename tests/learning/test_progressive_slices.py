@@ -227,9 +227,9 @@ def test_long_values_leave_room_for_their_figures(tmp_path: Path) -> None:
 def test_data_without_columns_have_no_slices(tmp_path: Path) -> None:
     path = tmp_path / "rows.svm"
     path.write_text("1 1:1\n0 2:1\n")
-    with pytest.raises(ValueError, match="slices need a table with columns"):
+    with pytest.raises(ValueError, match="needs a table with columns"):
         package.train(path, slices="site")
-    with pytest.raises(ValueError, match="slices need a table with columns"):
+    with pytest.raises(ValueError, match="needs a table with columns"):
         package.train(np.eye(4), [1, 0, 1, 0], slices="site")
 
 

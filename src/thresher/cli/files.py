@@ -15,11 +15,12 @@ from thresher.options import judging
 from thresher.options.option import Options, UsageError
 
 _FILE = Argument("MODEL", "A file that thresher has written: of one model or of many, or a checkpoint.")
-_MODELS = Argument("MODELS", "A file that thresher path, or train --ensemble, has written.")
+_MODELS = Argument("MODELS", "A file that thresher path, or train --ensemble or --by, has written.")
 _WHICH = Argument(
     "WHICH",
     "best, the lowest loss; 1se, the sparsest within one standard error of it; within:P%, the sparsest whose "
-    "loss is at most P % higher; nnz:N, the best with at most N weights; or the number of a model, from 0.",
+    "loss is at most P % higher; nnz:N, the best with at most N weights; or the number of a model, from 0. "
+    "Of models by column: a value, or all.",
 )
 DIFFERENT = 1
 """Exit status, as for diff(1)"""

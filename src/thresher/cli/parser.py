@@ -23,7 +23,7 @@ HEADINGS = {
     "learning": (
         "What to learn",
         "rule loss rate alpha outputs batch average scale centre intercept calibrate sample nonnegative"
-        " nonpositive seed dtype modules ensemble",
+        " nonpositive seed dtype modules ensemble by",
     ),
     "sparsity": ("Sparsity", "l1 choose admit store"),
     "passes": ("Passes and hold-outs", "passes replay order holdout early_stop cache"),

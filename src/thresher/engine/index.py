@@ -15,15 +15,15 @@ split, and model files are equal byte for byte. Tables under 2^17 rows just doub
 half times what remains after a sweep, and the index is half full: with two float32 columns about 40 bytes per
 live weight, 64 at the peak.
 
-Keys below 2^17 index a table of the growing store directly: no hash and no comparison, about 1 ns instead of
-2.5 per non-zero of RCV1-like text, for half a megabyte.
+Small keys, up to 2^17 in a large table, index a table of the growing store directly: no hash and no
+comparison, about 1 ns instead of 2.5 per non-zero of RCV1-like text, for a third of the slots.
 
 A direct table grows to a power of two that depends only on its largest id. Before, the size was twice the old
 one or the largest id, whichever was larger, and with many outputs or batches it depended on how many rows
 were looked up at once.
 
 `features_seen` is exact until the growing store frees its first row, and a HyperLogLog estimate (0.8 %) after
-that: an exact count would need memory for dead features.
+that: an exact count would need memory for dead features. There are no registers before the first sweep.
 
 SPECs of stores (`--store`).
 
@@ -52,7 +52,7 @@ U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
 F32 = NDArray[np.float32]
 
-FIRST_SIZE = 1 << 12
+FIRST_SIZE = 1 << 6
 """Rows of a table at first."""
 _MOST_ROWS = np.iinfo(np.uint32).max
 ALWAYS_KEPT = 1 << 17
@@ -161,7 +161,7 @@ class GrowingIndex(_Index):
         self.size = FIRST_SIZE
         self._known = np.zeros(self.size, np.uint64)
         self._slots = lookup.empty_index(self.size)
-        self._registers = np.zeros(lookup.REGISTERS, np.uint8)
+        self._registers = np.zeros(0, np.uint8)
         self._born = 0
         self._freed = 0
         self._count = 1  # the null row
@@ -205,6 +205,9 @@ class GrowingIndex(_Index):
         kept = self._count
         if kept + needed > ALWAYS_KEPT:
             before = self._count
+            if not self._registers.size:
+                self._registers = np.zeros(lookup.REGISTERS, np.uint8)
+                self.count(self.features()[1:])
             idle = np.ones(before, np.bool_)
             for table in self._tables():
                 idle &= table.idle(before)
@@ -243,8 +246,9 @@ class GrowingIndex(_Index):
         return np.arange(1, len(known), dtype=np.uint64)
 
     def count(self, keys: U64) -> None:
-        """Count keys in the registers, for when rows are freed."""
-        lookup.note_all(self._registers, keys)
+        """Count keys in the registers, once rows may be freed."""
+        if self._registers.size:
+            lookup.note_all(self._registers, keys)
 
     def tensors(self) -> dict[str, Array]:
         """Everything that `restore` needs."""
@@ -254,9 +258,14 @@ class GrowingIndex(_Index):
     def check(self, tensors: Tensors, batch: int) -> int:
         """The number of rows of a table; StateError for a state impossible with batches of `batch`."""
         known = given(tensors, "keys", (None,), np.uint64)
-        registers = given(tensors, "registers", (lookup.REGISTERS,), np.uint8)
-        require((registers <= lookup.MOST_RANK).all(), "registers", f"none is larger than {lookup.MOST_RANK}")
         born, freed, size = (int(v) for v in given(tensors, "counts", (3,), np.int64))
+        registers = given(tensors, "registers", (None,), np.uint8)
+        require(
+            len(registers) in ({0, lookup.REGISTERS} if not freed else {lookup.REGISTERS}),
+            "registers",
+            f"expected {lookup.REGISTERS}, or none before rows are freed",
+        )
+        require((registers <= lookup.MOST_RANK).all(), "registers", f"none is larger than {lookup.MOST_RANK}")
         count = len(known)
         require(
             0 <= freed == born - count + 1,

@@ -8,7 +8,7 @@ Compiled code trusts its indices, because testing each would slow every example.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,3 +76,63 @@ def offsets(ends: NDArray[np.int64], total: int) -> bool:
     if not len(ends):
         return total == 0
     return bool(ends[0] >= 0 and (ends[1:] >= ends[:-1]).all() and ends[-1] == total)
+
+
+PACKED = ("each", "ends")
+_EACH, _ENDS = (f"{name}." for name in PACKED)
+_FEW = 100
+"""Sets of tensors up to which each tensor stands for itself"""
+
+
+def pack(sets: Sequence[Tensors]) -> dict[str, NDArray[Any]]:
+    """Sets of tensors as one: set k under ``k.``; of very many sets, those of a name one after the other.
+
+    `PackedSets` is the inverse. A header has a line for each tensor, longer than the tensors of a small
+    model. ``each.NAME`` has those of all sets, and ``ends.NAME`` (sets,) where each ends, or -1 without one.
+    """
+    if len(sets) <= _FEW:
+        return {f"{k}.{name}": array for k, one in enumerate(sets) for name, array in one.items()}
+    found, kinds = dict[str, NDArray[Any]](), dict[str, tuple[Any, ...]]()
+    for one in sets:
+        for name, array in one.items():
+            kinds.setdefault(name, (array.dtype, array.shape[1:]) if array.ndim else ())
+    for name, kind in kinds.items():
+        arrays = [one.get(name) for one in sets]
+        alike = [a if a is not None and a.ndim and (a.dtype, a.shape[1:]) == kind else None for a in arrays]
+        if there := [a for a in alike if a is not None]:
+            ends = np.cumsum([0 if a is None else len(a) for a in alike])
+            found[_EACH + name] = np.concatenate(there)
+            found[_ENDS + name] = np.where([a is None for a in alike], -1, ends)
+        pairs = zip(arrays, alike, strict=True)
+        found |= {f"{k}.{name}": a for k, (a, one) in enumerate(pairs) if a is not None and one is None}
+    return found
+
+
+class PackedSets:
+    """Sets of tensors that `pack` has put together, of which `get` gives those with some names."""
+
+    def __init__(self, names: Iterable[str], get: Callable[[str], NDArray[Any]]) -> None:
+        self._get, self._names = get, dict[str, list[str]]()
+        for name in names:
+            self._names.setdefault(name.partition(".")[0], []).append(name)
+        self._spans = dict[str, tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]]()
+
+    def of(self, number: int) -> dict[str, NDArray[Any]]:
+        """Set `number`, views where they are packed. StateError."""
+        found, prefix = dict[str, NDArray[Any]](), f"{number}."
+        for whole in self._names.get(PACKED[0], []):
+            name = whole.removeprefix(_EACH)
+            array, begins, ends = self._spans.get(name) or self._span(name)
+            if number < len(ends) and ends[number] >= 0:
+                found[name] = array[begins[number] : ends[number]]
+        return found | {n.removeprefix(prefix): self._get(n) for n in self._names.get(prefix[:-1], [])}
+
+    def _span(self, name: str) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+        array, of_ends = self._get(_EACH + name), _ENDS + name
+        require(of_ends in self._names.get(PACKED[1], []), of_ends, "is missing")
+        ends = given({of_ends: self._get(of_ends)}, of_ends, (None,), np.int64)
+        sound = array.ndim > 0 and offsets(ends[ends >= 0], len(array)) and (ends >= -1).all()
+        require(sound, of_ends, "places in the tensor, in order")
+        before = np.concatenate([np.zeros(1, np.int64), np.maximum.accumulate(ends)[:-1]])
+        self._spans[name] = array, np.maximum(before, 0), ends
+        return self._spans[name]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, time
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, TypedDict
 
 from thresher.options.data import JudgingOptions, ReadingOptions, ReadOptions, WritingOptions, on_error
-from thresher.options.kinds import Choice, Column, Number, Repeated, Text, Whole, WrongValueError
+from thresher.options.kinds import Choice, Column, Number, Repeated, Text, Whole, WrongValueError, text
 from thresher.options.model import ModulesOption
 from thresher.options.option import SHELL, Option, switch
 from thresher.options.training import (
@@ -27,12 +27,6 @@ _LEVEL = Number("a number between 0 and 1", lambda level: 0 < level < 1)
 """A share of all intervals"""
 
 
-def _which(text: Any) -> str:
-    from thresher.learning.files.choice import check_choice
-
-    return text if isinstance(text, str) and text.isdecimal() else check_choice(text)
-
-
 def _row_or_time(text: str) -> int | datetime | time:
     """The number of a row, a time of the day, or a day with or without one; UTC unless it says otherwise."""
     for made in (Whole(0).read, time.fromisoformat, datetime.fromisoformat):
@@ -50,11 +44,11 @@ class WhichModel(TypedDict, total=False):
     choose: Annotated[
         str | None,
         Option(
-            Text(_which),
+            Text(text),
             "Of a file with many models, the one to use: best, 1se, within:P% or nnz:N, as in thresher path; "
-            "or its number, from 0.",
+            "or its number, from 0. Of models by column: a value, or all.",
             "WHICH",
-            unset="that of --choose when the file was written; of an ensemble, all",
+            unset="that of --choose when the file was written; of an ensemble, all; by column, each its rows",
         ),
     ]
 

@@ -145,6 +145,7 @@ class Options(dict[str, Any]):
 COMMAND_ONLY = {
     "model": "the result has the model, whose method save writes it",
     "ensemble": "use thresher.ensemble",
+    "by": "use thresher.ensemble(..., models='by:COLUMN')",
     "detail": "here the result has the figures",
     "output_file": "the result is returned",
     "report": "here the result has the figures",

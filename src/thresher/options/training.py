@@ -332,6 +332,17 @@ class TrainCommand(ModelFile, RuleOption, LossOption, TrainOptions, TalkOptions,
             face=SHELL,
         ),
     ]
+    by: Annotated[
+        str | None,
+        Option(
+            Column(),
+            "Train a model for each value of a column, such as a country or a shop, beside one of all rows, "
+            "and write them to one file. Each row is predicted by the model of its value; values never seen, "
+            "by that of all rows.",
+            "COL",
+            face=SHELL,
+        ),
+    ]
 
 
 class SolverOptions(TypedDict, total=False):

@@ -123,7 +123,7 @@ class Folds(Share):
     [[8], [7, 9]]
     """
 
-    steady = True
+    deals = steady = True
 
     def __init__(
         self, count: int, seed: int = 0, *, forward: bool = False, total: int = 0, whole: bool = False
@@ -153,7 +153,7 @@ class Folds(Share):
         fold = f"{'before' if self.forward else 'without'} fold {part + 1}, "
         return fold if part < self.count else "on all rows, "
 
-    def kept(self, models: ModelSet) -> list[Model]:
+    def recorded(self, models: ModelSet) -> list[Model]:
         """The models of all rows; those of folds are discarded."""
         return models.parts[-1].models if self.whole else []
 
@@ -163,7 +163,7 @@ class Folds(Share):
 
     def keep_record(self, models: ModelSet, records: Callable[[int], Record], seen: StreamStatistics) -> None:
         """Set the records of the models of all rows."""
-        for model in self.kept(models):
+        for model in self.recorded(models):
             model.keep_record(records(0), seen)
 
 

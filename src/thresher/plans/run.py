@@ -23,7 +23,7 @@ from thresher.learning.files.model_file import ENSEMBLE, Contents, looks_like_ou
 from thresher.learning.inspection import plots
 from thresher.learning.inspection.feature_names import check_namer, keep_names, names_follow
 from thresher.learning.model.agreement import COLUMNS, kind_of_model
-from thresher.learning.model.bags import Bags
+from thresher.learning.model.bags import spec_of
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.model_set import ModelSet, Referee
@@ -285,6 +285,7 @@ def prepare(plan: Plan, inputs: Inputs, ui: Ui, made: type[T], outputs: Sequence
         source = checked_data(models.lead, source, "the model was")
     else:
         models.layout = source.layout
+    models.share.attach(source, held)
     models.say, first = ui.say, models.models[0]
     if options.get("names"):
         check_names_again(source, first.store)
@@ -453,7 +454,7 @@ def bags_of(given: Any) -> str | None:
     if isinstance(given, str | os.PathLike) and looks_like_ours(Path(given)):
         found = Contents.of(Path(given))
         given = Ensemble.read(found, readout_of) if ENSEMBLE in found.run else None
-    return Bags.again(given.rows, len(given.models)).spec if isinstance(given, Ensemble) else None
+    return spec_of(given) if isinstance(given, Ensemble) else None
 
 
 def record_to_go_on(model: Model, record: Record | None) -> Record:

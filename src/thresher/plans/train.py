@@ -10,7 +10,8 @@ from typing import Any
 from thresher.data.order import Order
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.model import bags as bagging
-from thresher.learning.model.bags import Bags
+from thresher.learning.model.bags import Bags, Together
+from thresher.learning.model.ensemble import BY, Ensemble
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import Readout
@@ -23,6 +24,7 @@ from thresher.options.model import RecipeOptions
 from thresher.options.option import DEFAULT_RULE, Options, UsageError, given_in
 from thresher.parts import AUTO
 from thresher.plans import auto, run
+from thresher.plans.by import By
 from thresher.plans.folds import check_order
 from thresher.plans.run import Opened, Plan, Training, check_same, of_recipe
 from thresher.plans.run_setup import Inputs
@@ -89,6 +91,10 @@ class Many(Plan):
         self._selects = "bags" in options
         self.name = "select" if self._selects else "ensemble"
 
+    def share(self, ensemble: Ensemble[Model]) -> Together:
+        """How rows are dealt to models that go on."""
+        return bagging.bagged_again(ensemble)
+
     def check(self, order: Order, passes: int) -> None:
         """In every pass, a row goes to the same models."""
         with of_options():
@@ -97,7 +103,7 @@ class Many(Plan):
     def go_on(self, given: Any) -> tuple[ModelSet, Record]:
         """The ensemble."""
         with of_options():
-            found = bagging.to_go_on(given)
+            found = bagging.to_go_on(given, self.share)
         check_same(self.difference(found), "the ensemble")
         return found, found.lead.record
 
@@ -126,7 +132,7 @@ class Many(Plan):
 
     def figures(self, model: Any) -> dict[str, Any]:
         """What the ensemble consists of."""
-        return {"ensemble": model.bags.spec}
+        return {"ensemble": self._bags.spec}
 
 
 def prepare(
@@ -149,6 +155,9 @@ def prepare(
             f"{mention(rule='auto')} finds one model: give another {mention('rule')}, or"
             f" {spelled('leave out ' + flag_of('ensemble'), 'use thresher.train')}"
         )
-    kind = Auto if races else Plan
-    plan = kind(options) if bags is None else Many(options, bags)
+    column = bags.removeprefix(BY + ":") if isinstance(bags, str) and bags.startswith(BY + ":") else None
+    if column is not None:
+        plan: Plan = By(options, column)
+    else:
+        plan = Many(options, bags) if bags is not None else Auto(options) if races else Plan(options)
     return run.prepare(plan, inputs, ui, Training, outputs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.engine.atomic import stamp
 from thresher.learning.files import model_file
-from thresher.learning.files.choice import check_choice
 from thresher.learning.inspection import describe as describing
 from thresher.learning.inspection import diff, feature_names, plots
 from thresher.learning.inspection.formatting import figure_lines, of_first_pass, table_of
@@ -79,15 +78,16 @@ def describe(path: Path) -> ModelInfo:
         return ModelInfo({**told, "kind": "frontier", **table.as_dict()})
     if model_file.LANES not in found.run and model_file.ENSEMBLE in found.run:
         Ensemble.read(found, model_file.readout_of)  # which checks it
-        headers = {k: found.header_of(k) for k in found.there}
+        headers, table = {k: found.header_of(k) for k in found.there}, found.run[model_file.ENSEMBLE]
+        called = [model_file.ALL, *table["values"]] if table["values"] else found.there
         counts = ("examples", "progressive_loss", "features_seen")
         each = [
-            {"model": k, **{name: one.get(name) for name in counts}, "nonzero": one["nonzero"]}
-            for k, one in headers.items()
+            {"model": own, **{name: one.get(name) for name in counts}, "nonzero": one["nonzero"]}
+            for own, one in zip(called, headers.values(), strict=True)
         ]
         recipe = {name: value for name, value in headers[0]["recipe"].items() if name != "layout"}
-        own = {"kind": "ensemble", "models": len(headers), **found.run[model_file.ENSEMBLE]}
-        return ModelInfo({**told, **own, **recipe, "each": each})
+        told |= {"kind": "ensemble", "models": len(headers), "rows": table["rows"], "record": table["record"]}
+        return ModelInfo({**told, **recipe, "each": each})
     header, tensors = found.model(found.there[0])
     with model_file.naming_file(path):
         shown = describing.anatomy(path, header, tensors)
@@ -138,7 +138,7 @@ def choose(
     """
     found = model_file.Contents.of(models)
     try:
-        number = found.chosen(which if which.isdecimal() else check_choice(which))
+        number = found.chosen(which)
     except model_file.ModelFileError:
         raise
     except ValueError as error:
@@ -192,7 +192,14 @@ def _told_ensemble(found: dict[str, Any]) -> list[str]:
         shown |= {name: found["record"][name] for name in ("order", "examples")}
         shown |= _continued(found["record"])
     heads = [head.replace("_", " ") for head in found["each"][0]]
-    return [*figure_lines(shown), "", *table_of(heads, [[*one.values()] for one in found["each"]])]
+    lines = [*figure_lines(shown), "", *table_of(heads, [[*one.values()] for one in found["each"][:_SHOWN]])]
+    return [*lines, *_more(found["each"])]
+
+
+def _more(rows: Sequence[Any]) -> list[str]:
+    """That some rows of a table are not shown, if there are so many."""
+    every = spelled(f"{flag_of('json')} has all", "the dictionary has all")
+    return [f"... and {len(rows) - _SHOWN:,} more: {every}"] if len(rows) > _SHOWN else []
 
 
 def _continued(record: dict[str, Any]) -> dict[str, str]:
@@ -216,9 +223,7 @@ def _told_model(found: dict[str, Any]) -> list[str]:
         if rows:
             cells = [[one.get(head) for head in heads] for one in rows[:_SHOWN]]
             lines += ["", *table_of([head.replace("_", " ") for head in heads], cells)]
-        if len(rows) > _SHOWN:
-            every = spelled(f"{flag_of('json')} has all", "the dictionary has all")
-            lines.append(f"... and {len(rows) - _SHOWN:,} more: {every}")
+        lines += _more(rows)
         if rows is read and len(read) < len(found["columns"]):
             lines.append(f"{len(found['columns']) - len(read):,} columns were not read")
     if found["nameable"] and found["weights"]["named"] is None:

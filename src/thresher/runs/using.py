@@ -24,7 +24,7 @@ from thresher.learning.files import model_file
 from thresher.learning.inspection import plots
 from thresher.learning.inspection.explanation import SKIPPED, explain
 from thresher.learning.inspection.formatting import finite
-from thresher.learning.model.ensemble import Ensemble
+from thresher.learning.model.ensemble import Ensemble, ModelsByValue
 from thresher.learning.model.prediction import ModelOrFile, source_for
 from thresher.options.data import ReadOptions
 from thresher.options.judging import TARGETS
@@ -169,6 +169,8 @@ def measure(
     check_written([], options, data, source, inputs=inputs)
     with of_options():
         extras = slices.slices_of(source, options["slices"], head, threshold)
+    if isinstance(model, ModelsByValue):
+        extras = [slices.slices_by(model, threshold), *extras]
     found = figures.assessed(model, source, threshold, *extras)
     told = {**found.figures(), "nonzero": model.nonzero, **slices.figures_of_slices(extras)}
     if options["plot"] is not None:

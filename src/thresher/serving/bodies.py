@@ -152,7 +152,7 @@ class Bodies:
 
     def __init__(self, model: Any, most_rows: int) -> None:
         """`model` is a LinearPredictor, `most_rows` the largest number of rows in a body."""
-        self._most, self._arenas = most_rows, Arenas(8)
+        self._most, self._arenas, self._sliced = most_rows, Arenas(8), model.sliced
         self._domains = {True: model.head.domain.of_model(goes_on=True), False: model.head.open_domain}
         self._offsets = Offsets.of(model.head.loss) if model.shifted else None
         self._pool = dict[Any, list[Any]]()
@@ -395,7 +395,7 @@ class Bodies:
             self._pool.setdefault(key, []).append(parser)
         if given.form in self._names_refused and are_names(parsed.chunk):
             raise self._names_refused[given.form]
-        return parsed
+        return parsed._replace(chunk=parsed.with_cells(parsed.chunk))
 
     def _parser(self, given: _Text, labelled: bool, ids: str, namer: Namer | None = None) -> Any:
         layout = self._layouts[given.form]
@@ -412,7 +412,8 @@ class Bodies:
         if labelled and has_columns(layout) and LABEL not in layout.kinds:
             raise DataError("the labels of the training data were not in a column, so rows cannot have them")
         domain = self._domains[labelled].of_words(layout.classes)
-        return Reading(domain, SKIP, self._arenas, ids=ids, described=self._most, namer=namer)
+        more = {"ids": ids, "sliced": self._sliced, "described": self._most, "namer": namer}
+        return Reading(domain, SKIP, self._arenas, **more)
 
     def _of_stream(self, body: bytes, labelled: bool, ids: str, namer: Namer | None = None) -> Parsed:
         layout = self._layouts["arrow"]
@@ -429,7 +430,8 @@ class Bodies:
         except UnicodeDecodeError as error:
             raise DataError(f"{_NAME}: the name of a column is not UTF-8: {error.object!r}") from error
         parser = BatchParser([kinds], layout, reading)
-        return parser.parse(TableBlock(batch, 0, 0, batch.num_rows, len(body)))
+        parsed = parser.parse(TableBlock(batch, 0, 0, batch.num_rows, len(body)))
+        return parsed._replace(chunk=parsed.with_cells(parsed.chunk))
 
     def _table(self, body: bytes) -> Any:
         source, batches, rows = pa.BufferReader(body), list[Any](), 0

@@ -154,14 +154,6 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int | np.integer) and bool(value >= 1)
 
 
-def _of_examples(parsed: Parsed, texts: Sequence[str]) -> Sequence[str]:
-    count = len(parsed.chunk)
-    if not parsed.gaps:
-        return texts[:count]
-    skipped = {before + k for k, before in enumerate(parsed.gaps)}
-    return [text for row, text in enumerate(texts) if row not in skipped][:count]
-
-
 class ParsedSource(Source):
     """Blocks that are read and parsed, as a `Source`; `blocks` says where they come from."""
 
@@ -332,24 +324,14 @@ class ParsedSource(Source):
                 self._found[file].update(own.astype(int).tolist())
             if len(parsed.chunk) or parsed.gaps:
                 chunk = parsed.chunk.at(place, StreamPosition(file, block.end, line))
-                yield ReadRows(
-                    self._with_cells(self._grouped(chunk, parsed), parsed), parsed.gaps, parsed.ids
-                )
+                yield ReadRows(parsed.with_cells(self._grouped(chunk, parsed)), parsed.gaps, parsed.ids)
 
     def _grouped(self, chunk: Chunk, parsed: Parsed) -> Chunk:
         if not self.has_groups or parsed.ids is None:
             return chunk
-        names = _of_examples(parsed, parsed.ids)
+        names = parsed.of_examples(parsed.ids)
         none = {""} if self.marked else {"", *self.layout.missing}
         return replace(chunk, groups=self._names.hashes("" if one in none else one for one in names))
-
-    def _with_cells(self, chunk: Chunk, parsed: Parsed) -> Chunk:
-        if not parsed.cells:
-            return chunk
-        cells = np.empty((len(chunk), len(parsed.cells)), object)
-        for k, column in enumerate(parsed.cells):
-            cells[:, k] = _of_examples(parsed, column)
-        return replace(chunk, cells=cells)
 
     def _count(self, block: Block | Span, parsed: Parsed, line: int) -> None:
         name = self.names[block.file]

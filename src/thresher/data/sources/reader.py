@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -99,6 +100,23 @@ class Parsed(NamedTuple):
     """the ids of all rows in order, examples and skipped ones, if `Reading.ids` asks for them"""
     cells: Sequence[Sequence[str]] = ()
     """for each column of `Reading.sliced`, its cells in the same rows; empty texts where there is none"""
+
+    def of_examples(self, texts: Sequence[str]) -> Sequence[str]:
+        """Of texts of all rows, those of the examples."""
+        count = len(self.chunk)
+        if not self.gaps:
+            return texts[:count]
+        skipped = {before + k for k, before in enumerate(self.gaps)}
+        return [text for row, text in enumerate(texts) if row not in skipped][:count]
+
+    def with_cells(self, chunk: Chunk) -> Chunk:
+        """`chunk`, which has the examples, with their cells, if any are wanted."""
+        if not self.cells:
+            return chunk
+        cells = np.empty((len(chunk), len(self.cells)), object)
+        for k, column in enumerate(self.cells):
+            cells[:, k] = self.of_examples(column)
+        return replace(chunk, cells=cells)
 
 
 class Parser(Protocol):

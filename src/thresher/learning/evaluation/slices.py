@@ -14,7 +14,6 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -22,18 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import MOST_CELLS, UNKNOWN, Chunk
-from thresher.data.columns import BINS, LABEL, LIST, NUMERIC, SPELLED, WEIGHT, column_meant, matching
-from thresher.data.errors import DataError
-from thresher.data.feature_specs import names_in
+from thresher.data.column_values import ColumnValues, read_beside
+from thresher.data.columns import LABEL, WEIGHT, matching
 from thresher.data.formats.tables.table_rows import bin_of
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.source import Source
-from thresher.data.text.spelling import respelled
 from thresher.engine.sound import Tensors, given, require, under
 from thresher.learning.evaluation.curves import NORMAL, error_of_mean, wilson
 from thresher.learning.evaluation.evaluate import row_means
 from thresher.learning.evaluation.figures import claimed
 from thresher.learning.inspection.formatting import finite, table_of
+from thresher.learning.model.ensemble import ModelsByValue
 from thresher.learning.model.objective import F64, Objective
 from thresher.options.messages import mention
 
@@ -41,8 +39,6 @@ SHOWN = 20
 """maximum number of values with figures of their own"""
 MOST = 10
 """maximum number of columns"""
-_TEXTS = 1 << 20
-"""Spellings of values that are remembered"""
 _OTHERS, _NONE = "all others", "no value"
 _BIN = re.compile(r"-?\d{1,5}")
 """The number of a bin"""
@@ -61,28 +57,39 @@ _COLUMNS = ("value", "examples", "weight", "loss", "error", "rmse", "observed", 
 Figures = dict[str, Any]
 
 
+def _bin(text: str) -> str:
+    """The number of the bin of a text, if it is a number; empty if that is not finite."""
+    try:
+        number = np.float32(text)
+    except ValueError:
+        return text
+    return str(bin_of(number)) if np.isfinite(number) else ""
+
+
 class Slices:
     """Figures of a model for each value of a column, which is column `k` of `Chunk.cells`."""
 
     def __init__(
-        self, column: str, k: int, layout: SettledLayout, head: Objective, threshold: float | None = None
+        self,
+        column: str,
+        k: int,
+        layout: SettledLayout,
+        head: Objective,
+        threshold: float | None = None,
+        values: ColumnValues | None = None,
     ) -> None:
+        """`values`: those that are told apart, if numbers are not put in bins."""
         self.column, self._k, self._head, self._threshold = column, k, head, threshold
-        at = layout.columns.index(column)
-        self._binned = layout.kinds[at] in (NUMERIC, BINS)
-        self._spelled = bool(layout.spelling) and layout.spelling[at] in SPELLED
-        self._missing = {"", *layout.missing}
-        self._texts = dict[str, int]()
-        """the number of the value of texts that were met; 0 if that is missing"""
-        self._values = dict[str, int]()
-        """the number of each value, in the order of their first rows"""
+        self.values = values or ColumnValues(column, layout, MOST_CELLS - 1, _bin)
+        self._binned = values is None and self.values.is_number
+        self._shown = SHOWN if values is None else MOST_CELLS
         self._sums = np.zeros((MOST_CELLS, len(_SUMS)))
 
     def add(self, chunk: Chunk, margins: F64) -> None:
         """Add the next examples, of importance above 0."""
         assert chunk.cells is not None
         cells, head = chunk.cells[:, self._k], self._head
-        places = self.numbers(cells) if cells.dtype == object else cells
+        places = self.values.numbers(cells) if cells.dtype == object else cells
         weights, kind = chunk.weights.astype(np.float64), head.outputs.kind
         loss, guess = head.losses(margins, chunk), head.respond(margins, "label", 0.0)
         targets = head.targets(chunk) if kind in ("labels", "values") else chunk.labels
@@ -105,39 +112,10 @@ class Slices:
         for k, one in enumerate((*each, *more)):
             np.add.at(self._sums[:, k], places[known], one[known])
 
-    def numbers(self, cells: NDArray[Any]) -> NDArray[np.int64]:
-        """What values are counted as: 0 if missing; the last number is for all beyond the maximum."""
-        texts = cells.tolist()
-        found = [*map(self._texts.get, texts)]
-        if None in found:
-            pairs = zip(texts, found, strict=True)
-            found = [self._number(text) if number is None else number for text, number in pairs]
-        return np.array(found, np.int64)
-
-    def _number(self, text: str) -> int:
-        """The number of the value that a text means: in one spelling, or the bin of a number."""
-        value = "" if text in self._missing or not text.strip() else text
-        if value and self._binned:
-            with suppress(ValueError):
-                number = np.float32(text)
-                value = str(bin_of(number)) if np.isfinite(number) else ""
-        elif value and self._spelled:
-            value = respelled(text)
-        place = self._values.get(value) if value else 0
-        if place is None:
-            place = len(self._values) + 1
-            if place == MOST_CELLS - 1:
-                return place
-            self._values[value] = place
-        if len(self._texts) >= _TEXTS:
-            self._texts.clear()
-        self._texts[text] = place
-        return place
-
     def state(self) -> dict[str, NDArray[Any]]:
         """The values and the sums."""
-        values = np.frombuffer(json.dumps([*self._values]).encode(), np.uint8)
-        kept = np.append(self._sums[: len(self._values) + 1], self._sums[-1:], axis=0)
+        values = np.frombuffer(json.dumps([*self.values.known]).encode(), np.uint8)
+        kept = np.append(self._sums[: len(self.values.known) + 1], self._sums[-1:], axis=0)
         return {"values": values, "sums": kept}
 
     def restore(self, state: Tensors) -> None:
@@ -152,7 +130,7 @@ class Slices:
         sums = given(state, "sums", (len(values) + 2, len(_SUMS)), np.float64, finite=False)
         weights = sums[sums[:, 0] != 0][:, [_SUMS.index("weight"), _SUMS.index("weight2")]]
         require(bool((weights > 0).all()), "sums", "expected importances above 0")
-        self._values = {value: k for k, value in enumerate(values, 1)}
+        self.values.know(values)
         self._sums[: len(sums) - 1], self._sums[-1] = sums[:-1], sums[-1]
 
     def figures(self) -> list[Figures]:
@@ -161,14 +139,14 @@ class Slices:
         Values are ordered by falling importance, bins by their range. One called like a row of others is in
         quotes.
         """
-        names, sums = [*self._values], self._sums
+        names, sums = [*self.values.known], self._sums
         order = np.argsort(-sums[1 : len(names) + 1, 1], kind="stable") + 1
-        shown = [(names[place - 1], sums[place]) for place in order[:SHOWN].tolist()]
+        shown = [(names[place - 1], sums[place]) for place in order[: self._shown].tolist()]
         if self._binned:
             shown.sort(key=lambda one: (int(one[0]), "") if _BIN.fullmatch(one[0]) else (0, one[0]))
         called = [f'"{name}"' if name.strip('"') in (_OTHERS, _NONE) else name for name, _ in shown]
         called = [*map(_interval, called)] if self._binned else called
-        rest = sums[order[SHOWN:]].sum(axis=0) + sums[-1]
+        rest = sums[order[self._shown :]].sum(axis=0) + sums[-1]
         each = [*zip(called, (one for _, one in shown), strict=True), (_OTHERS, rest), (_NONE, sums[0])]
         return [_row(name, one, self._head) for name, one in each if one[0]]
 
@@ -192,7 +170,7 @@ class ProgressiveSlices:
         """The examples that count, with numbers in place of texts."""
         chunk = chunk.counting()
         assert chunk.cells is not None
-        cells = [one.numbers(chunk.cells[:, k]) for k, one in enumerate(self._each)]
+        cells = [one.values.numbers(chunk.cells[:, k]) for k, one in enumerate(self._each)]
         return replace(chunk, cells=np.stack(cells, axis=1))
 
     def add(self, chunk: Chunk, margins: F64) -> None:
@@ -309,27 +287,16 @@ def slices_of(
 
     Raises the errors of `chosen_columns`, and DataError.
     """
-    chosen, layout, found = chosen_columns(source.layout, columns), source.layout, list[Slices]()
-    for k, column in enumerate(chosen):
-        if layout is None or not has_columns(layout):
-            why = "slices need a table with columns; these data have none"
-            raise DataError(f"{why}, so there is no '{column}'")
-        if column not in layout.columns:
-            several, meant = names_in(column), column_meant(column, layout.columns)
-            if len(several) > 1 and all(matching(one, layout.columns) for one in several):
-                meant = f"for several columns, use {mention(slices=[*several])}"
-            raise DataError(f"no column is called '{column}'; {meant}")
-        kind = layout.kinds[layout.columns.index(column)]
-        if kind in (LABEL, WEIGHT):
-            raise DataError(f"'{column}' is the {kind}: choose another column to slice by")
-        if kind == LIST:
-            raise DataError(f"'{column}' contains lists: slice by a column with one value per row")
-        found.append(Slices(column, k, layout, head, threshold))
-    if chosen and not source.has_cells:
-        slices = mention(slices=chosen[0])
-        raise DataError(f"{slices}: these data hold features, not columns, so no slices of them can be made")
-    source.sliced = chosen
-    return found
+    chosen, layout, before = chosen_columns(source.layout, columns), source.layout, len(source.sliced)
+    read_beside(source, chosen, "slices")
+    return [Slices(column, k, layout, head, threshold) for k, column in enumerate(chosen, before) if layout]
+
+
+def slices_by(models: ModelsByValue[Any], threshold: float | None = None) -> Slices:
+    """The figures of each value that has a model of its own; of others, those of the model of all rows."""
+    layout = models.layout
+    assert layout is not None  # without one, their rows cannot be told apart
+    return Slices(models.column, 0, layout, models.head, threshold, models.column_values())
 
 
 def figures_of_slices(slices: Sequence[Slices]) -> Figures:

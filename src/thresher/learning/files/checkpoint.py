@@ -28,6 +28,8 @@ from thresher.learning.files.schema import (
     read,
 )
 from thresher.learning.model.bags import Bagged, Bags
+from thresher.learning.model.by_column import ByColumn
+from thresher.learning.model.ensemble import BY
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Referee, Share
 from thresher.learning.model.recipe import Recipe
@@ -273,13 +275,11 @@ def _revived(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int],
     """The models that `ModelSet.described` tells of."""
     try:
         recipes = [Recipe.from_dict(one) for one in saved["recipes"]]
-        share = (
-            Bagged(Bags.of(saved["share"], recipes[0].seed if recipes else 0)) if saved["share"] else Share()
-        )
+        share = _share_of(saved["share"], recipes[0].seed if recipes else 0)
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise StateError(f"recipes: damaged ({error})") from error
     most = 1 if saved["share"] else _MOST
-    if len(recipes) > most or len(saved["curves"]) != len(recipes) * share.parts:
+    if len(recipes) > most:
         raise StateError("it has another number of models")
     if saved["racing"] and race is None:
         raise StateError(f"its models race: resume with {mention(rule='auto')}")
@@ -294,9 +294,19 @@ def _revived(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int],
     models.restore(state)
     for k in saved["resting"]:
         models.rest(k)
+    if len(saved["curves"]) != len(models.models):
+        raise StateError("it has another number of curves")
     for model, curve in zip(models.models, saved["curves"], strict=True):
         model.curve = curve_of(curve)
     return models
+
+
+def _share_of(spec: str, seed: int) -> Share:
+    """How rows are dealt, as a checkpoint spells it."""
+    kind, _, column = spec.partition(":")
+    if kind == BY:
+        return ByColumn(column)
+    return Bagged(Bags.of(spec, seed)) if spec else Share()
 
 
 def bags_in(path: Path) -> str | None:

@@ -10,6 +10,7 @@ damage is detected.
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import stat
@@ -32,7 +33,7 @@ from thresher.data.errors import OneLineError, shortened
 from thresher.data.features.names import Names
 from thresher.data.files.paths import begins_a_model
 from thresher.engine.atomic import whole_file
-from thresher.engine.sound import StateError, beneath, under
+from thresher.engine.sound import PACKED, PackedSets, StateError, beneath, pack, under
 from thresher.learning.files.choice import FrontierTable, choose
 from thresher.learning.files.schema import (
     Fields,
@@ -52,7 +53,7 @@ from thresher.learning.model.recipe import Header, Recipe, layout_of
 from thresher.learning.model.sampling import Sample, Sampler
 from thresher.learning.training.progress import Curve, curve_of, is_curve
 from thresher.learning.training.record import Record
-from thresher.options.messages import mention, spelled
+from thresher.options.messages import mention, mention_command, spelled
 from thresher.options.option import UsageError
 
 FORMAT = 1
@@ -84,6 +85,8 @@ _OPTIONAL: Fields = {
 }
 _FILE: Fields = {"models": list[dict[str, Any] | None], "shared": dict, "run": dict, "crc32": dict}
 """Fields of every file."""
+ALL = "all"
+"""What the model of all rows is called beside those of values"""
 LANES, TRAINING, FRONTIER, ENSEMBLE, SELECTION = "lanes", "training", "frontier", "ensemble", "selection"
 """What is known of a run"""
 RUN = (LANES, TRAINING, FRONTIER, ENSEMBLE, SELECTION)
@@ -315,12 +318,8 @@ def _pieces(
     if len(there) > 1:  # lanes have one index
         (_, first), *others = there
         common = {n: a for n, a in first.items() if all(_has(one, n, a) for _, one in others)}
-    named = [
-        beneath(f"{k}.", {n: a for n, a in one[1].items() if n not in common})
-        for k, one in enumerate(models)
-        if one is not None
-    ]
-    every = (beside, beneath(_SHARED, common), *named)
+    own = [{n: a for n, a in one[1].items() if n not in common} if one else {} for one in models]
+    every = (beside, beneath(_SHARED, common), pack(own))
     whole = {n: np.ascontiguousarray(a) for tensors in every for n, a in tensors.items()}
     header = _packed([one and one[0] for one in models], run)
     sums = {name: _checksum(array) for name, array in whole.items()}
@@ -451,6 +450,7 @@ class Contents:
             raise ModelFileError(f"{name}: damaged: {min(wrong)} does not match its checksum")
         self.run: Header = header["run"]
         """what is known of the run that made the models"""
+        self._packed = PackedSets(names, self._tensor)
 
     @classmethod
     def of(cls, path: str | Path) -> Contents:
@@ -493,7 +493,8 @@ class Contents:
 
     def header_of(self, number: int) -> Header:
         """The header of a model, as `header_of` makes it, and what is known of the run."""
-        if number not in self.there:
+        models = self.header["models"]
+        if not 0 <= number < len(models) or models[number] is None:
             raise ModelFileError(f"{self.name}: damaged: it has no model {number}")
         own, shared = self.header["models"][number], self.header["shared"]
         with naming_file(self.name, self.header):
@@ -514,8 +515,9 @@ class Contents:
 
     def beside(self) -> Tensors:
         """The tensors of no model."""
-        own = tuple(f"{k}." for k in self.there)
-        return {n: self._tensor(n) for n in self._names if not n.startswith((_SHARED, *own))}
+        heads = {name: name.partition(".")[0] for name in self._names}
+        own = (_SHARED[:-1], *PACKED)
+        return {n: self._tensor(n) for n, head in heads.items() if head not in own and not head.isdecimal()}
 
     def _tensor(self, name: str) -> NDArray[Any]:
         try:
@@ -530,7 +532,9 @@ class Contents:
 
     def model(self, number: int) -> tuple[Header, Tensors]:
         """Header and tensors of a model."""
-        return self.header_of(number), self.tensors(_SHARED) | self.tensors(f"{number}.")
+        header = self.header_of(number)
+        with naming_file(self.name, header):
+            return header, self.tensors(_SHARED) | self._packed.of(number)
 
     def frontier(self) -> FrontierTable | None:
         """The table of a frontier; None if the models are none."""
@@ -548,6 +552,13 @@ class Contents:
         `UsageError` if no model is meant by `which`.
         """
         frontier, there = self.frontier(), self.there
+        values = self.run.get(ENSEMBLE, {}).get("values", [])
+        if which is not None and values:
+            if which not in (ALL, *values):
+                near = difflib.get_close_matches(which, values, 1)
+                meant = f"did you mean {near[0]}?" if near else f"{mention_command('info')} lists its values"
+                raise UsageError(f"{self.name} has no model of {which}; {meant}")
+            return 0 if which == ALL else values.index(which) + 1
         if which is not None and which.isdecimal():
             if int(which) in there:
                 return int(which)
@@ -568,6 +579,12 @@ class Contents:
                 f"thresher choose {self.name} 0 -m MODEL takes out", "thresher.load(path).models[0] is"
             )
             kind = f"an ensemble, not one model: {one} one of its models"
+            if values:
+                one = spelled(
+                    f"thresher choose {self.name} VALUE -m MODEL takes", "thresher.load(path).of(value) is"
+                )
+                column = self.run[ENSEMBLE]["rows"].partition(":")[2]
+                kind = f"models by {column}, not one: {one} that of a value"
         elif SELECTION in self.run and not there:
             learns = spelled("thresher select --keep", "thresher.select(..., keep=True)")
             kind = f"a selection without a model: {learns} learns one"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
@@ -141,19 +141,15 @@ def drawn(chunk: Chunk, times: NDArray[np.uint8]) -> Chunk:
     return replace(rows, weights=rows.weights * times[learned].astype(np.float32))
 
 
-class LearnedEnsemble(Ensemble[Model]):
-    """The models of a set that `Bagged` has taught, as one: figures are sums or means over them."""
+class LearnedModels(Ensemble[Model]):
+    """The models of a set that together predict, as one: figures are sums or means over them."""
 
     curve = ()
-    """an ensemble keeps no curve"""
+    """several models keep no curve"""
     features_waiting = None
     """not counted: a feature waits in some models and not in others"""
-
-    def __init__(self, models: Sequence[Model], bags: Bags, record: Record | None = None) -> None:
-        super().__init__(models, bags.kind, record)
-        self.bags = bags
-        self.last = 0
-        """number of a model that has learned the last row"""
+    last = 0
+    """number of a model that has learned the last row"""
 
     @property
     def recipe(self) -> Recipe:
@@ -175,10 +171,6 @@ class LearnedEnsemble(Ensemble[Model]):
         """Last prediction of a model that has learned the last row, or the last one that any has learned."""
         return self.models[self.last].last_prediction
 
-    def last_label(self, given: Chunk) -> float:
-        """Label of the last of the rows `given`."""
-        return self.models[0].last_label(given)
-
     @property
     def features_seen(self) -> int:
         """Mean number of distinct features that a model has seen, rounded."""
@@ -190,46 +182,33 @@ class LearnedEnsemble(Ensemble[Model]):
         return round(sum(model.left_out for model in self.models) / len(self.models))
 
 
-class Bagged(Share):
-    """Each part learns the rows that `bags` draw for it.
+class Together(Share):
+    """Parts whose models predict together: they are evaluated, kept and saved as one."""
 
-    Scales, admission and batches count only these rows, so each model has its own feed and index.
+    deals = steady = True
 
-    >>> models = ModelSet([Recipe("ftrl", l1=0.1)], Bagged(Bags.of("disjoint:2")))
-    >>> models.learn(Chunk.of_rows([(1.0, {7: 2.0}), (-1.0, {8: 1.0}), (1.0, {9: 2.0})]))
-    >>> [model.weights()[0].tolist() for model in models.models]
-    [[7, 9], [8]]
-    """
+    def __init__(self, record: Record | None = None) -> None:
+        """`record` is that of models that go on with other data."""
+        self._record = record
+        self._whole: Any = None
 
-    steady = True
+    def whole(self, models: ModelSet) -> LearnedModels:
+        """The models as one."""
+        raise NotImplementedError
 
-    def __init__(self, bags: Bags, record: Record | None = None) -> None:
-        """`record` is that of an ensemble that goes on with other data."""
-        self.bags, self._record = bags, record
-        self.parts, self.spec = bags.count, bags.spec
-        self._ensemble: LearnedEnsemble | None = None
+    def lead(self, models: ModelSet) -> Any:
+        """The models as one."""
+        if self._whole is None or len(self._whole.models) < len(models.parts):
+            self._whole = self.whole(models)
+        self._whole.last, self._whole.layout = self.last, models.layout
+        return self._whole
 
-    def dealt(self, chunk: Chunk, first: int) -> Callable[[int], Chunk]:
-        """The rows drawn for each part, with their importances multiplied."""
-        draws = self.bags.draw(first, len(chunk), chunk.groups)
-        if draws.any():
-            last = np.flatnonzero(draws.any(axis=0))[-1]
-            self.last = int(np.flatnonzero(draws[:, last])[0])
-        return lambda part: drawn(chunk, draws[part])
-
-    def lead(self, models: ModelSet) -> LearnedEnsemble:
-        """The ensemble."""
-        if self._ensemble is None:
-            self._ensemble = LearnedEnsemble(models.models, self.bags, self._record)
-        self._ensemble.last = self.last
-        return self._ensemble
-
-    def kept(self, models: ModelSet) -> list[Model]:
-        """None: models of an ensemble keep no curve."""
+    def recorded(self, models: ModelSet) -> list[Model]:
+        """None: these models keep no curve."""
         return []
 
     def scored(self, models: ModelSet) -> dict[int, Any]:
-        """The ensemble."""
+        """The models as one."""
         return {0: self.lead(models)}
 
     def state_of(self, models: ModelSet, number: int) -> dict[str, NDArray[Any]]:
@@ -245,11 +224,39 @@ class Bagged(Share):
         models.restore(state)
 
     def keep_record(self, models: ModelSet, records: Callable[[int], Record], seen: StreamStatistics) -> None:
-        """Keep the record of the ensemble; its models were not trained on all of those rows."""
-        ensemble = self.lead(models)
-        ensemble.record = with_warnings(records(0), ensemble, seen)
-        for one in (ensemble, *models.models):
+        """Keep the record of the models as one; each was not trained on all of those rows."""
+        whole = self.lead(models)
+        whole.record = with_warnings(records(0), whole, seen)
+        for one in (whole, *models.models):
             one.note_ids(seen.span, seen.columns, models.layout)
+
+
+class Bagged(Together):
+    """Each part learns the rows that `bags` draw for it.
+
+    Scales, admission and batches count only these rows, so each model has its own feed and index.
+
+    >>> models = ModelSet([Recipe("ftrl", l1=0.1)], Bagged(Bags.of("disjoint:2")))
+    >>> models.learn(Chunk.of_rows([(1.0, {7: 2.0}), (-1.0, {8: 1.0}), (1.0, {9: 2.0})]))
+    >>> [model.weights()[0].tolist() for model in models.models]
+    [[7, 9], [8]]
+    """
+
+    def __init__(self, bags: Bags, record: Record | None = None) -> None:
+        super().__init__(record)
+        self.bags, self.parts, self.spec = bags, bags.count, bags.spec
+
+    def dealt(self, chunk: Chunk, first: int) -> Callable[[int], Chunk]:
+        """The rows drawn for each part, with their importances multiplied."""
+        draws = self.bags.draw(first, len(chunk), chunk.groups)
+        if draws.any():
+            last = np.flatnonzero(draws.any(axis=0))[-1]
+            self.last = int(np.flatnonzero(draws[:, last])[0])
+        return lambda part: drawn(chunk, draws[part])
+
+    def whole(self, models: ModelSet) -> LearnedModels:
+        """The ensemble."""
+        return LearnedModels(models.models, self.bags.kind, self._record)
 
 
 def bagged(recipe: Recipe, bags: Bags) -> ModelSet:
@@ -260,20 +267,33 @@ def bagged(recipe: Recipe, bags: Bags) -> ModelSet:
     return ModelSet([recipe], Bagged(bags))
 
 
-def to_go_on(ensemble: Any) -> ModelSet:
-    """An ensemble to go on with: a copy of one, or the one in a file.
+def spec_of(ensemble: Ensemble[Any]) -> str:
+    """How many models an ensemble has, and which rows they learn."""
+    if ensemble.values:
+        return ensemble.rows
+    return Bags.again(ensemble.rows, len(ensemble.models)).spec
+
+
+def to_go_on(given: Any, share: Callable[[Ensemble[Model]], Together]) -> ModelSet:
+    """The models of an ensemble to go on with: copies of these, or those in a file; which `share` rows.
 
     `ModelFileError`; ValueError for one with weights only; TypeError for anything else.
     """
-    if isinstance(ensemble, str | PathLike):
-        ensemble = Ensemble.read(model_file.Contents.of(fspath(ensemble)), model_file.revive)
-    if not isinstance(ensemble, Ensemble):
-        raise TypeError(f"expected an ensemble, not {type(ensemble).__name__}")
+    if isinstance(given, str | PathLike):
+        ensemble = Ensemble.read(model_file.Contents.of(fspath(given)), model_file.revive)
+    elif isinstance(given, Ensemble):
+        ensemble = given
+    else:
+        raise TypeError(f"expected an ensemble, not {type(given).__name__}")
     if not all(isinstance(model, Model) for model in ensemble.models):
         raise OneLineError("the models of the ensemble have only weights: name its file")
     if ensemble.record is None:
         raise OneLineError("the ensemble does not say how many rows it has learned")
-    models = [copy(model) for model in ensemble.models]
-    recipe = models[0].recipe
-    share = Bagged(Bags.again(ensemble.rows, len(models), recipe.seed), ensemble.record)
-    return ModelSet.of(models, share, ensemble.record.examples)
+    models = ensemble.models if ensemble is not given else [copy(model) for model in ensemble.models]
+    return ModelSet.of(models, share(ensemble), ensemble.record.examples)
+
+
+def bagged_again(ensemble: Ensemble[Model]) -> Bagged:
+    """How rows are dealt to an ensemble that goes on."""
+    bags = Bags.again(ensemble.rows, len(ensemble.models), ensemble.models[0].recipe.seed)
+    return Bagged(bags, ensemble.record)

@@ -81,6 +81,8 @@ def each(function: Callable[[T], R], items: Sequence[T], values: int) -> list[R]
 
 
 _PREFIX = "pending."
+NONE = concat([])
+"""A chunk without rows"""
 BEFORE_END = "feed-before-end."
 _ARRAYS = ("indptr", "keys", "values", "labels", "weights")
 
@@ -186,7 +188,7 @@ class BatchFeeder:
         self._turn, self._rests, self._resting = Lock(), Lock(), 0
         self._rows = np.empty(0, np.uint32)
         self._undo: Undo | None = None
-        self._pending = concat([])
+        self._pending = NONE
         self._before_end = dict[str, NDArray[Any]]()
         """the state before the last, incomplete batch was learned; empty if no batch was incomplete"""
 
@@ -324,7 +326,7 @@ class BatchFeeder:
             self._finish(learners)
 
     def _finish(self, learners: Learners) -> None:
-        waiting, self._pending = self._pending, concat([])
+        waiting, self._pending = self._pending, NONE
         self._learn(learners, waiting)
 
     def _learn(self, learners: Learners, chunk: Chunk) -> None:

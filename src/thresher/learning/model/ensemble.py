@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Real
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, Unpack
@@ -21,7 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from thresher import parts
 from thresher.cluster.remote_readers import reads_elsewhere
-from thresher.data.chunk import Chunk
+from thresher.data.chunk import MOST_CELLS, Chunk
+from thresher.data.column_values import ColumnValues
 from thresher.data.errors import OneLineError, shortened
 from thresher.data.inputs.any_data import Data
 from thresher.engine.index import Index
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 
     from thresher.learning.diagnostics.findings import Finding
 
+_BAGS = spelled("thresher train --ensemble 64", "thresher.ensemble(..., models=64)")
+"""How to train models that have intervals"""
 FEWEST = 8
 """Fewer models say too little about their deviation."""
 MOST_LEVEL = 0.999999999999999
@@ -150,7 +154,9 @@ _LEAST = 1e-15
 """The least probability that has log-odds"""
 _BLOCK = 1 << 16
 """Features whose weights are processed at a time"""
-_ROWS = ("poisson", "disjoint", "halves")
+BY = "by"
+"""The rows of models each of which learns those with one value of a column"""
+_ROWS = ("poisson", "disjoint", "halves", BY)
 
 M = TypeVar("M", Model, Readout)
 
@@ -162,13 +168,17 @@ class Ensemble(LinearPredictor, Generic[M]):
     class. `spread` tells how much the models disagree.
     """
 
+    values: Sequence[str] = ()
+    """the values of the column whose rows each model but the first has learned"""
+
     def __init__(self, models: Sequence[M], rows: str, record: Record | None = None) -> None:
         self.models = [*models]
         first = models[0]
         self.head, self.names, self.numbering = first.head, None, first.numbering
         self.shifted, self.layout = first.shifted, first.layout
         self.rows = rows
-        """how rows were given to models: ``poisson``, ``disjoint`` or ``halves``, perhaps with a share"""
+        """how rows were given to models: ``poisson``, ``disjoint``, ``halves``, perhaps with a share, or
+        ``by:COLUMN``"""
         self.record = record
         """how it was trained, if it came from a file or from `thresher.ensemble`"""
         self.warnings: list[Finding] = []
@@ -246,18 +256,22 @@ class Ensemble(LinearPredictor, Generic[M]):
             raise ModelFileError(f"{name}: not an ensemble")
         with model_file.naming_file(name, found.header):
             table = found.run[ENSEMBLE]
-            schema.check(table, {"rows": str, "record": dict | None}, ENSEMBLE, {})
+            schema.check(table, {"rows": str, "record": dict | None, "values": list[str]}, ENSEMBLE, {})
             record = None if table["record"] is None else Record.from_dict(table["record"])
-            if table["rows"].partition(":")[0] not in _ROWS:
-                raise StateError(f"rows must be {', '.join(_ROWS)}, not {shortened(repr(table['rows']), 40)}")
+            rows, values = table["rows"], table["values"]
+            kind = rows.partition(":")[0]
+            if kind not in _ROWS:
+                raise StateError(f"rows must be {', '.join(_ROWS)}, not {shortened(repr(rows), 40)}")
             if len(found.there) < 2:
                 raise StateError("an ensemble has several models")
+            if len(values) != (len(found) - 1 if kind == BY else 0):
+                raise StateError("values: one for each model but the first, if their rows have them")
         models = [made(name, *found.model(k)) for k in found.there]
         meanings = [(parts.spec_of(model.head.loss), model.head.outputs) for model in models]
         for k, meaning in enumerate(meanings):
             if meaning != meanings[0]:
                 raise ModelFileError(f"{name}: model {k} has another loss than the others")
-        return Ensemble(models, table["rows"], record)
+        return ModelsByValue(models, rows, record, values) if values else Ensemble(models, rows, record)
 
     @reads_elsewhere
     def spread(self, data: Data, *, offsets: ArrayLike | None = None, **reading: Unpack[ReadOptions]) -> F64:
@@ -365,8 +379,7 @@ class Ensemble(LinearPredictor, Generic[M]):
         if self.rows == _BAGGED:
             wanted = f"at least {FEWEST} models, and the ensemble has {count}"
         if self.rows != _BAGGED or count < FEWEST:
-            use = spelled("thresher train --ensemble 64", "thresher.ensemble(..., models=64)")
-            raise UsageError(f"an interval needs {wanted}: use {use}")
+            raise UsageError(f"an interval needs {wanted}: use {_BAGS}")
 
     def save(self, path: str | PathLike[str], *, state: bool = True) -> None:
         """Write the file that ``thresher train --ensemble`` writes, replacing an older one.
@@ -378,8 +391,82 @@ class Ensemble(LinearPredictor, Generic[M]):
         Raises OSError if writing fails; `DivergedError` if a weight is not finite. An older file is then
         unchanged.
         """
-        table = {"rows": self.rows, "record": None if self.record is None else self.record.as_dict()}
+        record = None if self.record is None else self.record.as_dict()
+        table = {"rows": self.rows, "record": record, "values": [*self.values]}
         model_file.save_all(self.models, fspath(path), {ENSEMBLE: table}, state=state)
+
+
+class ModelsByValue(Ensemble[M]):
+    """A model of all rows, and one of the rows with each value of a column, by which these are predicted.
+
+    A row with a value that was never seen, or without one, is predicted by the model of all rows. See
+    docs/by.md.
+    """
+
+    def __init__(
+        self, models: Sequence[Any], rows: str, record: Record | None, values: Sequence[str]
+    ) -> None:
+        super().__init__(models, rows, record)
+        self.values, self.sliced = [*values], (rows.partition(":")[2],)
+        self._told_apart: ColumnValues | None = None
+
+    @property
+    def column(self) -> str:
+        """The column."""
+        return self.sliced[0]
+
+    def of(self, value: str) -> M:
+        """The model of a value; that of all rows for one that was never seen."""
+        return self.models[self.values.index(value) + 1 if value in self.values else 0]
+
+    def column_values(self, most: int = MOST_CELLS - 1) -> ColumnValues:
+        """The values, to be told apart in the cells of a chunk."""
+        if self.layout is None:
+            raise OneLineError(f"these models do not know how the column {self.column} was read")
+        found = ColumnValues(self.column, self.layout, most)
+        found.know(self.values)
+        return found
+
+    def margins(self, chunk: Chunk) -> F64:
+        """Margins of the rows of `chunk`, each by the model of its value."""
+        if chunk.cells is None:
+            raise OneLineError(
+                f"the column {self.column} tells which model predicts a row: give a table with it"
+            )
+        if self._told_apart is None or len(self._told_apart.known) < len(self.values):
+            self._told_apart = self.column_values()
+        numbers = self._told_apart.numbers(chunk.cells[:, 0], new=False)
+        plain, order = replace(chunk, cells=None), np.argsort(numbers, kind="stable")
+        there = np.unique(numbers).tolist()
+        if len(there) < 2:
+            return self.models[there[0] if there else 0].margins(plain)
+        ends: list[int] = np.searchsorted(numbers[order], there, side="right").tolist()
+        by_value = plain.take(order)
+        spans = zip(there, [0, *ends[:-1]], ends, strict=True)
+        each = np.concatenate([self.models[k].margins(by_value.rows(lo, hi)) for k, lo, hi in spans])
+        margins: F64 = np.empty_like(each)
+        margins[order] = each
+        return margins
+
+    def terms(self, chunk: Chunk) -> Summands:
+        """The margins of rows of several models have none: `UsageError`."""
+        raise UsageError(f"rows with other values of {self.column} have another model: explain {self._one}")
+
+    def spreads(self, chunk: Chunk) -> F64:
+        """One model predicts a row: `UsageError`."""
+        raise UsageError(f"one model predicts each row, so there is no spread: use {_BAGS}")
+
+    def check_interval(self, level: float) -> None:
+        """One model predicts a row: `UsageError`."""
+        raise UsageError(f"one model predicts each row, so there is no interval: use {_BAGS}")
+
+    @property
+    def _one(self) -> str:
+        return spelled("one of them, with --choose VALUE", "one of them, such as model.of(value)")
+
+    def knows(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Which of these features have a weight in the model of all rows."""
+        return self.models[0].knows(keys)
 
 
 def load(path: str | PathLike[str], which: str | None = None) -> Readout | Ensemble[Readout]:

@@ -7,19 +7,21 @@ such as a path of penalties, cross-validation or an ensemble is a list of recipe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import fields
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk
+from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import OneLineError
 from thresher.data.layout import SettledLayout
+from thresher.data.source import Source
 from thresher.engine.lookup import resized
-from thresher.engine.sound import Tensors, beneath, given, require, under
+from thresher.engine.sound import PackedSets, Tensors, beneath, given, pack, require, under
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.model.batch_feeder import BatchFeeder, each
 from thresher.learning.model.divergence import Before, DivergedError
@@ -33,7 +35,7 @@ from thresher.options.messages import mention, mention_command
 
 OWN = ("rule", "rate", "loss", "average", "intercept", "dtype")
 """Fields of a Recipe in which the models of a part may differ."""
-_COUNTERS, _RACE = "counters", "race."
+_COUNTERS, _SHARE, _RACE = "counters", "share.", "race."
 
 
 class Referee(Protocol):
@@ -189,16 +191,41 @@ class Share:
     """
 
     parts = 1
+    deals = False
+    """whether parts learn different rows"""
+    grows = False
+    """whether parts are made as rows come: each but the first has few of these"""
     spec = ""
     """what a checkpoint calls it"""
     steady = False
     """whether a row must have the same number in every pass"""
     last = 0
     """number of a part that has learned the last row"""
+    kept: float = 0
+    """how many rows may come again, in later passes"""
+
+    def attach(self, *sources: Source | None) -> None:
+        """Let sources give what rows are told apart by. `DataError` if one cannot."""
+
+    def noted(self, chunk: Chunk, first: int) -> Chunk:
+        """`chunk` as it is dealt, maybe later; its first row has the number `first` in this pass."""
+        return chunk
+
+    def waits(self, chunks: Sequence[Chunk]) -> bool:
+        """Whether these chunks may wait for others before they are dealt."""
+        return False
 
     def dealt(self, chunk: Chunk, first: int) -> Callable[[int], Chunk]:
         """What a part learns, given its number, of `chunk`, whose first row has the number `first`."""
         return lambda part: chunk
+
+    def passes(self, part: int, planned: int) -> int:
+        """How many passes a part makes, if so many are planned; 0: not known."""
+        return planned
+
+    def settle(self, models: ModelSet, passes: int) -> int:
+        """The passes that any part makes, at the end of the first, if all rows together get so many."""
+        return passes
 
     def where(self, part: int) -> str:
         """What a part learns, in words that begin a message; empty: all rows."""
@@ -216,7 +243,7 @@ class Share:
         part = models.parts[-1]
         return part.models[min(part.alive or [0], key=lambda k: part.models[k].tally.average)]
 
-    def kept(self, models: ModelSet) -> list[Model]:
+    def recorded(self, models: ModelSet) -> list[Model]:
         """The models whose curves and records are kept."""
         return models.models
 
@@ -240,6 +267,13 @@ class Share:
         """Set the records, given the one of each model by its number."""
         for k, model in enumerate(models.models):
             model.keep_record(records(k), seen)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What it knows of the rows."""
+        return {}
+
+    def restore(self, state: Tensors) -> None:
+        """Go on from a `state`. StateError."""
 
 
 class ModelSet:
@@ -287,6 +321,10 @@ class ModelSet:
         """examples so far, if they are dealt to several parts"""
         self._pass = self._row = self._first_row = 0
         """the pass, the number of its next row, and of its first: more where the stream goes on"""
+        self._planned, self._again = 0, False
+        """the number of passes, if it is known, and whether rows come again"""
+        self._waiting: list[Chunk] = []
+        """rows that wait to be dealt with others"""
         self.told: set[int] = set()
         """the recipes that diverged, of which `say` was told"""
 
@@ -303,6 +341,7 @@ class ModelSet:
     @property
     def models(self) -> list[Model]:
         """All models."""
+        self.flush()
         return [model for part in self.parts for model in part.models]
 
     @property
@@ -323,7 +362,17 @@ class ModelSet:
     @property
     def lead(self) -> Any:
         """What stands for all: see `Share.lead`."""
+        self.flush()
         return self.share.lead(self)
+
+    @property
+    def features_seen(self) -> int:
+        """Number of distinct features that the first model has seen so far."""
+        return self.parts[0].models[0].features_seen
+
+    def last_label(self, given: Chunk) -> float:
+        """Label of the last of the rows `given`, which were learned."""
+        return self.parts[0].models[0].last_label(given)
 
     @property
     def alive(self) -> list[int]:
@@ -353,7 +402,7 @@ class ModelSet:
     @property
     def examples(self) -> int:
         """Number of examples given so far."""
-        return self._given if len(self.parts) > 1 else self.parts[0].feed.examples
+        return self._given if self.share.deals else self.parts[0].feed.examples
 
     def may_replay(self, steady: bool) -> bool:
         """Whether the rules of all models are automatic, and rows come as the share needs them."""
@@ -362,11 +411,27 @@ class ModelSet:
 
     def begin_pass(self, number: int, passes: int = 0) -> None:
         """Start pass `number`, from 1, of `passes` over the same data, or resume it after a stop."""
+        self.flush()
         if number != self._pass:
             self._pass, self._row = number, self._first_row
-        for part in self.parts:
+        self._planned = passes
+        for p, part in enumerate(self.parts):
+            self._begin_pass(p, part)
+
+    def _begin_pass(self, number: int, part: Part) -> None:
+        if self._is_due(number):
             for k in part.alive:
-                part.models[k].begin_pass(number, passes)
+                part.models[k].begin_pass(self._pass, self.share.passes(number, self._planned))
+
+    def _is_due(self, number: int) -> bool:
+        """Whether a part learns in this pass."""
+        passes = self.share.passes(number, self._planned)
+        return not passes or self._pass <= passes
+
+    def settle(self, passes: int) -> int:
+        """The passes that any model makes, at the end of the first, if all rows together get so many."""
+        self.flush()
+        return self.share.settle(self, passes)
 
     def end_passes(self) -> None:
         """End the passes over the same data."""
@@ -391,29 +456,54 @@ class ModelSet:
             lo = due
 
     def _learn(self, chunk: Chunk, again: bool) -> None:
-        if len(self.parts) == 1:
-            self._settle([self.parts[0].learn(chunk, again)])
+        if not self.share.deals:
+            self._settle([(0, self.parts[0].learn(chunk, again))])
             return
-        dealt, compiled = self.share.dealt(chunk, self._row), self._given > 0
+        self._waiting.append(self.share.noted(chunk, self._row - self._first_row))
         self._row += len(chunk)
         self._given += int(np.count_nonzero(chunk.weights))
+        self._again = again
+        if not self.share.waits(self._waiting):
+            self.flush()
 
-        def learn(p: int) -> list[tuple[int, str]]:
-            return self.parts[p].learn(dealt(p), again)
+    def flush(self) -> None:
+        """Learn the rows that wait to be dealt."""
+        if not self._waiting:
+            return
+        chunk = self._waiting[0] if len(self._waiting) == 1 else concat(self._waiting)
+        self._waiting = []
+        compiled = self.parts[0].feed.learned > 0
+        dealt = self.share.dealt(chunk, self._row - len(chunk))
+        self._grow()
+        every = range(len(self.parts))
 
-        self._settle(each(learn, range(len(self.parts)), chunk.nnz if compiled else 0))
+        def learn(numbers: Sequence[int]) -> list[tuple[int, list[tuple[int, str]]]]:
+            given = ((p, dealt(p)) for p in numbers if self._is_due(p))
+            return [(p, self.parts[p].learn(rows, self._again)) for p, rows in given if len(rows)]
+
+        at_once = [every[:1], every[1:]] if self.share.grows else [every[p : p + 1] for p in every]
+        self._settle(chain.from_iterable(each(learn, at_once, chunk.nnz if compiled else 0)))
+
+    def _grow(self) -> None:
+        """Make the parts that the share has met."""
+        while len(self.parts) < self.share.parts:
+            part = Part(self.recipes)
+            self.parts.append(part)
+            self._begin_pass(len(self.parts) - 1, part)
 
     def finish(self) -> None:
         """Learn the examples of incomplete batches as smaller batches."""
-        self._settle([part.finish() for part in self.parts])
+        self.flush()
+        self._settle([(p, part.finish()) for p, part in enumerate(self.parts)])
 
     def check_finite(self) -> None:
         """Drop models with a non-finite weight or other state; `DivergedError` if none is left."""
-        self._settle([part.check_finite() for part in self.parts])
+        self.flush()
+        self._settle([(p, part.check_finite()) for p, part in enumerate(self.parts)])
 
-    def _settle(self, fallen: Sequence[Sequence[tuple[int, str]]]) -> None:
-        """Tell of recipes that diverged; `DivergedError` if none is left that did not."""
-        for p, some in enumerate(fallen):
+    def _settle(self, fallen: Iterable[tuple[int, Sequence[tuple[int, str]]]]) -> None:
+        """Tell of recipes that diverged in a part; `DivergedError` if none is left that did not."""
+        for p, some in fallen:
             for k, reason in some:
                 if k not in self.told:
                     self.told.add(k)
@@ -432,7 +522,7 @@ class ModelSet:
 
     def mark(self) -> None:
         """Note a point of the progressive curve of each model that learns and is kept."""
-        kept, alive = {id(model) for model in self.share.kept(self)}, self.alive
+        kept, alive = {id(model) for model in self.share.recorded(self)}, self.alive
         for k, model in enumerate(self.models):
             if id(model) in kept and k in alive:
                 model.mark()
@@ -447,25 +537,32 @@ class ModelSet:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The whole learning state as arrays; that of part p under ``p.``."""
+        self.flush()
         counters = [self._given, self._pass, self._row, self._first_row, self.share.last]
-        whole: dict[str, NDArray[Any]] = {_COUNTERS: np.array(counters)}
-        for p, part in enumerate(self.parts):
-            whole |= beneath(f"{p}.", part.state())
+        whole: dict[str, NDArray[Any]] = {
+            _COUNTERS: np.array(counters),
+            **beneath(_SHARE, self.share.state()),
+        }
+        whole |= pack([part.state() for part in self.parts])
         return whole | beneath(_RACE, {} if self.race is None else self.race.state())
 
     def check(self, state: Tensors) -> None:
-        """StateError if this set cannot be in `state`."""
+        """StateError if this set cannot be in `state`, whose parts it makes."""
+        self.share.restore(under(state, _SHARE))
+        self._grow()
         counters = given(state, _COUNTERS, (5,), np.int64)
         known = bool((counters >= 0).all()) and counters[4] < len(self.parts)
         require(known, _COUNTERS, "numbers of examples, passes, rows and a part")
+        packed = PackedSets(state, state.__getitem__)
         for p, part in enumerate(self.parts):
-            part.check(under(state, f"{p}."))
+            part.check(packed.of(p))
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Continue from the `state` of a set with the same recipes and share. StateError."""
         self.check(state)
+        packed = PackedSets(state, state.__getitem__)
         for p, part in enumerate(self.parts):
-            part.restore(under(state, f"{p}."))
+            part.restore(packed.of(p))
         if self.race is not None:
             self.race.restore(under(state, _RACE))
         self.told |= self.dropped.keys()

@@ -12,7 +12,7 @@ So a model file stores the weight of unseen features once, and all features that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from os import PathLike
@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from thresher import parts
 from thresher.cluster.remote_readers import reads_elsewhere
 from thresher.data.chunk import Chunk, concat
+from thresher.data.column_values import read_beside
 from thresher.data.columns import check_same
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
@@ -77,6 +78,7 @@ def source_for(
     if offsets is not None and not model.shifted:
         raise unused_offsets()
     source = shifted(as_source(data, domain, layout=layout, **read, **(more or {})), offsets)
+    read_beside(source, model.sliced, "by")
     X: Any = data[0] if isinstance(data, tuple) and data else data
     how = ': rows.to_dict("records")' if hasattr(X, "to_dict") else ""
     return in_agreement(model, source, given=type(X).__name__ + how)
@@ -170,6 +172,8 @@ class LinearPredictor:
     """how the training data became features, if they came from files or tables"""
     shifted = False
     """whether each example has an offset"""
+    sliced: Sequence[str] = ()
+    """columns whose cells predictions need beside the features"""
 
     def note_ids(
         self, span: tuple[int, int] | None, columns: int | None, layout: SettledLayout | None

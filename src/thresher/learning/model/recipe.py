@@ -10,7 +10,9 @@ data is a field too, set when the data are opened.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import InitVar, dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -170,11 +172,19 @@ class Recipe:
         return f"Recipe({', '.join(shown)})"
 
     def head(self) -> Objective:
-        """Loss and outputs; ValueError if they cannot be combined."""
+        """Loss and outputs, for one model; ValueError if they cannot be combined."""
+        return copy(self._head)
+
+    @cached_property
+    def _head(self) -> Objective:
         return Objective(self.loss, self.outputs)
 
     def make_rule(self) -> Any:
         """The rule, including its rate."""
+        return self._rule
+
+    @cached_property
+    def _rule(self) -> Any:
         return parts.rule_of(self.rule, self.rate)
 
     def signs(self) -> Signs:

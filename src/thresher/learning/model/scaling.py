@@ -36,7 +36,7 @@ from thresher.data.layout import SettledLayout, has_columns
 from thresher.data.offsets import without_offsets
 from thresher.engine import centring as preparing
 from thresher.engine.centring import FAR
-from thresher.engine.lookup import REGISTERS, empty_index, find, find_or_add, reindex, resized
+from thresher.engine.lookup import empty_index, find, find_or_add, reindex, resized
 from thresher.engine.sound import MOST_STEPS, Tensors, ascending, given, require
 from thresher.learning.model.objective import F64
 from thresher.options.messages import mention
@@ -47,7 +47,7 @@ F32 = NDArray[np.float32]
 Numbers = NDArray[np.uint32]
 
 
-FIRST_ROOM = 1 << 10
+FIRST_ROOM = 1 << 6
 """Features for which there is room at first."""
 
 
@@ -64,7 +64,7 @@ class Columns:
     def __init__(self, keys: U64, grow: bool = False) -> None:
         self._known = np.concatenate([np.zeros(1, np.uint64), keys])
         self._count, self.grow = len(self._known), grow
-        self._registers = np.zeros(REGISTERS, np.uint8)  # required by find_or_add; never read
+        self._registers = np.zeros(0, np.uint8)  # find_or_add counts nothing
         self._make_room(FIRST_ROOM if grow else 0)
 
     def __len__(self) -> int:

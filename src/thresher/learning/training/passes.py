@@ -26,7 +26,7 @@ A rule says with `AUTOMATIC` that more passes are good for it; the papers' rules
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import NamedTuple
 
@@ -50,6 +50,8 @@ REPLAY = "64MB"
 """The budget if nobody says; about 129,000 rows of 40 features."""
 MOST_PASSES = 10**9
 MOST_REPLAY = 1 << 50
+LEAST_BYTES = 16
+"""What a row takes, without its values"""
 _CROWDED, _ROOMY = 15, 30
 """Examples for each feature up to which later passes soon bring noise, and from which they bring none."""
 MANY, FEW, LEAST = 40, 5, 3
@@ -79,7 +81,7 @@ class Size(NamedTuple):
         rows = int(np.count_nonzero(counting))
         nonzeros = chunk.nnz if rows == len(chunk) else int(np.diff(chunk.indptr)[counting].sum())
         nonzeros -= rows if may_have_offsets(chunk) else 0
-        each = 16 + (0 if chunk.targets is None else 4 * chunk.targets.shape[1])
+        each = LEAST_BYTES + (0 if chunk.targets is None else 4 * chunk.targets.shape[1])
         each += 0 if chunk.groups is None else 8
         size = self.bytes + 12 * nonzeros + each * rows
         return Size(self.rows + rows, self.nonzeros + nonzeros, size, self.features)
@@ -379,13 +381,16 @@ class Replay:
         whole = self._kept.size._replace(features=features).times(1 / within)
         return passes_for(whole) if whole.bytes <= self.budget else 1
 
-    def settle(self, over: bool) -> None:
-        """Decide on the number of passes, at the end of the first, or once the rows do not fit in memory."""
+    def settle(self, over: bool, most: Callable[[int], int] = int) -> None:
+        """Decide on the number of passes, at the end of the first, or once the rows do not fit in memory.
+
+        `most` gives the passes that any model makes, of the number for all rows.
+        """
         if self.settled or self._kept is None:
             return
         if self._kept.dropped:
             self.settled = True
         elif over:
-            self.passes, self.settled = passes_for(self._kept.whole), True
+            self.passes, self.settled = most(passes_for(self._kept.whole)), True
         if not self.keeps:
             self._kept.drop()

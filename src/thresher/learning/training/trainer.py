@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -38,7 +39,7 @@ from thresher.learning.training import progress
 from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.interruption import Interrupted, Stopper
 from thresher.learning.training.learner import Recent, Tally, total
-from thresher.learning.training.passes import MOST_PASSES, Replay, bytes_to_keep
+from thresher.learning.training.passes import LEAST_BYTES, MOST_PASSES, Replay, bytes_to_keep
 from thresher.learning.training.progress import PassEnd, Row, Watcher
 from thresher.learning.training.record import COUNTS, Record
 from thresher.learning.training.scores import Figures, Patience, Scores
@@ -204,6 +205,7 @@ class Trainer:
         cause = "this order" if self.models.may_replay(True) else "this rule"
         kept = bytes_to_keep(plan.replay, self.models.may_replay(self.order.steady), cause)
         self.repetition = Replay(plan.passes, kept)
+        self.models.share.kept = math.inf if plan.passes > 1 else kept // LEAST_BYTES
         self.position, self.reported = TrainingPosition(), Tally(0.0, 0.0)
         self.label = float("nan")
         """label of the last example learned"""
@@ -379,7 +381,7 @@ class Trainer:
 
     def _pass(self) -> None:
         number, kept = self.position.number, self.repetition
-        if number > 1:
+        if number > 1 and self._slices is not None:
             self.source.sliced = ()
         read = self.source if number == 1 or kept.keeps else self.reread()
         rows = kept.over(self.holdout.rest(read), number, held=self.order.reads(2) == 1)
@@ -402,7 +404,7 @@ class Trainer:
                 done = None
                 if source.total_bytes:
                     within = source.position_bytes / source.total_bytes
-                    done = (number - 1 + within) / kept.expected(within, self.model.features_seen)
+                    done = (number - 1 + within) / kept.expected(within, self.models.features_seen)
                 self.watcher.advance(self.models.examples, done)
         if self.resumed:
             self._check_position(0)
@@ -418,7 +420,7 @@ class Trainer:
             if self._earlier is None:
                 check_namespaces(self.source, report)
             self._seen.mark(self.models.examples, self.model.tally, over=True)
-            self.repetition.settle(True)
+            self.repetition.settle(True, self.models.settle)
 
     def _check_position(self, rows: int) -> None:
         """`DataError` if an earlier run cannot have learned `position.learned` of a chunk of `rows` rows."""
@@ -445,7 +447,7 @@ class Trainer:
             self.stopper.worth_keeping = True
             self.position = replace(self.position, learned=hi)
             if len(examples := rows.counting()):
-                self.label = self.model.last_label(examples)
+                self.label = self.models.last_label(examples)
                 self._hand_over(False)
                 self.handle_due()
             lo = hi

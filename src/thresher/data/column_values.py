@@ -1,0 +1,109 @@
+"""The values of a column of a table, for which rows are counted, or models learned, apart.
+
+The keys of a row do not tell the values of a column. So readers give the texts in some columns beside the
+rows (`Source.sliced`, `Chunk.cells`), whether or not the column is a feature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.columns import BINS, LABEL, LIST, NUMERIC, SPELLED, WEIGHT, column_meant, matching
+from thresher.data.errors import DataError
+from thresher.data.feature_specs import names_in
+from thresher.data.layout import AnyLayout, SettledLayout, has_columns
+from thresher.data.source import Source
+from thresher.data.text.spelling import respelled
+from thresher.options.messages import mention
+
+_TEXTS = 1 << 20
+"""Spellings of values that are remembered"""
+
+
+class ColumnValues:
+    """The values of a column, numbered from 1 in the order of their first rows; 0 stands for none.
+
+    One value has one spelling: ``1`` and ``1.0`` are the same number. `named` gives the value of a text in a
+    column of numbers, if it is another. Beyond `most` values, all have the number `most`.
+    """
+
+    def __init__(
+        self, column: str, layout: SettledLayout, most: int, named: Callable[[str], str] = respelled
+    ) -> None:
+        self.column, self._most, self._named = column, most, named
+        at = layout.columns.index(column)
+        self.is_number = layout.kinds[at] in (NUMERIC, BINS)
+        self._spelled = bool(layout.spelling) and layout.spelling[at] in SPELLED
+        self._missing = {"", *layout.missing}
+        self._texts = dict[str, int]()
+        """the number of the value of texts that were met"""
+        self.known = dict[str, int]()
+        """the number of each value"""
+
+    def know(self, values: Sequence[str]) -> None:
+        """Number these values, the first of all."""
+        self._texts, self.known = {}, {value: k for k, value in enumerate(values, 1)}
+
+    def numbers(self, texts: NDArray[Any], *, new: bool = True) -> NDArray[np.int64]:
+        """The numbers of the values in cells ``(n,)``; of `new` values the next ones, else 0."""
+        listed = texts.tolist()
+        found = [*map(self._texts.get, listed)]
+        if None in found:
+            pairs = zip(listed, found, strict=True)
+            found = [self._number(text, new) if number is None else number for text, number in pairs]
+        return np.array(found, np.int64)
+
+    def _number(self, text: str, new: bool) -> int:
+        value = self._value(text)
+        number = self.known.get(value) if value else 0
+        if number is None:
+            number = len(self.known) + 1 if new else 0
+            if not new or number == self._most:
+                return number
+            self.known[value] = number
+        if len(self._texts) >= _TEXTS:
+            self._texts.clear()
+        self._texts[text] = number
+        return number
+
+    def _value(self, text: str) -> str:
+        """The value that a text means: empty if it is missing."""
+        if text in self._missing or not text.strip():
+            return ""
+        if self.is_number:
+            return self._named(text)
+        return respelled(text) if self._spelled else text
+
+
+def read_beside(source: Source, columns: Sequence[str], option: str) -> None:
+    """Let `source` give the cells of these columns, after those that it gives already, from now on.
+
+    `DataError`, which names the `option` that wants them, if it cannot.
+    """
+    for column in columns:
+        _check(source.layout, column, option)
+    if columns and not source.has_cells:
+        wanted = mention(**{option: columns[0]})
+        raise DataError(f"{wanted}: these data hold features, not columns, by which rows could be told apart")
+    source.sliced = [*source.sliced, *columns]
+
+
+def _check(layout: AnyLayout | None, column: str, option: str) -> None:
+    if layout is None or not has_columns(layout):
+        wanted = mention(**{option: column})
+        raise DataError(f"{wanted} needs a table with columns; these data have none")
+    if column not in layout.columns:
+        several = names_in(column)
+        if len(several) > 1 and all(matching(one, layout.columns) for one in several):
+            each = mention(**{option: [*several]})
+            raise DataError(f"no column is called '{column}'; for several columns, use {each}")
+        raise DataError(f"no column is called '{column}'; {column_meant(column, layout.columns)}")
+    kind, other = layout.kinds[layout.columns.index(column)], f"choose another column for {mention(option)}"
+    if kind in (LABEL, WEIGHT):
+        raise DataError(f"'{column}' is the {kind}: {other}")
+    if kind == LIST:
+        raise DataError(f"'{column}' contains lists, not one value per row: {other}")

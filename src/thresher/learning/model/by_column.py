@@ -1,0 +1,191 @@
+"""A model for each value of a column, such as a country, a shop or a tenant, beside a model of all rows.
+
+The models of a value learn its rows and no others, as if ``where`` had read these alone (law 7): each has its
+own feed, index, scales and batches. With ``passes="auto"``, each makes as many passes as its rows alone would
+get, if all rows can be kept and the store is ``growing``, without admission or samples. A value that was
+never seen, or is missing, has the model of all rows.
+
+A call of the compiled loop takes as long as a hundred rows, so rows of many values are gathered before they
+are dealt. In later passes, which may come from memory or a cache, rows are known by their numbers: their
+values are kept from the first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk
+from thresher.data.column_values import ColumnValues, read_beside
+from thresher.data.errors import DataError, OneLineError
+from thresher.data.inputs.matrices import DistinctKeys
+from thresher.data.offsets import may_have_offsets
+from thresher.data.source import Source
+from thresher.engine.index import GrowingIndex
+from thresher.engine.sound import Tensors, given, require
+from thresher.learning.model.bags import LearnedModels, Together
+from thresher.learning.model.ensemble import BY, ModelsByValue
+from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
+from thresher.learning.model.recipe import Recipe
+from thresher.learning.training.passes import MOST_PASSES, Size, passes_for
+from thresher.learning.training.record import Record
+from thresher.options.messages import mention
+
+MOST = 100_000
+"""Maximum number of values"""
+WORTH = 64
+"""Rows of each model that are worth a call of the compiled loop"""
+MOST_WAITING = 1 << 23
+"""Stored values of rows that are gathered: 100 MB"""
+
+
+class LearnedByValue(LearnedModels, ModelsByValue[Model]):
+    """The models of a set that `ByColumn` has taught, as one."""
+
+    @property
+    def features_seen(self) -> int:
+        """Number of distinct features in all rows."""
+        return self.models[0].features_seen
+
+
+class ByColumn(Together):
+    """Part 0 learns all rows; each value of a column has a part of its own, from its first row on."""
+
+    grows = True
+
+    def __init__(self, column: str, record: Record | None = None, names: Sequence[str] = ()) -> None:
+        """`record` is that of models that go on with other data, and `names` the values that they have."""
+        super().__init__(record)
+        self.column, self.spec = column, f"{BY}:{column}"
+        self._know(names)
+        self._values: ColumnValues | None = None
+        self._numbers = [np.zeros(0, np.int32)]
+        """the part of each row of the first pass, as long as rows may come again"""
+        self._counted = np.zeros((1 + len(self.names), 2), np.int64)
+        """rows of importance above 0 and their stored values in the first pass, by part"""
+        self._passes = np.zeros(0, np.int64)
+        """the passes that each part makes, where these differ"""
+
+    def _know(self, names: Sequence[str]) -> None:
+        self.names, self.parts = [*names], 1 + len(names)
+
+    def where(self, part: int) -> str:
+        """Which rows a part learns, in words."""
+        return f"{self.column} {self.names[part - 1]}: " if part else ""
+
+    def attach(self, *sources: Source | None) -> None:
+        """Let sources give the cells of the column. `DataError` if one cannot."""
+        for source in sources:
+            if source is not None:
+                read_beside(source, [self.column], BY)
+                if self._values is None and source.layout is not None:
+                    self._values = ColumnValues(self.column, source.layout, MOST + 1)
+                    self._values.know(self.names)
+
+    def noted(self, chunk: Chunk, first: int) -> Chunk:
+        """`chunk` with the numbers of parts for cells. `DataError` for too many values."""
+        if chunk.cells is None:
+            self._numbers = [np.concatenate(self._numbers)]
+            return replace(chunk, cells=self._numbers[0][first : first + len(chunk), np.newaxis])
+        assert self._values is not None
+        numbers = self._values.numbers(chunk.cells[:, 0]).astype(np.int32)
+        if numbers.max(initial=0) > MOST:
+            many = f"it has more than {MOST:,} values, each of which would have a model"
+            raise DataError(f"{mention(by=self.column)}: {many}: choose a column with fewer")
+        if len(self._values.known) > len(self.names):
+            self._know([*self._values.known])
+        if self.kept and first == sum(map(len, self._numbers)):
+            self._count(chunk, numbers)
+        return replace(chunk, cells=numbers[:, np.newaxis])
+
+    def _count(self, chunk: Chunk, numbers: NDArray[np.int32]) -> None:
+        """Note new rows, which may come again."""
+        self._numbers.append(numbers)
+        grown = np.zeros((self.parts, 2), np.int64)
+        grown[: len(self._counted)] = self._counted
+        counting = chunk.weights > 0
+        np.add.at(grown[:, 0], numbers[counting], 1)
+        stored = np.diff(chunk.indptr) - may_have_offsets(chunk)
+        np.add.at(grown[:, 1], numbers[counting], stored[counting])
+        self._counted = grown
+        if grown[:, 0].sum() > self.kept:
+            self.kept, self._numbers = 0, [np.zeros(0, np.int32)]
+
+    def waits(self, chunks: Sequence[Chunk]) -> bool:
+        """Whether there are few rows for each part."""
+        rows, values = sum(map(len, chunks)), sum(chunk.nnz for chunk in chunks)
+        return rows < WORTH * self.parts and values < MOST_WAITING
+
+    def dealt(self, chunk: Chunk, first: int) -> Callable[[int], Chunk]:
+        """All rows, or those of the value of a part."""
+        assert chunk.cells is not None
+        numbers, whole = chunk.cells[:, 0], replace(chunk, cells=None)
+        ends = np.cumsum(np.bincount(numbers, minlength=self.parts)).tolist()
+        by_part = whole.take(np.argsort(numbers, kind="stable"))
+        self.last = int(numbers[-1])
+        return lambda part: by_part.rows(ends[part - 1], ends[part]) if part else whole
+
+    def passes(self, part: int, planned: int) -> int:
+        """As many as the rows of the part alone would get."""
+        return int(self._passes[part]) if part < len(self._passes) else planned
+
+    def settle(self, models: ModelSet, passes: int) -> int:
+        """The most passes of any part; each gets its own."""
+        recipe, own = models.recipe, [passes]
+        for part, (rows, stored) in zip(models.parts[1:], self._counted[1:].tolist(), strict=True):
+            index, size = part.feed.index, Size(rows, stored)
+            if isinstance(index, GrowingIndex) and recipe.admit is recipe.sample is None:
+                size = size._replace(features=DistinctKeys.of(index.features()[1:]))
+                own.append(passes_for(size))
+            else:
+                own.append(passes)
+        self._passes = np.array(own)
+        return max(own)
+
+    def whole(self, models: ModelSet) -> LearnedByValue:
+        """The models of the values, as one."""
+        return LearnedByValue(models.models, self.spec, self._record, self.names)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The values, and what is known of the rows of the first pass."""
+        return {
+            "values": np.frombuffer(json.dumps(self.names).encode(), np.uint8),
+            "numbers": np.concatenate(self._numbers),
+            "counted": self._counted,
+            "passes": self._passes,
+        }
+
+    def restore(self, state: Tensors) -> None:
+        """Go on from a `state`. StateError."""
+        try:
+            names = json.loads(given(state, "values", (None,), np.uint8).tobytes())
+        except ValueError:
+            names = None
+        texts = isinstance(names, list) and all(isinstance(one, str) and one for one in names)
+        require(texts and len({*names}) == len(names) <= MOST, "values", "expected different texts")
+        numbers = given(state, "numbers", (None,), np.int32)
+        known = numbers.min(initial=0) >= 0 and numbers.max(initial=0) <= len(names)
+        require(known, "numbers", "expected those of parts")
+        counted = given(state, "counted", (None, 2), np.int64)
+        counts = len(counted) <= 1 + len(names) and (counted >= 0).all()
+        require(counts, "counted", "expected numbers of rows")
+        passes = given(state, "passes", (None,), np.int64)
+        sound = ((passes >= 1) & (passes <= MOST_PASSES)).all() and len(passes) in (0, 1 + len(names))
+        require(sound, "passes", "expected those of parts")
+        self._know(names)
+        self._numbers, self._counted, self._passes = [numbers], counted, passes
+        if self._values is not None:
+            self._values.know(names)
+
+
+def models_by(recipe: Recipe, column: str) -> ModelSet:
+    """The model of all rows, to which those of values are added. ValueError for a recipe that calibrates."""
+    if recipe.calibrate:
+        raise OneLineError(f"{mention(calibrate=True)} is for one model: leave it out")
+    return ModelSet([recipe], ByColumn(column))
