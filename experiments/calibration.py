@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from thresher import Chunk, Model, TroubleWarning
 from thresher.data.chunk import concat
 from thresher.data.opening import open_source
-from thresher.learning.model.calibration import FittedLink
+from thresher.learning.model.objective import FittedLink
 
 F64 = NDArray[np.float64]
 MODELS = (
