@@ -109,6 +109,13 @@ def plainly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in an empty folder, with its own cache of data and code."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("THRESHER_CACHE_DIR", str(tmp_path / "cache"))
+
+
+@pytest.fixture
 def as_commands_say() -> Iterator[None]:
     """Messages name options as the command line does, not as Python does."""
     from thresher.options.messages import on_the_command_line

@@ -1,10 +1,14 @@
-"""Training that is asked to stop at a chosen example, as Ctrl-C does it at any."""
+"""Training that is asked to stop at a chosen example, its checkpoints, and models that cannot be saved."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from thresher.learning.files import checkpoint, model_file
 from thresher.learning.training.trainer import Trainer
 
 
@@ -32,3 +36,25 @@ def once_learned(examples: int) -> Callable[[Trainer], bool]:
 
 def in_pass(number: int) -> Callable[[Trainer], bool]:
     return lambda trainer: trainer.position.number == number
+
+
+@contextmanager
+def checkpoints_kept() -> Iterator[list[bytes]]:
+    """What each checkpoint that is written within the block contained."""
+    save, kept = checkpoint.save, list[bytes]()
+
+    def keep(path: Path, *rest: Any) -> None:
+        save(path, *rest)
+        kept.append(path.read_bytes())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkpoint, "save", keep)
+        yield kept
+
+
+@contextmanager
+def full_disk(owner: Any = model_file) -> Iterator[None]:
+    """Within the block, no model can be saved."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, "save", Mock(side_effect=OSError(28, "full")))
+        yield

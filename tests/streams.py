@@ -42,9 +42,7 @@ RATES = {
 
 SETTINGS: dict[str, list[str]] = {
     "truncated-gradient": [
-        "gravity=0.05,theta=0.1",
-        "gravity=0.02,every=3",
-        "gravity=0.03,theta=gravity,every=2",
+        *("gravity=0.05,theta=0.1", "gravity=0.02,every=3", "gravity=0.03,theta=gravity,every=2"),
         "gravity=0.02,theta=0.15,every=7",
     ],
     "rounding": ["theta=0.05,every=4", "theta=0.2,every=3"],
@@ -53,13 +51,8 @@ SETTINGS: dict[str, list[str]] = {
     "fobos": ["l1=0.1", "l1=0.05,l2=0.5", "l1=0.05,l2=0.5,next_rate=true"],
     "ft-fobos": ["l1=0.5", "l1=0.2,p=1,cap=0.1", "l1=0.5,p=3", "l1=0.3,p=1.5,cap=0.05", "l1=2,p=inf"],
     "ft-ftrl": [
-        "alpha=0.2,l1=0.5",
-        "alpha=0.3,l1=0.7,adapt=0",
-        "alpha=0.2,l1=1,forget=3",
-        "l1=0.7,taper=2",
-        "l1=1.2,taper=1",
-        "alpha=0.2,l1=0.5,half_life=7",
-        "l1=0.3,forget=3,taper=2,half_life=20",
+        *("alpha=0.2,l1=0.5", "alpha=0.3,l1=0.7,adapt=0", "alpha=0.2,l1=1,forget=3", "l1=0.7,taper=2"),
+        *("l1=1.2,taper=1", "alpha=0.2,l1=0.5,half_life=7", "l1=0.3,forget=3,taper=2,half_life=20"),
     ],
     "cumulative": ["l1=0.1"],
     "normalized": ["eta=0.1,adaptive=false", "eta=0.05"],
@@ -82,11 +75,8 @@ SETTINGS: dict[str, list[str]] = {
     "adagrad-fobos": ["eta=0.2,l1=0.1", "eta=0.2,l1=0.05,l2=0.3,delta=0.1", "eta=0.1,l1=0,l2=0,delta=0"],
     "adagrad-rda": ["eta=0.2,l1=0.05", "eta=0.2,l1=0.02,l2=0.05,delta=0.1", "eta=0.1,l1=0.01,delta=0"],
     "ftrl": [
-        "alpha=0.2,beta=0,l1=0,l2=0",
-        "alpha=0.2,l1=0.3,l2=0.5",
-        "alpha=0.1,beta=0,l1=0.1",
-        "alpha=0.2,l1=0.1,half_life=7",
-        "alpha=0.1,beta=0,l1=0,half_life=20",
+        *("alpha=0.2,beta=0,l1=0,l2=0", "alpha=0.2,l1=0.3,l2=0.5", "alpha=0.1,beta=0,l1=0.1"),
+        *("alpha=0.2,l1=0.1,half_life=7", "alpha=0.1,beta=0,l1=0,half_life=20"),
     ],
     "pa": ["eta=0.5"],
     "pa-i": ["C=0.01", "C=3"],
@@ -100,10 +90,7 @@ SETTINGS: dict[str, list[str]] = {
     "simplex": ["features=45", "features=60"],
     "l1-ball": ["radius=3", "radius=0.05", "radius=0.5"],
     "pegasos": [
-        "l2=0.3",
-        "l2=1,project=false",
-        "l2=1,skip_correct=true",
-        "l2=2,project=false,skip_correct=true",
+        *("l2=0.3", "l2=1,project=false", "l2=1,skip_correct=true", "l2=2,project=false,skip_correct=true"),
     ],
 }
 # Parameters that keep a rule from diverging on a short stream with any loss.

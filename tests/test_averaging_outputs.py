@@ -42,9 +42,6 @@ def averaged(spec: str, loss: str, outputs: str, **options: Any) -> Model:
     return model_of(spec, loss, outputs, average=True, **options)
 
 
-# The mean of the path
-
-
 @pytest.mark.parametrize("name", ABLE)
 def test_the_mean_of_the_dense_path(name: str) -> None:
     data = stream_for("softmax", "classes", seed=1, rows=32)
@@ -131,9 +128,6 @@ def test_each_step_counts_once_whatever_its_batch() -> None:
     mean.finish()
     assert mean.predict(chunk)[0] == pytest.approx(np.mean(began), abs=1e-15)
     assert began[0] == 0.0 < began[1] < began[2]
-
-
-# The laws of state
 
 
 @pytest.mark.parametrize("name", ABLE)

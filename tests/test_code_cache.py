@@ -141,9 +141,6 @@ def damaged_callee(cache: Path) -> tuple[Path, bytes]:
     return path, path.read_bytes()
 
 
-# Other users
-
-
 class Planted:
     """Runs a command when it is unpickled."""
 
@@ -231,9 +228,6 @@ def test_a_link_is_as_safe_as_what_it_leads_to(tmp_path: Path) -> None:
     link.symlink_to(open_to_all)
     with pytest.raises(UnsafeFolderError):
         private_folder(link)
-
-
-# Source files that count
 
 
 def test_a_kernel_depends_on_what_its_module_imports_and_on_nothing_else() -> None:

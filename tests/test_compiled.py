@@ -150,12 +150,7 @@ def test_an_edited_rule_is_never_served_stale(tmp_path: Path) -> None:
 def test_every_kernel_has_its_function_in_plain_python() -> None:
     found = [value for value in vars(kernels).values() if isinstance(value, Kernel)]
     assert {kernel.__name__ for kernel in found} >= {
-        "learn",
-        "read",
-        "add_up",
-        "score",
-        "respond",
-        "idle_rows",
+        *("learn", "read", "add_up", "score", "respond", "idle_rows"),
     }
     for one in found:
         assert one.function.__code__ is one.compiled.py_func.__code__

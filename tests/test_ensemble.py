@@ -172,9 +172,7 @@ def test_a_damaged_file(tmp_path: Path) -> None:
 
 def test_wrong_arguments() -> None:
     rows: tuple[Any, Any] = [{"a": 1.0}] * 4, [1, -1] * 2
-    with pytest.raises(
-        ValueError, match="a row would go to different models in each pass: use once or as-is"
-    ):
+    with pytest.raises(ValueError, match="a row would go to different models in each pass: use once or"):
         thresher.ensemble(*rows, passes=2, order="every")
     with pytest.raises(ValueError, match="an ensemble has 2 to 999 models"):
         thresher.ensemble(*rows, models=1)

@@ -205,16 +205,12 @@ def test_what_a_later_version_added_is_named(tmp_path: Path, monkeypatch: pytest
     for file, place, read in LATER:
         whole = Path(file).read_bytes()
         written(file, place, {"colour": "red"})
-        with pytest.raises(
-            ValueError, match=r"colour.*; thresher 12\.3 wrote it, .* pip install 'thresher>=12\.3'"
-        ):
+        with pytest.raises(ValueError, match=r"colour.*; thresher 12\.3 wrote it, .* pip install"):
             read(file)
         Path(file).write_bytes(whole)
         if Path(file).suffix != ".log":
             written(file, (), {"format": 7})
-            with pytest.raises(
-                ValueError, match=r"format 7, .* thresher 12\.3; .*: pip install 'thresher>=12\.3'"
-            ):
+            with pytest.raises(ValueError, match=r"format 7, .* thresher 12\.3; .*: pip install"):
                 read(file)
         Path(file).write_bytes(whole)
     Path(file).write_bytes(whole.replace(b"log 1", b"log 7"))

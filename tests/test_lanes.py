@@ -69,10 +69,8 @@ def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("way", "store", "dtype", "settings"),
     [
-        ("octets", "growing", "float32", 2),
-        ("octets", "direct", "float64", 1),
-        ("octets", "hashed:6", "float32", 1),
-        ("loops", "growing", "float32", 1),
+        *(("octets", "growing", "float32", 2), ("octets", "direct", "float64", 1)),
+        *(("octets", "hashed:6", "float32", 1), ("loops", "growing", "float32", 1)),
     ],
     indirect=["way"],
 )

@@ -89,13 +89,8 @@ def test_with_every_loss(loss: str, tmp_path: Path) -> None:
     [
         {"average": True, "rule": "sgd", "rate": "constant:0.1"},
         {"average": True, "rule": "fobos:l1=0.02", "rate": "constant:0.1", "batch": 5},
-        {"scale": "max-abs"},
-        {"scale": "standard"},
-        {"admit": "3"},
-        {"admit": "poisson:0.5"},
-        {"seed": 5, "store": "hashed:5"},
-        {"intercept": False},
-        {"dtype": "float64", "batch": 11},
+        *({"scale": "max-abs"}, {"scale": "standard"}, {"admit": "3"}, {"admit": "poisson:0.5"}),
+        *({"seed": 5, "store": "hashed:5"}, {"intercept": False}, {"dtype": "float64", "batch": 11}),
     ],
     ids=str,
 )

@@ -7,21 +7,9 @@ import numpy as np
 import pytest
 
 import thresher
-from tests import oracles
+from tests import oracles, streams
 from tests.covering import covering_for
 from tests.plain import compiled_if, not_compiled
-from tests.streams import (
-    RULES,
-    Stream,
-    case,
-    cut,
-    domain_of,
-    fingerprint,
-    model_of,
-    read_weights,
-    settings_of,
-    stream,
-)
 from tests.test_law_of_continuing import halves
 from tests.test_laws import EXACT
 from thresher import parts
@@ -33,13 +21,9 @@ from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 
 OPTIONS: list[dict[str, Any]] = [
-    {},
-    {"batch": 7},
-    {"average": True, "rule": "fobos:l1=0.02", "rate": "constant:0.1"},
+    *({}, {"batch": 7}, {"average": True, "rule": "fobos:l1=0.02", "rate": "constant:0.1"}),
     {"average": True, "batch": 7, "rule": "fobos:l1=0.02", "rate": "constant:0.1"},
-    {"scale": "standard"},
-    {"admit": "2", "centre": True},
-    {"sample": "-1=0.5", "scale": "max-abs"},
+    *({"scale": "standard"}, {"admit": "2", "centre": True}, {"sample": "-1=0.5", "scale": "max-abs"}),
     {"store": "hashed:5", "dtype": "float64", "intercept": False},
 ]
 
@@ -54,7 +38,7 @@ def shifts(rows: int, seed: int = 3) -> Any:
     return np.random.default_rng(seed).normal(size=rows).astype(np.float32)
 
 
-def with_shifts(data: Stream) -> tuple[Stream, Any]:
+def with_shifts(data: streams.Stream) -> tuple[streams.Stream, Any]:
     offsets = shifts(len(data.chunk))
     return data._replace(chunk=with_offsets(data.chunk, offsets)), offsets.astype(np.float64)
 
@@ -71,26 +55,22 @@ def learned(recipe: Recipe, *chunks: Chunk) -> Model:
     return model
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", streams.RULES)
 def test_lazy_is_eager(name: str) -> None:
     for spec, loss, intercept in covering_for(
-        name, settings_of(name), ("logistic", "squared"), (True, False)
+        name, streams.settings_of(name), ("logistic", "squared"), (True, False)
     ):
-        with case(spec, loss, intercept):
-            data, offsets = with_shifts(stream(seed=1, rows=64, domain=domain_of(loss)))
-            model = model_of(spec, loss, intercept=intercept, offset=True)
+        with streams.case(spec, loss, intercept):
+            data, offsets = with_shifts(streams.stream(seed=1, rows=64, domain=streams.domain_of(loss)))
+            model = streams.model_of(spec, loss, intercept=intercept, offset=True)
             found = (
                 parts.part_name(type(model.rule)),
-                model.rule,
-                model.loss,
-                data.X,
-                data.y,
-                data.importance,
+                *(model.rule, model.loss, data.X, data.y, data.importance),
             )
             expected = oracles.run(*found, intercept=intercept, offset=offsets)
             model.learn(data.chunk)
             scale = max(1.0, np.abs(expected.weights).max(), abs(expected.intercept))
-            weights = read_weights(model, data.X.shape[1])
+            weights = streams.read_weights(model, data.X.shape[1])
             assert np.abs(weights - expected.weights).max() <= EXACT * scale
             assert abs(model.intercept - expected.intercept) <= EXACT * scale
             assert model.tally.loss == pytest.approx(data.importance @ expected.losses)
@@ -101,10 +81,10 @@ def test_lazy_is_eager(name: str) -> None:
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_offsets_of_zero_are_none(options: dict[str, Any]) -> None:
-    chunk = stream(seed=4).chunk
+    chunk = streams.stream(seed=4).chunk
     model = learned(recipe_of(options), with_offsets(chunk, np.zeros(len(chunk))))
     plain = learned(recipe_of(options | {"offset": False}), chunk)
-    found, expected = fingerprint(model), fingerprint(plain)
+    found, expected = streams.fingerprint(model), streams.fingerprint(plain)
     waiting = {name for name in expected if "pending." in name}  # where each row has its offset
     assert [found[n] for n in expected if n not in waiting] == [
         expected[n] for n in expected if n not in waiting
@@ -114,19 +94,19 @@ def test_offsets_of_zero_are_none(options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_where_a_stream_is_cut_or_stopped_changes_nothing(options: dict[str, Any]) -> None:
-    chunk = with_shifts(stream(seed=5))[0].chunk
-    whole = fingerprint(learned(recipe_of(options), chunk))
-    assert fingerprint(learned(recipe_of(options), *cut(chunk, [1, 2, 30, 31, 77]))) == whole
+    chunk = with_shifts(streams.stream(seed=5))[0].chunk
+    whole = streams.fingerprint(learned(recipe_of(options), chunk))
+    assert streams.fingerprint(learned(recipe_of(options), *streams.cut(chunk, [1, 2, 30, 31, 77]))) == whole
     stopped, resumed = Model(recipe_of(options)), Model(recipe_of(options))
     stopped.learn(chunk.rows(0, 40))
     resumed.restore(stopped.state())
     resumed.learn(chunk.rows(40, len(chunk)))
     resumed.finish()
-    assert fingerprint(resumed) == whole
+    assert streams.fingerprint(resumed) == whole
 
 
 def test_the_store_changes_nothing() -> None:
-    chunk = with_shifts(stream(seed=6))[0].chunk
+    chunk = with_shifts(streams.stream(seed=6))[0].chunk
     found = [learned(recipe_of({"store": store}), chunk) for store in ("growing", "direct", "hashed:8")]
     for model in found[1:]:
         assert np.array_equal(model.predict(chunk), found[0].predict(chunk))
@@ -135,11 +115,11 @@ def test_the_store_changes_nothing() -> None:
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_lanes_are_runs(options: dict[str, Any]) -> None:
-    chunk = with_shifts(stream(seed=7))[0].chunk
+    chunk = with_shifts(streams.stream(seed=7))[0].chunk
     rule = options.get("rule", "ftrl").partition(":")[0]
     recipes = [recipe_of({**options, "rule": f"{rule}:l1={l1}"}) for l1 in (0.01, 0.02, 0.05, 0.1, 0.2)]
     lanes = ModelSet(recipes)
-    for piece in cut(chunk, [50]):
+    for piece in streams.cut(chunk, [50]):
         lanes.learn(piece)
     lanes.finish()
     for recipe, lane in zip(recipes, lanes.models, strict=True):
@@ -150,7 +130,7 @@ def test_lanes_are_runs(options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_a_stream_continued_is_a_stream(options: dict[str, Any], tmp_path: Any) -> None:
-    chunk = with_shifts(stream(seed=8))[0].chunk
+    chunk = with_shifts(streams.stream(seed=8))[0].chunk
     files = []
     for k, parts_of in enumerate(([chunk], halves(chunk))):
         first, *others = parts_of
@@ -159,11 +139,11 @@ def test_a_stream_continued_is_a_stream(options: dict[str, Any], tmp_path: Any) 
             model = thresher.train(more, continue_from=model, passes=1)
         model.save(tmp_path / f"{k}.model")
         files.append(Model.load(tmp_path / f"{k}.model"))
-    assert fingerprint(files[0]) == fingerprint(files[1])
+    assert streams.fingerprint(files[0]) == streams.fingerprint(files[1])
 
 
 def test_what_is_saved_is_what_predicts(tmp_path: Any) -> None:
-    chunk = with_shifts(stream(seed=9))[0].chunk
+    chunk = with_shifts(streams.stream(seed=9))[0].chunk
     model = learned(recipe_of({"centre": True}), chunk)
     thresher.save(model, tmp_path / "whole")
     thresher.save(model, tmp_path / "weights", state=False)
@@ -177,7 +157,7 @@ def test_what_is_saved_is_what_predicts(tmp_path: Any) -> None:
 
 
 def test_an_ensemble_adds_them_once() -> None:
-    data = stream(seed=10)
+    data = streams.stream(seed=10)
     offsets = shifts(len(data.chunk))
     both = thresher.ensemble(data.chunk, rule="ftrl", models=2, offsets=offsets, passes=1)
     none = both.predict(data.chunk, offsets=np.zeros(len(offsets)))
@@ -219,7 +199,7 @@ def test_the_logarithm_of_exposure_gives_the_rate() -> None:
 
 @pytest.mark.filterwarnings("ignore:of the .* kept features")
 def test_what_takes_rows_takes_offsets(tmp_path: Any) -> None:
-    data = stream(seed=10)
+    data = streams.stream(seed=10)
     chunk, offsets = data.chunk, shifts(len(data.chunk))
     both = thresher.ensemble(chunk, rule="ftrl", models=8, offsets=offsets, passes=1)
     explained = both.explain(chunk, offsets=offsets)
@@ -256,7 +236,7 @@ def test_the_rest_of_a_large_number_in_column_0_is_no_offset() -> None:
 
 
 def test_splitting_is_the_inverse() -> None:
-    chunk = stream(seed=13).chunk
+    chunk = streams.stream(seed=13).chunk
     offsets = shifts(len(chunk))
     whole = with_offsets(chunk, offsets)
     whole.check()
@@ -270,10 +250,8 @@ def test_splitting_is_the_inverse() -> None:
 @pytest.mark.parametrize(
     ("offsets", "said"),
     [
-        ([1.0], "1 offsets for 2 rows"),
-        ([1.0, np.nan], "offset 2 is not finite"),
-        ([[1.0], [2.0]], "offsets must be one-dimensional"),
-        (["a", "b"], "offset 1 is not a number"),
+        *(([1.0], "1 offsets for 2 rows"), ([1.0, np.nan], "offset 2 is not finite")),
+        *(([[1.0], [2.0]], "offsets must be one-dimensional"), (["a", "b"], "offset 1 is not a number")),
     ],
 )
 def test_wrong_offsets_are_refused(offsets: Any, said: str) -> None:
@@ -294,7 +272,7 @@ def test_the_key_of_offsets_is_taken() -> None:
 
 
 def test_compiled_loops_do_the_same() -> None:
-    chunk = with_shifts(stream(seed=14))[0].chunk
+    chunk = with_shifts(streams.stream(seed=14))[0].chunk
     recipes = [recipe_of({"rule": f"ftrl:l1={l1}"}) for l1 in (0.01, 0.02, 0.05, 0.1, 0.2)]
     lanes = ModelSet(recipes)
     lanes.learn(chunk)

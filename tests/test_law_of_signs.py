@@ -9,23 +9,11 @@ import pyarrow as pa
 import pytest
 
 import thresher
-from tests import oracles
+from tests import oracles, streams
 from tests.covering import covering_for
 from tests.oracle_base import Oracle, Vector
 from tests.oracles import ORACLES
 from tests.plain import not_compiled
-from tests.streams import (
-    RULES,
-    Stream,
-    case,
-    cut,
-    domain_of,
-    fingerprint,
-    model_of,
-    read_weights,
-    settings_of,
-    stream,
-)
 from tests.test_lanes import check as check_lanes
 from tests.test_lanes import recipe_of
 from thresher import parts
@@ -36,7 +24,7 @@ from thresher.learning.model.eight_lanes import LaneState
 from thresher.learning.model.model import Model
 from thresher.learning.model.warm_start import start_from
 
-ABLE = [name for name in RULES if parts.lookup("rule", name).CLAMPS is not None]
+ABLE = [name for name in streams.RULES if parts.lookup("rule", name).CLAMPS is not None]
 SIGNED = {"nonnegative": "0,2,5,7", "nonpositive": "1,3,11"}
 ASKED: list[dict[str, Any]] = [SIGNED, {"nonnegative": "*"}, {"nonpositive": "*"}]
 EXACT = 1e-10
@@ -69,18 +57,20 @@ class Projected(Oracle):
         return np.where(w * self.signs < 0, 0.0, w)
 
 
-def check(spec: str, loss: str, data: Stream, asked: dict[str, Any], monkeypatch: Any, **more: Any) -> Any:
+def check(
+    spec: str, loss: str, data: streams.Stream, asked: dict[str, Any], monkeypatch: Any, **more: Any
+) -> Any:
     """Learn `data`; weights and losses must be those of the projected recursion."""
     name, signs = spec.partition(":")[0], signs_of(asked, data.X.shape[1])
     plain = ORACLES[name]
-    model = model_of(spec, loss, **asked, **more)
+    model = streams.model_of(spec, loss, **asked, **more)
     with monkeypatch.context() as patch:
         patch.setitem(ORACLES, name, lambda rule, mask: Projected(plain(rule, mask), signs))
         expected = oracles.run(
             name, model.rule, model.loss, data.X, data.y, data.importance, intercept=model.recipe.intercept
         )
     model.learn(data.chunk)
-    found = read_weights(model, data.X.shape[1])
+    found = streams.read_weights(model, data.X.shape[1])
     scale = max(1.0, np.abs(expected.weights).max(initial=0.0), abs(expected.intercept))
     assert (found * signs >= 0).all()
     assert np.abs(found - expected.weights).max(initial=0.0) <= EXACT * scale
@@ -91,9 +81,11 @@ def check(spec: str, loss: str, data: Stream, asked: dict[str, Any], monkeypatch
 
 @pytest.mark.parametrize("name", ABLE)
 def test_lazy_is_projected(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for spec, loss, asked in covering_for(name, settings_of(name), ("logistic", "squared", "hinge"), ASKED):
-        data = stream(seed=1, rows=64, domain=domain_of(loss))
-        with case(spec, loss, asked), not_compiled():
+    for spec, loss, asked in covering_for(
+        name, streams.settings_of(name), ("logistic", "squared", "hinge"), ASKED
+    ):
+        data = streams.stream(seed=1, rows=64, domain=streams.domain_of(loss))
+        with streams.case(spec, loss, asked), not_compiled():
             check(spec, loss, data, asked, monkeypatch)
 
 
@@ -106,28 +98,28 @@ EACH = [
 
 
 def learned(spec: str, chunk: Any, asked: dict[str, Any], **more: Any) -> Model:
-    model = model_of(spec, **asked, **more)
+    model = streams.model_of(spec, **asked, **more)
     model.learn(chunk)
     return model
 
 
 @pytest.mark.parametrize("spec", EACH)
 def test_signs_matter_and_hold_wherever_a_stream_is_cut_or_stopped(spec: str, tmp_path: Path) -> None:
-    data = stream(seed=3, rows=50, features=12)
+    data = streams.stream(seed=3, rows=50, features=12)
     with not_compiled():
-        free = read_weights(learned(spec, data.chunk, {}), 12)
+        free = streams.read_weights(learned(spec, data.chunk, {}), 12)
         for asked in ASKED:
             assert (free * signs_of(asked, 12) < 0).any(), "the data need no constraint"
-            whole, pieces = learned(spec, data.chunk, asked), model_of(spec, **asked)
-            for piece in cut(data.chunk, [0, 1, 7, 7, 30]):
+            whole, pieces = learned(spec, data.chunk, asked), streams.model_of(spec, **asked)
+            for piece in streams.cut(data.chunk, [0, 1, 7, 7, 30]):
                 pieces.learn(piece)
-            assert fingerprint(whole) == fingerprint(pieces)
+            assert streams.fingerprint(whole) == streams.fingerprint(pieces)
             stopped = learned(spec, data.chunk.rows(0, 20), asked)
             stopped.save(tmp_path / "half.model")
             again = Model.load(tmp_path / "half.model")
             assert again.recipe == stopped.recipe
             again.learn(data.chunk.rows(20, 50))
-            assert fingerprint(again) == fingerprint(whole)
+            assert streams.fingerprint(again) == streams.fingerprint(whole)
             for store in ("direct", "hashed:16"):
                 other = learned(spec, data.chunk, asked, store=store)
                 assert np.array_equal(np.sort(other.weights()[1]), np.sort(whole.weights()[1]))
@@ -135,7 +127,7 @@ def test_signs_matter_and_hold_wherever_a_stream_is_cut_or_stopped(spec: str, tm
 
 @pytest.mark.parametrize("spec", EACH)
 def test_a_mean_is_of_weights_with_their_signs(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    data, name = stream(seed=4, rows=60), spec.partition(":")[0]
+    data, name = streams.stream(seed=4, rows=60), spec.partition(":")[0]
     plain, signs = ORACLES[name], signs_of(SIGNED, 12)
     with not_compiled():
         model = learned(spec, data.chunk, SIGNED, average=True)
@@ -144,18 +136,18 @@ def test_a_mean_is_of_weights_with_their_signs(spec: str, monkeypatch: pytest.Mo
         name, model.rule, model.loss, data.X, data.y, data.importance, intercept=True, keep_path=True
     )
     assert trace.path is not None
-    assert read_weights(model, 12) == pytest.approx(trace.path[:-1, :12].mean(axis=0), abs=1e-9)
+    assert streams.read_weights(model, 12) == pytest.approx(trace.path[:-1, :12].mean(axis=0), abs=1e-9)
 
 
 def test_rows_that_are_freed_and_scales_that_are_folded_lose_no_sign(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexes, "FIRST_SIZE", 16)
     monkeypatch.setattr(indexes, "ALWAYS_KEPT", 8)
-    wide = stream(seed=5, rows=150, features=60, density=0.1)
+    wide = streams.stream(seed=5, rows=150, features=60, density=0.1)
     with not_compiled():
         for spec in ("fobos:l1=0.2", "truncated-gradient:gravity=0.2"):
             model = check(spec, "logistic", wide, SIGNED, monkeypatch)
             assert model.loop.index.tensors()["counts"][1] > 0, "no row was freed"
-        many = stream(seed=6, rows=500)
+        many = streams.stream(seed=6, rows=500)
         for batch in (1, 2):
             folded = learned("fobos:l1=0.001,l2=50", many.chunk, SIGNED, rate="constant:0.1", batch=batch)
             assert (folded.loop.S[:, -1] != 0).sum() == 7
@@ -163,17 +155,17 @@ def test_rows_that_are_freed_and_scales_that_are_folded_lose_no_sign(monkeypatch
 
 
 def test_lanes_and_compiled_loops_keep_signs() -> None:
-    data = stream(seed=7, rows=80, features=30, density=0.1).chunk
+    data = streams.stream(seed=7, rows=80, features=30, density=0.1).chunk
     for asked in (SIGNED, {"nonnegative": "*"}):
         recipes = [recipe_of(f"fobos:l1={l1},l2=3", **asked) for l1 in (0.0, 0.01, 0.02, 0.05)]
         lanes = check_lanes(recipes, data)
         assert isinstance(lanes.models[0].loop, LaneState)
         for model in lanes.models:
-            assert (read_weights(model, 30) * signs_of(asked, 30) >= 0).all()
+            assert (streams.read_weights(model, 30) * signs_of(asked, 30) >= 0).all()
 
 
 def test_every_output_keeps_the_sign() -> None:
-    data = stream(seed=8, rows=60, domain="real")
+    data = streams.stream(seed=8, rows=60, domain="real")
     targets = np.stack([data.chunk.labels, -data.chunk.labels], axis=1)
     with not_compiled():
         for spec in ("fobos:l1=0.05", "ftrl:l1=0.05", "rda:l1=0.01"):
@@ -190,17 +182,21 @@ def test_every_output_keeps_the_sign() -> None:
 
 
 def test_initial_weights_of_the_wrong_sign_begin_at_zero() -> None:
-    data = stream(seed=9, rows=60).chunk
+    data = streams.stream(seed=9, rows=60).chunk
     with not_compiled():
         for spec in ("fobos:l1=0.01", "ft-ftrl:l1=0.1"):
             free = learned(spec, data, {})
             for asked in ASKED:
-                model, own, signs = model_of(spec, **asked), read_weights(free, 12), signs_of(asked, 12)
+                model, own, signs = (
+                    streams.model_of(spec, **asked),
+                    streams.read_weights(free, 12),
+                    signs_of(asked, 12),
+                )
                 start_from(model, free.readout())
                 assert (own * signs < 0).any()
-                assert np.array_equal(read_weights(model, 12), np.where(own * signs < 0, 0.0, own))
+                assert np.array_equal(streams.read_weights(model, 12), np.where(own * signs < 0, 0.0, own))
                 model.learn(data)
-                assert (read_weights(model, 12) * signs >= 0).all()
+                assert (streams.read_weights(model, 12) * signs >= 0).all()
 
 
 def table(**columns: Any) -> Any:

@@ -9,22 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests import many
+from tests import many, streams
 from tests.covering import covering_for
 from tests.plain import not_compiled
-from tests.streams import (
-    KINDS,
-    LONG,
-    LOSSES,
-    RATE,
-    RULES,
-    Vector,
-    case,
-    domain_of,
-    has_rate,
-    labels_of,
-    settings_of,
-)
 from tests.test_laws_of_state import make_small
 from thresher import parts
 from thresher.data.chunk import Chunk
@@ -35,14 +22,11 @@ GROUPS = [
     f"{rule},group={group}"
     for group in ("l2", "linf")
     for rule in (
-        "fobos:l1=0.05",
-        "fobos:l1=0.03,l2=0.3",
-        "adagrad-fobos:eta=0.2,l1=0.05",
-        "adagrad-fobos:eta=0.2,l1=0.05,l2=0.3,delta=0.1",
-        "ft-ftrl:l1=0.3",
+        *("fobos:l1=0.05", "fobos:l1=0.03,l2=0.3", "adagrad-fobos:eta=0.2,l1=0.05"),
+        *("adagrad-fobos:eta=0.2,l1=0.05,l2=0.3,delta=0.1", "ft-ftrl:l1=0.3"),
     )
 ]
-STORED = KINDS[::3]
+STORED = streams.KINDS[::3]
 """Rules that are tried in other stores than the growing one, too"""
 JOINT = ["softmax", "softmax:smoothing=0.1", "crammer-singer"]
 CLASSES, FEATURES = 3, 8
@@ -53,7 +37,7 @@ def grouped(name: str) -> list[str]:
 
 
 def tried(name: str) -> list[str]:
-    return [settings_of(name)[0], *grouped(name)]
+    return [streams.settings_of(name)[0], *grouped(name)]
 
 
 class Stream:
@@ -68,24 +52,26 @@ class Stream:
             labels = score.argmax(axis=1) + 1.0
             self.targets = labels[:, np.newaxis] - 1
         else:
-            labels = np.array([labels_of(domain, column, rng) for column in score.T]).T.astype(np.float32)
+            labels = np.array([streams.labels_of(domain, column, rng) for column in score.T]).T.astype(
+                np.float32
+            )
             self.targets = labels.astype(np.float64)
         importance = rng.choice([0.5, 0.25, 1.0, 1.0, 1.7], rows)
         row, column = np.nonzero(stored)
         indptr = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
         self.chunk = Chunk.from_csr(indptr, column, X[row, column], labels, importance)
-        self.X: Vector = X.astype(np.float64)
+        self.X: streams.Vector = X.astype(np.float64)
         self.importance = self.chunk.weights.astype(np.float64)
 
 
 def stream_for(loss: str, outputs: str, **options: Any) -> Stream:
-    return Stream("classes" if outputs.startswith("classes") else domain_of(loss), **options)
+    return Stream("classes" if outputs.startswith("classes") else streams.domain_of(loss), **options)
 
 
-def model_of(spec: str, loss: str, outputs: str, *, rate: str = RATE, **options: Any) -> Model:
+def model_of(spec: str, loss: str, outputs: str, *, rate: str = streams.RATE, **options: Any) -> Model:
     options.setdefault("dtype", "float64")
     options.setdefault("centre", False)
-    return Model(spec, loss, outputs=outputs, rate=rate if has_rate(spec) else None, **options)
+    return Model(spec, loss, outputs=outputs, rate=rate if streams.has_rate(spec) else None, **options)
 
 
 def check(model: Model, data: Stream, tolerance: float = 1e-10) -> None:
@@ -124,32 +110,32 @@ def check(model: Model, data: Stream, tolerance: float = 1e-10) -> None:
 
 def pairs_of(name: str) -> list[tuple[str, str]]:
     """Every setting, some rules with every loss, and every group with every joint loss."""
-    losses = [*JOINT, *(LOSSES if name in LONG else ["logistic", "squared"])]
-    pairs = covering_for(name, [*settings_of(name), *grouped(name)], losses)
+    losses = [*JOINT, *(streams.LOSSES if name in streams.LONG else ["logistic", "squared"])]
+    pairs = covering_for(name, [*streams.settings_of(name), *grouped(name)], losses)
     return list(dict.fromkeys([*pairs, *((spec, loss) for spec in grouped(name) for loss in JOINT)]))
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", streams.RULES)
 def test_lazy_is_eager(name: str) -> None:
     for spec, loss in pairs_of(name):
         outputs = f"classes:{CLASSES}" if loss in JOINT else f"values:{CLASSES}"
-        with case(spec, loss), not_compiled():
+        with streams.case(spec, loss), not_compiled():
             check(model_of(spec, loss, outputs), stream_for(loss, outputs, seed=1, rows=32))
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", streams.RULES)
 def test_one_versus_the_rest_is_eager(name: str) -> None:
     for spec, loss, intercept in covering_for(name, tried(name), ("logistic", "hinge"), (True, False)):
-        with case(spec, loss, intercept), not_compiled():
+        with streams.case(spec, loss, intercept), not_compiled():
             check(model_of(spec, loss, "classes:3", intercept=intercept), stream_for(loss, "classes", seed=2))
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", streams.RULES)
 def test_a_batch_is_one_step(name: str) -> None:
-    first, *others = settings_of(name)
+    first, *others = streams.settings_of(name)
     data, binary = stream_for("softmax", "classes", seed=3), _first_output(seed=4)
     for spec, batch in [(first, 2), *((spec, 7) for spec in (first, *others, *grouped(name)))]:
-        with case(spec, batch), not_compiled():
+        with streams.case(spec, batch), not_compiled():
             check(model_of(spec, "softmax", "classes:3", batch=batch), data)
             if spec == first:
                 check(model_of(spec, "logistic", "values:1", batch=batch), binary)
@@ -185,11 +171,13 @@ def test_compiled_groups_are_eager(group: str) -> None:
         check(model_of(spec, "squared", "values:3", **options), stream_for("squared", "values", seed=5), 1e-4)
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", streams.RULES)
 def test_single_precision_is_near(name: str) -> None:
     data = stream_for("crammer-singer", "classes", seed=6, rows=60)
     with not_compiled():
-        check(model_of(settings_of(name)[0], "crammer-singer", "classes:3", dtype="float32"), data, 1e-4)
+        check(
+            model_of(streams.settings_of(name)[0], "crammer-singer", "classes:3", dtype="float32"), data, 1e-4
+        )
 
 
 def test_compiled_batches_are_eager() -> None:
@@ -226,18 +214,18 @@ def test_a_penalty_of_the_dual_norm_leaves_nothing_a_smaller_one_does(group: str
         assert v.any() == (left and max(map(abs, row)) > 0), (v, owed)
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", streams.RULES)
 def test_labels_are_so_many_values_and_so_many_binary_models(name: str, tmp_path: Path) -> None:
-    for loss in ("logistic", "squared-hinge") if name in LONG else ("logistic",):
+    for loss in ("logistic", "squared-hinge") if name in streams.LONG else ("logistic",):
         data = stream_for(loss, "labels", seed=11)
         for spec in tried(name):
-            with case(spec, loss), not_compiled():
+            with streams.case(spec, loss), not_compiled():
                 margins = _margins_of_labels(spec, loss, data, tmp_path / "model")
                 if spec not in GROUPS:
                     _are_those_of_binary_models(margins, spec, loss, data)
 
 
-def _margins_of_labels(spec: str, loss: str, data: Stream, place: Path) -> Vector:
+def _margins_of_labels(spec: str, loss: str, data: Stream, place: Path) -> streams.Vector:
     """What a model of labels predicts, which is what one of values does."""
     labels, values = (model_of(spec, loss, outputs) for outputs in ("labels:4-6", "values:3"))
     for model in (labels, values):
@@ -252,7 +240,7 @@ def _margins_of_labels(spec: str, loss: str, data: Stream, place: Path) -> Vecto
     return margins
 
 
-def _are_those_of_binary_models(margins: Vector, spec: str, loss: str, data: Stream) -> None:
+def _are_those_of_binary_models(margins: streams.Vector, spec: str, loss: str, data: Stream) -> None:
     chunk = data.chunk
     for k in range(CLASSES):
         single, labels = model_of(spec, loss, "one"), data.targets[:, k]
@@ -273,14 +261,14 @@ def states_of(name: str) -> list[tuple[str, str, int]]:
     return covering_for(name, tried(name), stores, (1, 5))
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", streams.RULES)
 def test_neither_cutting_nor_stopping_nor_looking_changes_anything(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_small(monkeypatch)
     data = stream_for("softmax", "classes", seed=8, rows=30)
     for spec, store, batch in states_of(name):
-        with case(spec, store, batch), not_compiled():
+        with streams.case(spec, store, batch), not_compiled():
             options: dict[str, Any] = {"store": store, "batch": batch, "dtype": "float32"}
             whole, cut = (model_of(spec, "softmax", "classes:3", **options) for _ in range(2))
             check_cuts(whole, cut, data.chunk, tmp_path / "model")
@@ -305,12 +293,12 @@ def check_cuts(whole: Model, cut: Model, chunk: Chunk, place: Path) -> None:
     assert whole.examples == len(chunk)
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", streams.RULES)
 def test_the_store_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data = stream_for("softmax", "classes", seed=9)
     make_small(monkeypatch)
     for spec in tried(name):
-        with case(spec), not_compiled():
+        with streams.case(spec), not_compiled():
             growing, direct = (
                 model_of(spec, "softmax", "classes:3", store=store) for store in ("growing", "direct")
             )

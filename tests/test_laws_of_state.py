@@ -179,15 +179,10 @@ def deaths_and_births(spec: str, chunk: Chunk) -> tuple[int, int]:
 @pytest.mark.parametrize(
     "spec",
     [
-        "truncated-gradient:gravity=0.2",
-        "truncated-gradient:gravity=0.1,theta=0.3,every=3",
-        "rounding:theta=0.3,every=2",
-        "clipped-subgradient:l1=0.2",
-        "fobos:l1=0.2",
-        "fobos:l1=0.2,l2=0.1",
-        "fobos-l2norm:l2norm=0.6",
-        "stabilised:rejection=0.5,purging=0.6,every=3,stage=2",
-        "ft-ftrl:forget=3",
+        *("truncated-gradient:gravity=0.2", "truncated-gradient:gravity=0.1,theta=0.3,every=3"),
+        *("rounding:theta=0.3,every=2", "clipped-subgradient:l1=0.2", "fobos:l1=0.2"),
+        *("fobos:l1=0.2,l2=0.1", "fobos-l2norm:l2norm=0.6"),
+        *("stabilised:rejection=0.5,purging=0.6,every=3,stage=2", "ft-ftrl:forget=3"),
     ],
 )
 def test_rules_that_truncate_free_their_rows(spec: str, dense: Stream, small_tables: None) -> None:

@@ -46,10 +46,7 @@ ARROWS = {
     # solvers know neither the online loop nor its rules; their results are read like any model
     "batch": (
         *(
-            "engine.compile.jit",
-            "engine.verbs",
-            "cluster.remote_readers",
-            "cluster.connection",
+            *("engine.compile.jit", "engine.verbs", "cluster.remote_readers", "cluster.connection"),
             "cluster.reader",
         ),
         *("data.*", "options.checks", "options.messages", "parts", "batch.*", "_version"),
@@ -66,24 +63,14 @@ ARROWS = {
     # what commands and functions do with models, once for both
     "runs": (
         *(
-            "batch.*",
-            "cluster.remote_readers",
-            "data.*",
-            "engine.atomic",
-            "exporting.*",
-            "plans.*",
+            *("batch.*", "cluster.remote_readers", "data.*", "engine.atomic", "exporting.*", "plans.*"),
             "learning.*",
         ),
         *("options.*", "parts", "reporting.*", "runs.*"),
     ),
     "api": (
         *(
-            "batch.*",
-            "cluster.remote_readers",
-            "data.*",
-            "engine.atomic",
-            "plans.*",
-            "learning.*",
+            *("batch.*", "cluster.remote_readers", "data.*", "engine.atomic", "plans.*", "learning.*"),
             "options.*",
         ),
         "runs.*",
@@ -367,10 +354,7 @@ def test_what_the_command_line_imports_at_once_is_light() -> None:
 
 # public methods of a model that need what stands above it: `save`, pickling, `learn` from any data, tables
 METHODS_THAT_REACH_UP = {
-    "files.model_file",
-    "inspection.explanation",
-    "inspection.feature_names",
-    "inspection.frames",
+    *("files.model_file", "inspection.explanation", "inspection.feature_names", "inspection.frames"),
     "modelbytes",
 }
 METHODS_THAT_REACH_UP |= {"model.model", "model.prediction"}

@@ -61,9 +61,6 @@ def forget(name: str, *modules: str) -> None:
         sys.modules.pop(module, None)
 
 
-# Packages
-
-
 def test_a_package_on_the_command_line(tmp_path: Path) -> None:
     """Its rule trains, the model predicts and goes on in other processes; without it, they say what to do."""
     install_template(tmp_path / "site")
@@ -138,9 +135,7 @@ def test_names_that_are_taken(site: Path) -> None:
     install(site, "second", "1", {"twice": "second", "both": "second"}, rule("Both"))
     ftrl = REGISTRY["rule"]["ftrl"]
     assert lookup("rule", "ftrl") is ftrl
-    with pytest.raises(
-        SpecError, match="the packages first and second both have a part called twice: uninst"
-    ):
+    with pytest.raises(SpecError, match="the packages first and second both have a part called twice:"):
         lookup("rule", "twice")
     with pytest.warns(UserWarning, match="package") as told:
         assert "both" in names("rule")
@@ -229,9 +224,6 @@ def test_every_command_with_parts_or_a_model_takes_files() -> None:
             assert command.known["modules"].flag == "--module"
 
 
-# Models
-
-
 def test_a_model_names_the_file_of_its_rule(tmp_path: Path) -> None:
     file, path = tmp_path / "mine.py", tmp_path / "m"
     file.write_text(rule("Mine"))
@@ -295,9 +287,7 @@ def test_a_model_names_its_package(site: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match=NEED):
         Model.load(tmp_path / "m")
     install(site, "first", "1", {"forgetful-sgd": "first"}, rule("ForgetfulSgd"))
-    with pytest.raises(
-        ModelFileError, match="of the package own-package, but the one that is installed is of"
-    ):
+    with pytest.raises(ModelFileError, match="of the package own-package, but the one that is installed is"):
         Model.load(tmp_path / "m")
 
 

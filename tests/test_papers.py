@@ -62,10 +62,8 @@ def holds(spec: str, loss: str, eta: float, data: Stream, comparators: list[Vect
 
 
 GRAVITIES = [
-    "truncated-gradient:gravity=0.02",
-    "truncated-gradient:gravity=0.1,theta=0.2",
-    "truncated-gradient:gravity=0.05,every=5",
-    "truncated-gradient:gravity=0.05,theta=0.3,every=3",
+    *("truncated-gradient:gravity=0.02", "truncated-gradient:gravity=0.1,theta=0.2"),
+    *("truncated-gradient:gravity=0.05,every=5", "truncated-gradient:gravity=0.05,theta=0.3,every=3"),
     "truncated-gradient:gravity=0.1,theta=gravity",
 ]
 

@@ -12,25 +12,7 @@ import pytest
 from benchmarks.choice import climb, filled, ladders, middle, place_of
 from benchmarks.tasks import Split, Task, split_rows
 from examples import images
-from experiments import parallel, sampling
-from experiments.merging import (
-    ADAGRAD,
-    AROW,
-    F64,
-    FTRL,
-    RAW,
-    SUM,
-    TRUST,
-    VALUE,
-    H,
-    Merge,
-    Rule,
-    adapted,
-    average,
-    merges,
-    settled,
-    total,
-)
+from experiments import merging, parallel, sampling
 from experiments.parallel import LEARNERS, Setting, Side, lines, train
 from tests.pages import text_of
 from thresher.data import Chunk
@@ -38,11 +20,11 @@ from thresher.data import Chunk
 SAMPLE = Path(__file__).parent.parent / "examples" / "data"
 CASES = [
     pytest.param(rule, merge, id=f"{rule.name}_{name}_{number}")  # scheduled with the rest of the file
-    for rule in (FTRL, ADAGRAD, AROW)
-    for name, made in merges(rule)
+    for rule in (merging.FTRL, merging.ADAGRAD, merging.AROW)
+    for name, made in merging.merges(rule)
     for number, merge in enumerate(made)
 ]
-H_OF: dict[str, H] = {"ftrl": (2.0, 1.0, 0.3), "adagrad-fobos": (0.5, 1e-3, 0.0), "arow": (1.0,)}
+H_OF: dict[str, merging.H] = {"ftrl": (2.0, 1.0, 0.3), "adagrad-fobos": (0.5, 1e-3, 0.0), "arow": (1.0,)}
 
 
 @pytest.fixture(scope="module")
@@ -52,21 +34,21 @@ def side() -> Side:
     return Side(Split(task, split.train.rows(0, 250), split.test.rows(0, 300)))
 
 
-def learned(side: Side, setting: Setting) -> F64:
+def learned(side: Side, setting: Setting) -> merging.F64:
     order = np.random.default_rng(1).permutation(len(side.train.labels))
     return train(setting, H_OF[setting.rule.name], side.train, order, side.width)
 
 
-class _Halved(Rule):
+class _Halved(merging.Rule):
     """Compared with thresher's rule at half the step."""
 
-    def spec(self, h: H) -> str:
+    def spec(self, h: merging.H) -> str:
         return super().spec((h[0] / 2, *h[1:]))
 
 
 @pytest.mark.usefixtures("plainly")
-@pytest.mark.parametrize("rule", [ADAGRAD, AROW], ids=lambda rule: rule.name.upper())
-def test_one_learner_is_thresher(side: Side, rule: Rule) -> None:
+@pytest.mark.parametrize("rule", [merging.ADAGRAD, merging.AROW], ids=lambda rule: rule.name.upper())
+def test_one_learner_is_thresher(side: Side, rule: merging.Rule) -> None:
     h = H_OF[rule.name]
     side.check(rule, h)
     with pytest.raises(AssertionError, match="is not thresher's"):
@@ -75,32 +57,38 @@ def test_one_learner_is_thresher(side: Side, rule: Rule) -> None:
 
 @pytest.mark.parametrize(("rule", "merge"), CASES)
 @pytest.mark.parametrize("schedule", [1 / 8])
-def test_one_part_is_one_learner(side: Side, rule: Rule, merge: Merge, schedule: float) -> None:
+def test_one_part_is_one_learner(
+    side: Side, rule: merging.Rule, merge: merging.Merge, schedule: float
+) -> None:
     alone = learned(side, Setting(rule, passes=2))
     merged = learned(side, Setting(rule, 2, merge, schedule, parts=1))
     np.testing.assert_allclose(merged, alone, rtol=1e-9, atol=1e-12)
     assert (np.abs(learned(side, Setting(rule, 2, merge, schedule)) - alone) > 1e-3).any()
 
 
-def after(rule: Rule, before: F64, gradients: F64, h: H) -> F64:
+def after(rule: merging.Rule, before: merging.F64, gradients: merging.F64, h: merging.H) -> merging.F64:
     """The states of learners that each made a step on one gradient per feature."""
     parts = np.repeat(before[np.newaxis], len(gradients), axis=0)
     for part, gradient in zip(parts, gradients, strict=True):
         for j, g in enumerate(gradient):
-            w = settled(rule.weight, before, h)[j]
+            w = merging.settled(rule.weight, before, h)[j]
             rule.step(part, j, w, 1.0, g, 0.0, h)
     return parts
 
 
-@pytest.mark.parametrize("rule", [FTRL, ADAGRAD], ids=lambda rule: rule.name.upper())
-def test_adapted_sums_are_adaptive_revision(rule: Rule) -> None:
+@pytest.mark.parametrize("rule", [merging.FTRL, merging.ADAGRAD], ids=lambda rule: rule.name.upper())
+def test_adapted_sums_are_adaptive_revision(rule: merging.Rule) -> None:
     """One gradient per learner, all taken at the same weights: the algorithm of McMahan and Streeter."""
     random, h = np.random.default_rng(0), (0.7, 1.0, 0.0)
     gradients, before = random.normal(size=(LEARNERS, 6)), np.zeros((4, 6))
     for g in random.normal(size=(3, 6)):
         before = after(rule, before, g[np.newaxis], h)[0]
-        before[RAW], before[SUM] = before[TRUST], 0
-    w, z, largest = settled(rule.weight, before, h), before[RAW].copy(), before[TRUST].copy()
+        before[merging.RAW], before[merging.SUM] = before[merging.TRUST], 0
+    w, z, largest = (
+        merging.settled(rule.weight, before, h),
+        before[merging.RAW].copy(),
+        before[merging.TRUST].copy(),
+    )
     missed = np.zeros(6)
     for g in gradients:
         old = h[0] / (h[1] + np.sqrt(largest))
@@ -109,19 +97,19 @@ def test_adapted_sums_are_adaptive_revision(rule: Rule) -> None:
         step = h[0] / (h[1] + np.sqrt(largest))
         w += -step * g + (old - step) * missed
         missed += g
-    merged = adapted(before, after(rule, before, gradients, h), rule, h)
-    np.testing.assert_allclose(settled(rule.weight, merged, h), w, rtol=1e-10)
-    np.testing.assert_allclose(merged[[TRUST, RAW]], [largest, z], rtol=1e-10)
+    merged = merging.adapted(before, after(rule, before, gradients, h), rule, h)
+    np.testing.assert_allclose(merging.settled(rule.weight, merged, h), w, rtol=1e-10)
+    np.testing.assert_allclose(merged[[merging.TRUST, merging.RAW]], [largest, z], rtol=1e-10)
     assert (largest > z).any()
 
 
 def test_means_and_sums_of_two_parts() -> None:
     """Feature 0 changed in one part, feature 1 in both, feature 2 in none."""
     before = np.zeros((4, 3))
-    before[[VALUE, TRUST], 2] = 5.0, 2.0
+    before[[merging.VALUE, merging.TRUST], 2] = 5.0, 2.0
     parts = np.array([before, before])
-    parts[0, VALUE, :2], parts[0, TRUST, :2] = (1.0, 1.0), (1.0, 1.0)
-    parts[1, VALUE, 1], parts[1, TRUST, 1] = 2.0, 3.0
+    parts[0, merging.VALUE, :2], parts[0, merging.TRUST, :2] = (1.0, 1.0), (1.0, 1.0)
+    parts[1, merging.VALUE, 1], parts[1, merging.TRUST, 1] = 2.0, 3.0
     expected: dict[tuple[str, str], tuple[list[float], list[float]]] = {
         ("mean", "mean"): ([0.5, 1.5, 5], [0.5, 2, 2]),
         ("mean", "sum"): ([0.5, 1.5, 5], [1, 4, 2]),
@@ -129,12 +117,14 @@ def test_means_and_sums_of_two_parts() -> None:
         ("gain", "sum"): ([1, 1.75, 5], [1, 4, 2]),
     }
     for (by, trust), (value, trusted) in expected.items():
-        merged = average(before, parts, ADAGRAD, (1.0, 1.0, 0.0), by, trust)
-        np.testing.assert_allclose(merged[[VALUE, TRUST]], [value, trusted])
-    merged = total(before, parts, ADAGRAD, (1.0, 1.0, 0.0))
-    np.testing.assert_allclose(merged[[VALUE, TRUST]], [[1, 3, 5], [1, 4, 2]])
-    merged = total(before, parts, AROW, (1.0,))  # precisions 1 + q: (2 * 1 + 4 * 2) / (1 + 1 + 3)
-    np.testing.assert_allclose(merged[[VALUE, TRUST]], [[1, 2, 5], [1, 4, 2]])
+        merged = merging.average(before, parts, merging.ADAGRAD, (1.0, 1.0, 0.0), by, trust)
+        np.testing.assert_allclose(merged[[merging.VALUE, merging.TRUST]], [value, trusted])
+    merged = merging.total(before, parts, merging.ADAGRAD, (1.0, 1.0, 0.0))
+    np.testing.assert_allclose(merged[[merging.VALUE, merging.TRUST]], [[1, 3, 5], [1, 4, 2]])
+    merged = merging.total(
+        before, parts, merging.AROW, (1.0,)
+    )  # precisions 1 + q: (2 * 1 + 4 * 2) / (1 + 1 + 3)
+    np.testing.assert_allclose(merged[[merging.VALUE, merging.TRUST]], [[1, 2, 5], [1, 4, 2]])
 
 
 @pytest.mark.usefixtures("plainly")
@@ -142,11 +132,11 @@ def test_the_table_has_a_line_for_every_merge(side: Side, monkeypatch: pytest.Mo
     monkeypatch.setattr(parallel, "FACTORS", (0.5, 1.0))
     monkeypatch.setattr(parallel, "SCHEDULES", {1: (4.0,)})
     monkeypatch.setattr(parallel, "ORDERS", {("RCV1-CCAT", 1): 2})
-    for rule in (FTRL, ADAGRAD, AROW):
+    for rule in (merging.FTRL, merging.ADAGRAD, merging.AROW):
         table = [[cell.strip() for cell in row.split("|")[1:-1]] for row in lines(side.split, rule, 1)]
         first, *others = table
         assert first[:5] == ["RCV1-CCAT", rule.name, "1", "one learner", ""]
-        assert [row[3] for row in others] == [name for name, _ in merges(rule)]
+        assert [row[3] for row in others] == [name for name, _ in merging.merges(rule)]
         assert {row[4] for row in others} == {"4"}
         assert 0 < float(first[5]) < 100
 

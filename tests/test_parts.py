@@ -139,9 +139,6 @@ def test_logistic_overflows_nowhere(margin: float) -> None:
     assert loss.link(margin) + loss.link(-margin) == pytest.approx(1.0)
 
 
-# Prox operators
-
-
 @given(st.floats(-3, 3), st.floats(0, 2))
 def test_soft_is_the_prox_of_the_absolute_value(v: float, a: float) -> None:
     best = minimize_scalar(
@@ -172,9 +169,6 @@ def test_truncate_as_the_paper_writes_it(v: float, a: float, theta: float) -> No
     assert truncate(v, a, theta) == pytest.approx(expected, abs=1e-15)
 
 
-# Rates
-
-
 def test_rates_as_they_are_defined() -> None:
     def at(spec: str, t: float) -> Any:
         return parts.make("rate", spec).at(t)
@@ -192,9 +186,6 @@ def test_rates_start_at_eta0_and_never_rise(name: str) -> None:
     assert steps[0] == 0.25
     assert all(later <= earlier for earlier, later in pairwise(steps))
     assert rate.steady() == (steps[0] == steps[-1])
-
-
-# Doctests
 
 
 def modules() -> list[str]:

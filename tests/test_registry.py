@@ -280,12 +280,9 @@ def test_names_from_elsewhere_lead_to_parts_that_there_are() -> None:
 @pytest.mark.parametrize(
     ("rule", "options", "meant"),
     [
-        ("ftrl", {"rate": "constant"}, "alpha"),
-        ("adagrad-fobos", {"eta0": 1.0}, "eta"),
-        ("sgd", {"alpha": 1.0}, "rate"),
-        ("coin", {"rate": "constant"}, "wealth"),
-        ("stabilised", {"l1": 1.0}, "gravity"),
-        ("pegasos", {"l1": 1.0}, None),
+        *(("ftrl", {"rate": "constant"}, "alpha"), ("adagrad-fobos", {"eta0": 1.0}, "eta")),
+        *(("sgd", {"alpha": 1.0}, "rate"), ("coin", {"rate": "constant"}, "wealth")),
+        *(("stabilised", {"l1": 1.0}, "gravity"), ("pegasos", {"l1": 1.0}, None)),
     ],
 )
 def test_an_option_of_no_rule_leads_to_the_one_it_has(rule: str, options: Any, meant: str | None) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import thresher
 from tests.learning.test_replay import during
+from tests.stopping import checkpoints_kept
 from tests.streams import stream
 from thresher.data.errors import DataError
 from thresher.data.source import MemorySource
@@ -106,12 +107,8 @@ TUNED: dict[str, Any] = {"rules": ["ft-ftrl"], "budget": 4}
 @pytest.mark.parametrize(
     ("options", "passes"),
     [
-        ({}, MADE),
-        ({"order": "every"}, MADE),
-        ({"holdout": 0.2}, MADE),
-        ({"passes": 4}, 4),
-        ({"replay": "1KB"}, 1),
-        ({"rules": ["sgd"], "budget": 2, "passes": 2}, 2),
+        *(({}, MADE), ({"order": "every"}, MADE), ({"holdout": 0.2}, MADE), ({"passes": 4}, 4)),
+        *(({"replay": "1KB"}, 1), ({"rules": ["sgd"], "budget": 2, "passes": 2}, 2)),
     ],
 )
 def test_the_best_setting_is_trained_in_all_passes(options: dict[str, Any], passes: int) -> None:
@@ -157,18 +154,13 @@ def test_tuning_reads_rows_that_can_be_read_once() -> None:
     ],
     ids=["lanes", "ensemble"],
 )
-def test_they_go_on_from_any_checkpoint(make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_they_go_on_from_any_checkpoint(make: Any, tmp_path: Path) -> None:
     """Also from one of a replay."""
-    path, save = tmp_path / "c", checkpoint.save
-    plan, saved = TrainingPlan(replay=10**6, checkpoint=path, checkpoint_every=7), list[bytes]()
-
-    def keep(*given: Any) -> None:
-        save(*given)
-        saved.append(path.read_bytes())
-
-    monkeypatch.setattr(checkpoint, "save", keep)
+    path = tmp_path / "c"
+    plan = TrainingPlan(replay=10**6, checkpoint=path, checkpoint_every=7)
     whole = Trainer(make(), MemorySource([DATA]), plan)
-    whole.run()
+    with checkpoints_kept() as saved:
+        whole.run()
     assert len(saved) > 2 * 90 / 7
     for content in [*saved[:1], *saved[11:15], *saved[20::6]]:
         path.write_bytes(content)

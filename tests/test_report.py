@@ -106,11 +106,7 @@ def test_a_model_alone_and_on_test_data(tmp_path: Path) -> None:
         value = thresher.evaluate(model, (X[80:], Y[80:]))[figure]
         assert f">{value:.4g}</td>" in page
     for title in (
-        "Calibration",
-        "ROC curve",
-        "Precision and recall",
-        "How training went",
-        "Settings and data",
+        *("Calibration", "ROC curve", "Precision and recall", "How training went", "Settings and data"),
     ):
         assert f">{title}</h" in page
 

@@ -80,16 +80,12 @@ def wrong_place(self: Any, S: Any, j: Any, w: Any, x: Any, slope: Any, now: Any)
 
 BROKEN: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "NeverPaid": (
-        {"step": never_paid},
-        LawError,
-        "law 1, lazy is eager: after all rows, the weight of feature",
+        *({"step": never_paid}, LawError, "law 1, lazy is eager: after all rows, the weight of feature"),
     ),
     "OfItsRow": ({"step": of_its_row}, LawError, "law 1, lazy is eager"),
     "Counting": ({"weight": counting}, LawError, "law 1, lazy is eager"),
     "Standing": (
-        {"DRIFTS": ()},
-        LawError,
-        "averaging is the mean of the path: with average=True, the weight",
+        *({"DRIFTS": ()}, LawError, "averaging is the mean of the path: with average=True, the weight"),
     ),
     "Freed": (
         {"idle": lambda self, S, j, w, now: abs(w) < 0.1},
@@ -150,9 +146,6 @@ def test_what_differs_is_named(plainly: None) -> None:
             law(make, chunk)
     with pytest.raises(LawError, match=r"in the hashed store, the weight of feature \d+ is .*, not "):
         laws.stores(make, chunk, 40)
-
-
-# Losses
 
 
 def squared(**changes: Any) -> Any:
@@ -226,9 +219,6 @@ def test_a_rule_is_tried_with_one_loss_or_several() -> None:
 def test_a_slope_at_a_kink_lies_between_both_sides() -> None:
     with pytest.raises(LawError, match=r"at margin 1\.5 and label 1\.5 it is 3, not from -1 to 1"):
         laws.slope(squared(value_slope=wrong_at_the_kink), 1.5, 1.5)
-
-
-# The template
 
 
 def test_the_template_passes_its_own_test(tmp_path: Path) -> None:

@@ -181,10 +181,8 @@ def test_settings_that_diverge() -> None:
 @pytest.mark.parametrize(
     ("rules", "budget", "words"),
     [
-        ((), 8, "name one or more"),
-        (("ftrl", "ftrl"), 8, "each once"),
-        (("ftrl:l1=2",), 8, "which are tuned, from ftrl:l1=2"),
-        (("ftrl",), 0, "budget"),
+        *(((), 8, "name one or more"), (("ftrl", "ftrl"), 8, "each once")),
+        *((("ftrl:l1=2",), 8, "which are tuned, from ftrl:l1=2"), (("ftrl",), 0, "budget")),
         (("ftrl",), 5000, "budget"),
     ],
 )

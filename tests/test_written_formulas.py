@@ -1,13 +1,15 @@
-"""Hashes and draws as the pages write them down, programmed again in plain Python integers."""
+"""Keys, hashes, draws and figures as the pages write them down, programmed again in plain Python."""
 
 import math
 from collections.abc import Iterator
 from fractions import Fraction
 from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import thresher
@@ -223,3 +225,185 @@ def test_n_grams_and_products_are_formed_in_order(tmp_path: Path) -> None:
         (tmp_path / "a.svm").write_text(line)
         read = open_source(tmp_path / "a.svm", layout=Layout("svmlight", interact=("*,*",)), domain="real")
         assert sorted(concat([*read.chunks()]).values.tolist()) == [5.0, squared]
+
+
+Z = 1.959963984540054
+
+
+def frame(rows: int, numbers: bool) -> pd.DataFrame:
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=rows).astype(np.float32)
+    y = x + rng.normal(size=rows)
+    weights = rng.choice([0.5, 1.0, 3.0], rows)
+    label = y.astype(np.float32) if numbers else (y > 0).astype(int)
+    return pd.DataFrame({"x": x, "site": rng.choice(["a", "b"], rows), "n": weights, "label": label})
+
+
+def of_mean(losses: Any, w: Any) -> tuple[float, float, float]:
+    """A mean, and the ends of its interval."""
+    mean, k = (w @ losses) / w.sum(), len(losses)
+    error = math.sqrt((w**2 @ (losses - mean) ** 2) * k / (k - 1)) / w.sum()
+    return mean, mean - Z * error, mean + Z * error
+
+
+def wilson(share: float, n: float) -> tuple[float, float, float]:
+    middle, half = share + Z**2 / (2 * n), Z * math.sqrt(share * (1 - share) / n + Z**2 / (4 * n * n))
+    return share, (middle - half) / (1 + Z**2 / n), (middle + half) / (1 + Z**2 / n)
+
+
+def found_in(row: dict[str, Any], name: str) -> list[float]:
+    return [row[name], row[f"{name}_low"], row[f"{name}_high"]]
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_slices(numbers: bool, plainly: None) -> None:
+    data = frame(300, numbers)
+    options: dict[str, Any] = {"weight": "n", "loss": "squared" if numbers else "logistic", "centre": False}
+    model = thresher.train(data, rule="sgd", rate="constant:0.01", ignore="site", passes=1, **options)
+    rows = thresher.evaluate(model, data, slices=["site"])["slices"]["site"]
+    margins = model.predict(data, "margin")
+    for row in rows:
+        there = (data["site"] == row["value"]).to_numpy()
+        m, w = margins[there], data["n"].to_numpy()[there]
+        y = data["label"].to_numpy().astype(float)[there]
+        n = w.sum() ** 2 / (w @ w)
+        if numbers:
+            squares = of_mean((m - y) ** 2, w)
+            assert found_in(row, "loss") == pytest.approx(squares, rel=1e-6)
+            assert found_in(row, "rmse") == pytest.approx(np.sqrt(squares), rel=1e-6)
+            predicted, observed = m, y
+        else:
+            losses = np.log1p(np.exp(-(2 * y - 1) * m))
+            assert found_in(row, "loss") == pytest.approx(of_mean(losses, w), rel=1e-6)
+            wrong = ((m > 0) != (y > 0)) @ w / w.sum()
+            assert found_in(row, "error") == pytest.approx(wilson(wrong, n), rel=1e-6)
+            assert found_in(row, "observed") == pytest.approx(wilson(y @ w / w.sum(), n), rel=1e-6)
+            predicted, observed = 1 / (1 + np.exp(-m)), y
+        assert row["predicted"] == pytest.approx(predicted @ w / w.sum(), rel=1e-6)
+        assert row["ratio"] == pytest.approx((predicted @ w) / (observed @ w), rel=1e-5)
+    assert [row["value"] for row in rows] == ["b", "a"] or [row["value"] for row in rows] == ["a", "b"]
+
+
+def test_probabilities(plainly: None) -> None:
+    """The calibration error over ten bins of equal weight, the Brier score and the normalised entropy."""
+    data = frame(400, False)
+    model = thresher.train(data, rule="sgd", ignore=["site", "n"], passes=1, centre=False)
+    found = thresher.evaluate(model, data)
+    p, y = model.predict(data, "probability"), data["label"].to_numpy().astype(float)
+    bins = np.argsort(p, kind="stable").reshape(10, 40)
+    error = np.mean([abs(p[one].mean() - y[one].mean()) for one in bins])
+    assert found["calibration_error"] == pytest.approx(error, abs=2e-3)
+    log_loss, rate = -np.log(np.where(y > 0, p, 1 - p)).mean(), y.mean()
+    base = -rate * math.log(rate) - (1 - rate) * math.log(1 - rate)
+    assert found["brier"] == pytest.approx(((p - y) ** 2).mean(), rel=1e-9)
+    assert [found["log_loss"], found["base_log_loss"]] == pytest.approx([log_loss, base], rel=1e-9)
+    assert found["normalised_entropy"] == pytest.approx(log_loss / base, rel=1e-9)
+    assert found["nonzero"] == 1
+
+
+EVERY = 2**64 - 1
+A, B = 0x87C37B91114253D5, 0x4CF5AD432745937F
+
+
+def turned(word: int, by: int) -> int:
+    return (word << by | word >> 64 - by) & EVERY
+
+
+def finish(k: int) -> int:
+    k = (k ^ k >> 33) * 0xFF51AFD7ED558CCD & EVERY
+    k = (k ^ k >> 33) * 0xC4CEB9FE1A85EC53 & EVERY
+    return k ^ k >> 33
+
+
+def murmur(name: str, seed: int = 0) -> int:
+    """The first half of MurmurHash3 x64_128."""
+    text, h1, h2 = name.encode(), seed, seed
+    for at in range(0, len(text), 16):
+        block = text[at : at + 16]
+        k1, k2 = (int.from_bytes(half, "little") for half in (block[:8], block[8:]))
+        k1, k2 = turned(k1 * A & EVERY, 31) * B & EVERY, turned(k2 * B & EVERY, 33) * A & EVERY
+        h1 ^= k1
+        if len(block) == 16:
+            h1 = ((turned(h1, 27) + h2) * 5 + 0x52DCE729) & EVERY
+        h2 ^= k2
+        if len(block) == 16:
+            h2 = ((turned(h2, 31) + h1) * 5 + 0x38495AB5) & EVERY
+    h1, h2 = h1 ^ len(text), h2 ^ len(text)
+    h1 = h1 + h2 & EVERY
+    h2 = h1 + h2 & EVERY
+    return finish(h1) + finish(h2) & EVERY
+
+
+def of(column: str, value: str) -> int:
+    return murmur(value, murmur(column))
+
+
+def product(*keys: int) -> int:
+    more = {2: 0x9E3779B97F4A7C15, 3: 0xD1B54A32D192ED03}[len(keys)]
+    return finish((sum(map(finish, keys)) + more) & EVERY)
+
+
+def row_of(lines: str, file: Path, **layout: Any) -> dict[int, float]:
+    file.write_text(lines)
+    layout = {"label": "label", **layout} if file.suffix == ".csv" else layout
+    source = open_source(file, layout=Layout(file.suffix[1:], **layout), domain="real")
+    (chunk,) = source.chunks()
+    return dict(zip(chunk.keys.tolist(), chunk.values.tolist(), strict=True))
+
+
+LONG = "a name of more than sixteen bytes"
+VISITS = f"label,{LONG},city,visits\n1,2.5,Ulm,40\n"
+
+
+def test_columns_and_products(tmp_path: Path) -> None:
+    found = row_of(VISITS, tmp_path / "t.csv", interact=(f"{LONG},city", f"{LONG},city,visits"))
+    number, city, visits = murmur(LONG), of("city", "Ulm"), murmur("visits")
+    assert found == {number: 2.5, city: 1, visits: 40, product(number, city): 2.5} | {
+        product(number, city, visits): 100
+    }
+
+
+def test_bits(tmp_path: Path) -> None:
+    found = row_of(VISITS, tmp_path / "t.csv", interact=(f"{LONG},city",), bits=20)
+    number, city, visits = (key % 2**20 for key in (murmur(LONG), of("city", "Ulm"), murmur("visits")))
+    assert found == {number: 2.5, city: 1, visits: 40, product(number, city) % 2**20: 2.5}
+
+
+@pytest.mark.parametrize("value", [0.4, 1.9, 2, 2.5, 2.8, 3, 40, 5e6, -0.5, -3])
+def test_bins(value: float, tmp_path: Path) -> None:
+    size = abs(value)
+    place = math.floor(size) if size <= 2 else math.floor(math.log(size) ** 2) + 2
+    expected = of("visits", str(-place if value < 0 else place))
+    found = row_of(f"label,visits\n1,{value!r}\n", tmp_path / "t.csv", bins=("visits",))
+    assert found == {expected: 1}
+
+
+@pytest.mark.parametrize("scale", ["count", "binary", "log"])
+def test_n_grams(scale: str, tmp_path: Path) -> None:
+    spec = f"words=1-2,chars=3,shortest=2,scale={scale},norm"
+    found = row_of("label,t\n1,To be or a bee-bee\n", tmp_path / "t.csv", text=("t",), ngrams=spec)
+    words, whole, counts = ["to", "be", "or", "bee", "bee"], "to be or bee bee", dict[int, int]()
+    runs = [*words, *map(" ".join, pairwise(words))]
+    keys = [of("t", run) for run in runs]
+    keys += [murmur(whole[k : k + 3], murmur("t") ^ 1) for k in range(len(whole) - 2)]
+    for key in keys:
+        counts[key] = counts.get(key, 0) + 1
+    values = {
+        key: {"count": count, "binary": 1, "log": 1 + math.log(count)}[scale] for key, count in counts.items()
+    }
+    norm = math.sqrt(sum(value**2 for value in values.values()))
+    assert found == pytest.approx({key: value / norm for key, value in values.items()}, rel=1e-6)
+
+
+def test_vw_text(tmp_path: Path) -> None:
+    found = row_of("1 |size:0.5 height:3 |looks :2 black at:Ulm :3 |  7:2 zebra :0.25\n", tmp_path / "t.vw")
+    assert found == {
+        of("size", "height"): 1.5,
+        of("looks", "black"): 1,
+        murmur("Ulm", of("looks", "at")): 1,
+        7: 2,
+        murmur("zebra"): 1,
+        of("looks", "0"): 2,
+        of("looks", "1"): 3,
+        0: 0.25,
+    }

@@ -54,10 +54,8 @@ def compared(thresher: Thresher, options: str, data: str = "train.svm") -> str:
 @pytest.mark.parametrize(
     "options",
     [
-        "",
-        "--passes 3 --order every --holdout test.svm",
-        "--passes 4 --holdout test.svm --early-stop 1",
-        "--l1 2 --alpha 5",
+        *("", "--passes 3 --order every --holdout test.svm"),
+        *("--passes 4 --holdout test.svm --early-stop 1", "--l1 2 --alpha 5"),
     ],
 )
 def test_the_model_is_that_of_the_rule(options: str, thresher: Thresher) -> None:

@@ -1,15 +1,20 @@
-"""``thresher cv``: penalties judged by folds of the data."""
+"""``thresher cv`` and ``thresher select``: models judged by folds and halves of the data."""
 
 import shlex
 import signal
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import thresher as package
 from tests.cli.conftest import NARROW, ROWS, Thresher
 from tests.commands import start
+from tests.stopping import in_pass, stopping
 from thresher.learning.files import model_file
+from thresher.learning.model.model import Model
+from thresher.plans.stability import Selection
 
 CV = "cv train.svm --rule ft-ftrl --l1 0.05:2:3 --passes 1 --folds 4 -q"
 TABLE = "label,a,b\n" + "".join(f"{n % 2},{n % 7 + n % 2}.5,{'xyz'[n % 3]}\n" for n in range(30))
@@ -26,9 +31,7 @@ def same_files(before: list[str], *more: str) -> bool:
 def test_passes_and_the_second_reading_are_told(thresher: Thresher) -> None:
     told = thresher(f"{CV.replace(' -q', '').replace('--passes 1', '--passes 2')}").err.splitlines()
     assert [one for one in told if one.startswith(("pass ", "reading "))] == [
-        "pass 1 done",
-        "pass 2 done",
-        "reading the data again to evaluate the folds",
+        *("pass 1 done", "pass 2 done", "reading the data again to evaluate the folds"),
     ]
     assert thresher(CV).err == ""
 
@@ -185,3 +188,100 @@ def test_a_run_that_is_stopped_leaves_nothing(folder: Path) -> None:
         assert process.wait(20) == 130
         assert process.stderr.read().endswith(b"thresher: interrupted\n")
     assert files_in(folder) == files
+
+
+COMMAND = "select train.svm -m s --rule ftrl --l1 0.1 --bags 4 --nonzero 20 --passes 2 -q"
+
+
+def test_it_writes_what_python_does(thresher: Thresher) -> None:
+    ran = thresher.ok(f"{COMMAND} --json --order once --seed 4 --keep --table s.tsv --plot s.svg")
+    options = {"rule": "ftrl", "l1": 0.1, "bags": 4, "nonzero": 20, "passes": 2, "order": "once", "seed": 4}
+    found = package.select("train.svm", keep=True, **options)  # type: ignore[arg-type]
+    found.save("python")
+    assert Path("s").read_bytes() == Path("python").read_bytes()
+    told = ran.json
+    assert (told["halves"], told["selected_per_half"], told["model"]) == (4, 20.0, "s")
+    assert told["kept"] == len(told["kept_features"]) == found.kept.sum() > 0
+    assert told["kept_features"] == [one for one in found.rows() if one["kept"]]
+    found.model_.save("other")
+    assert thresher("choose s 0 -m k").status == 0
+    assert Path("k").read_bytes() == Path("other").read_bytes()
+    assert thresher("predict s test.svm").out == thresher("predict k test.svm").out
+    kept = {*found.keys[found.kept].tolist()}
+    assert {*Model.load("k").weights()[0].tolist()} <= kept
+    assert "command" not in thresher("info k --json").json["record"], "no command lists the features"
+    rows = [line.split("\t") for line in Path("s.tsv").read_text().splitlines()]
+    assert rows[0] == ["feature", "name", "kept", "share", "mean", "low", "high", "sign_changes"]
+    assert {int(row[0]) for row in rows[1:] if row[2] == "yes"} == kept
+    assert sorted(path.name for path in Path().iterdir()) == sorted(
+        ["cache", "k", "other", "python", "s", "s.svg", "s.tsv", "test.svm", "train.svm"]
+    )
+
+
+def test_a_half_is_a_run_on_its_rows(thresher: Thresher) -> None:
+    """Law 7: shares counted from models that ``train`` makes of the rows of each half."""
+    from thresher.learning.model.bags import Bags
+
+    assert thresher(COMMAND).status == 0
+    counts: dict[int, int] = {}
+    for learned in Bags.of("halves:4").draw(0, 400):
+        Path("half.svm").write_bytes(b"".join(np.array(ROWS[:400], object)[learned > 0]))
+        assert thresher("train half.svm -m m --rule ftrl --l1 0.1 --passes 2 -q").status == 0
+        keys, weights = Model.load("m").weights()
+        for key in keys[np.argsort(-np.abs(weights), kind="stable")[:20]].tolist():
+            counts[key] = counts.get(key, 0) + 1
+    found = Selection.load("s")
+    assert dict(zip(found.keys.tolist(), (found.share * 4).astype(int).tolist(), strict=True)) == counts
+
+
+@pytest.mark.parametrize("more", ["", " --keep"])
+def test_a_run_that_was_stopped_goes_on(more: str, thresher: Thresher) -> None:
+    assert thresher(COMMAND.replace("-m s", "-m whole") + more).status == 0
+    with stopping(in_pass(2)):
+        ran = thresher(COMMAND + more)
+    assert ran.status != 0
+    assert Path("s.checkpoint").exists()
+    assert not Path("s").exists()
+    other = thresher(COMMAND.replace("--bags 4", "--bags 6") + " --resume")
+    assert "the checkpoint was made with --bags 4; leave --bags out" in other.err
+    thresher.ok(COMMAND + more + " --resume")
+    assert Path("s").read_bytes() == Path("whole").read_bytes()
+    assert not Path("s.checkpoint").exists()
+
+
+def test_the_table_of_features(thresher: Thresher) -> None:
+    ran = thresher(COMMAND.removesuffix(" -q"))
+    head, *lines = ran.out.splitlines()
+    assert head.split() == ["feature", "share", "mean", "low", "high", "sign", "changes"]
+    found = Selection.load("s")
+    starred = [line for line in lines if line.startswith("*")]
+    assert len(starred) == min(found.kept.sum(), 20)
+    kept = max(int(found.kept.sum()) - 20, 0)
+    more = f"... and {kept} more that are kept, {len(found.keys) - 20 - kept} that are not"
+    assert more in lines
+    assert f"threshold              {found.threshold:g}" in lines
+    assert thresher("select train.svm -m s --bags 4 --l1 1e9 -q").status == 0, "an older one is replaced"
+    assert Selection.load("s").keys.tolist() == []
+
+
+def test_names(thresher: Thresher) -> None:
+    rows = [f"{k % 2},{'ab'[k % 2]},{k % 3}\n" for k in range(60)]
+    Path("d.csv").write_text("label,letter,number\n" + "".join(rows))
+    assert thresher("select d.csv -m s --bags 4 --names --nonzero 3 -q --rule ftrl").status == 0
+    assert {"letter=a", "letter=b"} <= {*Selection.load("s").called.values()}
+    ran = thresher.ok("info s")
+    assert "kind                   selection" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [("--table train.svm", "train.svm: named twice"), ("--store hashed:9", "use --store growing")],
+)
+def test_what_it_refuses(words: str, message: str, thresher: Thresher) -> None:
+    before = {path.name for path in Path().iterdir()}
+    Path("train.svm").write_text("1 1:1\n0 bad\n")
+    ran = thresher(f"select train.svm -m s {words} -q")
+    assert ran.status != 0
+    assert message in ran.err
+    assert "bad" not in ran.err, "nothing was read"
+    assert {path.name for path in Path().iterdir()} == before

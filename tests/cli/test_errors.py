@@ -264,11 +264,7 @@ def test_what_is_skipped_and_where_the_model_is_stay_on_their_lines(thresher: Th
 
 
 COMMANDS = (
-    "predict m test.svm",
-    "evaluate m test.svm",
-    "weights m",
-    "info m",
-    "name m train.svm",
+    *("predict m test.svm", "evaluate m test.svm", "weights m", "info m", "name m train.svm"),
     "train train.svm -m m --resume",
 )
 

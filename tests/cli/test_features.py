@@ -7,6 +7,7 @@ import pytest
 
 import thresher as package
 from tests.cli.conftest import Thresher
+from tests.stopping import full_disk
 from thresher.data import Chunk, DataError
 from thresher.learning.files import model_file
 
@@ -54,10 +55,9 @@ def test_from_training_to_evaluation(thresher: Thresher) -> None:
 
 
 @pytest.mark.usefixtures("tables")
-def test_resume_keeps_them(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resume_keeps_them(thresher: Thresher) -> None:
     assert thresher(f"train train.csv -m whole {OPTIONS} -q").status == 0
-    with monkeypatch.context() as patch:
-        patch.setattr(model_file, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+    with full_disk():
         assert thresher(f"train train.csv -m m {OPTIONS} -q --checkpoint-every 500").status == 1
     ran = thresher("train train.csv -m m --passes 2 --resume --store hashed:12")
     assert "made with --store hashed:12,signed; leave --store out" in ran.err

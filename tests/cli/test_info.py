@@ -13,6 +13,7 @@ import pytest
 import thresher as package
 from tests.cli.conftest import ROWS, Thresher
 from tests.plain import not_compiled
+from tests.stopping import full_disk
 from thresher import Chunk, Model, load
 from thresher.learning.files import model_file
 from thresher.options.option import command
@@ -109,7 +110,7 @@ def test_an_early_stop_of_a_rule_whose_last_passes_differ(thresher: Thresher) ->
     assert thresher("info third --json").json["command"].endswith(f"--holdout HOLDOUT {over[12:]}")
 
 
-def test_what_it_began_with_is_asked_for_again(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_it_began_with_is_asked_for_again(thresher: Thresher) -> None:
     thresher("train test.svm -m begun -q --rule ftrl")
     thresher("train train.svm -m first -q --rule ftrl --init begun")
     told = thresher("info first --json").json
@@ -118,8 +119,7 @@ def test_what_it_began_with_is_asked_for_again(thresher: Thresher, monkeypatch: 
     words[words.index("MODEL")] = "second"
     assert thresher(*words[1:], "-q").status == 0
     assert Path("first").read_bytes() == Path("second").read_bytes()
-    with monkeypatch.context() as patch:
-        patch.setattr(model_file, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+    with full_disk():
         thresher("train train.svm -m third -q --rule ftrl --init begun --checkpoint-every 300")
     assert thresher("train train.svm -m third -q --resume").status == 0
     assert Path("first").read_bytes() == Path("third").read_bytes()
@@ -239,9 +239,8 @@ def test_weights_by_namespace_and_by_class(thresher: Thresher) -> None:
     assert found["command"] is found["record"] is None
 
 
-def test_a_checkpoint_says_how_to_go_on(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(model_file, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+def test_a_checkpoint_says_how_to_go_on(thresher: Thresher) -> None:
+    with full_disk():
         thresher("train train.svm -m m -q --rule ftrl --passes 2 --checkpoint-every 300 --holdout test.svm")
     told = thresher("info m.checkpoint --json").json
     assert (told["kind"], told["stopped"]["pass"], told["stopped"]["passes"]) == ("checkpoint", 2, 2)
@@ -255,9 +254,8 @@ def test_a_checkpoint_says_how_to_go_on(thresher: Thresher, monkeypatch: pytest.
     assert Path("m").read_bytes() == Path("whole").read_bytes()
 
 
-def test_a_checkpoint_of_many_models(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(frontier, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+def test_a_checkpoint_of_many_models(thresher: Thresher) -> None:
+    with full_disk(frontier):
         thresher("path train.svm -m f -q --rule ftrl --l1 0.1:2:3 --checkpoint-every 90")
     told = thresher("info f.checkpoint --json").json
     assert (told["kind"], told["stopped"]["models"]) == ("checkpoint of many models", 3)

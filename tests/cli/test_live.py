@@ -187,11 +187,8 @@ def test_the_first_object_says_little_about_the_others(thresher: Thresher, talk:
     whole = [b'{"a": 1, "b": "x", "l": ["u"], "n": true}\n', b'{"a": 2.5, "b": "y", "l": ["v", "u"]}\n']
     answers = [predicted(thresher, row, "--format jsonl") for row in whole]
     for first in (
-        b"{}",
-        b'{"a": null, "b": null, "l": [], "n": null}',
-        b"oops",
-        b'{"a": true, "b": 27000000, "l": [5], "n": "yes"}',
-        b'{"a": "1", "b": {}, "l": "u"}',
+        *(b"{}", b'{"a": null, "b": null, "l": [], "n": null}', b"oops"),
+        *(b'{"a": true, "b": 27000000, "l": [5], "n": "yes"}', b'{"a": "1", "b": {}, "l": "u"}'),
     ):
         (nothing, *rest) = talk("predict m - --format jsonl --on-error skip", [first + b"\n", *whole])
         assert rest == answers

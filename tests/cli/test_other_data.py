@@ -104,9 +104,7 @@ def test_words_as_labels_for_a_model_of_numbers(thresher: Thresher, words: tuple
 
 def test_none_may_be_a_word_and_nan_is_none(tmp_path: Path) -> None:
     for name, line in (
-        ("d.csv", "label,a\n{},1\n"),
-        ("d.svm", "{} 1:1\n"),
-        ("d.jsonl", '{{"label": "{}"}}\n'),
+        *(("d.csv", "label,a\n{},1\n"), ("d.svm", "{} 1:1\n"), ("d.jsonl", '{{"label": "{}"}}\n')),
     ):
         for label, hinted in (("none", True), ("NULL", True), ("NaN", False), ("?", False)):
             (tmp_path / name).write_text(line.format(label))

@@ -8,10 +8,10 @@ import pytest
 
 from tests.cli.conftest import Thresher
 from tests.models import without_record
+from tests.stopping import full_disk
 from thresher import evaluate, load, train
 from thresher.data.chunk import concat
 from thresher.data.inputs.any_data import as_source
-from thresher.learning.files import model_file
 
 pytestmark = pytest.mark.usefixtures("plainly")
 
@@ -80,14 +80,7 @@ def test_lists_of_numbers(thresher: Thresher) -> None:
     assert ran.err == ""
     figures = thresher("evaluate m values.svm --json").json
     assert list(figures) == [
-        "examples",
-        "loss",
-        "rmse",
-        "base_rmse",
-        "mae",
-        "r2",
-        "rmse_by_output",
-        "nonzero",
+        *("examples", "loss", "rmse", "base_rmse", "mae", "r2", "rmse_by_output", "nonzero"),
     ]
     assert thresher("evaluate m values.svm --detail").out == thresher("evaluate m values.svm").out
     assert figures["rmse"] < 0.2
@@ -173,7 +166,7 @@ def test_classes_are_not_found_in_standard_input(thresher: Thresher) -> None:
     [("classes", "classes:3-6", "softmax", 1), ("lists", "labels:3-6", "logistic", 7)],
 )
 def test_averages_from_training_to_evaluation(
-    thresher: Thresher, monkeypatch: pytest.MonkeyPatch, file: str, outputs: str, loss: str, batch: int
+    thresher: Thresher, file: str, outputs: str, loss: str, batch: int
 ) -> None:
     rule, rate, data = "fobos:l1=1e-3", "constant:0.3", f"{file}.svm"
     shorten(data, 80)
@@ -196,8 +189,7 @@ def test_averages_from_training_to_evaluation(
     margins = np.array(lines, float)
     chunk = concat(list(as_source(data, mean.head.domain).chunks()))
     assert np.allclose(margins, mean.predict(chunk), rtol=1e-6)
-    with monkeypatch.context() as patch:
-        patch.setattr(model_file, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+    with full_disk():
         assert thresher(f"{command} --checkpoint-every 60").status == 1
     assert thresher(f"train {data} -m m -q --resume").status == 0
     assert Path("m").read_bytes() == whole

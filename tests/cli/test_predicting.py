@@ -176,14 +176,8 @@ def test_an_id_may_be_a_feature_and_a_wrong_one_is_named(narrow: None, thresher:
 @pytest.mark.parametrize(
     ("line", "tag"),
     [
-        ("1 tag|f a", "tag"),
-        ("1 'tag |f a", "tag"),
-        ("tag| a", "tag"),
-        ("1 2 |f a", ""),
-        ("1 |f a 'b |g", ""),
-        ("| a", ""),
-        ("1\t'it's\t| a", "it's"),
-        ("no bar", ""),
+        *(("1 tag|f a", "tag"), ("1 'tag |f a", "tag"), ("tag| a", "tag"), ("1 2 |f a", "")),
+        *(("1 |f a 'b |g", ""), ("| a", ""), ("1\t'it's\t| a", "it's"), ("no bar", "")),
     ],
 )
 def test_the_tag_of_a_line_of_vw_text(line: str, tag: str) -> None:

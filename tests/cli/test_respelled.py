@@ -28,10 +28,7 @@ OF: dict[str, Callable[[int], Any]] = {
     "seconds": lambda k: 1715300000 + 86400 * (k % 9),
 }
 PAIRS = [
-    ("boolean", "yes"),
-    ("boolean", "number"),
-    ("number", "letter"),
-    ("date", "american"),
+    *(("boolean", "yes"), ("boolean", "number"), ("number", "letter"), ("date", "american")),
     ("date", "seconds"),
 ]
 LAYOUT = Layout(categorical=("a",))

@@ -45,10 +45,8 @@ def before(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, how: signal.S
 @pytest.mark.parametrize(
     ("command", "how"),
     [
-        ("train a.csv -m m -q --no-cache", "SIGINT"),
-        ("train a.csv -m m -q --no-cache", "SIGHUP"),
-        ("train a.csv -m m -q --no-cache --names", "SIGTERM"),
-        ("boost a.csv -m m -q", "SIGTERM"),
+        *(("train a.csv -m m -q --no-cache", "SIGINT"), ("train a.csv -m m -q --no-cache", "SIGHUP")),
+        *(("train a.csv -m m -q --no-cache --names", "SIGTERM"), ("boost a.csv -m m -q", "SIGTERM")),
         ("cv a.csv -m m -q --no-cache --folds 2 --rule pa-i", "SIGTERM"),
         ("name given a.csv -o m", "SIGTERM"),
     ],

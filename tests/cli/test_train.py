@@ -12,7 +12,7 @@ from tests.cli.conftest import NARROW, Thresher
 from tests.learning.test_crafted import learned
 from tests.models import without_record
 from tests.plain import not_compiled
-from tests.stopping import in_pass, stopping
+from tests.stopping import full_disk, in_pass, stopping
 from thresher import Model, evaluate, info, load, train
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import model_file
@@ -91,11 +91,7 @@ def test_every_nth_is_held_out(thresher: Thresher, folder: Path) -> None:
     two = thresher("train rest.svm -m two --holdout held.svm --json --passes 2").json
     assert list(one) == [
         *KEYS,
-        "holdout_examples",
-        "holdout_loss",
-        "holdout_error",
-        "holdout_auc",
-        "warnings",
+        *("holdout_examples", "holdout_loss", "holdout_error", "holdout_auc", "warnings"),
     ]
     assert one["holdout_examples"] == 40
     assert one["examples"] == 720
@@ -204,13 +200,12 @@ def test_an_averaged_model_from_training_to_evaluation(thresher: Thresher) -> No
 @pytest.mark.parametrize(
     "options", ["--rule fobos:l1=1e-3 --average", "--order buffer:50 --seed 3", "--admit 4,bits=12"]
 )
-def test_a_resumed_run_is_alike(thresher: Thresher, monkeypatch: pytest.MonkeyPatch, options: str) -> None:
+def test_a_resumed_run_is_alike(thresher: Thresher, options: str) -> None:
     Path("few.svm").write_bytes(b"".join(NARROW[:80]))
     command = f"train few.svm -m m {options} -q"
     assert thresher(command).status == 0
     whole = Path("m").read_bytes()
-    with monkeypatch.context() as patch:
-        patch.setattr(model_file, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+    with full_disk():
         assert thresher(f"{command} --checkpoint-every 30").status == 1
     assert thresher("train few.svm -m m -q --resume").status == 0
     assert Path("m").read_bytes() == whole
@@ -236,10 +231,9 @@ def test_a_checkpoint_not_used_is_told_of(thresher: Thresher, stopped: str) -> N
 
 
 @pytest.fixture
-def stopped(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> str:
+def stopped(thresher: Thresher) -> str:
     command = "train train.svm -m m --loss hinge"
-    with monkeypatch.context() as patch:
-        patch.setattr(model_file, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+    with full_disk():
         assert thresher(f"{command} --checkpoint-every 150").status == 1
     assert Path("m.checkpoint").exists()
     return command

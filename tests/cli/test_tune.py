@@ -34,11 +34,8 @@ def alone(thresher: Thresher, command: str) -> Ran:
 @pytest.mark.parametrize(
     "options",
     [
-        "",
-        "--holdout test.svm --seed 3",
-        "--order once --loss hinge",
-        "--order buffer:50 --no-cache --no-intercept",
-        "--store hashed:9 --dtype float64",
+        *("", "--holdout test.svm --seed 3", "--order once --loss hinge"),
+        *("--order buffer:50 --no-cache --no-intercept", "--store hashed:9 --dtype float64"),
     ],
 )
 def test_the_command_is_right(options: str, thresher: Thresher, request: pytest.FixtureRequest) -> None:

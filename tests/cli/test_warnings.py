@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Thresher
-from thresher.learning.files import model_file
+from tests.stopping import full_disk
 
 SORTED = "warning: the labels are sorted (the label changes once in 400 rows"
 
@@ -52,13 +52,10 @@ def test_a_strict_run_fails_only_if_it_warns(thresher: Thresher, data: str) -> N
 
 
 @pytest.mark.parametrize("options", ["", "--rule auto", "--passes 2 --holdout held.svm"])
-def test_a_resumed_run_warns_the_same(
-    options: str, thresher: Thresher, data: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_resumed_run_warns_the_same(options: str, thresher: Thresher, data: str) -> None:
     command = f"train {data} -m m -q --json {options}"
     whole = thresher(command).json
-    with monkeypatch.context() as patch:
-        patch.setattr(model_file, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+    with full_disk():
         assert thresher(f"{command} --checkpoint-every 90").status == 1
     resumed = thresher(f"{command} --resume").json
     assert resumed["warnings"] == whole["warnings"] != []

@@ -11,8 +11,8 @@ import pytest
 
 from tests.cli.conftest import Thresher
 from tests.data.tables import WRITERS, Cells, write_csv
+from tests.stopping import full_disk
 from thresher.api import load
-from thresher.learning.files import model_file
 
 pytestmark = pytest.mark.usefixtures("plainly")
 
@@ -121,12 +121,11 @@ def test_a_stream_has_to_be_told_its_words(thresher: Thresher, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("options", ["2.csv", "3.csv", "2.csv --classes spam,ham"])
-def test_stopped_and_resumed(thresher: Thresher, monkeypatch: pytest.MonkeyPatch, options: str) -> None:
+def test_stopped_and_resumed(thresher: Thresher, options: str) -> None:
     command, data = f"train {options} --label kind -m m -q --passes 2", options.split()[0]
     assert thresher(command).status == 0
     whole = Path("m").read_bytes()
-    with monkeypatch.context() as patch:
-        patch.setattr(model_file, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+    with full_disk():
         assert thresher(f"{command} --checkpoint-every 75").status == 1
     assert "leave --classes out" in thresher(f"train {data} --resume -m m -q --classes b,a").err
     assert thresher(f"{command} --resume").status == 0
@@ -186,11 +185,8 @@ def test_what_does_not_fit_the_words(thresher: Thresher, options: str, words: st
 @pytest.mark.parametrize(
     "command",
     [
-        "path --l1 .1:1:2 --holdout every-5th --passes 2",
-        "cv --l1 .1:1:2 --folds 3 -q",
-        "tune --budget 4 --rules ftrl -q",
-        "train --rule auto -q",
-        "boost --loss logistic -q",
+        *("path --l1 .1:1:2 --holdout every-5th --passes 2", "cv --l1 .1:1:2 --folds 3 -q"),
+        *("tune --budget 4 --rules ftrl -q", "train --rule auto -q", "boost --loss logistic -q"),
     ],
 )
 def test_commands_that_learn_words_as_numbers(thresher: Thresher, command: str) -> None:

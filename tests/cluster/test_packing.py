@@ -1,13 +1,19 @@
-"""What is packed and unpacked again has the same bits."""
+"""What is packed has the same bits; who waits for whom; commands and functions that work elsewhere."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from thresher.cluster import packing
+import thresher
+from tests.cluster.fake_ray import FakeConnection, FakeRay
+from thresher.batch import shards
+from thresher.cli.main import status_of
+from thresher.cluster import connection, packing
 from thresher.cluster.packing import Packer, unpack
-from thresher.data import Chunk
+from thresher.cluster.readers import Pace
+from thresher.data import Chunk, DataError
 from thresher.data.errors import BadLine
 from thresher.data.sources.reader import Arenas, LineTally, Parsed
 
@@ -76,3 +82,77 @@ def test_blocks_without_dictionary_or_rows() -> None:
     nothing = Chunk.from_csr([0], [], [], [])
     found = unpack(Packer().pack(Parsed(nothing, LineTally(), [], b"")), Arenas(2))
     assert len(found.chunk) == found.chunk.nnz == 0
+
+
+TWO, ONE = (
+    "2 workers read up to 500 rows/s, the learner learns",
+    "1 worker reads up to 1,000 rows/s, the learner",
+)
+
+
+def told(readers: int, waiting: float, learning: float, reading: float) -> list[str]:
+    """What is said in a pass of ten batches of 1,000 rows, after the first, for which all start up."""
+    said, now = list[str](), [0.0]
+    pace = Pace(readers, said.append, lambda: now[0])
+    pace.ask()
+    now[0] += 100.0
+    pace.receive(0, 0.0)
+    for _ in range(10):
+        pace.ask()
+        now[0] += waiting
+        pace.receive(1000, reading)
+        now[0] += learning
+    pace.finish()
+    return said
+
+
+@pytest.mark.parametrize(
+    ("readers", "waiting", "learning", "reading", "said"),
+    [
+        (2, 1.0, 1.0, 4.0, f"{TWO} up to 1,000: the learner waits; 4 workers could keep it busy"),
+        (1, 0.0, 2.0, 1.0, f"{ONE} learns up to 500: the workers wait for the learner"),
+        (1, 0.0, 1.0, 1.0, f"{ONE} learns up to 1,000: neither waits for the other"),
+    ],
+)
+def test_who_waits_is_named(readers: int, waiting: float, learning: float, reading: float, said: str) -> None:
+    assert told(readers, waiting, learning, reading) == [said]
+
+
+def test_short_passes_and_batches_that_may_compile_say_nothing_and_long_passes_more_than_once() -> None:
+    assert told(2, 0.01, 0.01, 0.5) == told(1, 5.0, 5.0, 0.0) == []
+    assert len(told(2, 10.0, 10.0, 0.5)) == 3
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
+    """The Ray that is found at any address."""
+    found = FakeRay()
+    monkeypatch.setattr(connection, "Connection", lambda address, readers: FakeConnection(found))
+    return found
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    Path("a.svm").write_text("".join(f"{k % 2} {1 + k % 5}:1 {7 + k % 3}:0.5\n" for k in range(40)))
+    return "a.svm"
+
+
+def test_predictions_and_boosting_are_those_of_one_process(fake: FakeRay, data: str) -> None:
+    thresher.train(data).save("model")
+    assert status_of(["predict", "model", data, "-o", "here"]) == 0
+    assert not fake.actors
+    assert status_of(["predict", "model", data, "-o", "there", "--workers", "1"]) == 0
+    assert [type(one._inner).__name__ for one in fake.actors] == ["Reader"]
+    assert Path("there").read_bytes() == Path("here").read_bytes() != b""
+    thresher.boost(data, order="parallel", l1=0.5).save("here")
+    thresher.boost(data, order="parallel", l1=0.5, workers=2).save("there")
+    assert Path("there").read_bytes() == Path("here").read_bytes()
+    assert sum(type(one._inner) is shards.Worker for one in fake.actors) == 2
+
+
+def test_boosting_refuses_other_versions(fake: FakeRay, data: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "versions", lambda: {"numpy": "1.26.0"})
+    with pytest.raises(DataError, match=r"^a worker on .* has numpy .*, the learner has 1\.26\.0: install"):
+        thresher.boost(data, order="parallel", workers=1)
+    assert [one.dead for one in fake.actors if type(one._inner) is shards.Worker] == [True]

@@ -29,10 +29,7 @@ def test_of_rows() -> None:
     assert chunk.values.tolist() == [1.0, 0.5, 3.0]
     assert chunk.weights.tolist() == [1, 2, 0]
     assert [a.dtype.str[1:] for a in (chunk.indptr, chunk.keys, chunk.values, chunk.labels)] == [
-        "i8",
-        "u8",
-        "f4",
-        "f4",
+        *("i8", "u8", "f4", "f4"),
     ]
 
 
@@ -110,10 +107,7 @@ UNFIT += [{"indptr": np.array([0, 400, 4], np.int64)}, {"indptr": np.array([[0, 
 
 
 for name, other in (
-    ("indptr", "int32"),
-    ("keys", "int64"),
-    ("values", "float64"),
-    ("labels", "int64"),
+    *(("indptr", "int32"), ("keys", "int64"), ("values", "float64"), ("labels", "int64")),
     ("weights", ">f4"),
 ):
     good = getattr(GOOD, name)
@@ -136,9 +130,7 @@ def test_arrays_that_do_not_fit_are_refused_by_whatever_follows_them(changes: di
     uses: list[Any] = [model.learn, thresher.train, MemorySource, lambda chunk: chunk.take(np.arange(1))]
     for reader in (model, model.readout(), Ensemble([model, model], "")):
         uses += [
-            reader.predict,
-            reader.margins,
-            reader.terms,
+            *(reader.predict, reader.margins, reader.terms),
             lambda chunk, r=reader: r.predict(Given(chunk)),
         ]
     for use in uses:

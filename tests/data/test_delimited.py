@@ -23,36 +23,12 @@ KINDS = {"l": "label", "w": "weight", "x": "numeric", "c": "categorical"}
 LAYOUT = Layout("", label="l", weight="w", numeric=("x",), categorical=("c",))
 ODD = (
     *(
-        "",
-        " ",
-        "  3 ",
-        "-0",
-        "12.5",
-        "1e5",
-        "1e39",
-        "nan",
-        "0.1",
-        "99999999999999999999999999",
-        "\r",
-        "é",
-        "\x01",
+        *("", " ", "  3 ", "-0", "12.5", "1e5", "1e39", "nan", "0.1", "99999999999999999999999999", "\r"),
+        *("é", "\x01"),
     ),
     *(
-        "1.00000005960464477539062500001",
-        '"1"',
-        '""',
-        '"',
-        '"a"',
-        '"a""b"',
-        '"a,b"',
-        '"x',
-        '"a"b',
-        "a\tb",
-        "#",
-        "x",
-        "NA",
-        "?",
-        '"NA"',
+        *("1.00000005960464477539062500001", '"1"', '""', '"', '"a"', '"a""b"', '"a,b"', '"x', '"a"b'),
+        *("a\tb", "#", "x", "NA", "?", '"NA"'),
     ),
     *('"a\nb"', '"\n"', '"3\n"', '"x\r\n""y"', '"\n""', '"x\n,1\ny"', 'x"\n"', '"a;b"', "1;2"),
     "abcdefghijklmnopqrstuvwxyz" * 4,
@@ -166,9 +142,7 @@ def test_line_breaks_in_quotes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert (source.report.lines, source.report.examples, source.report.blank) == (6, 3, 1)
     places = [(chunk.place, chunk.after) for chunk in open_again(tmp_path / "a.csv", layout, 1)]
     assert [(place.line, after.line) for place, after in places if place and after] == [
-        (1, 3),
-        (3, 5),
-        (5, 9),
+        *((1, 3), (3, 5), (5, 9)),
     ]
     monkeypatch.setattr(delimited, "LONGEST_CELL", 5)
     source = open_source(tmp_path / "a.csv", layout=layout, on_error="skip")
@@ -322,9 +296,7 @@ def test_a_stray_quote_among_quoted_line_breaks(tmp_path: Path) -> None:
 )
 def test_a_header_with_an_open_quote(tmp_path: Path, head: str, option: str) -> None:
     path = write(tmp_path / "d.csv", head=head)
-    with pytest.raises(
-        DataError, match=f"d.csv: the header line, .* has a quote that is not closed; use {option}"
-    ):
+    with pytest.raises(DataError, match=r"d.csv: the header line, .* has a quote that is not closed; use"):
         open_source(path)
     quoting = option != "--no-quoting"
     assert len(read_all(path, layout=Layout(quoting=quoting, quoted_newlines=quoting))) == 40

@@ -163,16 +163,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 TABLE_TERMS = (
-    "c1,c2",
-    "n1,n1",
-    "n*,c1",
-    "tags,tags",
-    "t,c1",
-    "t,t",
-    "c1,c2,n1",
-    "tags,tags,n2",
-    "*,*",
-    "*,*,c1",
+    *("c1,c2", "n1,n1", "n*,c1", "tags,tags", "t,c1", "t,t", "c1,c2,n1", "tags,tags,n2", "*,*", "*,*,c1"),
 )
 
 

@@ -237,9 +237,7 @@ def test_a_text_for_a_missing_value_says_nothing_about_the_type(word: str, tmp_p
     source = open_source(path, on_error="skip")
     assert source.layout.kinds == ("label", "numeric", "categorical")
     assert sum(len(chunk) for chunk in source.chunks()) == 2
-    with pytest.raises(
-        DataError, match=rf"a.jsonl:1:1: expected a number in column 'x', found '\"{word}\"'; write"
-    ):
+    with pytest.raises(DataError, match=r"a.jsonl:1:1: expected a number in column 'x', found"):
         list(open_source(path).chunks())
     path.write_text(json.dumps({"label": 1, "x": word}) + "\n")
     assert open_source(path).layout.kinds == ("label", "categorical")

@@ -325,9 +325,7 @@ def test_lines_of_words(tmp_path: Path) -> None:
     assert labels_of(source) == [1, -1, 1]
     assert concat(list(source.chunks())).weights.tolist() == [1, 3, 1]
     (tmp_path / "b.svm").write_text("yes 1:2\nmaybe 2:1\n")
-    with pytest.raises(
-        DataError, match=r"b.svm:2:1: expected one of the classes no, yes as label, found 'maybe'"
-    ):
+    with pytest.raises(DataError, match=r"b.svm:2:1: expected one of the classes no, yes as label, found"):
         labels_of(open_source(tmp_path / "b.svm", layout=layout))
 
 

@@ -63,14 +63,8 @@ def check(text: str, grams: Grams, seed: int = 0) -> None:
 @pytest.mark.parametrize(
     "spec",
     [
-        "",
-        "words=1-3",
-        "words=0,chars=2-4",
-        "words=2,chars=1",
-        "case,shortest=1",
-        "scale=log,norm",
-        "tokens=letters",
-        "tokens=blanks,chars=2",
+        *("", "words=1-3", "words=0,chars=2-4", "words=2,chars=1", "case,shortest=1", "scale=log,norm"),
+        *("tokens=letters", "tokens=blanks,chars=2"),
     ],
 )
 def test_texts_of_many_scripts(spec: str) -> None:
@@ -126,16 +120,8 @@ def test_a_spec_says_all(spec: str) -> None:
 @pytest.mark.parametrize(
     "spec",
     [
-        "words",
-        "words=2-1",
-        "words=0-2",
-        "chars=-1",
-        "scale=tf",
-        "shortest=0",
-        "norm=1",
-        "words=0",
-        "x",
-        "tokens=x",
+        *("words", "words=2-1", "words=0-2", "chars=-1", "scale=tf", "shortest=0", "norm=1", "words=0"),
+        *("x", "tokens=x"),
     ],
 )
 def test_wrong_specs(spec: str) -> None:

@@ -174,9 +174,7 @@ def test_empty_inside_and_binary(tmp_path: Path) -> None:
     for name, (content, reason) in cases.items():
         with pytest.raises(DataError, match=f"{name}.*{reason}"):
             listed(written(tmp_path, content, name))
-    with pytest.raises(
-        DataError, match=r"no examples \(blank or comment lines: 1, bad lines: 2\); first: .*all:1:1:"
-    ):
+    with pytest.raises(DataError, match=r"no examples \(blank or comment lines: 1, bad lines: 2\); first:"):
         listed(written(tmp_path, b"x\n\ny", "all"))
 
 

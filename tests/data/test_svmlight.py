@@ -145,10 +145,7 @@ BAD = [
     ("1 +:1", "binary", 3, "a feature id (a whole number)", "'+:1'"),
     ("1 3:1\0 4:1", "binary", 6, "a space after the number", "'\\x00'"),
     (
-        "x 1:1",
-        "binary",
-        1,
-        "a number as label",
+        *("x 1:1", "binary", 1, "a number as label"),
         "'x'; to use words as labels, name them: --classes WORD,WORD,...",
     ),
     ("  yes", "real", 3, "a number as label", "'yes'"),
@@ -230,12 +227,7 @@ def test_a_line_that_needs_exact_numbers_next_to_bad_lines(tmp_path: Path) -> No
 
 
 ROWS = [
-    b"3:1 7:1",
-    b"qid:3 3:1 7:1",
-    b" 3:1 7:1",
-    b"+3:1 7:1",
-    b"qid:-1 +3:1 7:1",
-    b"1 3:1 7:1",
+    *(b"3:1 7:1", b"qid:3 3:1 7:1", b" 3:1 7:1", b"+3:1 7:1", b"qid:-1 +3:1 7:1", b"1 3:1 7:1"),
     b"-1 qid:1.0 3:1 7:1",
 ]
 

@@ -195,17 +195,7 @@ def test_text_with_few_nuls_is_no_binary_file(tmp_path: Path) -> None:
 
 
 PIECES = [
-    b"a",
-    b"\n",
-    b"\xc3",
-    b"\xa9",
-    b"\xe2",
-    b"\x82",
-    b"\xf0",
-    b"\x9f",
-    b"\x98",
-    b"\xed",
-    b"\xa0",
+    *(b"a", b"\n", b"\xc3", b"\xa9", b"\xe2", b"\x82", b"\xf0", b"\x9f", b"\x98", b"\xed", b"\xa0"),
     b"\xe0",
 ]
 

@@ -64,17 +64,10 @@ def test_usual_lines_need_no_care(tmp_path: Path, asked: list[Any]) -> None:
     "line",
     [
         b"+1 | a\n",  # labels
-        b"1 2 | a\n",
-        b"1 't| a\n",
-        b"1 t| a\n",
-        b"10e-1 | a\n",
+        *(b"1 2 | a\n", b"1 't| a\n", b"1 t| a\n", b"10e-1 | a\n"),
         b"1 |f:2 a\n",  # scales
         b"1 | a:b\n",  # values
-        b"1 | :3\n",
-        b"1 | a:+1\n",
-        b"1 | a:1e3\n",
-        b"1 | a:0.1234567890123\n",
-        b"1 | 123456789012 3\n",
+        *(b"1 | :3\n", b"1 | a:+1\n", b"1 | a:1e3\n", b"1 | a:0.1234567890123\n", b"1 | 123456789012 3\n"),
         b"1 | %s:1\n" % (b"a" * 70),
         b"1 | a\r\n",
     ],

@@ -58,9 +58,7 @@ def settled(**options: Any) -> SettledLayout:
 def test_options_with_many_names_do_not_search_the_columns() -> None:
     find = finder(Unsearched(NAMES))
     assert [find(name) for name in ("c7", "2", "2-3", "c29?", "none")] == [
-        ["c7"],
-        ["c1"],
-        ["c1", "c2"],
+        *(["c7"], ["c1"], ["c1", "c2"]),
         [f"c29{k}" for k in range(10)],
         [],
     ]

@@ -79,10 +79,7 @@ def test_one_row_at_a_time_takes_the_short_way(monkeypatch: Any) -> None:
     assert_same_bits(model, expected)
     assert_same_bits(numbers, SparseOnlineRegressor(passes=1, shuffle=False).fit(X, [0.5, 2.5, 1.0]))
     for bad, label in (
-        ([[1.0, np.nan]], "a"),
-        ([[1.0, 2.0, 3.0]], "a"),
-        ([[1e300, 1.0]], "a"),
-        ([[1.0, 0.0]], "c"),
+        *(([[1.0, np.nan]], "a"), ([[1.0, 2.0, 3.0]], "a"), ([[1e300, 1.0]], "a"), ([[1.0, 0.0]], "c")),
     ):
         with pytest.raises(ValueError, match=r"NaN|3 features|float32|class c"):
             model.partial_fit(np.array(bad), [label])

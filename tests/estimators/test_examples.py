@@ -66,8 +66,6 @@ def test_flags_and_specs_of_the_table_are_there() -> None:
     for kind, spec in specs:
         make(kind, re.sub(r"=[A-Z]\b", "=0.25", spec))
     for kind, spec in (
-        ("rule", "fobos:l1=0.1,l2=0.1"),
-        ("rule", "adagrad-fobos:l2=1"),
-        ("rate", "inverse-sqrt"),
+        *(("rule", "fobos:l1=0.1,l2=0.1"), ("rule", "adagrad-fobos:l2=1"), ("rate", "inverse-sqrt")),
     ):
         make(kind, spec)

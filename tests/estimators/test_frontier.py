@@ -245,10 +245,7 @@ def test_the_range_is_found_and_a_choice_made_again(stories: Any) -> None:
     near = model.loss_path_ <= 1.01 * model.loss_path_[best]
     assert model.choose_again("within:1%").nnz_path_[model.chosen_] == model.nnz_path_[near].min()
     for wrong, why in (
-        ("nnz:0", ""),
-        ("least", "a choice must be best, 1se"),
-        (16, "0 to 15"),
-        (-1, "0 to 15"),
+        *(("nnz:0", ""), ("least", "a choice must be best, 1se"), (16, "0 to 15"), (-1, "0 to 15")),
     ):
         kept = model.choose_again(3).coef_
         if wrong == "nnz:0" and model.nnz_path_[-1] == 0:
@@ -340,21 +337,13 @@ def test_a_penalty_that_diverges_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"l1s": 1}, "l1s"),
-        ({"l1s": 2.5}, "l1s"),
-        ({"l1s": True}, "l1s"),
-        ({"l1s": "auto:16"}, "l1s"),
-        ({"l1s": 257}, "2 to 256 penalties"),
-        ({"l1s": []}, "l1s must be a number of penalties"),
-        ({"l1s": [1.0, -1.0]}, "finite numbers >= 0"),
-        ({"l1s": [1.0, np.nan]}, "finite"),
-        ({"l1s": ["1"]}, "l1s"),
-        ({"l1s": [[1.0]]}, "l1s"),
+        *(({"l1s": 1}, "l1s"), ({"l1s": 2.5}, "l1s"), ({"l1s": True}, "l1s"), ({"l1s": "auto:16"}, "l1s")),
+        *(({"l1s": 257}, "2 to 256 penalties"), ({"l1s": []}, "l1s must be a number of penalties")),
+        *(({"l1s": [1.0, -1.0]}, "finite numbers >= 0"), ({"l1s": [1.0, np.nan]}, "finite")),
+        *(({"l1s": ["1"]}, "l1s"), ({"l1s": [[1.0]]}, "l1s")),
         ({"choose": "most"}, "a choice must be best"),
-        ({"choose": "nnz:0", "l1s": [1e-9]}, "no model has at most 0 weights"),
-        ({"cv": 1}, "cv"),
-        ({"cv": "five"}, "cv"),
-        ({"cv": b"a"}, "cv must be a whole number"),
+        *(({"choose": "nnz:0", "l1s": [1e-9]}, "no model has at most 0 weights"), ({"cv": 1}, "cv")),
+        *(({"cv": "five"}, "cv"), ({"cv": b"a"}, "cv must be a whole number")),
         ({"cv": []}, "each split of cv needs"),
         *(
             ({"cv": given}, "cv must be a number of folds, a splitter, or pairs of row numbers")

@@ -1,14 +1,25 @@
-"""Initial weights: those of one estimator given to another."""
+"""Estimators with initial weights, signs, offsets and groups of rows: the models of `thresher.train`."""
 
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+import sklearn
 from scipy.sparse import csr_matrix
+from sklearn.base import clone
 from sklearn.linear_model import SGDClassifier
+from sklearn.model_selection import GridSearchCV, GroupKFold
 
+import thresher
 from tests.plain import not_compiled
-from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
+from thresher.sklearn import (
+    SparseFrontierClassifier,
+    SparseFrontierRegressor,
+    SparseOnlineClassifier,
+    SparseOnlineRegressor,
+)
+from thresher.sklearn.row_order import folds, groups_of_examples, held_out
 
 STEADY: dict[str, Any] = {"rule": "sgd", "rate": "constant:0.1", "dtype": "float64", "shuffle": False}
 rng = np.random.default_rng(3)
@@ -75,3 +86,112 @@ def test_what_cannot_be_begun_with_is_refused(options: Any, given: Any, said: st
 def test_texts_have_no_columns_to_begin_with() -> None:
     with not_compiled(), pytest.raises(ValueError, match="only with columns of a matrix"):
         SparseOnlineClassifier().fit(["a b", "c"], [0, 1], coef_init=np.ones((1, 2)))
+
+
+chance = np.random.default_rng(5)
+SIGNED = chance.normal(size=(150, 12))
+Y = SIGNED[:, 0] - SIGNED[:, 1] + 0.3 * SIGNED[:, 10] + 0.1 * chance.normal(size=150)
+NAMED = pd.DataFrame(SIGNED, columns=[f"c{place}" for place in range(12)])
+KINDS = NAMED.assign(kind=np.where(SIGNED[:, 2] > 0, "a", "b"))
+IN_ORDER: dict[str, Any] = {"shuffle": False, "passes": 1}
+
+
+@pytest.mark.parametrize(
+    ("given", "signs", "same"),
+    [
+        (SIGNED, {"nonnegative": np.array([1, 10])}, (SIGNED, {"nonnegative": [1, 10]})),
+        (NAMED, {"nonnegative": ["c1", "c10"]}, (SIGNED, {"nonnegative": "1,10"})),
+        (NAMED, {"nonpositive": "c1*"}, (SIGNED, {"nonpositive": "1,10,11"})),
+        (KINDS, {"nonnegative": "c1", "nonpositive": "c0"}, None),
+        (KINDS, {"nonnegative": "*"}, None),
+        (SIGNED, {"nonnegative": np.int64(1)}, (SIGNED, {"nonnegative": 1})),
+    ],
+)
+def test_weights_are_those_of_train(given: Any, signs: Any, same: Any) -> None:
+    fitted = clone(SparseOnlineRegressor(**IN_ORDER, **signs)).fit(given, Y)
+    data, options = same or (given, signs)
+    model = thresher.train(data, Y, "squared", passes=1, **options)
+    assert fitted.predict(given).tolist() == model.predict(data).tolist()
+    free = SparseOnlineRegressor(**IN_ORDER).fit(given, Y)
+    assert not np.array_equal(fitted.predict(given), free.predict(given))
+
+
+def test_every_model_of_a_frontier_keeps_signs() -> None:
+    found = SparseFrontierRegressor(nonnegative=1, nonpositive=[0], l1s=4, random_state=0).fit(SIGNED, Y)
+    weights = found.coef_path_.toarray()
+    assert weights[:, 1].min() >= 0
+    assert weights[:, 0].max() <= 0
+    assert weights[:, 10].any()
+
+
+def test_signs_are_of_columns_and_last() -> None:
+    with pytest.raises(ValueError, match="nonnegative: no column is called '12'; there are 12 columns"):
+        SparseOnlineClassifier(nonnegative=12).fit(SIGNED, Y > 0)
+    with pytest.raises(ValueError, match=r"no column is called 'c99'; did you mean 'c9'\?"):
+        SparseOnlineClassifier(nonpositive="c99").fit(NAMED, Y > 0)
+    model = SparseOnlineRegressor(nonnegative=1).partial_fit(SIGNED, Y)
+    with pytest.raises(ValueError, match="nonnegative is None, but was 1"):
+        model.set_params(nonnegative=None).partial_fit(SIGNED, Y)
+
+
+def test_offsets_of_a_column_are_added_to_margins() -> None:
+    counts = chance.poisson(np.exp(0.5 * SIGNED[:, 0] + SIGNED[:, 3]))
+    fitted = SparseOnlineRegressor(loss="poisson", layout={"offset": "c3"}, **IN_ORDER).fit(NAMED, counts)
+    model = thresher.train(NAMED.drop(columns="c3"), counts, "poisson", offsets=SIGNED[:, 3], passes=1)
+    assert np.allclose(
+        fitted.predict(NAMED), model.predict(NAMED.drop(columns="c3"), "label", offsets=SIGNED[:, 3])
+    )
+    shifted = NAMED.assign(c3=NAMED.c3 + 1)
+    assert np.allclose(fitted.predict(shifted), np.e * fitted.predict(NAMED), rtol=1e-5)
+
+
+USERS = np.repeat(np.arange(30), 4)
+GROUPED = np.eye(30)[USERS]
+"""a feature for each user: a model that has seen a user knows all of its rows"""
+GROUPED_Y = np.where(np.random.default_rng(1).random(30) < 0.5, 1, 0)[USERS]
+
+
+def test_groups_are_whole() -> None:
+    rows = np.random.default_rng(2).permutation(120)
+    groups = groups_of_examples([f"user {k}" for k in USERS], 120)
+    labels = GROUPED_Y[rows].astype(np.float32)
+    for splits in (folds(labels, rows, 7, groups), held_out(labels, rows, 0.2, groups)):
+        for learned, held in splits:
+            assert np.array_equal(learned, ~held)
+            assert not {*USERS[rows[learned]].tolist()} & {*USERS[rows[held]].tolist()}
+    assert sum(held.sum() for _, held in folds(labels, rows, 7, groups)) == 120
+    assert held_out(labels, rows, 0.2, groups)[0][1].sum() == 24
+
+
+@pytest.mark.parametrize("options", [{}, {"cv": 5}, {"cv": GroupKFold(5)}], ids=str)
+def test_a_frontier_is_judged_on_users_that_it_has_not_seen(options: dict[str, Any]) -> None:
+    with sklearn.config_context(enable_metadata_routing=False):
+        apart = SparseFrontierClassifier(l1s=[0.001, 0.01], random_state=0, **options).fit(
+            GROUPED, GROUPED_Y, groups=USERS
+        )
+        assert apart.loss_path_[0] > 0.6
+        if options.get("cv") == 5:
+            mixed = SparseFrontierClassifier(l1s=[0.001, 0.01], random_state=0, cv=5).fit(GROUPED, GROUPED_Y)
+            assert mixed.loss_path_[0] < 0.5
+
+
+def test_groups_that_do_not_fit() -> None:
+    for wrong, words in (
+        (USERS[:5], "groups has 5 values for n_samples=120"),
+        (np.ones(120), "none of 1 groups"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            SparseFrontierRegressor(l1s=2).fit(GROUPED, GROUPED_Y, groups=wrong)
+    with pytest.raises(ValueError, match="cv=5 folds are too many for 2 groups"):
+        SparseFrontierRegressor(l1s=2, cv=5).fit(GROUPED, GROUPED_Y, groups=USERS > 3)
+    with pytest.raises(ValueError, match="none of 1 groups"):
+        SparseOnlineClassifier(early_stopping=True).fit(GROUPED, GROUPED_Y, groups=np.ones(120))
+
+
+def test_groups_are_routed() -> None:
+    with sklearn.config_context(enable_metadata_routing=True):
+        frontier = SparseFrontierClassifier(l1s=2, passes=1).set_fit_request(groups=True)
+        search = GridSearchCV(frontier, {"passes": [1]}, cv=GroupKFold(2)).fit(
+            GROUPED, GROUPED_Y, groups=USERS
+        )
+        assert search.best_estimator_.loss_path_.shape == (2,)

@@ -200,12 +200,7 @@ def test_dictionaries_and_texts() -> None:
 def test_what_was_fitted_is_what_can_be_predicted(table: NDArray[Any]) -> None:
     rows, texts, frame = [{"a": 1.0}] * 60, ["a b"] * 60, pl.DataFrame(mixed_columns())
     for X, other in (
-        (table, rows),
-        (table, texts),
-        (rows, texts),
-        (rows, table),
-        (frame, rows),
-        (frame, table),
+        *((table, rows), (table, texts), (rows, texts), (rows, table), (frame, rows), (frame, table)),
     ):
         with pytest.raises(ValueError, match="was fitted on"):
             fitted(X).predict(other)

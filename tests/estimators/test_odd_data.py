@@ -38,10 +38,7 @@ def test_layouts_and_types_of_numbers_change_nothing(tmp_path: Path) -> None:
     swapped, long = X.astype(">f4"), X.astype(np.longdouble)
     frame = pd.DataFrame(X, columns=list("abcd"))
     for given in (
-        read_only,
-        sparse,
-        mapped,
-        wide,
+        *(read_only, sparse, mapped, wide),
         np.asfortranarray(X),
         swapped,
         long,
@@ -132,9 +129,7 @@ def test_parameters_that_cannot_be(options: dict[str, Any], error: str) -> None:
     ("seed", "error"),
     [
         (2**32, "at most 4294967295"),
-        (1.5, "a whole number"),
-        ("a", "a whole number"),
-        (True, "a whole number"),
+        *((1.5, "a whole number"), ("a", "a whole number"), (True, "a whole number")),
     ],
 )
 def test_seeds_that_cannot_be(seed: Any, error: str) -> None:
@@ -198,9 +193,7 @@ def test_a_call_that_fails_leaves_the_model_as_it_was() -> None:
 
 def test_a_model_keeps_the_parameters_it_learned_with() -> None:
     for options, changed in (
-        ({}, {"l1": 2.0}),
-        ({}, {"loss": "hinge"}),
-        ({"rule": "sgd"}, {"eta0": 0.25}),
+        *(({}, {"l1": 2.0}), ({}, {"loss": "hinge"}), ({"rule": "sgd"}, {"eta0": 0.25})),
         ({"rule": make("rule", "ftrl:l1=0.5")}, {"rule__l1": 1.0}),
         ({}, {"average": True}),
     ):

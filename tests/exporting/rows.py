@@ -42,9 +42,7 @@ TEXTS = (
     *(b"the cat sat on the mat", "Größe ÄÖÜ straße ŸÈ İstanbul".encode(), b"a bc  def\tghi_7", b"x", b"!?.,"),
     *(
         "日本語 テキスト 한국어 𝒜𝒷𝒸 ǅ".encode(),
-        b"bad \xff\xfe bytes \xc3 here",
-        b"the the the THE",
-        b"1 22 333",
+        *(b"bad \xff\xfe bytes \xc3 here", b"the the the THE", b"1 22 333"),
     ),
     *(b"can't won't", b"\xf0\x9f\x98\x80 smile \xed\xa0\x80", b"word " * 60, b"\xe2\x82", b"CaSe MaTtErS"),
 )

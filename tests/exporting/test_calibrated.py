@@ -1,4 +1,4 @@
-"""Calibrated models predict the same when they are exported: probabilities, and labels that follow them."""
+"""Exports of calibrated models, and of models of random recipes, predict what they do."""
 
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ import pytest
 
 import thresher
 from tests.exporting.engines import c_program, js_answers
+from tests.exporting.recipes import tried
 from tests.exporting.test_c import check
 from tests.exporting.test_js import near
 from tests.exporting.test_sql import answers, within
@@ -77,3 +78,11 @@ def test_probabilities_and_labels_in_each_language(made: Any, loss: str, tmp_pat
     named, probabilities = session.run(None, {"X": X.astype(np.float32)})
     assert [*named] == labels
     np.testing.assert_allclose(probabilities[:, -by_class.shape[1] :], by_class, rtol=2e-5, atol=1e-6)
+
+
+SEEDS = range(12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_export_predicts_what_the_model_does(seed: int, tmp_path: Path) -> None:
+    assert tried(seed, tmp_path)

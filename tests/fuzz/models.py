@@ -127,11 +127,7 @@ CASES = [
     *(
         Case(spec, _MANY)
         for spec in (
-            "ftrl",
-            "l1-ball:radius=0.5",
-            "fobos-linf:linf=0.1",
-            "fobos:l1=0.02,group=l2",
-            "subgradient",
+            *("ftrl", "l1-ball:radius=0.5", "fobos-linf:linf=0.1", "fobos:l1=0.02,group=l2", "subgradient"),
         )
     ),
     Case("fobos:l1=0.02,group=linf", {**_MANY, "average": True}),
@@ -200,11 +196,7 @@ def small_and_plain(compiled: bool) -> Iterator[None]:
 
 
 NUMERIC = (
-    "math domain",
-    "math range",
-    "division by zero",
-    "out of range'",
-    "nonnegative input",
+    *("math domain", "math range", "division by zero", "out of range'", "nonnegative input"),
     "positive input",
 )
 """Errors of plain Python where compiled code continues with infinity or NaN."""

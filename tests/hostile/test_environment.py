@@ -97,18 +97,8 @@ def test_locales_zones_and_encodings(folder: Path, data: bytes, tried: Tried) ->
         {"LC_ALL": "xx_XX.none", "LANG": "", "TZ": "Nowhere/Land", "COLUMNS": "-1", "TERM": "\x1b"},
     ):
         words = [
-            "train",
-            "dä\udcff.svm",
-            "-q",
-            "--passes",
-            "2",
-            "-m",
-            "mä\udcff",
-            "then",
-            "train",
-            "nö\udcff.svm",
-            "-m",
-            "m",
+            *("train", "dä\udcff.svm", "-q", "--passes", "2", "-m", "mä\udcff", "then", "train"),
+            *("nö\udcff.svm", "-m", "m"),
         ]
         env = environment(folder, **world)
         ran = subprocess.run([sys.executable, "-c", _TWICE, *words], cwd=folder, env=env, capture_output=True)

@@ -115,17 +115,12 @@ def test_an_input_as_output(folder: Path, link: Any, tried: Tried, capfd: pytest
         link(folder / name, folder / f"to-{name}")
     kept = {name: (folder / name).read_bytes() for name in ("d.svm", "h.svm", "m")}
     for command in (
-        "train d.svm -m to-d.svm",
-        "train d.svm -m n --curve to-d.svm",
+        *("train d.svm -m to-d.svm", "train d.svm -m n --curve to-d.svm"),
         "train d.svm -m n --on-error quarantine=to-d.svm",
         "train d.svm -m n --holdout h.svm --on-error quarantine=to-h.svm",
-        "train d.svm -m to-h.svm --holdout h.svm",
-        "predict m d.svm --on-error quarantine=to-m",
-        "predict m d.svm -o to-m",
-        "predict m d.svm -o to-d.svm",
-        "evaluate m d.svm --on-error quarantine=to-m",
-        "name m d* -o d.svm",
-        "name m d* -o to-d.svm",
+        *("train d.svm -m to-h.svm --holdout h.svm", "predict m d.svm --on-error quarantine=to-m"),
+        *("predict m d.svm -o to-m", "predict m d.svm -o to-d.svm"),
+        *("evaluate m d.svm --on-error quarantine=to-m", "name m d* -o d.svm", "name m d* -o to-d.svm"),
     ):
         assert status_of(command.split()) in (1, 2), command
         assert capfd.readouterr().err.count("\n") == 1

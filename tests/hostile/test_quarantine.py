@@ -37,12 +37,7 @@ CASES = {
         b"",
         b"1 1:1",
         [
-            b"oops",
-            b"1 a:\xff\xfe",
-            b"1 1:1 x",
-            b"2x",
-            b"1 1:nan",
-            b"\xf0\x9f\x98\x80 1:1",
+            *(b"oops", b"1 a:\xff\xfe", b"1 1:1 x", b"2x", b"1 1:nan", b"\xf0\x9f\x98\x80 1:1"),
             b"1 1:1e99 " * 900,
         ],
         Layout(),

@@ -31,10 +31,7 @@ from thresher.learning.training.ahead import compile_ahead
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux only")
 HEADS = [
-    ("logistic", "one"),
-    ("squared", "one"),
-    ("poisson", "one"),
-    ("wealth", "one"),
+    *(("logistic", "one"), ("squared", "one"), ("poisson", "one"), ("wealth", "one")),
     ("softmax", "classes:3-5"),
 ]
 HEADS += [("hinge", "labels:1-3"), ("absolute", "values:2"), ("logistic", "classes:2")]

@@ -195,9 +195,6 @@ def test_lanes_equal_runs() -> None:
         np.testing.assert_array_equal(lane.predict(chunk), alone.predict(chunk))
 
 
-# Missing cells
-
-
 FRAME = pd.DataFrame(
     {
         "y": [int(k % 5 > 2) if k % 7 != 3 else k % 2 for k in range(60)],
@@ -303,9 +300,6 @@ def test_a_product_with_a_missing_number_adds_nothing() -> None:
     assert np.isfinite(b).all()
 
 
-# Models that begin with another's weights, and older ones
-
-
 def test_a_model_goes_on_with_the_means_of_the_weights_it_starts_from() -> None:
     first, rows = columns(11), columns(12)
     before = thresher.train(first.chunk, centre=True)
@@ -345,9 +339,6 @@ def test_the_scale_standard_centres_and_a_name_of_a_rule_does_not() -> None:
     assert not Recipe("sgd", scale="standard", centre=False).centre
     assert not Recipe("sgd").centre
     assert not Recipe("sgd", scale="max-abs").centre
-
-
-# Digits that float32 does not have
 
 
 def times(far: float) -> pd.DataFrame:

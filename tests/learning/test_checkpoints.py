@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from tests.commands import SAMPLE, own_cache
+from tests.stopping import checkpoints_kept
 from thresher import Model, open_source
 from thresher.data.layout import AnyLayout
 from thresher.data.order import make_order
 from thresher.learning.files import checkpoint, model_file
-from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.model_file import ModelFileError
-from thresher.learning.model.model_set import ModelSet
 from thresher.learning.training.passes import Passes
 from thresher.learning.training.shares import LastRows
 from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
@@ -29,9 +28,14 @@ POWER = "power:0.2,10,0.5"
 BLOCK = 1 << 15  # about twenty rows per chunk, with bad lines between them
 
 
+ONE = TrainingPlan()
+
+
 @dataclass(frozen=True)
 class Case:
-    plan: TrainingPlan
+    """How a run learns; `prepare` makes bad lines or groups in its first file."""
+
+    plan: TrainingPlan = ONE
     model: Callable[[], Model] = Model
     on_error: str = "fail"
     cached: bool = False
@@ -105,6 +109,15 @@ def litter(data: list[str]) -> None:
     Path(data[0]).write_bytes(b"".join(spoilt))
 
 
+def prepare(case: Case) -> None:
+    if case.on_error != "fail":
+        litter(["a.svm"])
+    if case.grouped:
+        parts = [line.partition(b" ") for line in Path("a.svm").read_bytes().splitlines()]
+        rows = [b"%s qid:%d %s\n" % (part[0], k // 3, part[2]) for k, part in enumerate(parts)]
+        Path("a.svm").write_bytes(b"".join(rows))
+
+
 def trainer(case: Case, data: list[str], loaded: Any = None, every: int = EVERY) -> Trainer:
     layout = AnyLayout(group="qid") if case.grouped else None
     source = open_source(data, layout=layout, on_error=case.on_error, block_bytes=BLOCK, threads=2)
@@ -130,24 +143,9 @@ def end(ready: Trainer) -> tuple[bytes, list[Any], Any, Any]:
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_going_on_from_any_checkpoint_ends_in_the_same_place(
-    case: Case, data: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if case.on_error != "fail":
-        litter(data)
-    if case.grouped:
-        lines = Path(data[0]).read_bytes().splitlines()
-        parts = [(line.partition(b" "), k // 3) for k, line in enumerate(lines)]
-        Path(data[0]).write_bytes(b"".join(b"%s qid:%d %s\n" % (p[0], q, p[2]) for p, q in parts))
-    taken: list[bytes] = []
-    save = checkpoint.save
-
-    def keep(path: Path, models: ModelSet, training_state: TrainingState) -> None:
-        save(path, models, training_state)
-        taken.append(path.read_bytes())
-
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "save", keep)
+def test_going_on_from_any_checkpoint_ends_in_the_same_place(case: Case, data: list[str]) -> None:
+    prepare(case)
+    with checkpoints_kept() as taken:
         whole = end(trainer(case, data))
     bad = Path("bad.txt").read_bytes() if Path("bad.txt").exists() else b""
     assert len(taken) >= 5

@@ -77,9 +77,7 @@ def test_many_outputs_names_and_weights_that_begin_elsewhere() -> None:
     a.names = Names.of({3: b"three"})
     found = compared(a, b)
     assert [tuple(one.values()) for one in found["moved"]] == [
-        (3, "three", "5", 0.0, 2.0),
-        (9, None, "4", 0.5, 0.0),
-        (9, None, "5", 0.5, 0.0),
+        *((3, "three", "5", 0.0, 2.0), (9, None, "4", 0.5, 0.0), (9, None, "5", 0.5, 0.0)),
     ]
     assert (found["added"], found["removed"], found["same"]) == (1, 2, 1)
     assert compared(b, a)["moved"][0]["name"] == "three"

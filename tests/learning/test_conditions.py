@@ -1,6 +1,9 @@
-"""A condition as hold-out: the rows that meet it are not learned, and the model is judged on them."""
+"""Hold-outs: rows that meet a condition, and warnings about rows that are held out."""
 
 import json
+import re
+import warnings
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import thresher
-from thresher.data import DataError, open_source
+from tests.stopping import checkpoints_kept
+from thresher.data import Chunk, DataError, open_source
 from thresher.data.layout import Layout
 from thresher.learning.files import checkpoint, model_file
-from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.model import Model
-from thresher.learning.model.model_set import ModelSet
+from thresher.learning.training.holdout import difference
 from thresher.learning.training.passes import Passes
-from thresher.learning.training.shares import MatchingRows, as_text, part_of
+from thresher.learning.training.shares import MatchingRows, as_text, groups_held_out, part_of
 from thresher.learning.training.trainer import Trainer, TrainingPlan
 
 ROWS = 120
@@ -34,14 +37,7 @@ TABLE = pa.table(
 )
 FORMS = ("parquet", "arrow", "csv", "jsonl")
 OPTIONS: dict[str, Any] = {"rule": "ftrl:l1=0.01", "ignore": "day,new"}
-
-pytestmark = pytest.mark.usefixtures("plainly")
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("THRESHER_CACHE_DIR", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("plainly", "own_folder")
 
 
 def write(form: str, table: pa.Table = TABLE) -> str:
@@ -170,10 +166,7 @@ def test_cells_that_are_missing_or_no_numbers_meet_no_comparison() -> None:
     Path("odd.csv").write_text("label,n,x\n1,NA,1\n0, 12 ,2\n1,word,3\n0,9,4\n1,1e1,5\n0,,6\n")
     layout = Layout("csv", missing=("NA",), ignore=("n",))
     for condition, held in (
-        ("n >= 10", [1, 4]),
-        ("n != 9", [1, 4]),
-        ("n is null", [0, 5]),
-        ("n = 'word'", [2]),
+        *(("n >= 10", [1, 4]), ("n != 9", [1, 4]), ("n is null", [0, 5]), ("n = 'word'", [2])),
         ("n in (9, 12)", [1, 3]),
     ):
         (chunk,) = open_source("odd.csv", layout=layout, marked=condition).chunks()
@@ -214,27 +207,18 @@ def test_what_is_wrong(data: str, holdout: str, words: str) -> None:
     given: Any = (np.eye(4), [1, 0, 1, 0]) if data == "matrix" else write(data)
     with pytest.raises(ValueError, match=words):
         thresher.train(given, holdout=holdout)
-    with pytest.raises(
-        DataError, match="but the rows that meet a condition are held out, whatever their group"
-    ):
+    with pytest.raises(DataError, match="but the rows that meet a condition are held out, whatever their"):
         thresher.train("missing.csv", holdout="day > 2", group="user")
 
 
 def test_it_is_for_data_with_columns() -> None:
     Path("rows.svm").write_text("1 1:1\n0 2:1\n")
-    with pytest.raises(
-        DataError, match=r"^svmlight has no columns, and the hold-out, day > 2, is a condition on"
-    ):
+    with pytest.raises(DataError, match=r"^svmlight has no columns, and the hold-out, day > 2, is a"):
         thresher.train("rows.svm", holdout="day > 2")
 
 
-def test_going_on_from_any_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_going_on_from_any_checkpoint() -> None:
     name, condition = write("csv"), "day >= 20"
-    taken, save = list[bytes](), checkpoint.save
-
-    def keep(path: Path, models: ModelSet, state: TrainingState) -> None:
-        save(path, models, state)
-        taken.append(path.read_bytes())
 
     def ended(loaded: Any = None, held: str = condition) -> bytes:
         layout = Layout("csv", ignore=("day", "new"))
@@ -251,8 +235,7 @@ def test_going_on_from_any_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
         model_file.save(ready.model, "model")
         return Path("model").read_bytes()
 
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "save", keep)
+    with checkpoints_kept() as taken:
         whole = ended()
     assert len(taken) > 5
     for content in taken[::2]:
@@ -261,3 +244,196 @@ def test_going_on_from_any_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("checkpoint").write_bytes(taken[0])
     with pytest.raises(ModelFileError, match=r"made with holdout=.day >= 20.; leave holdout out"):
         ended(checkpoint.load(Path("checkpoint")), "day >= 21")
+
+
+HELD = 400
+X = np.eye(7)[np.arange(HELD) % 7]
+Y = np.where(np.arange(HELD) % 5 < 2, 1, -1)
+SORTED = np.sort(Y)
+USERS = np.arange(HELD) // 2
+
+
+def told(function: Any, y: Any = Y, **options: Any) -> dict[str, str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = function(X, y, **options)
+    names = ("unlike-holdout", "no-groups", "empty-holdout")
+    return {one.name: one.message for one in found.warnings if one.name in names}
+
+
+def counts(positive: int, negative: int) -> Counter[float]:
+    return Counter({1.0: positive, -1.0: negative})
+
+
+@pytest.mark.parametrize(
+    ("held", "learned", "words"),
+    [
+        (counts(20, 0), counts(50, 50), "all 20 held-out rows have the label 1, of the rows learned 50 %"),
+        (
+            counts(0, 20),
+            counts(50, 50),
+            "none of 20 held-out rows have the label 1, of the rows learned 50 %",
+        ),
+        (counts(9, 0), counts(50, 50), ""),  # fewer than ten of the other class are missing
+        (counts(0, 500), counts(10, 990), ""),  # one class is rare
+        (
+            counts(40, 360),
+            counts(800, 800),
+            "10 % of the held-out rows have the label 1, of the rows learned 50 %",
+        ),
+        (counts(60, 40), counts(500, 500), ""),  # two standard errors
+        (counts(5400, 4600), counts(50000, 50000), ""),  # eight standard errors, but a small difference
+        (
+            counts(60, 9940),
+            counts(100, 99900),
+            "0.6 % of the held-out rows have the label 1, of the rows learned 0.1 %",
+        ),
+        (counts(9, 991), counts(1, 8999), ""),  # too few to say
+        (counts(50, 50), counts(0, 0), ""),
+        (
+            Counter({0.0: 50}),
+            Counter({0.0: 300, 3.0: 100, 5.0: 50}),
+            "all 50 held-out rows have the label 0, of",
+        ),
+        (Counter({2.0: 90, 3.0: 10}), Counter({2.0: 300, 3.0: 300}), "have the label"),
+    ],
+)
+def test_what_is_told(held: Counter[float], learned: Counter[float], words: str) -> None:
+    found = difference(held, learned)
+    assert words in found
+    assert bool(words) == bool(found)
+
+
+def test_classes_are_called_by_their_words() -> None:
+    assert "the label spam, of" in difference(counts(50, 0), counts(50, 50), words=("ham", "spam"))
+
+
+def test_chance_is_not_told() -> None:
+    """Rows drawn at random, many times, with common and rare classes."""
+    rng = np.random.default_rng(7)
+    for share in (0.5, 0.1, 0.01, 0.001):
+        for held, learned in ((100, 900), (1000, 9000), (20, 80)):
+            for _ in range(300):
+                a, b = rng.binomial(held, share), rng.binomial(learned, share)
+                assert not difference(counts(a, held - a), counts(b, learned - b))
+
+
+def test_the_last_rows_of_sorted_labels() -> None:
+    found = told(thresher.train, SORTED, holdout="last:0.2")
+    reason = (
+        "all 80 held-out rows have the label 1, of the rows learned 25 %: if they are not in the order of"
+    )
+    assert found["unlike-holdout"] == f"{reason} time, draw the rows to hold out, holdout=0.1"
+    assert not told(thresher.train, SORTED, holdout=0.1)
+    assert not told(thresher.train, holdout="last:0.2")
+    assert "unlike-holdout" in told(thresher.path, SORTED, l1=[0.1, 1.0], holdout="last:0.2")
+    assert "unlike-holdout" in told(thresher.tune, SORTED, rules=["ftrl"], budget=2, holdout="last:0.2")
+    assert not told(thresher.train, np.sort(np.arange(HELD) % 9), loss="squared", holdout="last:0.2")
+
+
+def test_folds() -> None:
+    found = told(thresher.cv, SORTED, folds="forward:4", rule="ftrl:l1=0.1")
+    assert (
+        "rows of fold 3 have the label 1, of the rows learned 0 %: if rows are not" in found["unlike-holdout"]
+    )
+    assert not told(thresher.cv, SORTED, folds=4, rule="ftrl:l1=0.1")
+    assert not told(thresher.cv, folds="forward:4", rule="ftrl:l1=0.1")
+    found = told(thresher.cv, folds=2, rule="ftrl:l1=0.1", groups=Y, seed=5)
+    assert "use another seed, or leave group out" in found["unlike-holdout"]
+    assert not told(thresher.cv, folds=4, rule="ftrl:l1=0.1", groups=USERS)
+    assert "no-groups" in told(thresher.cv, folds=4, rule="ftrl:l1=0.1", groups=[None] * HELD)
+
+
+WEIGHTLESS = np.where(np.arange(HELD) < 320, 1, 0)
+
+
+@pytest.mark.parametrize("held", ["last:0.2", Chunk.from_csr([0, 1, 2], [0, 1], [1, 1], [1, -1], [0, 0])])
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        (thresher.train, {"early_stop": 1, "passes": 3}),
+        (thresher.path, {"l1": [0.1, 1.0], "early_stop": 1, "passes": 3}),
+        (thresher.ensemble, {"models": 2, "passes": 2}),
+        (thresher.tune, {"rules": ["ftrl"], "budget": 2}),
+    ],
+)
+def test_rows_that_are_held_out_and_do_not_count(function: Any, options: Any, held: Any) -> None:
+    found = told(function, sample_weight=WEIGHTLESS, holdout=held, **options)
+    reason = "no held-out row has an importance above 0, so there is nothing to judge by"
+    assert found["empty-holdout"].startswith(reason)
+    assert found.keys() == {"empty-holdout"}
+
+
+@pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+def test_a_model_that_nothing_judges_makes_all_passes() -> None:
+    model = thresher.train(X, Y, sample_weight=WEIGHTLESS, holdout="last:0.2", early_stop=1, passes=3)
+    assert model.holdout is None
+    assert model.examples == 3 * 320
+
+
+def test_rows_that_do_not_count_change_no_figure() -> None:
+    held, weights = np.arange(HELD) % 4 == 1, np.where(np.arange(HELD) % 8 == 1, 0, 1)
+    found = []
+    for which in (held, held & (weights > 0)):
+        judge = (X[which], Y[which], weights[which])
+        held_out = Chunk.from_csr(
+            np.arange(len(judge[1]) + 1), judge[0].argmax(axis=1), np.ones(len(judge[1])), *judge[1:]
+        )
+        frontier = thresher.path(X[~held], Y[~held], holdout=held_out, l1=[0.1, 1.0], passes=2)
+        found.append([(point.holdout, point.paired_error) for point in frontier.points])
+    assert found[0] == found[1]
+
+
+def test_folds_that_nothing_judges() -> None:
+    options: dict[str, Any] = {"rule": "ftrl:l1=0.1", "folds": "forward:4"}
+    found = told(thresher.cv, sample_weight=WEIGHTLESS, **options)
+    assert found["empty-holdout"].startswith("no row of fold 4 has an importance above 0, so the figures are")
+    ones = np.where(np.arange(HELD) % 80 == 3, 1, -1)
+    found = told(thresher.cv, ones, **(options | {"folds": 30}))
+    assert re.match(r"the rows of \d+ folds, such as fold \d+, have one class only", found["unlike-holdout"])
+
+
+def test_separate_data_of_one_class() -> None:
+    held = Chunk.from_csr(np.arange(51), np.zeros(50, int), np.ones(50), np.ones(50))
+    assert "has rows of one class only" in told(thresher.train, holdout=held)["unlike-holdout"]
+    both = Chunk.from_csr(np.arange(51), np.zeros(50, int), np.ones(50), Y[:50])
+    assert not told(thresher.train, holdout=both)
+    assert not told(thresher.train, holdout=held.rows(0, 9))
+
+
+def test_groups_that_no_row_has() -> None:
+    assert "no row has a group" in told(thresher.train, groups=[""] * HELD, holdout=0.1)["no-groups"]
+    assert not told(thresher.train, groups=USERS, holdout=0.1)
+
+
+def test_namespaces_of_vw_text() -> None:
+    """Their text is the group, and they stay features; another name is reported."""
+    lines = [f"{y} |user u{k // 4} x:a |item i{k % 7}\n" for k, y in enumerate(Y)]
+    Path("rows.vw").write_text("".join(lines))
+    groups = [f"u{k // 4} x:a" for k in range(HELD)]
+    found = thresher.train("rows.vw", "ft-ftrl:l1=0.01", group="user", holdout=0.2, passes=1)
+    held = groups_held_out(_hashes(groups), 0, 5, 0)
+    assert found.examples == HELD - held.sum()
+    with pytest.warns(thresher.TroubleWarning, match=r"no row has a group \(usr\), so rows were drawn one"):
+        thresher.train("rows.vw", "ft-ftrl:l1=0.01", group="usr", holdout=0.2, passes=1)
+
+
+def _hashes(groups: list[str]) -> Any:
+    from thresher.data.source import groups_of
+
+    return groups_of(groups)
+
+
+def test_a_holdout_that_is_learned_too(tmp_path: Path, plainly: None) -> None:
+    file = tmp_path / "a.svm"
+    file.write_text("1 1:1 2:1\n0 2:1\n" * 60)
+    (tmp_path / "b.svm").write_text(file.read_text())
+    (tmp_path / "link.svm").symlink_to(file)
+    for held in (file, tmp_path / "link.svm"):
+        with pytest.warns(thresher.TroubleWarning, match=rf"the hold-out is among the data \({held}\)"):
+            thresher.train(str(tmp_path / "[ab].svm"), rule="sgd", holdout=str(held))
+    model = thresher.train(str(file), rule="sgd", holdout=str(tmp_path / "b.svm"))
+    assert model.holdout is not None
+    assert model.holdout["loss"] == thresher.evaluate(model, str(tmp_path / "b.svm"))["loss"]
+    assert model.frame()["holdout_loss"].tolist()[-1] == model.holdout["loss"]
+    assert thresher.train(str(file), rule="sgd").holdout is None

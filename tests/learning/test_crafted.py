@@ -440,22 +440,12 @@ def test_a_header_that_cannot_be_is_refused(changes: dict[str, Any], said: str, 
 
 
 HOSTILE: tuple[Any, ...] = (
-    None,
-    True,
-    -1,
-    0,
+    *(None, True, -1, 0),
     2**70,
     10**400,
     1e400,
     float("nan"),
-    "",
-    "x",
-    "a\nb",
-    "\ud800",
-    [],
-    {},
-    [[]],
-    {"a": {}},
+    *("", "x", "a\nb", "\ud800", [], {}, [[]], {"a": {}}),
 )
 
 

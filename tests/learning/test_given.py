@@ -1,4 +1,4 @@
-"""The same examples as a table, a file or rows give the same model."""
+"""The same examples as a table, a file, rows or sparse frames give the same model."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,10 +15,11 @@ from scipy.sparse import coo_array, csc_matrix, csr_matrix
 import thresher
 from tests.plain import not_compiled
 from thresher.data.errors import DataError
+from thresher.data.inputs.any_data import as_source
 from thresher.data.layout import Layout
+from thresher.sklearn import SparseOnlineClassifier
 
 train = partial(thresher.train, passes=1)
-
 chance = np.random.default_rng(3)
 FRAME = pd.DataFrame(
     {
@@ -46,8 +47,6 @@ MATRICES = {
 }
 table = pytest.mark.parametrize("kind", TABLES)
 matrix = pytest.mark.parametrize("kind", MATRICES)
-
-
 pytestmark = pytest.mark.usefixtures("plainly")
 
 
@@ -217,9 +216,7 @@ def test_probabilities_of_each_class(model: thresher.Model) -> None:
     assert shares.shape == (60, 3)
     assert np.allclose(shares.sum(axis=1), 1)
     assert np.array_equal(shares.argmax(axis=1), several.predict(MATRIX, "label"))
-    with pytest.raises(
-        ValueError, match="gives no probabilities; exponential, logistic, modified-huber and softmax do"
-    ):
+    with pytest.raises(ValueError, match="gives no probabilities; exponential, logistic, modified-huber"):
         train(MATRIX, Y, loss="hinge").predict_proba(MATRIX)
 
 
@@ -427,3 +424,124 @@ def test_missing_cells_of_rows_are_missing(missing: Any) -> None:
     assert model.predict(rows).tolist() == model.predict(frame).tolist()
     assert [model.predict([row])[0] for row in rows[:6]] == model.predict(frame)[:6].tolist()
     assert thresher.evaluate(model, rows) == thresher.evaluate(model, frame)
+
+
+_chance = np.random.default_rng(0)
+_CELLS = pd.DataFrame({"a": _chance.choice([*"uvwxyz"], 90), "b": _chance.choice([*"pqr"], 90)})
+SPARSE_Y = np.where((_CELLS.a < "x") ^ (_CELLS.b == "p"), 1, -1)
+SPARSE = pd.get_dummies(_CELLS, sparse=True)
+OTHER_ORDER = SPARSE[SPARSE.columns[::-1]]
+OPTIONS: Any = {"rule": "sgd", "rate": "constant:0.5"}
+
+
+def _trained(**options: Any) -> thresher.Model:
+    return thresher.train(SPARSE, SPARSE_Y, **OPTIONS, **options)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        SPARSE,
+        OTHER_ORDER,
+        SPARSE.sparse.to_dense(),
+        OTHER_ORDER.sparse.to_dense(),
+        OTHER_ORDER.astype(pd.SparseDtype("float32", 0.0)),
+    ],
+    ids=["same", "order", "dense", "dense-order", "floats"],
+)
+def test_columns_are_matched_by_name(frame: pd.DataFrame) -> None:
+    model = _trained()
+    expected = model.predict(SPARSE)
+    assert len({*np.round(expected, 6)}) > 5
+    assert np.array_equal(model.predict(frame), expected)
+    assert thresher.evaluate(model, frame, SPARSE_Y) == thresher.evaluate(model, SPARSE, SPARSE_Y)
+    again, other = _trained(), _trained()
+    again.learn(SPARSE, SPARSE_Y)
+    other.learn(frame, SPARSE_Y)
+    assert np.allclose(again.predict(SPARSE), other.predict(SPARSE))
+
+
+def test_training_in_another_order_gives_the_same_model() -> None:
+    model, other = _trained(names=True), thresher.train(OTHER_ORDER, SPARSE_Y, names=True, **OPTIONS)
+    assert [one.tolist() for one in model.weights()] == [one.tolist() for one in other.weights()]
+    assert {*model.names.values()} == {*SPARSE.columns}
+
+
+@pytest.mark.parametrize(
+    ("frame", "words"),
+    [
+        (SPARSE.iloc[:, 1:], "no column 'a_u'"),
+        (SPARSE.assign(more=SPARSE.a_u), "column 'more' was not in the training data"),
+        (pd.concat([SPARSE, SPARSE], axis=1), "two columns are called 'a_u'"),
+    ],
+    ids=["fewer", "more", "twice"],
+)
+def test_other_columns_are_refused(frame: pd.DataFrame, words: str) -> None:
+    estimator = SparseOnlineClassifier(passes=1, **OPTIONS).fit(SPARSE, SPARSE_Y)
+    for model in (_trained(), estimator):
+        with pytest.raises(DataError, match=words):
+            thresher.predict(model, frame)
+    with pytest.raises(ValueError, match=r"feature names|features, but|two columns are called"):
+        estimator.predict(frame)
+
+
+def test_another_column_can_be_dropped_or_skipped_as_the_message_says() -> None:
+    model, frame = _trained(), SPARSE.assign(more=SPARSE.a_u)
+    with pytest.raises(DataError, match=r'; drop it, or skip it with ignore="more"$'):
+        thresher.predict(model, frame)
+    wanted = thresher.predict(model, SPARSE)
+    assert np.array_equal(thresher.predict(model, frame, ignore="more"), wanted)
+    assert np.array_equal(thresher.predict(model, frame.drop(columns="more")), wanted)
+
+
+def test_zeros_and_frames_without_names() -> None:
+    few = pd.DataFrame.sparse.from_spmatrix(SPARSE.sparse.to_coo(), columns=[*range(1, 10)])
+    model = thresher.train(few, SPARSE_Y, **OPTIONS)
+    assert model.layout.columns[:3] == ("1", "2", "3")
+    assert next(as_source((SPARSE, SPARSE_Y), "real").chunks()).nnz == 180
+    plain = pd.DataFrame.sparse.from_spmatrix(SPARSE.sparse.to_coo().astype(float))
+    model = thresher.train(plain, SPARSE_Y, **OPTIONS)
+    assert model.numbering == (0, 8, True)
+    assert np.array_equal(model.predict(plain.to_numpy()), model.predict(plain))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"interact": "a_*,b_*"}, {"categorical": "a_u"}, {"ignore": "b_*"}],
+    ids=["interact", "categorical", "ignore"],
+)
+def test_options_for_columns_apply(options: Any) -> None:
+    assert np.allclose(_trained(**options).predict(OTHER_ORDER), _trained(**options).predict(SPARSE))
+
+
+def test_a_label_and_missing_values_in_the_frame() -> None:
+    model = thresher.train(
+        SPARSE.assign(y=pd.arrays.SparseArray(SPARSE_Y, fill_value=0)), label="y", **OPTIONS
+    )
+    assert np.array_equal(model.predict(OTHER_ORDER), model.predict(SPARSE))
+    cells = [1.0, np.nan] * 50
+    holes = pd.DataFrame({name: pd.arrays.SparseArray(cells[k:] + cells[:k]) for k, name in enumerate("uv")})
+    assert thresher.train(holes, [1, -1] * 50, **OPTIONS).layout.columns[:2] == ("u", "v")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: thresher.path(SPARSE, SPARSE_Y, rule="fobos", l1=[0.001, 0.01], rate="constant:0.5"),
+        lambda: thresher.boost(SPARSE, SPARSE_Y, l1=0.5),
+        lambda: SparseOnlineClassifier(passes=1, **OPTIONS).fit(SPARSE, SPARSE_Y),
+        lambda: SparseOnlineClassifier(passes=1, **OPTIONS).fit(SPARSE.sparse.to_dense(), SPARSE_Y),
+    ],
+    ids=["path", "boost", "estimator", "estimator-dense"],
+)
+def test_names_count_for_every_kind_of_model(make: Callable[[], Any]) -> None:
+    model = make()
+    for frame in (OTHER_ORDER, OTHER_ORDER.sparse.to_dense()):
+        assert np.array_equal(thresher.predict(model, frame), thresher.predict(model, SPARSE))
+        assert thresher.evaluate(model, frame, SPARSE_Y) == thresher.evaluate(model, (SPARSE, SPARSE_Y))
+
+
+def test_labels_that_are_words() -> None:
+    words = np.where(SPARSE_Y > 0, "yes", "no")
+    model = thresher.train(SPARSE, words, **OPTIONS)
+    assert {*model.predict(OTHER_ORDER, output="label").tolist()} == {"yes", "no"}

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 
 import thresher
 from tests.intakes import FEATURES, KEYS, LAYOUT, NUMERIC, ROWS, sightings, table
@@ -16,10 +18,16 @@ from tests.test_laws_of_state import STORES, make_small
 from thresher.data import DataError, MemorySource
 from thresher.data.chunk import Chunk, concat
 from thresher.data.features.murmur import hash_bytes
+from thresher.data.layout import SettledLayout
 from thresher.learning.files import model_file
+from thresher.learning.model import scaling
 from thresher.learning.model.model import Model
-from thresher.learning.model.preprocessing import Preprocessor
+from thresher.learning.model.model_set import ModelSet
+from thresher.learning.model.preprocessing import Admission, AdmissionTerms, Preprocessor
+from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.scaling import SCALES
+
+pytestmark = pytest.mark.usefixtures("plainly")
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +47,6 @@ EVERY = np.ones(FEATURES, np.bool_)
 SCALED = {"numeric columns": (LAYOUT, NUMERIC), "every feature": (None, EVERY)}
 """layouts, and which features are then scaled"""
 scaled = pytest.mark.parametrize("what", SCALED)
-
-
-# Definition of scales
 
 
 def largest(seen: Vector) -> Vector:
@@ -126,8 +131,6 @@ def test_extreme_numbers_stay_finite(name: str) -> None:
     stored = Chunk.from_csr([0, 1], [int(KEYS[NUMERIC][1])], [0.0], [1.0])
     assert intake.transform(stored, again=False).values.tolist() == [0.0]
 
-
-# The laws of models that use both
 
 CASES: dict[str, dict[str, Any]] = {
     "ftrl": {"spec": "ftrl:alpha=0.2,l1=0.1"},
@@ -262,9 +265,6 @@ def test_without_them_nothing_is_kept(case: dict[str, Any], data: Stream) -> Non
     assert {name: state[name] for name in fingerprint(plain)} == fingerprint(plain)
 
 
-# Passes, data and errors
-
-
 def test_later_passes_count_nothing(data: Stream) -> None:
     """Features seen once stay out for good, and scales are those of the data."""
     source = MemorySource(data.chunk)
@@ -322,3 +322,229 @@ def test_the_scale_of_a_table_is_that_of_its_columns(tmp_path: Path) -> None:
     plain.learn(concat(divided))
     assert plain.weights()[0].tolist() == model.weights()[0].tolist()
     assert plain.weights()[1] == pytest.approx(model.weights()[1], rel=1e-6)
+
+
+ALL = SettledLayout("csv", bits=LAYOUT.bits, columns=LAYOUT.columns, kinds=("numeric",) * FEATURES)
+scales = pytest.mark.parametrize("scale", scaling.SCALES)
+chance = np.random.default_rng(5)
+X = (chance.normal(size=(80, 5)) * 10.0 ** np.arange(-4, 6, 2)).round(6) * (chance.random((80, 5)) < 0.7)
+Y = np.where((X / X.std(axis=0)).sum(axis=1) + chance.normal(size=80) / 4 > 0, 1, -1)
+
+
+def weights(model: Any) -> list[bytes]:
+    return [array.tobytes() for array in model.weights()]
+
+
+@scales
+@pytest.mark.parametrize("store", ["growing", "direct", "hashed:9"])
+def test_a_feature_is_scaled_as_a_numeric_column_is(scale: str, store: str) -> None:
+    data = table().chunk
+    by_column, by_feature = (Model("sgd", scale=scale, store=store) for _ in range(2))
+    by_column.layout = ALL
+    for model in (by_column, by_feature):
+        model.learn(data)
+    assert weights(by_feature) == weights(by_column)
+    assert by_feature.predict(data).tobytes() == by_column.predict(data).tobytes()
+    assert by_feature.readout().predict(data).tobytes() == by_column.predict(data).tobytes()
+
+
+@scales
+def test_room_for_features_leaves_no_trace(scale: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for room in (1, 7, 1 << 12):
+        monkeypatch.setattr(scaling, "FIRST_ROOM", room)
+        model = Model("ftrl", scale=scale)
+        for piece in range(0, 150, 10):
+            model.learn(table().chunk, piece, piece + 10)
+        found.append(fingerprint(model))
+    assert found[0] == found[1] == found[2]
+
+
+@scales
+def test_what_waits_is_measured_too(scale: str) -> None:
+    """Statistics cover all examples, including those before the feature was admitted."""
+    rows = [{1: 4.0, 2: 1.0}, {1: -2.0}, {1: 1.0}]
+    model = Model("sgd", scale=scale, centre=False, admit=3)
+    model.learn(Chunk.of_rows([(1.0, row) for row in rows]))
+    divisors = model.readout().divisors
+    assert model.weights()[0].tolist() == [1]
+    expected = {"max-abs": 4.0, "standard": np.std([4.0, -2.0, 1.0])}[scale]
+    assert divisors.by.tolist() == pytest.approx([expected])
+
+
+@scales
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_file_has_the_divisors_of_the_weights_there_are(scale: str, dtype: str, tmp_path: Path) -> None:
+    model = Model("ftrl:alpha=1,l1=2", scale=scale, dtype=dtype)
+    model.learn(table().chunk)
+    model.save(tmp_path / "m")
+    tensors = model_file.read(tmp_path / "m")[1]
+    assert 0 < model.nonzero < len(tensors["state.scale.keys"]) == len(np.unique(table().chunk.keys))
+    assert tensors["scale.keys"].tolist() == model.weights()[0].tolist()
+    new = table(33).chunk
+    assert thresher.load(tmp_path / "m").predict(new).tobytes() == model.predict(new).tobytes()
+    again = Model.load(tmp_path / "m")
+    model.learn(new)
+    again.learn(new)
+    assert fingerprint(again) == fingerprint(model)
+
+
+def test_features_that_weigh_elsewhere_keep_all_divisors() -> None:
+    model = Model(f"simplex:features={FEATURES}", "squared", scale="max-abs", intercept=False)
+    model.learn(table().chunk)
+    new = table(33).chunk
+    assert model.readout().predict(new).tobytes() == model.predict(new).tobytes()
+
+
+@scales
+def test_lanes_are_runs(scale: str) -> None:
+    recipes = [Recipe("ftrl", l1=l1, scale=scale) for l1 in (0.1, 1.0)]
+    lanes = ModelSet(recipes)
+    lanes.learn(table().chunk)
+    for recipe, lane in zip(recipes, lanes.models, strict=True):
+        alone = Model(recipe)
+        alone.learn(table().chunk)
+        assert weights(lane) == weights(alone)
+
+
+@scales
+def test_files_matrices_and_tables_of_numbers_agree(scale: str, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"rule": "sgd", "scale": scale, "passes": 3}
+    lines = [
+        f"{y} " + " ".join(f"{k}:{np.float32(x)!s}" for k, x in enumerate(row) if x)
+        for y, row in zip(Y, X, strict=True)
+    ]
+    (tmp_path / "a.svm").write_text("\n".join(lines) + "\n")
+    of_matrix = thresher.train(X, Y, **options)
+    for data in ((csr_matrix(X), Y), (tmp_path / "a.svm",)):
+        assert weights(thresher.train(*data, **options)) == weights(of_matrix)
+    vw = [line.replace(" ", " | ", 1) for line in lines]
+    (tmp_path / "a.vw").write_text("\n".join(vw) + "\n")
+    assert weights(thresher.train(tmp_path / "a.vw", **options)) == weights(of_matrix)
+    frame = pd.DataFrame(X, columns=[*"abcde"])
+    of_frame = thresher.train(frame, Y, **options)
+    assert sorted(of_frame.weights()[1]) == sorted(of_matrix.weights()[1])
+    assert (
+        thresher.evaluate(of_frame, frame, Y)["error"]
+        < thresher.evaluate(thresher.train(X, Y, rule="sgd", passes=3), X, Y)["error"]
+    )
+
+
+@scales
+def test_estimators_scale_matrices_and_frames_of_numbers(scale: str) -> None:
+    from thresher.sklearn import SparseOnlineClassifier
+
+    plain = SparseOnlineClassifier("sgd", passes=3, random_state=0).fit(X, Y)
+    for data in (X, csr_matrix(X), pd.DataFrame(X, columns=[*"abcde"])):
+        model = SparseOnlineClassifier("sgd", scale=scale, passes=3, random_state=0).fit(data, Y)
+        assert model.score(data, Y) > max(0.8, plain.score(X, Y))
+        margins = np.asarray(data @ model.coef_.T).ravel() + model.intercept_
+        assert margins == pytest.approx(model.decision_function(data), rel=1e-4, abs=1e-4)
+
+
+def test_what_is_exported_predicts_the_same() -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    from thresher.sklearn import SparseOnlineClassifier
+
+    model = SparseOnlineClassifier("sgd", scale="standard", random_state=0).fit(X, Y)
+    session = runtime.InferenceSession(thresher.export(model, "onnx"))
+    found = session.run(["probabilities"], {"X": X.astype(np.float32)})[0]
+    assert found == pytest.approx(model.predict_proba(X), abs=1e-4)
+
+
+@scales
+def test_few_rows_are_scaled_as_many_are(scale: str) -> None:
+    model, new = Model("sgd", scale=scale), table(33).chunk
+    model.learn(table().chunk)
+    ones = [model.predict(new.rows(i, i + 1)) for i in range(len(new))]
+    assert np.concatenate(ones).tobytes() == model.predict(new).tobytes()
+    model.learn(new)
+    assert model.predict(new).tobytes() == model.readout().predict(new).tobytes()
+
+
+def visits(seed: int, rows: int, names: int) -> Chunk:
+    rng = np.random.default_rng(seed)
+    keys = rng.integers(0, 2**64, names, np.uint64)
+    found = [np.unique(keys[np.minimum(rng.zipf(1.3, 8), names) - 1]) for _ in range(rows)]
+    indptr = np.cumsum([0, *(len(row) for row in found)])
+    return Chunk.from_csr(indptr, np.concatenate(found), np.ones(indptr[-1]), np.ones(rows))
+
+
+def is_in(chunk: Chunk, kept: Chunk) -> list[bool]:
+    pairs = {
+        (i, key) for i in range(len(kept)) for key in kept.keys[kept.indptr[i] : kept.indptr[i + 1]].tolist()
+    }
+    rows = np.repeat(np.arange(len(chunk)), np.diff(chunk.indptr)).tolist()
+    return [(i, key) in pairs for i, key in zip(rows, chunk.keys.tolist(), strict=True)]
+
+
+@pytest.mark.parametrize("needed", [1, 2, 7, 255])
+def test_a_feature_enters_at_its_nth_sighting(needed: int) -> None:
+    chunk = visits(1, 2000, 3000)
+    admission = Admission(f"{needed},bits=22", 3)
+    kept = admission.kept(chunk, 0, False)
+    counts = sightings(chunk)
+    assert max(counts) > 300
+    assert is_in(chunk, kept) == [count >= needed for count in counts]
+    often = Counter(chunk.keys.tolist())
+    assert admission.waiting == sum(count < needed for count in often.values())
+    assert kept.labels is chunk.labels
+
+
+def test_false_positives_enter_too_early_and_none_too_late() -> None:
+    chunk = visits(2, 3000, 3000)
+    kept = is_in(chunk, Admission("4,bits=10", 3).kept(chunk, 0, False))
+    late = [count >= 4 and not found for count, found in zip(sightings(chunk), kept, strict=True)]
+    early = [count < 4 and found for count, found in zip(sightings(chunk), kept, strict=True)]
+    assert not any(late)
+    assert 0.02 < np.mean(early) < 0.5
+    roomy = is_in(chunk, Admission("4,bits=14", 3).kept(chunk, 0, False))
+    assert sum(roomy) < sum(kept)
+
+
+def test_a_larger_filter_admits_fewer_too_early() -> None:
+    """With four counters per feature, fewer than one in a hundred seen once share all their counters."""
+    rng = np.random.default_rng(5)
+    keys = rng.integers(0, 2**64, 1 << 16, np.uint64)
+    chunk = Chunk.from_csr(np.arange(len(keys) + 1), keys, np.ones(len(keys)), np.ones(len(keys)))
+    shares = [Admission(f"2,bits={bits}", 0).kept(chunk, 0, False).nnz / len(keys) for bits in (16, 18, 20)]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] > 0.2
+    assert shares[1] < 0.1
+    assert shares[2] < 0.002
+
+
+def test_by_chance_a_feature_enters_after_a_geometric_number_of_sightings() -> None:
+    keys = np.random.default_rng(6).integers(0, 2**64, 4000, np.uint64)
+    rows = 60
+    chunk = Chunk.from_csr(
+        np.arange(rows + 1) * 4000, np.tile(np.sort(keys), rows), np.ones(rows * 4000), np.ones(rows)
+    )
+    seen = {}
+    for seed in (0, 1):
+        kept = Admission("poisson:0.2", seed).kept(chunk, 0, False)
+        missed = np.array([rows - count for count in Counter(kept.keys.tolist()).values()])
+        share = [np.mean(missed >= k) for k in range(5)]
+        assert share == pytest.approx(0.8 ** np.arange(5), abs=0.03)
+        seen[seed] = set(kept.rows(0, 1).keys.tolist())
+    both = len(seen[0] & seen[1]) / len(seen[0])
+    assert both == pytest.approx(0.2, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("spec", "again"),
+    [
+        *((5, "5,bits=24"), ("5", "5,bits=24"), ("5,bits=12", "5,bits=12")),
+        ("poisson:0.1", "poisson:0.1,bits=24"),
+    ],
+)
+def test_the_spec_of_an_admission_makes_it_again(spec: Any, again: str) -> None:
+    assert AdmissionTerms.of(spec).spec == again == AdmissionTerms.of(again).spec
+
+
+@pytest.mark.parametrize(
+    "spec", ["", "x", "-1", "2.5", "poisson", "poisson:", "poisson:x", "5,6", "5,bits=", "5,bits=x"]
+)
+def test_what_is_no_admission_is_told(spec: str) -> None:
+    with pytest.raises(ValueError, match="admit must be N or poisson:P"):
+        AdmissionTerms.of(spec)

@@ -26,13 +26,7 @@ CHUNK = Chunk.from_csr(
 )
 OPTIONS: dict[str, Any] = {"rule": "ftrl:l1=0.05"}
 
-pytestmark = pytest.mark.usefixtures("plainly")
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("THRESHER_CACHE_DIR", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("plainly", "own_folder")
 
 
 class Counter:
@@ -53,11 +47,7 @@ def same(one: thresher.Model, other: thresher.Model) -> bool:
 @pytest.mark.parametrize(
     ("given", "held"),
     [
-        ("last:0.1", 16),
-        ("last:10%", 16),
-        ("last:0.999", 157),
-        ("last:1", 1),
-        ("last:156", 156),
+        *(("last:0.1", 16), ("last:10%", 16), ("last:0.999", 157), ("last:1", 1), ("last:156", 156)),
         ("last:0.004", 1),
     ],
 )
@@ -95,9 +85,7 @@ def test_shares_are_monotonous() -> None:
     "given", ["last:0", "last:1.5", "last:100%", "last:", "last:-3", "last:nan", "last:x"]
 )
 def test_what_is_no_last_part(given: str) -> None:
-    with pytest.raises(
-        ValueError, match=r"give a share of the rows between 0 and 1, such as last:0\.1, or how"
-    ):
+    with pytest.raises(ValueError, match=r"give a share of the rows between 0 and 1, such as last:0\.1, or"):
         thresher.train(CHUNK, holdout=given, **OPTIONS)
 
 
@@ -134,9 +122,7 @@ def test_the_last_rows_are_held_out_whatever_their_group() -> None:
     groups = np.arange(ROWS)
     rows = np.ones((ROWS, 2))
     for function in (thresher.train, thresher.path, thresher.tune, thresher.ensemble):
-        with pytest.raises(
-            DataError, match=r"whatever their group: leave group out, or draw rows, holdout=0\.1"
-        ):
+        with pytest.raises(DataError, match=r"whatever their group: leave group out, or draw rows,"):
             function(rows, CHUNK.labels, groups=groups, holdout="last:0.1")
     with pytest.raises(DataError, match="whatever their group"):
         thresher.train("missing.csv", group="user", holdout="last:5")

@@ -328,7 +328,5 @@ def test_predictions_that_are_not_finite_are_an_error_with_the_example() -> None
         ([{1: 1.0, 2: 1.0}, {1: -1.0, 2: -1.0}] * 60, [1, -1] * 60), "sgd", rate="constant:10", loss="hinge"
     )
     huge = ([{1: 1.0}, {1: 3e38, 2: 3e38}], [1, -1])
-    with pytest.raises(
-        DataError, match="the prediction for example 2 is not finite: its values are too large"
-    ):
+    with pytest.raises(DataError, match="the prediction for example 2 is not finite: its values are too"):
         thresher.evaluate(model, huge)

@@ -204,9 +204,7 @@ def test_a_type_that_a_header_cannot_hold_is_named() -> None:
 
 
 KINDS: list[dict[str, Any]] = [
-    {},
-    {"average": True},
-    {"outputs": "classes:0-2", "loss": "softmax"},
+    *({}, {"average": True}, {"outputs": "classes:0-2", "loss": "softmax"}),
     {"outputs": "classes:0-2", "loss": "softmax", "average": True},
 ]
 STORES = ["growing", "direct", "hashed:6", "hashed:4"]  # the last merges features of a row

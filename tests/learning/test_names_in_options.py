@@ -35,15 +35,11 @@ def said(*data: Any, **options: Any) -> str:
     ("name", "text", "interact", "message"),
     [
         (
-            "d.vw",
-            VW,
-            "u,a",
+            *("d.vw", VW, "u,a"),
             r"namespace 'u' of the interaction u,a: the namespaces are ad, user; give whole names, not first",
         ),
         (
-            "d.vw",
-            VW,
-            "user,typo",
+            *("d.vw", VW, "user,typo"),
             r"namespace 'typo' of the interaction user,typo: the namespaces are ad, user$",
         ),
         ("d.vw", VW, ",ad", r"namespace '' of the interaction ,ad: the namespaces are ad, user$"),

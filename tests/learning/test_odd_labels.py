@@ -45,13 +45,7 @@ NUMBERS = X[["age"]].to_numpy()
     ],
     ids=[
         *(
-            "number",
-            "iterator",
-            "number and word",
-            "late word",
-            "None",
-            "None of words",
-            "NA",
+            *("number", "iterator", "number and word", "late word", "None", "None of words", "NA"),
             "NaN of words",
         ),
         *("blank", "empty", "lists", "n/a", "two columns"),

@@ -75,9 +75,7 @@ def test_threads_blocks_and_the_cache_change_nothing(data: Stream, order: str, e
     found = [
         trained(order, every=every, **options)
         for options in (
-            {},
-            {"threads": 1, "block_bytes": 900},
-            {"threads": 3, "block_bytes": 3000},
+            *({}, {"threads": 1, "block_bytes": 900}, {"threads": 3, "block_bytes": 3000}),
             {"block_bytes": 2000, "cached": True},  # written, and read by the later passes
             {"block_bytes": 2000, "cached": True},  # read by all
         )

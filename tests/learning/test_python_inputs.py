@@ -113,9 +113,7 @@ def pairs() -> Iterator[tuple[dict[str, Any], int]]:
     ("make", "call"),
     [
         (rows, lambda X: thresher.train(X, Y)),
-        (rows, fitted),
-        (pairs, thresher.train),
-        (WITH_LABELS.to_reader, thresher.train),
+        *((rows, fitted), (pairs, thresher.train), (WITH_LABELS.to_reader, thresher.train)),
         (TABLE.to_reader, lambda X: thresher.train(X, Y)),
         (TABLE.to_reader, fitted),
     ],

@@ -3,8 +3,7 @@
 import gzip
 import signal
 import weakref
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import cycle, pairwise
 from pathlib import Path
@@ -24,8 +23,8 @@ from tests.commands import own_cache
 from tests.covering import covering
 from tests.data.tables import WRITERS
 from tests.data.test_tables import some_rows
-from tests.learning.test_checkpoints import BLOCK, ROWS, litter
-from tests.stopping import in_pass, stopping
+from tests.learning.test_checkpoints import BLOCK, ROWS, Case, prepare
+from tests.stopping import checkpoints_kept, in_pass, stopping
 from thresher import Chunk, Model, open_source
 from thresher.data import DataError, MemorySource, concat
 from thresher.data.chunk import StreamPosition
@@ -35,7 +34,6 @@ from thresher.data.layout import AnyLayout
 from thresher.data.order import make_order
 from thresher.data.source import Chunks, SourceWrapper
 from thresher.learning.files import checkpoint, model_file
-from thresher.learning.model.model_set import ModelSet
 from thresher.learning.training import passes as passes_module
 from thresher.learning.training.interruption import Interrupted
 from thresher.learning.training.passes import (
@@ -74,9 +72,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plainly: None) -> No
     Path("held.svm").write_bytes(b"".join(narrow[240:280]))
 
 
-ONE = TrainingPlan()
-
-
 @pytest.fixture
 def usual(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many passes as users see, which are too many for plain Python."""
@@ -89,17 +84,6 @@ def usual(monkeypatch: pytest.MonkeyPatch) -> None:
 def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
     for rule in REGISTRY["rule"].values():
         monkeypatch.setattr(rule, "AUTOMATIC", True)
-
-
-@dataclass(frozen=True)
-class Case:
-    plan: TrainingPlan = ONE
-    model: Callable[[], Model] = Model
-    order: str = "as-is"
-    on_error: str = "fail"
-    held: bool = False
-    grouped: bool = False
-    cached: bool = False
 
 
 CASES = {
@@ -144,15 +128,6 @@ def trainer(case: Case, passes: int | str = AUTO, loaded: Any = None, **reading:
     return made
 
 
-def prepare(case: Case) -> None:
-    if case.on_error != "fail":
-        litter(["a.svm"])
-    if case.grouped:
-        parts = [line.partition(b" ") for line in Path("a.svm").read_bytes().splitlines()]
-        rows = [b"%s qid:%d %s\n" % (part[0], k // 3, part[2]) for k, part in enumerate(parts)]
-        Path("a.svm").write_bytes(b"".join(rows))
-
-
 def end(ready: Trainer) -> Any:
     outcome = ready.run()
     model_file.save(ready.model, "model")
@@ -188,15 +163,7 @@ def test_it_equals_passes_that_read_the_data_again(case: Case, automatic: None) 
 def test_it_goes_on_from_any_checkpoint(case: Case, automatic: None, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare(case)
     monkeypatch.setattr(matrices, "MOST_ROWS", 30)
-    taken: list[bytes] = []
-    save = checkpoint.save
-
-    def keep(path: Path, models: ModelSet, training_state: Any) -> None:
-        save(path, models, training_state)
-        taken.append(path.read_bytes())
-
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "save", keep)
+    with checkpoints_kept() as taken:
         whole = end(trainer(replace(case, plan=replace(case.plan, checkpoint_every=40))))
     bad = Path("bad.txt").read_bytes() if Path("bad.txt").exists() else b""
     assert len(taken) >= 4
@@ -420,13 +387,8 @@ def test_the_number_of_passes_is_one_function_of_rows_features_and_nonzeros() ->
 
 
 PASSED: list[dict[str, Any]] = [
-    {"store": "hashed:1"},
-    {"store": "direct"},
-    {"order": "every"},
-    {"order": "buffer:9"},
-    {"rule": "auto"},
-    {"admit": 3},
-    {"rule": "ft-ftrl:l1=9"},
+    *({"store": "hashed:1"}, {"store": "direct"}, {"order": "every"}, {"order": "buffer:9"}),
+    *({"rule": "auto"}, {"admit": 3}, {"rule": "ft-ftrl:l1=9"}),
 ]
 
 

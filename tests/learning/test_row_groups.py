@@ -20,7 +20,7 @@ from thresher.data.source import HashedNames, groups_of
 from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.shares import folds_of_groups, groups_held_out
 
-pytestmark = pytest.mark.usefixtures("plainly")
+pytestmark = pytest.mark.usefixtures("plainly", "own_folder")
 
 ROWS = 60
 QUERIES = np.repeat(np.arange(12), 5)
@@ -49,12 +49,6 @@ def write(name: str) -> None:
 
 def same(one: NDArray[Any], other: NDArray[Any]) -> bool:
     return np.array_equal(one[:, np.newaxis] == one, other[:, np.newaxis] == other)
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("THRESHER_CACHE_DIR", str(tmp_path / "cache"))
 
 
 @pytest.mark.parametrize("form", GROUPS)

@@ -138,12 +138,9 @@ def test_shares_that_are_misunderstood() -> None:
 @pytest.mark.parametrize(
     ("given", "meant"),
     [
-        ("last", "did you mean last:0.1?"),
-        ("lst:0.1", "did you mean last:0.1?"),
-        ("last-500", "did you mean last:500?"),
-        ("LAST:20%", "did you mean last:20%?"),
-        ("evry-5th", "did you mean every-5th?"),
-        ("every", "did you mean every-10th?"),
+        *(("last", "did you mean last:0.1?"), ("lst:0.1", "did you mean last:0.1?")),
+        *(("last-500", "did you mean last:500?"), ("LAST:20%", "did you mean last:20%?")),
+        *(("evry-5th", "did you mean every-5th?"), ("every", "did you mean every-10th?")),
         ("user=u0001", "write text in quotes: \"user='u0001'\""),
         ("day!=mon", "write text in quotes: \"day!='mon'\""),
     ],

@@ -46,12 +46,9 @@ def learned(model: Model, chunk: Chunk, places: list[int]) -> list[int]:
 
 CASES: list[tuple[str, str, dict[str, Any]]] = [
     *[(kinds_of(name)[0], "squared", {}) for name in sorted(REGISTRY["rule"])],
-    ("sgd", "squared", {"average": True}),
-    ("sgd", "squared", {"batch": 4}),
-    ("ftrl", "absolute", {"batch": 4}),
-    ("fobos:l2=0.5", "squared", {"store": "hashed:4"}),
-    ("fobos:l2=0.5", "squared", {"store": "hashed:4,signed"}),
-    ("sgd", "absolute", {"store": "direct"}),
+    *(("sgd", "squared", {"average": True}), ("sgd", "squared", {"batch": 4})),
+    *(("ftrl", "absolute", {"batch": 4}), ("fobos:l2=0.5", "squared", {"store": "hashed:4"})),
+    *(("fobos:l2=0.5", "squared", {"store": "hashed:4,signed"}), ("sgd", "absolute", {"store": "direct"})),
 ]
 
 

@@ -61,8 +61,7 @@ def clicks(n: int, *more: float, seed: int = 0, shift: float = 0.0) -> list[tupl
     return rows
 
 
-def chunk(rows: list[tuple[float, dict[int, float]]]) -> Chunk:
-    return Chunk.of_rows(rows)
+chunk = Chunk.of_rows
 
 
 def table(n: int = 400, **columns: Any) -> pa.Table:
@@ -72,9 +71,6 @@ def table(n: int = 400, **columns: Any) -> pa.Table:
 
 
 HOUR = [14102100 + k % 24 for k in range(400)]
-
-
-# --- scales
 
 
 def test_features_of_very_different_scale_are_named_with_the_option() -> None:
@@ -118,9 +114,6 @@ def test_the_remedy_for_scales_names_no_rule_like_the_one_in_use() -> None:
     assert "--rule" not in remedies["ft-ftrl"] + remedies["normalized"]
     assert "--scale max-abs" in remedies["ft-ftrl"]
     assert "--rule ft-ftrl" in remedies["ftrl"]
-
-
-# --- labels
 
 
 @pytest.mark.parametrize("noise", [0.03, 0.05])
@@ -182,9 +175,6 @@ def test_columns_that_do_not_vary(columns: dict[str, Any]) -> None:
     assert (
         "none varies" in warned(Chunk.from_csr(range(151), [1] * 150, [3] * 150, [1, -1] * 75))["no-weights"]
     )
-
-
-# --- loss
 
 
 def test_a_loss_worse_than_that_of_a_constant() -> None:
@@ -333,9 +323,6 @@ def test_where_nothing_can_be_beaten_there_is_no_such_loss(loss: str, label: flo
     assert base_rate_loss(Objective(loss), seen) is None
 
 
-# --- labels
-
-
 def in_order(rows: list[tuple[float, dict[int, float]]]) -> Chunk:
     return chunk(sorted(rows, key=lambda row: row[0]))
 
@@ -390,9 +377,6 @@ def test_sorted_classes() -> None:
     assert warned(chunk(rows), loss="softmax", outputs="classes:4") == {}
 
 
-# --- what is left
-
-
 def test_no_weight_left() -> None:
     found = warned(chunk(clicks(400)), rule="ftrl", l1=1e6)
     assert list(found) == ["no-weights"]
@@ -419,9 +403,6 @@ def test_features_that_were_not_admitted() -> None:
     assert "a lower --admit (currently 255,bits=24)" in found["no-weights"]
 
 
-# --- passes
-
-
 def test_a_held_out_loss_that_rises_pass_after_pass() -> None:
     chance = np.random.default_rng(5)
     rows = [(float(k * k % 7 < 3), dict(enumerate(chance.normal(size=40).tolist()))) for k in range(100)]
@@ -431,9 +412,6 @@ def test_a_held_out_loss_that_rises_pass_after_pass() -> None:
     assert "overfitting" not in warned(chunk(rows), passes=6, patience=1, **options)
     assert "overfitting" not in warned(chunk(rows), passes=1, **options)
     assert warned(chunk(clicks(600)), passes=4, holdout_every=5) == {}
-
-
-# --- however the stream is cut, and however many models learn
 
 
 @pytest.mark.parametrize("places", [[1], [7, 8, 250], list(range(1, 400, 3))])

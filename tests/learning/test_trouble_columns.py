@@ -343,11 +343,8 @@ def test_codes_among_words_for_missing_ones_are_categories(name: str, form: str,
             "of {}2.csv (F, T) do not occur in the files before it, whose labels are no, yes",
         ),
         (["no", "yes", "F T"], "of {}2.csv (F, T) do not occur"),
-        (["a b c", "A B C"], "of {}1.csv (A, B, C) do not occur"),
-        (["a", "b", "c", "d"], None),
-        (["a b", "c", "d"], None),
-        (["a b", "c d e"], None),
-        (["a b", "b c", "c d"], None),
+        *((["a b c", "A B C"], "of {}1.csv (A, B, C) do not occur"), (["a", "b", "c", "d"], None)),
+        *((["a b", "c", "d"], None), (["a b", "c d e"], None), (["a b", "b c", "c d"], None)),
     ],
 )
 def test_labels_spelled_otherwise_in_a_later_file(labels: Any, said: str | None, tmp_path: Path) -> None:

@@ -234,9 +234,7 @@ TENSOR = b'{"inputs": [{"name": "colour", "datatype": "BYTES", "shape": [1], "da
 @pytest.mark.parametrize(
     ("target", "body"),
     [
-        ("/predict", BOTH),
-        ("/predict?output=label", BOTH),
-        ("/predict?output=explain", BOTH),
+        *(("/predict", BOTH), ("/predict?output=label", BOTH), ("/predict?output=explain", BOTH)),
         ("/v2/models/a/infer", TENSOR),
     ],
 )
@@ -352,11 +350,8 @@ def test_metrics_count_what_was_asked(ask: Asked) -> None:
         'thresher_requests_total{path="/predict",status="200"} 1.0',
         'thresher_requests_total{path="other",status="404"} 1.0',
         'thresher_request_seconds_count{path="/predict"} 1.0',
-        'thresher_rows_total{fate="predicted"} 2.0',
-        "thresher_log_bytes 77.0",
-        "thresher_sync_seconds_total 0.5",
-        "thresher_ready 1.0",
-        "thresher_requests_under_way 1.0",
+        *('thresher_rows_total{fate="predicted"} 2.0', "thresher_log_bytes 77.0"),
+        *("thresher_sync_seconds_total 0.5", "thresher_ready 1.0", "thresher_requests_under_way 1.0"),
     ):
         assert line in page.splitlines(), line
     assert "_created" not in page
@@ -371,10 +366,7 @@ def test_what_is_loaded_before_the_first_client_is_not_counted(ask: Asked) -> No
 
 def test_answers_end_with_a_line_end(ask: Asked) -> None:
     for method, path in (
-        ("GET", "/health/live"),
-        ("GET", "/nowhere"),
-        ("POST", "/predict"),
-        ("POST", "/label"),
+        *(("GET", "/health/live"), ("GET", "/nowhere"), ("POST", "/predict"), ("POST", "/label")),
     ):
         assert ask(method, path, RED, content_type=JSON).body.endswith(b"}\n")
 

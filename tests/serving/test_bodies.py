@@ -180,9 +180,7 @@ def test_rows_without_a_column_of_the_model_are_refused(tmp_path: Path) -> None:
             bodies.read(body, TYPES["jsonl"], labelled=False)
     assert bodies.read_together([b'{"size": 1}', b'{"other": 1}'], TYPES["jsonl"]) is None
     for body in (b'{"label": 1}', b'{"label": 1, "Size": 3}'):
-        with pytest.raises(
-            RefusedError, match=r"no column of the body \(label.* is one of the model's \(size, "
-        ):
+        with pytest.raises(RefusedError, match=r"no column of the body \(label.* is one of the model's"):
             bodies.read(body, TYPES["jsonl"], labelled=True)
         assert bodies.read_together([body, b'{"label": 1, "size": 1}'], TYPES["jsonl"], labelled=True) is None
     for body in (b"{}", b'{"size": 0, "other": 1}', b'{"size": null, "other": 1}'):
@@ -357,13 +355,8 @@ LONG = "a" * 1000
 @pytest.mark.parametrize(
     ("given", "shown"),
     [
-        ('"\\ud800"', "\\ud800"),
-        ('["a"]', '["a"]'),
-        ('{"a": {}}', '{"a": {}}'),
-        ("NaN", "NaN"),
-        ("-Infinity", "-Infinity"),
-        ("null", ""),
-        ('""', ""),
+        *(('"\\ud800"', "\\ud800"), ('["a"]', '["a"]'), ('{"a": {}}', '{"a": {}}'), ("NaN", "NaN")),
+        *(("-Infinity", "-Infinity"), ("null", ""), ('""', "")),
         (f'"{LONG}a"', f"{LONG}a"),
     ],
 )
@@ -454,9 +447,7 @@ def test_too_many_columns_are_refused_before_they_are_read(tmp_path: Path) -> No
 def test_few_columns_in_each_of_many_rows_are_no_vast_table(tmp_path: Path) -> None:
     bodies = Bodies(model_of(tmp_path, "jsonl"), 100_000)
     rows = [json.dumps({"size": 1, f"new {k % 2_000}": 1}) for k in range(6_000)]
-    with pytest.raises(
-        RefusedError, match="has 6,000 rows of 2,001 columns: send fewer rows at a time"
-    ) as error:
+    with pytest.raises(RefusedError, match="has 6,000 rows of 2,001 columns: send fewer rows at a") as error:
         bodies.read("\n".join(rows).encode(), "application/json", labelled=False)
     assert error.value.status == 413
     assert bodies.read("\n".join(rows[:4_000]).encode(), "application/json", labelled=False).good == 4_000

@@ -175,16 +175,10 @@ def reference(text: bytes) -> list[Read]:
 
 HEADERS = [
     "connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAEAAEAAAAIAAAAAAAMA",
-    "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: x",
-    "upgrade: TLS/1.0, h2c, x",
-    "connection: keep-alive",
-    "te: trailers",
-    "accept: a/b\r\naccept: c/d",
-    "X-!#$%&'*+.^_`|~: \t a:b, \xe9 \t",
-    "expect: 100-continue",
-    "content-type: application/json",
-    "idempotency-key: k",
-    "content-encoding: gzip",
+    *("connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: x", "upgrade: TLS/1.0, h2c, x"),
+    *("connection: keep-alive", "te: trailers", "accept: a/b\r\naccept: c/d"),
+    *("X-!#$%&'*+.^_`|~: \t a:b, \xe9 \t", "expect: 100-continue", "content-type: application/json"),
+    *("idempotency-key: k", "content-encoding: gzip"),
 ]
 INNER = b"POST /learn HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\nabc"
 """a body that looks like a request"""
@@ -344,9 +338,7 @@ def test_bodies_are_limited_with_all_that_stands_round_them() -> None:
     found = sent([text, *[padded] * 100], limit=1000)
     assert (found.read, found.statuses) == ([], [413])
     for bad in (
-        b"x\r\n",
-        b"-1\r\n",
-        b"1\r\nab\r\n",
+        *(b"x\r\n", b"-1\r\n", b"1\r\nab\r\n"),
         b"1" * 16 + b"\r\n",
         b"1;" + b"x" * 5000,
         b"0\r\nno field\r\n",

@@ -168,9 +168,7 @@ def test_requests_behind_others_find_what_these_left(clicks: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     "sent",
     [
-        b"",
-        b"POST /pre",
-        b"POST /predict HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n123",
+        *(b"", b"POST /pre", b"POST /predict HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n123"),
         b"GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n",
     ],
     ids=["nothing", "half a head", "half a body", "a request and then nothing"],

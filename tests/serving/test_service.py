@@ -27,16 +27,7 @@ from thresher.learning.model.divergence import HEAVIEST, too_heavy
 from thresher.learning.model.model_set import ModelSet
 from thresher.options.option import UsageError
 from thresher.options.serving import DROP, FAKE_NEGATIVE, NEGATIVE
-from thresher.serving.appending import (
-    FIRST,
-    ExpireRequest,
-    KnownRows,
-    LearnedRow,
-    LearnRequest,
-    Memory,
-    fingerprint,
-    ticking,
-)
+from thresher.serving import appending
 from thresher.serving.errors import RefusedError
 from thresher.serving.learning import MODEL, Snapshots
 from thresher.serving.service import LearningService, Service, Settings
@@ -314,7 +305,7 @@ def test_where_no_label_is_negative_rows_are_learned_in_the_order_of_the_views(
 def _expire(service: LearningService) -> None:
     """As the sweeper does once all rows have waited."""
     negative = -1.0 if service.settings.unlabelled == NEGATIVE else None
-    service._appender.submit(ExpireRequest(ticking(), negative)).result()
+    service._appender.submit(appending.ExpireRequest(appending.ticking(), negative)).result()
 
 
 @pytest.mark.parametrize("unlabelled", [NEGATIVE, FAKE_NEGATIVE])
@@ -363,12 +354,12 @@ def test_predictions_stay_calibrated_at_a_start_in_a_lull_and_at_a_peak(tmp_path
             some, ids = data.rows(at, at + views), [str(k) for k in range(at, at + views)]
             margins = service.margins(some)
             means.append(service.model.respond(margins, "probability").mean())
-            turns.append(ticking())
+            turns.append(appending.ticking())
             service.keep(ids, some, margins).result()
             positive = [one for one in ids if clicked[int(one)]]
             service.label(positive, *[np.ones(len(positive), np.float32)] * 2).result()
             if len(turns) > 3:
-                service._appender.submit(ExpireRequest(turns[-3], -1.0)).result()
+                service._appender.submit(appending.ExpireRequest(turns[-3], -1.0)).result()
             until(lambda: learned(service))
             at += views
     assert np.abs(np.array(means) - clicked.mean()).max() < 0.1 * clicked.mean(), means
@@ -530,7 +521,7 @@ def test_what_is_kept_is_bounded_in_bytes(model: Path, rows: Chunk, tmp_path: Pa
             with pytest.raises(RefusedError, match="bytes wait for their labels already") as refused:
                 service.keep(["x" * 3000], rows.rows(0, 1), margins).result()
             assert refused.value.status == 429
-            assert service._appender.submit(ExpireRequest(ticking(), None)).result() == 4
+            assert service._appender.submit(appending.ExpireRequest(appending.ticking(), None)).result() == 4
         assert service._memory.kept_bytes == 0
         service.keep(ids, rows.rows(0, 4), margins).result()
         size = service._memory.kept_bytes
@@ -565,7 +556,7 @@ def test_a_clock_that_jumps_expires_and_removes_nothing(
         service.keep(["a"], some, np.zeros(1)).result()
         set_clock(monkeypatch, days)
         service.keep(["b"], some, np.zeros(1)).result()
-        service.tend(ticking() - 7_200_000_000)
+        service.tend(appending.ticking() - 7_200_000_000)
         assert [*service._memory.kept] == ["a", "b"]
         assert len([*folder.glob("*.log")]) >= 5
         assert service.label(["a"], label, label).result().waiting == 1
@@ -586,7 +577,7 @@ def test_rows_from_the_future_are_waited_for_as_long_as_others(
         assert [*service._memory.kept] == ["a", "b", "c"]
         since = [one.since for one in service._memory.kept.values()]
         assert since == sorted(since)
-        assert since[-1] <= ticking()
+        assert since[-1] <= appending.ticking()
     with serving(model, folder, wait=0.01) as service:
         until(lambda: service.status().pending == 0)
 
@@ -655,7 +646,7 @@ def test_a_shadow_takes_over_for_good(model: Path, rows: Chunk, tmp_path: Path) 
         assert service.current == "fobos"
         assert np.array_equal(service.margins(rows), expected)
         assert service.snapshot() == (folder / f"fobos.{MODEL}", 20)
-        service.promote(FIRST).result()
+        service.promote(appending.FIRST).result()
         assert not np.array_equal(service.margins(rows), expected)
         service.promote("fobos").result()
     with pytest.raises(UsageError, match="fobos has taken over: give it with --shadow again"):
@@ -692,9 +683,7 @@ def test_what_is_learned_and_saved_need_not_be_kept(model: Path, rows: Chunk, tm
 def test_the_log_of_another_model_is_refused(model: Path, rows: Chunk, tmp_path: Path) -> None:
     with serving(model, tmp_path / "log") as service:
         service.learn(rows).result()
-    with pytest.raises(
-        ModelFileError, match=r"log: the log of a server, not a model: thresher log .*log shows"
-    ):
+    with pytest.raises(ModelFileError, match=r"log: the log of a server, not a model: thresher log .*log"):
         thresher.load(tmp_path / "log")
     other = tmp_path / "other.model"
     thresher.train(rows, passes=1).save(other)
@@ -770,7 +759,7 @@ def test_a_request_that_cannot_be_written_ends_no_thread(model: Path, rows: Chun
         service.keep(["\ud800"], some, service.margins(some)).result()  # JSON can write it
         broken: Any = None
         with pytest.raises(RefusedError, match="cannot be written"):
-            service._appender.submit(LearnRequest(broken)).result()
+            service._appender.submit(appending.LearnRequest(broken)).result()
         with pytest.raises(RefusedError, match="more than 1,000 letters"):
             service.learn(some, key="k" * 1001).result()
         assert service.learn(some).result().last == 1
@@ -784,16 +773,20 @@ def test_what_is_known_of_ids_is_known_after_a_restart(model: Path, rows: Chunk,
             if not found:
                 margins = service.margins(rows.rows(0, 3))
                 service.keep(["b"], rows.rows(0, 1), margins[:1]).result()
-                between = ticking() + 1
+                between = appending.ticking() + 1
                 time.sleep(0.001)
                 service.keep(["a", "c", "a"], rows.rows(0, 3), margins).result()
                 service.label(["a"], *ONE).result()
-                assert service._appender.submit(ExpireRequest(between, 0.0)).result() == 1
+                assert service._appender.submit(appending.ExpireRequest(between, 0.0)).result() == 1
             memory = service._memory
             given = [(one, row.given) for one, row in memory.kept.items()]
             learned = [(one, row.labelled) for one, row in memory.learned.items()]
             found.append((given, learned, memory.promoted))
-    assert found[0] == found[1] == ([("a", (1, 1)), ("c", None)], [(fingerprint("b"), False)], FIRST)
+    assert (
+        found[0]
+        == found[1]
+        == ([("a", (1, 1)), ("c", None)], [(appending.fingerprint("b"), False)], appending.FIRST)
+    )
 
 
 def test_a_fake_negative_and_its_label_may_come_at_once(model: Path, rows: Chunk, tmp_path: Path) -> None:
@@ -882,8 +875,8 @@ def test_nothing_is_acknowledged_in_a_lost_file(model: Path, rows: Chunk, tmp_pa
 
 
 def test_many_ids_are_forgotten() -> None:
-    memory = Memory(most_kept=1, most_keys=10)
-    memory.learned = {b"%d" % k: LearnedRow(k, True) for k in range(200_000)}
-    memory.keys = {b"%d" % k: KnownRows(k, k, 0) for k in range(200_000)}
+    memory = appending.Memory(most_kept=1, most_keys=10)
+    memory.learned = {b"%d" % k: appending.LearnedRow(k, True) for k in range(200_000)}
+    memory.keys = {b"%d" % k: appending.KnownRows(k, k, 0) for k in range(200_000)}
     memory.forget(before=199_990)
     assert (len(memory.learned), len(memory.keys)) == (10, 10)
