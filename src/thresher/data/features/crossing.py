@@ -242,12 +242,8 @@ def of_columns(
             if name in bits:  # a file may lack it
                 bits[name] |= 1 << place
     no_squares = [kind in (BINS, CATEGORICAL, LIST) for kind in kinds]
-    return _crosses(
-        terms,
-        layout,
-        bits=np.array([bits[name] for name in names], np.int64),
-        no_squares=np.array(no_squares, np.int64),
-    )
+    arrays = (np.array(one, np.int64) for one in ([bits[name] for name in names], no_squares))
+    return _crosses(terms, layout, *arrays)
 
 
 def of_namespaces(layout: AnyLayout, seed: Callable[[str], int]) -> Crosses | None:
@@ -256,7 +252,8 @@ def of_namespaces(layout: AnyLayout, seed: Callable[[str], int]) -> Crosses | No
     if not terms.terms:
         return None
     wild = sum(1 << place for place, factor in enumerate(terms.factors) if factor == ANY)
-    return _crosses(terms, layout, seeds=[seed(factor) for factor in terms.factors], wild=wild)
+    seeds = np.array([seed(factor) for factor in terms.factors], np.uint64)
+    return _crosses(terms, layout)._replace(seeds=seeds, wild=np.int64(wild))
 
 
 _SPACES = {"vw": re.compile(rb"\|([^\s|:]*)"), "libffm": re.compile(rb"[ \t]([0-9]+):[0-9]+:")}
@@ -285,25 +282,15 @@ def extra_of(
     return crosses or _crosses(Terms([], []), AnyLayout(), none, none), naming or no_names()
 
 
+_NONE = np.zeros(0, np.int64)
+
+
 def _crosses(
-    terms: Terms,
-    layout: AnyLayout,
-    bits: NDArray[np.int64] | None = None,
-    no_squares: NDArray[np.int64] | None = None,
-    seeds: Sequence[int] = (),
-    wild: int = 0,
+    terms: Terms, layout: AnyLayout, bits: NDArray[np.int64] = _NONE, no_squares: NDArray[np.int64] = _NONE
 ) -> Crosses:
-    none = np.zeros(0, np.int64)
-    return Crosses(
-        np.array([(*term, -1)[:3] for term in terms.terms], np.int64).reshape(-1, 3),
-        none if bits is None else bits,
-        none if no_squares is None else no_squares,
-        np.array(seeds, np.uint64),
-        np.int64(wild),
-        np.uint64(layout.mask),
-        layout.hash == "vw",
-        room_for_spans(),
-    )
+    factors = np.array([(*term, -1)[:3] for term in terms.terms], np.int64).reshape(-1, 3)
+    seeds, mask = np.zeros(0, np.uint64), np.uint64(layout.mask)
+    return Crosses(factors, bits, no_squares, seeds, np.int64(0), mask, layout.hash == "vw", room_for_spans())
 
 
 def room_for_spans() -> NDArray[np.int64]:

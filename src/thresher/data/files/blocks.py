@@ -215,14 +215,27 @@ class BlockReader:
                 if len(head) == 0:
                     raise DataError(f"{called(name)}: empty, no examples")
                 check_is_text(bytes(head), name)
-            if ended:
-                return self._last(buffer, size) if size or self._in_long else None
-            if cut or (full and (goal >= self._longest or self._in_long)):
-                return self._block(buffer, size, cut)
+            if ended or cut or (full and (goal >= self._longest or self._in_long)):
+                break
             searched = size
             if full:
                 goal = min(2 * goal, self._longest)
                 buffer.grow(goal, size)
+        if ended:
+            if not (size or self._in_long):
+                return None
+            cut = self._cut(buffer, size, 0) if self._in_long else size
+        kind = LONG_TAIL if self._in_long else LINES if cut else LONG_HEAD
+        self._in_long = not (cut or ended)
+        used = whole = cut or size
+        self._carry = bytes(buffer.view[used:size])
+        if ended and used == size and (size == 0 or buffer.array[size - 1] != ord("\n")):
+            buffer.array[size] = ord("\n")
+            whole += 1
+        offset, self._offset = self._offset, self._offset + used
+        position = self._done_bytes + (self._raw.position if self._raw else 0)
+        so_far = self._watches.so_far() if self._watches else None
+        return Block(buffer.array, whole, kind, self._file, offset, self._offset, position, so_far)
 
     def _cut(self, buffer: TextBuffer, size: int, searched: int) -> int:
         """Length of the whole lines in the first `size` bytes, whose first `searched` have no newline; or 0.
@@ -241,36 +254,6 @@ class BlockReader:
             found = bytes(view[begin:end]).rfind(b"\n")
             end = begin + found + 1
         return end if found >= 0 else 0
-
-    def _block(self, buffer: TextBuffer, size: int, cut: int) -> Block:
-        kind, used = LINES, cut or size
-        if self._in_long:
-            kind, self._in_long = LONG_TAIL, cut == 0
-        elif cut == 0:
-            kind, self._in_long = LONG_HEAD, True
-        self._carry = bytes(buffer.view[used:size])
-        return self._made(buffer, used, used, kind)
-
-    def _last(self, buffer: TextBuffer, size: int) -> Block:
-        """The last block of a file, in `buffer`; it may be empty inside a line that is too long."""
-        kind = LINES
-        if self._in_long:
-            if cut := self._cut(buffer, size, 0):
-                return self._block(buffer, size, cut)
-            kind, self._in_long = LONG_TAIL, False
-        self._carry = b""
-        supplied = 0
-        if size == 0 or buffer.array[size - 1] != ord("\n"):
-            buffer.array[size] = ord("\n")
-            supplied = 1
-        return self._made(buffer, size + supplied, size, kind)
-
-    def _made(self, buffer: TextBuffer, size: int, used: int, kind: int) -> Block:
-        offset = self._offset
-        self._offset += used
-        position = self._done_bytes + (self._raw.position if self._raw else 0)
-        so_far = self._watches.so_far() if self._watches else None
-        return Block(buffer.array, size, kind, self._file, offset, self._offset, position, so_far)
 
 
 def block_ends(name: str, block_bytes: int, start: int) -> Iterator[int]:

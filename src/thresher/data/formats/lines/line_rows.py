@@ -25,7 +25,7 @@ from thresher.data.text.sorting import merge_row
 from thresher.data.text.words import address, among, byte, byte_set
 from thresher.engine.compile.jit import BORROWING, compiled_apart, kernel, scalar
 
-_NUL, _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _COLON, _COMMA = 0, 9, 10, 13, 32, 35, 58, 44
+_NUL, _TAB, _NEWLINE, _RETURN, _SPACE, _COLON, _COMMA = 0, 9, 10, 13, 32, 58, 44
 _WAITING = byte_set(
     bytes([line_status.UNDECIDED, line_status.CRAMPED, line_status.UNSORTED, line_status.UNUSUAL])
 )

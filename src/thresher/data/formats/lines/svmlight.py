@@ -46,15 +46,7 @@ from thresher.data.formats.lines.line_rows import (
 from thresher.data.formats.lines.parse_loop import LISTED, OF_IDS, LineParser
 from thresher.data.layout import AnyLayout
 from thresher.data.sources.reader import Reading
-from thresher.data.text.numbers import (
-    FINE,
-    NOT_A_NUMBER,
-    TENS,
-    decimal,
-    read_id,
-    read_number,
-    scaled,
-)
+from thresher.data.text.numbers import FINE, NOT_A_NUMBER, TENS, decimal, read_id, read_number, scaled
 from thresher.data.text.words import (
     WINDOW,
     among,
@@ -155,7 +147,13 @@ def _quick_feature(here, begin, others, odd):
                 mantissa = np.uint64(byte(here, number) - 48) * TENS[decimals]
                 value, quick = decimal(mantissa + short_number(here, dot + 1, decimals), decimals)
             elif quick:
-                value, quick = _long(here, number, dot, decimals)
+                mantissa, at = np.uint64(byte(here, number) - 48), dot + 1
+                while at < end:
+                    taken = min(end - at, 8)
+                    mantissa = mantissa * TENS[taken] + short_number(here, at, taken)
+                    at += taken
+                value, status = scaled(mantissa, -decimals)
+                quick = status == FINE
         else:
             quick = 0 < end - number <= 8
             value = np.float32(np.int64(short_number(here, number, end - number)))
@@ -164,18 +162,6 @@ def _quick_feature(here, begin, others, odd):
     else:
         quick = False
     return end, others & (others - _ONE), key, value, quick
-
-
-@scalar
-def _long(here, number, dot, decimals):
-    """Read the value ``d.ddd`` at `number` with 9 to 18 decimals: ``(float32, whether it is certain)``."""
-    mantissa, at, end = np.uint64(byte(here, number) - 48), dot + 1, dot + 1 + decimals
-    while at < end:
-        taken = min(end - at, 8)
-        mantissa = mantissa * TENS[taken] + short_number(here, at, taken)
-        at += taken
-    value, status = scaled(mantissa, -decimals)
-    return value, status == FINE
 
 
 @scalar
