@@ -10,7 +10,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
@@ -112,23 +112,24 @@ def settle(
     kinds = {**dict(zip(names, guesses, strict=True)), **before}
     if not layout.label and LABEL not in before.values() and "label" not in kinds:
         raise DataError(f"{file}: {_NO_LABEL}; the columns are: {_listed(names)}")
-    chosen, find, find_place = dict[str, tuple[str, int]](), finder(seen), finder(names)
+    find, find_place, patterns = finder(seen), finder(names), _label_patterns(layout, names, before)
     options = (
-        (LABEL, _label_patterns(layout, names, before)),
-        *((kind, [getattr(layout, kind)]) for kind in SINGLE if getattr(layout, kind)),
-        (NUMERIC, layout.numeric),
-        (BINS, layout.bins),
-        (CATEGORICAL, layout.categorical),
-        (TEXT, layout.text),
-        (IGNORE, layout.ignore),
+        *((LABEL, pattern) for pattern in patterns),
+        *((kind, getattr(layout, kind)) for kind in SINGLE if getattr(layout, kind)),
+        *((NUMERIC, pattern) for pattern in layout.numeric),
+        *((BINS, pattern) for pattern in layout.bins),
+        *((CATEGORICAL, pattern) for pattern in layout.categorical),
+        *((TEXT, pattern) for pattern in layout.text),
+        *((IGNORE, pattern) for pattern in layout.ignore),
     )
-    for kind, pattern in [(kind, pattern) for kind, patterns in options for pattern in patterns]:
+    chosen = dict[str, tuple[str, int]]()
+    for kind, pattern in options:
         found = (find_place if _POSITIONS.fullmatch(pattern) else find)(pattern)
         if not found and open_ended and kind not in (LABEL, *SINGLE) and not _SEVERAL.search(pattern):
             found = [pattern]
         if not found and not (kind == IGNORE and WILD.search(pattern)):
             raise DataError(f"{file}: no column is called '{pattern}'; {column_meant(pattern, names)}")
-        _assign(chosen, kind, found, _precision(pattern, found), file)
+        _assign(chosen, kind, pattern, found, file)
     for name in before.keys() & chosen.keys():
         if chosen[name][0] != before[name] and chosen[name][1] == _BY_NAME:
             raise DataError(f"{file}: the model was trained with '{name}' as {before[name]}")
@@ -140,7 +141,7 @@ def settle(
     for one in SINGLE:
         if counts[one] > 1:
             raise DataError(f"{file}: only one column can be the {one}")
-    labels = [one for pattern in _label_patterns(layout, names, before) for one in find(pattern)]
+    labels = [one for pattern in patterns for one in find(pattern)]
     if twice := [name for name, count in Counter(labels).items() if count > 1]:
         raise DataError(f"{file}: {mention('label')} names '{twice[0]}' twice")
     there = {*names, *before}
@@ -266,29 +267,25 @@ def same_columns(given: Layout, settled: SettledLayout, whose: str) -> bool:
 
 
 def _label_patterns(layout: Layout, names: Sequence[str], before: Mapping[str, str]) -> list[str]:
-    """The names, positions and patterns of the label columns."""
-    if not layout.label and isinstance(layout, Extension) and LABEL in before.values():
-        return [*layout.labels] or [name for name, kind in before.items() if kind == LABEL]
-    chosen = layout.label or "label"
-    return [part for part in _split_at_commas(chosen, frozenset(names)) if part]
+    """The names, positions and patterns of the label columns.
 
+    A list is not split at commas in the name of a column, quoted or not: the longest wins.
 
-def _split_at_commas(chosen: str, names: Set[str]) -> list[str]:
-    """Split a list of columns, but not at commas in the name of a column, quoted or not: the longest wins.
-
-    >>> _split_at_commas("price, net,qty", {"price, net", "qty"})
+    >>> _label_patterns(Layout(label="price, net,qty"), ["price, net", "qty"], {})
     ['price, net', 'qty']
-    >>> _split_at_commas('"price, net",qty', {"price", "price, net", "qty"})
+    >>> _label_patterns(Layout(label='"price, net",qty'), ["price", "price, net", "qty"], {})
     ['price, net', 'qty']
     """
-    parts, found, start = pieces_in(chosen), list[str](), 0
+    if not layout.label and isinstance(layout, Extension) and LABEL in before.values():
+        return [*layout.labels] or [name for name, kind in before.items() if kind == LABEL]
+    parts, found, start, known = pieces_in(layout.label or "label"), list[str](), 0, frozenset(names)
     most = 1 + max((name.count(",") for name in names), default=0)
     while start < len(parts):
         counts = range(min(most, len(parts) - start), 0, -1)
-        count = next((n for n in counts if ",".join(parts[start : start + n]) in names), 0)
+        count = next((n for n in counts if ",".join(parts[start : start + n]) in known), 0)
         found.append(",".join(parts[start : start + count]) if count else unquoted(parts[start]))
         start += count or 1
-    return found
+    return [part for part in found if part]
 
 
 def check_sizes(names: Sequence[str], file: str) -> None:
@@ -313,17 +310,16 @@ def check_once(names: Iterable[str], file: str, ignored: Container[str] | None =
             raise DataError(f"{file}: two columns are called '{name}': rename one{leave_out}")
 
 
-def _precision(pattern: str, found: Sequence[str]) -> int:
-    """How precise a pattern is: a single name or number, a pattern or range, or ``*``."""
-    if pattern in found or len(found) == 1:
-        return _BY_NAME
-    return _BY_STAR if pattern == "*" else _BY_PATTERN
-
-
 def _assign(
-    chosen: dict[str, tuple[str, int]], kind: str, names: Iterable[str], precision: int, file: str
+    chosen: dict[str, tuple[str, int]], kind: str, pattern: str, names: Sequence[str], file: str
 ) -> None:
-    """Set the kind of columns: the more precise option wins, and among patterns ``--ignore``."""
+    """Set the kind of columns: the more precise option wins, and among patterns ``--ignore``.
+
+    A single name or number is more precise than a pattern or range, and that more than ``*``.
+    """
+    precision = _BY_STAR if pattern == "*" else _BY_PATTERN
+    if pattern in names or len(names) == 1:
+        precision = _BY_NAME
     for name in names:
         before, was = chosen.get(name, (kind, 0))
         if before in (LABEL, *SINGLE) and name in chosen:
@@ -356,18 +352,15 @@ def finder(names: Sequence[str]) -> Callable[[str], list[str]]:
             if found[1] in known and found[2] in known:  # as for one number, names go before places
                 return [name for name in names if name.isdecimal() and first <= int(name) <= last]
             return list(names[first - 1 : last]) if 1 <= first <= last <= len(names) else []
-        return [*filter(_shape(pattern), names)] if WILD.search(pattern) else _from_to(pattern, names, known)
+        if WILD.search(pattern):
+            return [*filter(_shape(pattern), names)]
+        for dash in re.finditer("-", pattern):  # from one name to another: C14-C21
+            first_name, last_name = pattern[: dash.start()], pattern[dash.end() :]
+            if first_name in known and last_name in known:
+                return list(names[names.index(first_name) : names.index(last_name) + 1])
+        return []
 
     return find
-
-
-def _from_to(pattern: str, names: Sequence[str], known: frozenset[str]) -> list[str]:
-    """The columns from one name to another: ``C14-C21``."""
-    for dash in re.finditer("-", pattern):
-        first, last = pattern[: dash.start()], pattern[dash.end() :]
-        if first in known and last in known:
-            return list(names[names.index(first) : names.index(last) + 1])
-    return []
 
 
 def _shape(pattern: str) -> Callable[[str], object]:
@@ -410,20 +403,16 @@ def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str
     there = set(names)
     some = any(kind in FEATURES for kind in kinds)
     for name, kind in known.items():
-        if name not in there and kind not in UNREAD and not (some and kind in FEATURES):
-            raise DataError(f"{file}: {_absent(name, kind, names)}")
+        if name in there or kind in UNREAD or (some and kind in FEATURES):
+            continue
+        what = f"'{name}' ({kind} in the training data);"
+        if kind == LABEL:  # those of another column may be meant
+            what = f"'{name}' of labels: name theirs, {mention('label')}, to evaluate;"
+        elif kind == WEIGHT:
+            what = f"'{name}' of importances: to count all rows alike, add it, with 1 in each row, or use"
+            what += f" {mention(weight='')} to evaluate;"
+        raise DataError(f"{file}: no column {what} {column_meant(name, names)}")
     return kinds
-
-
-def _absent(name: str, kind: str, names: Sequence[str]) -> str:
-    """What to say of a column that a file lacks; labels, importances may be those of another column."""
-    if kind == LABEL:
-        named = f"name theirs, {mention('label')}, to evaluate"
-        return f"no column '{name}' of labels: {named}; {column_meant(name, names)}"
-    if kind != WEIGHT:
-        return f"no column '{name}' ({kind} in the training data); {column_meant(name, names)}"
-    alike = f"to count all rows alike, add it, with 1 in each row, or use {mention(weight='')} to evaluate"
-    return f"no column '{name}' of importances: {alike}; {column_meant(name, names)}"
 
 
 def unexpected(layout: SettledLayout, names: Sequence[str]) -> list[str]:

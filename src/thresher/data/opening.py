@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -59,45 +58,33 @@ def table_source(table: Any, **options: Any) -> StreamSource:
     return StreamSource(table, **options)
 
 
-@contextmanager
-def _hinting(name: str, given: AnyLayout) -> Iterator[None]:
-    """Add a hint to an error about the columns of a file, if its first line looks like another format."""
-    try:
-        yield
-    except OddFileError:
-        raise
-    except DataError as error:
-        if given.format not in TABLES or is_stream(name):
-            raise
-        head = head_of(name, _FIRST, {})
-        line = head.partition(b"\n")[0]
-        look = choosing.looks_to_a_model if isinstance(given, SettledLayout) else choosing.looks_like
-        hint = look(line, given.format) if len(line) < _LONG else ""
-        if choosing.is_in_batches(given.format):
-            if binary_kind(head) or not hint:
-                raise
-            raise DataError(f"{name}: not {FORMATS[given.format].title}: {hint}") from error
-        if not hint or ((given.delimiter or not given.header) and "ARFF" not in hint):
-            raise
-        if hint.startswith(("this looks like JSON", "this looks like a JSON")):  # as cells, it says nothing
-            raise DataError(f"{name}: {hint}") from error
-        raise DataError(f"{error}; {hint}") from error
+def _with_hint(error: DataError, name: str, given: AnyLayout, layout: AnyLayout | None) -> DataError:
+    """An error about the columns of a file, with a hint if its first line looks like another format.
 
-
-@contextmanager
-def _naming_table_formats(name: str, layout: AnyLayout | None) -> Iterator[None]:
-    """Add a hint to an error about options for columns, if the format was not given but implied by a name."""
-    try:
-        yield
-    except DataError as error:
-        if (layout is not None and layout.format) or " has no columns: " not in str(error):
-            raise
-        line = b"" if is_stream(name) else head_of(name, _FIRST, {}).partition(b"\n")[0]
-        if hint := choosing.looks_like(line, choosing.format_of([name])):
-            raise DataError(f"{name}: {hint}") from error
+    So too if it is about options for columns, and the format was not given but implied by the name.
+    """
+    implied = not (layout is not None and layout.format) and " has no columns: " in str(error)
+    if not implied and (isinstance(error, OddFileError) or given.format not in TABLES or is_stream(name)):
+        return error
+    head = b"" if is_stream(name) else head_of(name, _FIRST, {})
+    line = head.partition(b"\n")[0]
+    if implied:
+        form = choosing.format_of([name])
+        if hint := choosing.looks_like(line, form):
+            return DataError(f"{name}: {hint}")
         which = "standard input" if is_stream(name) else f"{name}, by its name,"
-        hint = f"{which} is read as {choosing.format_of([name])}: for a table, add {mention(format='csv')}"
-        raise DataError(f"{error}; {hint}") from error
+        return DataError(f"{error}; {which} is read as {form}: for a table, add {mention(format='csv')}")
+    look = choosing.looks_to_a_model if isinstance(given, SettledLayout) else choosing.looks_like
+    hint = look(line, given.format) if len(line) < _LONG else ""
+    if choosing.is_in_batches(given.format):
+        if binary_kind(head) or not hint:
+            return error
+        return DataError(f"{name}: not {FORMATS[given.format].title}: {hint}")
+    if not hint or ((given.delimiter or not given.header) and "ARFF" not in hint):
+        return error
+    if hint.startswith(("this looks like JSON", "this looks like a JSON")):  # as cells, it says nothing
+        return DataError(f"{name}: {hint}")
+    return DataError(f"{error}; {hint}")
 
 
 def _in_its_format(given: AnyLayout, names: list[str]) -> AnyLayout:
@@ -139,31 +126,6 @@ def without_columns(what: str, marked: str) -> DataError:
         f"{what} no columns, and the hold-out, {marked}, is a condition on one: hold out a share,"
         f" {mention(holdout=0.1)}, or the last rows, {mention(holdout='last:0.1')}"
     )
-
-
-def _settle(
-    names: list[str],
-    given: AnyLayout,
-    streams: dict[str, Any],
-    unlabelled: bool,
-    live: bool,
-    **chosen: str,
-) -> tuple[SettledLayout, Any]:
-    """The settled layout of files, and the maker of their parsers. `chosen`: where, ids, marked."""
-    check_ids(given.format, ids := chosen["ids"])
-    if chosen["where"] and not choosing.is_in_batches(given.format):
-        raise DataError(f"{given.format}: {mention('where')} is only for parquet and arrow")
-    if chosen["marked"] and given.format not in TABLES:
-        raise without_columns(f"{given.format} has", chosen["marked"])
-    if given.format not in TABLES:
-        return settle_without_columns(given), choosing.parser_of(given.format)
-    if ids and not has_columns(given):
-        given = replace(given, ignore=(*given.ignore, ids))
-    more: dict[str, Any] = {name: text for name, text in chosen.items() if text}
-    if live and has_columns(given) and not choosing.is_in_batches(given.format):
-        more["live"] = True
-    settled, form = choosing.opener_of(given.format)(names, given, streams, unlabelled, **more)
-    return settled, form
 
 
 def open_source(
@@ -212,9 +174,26 @@ def open_source(
         raise DataError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
     given, readers = layout or AnyLayout(), readers_for(names)
     given = choosing.check_layout(_in_its_format(given, names))
-    with _hinting(names[0], given), _naming_table_formats(names[0], layout):
-        chosen = {"where": where, "ids": ids, "marked": marked}
-        settled, form = _settle(names, given, streams, unlabelled, live, **chosen)
+    try:
+        check_ids(given.format, ids)
+        if where and not choosing.is_in_batches(given.format):
+            raise DataError(f"{given.format}: {mention('where')} is only for parquet and arrow")
+        if marked and given.format not in TABLES:
+            raise without_columns(f"{given.format} has", marked)
+        if given.format not in TABLES:
+            settled, form = settle_without_columns(given), choosing.parser_of(given.format)
+        else:
+            options = (("where", where), ("ids", ids), ("marked", marked))
+            more: dict[str, Any] = {name: text for name, text in options if text}
+            if live and has_columns(given) and not choosing.is_in_batches(given.format):
+                more["live"] = True
+            unseen = ids and not has_columns(given)
+            asked = replace(given, ignore=(*given.ignore, ids)) if unseen else given
+            settled, form = choosing.opener_of(given.format)(names, asked, streams, unlabelled, **more)
+    except DataError as error:
+        if (hinted := _with_hint(error, names[0], given, layout)) is error:
+            raise
+        raise hinted from error
     source: TextSource = choosing.source_of(settled)(
         *(names, settled, form, given),
         domain=domain,
@@ -235,10 +214,8 @@ def open_source(
     return source
 
 
-_ROWS = 100
 _FEW = 20
 """Minimum number of values"""
-_MOST_FILES = 10
 
 
 def respelled(source: ParsedSource) -> list[Noticed]:
@@ -247,6 +224,7 @@ def respelled(source: ParsedSource) -> list[Noticed]:
     Such a column held only numbers, booleans or dates, and now holds something else; or it held texts, such
     as codes, and two of the values that it holds now are others of these in another spelling.
     """
+    from thresher.data.formats.tables.column_statistics import first_values
     from thresher.data.formats.tables.spellings import kind_of, other_spelled
 
     texts = {name for name, what in categories_of(source.layout).items() if what not in SPELLED}
@@ -271,19 +249,6 @@ def categories_of(layout: SettledLayout) -> dict[str, str]:
     return {name: what for name, kind, what in pairs if kind == CATEGORICAL}
 
 
-def first_values(
-    source: ParsedSource, columns: Collection[str], first: int = 0
-) -> Iterator[tuple[str, str, list[str]]]:
-    """Column, file and the cells that are not missing, in rows of files, from file `first` on."""
-    from thresher.data.formats.tables.column_statistics import first_cells
-    from thresher.data.formats.tables.spellings import present
-
-    for file in range(first, min(len(source.names), _MOST_FILES)) if columns else ():
-        cells = first_cells(source, columns, _ROWS, file)
-        for name in columns:
-            yield name, source.names[file], present(cells.get(name, ()))
-
-
 _HEAD = 1 << 16
 Opener = Callable[[Any, Domain], Source]
 """Opens a source, given a layout and a label domain"""
@@ -300,7 +265,13 @@ def with_words(opened: Opener, layout: Any) -> Any:
     if not isinstance(source, ParsedSource) or not (source.may_be_words or _begins_with_words(source)):
         return layout
     kinds = tuple(IGNORE if kind in (CATEGORICAL, LIST, TEXT) else kind for kind in source.layout.kinds)
-    found = _labels(opened, replace(source.layout, kinds=kinds, interact=(), ngrams=Layout.ngrams))
+    labels = replace(source.layout, kinds=kinds, interact=(), ngrams=Layout.ngrams)
+    domain, counts = any_words(), np.zeros(MOST_CLASSES, np.int64)
+    with closing(opened(labels, domain).chunks()) as chunks:
+        for chunk in chunks:
+            counts += np.bincount(chunk.labels.astype(np.int64), minlength=len(counts))
+    assert domain.words is not None
+    found = {label: int(counts[k]) for k, label in domain.words.words().items() if counts[k]}
     if source.layout.columns and all(is_boolean(str(label, "utf-8", "replace")) for label in found):
         return layout  # tables: true is 1, false is 0
     classes = classes_among(found, source.names[0])
@@ -319,25 +290,11 @@ def classes_among(counts: Mapping[bytes, int], name: str) -> tuple[str, ...]:
     if len(counts) == 1:
         raise DataError(f"{name}: all labels are {shown(*counts)}: there must be at least two classes")
     check_repeated(len(counts), sum(counts.values()), name)
+    swapped = {ord("-"): "+", ord("+"): "-"}  # by code point, but + is the positive class of + and -
     try:
-        return tuple(sorted((label.decode() for label in counts), key=_minus_first))
+        return tuple(sorted((label.decode() for label in counts), key=lambda word: word.translate(swapped)))
     except UnicodeDecodeError as error:
         raise DataError(f"{name}: the label {shown(error.object)} is not UTF-8") from error
-
-
-def _minus_first(word: str) -> str:
-    """Sort key by code point, but with - before +, so that + is the positive class of the two."""
-    return word.translate({ord("-"): "+", ord("+"): "-"})
-
-
-def _labels(opened: Opener, layout: SettledLayout) -> dict[bytes, int]:
-    domain = any_words()
-    counts = np.zeros(MOST_CLASSES, np.int64)
-    with closing(opened(layout, domain).chunks()) as chunks:
-        for chunk in chunks:
-            counts += np.bincount(chunk.labels.astype(np.int64), minlength=len(counts))
-    assert domain.words is not None
-    return {label: int(counts[k]) for k, label in domain.words.words().items() if counts[k]}
 
 
 def _begins_with_words(source: ParsedSource) -> bool:

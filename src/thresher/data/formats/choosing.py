@@ -20,7 +20,12 @@ _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
 
 def format_of(names: Sequence[str]) -> str:
     """The format that the file names imply; raises `DataError` if they disagree."""
-    found = {name: _implied_by(name) for name in names}
+    found = dict[str, str]()
+    for name in names:
+        path = PurePath(name)
+        if path.suffix.lower() in _COMPRESSED:
+            path = path.with_suffix("")
+        found[name] = listing.ENDINGS.get(path.suffix.lower(), listing.DEFAULT)
     kinds = sorted(set(found.values()))
     if len(kinds) > 1:
         both = ", ".join(f"{next(n for n in names if found[n] == kind)} ({kind})" for kind in kinds)
@@ -32,13 +37,6 @@ def format_of(names: Sequence[str]) -> str:
 
 CSV_OF_TABS = mention(format="csv", delimiter=r"\t")
 """How a file with tabs between its cells, some of them in quotes, is read"""
-
-
-def _implied_by(name: str) -> str:
-    path = PurePath(name)
-    if path.suffix.lower() in _COMPRESSED:
-        path = path.with_suffix("")
-    return listing.ENDINGS.get(path.suffix.lower(), listing.DEFAULT)
 
 
 def parser_of(name: str) -> Any:
@@ -167,7 +165,7 @@ _LINES = (
 _OPEN = re.compile(rb"\s*\{(?!.*\}\s*$).*")
 """The beginning of an object that goes on in the next line"""
 _QUOTED_NAMES = re.compile(rb'"[^"]*"(?: "[^"]*")+')
-_ROW = "a row, not column names"
+_ROW, _WHICH = "a row, not column names", ", the number of the label column, 1 to {}"
 _BLANK = "numbers separated by blanks: replace them with commas (awk '{$1=$1}1' OFS=,) and try {}"
 _CELLS = ((b"\t", "tsv", ""), (b",", "csv", ""), (b";", "csv", ";"))
 
@@ -246,29 +244,18 @@ def _look(line: bytes, form: str) -> _Look | None:
     for name, shape, look in _LINES:
         if shape.fullmatch(line):
             return None if name == form else look
-    if found := _as_cells(line, form):
-        return found
-    if form not in ("csv", "tsv") and _BLANKS.fullmatch(line):
-        where = _which(len(line.split()))
-        return _Look(_BLANK, "csv", _NUMBERED, where=where)
-    if form not in ("csv", "tsv") and _QUOTED_NAMES.fullmatch(line):
-        return _Look("a table with blanks between its columns: try {}", "csv", _NAMED, " ")
-    return None
-
-
-def _as_cells(line: bytes, form: str) -> _Look | None:
     for delimiter, name, more in _CELLS:
         cells = line.split(delimiter)
         if len(cells) < 2 or b":" in cells[0] or (b" " in line and b":" in line):
             continue
         numbered = any(_NUMERIC.fullmatch(cell.strip(b' "')) for cell in cells)
-        label, where = (_NUMBERED, _which(len(cells))) if numbered else (_NAMED, "")
+        label, where = (_NUMBERED, _WHICH.format(len(cells))) if numbered else (_NAMED, "")
         if name == form and not more:
             return _Look(f"{_ROW}: try {{}}", name, label, where=where) if numbered else None
         title = f"{name.upper()}{' with the delimiter ;' if more else ''}"
         return _Look(f"{title}: try {{}}", name, label, more, where)
+    if form not in ("csv", "tsv") and _BLANKS.fullmatch(line):
+        return _Look(_BLANK, "csv", _NUMBERED, where=_WHICH.format(len(line.split())))
+    if form not in ("csv", "tsv") and _QUOTED_NAMES.fullmatch(line):
+        return _Look("a table with blanks between its columns: try {}", "csv", _NAMED, " ")
     return None
-
-
-def _which(columns: int) -> str:
-    return f", the number of the label column, 1 to {columns}"

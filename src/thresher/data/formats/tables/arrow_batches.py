@@ -341,7 +341,8 @@ class BatchParser:
             _point_text(row, array)
             return [lists, array], most + len(array)
         if pa.types.is_dictionary(array.type):
-            return [*_point_indices(row, array, kinds.seeds[c], kinds.spelling[c]), bits], most
+            if keyed := _point_indices(row, array, kinds.seeds[c], kinds.spelling[c]):
+                return [*keyed, bits], most
         array = texts_of(array, kinds.spelling[c])
         short = pa.types.is_string(array.type) or pa.types.is_binary(array.type)
         _point_text(row, array, rows.SHORT if short else rows.LONG)
@@ -395,29 +396,21 @@ def _point_lists(column: NDArray[np.int64], array: Any) -> Any:
     return array
 
 
-def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64, spelling: str) -> list[Any]:
-    """Describe a dictionary column by its indices and, if it has few values, the keys of its values."""
-    if array.dictionary.null_count:
-        texts = cast(texts_of(array, spelling), TEXTS)
-        _point_text(column, texts)
-        return [texts]
+def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64, spelling: str) -> list[Any] | None:
+    """Describe a dictionary column by its indices and the keys of its values; None: better as texts."""
+    if array.dictionary.null_count or len(array.dictionary) > len(array):
+        return None
     values = cast(texts_of(array.dictionary, spelling), TEXTS)
-    indices = cast(array.indices, pa.int64())
-    described = np.zeros(rows.FIELDS, np.int64)
-    _point_text(described, values)
     begins = pc.or_(pc.starts_with(values, " "), pc.starts_with(values, "\t"))
     may_be = values.filter(pc.or_(pc.equal(pc.binary_length(values), 0), begins)).view(pa.large_binary())
-    few = len(values) <= len(array) and all(text.strip(SPACES) for text in may_be.to_pylist())
-    if few:
-        keys = np.empty(len(values), np.uint64)
-        rows.hash_values(described, seed, keys)
-        _point(column, rows.KEYS, indices, None)
-        column[rows.DATA] = keys.ctypes.data
-    else:
-        keys = values
-        _point(column, rows.INDEXED, indices, values.buffers()[2])
-        column[rows.OFFSETS] = described[rows.OFFSETS] + 8 * values.offset
-    column[rows.INDICES] = _address(indices.buffers()[1])
+    if not all(text.strip(SPACES) for text in may_be.to_pylist()):
+        return None
+    indices, described = cast(array.indices, pa.int64()), np.zeros(rows.FIELDS, np.int64)
+    _point_text(described, values)
+    keys = np.empty(len(values), np.uint64)
+    rows.hash_values(described, seed, keys)
+    _point(column, rows.KEYS, indices, None)
+    column[rows.DATA], column[rows.INDICES] = keys.ctypes.data, _address(indices.buffers()[1])
     return [keys, indices]
 
 

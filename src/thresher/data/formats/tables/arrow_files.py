@@ -26,22 +26,7 @@ from thresher.data.errors import DataError, shown
 from thresher.data.files.paths import is_stream, named, open_file, size_of
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import OpenStreams, RawFile
-from thresher.data.formats.tables.arrow_batches import (
-    OBJECT,
-    BatchParser,
-    TableBlock,
-    as_bytes,
-    check_types,
-    guesses,
-    is_of_text,
-    is_written,
-    picked,
-    remedy_of,
-    sound,
-    spelling_of_type,
-    texts_of,
-    type_name,
-)
+from thresher.data.formats.tables import arrow_batches as arrow
 from thresher.data.formats.tables.spellings import ROWS, spelling_of_texts, with_usual
 from thresher.data.formats.tables.table_rows import ColumnEncodings, ParserMaker, kinds_of
 from thresher.data.formats.tables.where import MARKED, Filter
@@ -93,7 +78,7 @@ def settle_arrow(
             schema.metadata,
         )
         head = look()
-        found = by_schema(layout, typed, guesses(typed), name, spelling_by(schema, head), later)
+        found = by_schema(layout, typed, arrow.guesses(typed), name, spelling_by(schema, head), later)
         found = with_usual(found, layout, first_texts(found, head))
     used = found.unlabelled() if unlabelled else found
     return found, kinds_by(used, schema, name, ids)
@@ -101,25 +86,25 @@ def settle_arrow(
 
 def kinds_by(layout: SettledLayout, schema: Any, name: str, ids: str = "") -> ColumnEncodings:
     """How the columns of a file are read; raises `DataError` unless they fit the layout."""
-    check_types(layout, schema, name)
-    return kinds_of(layout, schema.names, name, guesses(schema), ids)
+    arrow.check_types(layout, schema, name)
+    return kinds_of(layout, schema.names, name, arrow.guesses(schema), ids)
 
 
 def has_words(kinds: ColumnEncodings, schema: Any) -> bool:
     """Whether a label column has text."""
     labels = [name for name, what in zip(kinds.names, kinds.what, strict=True) if what == LABEL]
-    return any(is_of_text(schema.field(name).type) for name in labels)
+    return any(arrow.is_of_text(schema.field(name).type) for name in labels)
 
 
 def spelling_by(schema: Any, head: Any) -> dict[str, str]:
     """What the values of the columns are, by their types and the first rows, a record batch or None."""
-    found = dict(zip(schema.names, map(spelling_of_type, schema.types), strict=True))
+    found = dict(zip(schema.names, map(arrow.spelling_of_type, schema.types), strict=True))
     there = () if head is None else head.schema.names
     for name in [name for name, spelling in found.items() if not spelling]:
         found[name] = AS_TEXT
         if name in there:
             texts = head.column(there.index(name)).slice(0, ROWS)
-            found[name] = spelling_of_texts(texts.view(as_bytes(texts.type)).to_pylist())
+            found[name] = spelling_of_texts(texts.view(arrow.as_bytes(texts.type)).to_pylist())
     return found
 
 
@@ -129,10 +114,10 @@ def first_texts(layout: SettledLayout, head: Any) -> Callable[[str], list[Any]]:
     spelling = dict(zip(layout.columns, layout.spelling, strict=True))
 
     def texts(name: str) -> list[Any]:
-        if name not in there or not is_written(head.schema.field(name).type):
+        if name not in there or not arrow.is_written(head.schema.field(name).type):
             return []
-        column = texts_of(picked(head.column(there.index(name)), ROWS), spelling[name])
-        found: list[Any] = column.view(as_bytes(column.type)).to_pylist()
+        column = arrow.texts_of(arrow.picked(head.column(there.index(name)), ROWS), spelling[name])
+        found: list[Any] = column.view(arrow.as_bytes(column.type)).to_pylist()
         return found
 
     return texts
@@ -155,16 +140,16 @@ def by_schema(
     found = settle(layout, schema.names, guessed, name, others, open_ended, spelling)
     for field, kind in zip(schema, found.kinds, strict=False):
         if not kind:
-            remedy = kinds_for(field, schema.names)
-            raise DataError(f"{name}: column '{field.name}' has type {type_name(field.type)}: use {remedy}")
+            what = f"column '{field.name}' has type {arrow.type_name(field.type)}"
+            raise DataError(f"{name}: {what}: use {kinds_for(field, schema.names)}")
     return found
 
 
 def kinds_for(field: Any, names: Sequence[str]) -> str:
     """The kinds that a column may have whose type cannot be a feature, as options, for messages."""
-    kinds = (CATEGORICAL, IGNORE) if is_written(field.type) else (IGNORE,)
+    kinds = (CATEGORICAL, IGNORE) if arrow.is_written(field.type) else (IGNORE,)
     options = " or ".join(mention(**{kind: as_option_value([field.name], names)}) for kind in kinds)
-    return f"{options}, or {how}" if (how := remedy_of(field.type)) else options
+    return f"{options}, or {how}" if (how := arrow.remedy_of(field.type)) else options
 
 
 def open_table(
@@ -180,7 +165,7 @@ def open_table(
     files, found, may_be_words, schemas = list[ColumnEncodings](), layout, False, list[Any]()
     for name in names:
         with read_from(name):
-            schemas.append(_KINDS[layout.format].schema(name, streams))
+            schemas.append(_schema_of(layout.format, name, streams))
     for name, schema in zip(names, schemas, strict=True):
         with read_from(name):
             chosen, marks = filters_of(schema, name, where, marked)
@@ -191,7 +176,7 @@ def open_table(
     assert has_columns(found)
     if layout.format == "arrow" and not has_columns(layout) and not _is_file(names[0]):
         found = replace(found, usual=getattr(layout, "usual", ()))  # a pipe of the same bytes shows no rows
-    return found, ParserMaker(BatchParser, files, may_be_words)
+    return found, ParserMaker(arrow.BatchParser, files, may_be_words)
 
 
 def filters_of(schema: Any, name: str, where: str, marked: str) -> tuple[Filter | None, Filter | None]:
@@ -206,11 +191,11 @@ def filters_of(schema: Any, name: str, where: str, marked: str) -> tuple[Filter 
 def _look(name: str, schema: Any, layout: AnyLayout, chosen: Filter | None) -> Any:
     """The first rows of columns that may hold texts or categories; None if the file is read only once."""
     meant = {one for pattern in getattr(layout, "categorical", ()) for one in finder(schema.names)(pattern)}
-    kinds = zip(schema, guesses(schema), strict=True)
+    kinds = zip(schema, arrow.guesses(schema), strict=True)
     wanted = [field.name for field, kind in kinds if kind == CATEGORICAL or field.name in meant]
     if not wanted or is_stream(name):
         return None
-    with closing(_KINDS[layout.format].rows(name, wanted, 0, chosen, {}, None)) as batches:
+    with closing(_ROWS[layout.format](name, wanted, 0, chosen, {}, None)) as batches:
         return next((batch for _, batch, _ in batches), None)
 
 
@@ -242,44 +227,48 @@ def cut(batches: Iterable[tuple[Any, float | None]], needed: list[str], start: i
         first += rows
 
 
-class _Parquet:
-    """Parquet files, read by row group, only the columns that are needed."""
-
-    size = staticmethod(size_of)
-
-    @staticmethod
-    def schema(name: str, _: OpenStreams) -> Any:
-        if is_stream(name):
-            raise _needs_a_disk("a Parquet file")
+def _schema_of(form: str, name: str, streams: OpenStreams) -> Any:
+    """The schema of a file; a stream of Arrow is stored in `streams`, to be read on."""
+    at_its_end = "cannot be read from standard input or a pipe: it is read from its end"
+    if form == "parquet" and is_stream(name):
+        raise DataError(f"a Parquet file {at_its_end}")
+    if form == "parquet" or _is_file(name):
         with _random(name) as file:
-            return pq.read_schema(file)
-
-    @staticmethod
-    def rows(name: str, needed: list[str], start: int, chosen: Filter | None, *_: Any) -> Rows:
-        with _random(name) as bytes_of, pq.ParquetFile(bytes_of, pre_buffer=is_remote(name)) as file:
-            groups, first = file.metadata, 0
-            counts = [groups.row_group(g).num_rows for g in range(groups.num_row_groups)]
-            if sum(counts) != groups.num_rows:
-                raise ValueError(f"its row groups have {sum(counts)} rows, not {groups.num_rows}")
-            candidates: Container[int] = range(len(counts))
-            if chosen:  # those whose statistics allow rows that pass
-                import pyarrow.dataset as ds
-
-                fragment = ds.ParquetFileFormat().make_fragment(bytes_of)
-                candidates = {group.id for group in fragment.subset(chosen.expression()).row_groups}
-            for g, count in enumerate(counts):
-                at, first = first, first + count
-                if first <= start or g not in candidates:
-                    continue
-                for batch in file.iter_batches(most_rows(needed), [g], needed):
-                    at += batch.num_rows
-                    yield at, batch, at / max(1, groups.num_rows)
-                if at != first:
-                    raise ValueError(f"row group {g} ends with row {at}, not {first}")
+            return pq.read_schema(file) if form == "parquet" else pa.ipc.open_file(file).schema
+    once, seen = is_stream(name), list[bytes]()
+    with RawFile(name, (lambda view: seen.append(bytes(view))) if once else None) as raw:
+        reader = io.BufferedReader(raw)
+        if reader.peek(len(_MAGIC)).startswith(_MAGIC):
+            how = "write it as an Arrow stream (pyarrow.ipc.new_stream)"
+            raise DataError(f"an Arrow file {at_its_end}; {how}")
+        schema = pa.ipc.open_stream(reader).schema
+        if once:
+            streams[name] = (raw.release(), b"".join(seen))
+    return schema
 
 
-def _needs_a_disk(what: str, remedy: str = "") -> DataError:
-    return DataError(f"{what} cannot be read from standard input or a pipe: it is read from its end{remedy}")
+def _parquet_rows(name: str, needed: list[str], start: int, chosen: Filter | None, *_: Any) -> Rows:
+    """The rows of a Parquet file by row group, only the columns that are needed."""
+    with _random(name) as bytes_of, pq.ParquetFile(bytes_of, pre_buffer=is_remote(name)) as file:
+        groups, first = file.metadata, 0
+        counts = [groups.row_group(g).num_rows for g in range(groups.num_row_groups)]
+        if sum(counts) != groups.num_rows:
+            raise ValueError(f"its row groups have {sum(counts)} rows, not {groups.num_rows}")
+        candidates: Container[int] = range(len(counts))
+        if chosen:  # those whose statistics allow rows that pass
+            import pyarrow.dataset as ds
+
+            fragment = ds.ParquetFileFormat().make_fragment(bytes_of)
+            candidates = {group.id for group in fragment.subset(chosen.expression()).row_groups}
+        for g, count in enumerate(counts):
+            at, first = first, first + count
+            if first <= start or g not in candidates:
+                continue
+            for batch in file.iter_batches(most_rows(needed), [g], needed):
+                at += batch.num_rows
+                yield at, batch, at / max(1, groups.num_rows)
+            if at != first:
+                raise ValueError(f"row group {g} ends with row {at}, not {first}")
 
 
 def _random(name: str) -> Any:
@@ -289,68 +278,40 @@ def _random(name: str) -> Any:
     return pa.OSFile(name)
 
 
-class _ArrowIpc:
-    """Arrow IPC files and streams."""
+def _arrow_rows(
+    name: str, needed: list[str], start: int, _: Filter | None, streams: OpenStreams, watch: Any
+) -> Rows:
+    """The rows of an Arrow IPC file or stream."""
+    last = bytearray()
 
-    size = staticmethod(size_of)
+    def see(view: memoryview) -> None:
+        last.extend(view[-len(END_OF_STREAM) :])
+        del last[: -len(END_OF_STREAM)]
+        if watch is not None:
+            watch(view)
 
-    @staticmethod
-    def schema(name: str, streams: OpenStreams) -> Any:
+    def batches() -> Iterator[tuple[Any, float | None]]:
         if _is_file(name):
             with _random(name) as file:
-                return pa.ipc.open_file(file).schema
-        once, seen = is_stream(name), list[bytes]()
-        with RawFile(name, (lambda view: seen.append(bytes(view))) if once else None) as raw:
-            reader = io.BufferedReader(raw)
-            if reader.peek(len(_MAGIC)).startswith(_MAGIC):
-                raise _needs_a_disk("an Arrow file", "; write it as an Arrow stream (pyarrow.ipc.new_stream)")
-            schema = pa.ipc.open_stream(reader).schema
-            if once:
-                streams[name] = (raw.release(), b"".join(seen))
-        return schema
-
-    @staticmethod
-    def rows(
-        name: str, needed: list[str], start: int, _: Filter | None, streams: OpenStreams, watch: Any
-    ) -> Rows:
-        whole = _ArrowIpc._batches(name, needed, streams, watch)
-        return cut(((sound(batch, needed), part) for batch, part in whole), needed, start)
-
-    @staticmethod
-    def _batches(
-        name: str, needed: list[str], streams: OpenStreams, watch: Any
-    ) -> Iterator[tuple[Any, float | None]]:
-        if _is_file(name):
-            with _random(name) as file:
-                whole = pa.ipc.open_file(file).schema
                 wanted = frozenset(needed)
-                fields = [k for k, field in enumerate(whole.names) if field in wanted]
+                fields = [k for k, one in enumerate(pa.ipc.open_file(file).schema.names) if one in wanted]
                 options = pa.ipc.IpcReadOptions(included_fields=fields)
                 reader = pa.ipc.open_file(file, options=options)
                 for k in range(reader.num_record_batches):
-                    yield reader.get_batch(k), (k + 1) / reader.num_record_batches
+                    yield arrow.sound(reader.get_batch(k), needed), (k + 1) / reader.num_record_batches
             return
-        last = bytearray()
-
-        def see(view: memoryview) -> None:
-            last.extend(view[-len(END_OF_STREAM) :])
-            del last[: -len(END_OF_STREAM)]
-            if watch is not None:
-                watch(view)
-
-        raw = RawFile(name, see, streams.get(name))
-        try:
+        with RawFile(name, see, streams.get(name)) as raw:
             given = io.BufferedReader(raw)
             with pa.ipc.open_stream(given) as reader:
                 size = size_of(name)
                 for batch in reader:
-                    yield batch, raw.position / size if size else None
+                    yield arrow.sound(batch, needed), raw.position / size if size else None
                 if given.read(1):
                     raise ValueError("unexpected bytes after the end of the stream")
                 if last != END_OF_STREAM:
                     raise ValueError("the stream has no end mark, so its writer was not closed")
-        finally:
-            raw.close()
+
+    return cut(batches(), needed, start)
 
 
 def _is_file(name: str) -> bool:
@@ -360,7 +321,8 @@ def _is_file(name: str) -> bool:
         return bool(file.read(len(_MAGIC)) == _MAGIC)
 
 
-_KINDS: dict[str, Any] = {"parquet": _Parquet, "arrow": _ArrowIpc}
+_ROWS: dict[str, Callable[..., Any]] = {"parquet": _parquet_rows, "arrow": _arrow_rows}
+"""Yields the rows of a file: ``(name, columns, first row, filter, streams, watch)``"""
 
 
 class BatchReader:
@@ -369,22 +331,20 @@ class BatchReader:
     def __init__(
         self,
         names: list[str],
-        kind: Any,
+        rows: Callable[..., Rows],
         files: Sequence[ColumnEncodings],
         start: StreamPosition | None,
         streams: OpenStreams,
         watches: Watches | None,
         sliced: Sequence[str] = (),
+        size: Callable[[str], int | None] = size_of,
     ) -> None:
-        """`kind` has ``size(name)`` and ``rows(name, columns, first row, filter, streams, watch)``.
-
-        `sliced` are columns to read beside those that are used.
-        """
-        self._names, self._kind, self._files, self._sliced = names, kind, files, sliced
+        """`rows` is as in `_ROWS`; `sliced` are columns to read beside those that are used."""
+        self._names, self._rows, self._files, self._sliced, self._size = names, rows, files, sliced, size
         self._start, self._streams, self._watches = start or StreamPosition(0, 0, 0), streams, watches
         self._blocks = self._all()
 
-    def fill(self, *_: Any) -> TableBlock | None:
+    def fill(self, *_: Any) -> arrow.TableBlock | None:
         """The next batch; None after the last. Raises `DataError` for a bad file."""
         return next(self._blocks, None)
 
@@ -392,10 +352,10 @@ class BatchReader:
         """Close the open file; `fill` must not be running."""
         self._blocks.close()
 
-    def _all(self) -> Generator[TableBlock, None, None]:
+    def _all(self) -> Generator[arrow.TableBlock, None, None]:
         done = 0
         for k, name in enumerate(self._names):
-            size = self._kind.size(name) or 0
+            size = self._size(name) or 0
             kinds, position = self._files[k], done
             filters = [one for one in (kinds.where, kinds.marks) if one]
             looked_at = {*self._sliced, *(name for one in filters for name in one.columns)}
@@ -406,7 +366,7 @@ class BatchReader:
                 at = start = self._start.offset if k == self._start.file else 0
                 watch = self._watches.open(k) if self._watches else None
                 with read_from(name):
-                    whole = self._kind.rows(name, needed, start, kinds.where, self._streams, watch)
+                    whole = self._rows(name, needed, start, kinds.where, self._streams, watch)
                     for end, batch, part in whole:
                         position = position if part is None else done + round(size * part)
                         most = CROSSED_ROWS if kinds.crosses else max(batch.num_rows, 1)
@@ -416,7 +376,7 @@ class BatchReader:
                             if begin >= start:
                                 last = begin + piece.num_rows
                                 so_far = self._watches.so_far() if self._watches else None
-                                yield TableBlock(piece, k, at, last, position, begin - at, so_far)
+                                yield arrow.TableBlock(piece, k, at, last, position, begin - at, so_far)
                                 at = last
             done += size
 
@@ -453,8 +413,8 @@ class TableSource(TextSource):
 
     def blocks(self, start: StreamPosition | None, watches: Watches | None = None) -> BatchReader:
         """A reader of the batches of a pass."""
-        kind = _KINDS[self.layout.format]
-        return BatchReader(self.names, kind, self._form.files, start, self._streams, watches, self.sliced)
+        rows, files = _ROWS[self.layout.format], self._form.files
+        return BatchReader(self.names, rows, files, start, self._streams, watches, self.sliced)
 
 
 _LARGE, _LARGEST = pa.decimal256(76, 0), 10**76
@@ -510,7 +470,7 @@ def _stream_of(table: Any) -> Any:
             # polars would give Python objects by their addresses
             found = pa.table(table)
             for name in objects:
-                nothing = pa.nulls(len(found), OBJECT)
+                nothing = pa.nulls(len(found), arrow.OBJECT)
                 found = found.set_column(found.column_names.index(name), name, nothing)
             return found.to_reader()
         return pa.RecordBatchReader.from_stream(table)
@@ -584,35 +544,6 @@ def column_of(values: Iterable[Any], nan_is_missing: bool | None = None) -> Any:
         return pa.array([None if value is None else float(value) for value in given], pa.float64())
 
 
-class _ArrowStream:
-    """An object with ``__arrow_c_stream__``; a ``RecordBatchReader`` can be read only once."""
-
-    def __init__(self, given: Any) -> None:
-        self.once = isinstance(given, pa.RecordBatchReader)
-        self._given = given
-        reader = reader_of(given)
-        self.schema = reader.schema
-        self._first: Any = reader
-        self._started: list[Any] = []
-        """batches already read from the first stream"""
-
-    def size(self, name: str) -> None:
-        """None: the size is unknown."""
-
-    def head(self) -> Any:
-        """The first batch, which `rows` will yield again; None if there is none or reading has started."""
-        if self._first is None:
-            return None
-        if not self._started:
-            self._started = list(islice(self._first, 1))
-        return self._started[0] if self._started else None
-
-    def rows(self, name: str, needed: list[str], start: int, *_: Any) -> Rows:
-        reader = self._first or reader_of(self._given)
-        started, self._first, self._started = self._started, None, []
-        return cut(((batch, None) for batch in chain(started, reader)), needed, start)
-
-
 class StreamSource(ParsedSource):
     """The rows of `given`, which has ``__arrow_c_stream__``: pandas, polars, pyarrow, DuckDB.
 
@@ -637,29 +568,36 @@ class StreamSource(ParsedSource):
             raise DataError(
                 f"{NAME}: {mention('missing')} is only for csv and tsv; replace these cells by None"
             )
-        self._stream = _ArrowStream(given)
+        self._given, self._once, reader = given, isinstance(given, pa.RecordBatchReader), reader_of(given)
+        schema, self._first, self._read_ahead = reader.schema, reader, list[Any]()
         unnamed = replace(layout or AnyLayout(), format="")  # data read later may have any format
-        settled_by, kinds = settle_arrow(
-            *(unnamed, self._stream.schema, NAME, unlabelled),
-            self._stream.head,
-        )
-        chosen, marked_by = filters_of(self._stream.schema, NAME, where, marked)
-        may_be_words = has_words(kinds, self._stream.schema)
-        form = ParserMaker(BatchParser, [kinds._replace(where=chosen, marks=marked_by)], may_be_words)
+        settled_by, kinds = settle_arrow(unnamed, schema, NAME, unlabelled, self.first_batch)
+        chosen, marks = filters_of(schema, NAME, where, marked)
+        files, may_be_words = [kinds._replace(where=chosen, marks=marks)], has_words(kinds, schema)
+        form = ParserMaker(arrow.BatchParser, files, may_be_words)
         options |= {"where": where, "marked": marked, "unlabelled": unlabelled}
-        super().__init__([NAME], settled_by, form, layout, may_be_words=form.may_be_words, **options)
-        self.rereadable, self.weighed_beside = not self._stream.once, weighed_beside
+        super().__init__([NAME], settled_by, form, layout, may_be_words=may_be_words, **options)
+        self.rereadable, self.weighed_beside = not self._once, weighed_beside
         counted = isinstance(given, pa.Table) or hasattr(given, "iloc")  # others may run a query to count
         self.is_small = counted and len(given) <= _FEW
 
     def first_batch(self) -> Any:
         """The first rows as a record batch; None if there are none or reading has started."""
-        return self._stream.head()
+        if self._first is not None and not self._read_ahead:
+            self._read_ahead = list(islice(self._first, 1))
+        return self._read_ahead[0] if self._read_ahead else None
 
     def _nothing(self) -> str:
-        hint = "; a reader can be read only once, so make a table of it first" if self._stream.once else ""
+        hint = "; a reader can be read only once, so make a table of it first" if self._once else ""
         return super()._nothing() + hint
 
     def blocks(self, start: StreamPosition | None) -> BatchReader:
         """A reader of the batches of a pass."""
-        return BatchReader(self.names, self._stream, self._form.files, start, {}, None, self.sliced)
+        return BatchReader(
+            self.names, self._rows, self._form.files, start, {}, None, self.sliced, lambda _: None
+        )
+
+    def _rows(self, name: str, needed: list[str], start: int, *_: Any) -> Rows:
+        reader = self._first or reader_of(self._given)
+        ahead, self._first, self._read_ahead = self._read_ahead, None, []
+        return cut(((batch, None) for batch in chain(ahead, reader)), needed, start)

@@ -52,11 +52,11 @@ from thresher.data.text.words import (
 from thresher.engine.centring import FAR, rest_of
 from thresher.engine.compile.jit import helper, kernel, scalar
 
-NUMBERS, SHORT, LONG, KEYS, INDEXED, NUMBER_LISTS, SPANS = range(7)
+NUMBERS, SHORT, LONG, KEYS, NUMBER_LISTS, SPANS = range(6)
 """Forms of a column, by its buffers: float64s; 32-bit offsets, bytes; 64-bit offsets, bytes; indices of keys;
-indices of texts with 64-bit offsets; lists of float64s; as offsets pairs of addresses, between which
-there is a text with 16 spare bytes after it, and in place of indices how many pairs there are to the next.
-Lists of float64s have there how many words there are from one to the next."""
+lists of float64s; as offsets pairs of addresses, between which there is a text with 16 spare bytes after it,
+and in place of indices how many pairs there are to the next. Lists of float64s have there how many words
+there are from one to the next."""
 
 FORM, DATA, OFFSETS, INDICES, VALID, FIRST = 0, 1, 2, 3, 4, 5
 STEP = INDICES
@@ -104,8 +104,6 @@ def _key(form, data, offsets, indices, at, seed, blanks):
         begin, end = np.int64(load_half(offsets, 4 * at)), np.int64(load_half(offsets, 4 * at + 4))
         there = end > begin and (blanks or not _all_blank(data, begin, end))
         return murmur3_64(data, begin, end - begin, seed), there
-    if form == INDEXED:
-        at = _offset(indices, at)
     begin, end = _offset(offsets, at), _offset(offsets, at + 1)
     there = end > begin and (blanks or not _all_blank(data, begin, end))
     return murmur3_64(data, begin, end - begin, seed), there
@@ -215,31 +213,6 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
 
 
 @scalar
-def _add_list(c, i, table, seed, keys, values, nnz):
-    """Append the features of the list in row `i` of column `c` at `nnz`; returns the new `nnz`."""
-    at = i + table[c, LISTS_FIRST]
-    if _is_valid(table[c, LISTS_VALID], at):
-        lists, first, form, step = table[c, LISTS], table[c, FIRST], table[c, FORM], table[c, LISTS_STEP]
-        for entry in range(first + _offset(lists, step * at), first + _offset(lists, step * at + 1)):
-            if _is_valid(table[c, VALID], entry):
-                key, there = _key(form, table[c, DATA], table[c, OFFSETS], 1, entry, seed, True)
-                keys[nnz], values[nnz] = key, np.float32(1)
-                nnz += there
-    return nnz
-
-
-@scalar
-def _add_grams(c, i, table, out, out_values, nnz):
-    """Append the n-grams of the text in row `i` of column `c` at `nnz`; returns the new `nnz`."""
-    lists, keys, values = table[c, LISTS], table[c, DATA], table[c, OFFSETS]
-    for entry in range(_offset(lists, i), _offset(lists, i + 1)):
-        store_word(out, nnz, load_word(keys, 8 * entry))
-        store_float(out_values, nnz, load_float(values, entry))
-        nnz += 1
-    return nnz
-
-
-@scalar
 def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses):
     """Append the features of row `i`, staged as row `r` or in lists, at `nnz`; returns the new `nnz`."""
     codes, _, seeds = kinds
@@ -253,14 +226,21 @@ def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses):
                 note_column(crosses, table[stage[6][r * width + k], COLUMN], nnz + k, nnz + k + 1)
     nnz += stage[2][r]
     for c in range(codes.size):
-        if codes[c] == LIST:
-            end = _add_list(c, i, table, seeds[c], keys, values, nnz)
-        elif codes[c] == TEXT:
-            end = _add_grams(c, i, table, out, out_values, nnz)
-        else:
-            continue
-        note_column(crosses, table[c, COLUMN], nnz, end)
-        nnz = end
+        begin, lists, step = nnz, table[c, LISTS], table[c, LISTS_STEP]
+        if codes[c] == TEXT:  # the keys and values of n-grams
+            for entry in range(_offset(lists, i), _offset(lists, i + 1)):
+                store_word(out, nnz, load_word(table[c, DATA], 8 * entry))
+                store_float(out_values, nnz, load_float(table[c, OFFSETS], entry))
+                nnz += 1
+        elif codes[c] == LIST and _is_valid(table[c, LISTS_VALID], i + table[c, LISTS_FIRST]):
+            at, first, form = i + table[c, LISTS_FIRST], table[c, FIRST], table[c, FORM]
+            for entry in range(first + _offset(lists, step * at), first + _offset(lists, step * at + 1)):
+                if _is_valid(table[c, VALID], entry):
+                    key, there = _key(form, table[c, DATA], table[c, OFFSETS], 1, entry, seeds[c], True)
+                    store_word(out, nnz, key)
+                    store_float(out_values, nnz, np.float32(1))
+                    nnz += there
+        note_column(crosses, table[c, COLUMN], begin, nnz)
     return nnz
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from thresher.data.columns import CATEGORICAL, LABEL, NUMERIC, finder
@@ -15,7 +15,7 @@ from thresher.data.files.paths import is_stream
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import head_of, pieces_of
 from thresher.data.formats.listing import TABLES
-from thresher.data.formats.tables.spellings import DATES, WRITTEN, spread, text_of
+from thresher.data.formats.tables.spellings import DATES, WRITTEN, present, spread, text_of
 from thresher.data.layout import AnyLayout
 from thresher.data.source import Source
 from thresher.data.sources.parsed import ParsedSource
@@ -24,8 +24,8 @@ from thresher.data.text.words import SPACES
 
 ROWS = 1000
 """Number of rows that are examined."""
-MOST_ROWS = 100_000
-"""Number of rows that are examined in columns of numbers that are read as categories"""
+MOST_ROWS, _FEW_ROWS = 100_000, 100
+"""Number of rows that are examined in columns of numbers that are read as categories; in each file"""
 _MOST_FILES, _PIECES, _PIECE = 10, 8, 1 << 16
 """Files of which further rows are read, in so many pieces of so many bytes, if the first ones say little"""
 _WHOLE = re.compile(r"-?[0-9]{1,18}(\.0*)?")
@@ -129,21 +129,24 @@ def columns_seen(source: Source, chosen: Sequence[str] = ()) -> list[ColumnSeen]
     )
 
 
-def first_cells(
-    source: ParsedSource, names: Collection[str], rows: int, file: int
-) -> Mapping[str, Sequence[str]]:
-    """The cells of the columns `names` in `rows` of the beginning of a file; of batches, only of the first.
+def first_values(
+    source: ParsedSource, names: Collection[str], first: int = 0
+) -> Iterator[tuple[str, str, list[str]]]:
+    """Column, file and the cells that are not missing, in rows of files, from file `first` on.
 
-    They are from all parts of it, since the first rows may be those of one value.
+    They are from all parts of the beginning of a file, of batches of the first one, since the first rows may
+    be those of one value.
     """
-    batch = None if file else source.first_batch()
-    if batch is not None:
-        from thresher.data.formats.tables.arrow_batches import picked
+    for file in range(first, min(len(source.names), _MOST_FILES)) if names else ():
+        batch = None if file else source.first_batch()
+        if batch is not None:
+            from thresher.data.formats.tables.arrow_batches import picked
 
-        chosen = [name for name in batch.schema.names if name in names]
-        columns = [picked(batch.column(name), rows) for name in chosen]
-        batch = type(batch).from_arrays(columns, chosen)
-    return _cells_of(source, batch, rows, file, all_parts=True)
+            chosen = [name for name in batch.schema.names if name in names]
+            columns = [picked(batch.column(name), _FEW_ROWS) for name in chosen]
+            batch = type(batch).from_arrays(columns, chosen)
+        cells = _cells_of(source, batch, _FEW_ROWS, file, all_parts=True)
+        yield from ((name, source.names[file], present(cells.get(name, ()))) for name in names)
 
 
 def _cells_of(
@@ -231,10 +234,16 @@ def _of_column(column: Any, kind: str | None) -> list[str]:
 def _seen(name: str, kind: str, cells: Sequence[str], chosen: bool) -> ColumnSeen:
     counted = cells[:100] if kind == CATEGORICAL else ()  # numbers are one word
     words = sum(len(cell.split()) for cell in counted) / max(1, len(counted))
-    guessed = kind == CATEGORICAL and not chosen
-    written, example = _written(cells) if guessed else ("", cells[0] if cells else "")
+    texts, guessed, written, example = set(cells), kind == CATEGORICAL and not chosen, "", ""
+    if guessed:  # cells that are neither plain numbers nor missing may all be written in one way
+        stripped = dict.fromkeys(cell.strip() for cell in cells)
+        odd = [one for one in stripped if not (NUMBER.fullmatch(_bytes(one)) or means_missing(_bytes(one)))]
+        shapes = WRITTEN.items() if odd and len(stripped) >= _MANY else ()
+        written = next((what for what, shape in shapes if all(map(shape.fullmatch, odd))), "")
+        example = odd[0] if written else ""
+    elif cells:
+        example = cells[0]
     strays = _strays(name, cells) if guessed and not written else ()
-    texts = set(cells)
     others = {cell for cell in texts if guessed and not NUMBER.fullmatch(_bytes(cell))}
     numbers = guessed and not others and len(texts) >= _MANY and any("." in cell for cell in texts)
     unsure = len(others) > 0 and all(means_missing(_bytes(cell)) for cell in others)
@@ -245,18 +254,6 @@ def _seen(name: str, kind: str, cells: Sequence[str], chosen: bool) -> ColumnSee
         *(name, kind, len(cells), len(texts), words, counts, strays, numbers, written, example, index, code),
         is_unsure=unsure,
     )
-
-
-def _written(cells: Sequence[str]) -> tuple[str, str]:
-    """The kind of cells that are not plain numbers or missing, if they are all of one, and the first."""
-    texts = dict.fromkeys(cell.strip() for cell in cells)
-    odd = [cell for cell in texts if not NUMBER.fullmatch(_bytes(cell)) and not means_missing(_bytes(cell))]
-    if len(texts) < _MANY or not odd:
-        return "", ""
-    for name, shape in WRITTEN.items():
-        if all(map(shape.fullmatch, odd)):
-            return name, odd[0]
-    return "", ""
 
 
 def _counts_rows(name: str, cells: Sequence[str]) -> bool:

@@ -488,22 +488,17 @@ class DelimitedParser:
         most, found = max([at for at in places if at < none], default=0) + 1, [list[str]() for _ in wanted]
         pairs = [*zip(places, found, strict=True)]
         first = () if header is None else (header[:1], header[:1].upper(), MARK[:1], b'"')
-        for row in self._rows(block, begin):
+        lines = [] if self._dialect.span else block.text[begin : block.size].tobytes().split(b"\n")[:-1]
+        while self._dialect.span and begin < block.size:
+            lines.append(self._row_at(block, begin))
+            begin += len(lines[-1]) + 1
+        for row in lines:
             bare = row.removesuffix(b"\r")
             if (bare or single) and not (bare[:1] in first and as_header(bare) == header):  # quicker
                 cells = cells_of(bare, self._dialect, most)
                 for at, texts in pairs:
                     texts.append(str(cells[at], "utf-8", "backslashreplace") if at < len(cells) else "")
         return found
-
-    def _rows(self, block: Block, at: int) -> Iterator[bytes]:
-        if not self._dialect.span:
-            yield from block.text[at : block.size].tobytes().split(b"\n")[:-1]
-            return
-        while at < block.size:
-            row = self._row_at(block, at)
-            at += len(row) + 1
-            yield row
 
     def _row_at(self, block: Block, start: int) -> bytes:
         if not self._dialect.span:

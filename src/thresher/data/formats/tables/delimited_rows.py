@@ -160,54 +160,31 @@ def whole_rows(text_bytes, at, size, delimiter, span, final, most):
 
 
 @scalar
-def _bad_end(text, start, at, stop, delimiter, _, span):
-    """A position on the last line of the bad row that begins at `start`, given any position `at` in it."""
+def _row_ends(text, start, at, stop, is_bad, delimiter, _, span):
+    """``(position on the last line of the row that begins at `start`, number of newlines in its cells)``.
+
+    The position `at` is such a one, unless the row `is_bad`; then it is any position in the row.
+    """
+    breaks = 0
     if span is not None:
-        return row_end(text, start, stop, delimiter, span, True) - 1
-    return at
-
-
-@scalar
-def _breaks(text, at, end, span):
-    """Number of newlines in [at, end), if cells may contain any."""
-    count = 0
-    if span is not None:
-        while at < end:
-            count += byte(text, at) == _NEWLINE
-            at += 1
-    return count
-
-
-@scalar
-def _without_nul(text, start, end, outcome, has_nul):
-    """``(end, outcome)`` of the row [start, end), or the position of a NUL in an example, and `NUL`."""
-    if outcome == line_status.EXAMPLE and has_nul:
-        for at in range(start, end):
-            if byte(text, at) == _NUL:
-                return at, line_status.NUL
-    return end, outcome
-
-
-@scalar
-def _means_missing(cell, at, end, tokens):
-    listed, k = address(tokens), 0
-    while k < tokens.size:
-        size = np.int64(byte(listed, k))
-        same = size == end - at
-        for i in range(size if same else 0):
-            same &= byte(cell, at + i) == byte(listed, k + 1 + i)
-        if same:
-            return True
-        k += 1 + size
-    return False
+        at = row_end(text, start, stop, delimiter, span, True) - 1 if is_bad else at
+        for place in range(start, at):
+            breaks += byte(text, place) == _NEWLINE
+    return at, breaks
 
 
 @scalar
 def _unless_missing(cell, at, end, tokens):
     """The end of the cell ``cell[at:end]``, or `at` if it is one of the tokens."""
-    if tokens.size and _means_missing(cell, at, end, tokens):
-        return at
-    return end
+    listed, k, stop = address(tokens), 0, end
+    while k < tokens.size and stop == end:
+        size = np.int64(byte(listed, k))
+        same = size == end - at
+        for i in range(size if same else 0):
+            same &= byte(cell, at + i) == byte(listed, k + 1 + i)
+        stop = at if same else end
+        k += 1 + size
+    return stop
 
 
 @scalar
@@ -236,14 +213,6 @@ def _without_blanks(cell, at, end):
     while at < stop and is_blank(byte(cell, stop - 1)):
         stop -= 1
     return end if at < stop else at
-
-
-@scalar
-def _first_of(found, start, cell, at, end):
-    """The position `found` of the first row with a value: now `start`, if none was found but here is one."""
-    if found < 0 and _without_blanks(cell, at, end) > at:
-        return start
-    return found
 
 
 @scalar
@@ -302,15 +271,6 @@ def _enter(key, value, keys, values, nnz):
     return nnz + 1
 
 
-@scalar
-def _category(cell, at, end, seed, keys, values, nnz, naming, column):
-    if at == end or (is_blank(byte(cell, at)) and _without_blanks(cell, at, end) == at):
-        return nnz
-    key = padded_murmur3_64(cell, at, end - at, seed)
-    offer(naming, key, cell, at, end - at, column)
-    return _enter(key, np.float32(1), keys, values, nnz)
-
-
 @compiled_apart
 def _enter_rest(cell, at, value, key, keys, values, nnz):
     """Append the rest of the number at `at`, which was read as `value`, if any; returns the new `nnz`."""
@@ -331,16 +291,6 @@ def _numeric(kind, value, stored, key, seed, cell, at, keys, values, nnz, naming
     nnz = _enter(key, value, keys, values, nnz) if stored else nnz
     if kind == GAPPED and abs(value) >= FAR:
         nnz = _enter_rest(cell, at, value, key, keys, values, nnz)
-    return nnz
-
-
-@scalar
-def _texts(cell, at, end, grams, seed, out, nnz, naming, column):
-    if grams is not None:
-        code, known, scratch, begins = grams
-        nnz = text_features(
-            cell, at, end, code, known, seed, scratch, begins, out[0], out[1], nnz, naming, column
-        )
     return nnz
 
 
@@ -390,9 +340,18 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
         begin = nnz
         kind, cell, first, last, outcome = _meant(codes[c], cell, first, last, tokens, scratch)
         if kind == TEXT:
-            nnz = _texts(cell, first, last, grams, seeds[c], out, nnz, extra[1], c)
+            if grams is not None:
+                code, known, room_of_grams, begins = grams
+                nnz = text_features(
+                    *(cell, first, last, code, known, seeds[c], room_of_grams, begins),
+                    *(out[0], out[1], nnz, extra[1], c),
+                )
         elif kind == CATEGORICAL:
-            nnz = _category(cell, first, last, seeds[c], keys, values, nnz, extra[1], c)
+            is_blank_at = last > first and is_blank(byte(cell, first))
+            if last > first and not (is_blank_at and _without_blanks(cell, first, last) == first):
+                key = padded_murmur3_64(cell, first, last - first, seeds[c])
+                offer(extra[1], key, cell, first, last - first, c)
+                nnz = _enter(key, np.float32(1), keys, values, nnz)
         elif kind > SKIP:
             last = _without_blanks(cell, first, last)
             value, outcome = _value(kind, cell, first, last, at, domain, exact)
@@ -406,7 +365,8 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
                     *(kind, value, stored, names[c], seeds[c], cell, first, keys, values, nnz, extra[1], c)
                 )
         elif kind == NOTE:
-            first_at[c] = _first_of(first_at[c], start, cell, first, last)
+            if first_at[c] < 0 and _without_blanks(cell, first, last) > first:
+                first_at[c] = start
         if outcome != line_status.EXAMPLE:
             return at, nnz, label, weight, outcome, c
         note_column(extra[0], c, begin, min(nnz, begin + 1) if kind == GAPPED else nnz)
@@ -466,7 +426,10 @@ def parse_delimited(
             at, stop, label, weight, outcome, column = _row(
                 text, start, size, described, room, grams, features, nnz, domain, known, extra, into, dialect
             )
-        at, outcome = _without_nul(text, start, at, outcome, state[HAS_NUL])
+        if outcome == line_status.EXAMPLE and state[HAS_NUL]:
+            for place in range(at - 1, start - 1, -1):
+                if byte(text, place) == _NUL:
+                    at, outcome = place, line_status.NUL
         if outcome == line_status.EXAMPLE:
             stop, merged, outcome = complete(keys, values, nnz, stop, mask, extra, rooms)
         if outcome in (line_status.UNDECIDED, line_status.CRAMPED):
@@ -484,8 +447,8 @@ def parse_delimited(
             state[line_status.BLANKS] += 1
         else:
             result = note(bad, state, row, start, at, outcome + line_status.OUTCOMES * column)
-            at = _bad_end(text, start, at, size, *dialect)
-        breaks = _breaks(text, start, at, dialect[2])
+        is_bad = outcome != line_status.EXAMPLE and outcome != line_status.BLANK
+        at, breaks = _row_ends(text, start, at, size, is_bad, *dialect)
         state[BREAKS] += breaks
         state[line_status.LINES] += 1 + breaks
         at = next_line(text, at)

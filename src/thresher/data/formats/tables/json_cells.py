@@ -308,27 +308,6 @@ def _elements(text, at, classes, room):
     return at + 1, first, count
 
 
-@scalar
-def _past_scalar(text, at, room):
-    """The position after the text, number or literal at `at`; -1 if it is bad."""
-    code = byte(text, at)
-    if code == _QUOTE:
-        return _string(text, at, room)[0]
-    if code == _MINUS or 48 <= code <= 57:
-        return _number(text, at)[0]
-    return _literal(text, at)[0]
-
-
-@scalar
-def _past_name(text, at, room):
-    """The position of the value after the name at `at`; -1 if there is no name with a colon."""
-    if byte(text, at) != _QUOTE:
-        return _BAD
-    end, _, _ = _string(text, at, room)
-    end = _past_blanks(text, end) if end >= 0 else at
-    return _past_blanks(text, end + 1) if byte(text, end) == _COLON else _BAD
-
-
 @compiled_apart
 def _nested(text, at, room):
     """The position after the list or object at `at`, which is not read; -1 if it is bad, or deep."""
@@ -340,8 +319,11 @@ def _nested(text, at, room):
             objects = objects << _ONE | np.uint64(code == _OPEN)
             depth, at = depth + 1, _past_blanks(text, at + 1)
             closed = byte(text, at) == (_CLOSE if code == _OPEN else _LIST_END)
+        elif code == _QUOTE:
+            at = _string(text, at, room)[0]
         else:
-            at = _past_scalar(text, at, room)
+            is_number = code == _MINUS or 48 <= code <= 57
+            at = _number(text, at)[0] if is_number else _literal(text, at)[0]
         while at >= 0 and (closed or not opens):
             if closed:
                 depth, objects, at = depth - 1, objects >> _ONE, at + 1
@@ -352,8 +334,10 @@ def _nested(text, at, room):
             if not closed:
                 at = _past_blanks(text, at + 1) if byte(text, at) == _COMMA else _BAD
                 break
-        if at >= 0 and objects & _ONE:
-            at = _past_name(text, at, room)
+        if at >= 0 and objects & _ONE:  # a name and its colon come before the value
+            end = _string(text, at, room)[0] if byte(text, at) == _QUOTE else _BAD
+            end = _past_blanks(text, end) if end >= 0 else at
+            at = _past_blanks(text, end + 1) if byte(text, end) == _COLON else _BAD
     return _BAD
 
 
@@ -392,22 +376,10 @@ def _cell(text, at, role, room):
 
 
 @scalar
-def _keep(cells, row, place, role, number, begin, stop):
-    """Store a value, which is not null, as cell `place` of the numbers or texts of a row."""
-    numbers, valid, spans, rows, texts = cells
-    if role == NUMBER or role == EXACT_NUMBER:
-        bits = valid + place * ((rows + 7) >> 3) + (row >> 3)
-        store_byte(bits, np.int64(0), byte(bits, np.int64(0)) | 1 << (row & 7))
-        store_word(numbers, place * rows + row, bits_of(number))
-    elif role < IGNORED:
-        store_word(spans, 2 * (row * texts + place), np.uint64(begin))
-        store_word(spans, 2 * (row * texts + place) + 1, np.uint64(stop))
-
-
-@scalar
 def _object(text, at, row, form, cells, firsts, room):
     """Read the object at `at` as a row; returns the position of its line end, or -1 if it is unusual."""
     names, fields, used = form[0], form[1], room[2]
+    numbers, valid, spans, rows, texts = cells
     before, count = np.int64(0), np.int64(load_word(used, 8 * KNOWN))
     at = _past_blanks(text, at + 1)
     ends = byte(text, at) == _CLOSE
@@ -428,7 +400,14 @@ def _object(text, at, row, form, cells, firsts, room):
         if at < 0:
             return _BAD
         if kind != NULL:
-            _keep(cells, row, _get(fields, c, PLACE), role, number, begin, stop)
+            place = _get(fields, c, PLACE)
+            if role == NUMBER or role == EXACT_NUMBER:
+                bits = valid + place * ((rows + 7) >> 3) + (row >> 3)
+                store_byte(bits, np.int64(0), byte(bits, np.int64(0)) | 1 << (row & 7))
+                store_word(numbers, place * rows + row, bits_of(number))
+            elif role < IGNORED:
+                store_word(spans, 2 * (row * texts + place), np.uint64(begin))
+                store_word(spans, 2 * (row * texts + place) + 1, np.uint64(stop))
             if firsts[c] < 0:
                 firsts[c] = KINDS * row + kind
         store_word(fields, FIELD * c + FOUND, np.uint64(row))
@@ -569,22 +548,27 @@ class ObjectColumns:
         self._kinds, read = kinds, columns_read(kinds)
         roles = [IGNORED] * len(kinds.names)
         for c in read:
-            what = self._kinds.what[c]
-            if what == LABEL and lists:
-                roles[c] = CLASSES
-            elif what in columns.NUMBERS or (what == LABEL and not words):
-                roles[c] = EXACT_NUMBER if self._kinds.codes[c] == GAPPED else NUMBER
-            elif what == CATEGORICAL and self._kinds.spelling[c] in columns.SPELLED:
+            what = kinds.what[c]
+            if what in columns.NUMBERS or (what == LABEL and not (words or lists)):
+                roles[c] = EXACT_NUMBER if kinds.codes[c] == GAPPED else NUMBER
+            elif what == CATEGORICAL and kinds.spelling[c] in columns.SPELLED:
                 roles[c] = SPELLED
             else:
-                roles[c] = {CATEGORICAL: TEXT, columns.TEXT: TEXT, LIST: LISTS}.get(what, WORDS)
-        numeric = [role in (NUMBER, EXACT_NUMBER) for role in roles]
-        self._numbers = [k for k, c in enumerate(read) if numeric[c]]
-        self._texts = [k for k, c in enumerate(read) if not numeric[c]]
+                named = {
+                    CATEGORICAL: TEXT,
+                    columns.TEXT: TEXT,
+                    LIST: LISTS,
+                    LABEL: CLASSES if lists else WORDS,
+                }
+                roles[c] = named[what]
+        own = [roles[c] for c in read]
+        self._numbers = [k for k, role in enumerate(own) if role in (NUMBER, EXACT_NUMBER)]
+        self._texts = [k for k, role in enumerate(own) if role not in (NUMBER, EXACT_NUMBER)]
         self._columns = [read[k] for k in self._texts]
+        self._lists, self._classes = (
+            [k for k, c in enumerate(self._columns) if roles[c] == role] for role in (LISTS, CLASSES)
+        )
         whats = [kinds.what[c] for c in self._columns]
-        self._lists = [k for k, what in enumerate(whats) if what == LIST]
-        self._classes = [k for k, c in enumerate(self._columns) if roles[c] == CLASSES]
         self._others = [
             k for k, what in enumerate(whats) if what == columns.TEXT or (what == LABEL and not lists)
         ]
@@ -597,38 +581,27 @@ class ObjectColumns:
             labels = self._texts[self._classes[0]]
             self._table[labels, [rows.FORM, rows.STEP]] = rows.NUMBER_LISTS, 2
         self._width = sum(2 if kinds.codes[c] == GAPPED else 1 for c in read)
-        self._used = np.zeros(USES, np.int64)
         # What `cut` is told of the fields. Many programs write letters beyond ASCII with escapes.
-        numbers = [read[k] for k in self._numbers]
-        names = [json.dumps(name, ensure_ascii=False)[1:].encode() for name in kinds.names]
         again = [c for c, name in enumerate(kinds.names) if not name.isascii()]
+        names = [json.dumps(name, ensure_ascii=False)[1:].encode() for name in kinds.names]
         names += [json.dumps(kinds.names[c])[1:].encode() for c in again]
-        roles += [roles[c] for c in again]
         padded = [name.ljust(-(-len(name) // _WORD) * _WORD, b"\0") for name in names]
-        text, count = b"".join(padded), len(names)
-        fields = np.ones((count + _MORE + 1, FIELD), np.int64)
+        text, count, fields = b"".join(padded), len(names), np.ones((len(names) + _MORE + 1, FIELD), np.int64)
         fields[: count + 1, FOLLOWS] = [*range(1, count + 1), 1]
         fields[1 : count + 1, BEGIN] = np.cumsum([0, *map(len, padded)])[:-1]
         fields[1 : count + 1, SIZE] = [len(name) for name in names]
         fields[:, ROLE] = IGNORED
-        fields[1 : count + 1, ROLE] = roles
-        for group in (numbers, self._columns):
+        fields[1 : count + 1, ROLE] = [*roles, *(roles[c] for c in again)]
+        for group in ([read[k] for k in self._numbers], self._columns):
             fields[[1 + c for c in group], PLACE] = range(len(group))
         fields[1 + len(kinds.names) : 1 + count, PLACE] = fields[[1 + c for c in again], PLACE]
         self._firsts = np.full(len(fields), _UNSEEN)
         for c, name in enumerate([*kinds.names, *(kinds.names[c] for c in again)], 1):
             self._firsts[c] = _UNSEEN if watched(name) else _UNWATCHED
+        self._used = np.zeros(USES, np.int64)
         self._used[[KNOWN, NAMED]] = count, len(text)
-        self._form = (
-            np.frombuffer(bytearray(text) + bytes(_ROOM), np.uint8),
-            fields,
-        )
+        self._form = np.frombuffer(bytearray(text) + bytes(_ROOM), np.uint8), fields
         self._scratch = np.empty(ROOM, np.uint8)
-
-    def _name(self, field: int) -> str:
-        names, fields = self._form
-        begin, size = fields[field, [BEGIN, SIZE]].tolist()
-        return str(json.loads(b'"' + names[begin : begin + size].tobytes()))
 
     def most_lines(self, size: int) -> int:
         """The most lines of a text of this size whose cells take not much more memory."""
@@ -663,35 +636,23 @@ class ObjectColumns:
             held.append(there)
         others = [(self._texts[k], self._columns[k], _joined(spans, k)) for k in self._others]
         new = (self._firsts == _UNSEEN) & (firsts != _UNSEEN) & (firsts < KINDS * lines)
-        return Cut(
-            lines,
-            table,
-            held,
-            lines * self._width + int(used[ELEMENTS]),
-            others,
-            sorted((*divmod(int(firsts[c]), KINDS), self._name(c)) for c in np.flatnonzero(new).tolist()),
-            self._named(numbers[:, :lines], valid, spans, elements) if named else {},
-        )
-
-    def _named(
-        self,
-        numbers: NDArray[np.float64],
-        valid: NDArray[np.uint8],
-        spans: NDArray[np.int64],
-        elements: NDArray[np.int64],
-    ) -> dict[int, Any]:
-        """The columns whose values name features, by number."""
-        read, found = self._table[:, rows.COLUMN].tolist(), dict[int, Any]()
-        for values, bits, k in zip(numbers, valid, self._numbers, strict=True):
-            there = np.unpackbits(bits, bitorder="little")[: len(values)] != 0
-            found[read[k]] = pa.array(values, mask=~there)
-        for k, c in enumerate(self._columns):
+        found = list[tuple[int, int, str]]()
+        for c in np.flatnonzero(new).tolist():
+            at, length = self._form[1][c, [BEGIN, SIZE]].tolist()
+            name = json.loads(b'"' + self._form[0][at : at + length].tobytes())
+            found.append((*divmod(int(firsts[c]), KINDS), str(name)))
+        values, read = dict[int, Any](), self._table[:, rows.COLUMN].tolist()
+        for k, row, bits in zip(self._numbers, numbers[:, :lines], valid, strict=True) if named else ():
+            there = np.unpackbits(bits, bitorder="little")[:lines] != 0
+            values[read[k]] = pa.array(row, mask=~there)
+        for k, c in enumerate(self._columns) if named else ():
             if k in self._lists:
                 each = np.concatenate([np.zeros(0, np.int64), *(np.arange(lo, hi) for lo, hi in spans[:, k])])
-                found[c] = _joined(elements[each][:, np.newaxis], 0)
+                values[c] = _joined(elements[each][:, np.newaxis], 0)
             else:
-                found[c] = _joined(spans, k)
-        return found
+                values[c] = _joined(spans, k)
+        most = lines * self._width + int(used[ELEMENTS])
+        return Cut(lines, table, held, most, others, sorted(found), values)
 
 
 def _joined(spans: NDArray[np.int64], place: int) -> Any:

@@ -237,7 +237,7 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHe
     if pretty := looks_pretty(lines[0]):
         raise OddFileError(f"{name}: {pretty}")
     found, objects, values = dict[str, Any](), 0, defaultdict[str, list[str | bool | float]](list)
-    types, seen = defaultdict[str, dict[type, Any]](dict), defaultdict[str, set[type]](set)
+    types = defaultdict[str, dict[type, Any]](dict)
     for line in lines:
         if (count := line.count(b'":')) > MOST_COLUMNS:
             raise DataError(f"{name}: {columns.too_many(count)}")
@@ -252,13 +252,13 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHe
                 kind = found.setdefault(field, pa.null())
                 if isinstance(value, str | int | float):
                     values[field].append(value)
-                seen[field].add(type(value))
                 if not _says_missing(value):
                     found[field] = _wider(kind, value)
                     if type(value) in _TYPES:
                         types[field][type(value)] = _TYPES[type(value)]
-    untyped = {field: seen[field] & {str, float} for field, kind in found.items() if pa.types.is_null(kind)}
-    found |= {field: pa.string() if str in some else pa.float64() for field, some in untyped.items() if some}
+    for field in [field for field, kind in found.items() if pa.types.is_null(kind)]:
+        if some := {*map(type, values.get(field, ()))} & {str, float}:
+            found[field] = pa.string() if str in some else pa.float64()
     if not objects and not live:
         wrong = undecoded(np.frombuffer(b"\n".join(lines), np.uint8))
         hint = f" in UTF-8; {REMEDIES[wrong.looks]}" if wrong else ""
@@ -345,11 +345,10 @@ class JsonlParser(BatchParser):
         return found[0] if len(found) == 1 else self._joined(found)
 
     def _joined(self, pieces: Sequence[Parsed]) -> Parsed:
-        found, lines, rows = dict[tuple[str, str], tuple[int, str]](), 0, 0
+        lines, rows, found = 0, 0, list[tuple[str, str, int, str]]()
         bad, gaps = list[BadLine](), list[int]()
         for one in pieces:
-            for what, name, line, looks in one.noticed:
-                found.setdefault((what, name), (lines + line, looks))
+            found += [(what, name, lines + line, looks) for what, name, line, looks in one.noticed]
             bad += [each._replace(line=lines + each.line) for each in one.bad]
             gaps += [rows + gap for gap in one.gaps]
             lines, rows = lines + one.tally.lines, rows + len(one.chunk)
@@ -365,12 +364,9 @@ class JsonlParser(BatchParser):
     def _columns_of(self, file: int) -> ObjectColumns | None:
         """What compiled code reads of the objects of a file; None if there is nothing."""
         if file not in self._cutters:
-            words, lists, kinds = (
-                self._domain.words is not None,
-                self._domain.kind == LISTED,
-                self._files[file],
-            )
-            self._cutters[file] = ObjectColumns(kinds, words, lists, self._watched) if kinds.names else None
+            kinds, words = self._files[file], self._domain.words is not None
+            given = kinds, words, self._domain.kind == LISTED, self._watched
+            self._cutters[file] = ObjectColumns(*given) if kinds.names else None
         return self._cutters[file]
 
     def _cut(self, columns: ObjectColumns, file: int, text: Any, ends: NDArray[np.int64]) -> Parsed:
@@ -385,10 +381,7 @@ class JsonlParser(BatchParser):
         chunk, merged, wrong = self.encoded_columns(cut.lines, kinds, cut.table, most)
         if naming:
             self.offer_names(kinds, cut.named)
-        noticed = dict[tuple[str, str], tuple[int, str]]()
-        for row, kind, name in cut.firsts:
-            if what := self._watched(name):
-                noticed.setdefault((what, name), (row + 1, _LOOKS[kind]))
+        firsts = [(self._watched(name), name, row + 1, _LOOKS[kind]) for row, kind, name in cut.firsts]
         raw = [text[ends[row] : ends[row + 1]].tobytes() for row, _ in wrong]
         bad = [
             self._careful(line, file).bad[0]._replace(line=row + 1)
@@ -399,7 +392,7 @@ class JsonlParser(BatchParser):
             LineTally(cut.lines, len(chunk), 0, len(wrong), merged),
             bad,
             b"".join(raw) if self._on_error == QUARANTINE else b"",
-            noticed=_sorted(noticed),
+            noticed=_sorted(one for one in firsts if one[0]),
             gaps=[row - before for before, (row, _) in enumerate(wrong)],
         )
 
@@ -407,7 +400,7 @@ class JsonlParser(BatchParser):
         kinds, lines = self._files[file], text.split(b"\n")[:-1]
         places, refused, blank = list[int](), list[BadLine](), 0
         cells = {name: list[Any]() for name in kinds.types}
-        noticed = dict[tuple[str, str], tuple[int, str]]()
+        noticed = dict[tuple[str, str], tuple[str, str, int, str]]()
         for k, line in enumerate(lines):
             if not line.strip():
                 blank += 1
@@ -425,7 +418,8 @@ class JsonlParser(BatchParser):
                 what = self._watched(name) if value is not None else ""
                 if what and (what, name) not in noticed:
                     looks = guess(_wider(pa.null(), value))
-                    noticed[what, name] = k + 1, looks if looks in (NUMERIC, CATEGORICAL) else ""
+                    looks = looks if looks in (NUMERIC, CATEGORICAL) else ""
+                    noticed[what, name] = what, name, k + 1, looks
         arrays = [pa.array(cells[name], _ARROW[kind]) for name, kind in kinds.types.items()]
         batch = pa.record_batch(arrays, [*kinds.types])
         chunk, merged, wrong = self.encoded(batch, kinds)
@@ -437,7 +431,7 @@ class JsonlParser(BatchParser):
         gaps = np.searchsorted(good, [one.line for one in bad]).tolist()
         rejected = [one.raw + b"\n" for one in bad] if self._on_error == QUARANTINE else []
         tally = LineTally(len(lines), len(chunk), blank, len(bad), merged)
-        described, seen = bad[: self._reading.described], _sorted(noticed)
+        described, seen = bad[: self._reading.described], _sorted(noticed.values())
         return Parsed(chunk, tally, described, b"".join(rejected), noticed=seen, gaps=gaps)
 
     def bad_row(
@@ -487,15 +481,17 @@ class JsonlParser(BatchParser):
         return read
 
 
-def _sorted(found: Mapping[tuple[str, str], tuple[int, str]]) -> Noted:
-    """What was noticed, in an order that does not depend on where blocks are cut.
+def _sorted(found: Iterable[tuple[str, str, int, str]]) -> Noted:
+    """What was noticed first of each field, in an order that does not depend on where blocks are cut.
 
     Of late fields enough are kept that the first `MOST_LATE` of all blocks are among them.
     """
-    ordered = sorted((line, what, name, kind) for (what, name), (line, kind) in found.items())
-    late = [one for one in ordered if one[1] == LATE][: 2 * MOST_LATE]
-    kept = [*late, *(one for one in ordered if one[1] != LATE)]
-    return tuple((what, name, line, kind) for line, what, name, kind in kept)
+    first = dict[tuple[str, str], tuple[str, str, int, str]]()
+    for one in found:
+        first.setdefault(one[:2], one)
+    ordered = sorted(first.values(), key=lambda one: (one[2], one))
+    late = [one for one in ordered if one[0] == LATE][: 2 * MOST_LATE]
+    return (*late, *(one for one in ordered if one[0] != LATE))
 
 
 def is_broken(text: str) -> bool:
