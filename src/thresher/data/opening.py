@@ -224,7 +224,7 @@ def respelled(source: ParsedSource) -> list[Noticed]:
     Such a column held only numbers, booleans or dates, and now holds something else; or it held texts, such
     as codes, and two of the values that it holds now are others of these in another spelling.
     """
-    from thresher.data.formats.tables.column_statistics import first_values
+    from thresher.data.formats.tables.column_statistics import categories_of, first_values
     from thresher.data.formats.tables.spellings import kind_of, other_spelled
 
     texts = {name for name, what in categories_of(source.layout).items() if what not in SPELLED}
@@ -241,12 +241,6 @@ def respelled(source: ParsedSource) -> list[Noticed]:
         if pair := other_spelled(own, before.intersection(own), before.intersection):
             found.append(Noticed(RESPELLED, name, file, f"{AS_TEXT} {json.dumps(pair)}"))
     return found
-
-
-def categories_of(layout: SettledLayout) -> dict[str, str]:
-    """The categorical columns, each with what its values were in training: see `SettledLayout.spelling`."""
-    pairs = zip(layout.columns, layout.kinds, layout.spelling, strict=True)
-    return {name: what for name, kind, what in pairs if kind == CATEGORICAL}
 
 
 _HEAD = 1 << 16

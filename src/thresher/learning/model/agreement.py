@@ -19,11 +19,10 @@ from thresher.data.errors import DataError, first_few, shown
 from thresher.data.features.murmur import hash_columns, seed_of
 from thresher.data.formats.choosing import features_of
 from thresher.data.formats.listing import FORMATS, LINES
-from thresher.data.formats.tables.column_statistics import first_values
+from thresher.data.formats.tables.column_statistics import categories_of, first_values
 from thresher.data.formats.tables.spellings import LEAST, as_category, other_spelled, spelling_of, usual_of
 from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.offsets import without_offsets
-from thresher.data.opening import categories_of
 from thresher.data.source import Source, Watched
 from thresher.data.sources.parsed import ParsedSource
 from thresher.learning.diagnostics.findings import Finding, TroubleWarning, warn

@@ -16,7 +16,7 @@ from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import head_of, pieces_of
 from thresher.data.formats.listing import TABLES
 from thresher.data.formats.tables.spellings import DATES, WRITTEN, present, spread, text_of
-from thresher.data.layout import AnyLayout
+from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.data.source import Source
 from thresher.data.sources.parsed import ParsedSource
 from thresher.data.text.numbers import NUMBER, means_missing
@@ -127,6 +127,12 @@ def columns_seen(source: Source, chosen: Sequence[str] = ()) -> list[ColumnSeen]
     return (
         [one._replace(quoted=_quoted(cells[one.name])) for one in seen] if layout.format == "tsv" else [*seen]
     )
+
+
+def categories_of(layout: SettledLayout) -> dict[str, str]:
+    """The categorical columns, each with what its values were in training: see `SettledLayout.spelling`."""
+    pairs = zip(layout.columns, layout.kinds, layout.spelling, strict=True)
+    return {name: what for name, kind, what in pairs if kind == CATEGORICAL}
 
 
 def first_values(
