@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike, fspath
@@ -14,7 +15,7 @@ from thresher.learning.inspection.formatting import shown, tab_separated
 from thresher.learning.inspection.frames import frame_of, held, identity, identity_of
 from thresher.learning.inspection.plots import checked, write
 from thresher.learning.model.model import Model
-from thresher.learning.model.model_set import ModelSet, alone
+from thresher.learning.model.model_set import ModelSet
 from thresher.options.messages import flag_of
 from thresher.options.option import UsageError
 from thresher.plans import budget, frontier
@@ -201,7 +202,7 @@ class Alternatives:
     def choose(self, which: str | int | None = None) -> Any:
         """The selected model, independent of the others: see `number`."""
         found = self._models[self.number(which)]
-        return alone(found) if isinstance(found, Model) else found
+        return copy(found) if isinstance(found, Model) else found
 
 
 @dataclass(frozen=True)

@@ -51,29 +51,30 @@ class EightLanes:
         self._piece: Resolved | None = None
         self._ends: dict[int, int] = {}
 
-    def learn(self, k: int, resolved: Resolved, *given: Any) -> int:
-        """Learn a piece in all lanes when the first one asks; return the first row lane k has not learned."""
-        if self._piece is not resolved or k not in self._ends:
-            self._piece, self._ends = resolved, self._learn_all(resolved, *given)
-        return self._ends.pop(k)
+    def learn(
+        self, k: int, piece: Resolved, targets: F32, weights: F32, offsets: F32 | None, lo: int, longest: int
+    ) -> int:
+        """Learn a piece in all lanes when the first one asks; return the first row lane k has not learned.
 
-    def _learn_all(
-        self, piece: Resolved, targets: F32, weights: F32, offsets: F32 | None, lo: int, longest: int
-    ) -> dict[int, int]:
-        """Where each live lane stopped. If the loss of some is not finite, the others continue."""
+        If the loss of some is not finite, the others continue.
+        """
+        if self._piece is piece and k in self._ends:
+            return self._ends.pop(k)
         added = None if offsets is None else read_only(offsets)
         indptr, rows, values = map(read_only, piece[1:])
         stream = LaneStream(indptr, rows, values, read_only(targets), read_only(weights), added)
         state = self.S, self.clocks, self.B, self.bclocks
-        sums = self.index.seen, self.tally, self.alive
-        ends: dict[int, int] = {}
-        while True:
+        sums, fallen = (self.index.seen, self.tally, self.alive), [k]
+        self._piece, self._ends = piece, {}
+        while fallen:
             living = self.alive.copy()
             lo = self._learn(self.parts, *state, stream, lo, piece.hi, longest, *sums)
             fallen = np.flatnonzero(living != self.alive).tolist()
-            ends |= dict.fromkeys(fallen, lo)
-            if lo == piece.hi or not fallen or not self.alive.any():
-                return ends | dict.fromkeys(np.flatnonzero(self.alive).tolist(), lo)
+            self._ends |= dict.fromkeys(fallen, lo)
+            if lo == piece.hi or not self.alive.any():
+                break
+        self._ends |= dict.fromkeys(np.flatnonzero(self.alive).tolist(), lo)
+        return self._ends.pop(k)
 
     def leave(self, k: int) -> None:
         """Lane k stops learning and is not read any more."""

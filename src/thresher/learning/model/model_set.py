@@ -529,7 +529,7 @@ class ModelSet:
 
     def alone(self, number: int) -> Model:
         """An independent model in the state of this one."""
-        return alone(self.models[number])
+        return copy(self.models[number])
 
     def sums(self, number: int) -> Tally:
         """Sums of progressive loss and importance of a model."""
@@ -602,15 +602,6 @@ def going_on(models: Sequence[Model], dropped: dict[int, str]) -> ModelSet:
     for mine, model in zip(found.models, models, strict=True):
         mine.curve, mine.names, mine.numbering = model.curve, model.names, model.numbering
     return found
-
-
-def alone(lane: Model) -> Model:
-    """An independent model in the state of a lane."""
-    model = Model(lane.recipe)
-    model.restore(lane.state())
-    model.names, model.record, model.curve = lane.names, lane.record, lane.curve
-    model.numbering = lane.numbering
-    return model
 
 
 def _check_alike(one: Recipe, other: Recipe) -> None:
