@@ -139,7 +139,7 @@ class Recipe:
             dtype = np.dtype(dtype).name
         if not isinstance(dtype, str) or dtype not in _DTYPES:
             raise OneLineError(f"{mention('dtype')} must be {' or '.join(_DTYPES)}, not {self.dtype!r}")
-        self._keep(
+        stored = dict[str, Any](
             rule=parts.spec_of(rule),
             rate=None if rate is None else parts.spec_of(rate),
             loss=parts.spec_of(head.loss),
@@ -158,11 +158,9 @@ class Recipe:
             nonnegative=names_spec("nonnegative", self.nonnegative),
             nonpositive=names_spec("nonpositive", self.nonpositive),
         )
-        self.signs().check(rule, self.outputs != "one", self.store.endswith(HashedIndex.SIGNED))
-
-    def _keep(self, **values: Any) -> None:
-        for name, value in values.items():
+        for name, value in stored.items():
             object.__setattr__(self, name, value)
+        self.signs().check(rule, self.outputs != "one", self.store.endswith(HashedIndex.SIGNED))
 
     def __repr__(self) -> str:
         """The call that makes this recipe, without default values."""
