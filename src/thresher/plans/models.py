@@ -190,8 +190,7 @@ class Alternatives:
             if not int(which) < len(self.points):
                 raise UsageError(f"there is no model {which}: they are 0 to {len(self.points) - 1}")
             return int(which)
-        which = check_choice(which)
-        self.fill(which)
+        self.fill(which := check_choice(which))
         return choose(self.points, which)
 
     def fill(self, which: str) -> None:
