@@ -16,6 +16,7 @@ import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -262,8 +263,8 @@ class Names(Mapping[int, str]):
         """
         letters, ends = self.letters.tobytes(), self.ends.tolist()
         marks = {key: b" [%d]" % key for key in self}
-        each = zip([0, *ends[:-1]], ends, marks.values(), strict=True)
-        plain = [letters[begin:end].removesuffix(mark) for begin, end, mark in each]
+        each = zip(pairwise([0, *ends]), marks.values(), strict=True)
+        plain = [letters[begin:end].removesuffix(mark) for (begin, end), mark in each]
         shown = [name.decode("utf-8", "backslashreplace") for name in plain]
         taken = Counter(shown) + Counter(map(str, np.setdiff1d(keys, self.features).tolist()))
         told = zip(marks.items(), plain, shown, strict=True)
