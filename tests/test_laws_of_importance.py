@@ -117,16 +117,14 @@ def lanes_of(chunk: Chunk) -> list[Model]:
     return [lanes.alone(k) for k in range(6)]
 
 
-class _Halves:
-    """Drops half of the lanes each time."""
-
-    def judge(self, record: Any, lanes: Any, last: bool) -> None:
-        for k in lanes.alive[len(lanes.alive) // 2 or 1 :]:
-            lanes.drop(k, f"dropped after {lanes.examples}")
+def _halve(record: Any, lanes: Any, last: bool) -> None:
+    """Drop half of the lanes each time."""
+    for k in lanes.alive[len(lanes.alive) // 2 or 1 :]:
+        lanes.drop(k, f"dropped after {lanes.examples}")
 
 
 def race_of(chunk: Chunk) -> list[Model]:
-    lanes = ModelSet([Recipe("ftrl", l1=0.01 * k) for k in range(1, 7)], race=Race(_Halves(), 6, 8, 25))
+    lanes = ModelSet([Recipe("ftrl", l1=0.01 * k) for k in range(1, 7)], race=Race(_halve, 6, 8, 25))
     for i in range(0, len(chunk), 5):
         lanes.learn(chunk, i, min(i + 5, len(chunk)))
     return [lanes.alone(k) for k in lanes.alive]

@@ -16,7 +16,7 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 from thresher.plans import auto
-from thresher.plans.race import Race, RaceRecord, Racing
+from thresher.plans.race import Race, RaceRecord
 from thresher.testing.laws import bits
 
 ROWS = 700
@@ -31,17 +31,15 @@ class Marks:
         self.seen: list[tuple[int, bool]] = []
         self.losses: list[list[float]] = []
 
-    def judge(self, record: RaceRecord, lanes: Racing, last: bool) -> None:
+    def __call__(self, record: RaceRecord, lanes: ModelSet, last: bool) -> None:
         self.seen.append((lanes.examples, last))
         self.losses.append(record.losses().tolist())
 
 
-class Weakest:
+def weakest(record: RaceRecord, lanes: ModelSet, last: bool) -> None:
     """Drops the lane with the highest loss."""
-
-    def judge(self, record: RaceRecord, lanes: Racing, last: bool) -> None:
-        if len(lanes.alive) > 1:
-            lanes.drop(max(lanes.alive, key=lambda k: float(record.losses()[k])), "weak")
+    if len(lanes.alive) > 1:
+        lanes.drop(max(lanes.alive, key=lambda k: float(record.losses()[k])), "weak")
 
 
 def raced(race: Race | None, places: Sequence[int] = (), chunk: Chunk = STREAM) -> ModelSet:
@@ -76,7 +74,7 @@ def losses_between(first: int, last: int) -> list[float]:
 
 
 def test_one_is_left() -> None:
-    lanes = raced(race := Race(Weakest(), 3, 64, 600), [100, 300])
+    lanes = raced(race := Race(weakest, 3, 64, 600), [100, 300])
     whole = [losses_between(done // 2, done) for done in (64, 128)]
     first = int(np.argmax(whole[0]))
     second = max((k for k in range(3) if k != first), key=lambda k: whole[1][k])
@@ -136,11 +134,12 @@ class InfoDict:
         self.record, self.examples = RaceRecord(len(each[0])), 0
         self.alive, self.dropped = list(range(len(each[0]))), list[int]()
         self.lost = [0.0] * len(each[0])
+        lanes: Any = self
         for losses in each:
             self.examples += 1
             self.lost = [a + b for a, b in zip(self.lost, losses, strict=True)]
             if self.examples % 8 == 0:
-                self.record.note(self)
+                self.record.note(lanes)
 
     def sums(self, number: int) -> tuple[float, float]:
         return self.lost[number], float(self.examples)
@@ -169,15 +168,15 @@ CHANCE: list[float] = np.random.default_rng(2).choice([0.0, 5.0], 512, p=[0.82, 
 def test_who_is_left(losses: list[list[float]], rows: int, last: bool, left: list[int]) -> None:
     each = np.resize(losses, (rows, len(losses[0])))
     jitter = 1.0 + 1e-2 * np.random.default_rng(1).standard_normal(each.shape)
-    told = InfoDict((each * jitter).tolist())
-    auto.Leader().judge(told.record, told, last)
+    told: Any = InfoDict((each * jitter).tolist())
+    auto.judge(told.record, told, last)
     assert told.alive == left
 
 
 def test_a_favourite_that_diverged_leaves_its_place() -> None:
-    told = InfoDict([[1.0, 0.999, 0.99]] * 512)
+    told: Any = InfoDict([[1.0, 0.999, 0.99]] * 512)
     told.drop(0, "diverged")
-    auto.Leader().judge(told.record, told, True)
+    auto.judge(told.record, told, True)
     assert told.alive == [1]
 
 

@@ -28,6 +28,7 @@ from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import Output
 from thresher.learning.model.prediction import AnyModel, ModelOrFile, labelled, with_columns
 from thresher.learning.model.recipe import Recipe, Spec
+from thresher.learning.training.progress import ProgressLines
 from thresher.learning.training.trainer import Outcome
 from thresher.options import lanes, training
 from thresher.options.checks import check_flag, check_whole
@@ -45,7 +46,7 @@ from thresher.plans.models import CrossValidation, Frontier, Tuned, with_choice
 from thresher.plans.run import Training, bags_of
 from thresher.plans.run_setup import inputs_of, labels_or_part
 from thresher.plans.stability import Selection
-from thresher.plans.ui import Printing, Silent
+from thresher.plans.ui import Ui
 from thresher.runs import boost as runs_boost
 from thresher.runs import files, using
 
@@ -145,7 +146,7 @@ def train(
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
     given = settle(training.TrainRun, {**options, "rule": rule, "loss": loss}, train)
     with _elsewhere(given):
-        ui = Silent() if given["report_every"] is None else Printing()
+        ui = Ui(None if given["report_every"] is None else ProgressLines(print))
         run = plans_train.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, ui)
         model: Model = _learned(run)
         if run.will_name:
@@ -192,7 +193,7 @@ def ensemble(
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
     given = settle(training.EnsembleRun, {**options, "rule": rule, "loss": loss}, ensemble)
     with _elsewhere(given):
-        ui = Silent() if given["report_every"] is None else Printing()
+        ui = Ui(None if given["report_every"] is None else ProgressLines(print))
         run = plans_train.prepare(
             inputs_of(data, labels, sample_weight, groups, offsets),
             given,
@@ -239,7 +240,7 @@ def path(
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
     given = settle(lanes.PathRun, {**options, "rule": rule, "loss": loss}, path)
     with _elsewhere(given):
-        run = plans_path.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, Silent())
+        run = plans_path.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, Ui())
         outcome = _outcome(run)
 
     def learn(found: Frontier, l1s: list[float]) -> None:
@@ -294,7 +295,7 @@ def cv(
     check_flag("refit", refit)
     with _elsewhere(given):
         inputs = inputs_of(data, labels, sample_weight, groups, offsets)
-        run = plans_cv.prepare(inputs, given, Silent(), refit=bool(refit))
+        run = plans_cv.prepare(inputs, given, Ui(), refit=bool(refit))
         outcome, found = _outcome(run), run.judged()
     warnings = warn(run.troubles(outcome))
     return with_choice(replace(found, warnings=warnings, choice=given["choose"]))
@@ -337,7 +338,7 @@ def tune(
     labels, loss = labels_or_part(data, y, "loss", options.get("loss"), None)
     given = settle(lanes.TuneOptions, {**options, "loss": loss}, tune)
     with _elsewhere(given):
-        search = plans_tune.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, Silent())
+        search = plans_tune.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, Ui())
         search.run()
         found = search.tuned()
     return replace(found, warnings=warn(found.warnings))
@@ -388,7 +389,7 @@ def select(
     check_flag("keep", keep)
     with _elsewhere(given):
         inputs = inputs_of(data, labels, sample_weight, groups, offsets)
-        run = plans_select.prepare(inputs, given, Silent(), keep=bool(keep))
+        run = plans_select.prepare(inputs, given, Ui(), keep=bool(keep))
         found = run.selected(_outcome(run))
         model = run.keep(found) if keep else None
     return replace(found, model=model, warnings=warn(found.warnings))
@@ -433,7 +434,7 @@ def boost(
     labels, loss = labels_or_part(data, y, "loss", options.get("loss", training.BOOSTED), training.BOOSTED)
     given = settle(training.BoostOptions, {**options, "loss": loss}, boost)
     with _elsewhere(given):
-        run = runs_boost.prepare(inputs_of(data, labels, sample_weight, None), given, Silent())
+        run = runs_boost.prepare(inputs_of(data, labels, sample_weight, None), given, Ui())
         found = run.run(callback or (lambda _: None))
     found.warnings = warn(found.warnings)
     return found

@@ -6,17 +6,16 @@ Progress is a table, and on a terminal a bar with the time left too.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 from thresher.cli.output import one_line
 from thresher.cli.saving import make_stopper
 from thresher.cluster import remote_readers
 from thresher.engine.compile import notices
-from thresher.learning.model.objective import Objective
 from thresher.learning.training.interruption import Stopper
 from thresher.learning.training.progress import ProgressLines, Watcher
 from thresher.options.option import Options
+from thresher.plans.ui import Ui
 
 
 class Quiet(Watcher):
@@ -66,15 +65,16 @@ class Terminal(Plain):
         self._bar.stop()
 
 
-class Console:
+class Console(Ui):
     """Somebody who reads standard error."""
 
-    report_every: int | None = 0
+    watcher: Quiet
+    report_every = 0
     forks = True
 
     def __init__(self, quiet: bool = False) -> None:
+        super().__init__(Quiet() if quiet else Terminal() if sys.stderr.isatty() else Plain())
         self.quiet = quiet
-        self.watcher = Quiet() if quiet else Terminal() if sys.stderr.isatty() else Plain()
         notices.when_compiling(None if quiet else self.watcher.say)
 
     def say(self, line: str) -> None:
@@ -85,10 +85,6 @@ class Console:
     def warn(self, line: str) -> None:
         """Print a line."""
         self.watcher.say(line)
-
-    def show_classes(self, head: Objective, words: Sequence[str]) -> None:
-        """Show classes by name from here on."""
-        self.watcher.show_classes(head, words)
 
     def stopper(self, *, checkpoint: bool) -> Stopper:
         """Signals stop training between two examples once something is learned; the command ends it."""

@@ -49,38 +49,32 @@ def status_and_line(error: Exception) -> tuple[int, str]:
         return FAILED, ""
     if isinstance(error, WarnedError):
         return FAILED, f"thresher: {error}"
-    from thresher.data.errors import printable
-    from thresher.options.messages import as_shown, on_the_command_line
-
-    with on_the_command_line():
-        status, line = _status_and_text(error)
-        return status, printable(as_shown(line))
-
-
-def _status_and_text(error: Exception) -> tuple[int, str]:
     import click
 
-    from thresher.data.errors import OneLineError
+    from thresher.data.errors import OneLineError, printable
     from thresher.learning.model.divergence import DivergedError
+    from thresher.options.messages import as_shown, on_the_command_line
     from thresher.options.option import UsageError
     from thresher.parts import SpecError
 
-    if isinstance(error, click.ClickException):
-        from thresher.cli.parser import line_of
+    with on_the_command_line():
+        status, text = FAILED, str(error)
+        if isinstance(error, click.ClickException):
+            from thresher.cli.parser import line_of
 
-        return error.exit_code, f"thresher: {line_of(error)}"
-    if isinstance(error, UsageError | SpecError):
-        return MISUSED, f"thresher: {error}"
-    if isinstance(error, StoppedAfterSaving):
-        return INTERRUPTED, f"thresher: {error}"
-    if isinstance(error, OneLineError | DivergedError | OverflowError):
-        return FAILED, f"thresher: {error}"
-    if isinstance(error, MemoryError):
-        return FAILED, f"thresher: out of memory {error}".rstrip()
-    if isinstance(error, OSError):
-        place = f"{error.filename}: " if error.filename else ""
-        return FAILED, "; ".join([f"thresher: {place}{reason_of(error)}", *getattr(error, "__notes__", ())])
-    raise error
+            status, text = error.exit_code, line_of(error)
+        elif isinstance(error, UsageError | SpecError):
+            status = MISUSED
+        elif isinstance(error, StoppedAfterSaving):
+            status = INTERRUPTED
+        elif isinstance(error, MemoryError):
+            text = f"out of memory {error}".rstrip()
+        elif isinstance(error, OSError):
+            place = f"{error.filename}: " if error.filename else ""
+            text = "; ".join([place + reason_of(error), *getattr(error, "__notes__", ())])
+        elif not isinstance(error, OneLineError | DivergedError | OverflowError):
+            raise error
+        return status, printable(as_shown(f"thresher: {text}"))
 
 
 def reason_of(error: OSError) -> str:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,8 +92,10 @@ def train(data: list[str], options: Options) -> None:
 @command(lanes.PathCommand, DATA)
 def path(data: list[str], options: Options) -> None:
     """Learn a model for each of many penalties in one reading, and show the loss and size of each."""
+    from thresher.learning.inspection import plots
     from thresher.plans.budget import use_of
-    from thresher.plans.models import of_points
+    from thresher.plans.frontier import picture
+    from thresher.plans.models import of_points, table_of_points
     from thresher.plans.path import prepare
 
     which = options["choose"]
@@ -113,7 +116,9 @@ def path(data: list[str], options: Options) -> None:
             found = run.save_frontier(learned, path, which)
             run.trainer.discard_checkpoint()
             with saving.saved_before(path):
-                run.draw_frontier(found, options["plot"], options["table"])
+                points, chosen = found.points, found.chosen
+                rows = partial(table_of_points, points, found.penalty, chosen)
+                plots.draw(options["plot"], partial(picture, points, chosen), options["table"], rows)
             outcome.warnings += run.missed
             output.tell_outcome(outcome)
             used = output.shown_use(use_of(found.points, found.chosen, which), options["json"])

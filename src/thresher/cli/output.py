@@ -50,8 +50,11 @@ def show_run(
 
     As JSON, what is `whole` comes before the figures, and the warnings after them.
     """
+    from thresher.options.messages import as_shown
+
     if options["json"]:
-        figures = {**(whole or {}), **figures, "warnings": in_json(warnings)}
+        told = [{"name": one.name, "message": as_shown(one.message)} for one in warnings]
+        figures = {**(whole or {}), **figures, "warnings": told}
     elif table and not options["quiet"]:
         click.echo("\n".join(table))
     show_result(figures, options["json"], options["model"])
@@ -133,13 +136,6 @@ def tell_warnings(warnings: Sequence[Finding]) -> None:
     """Print one line per warning on standard error."""
     for trouble in warnings:
         click.echo(one_line(f"warning: {trouble.message}"), err=True)
-
-
-def in_json(warnings: Sequence[Finding]) -> list[dict[str, str]]:
-    """The warnings, for the JSON output."""
-    from thresher.options.messages import as_shown
-
-    return [{"name": one.name, "message": as_shown(one.message)} for one in warnings]
 
 
 def one_line(message: str) -> str:

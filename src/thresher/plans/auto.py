@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
-from thresher.plans.race import Race, RaceRecord, Racing
+from thresher.plans.race import Race, RaceRecord
 
 ALPHA, L1 = (1.0, 10.0, 3.0, 1 / 3), (1.0, 2.0)
 """Divisors of the default step size and threshold; measured on the data sets of docs/default.md."""
@@ -19,25 +19,22 @@ WEAK = 4.0
 """A lane this many standard errors worse than the best is dropped before the end."""
 
 
-class Leader:
-    """Lane 0 wins unless another is clearly better."""
-
-    def judge(self, record: RaceRecord, lanes: Racing, last: bool) -> None:
-        """Drop weak lanes; at the end all but one."""
-        losses = record.losses()
-        best = min(lanes.alive, key=lambda k: (losses[k], k))
-        first = min(lanes.alive)
-        if last:
-            behind = record.excess(first, best)
-            enough = lanes.examples >= FIRST and behind.share >= BETTER and behind.errors >= SURE
-            kept = [best if enough else first]
-        else:
-            kept = [k for k in lanes.alive if k in (first, best) or record.excess(k, best).errors < WEAK]
-            if len(kept) == 2 and record.excess(first, best).errors >= WEAK:
-                kept = [best]
-        for k in lanes.alive:
-            if k not in kept:
-                lanes.drop(k, "weaker than the others")
+def judge(record: RaceRecord, lanes: ModelSet, last: bool) -> None:
+    """Drop weak lanes; at the end all but one: lane 0 wins unless another is clearly better."""
+    losses = record.losses()
+    best = min(lanes.alive, key=lambda k: (losses[k], k))
+    first = min(lanes.alive)
+    if last:
+        behind = record.excess(first, best)
+        enough = lanes.examples >= FIRST and behind.share >= BETTER and behind.errors >= SURE
+        kept = [best if enough else first]
+    else:
+        kept = [k for k in lanes.alive if k in (first, best) or record.excess(k, best).errors < WEAK]
+        if len(kept) == 2 and record.excess(first, best).errors >= WEAK:
+            kept = [best]
+    for k in lanes.alive:
+        if k not in kept:
+            lanes.drop(k, "weaker than the others")
 
 
 def field(recipe: Recipe, given: Container[str] = ()) -> list[Recipe]:
@@ -60,7 +57,7 @@ def start(
 
 def race_of(lanes: int) -> Race:
     """A race of this many lanes; the first is the default."""
-    return Race(Leader(), lanes, FIRST, UNTIL)
+    return Race(judge, lanes, FIRST, UNTIL)
 
 
 def successor(models: ModelSet, over: bool) -> ModelSet:

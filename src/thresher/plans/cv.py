@@ -24,10 +24,19 @@ from thresher.options.messages import flag_of, mention, spelled
 from thresher.options.option import Options, given_in
 from thresher.plans import run
 from thresher.plans.budget import reading_again, use_of
-from thresher.plans.folds import Folds, FoldScores, Results, Split, check_order, check_size, estimates_of
+from thresher.plans.folds import (
+    Folds,
+    FoldScores,
+    Judged,
+    Split,
+    check_order,
+    check_size,
+    estimates_of,
+    judged_of,
+)
 from thresher.plans.models import CrossValidation
+from thresher.plans.path import any_penalties, chosen_of, is_varied, recipes_of
 from thresher.plans.penalties import PenaltyRange, penalty_name, with_penalty
-from thresher.plans.ranges import any_penalties, chosen_of, is_varied, recipes_of
 from thresher.plans.repeat import passes_said, train_command
 from thresher.plans.run import Opened, Plan, Training
 from thresher.plans.run_setup import Inputs, groups_of
@@ -98,8 +107,9 @@ class Validation(Training):
         """Evaluate the folds by reading the data once more."""
         results, self._scores = self._results(self.trainer)
         points = estimates_of(results, self.plan.penalty is not None)
+        models = [one.whole for one in results if one.whole is not None]
         extras: Any = {"folds": self.folds, "results": results, "sets": self.trainer.models}
-        return CrossValidation(self.plan.penalty, points, results.whole or [], _learn=self._further, **extras)
+        return CrossValidation(self.plan.penalty, points, models, _learn=self._further, **extras)
 
     def choose(self, found: CrossValidation) -> tuple[int, str, dict[str, Any] | None]:
         """The number of the chosen penalty, the criterion used, and the use of a budget of weights."""
@@ -120,12 +130,12 @@ class Validation(Training):
         given, passes = given_in(self.options), passes_said(outcome.passes, self.trainer.models.recipe)
         return train_command(data, given.get("model"), {**given, "rule": rule, "passes": passes})
 
-    def _results(self, trainer: Trainer) -> tuple[Results, FoldScores]:
+    def _results(self, trainer: Trainer) -> tuple[list[Judged], FoldScores]:
         self.ui.say("reading the data again to evaluate the folds")
         again = trainer.order.over(trainer.reread(), 1)
         with closing(again.chunks()) as chunks:
             scores = FoldScores(trainer.models, self.folds, chunks)
-        return Results.of(trainer.models, self.folds, scores.figures), scores
+        return judged_of(trainer.models, self.folds, scores.figures), scores
 
     def _further(self, found: CrossValidation, penalties: list[float]) -> None:
         """Add results for further penalties, in the same folds of the same data, unless learning diverges."""
@@ -154,20 +164,12 @@ def prepare(
     )
     plan = CrossValidating(options, split, refit)
     found = run.prepare(plan, inputs, ui, Validation, outputs)
-    _count(found.trainer, found.folds)
+    if split.forward:  # their number tells where blocks begin
+        trainer, folds = found.trainer, found.folds
+        with closing(trainer.source.chunks()) as chunks:
+            folds.total = sum(len(chunk) for chunk in chunks)
+        if folds.total <= folds.count:
+            needed = f"{mention(folds=split.shown)} needs at least {folds.count + 1} rows"
+            raise DataError(f"{needed}; rows read: {folds.total}")
+        trainer.source = identified(trainer.reread())
     return found
-
-
-def _count(trainer: Trainer, folds: Folds) -> None:
-    """If folds go forward, count the rows first: their number tells where blocks begin.
-
-    `DataError` for fewer rows than blocks.
-    """
-    if not folds.forward:
-        return
-    with closing(trainer.source.chunks()) as chunks:
-        folds.total = sum(len(chunk) for chunk in chunks)
-    if folds.total <= folds.count:
-        needed = f"{mention(folds=f'forward:{folds.count}')} needs at least {folds.count + 1} rows"
-        raise DataError(f"{needed}; rows read: {folds.total}")
-    trainer.source = identified(trainer.reread())

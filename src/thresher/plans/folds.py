@@ -23,7 +23,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -233,17 +233,13 @@ def check_size(recipe: Recipe, count: int, models: int, whole: bool) -> None:
     if count * models > _MOST_MODELS:
         raise ValueError(f"{what} are {count * models:,}: {_MOST_MODELS:,} at most")
     needed = (count + whole) * models * Model(recipe).loop.S.nbytes
-    if needed > _memory():
+    try:
+        memory = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):  # unknown
+        memory = math.inf
+    if needed > memory:
         begin = f"which begin with {needed / 2**30:,.1f} GB of state"
         raise MemoryError(f"for {what}, {begin}: take fewer folds or penalties, or a smaller store")
-
-
-def _memory() -> float:
-    """Bytes of memory of this machine; infinite if unknown."""
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):
-        return float("inf")
 
 
 def check_order(order: Order, passes: int, otherwise: str = "be in a different fold") -> None:
@@ -253,8 +249,6 @@ def check_order(order: Order, passes: int, otherwise: str = "be in a different f
             f"with the order {order.spec}, a row would {otherwise} in each pass: use once or as-is"
         )
 
-
-T = TypeVar("T")
 
 _COUNTED = ("examples",)
 """Figures without a meaningful mean."""
@@ -301,76 +295,64 @@ class Estimate:
         return {**penalty, "spec": self.spec, "nonzero": self.nonzero, **self.figures, **rest}
 
 
-@dataclass
-class Results:
-    """What is known of each recipe after its folds were evaluated."""
+@dataclass(frozen=True)
+class Judged:
+    """A recipe, and what is known of it after its folds were evaluated."""
 
-    recipes: list[Recipe]
-    judged: list[list[Figures]]
-    """figures in each fold; none if dropped"""
-    counts: list[list[int]]
+    recipe: Recipe
+    figures: list[Figures]
+    """in each fold; none if it was dropped"""
+    counts: list[int]
     """number of nonzero weights in each fold"""
-    dropped: list[str | None]
+    dropped: str | None
     """why it was dropped, or None"""
-    whole: list[Model] | None
-    """models of all rows, if there are any"""
+    whole: Model | None
+    """the model of all rows, if there is one"""
 
-    @classmethod
-    def of(cls, models: ModelSet, folds: Folds, judged: list[list[Figures]]) -> Results:
-        """The results of folds, given the figures of each recipe in each fold."""
-        every, dropped = range(len(models.recipes)), models.dropped
-        counts = [[part.models[k].nonzero for part in models.parts[: folds.count]] for k in every]
-        whole = models.parts[-1].models if folds.whole else None
-        return cls(models.recipes, judged, counts, [dropped.get(k) for k in every], whole)
 
-    def joined(self, other: Results) -> Results:
-        """Both, ordered by penalty."""
-        recipes = [*self.recipes, *other.recipes]
-        order = sorted(range(len(recipes)), key=lambda k: penalty_in(recipes[k].make_rule()))
-
-        def both(one: list[T], more: list[T]) -> list[T]:
-            return [[*one, *more][k] for k in order]
-
-        whole = None if self.whole is None or other.whole is None else both(self.whole, other.whole)
-        return Results(
-            both(self.recipes, other.recipes),
-            both(self.judged, other.judged),
-            both(self.counts, other.counts),
-            both(self.dropped, other.dropped),
-            whole,
+def judged_of(models: ModelSet, folds: Folds, figures: list[list[Figures]]) -> list[Judged]:
+    """What is known of each recipe, given its figures in each fold."""
+    parts, whole = models.parts[: folds.count], models.parts[-1].models if folds.whole else None
+    return [
+        Judged(
+            recipe,
+            figures[k],
+            [part.models[k].nonzero for part in parts],
+            models.dropped.get(k),
+            None if whole is None else whole[k],
         )
+        for k, recipe in enumerate(models.recipes)
+    ]
 
 
-def estimates_of(results: Results, varied: bool) -> list[Estimate]:
+def estimates_of(judged: Sequence[Judged], varied: bool) -> list[Estimate]:
     """An estimate for each recipe from its figures in each fold; `varied`: recipes differ in a penalty."""
-    judged = results.judged
-    losses = [[_finite(one["loss"]) for one in figures] for figures in judged]
+    losses = [[_finite(one["loss"]) for one in each.figures] for each in judged]
     means = [_mean(each)[0] for each in losses]
     known = [k for k, mean in enumerate(means) if mean is not None]
     best = min(known, key=lambda k: float(means[k] or 0.0), default=0)
     found = []
-    for k, recipe in enumerate(results.recipes):
-        rule, dropped = recipe.make_rule(), results.dropped[k]
+    for one, own in zip(judged, losses, strict=True):
+        figures: dict[str, float | None] = {}
+        for name in one.figures[0] if one.figures else ():
+            if name not in _COUNTED:
+                each = _mean([_finite(fold[name]) for fold in one.figures])
+                figures[name], figures[f"{name}_se"] = each
+        pairs = zip(own, losses[best], strict=True) if own else ()
+        paired = _mean([None if a is None or b is None else a - b for a, b in pairs])[1]
+        learned = one.dropped is None
         found.append(
             Estimate(
-                penalty_in(rule) if varied else None,
-                str(recipe.rule),
-                None if dropped else float(np.mean(results.counts[k])),
-                _means_of(judged[k]),
-                _paired(losses[k], losses[best]) if judged[k] else None,
-                dropped,
-                None if dropped or results.whole is None else results.whole[k].nonzero,
+                penalty_in(one.recipe.make_rule()) if varied else None,
+                str(one.recipe.rule),
+                float(np.mean(one.counts)) if learned else None,
+                figures,
+                paired,
+                one.dropped,
+                one.whole.nonzero if learned and one.whole is not None else None,
             )
         )
     return found
-
-
-def _means_of(figures: Sequence[Figures]) -> dict[str, float | None]:
-    means: dict[str, float | None] = {}
-    for name in figures[0] if figures else ():
-        if name not in _COUNTED:
-            means[name], means[f"{name}_se"] = _mean([_finite(one[name]) for one in figures])
-    return means
 
 
 def _mean(values: Sequence[float | None]) -> tuple[float | None, float | None]:
@@ -379,11 +361,6 @@ def _mean(values: Sequence[float | None]) -> tuple[float | None, float | None]:
     if not len(there):
         return None, None
     return float(there.mean()), (float(there.std(ddof=1) / math.sqrt(len(there))) if len(there) > 1 else None)
-
-
-def _paired(losses: Sequence[float | None], others: Sequence[float | None]) -> float | None:
-    pairs = zip(losses, others, strict=True)
-    return _mean([None if a is None or b is None else a - b for a, b in pairs])[1]
 
 
 def _finite(value: float | None) -> float | None:

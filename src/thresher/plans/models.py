@@ -19,8 +19,9 @@ from thresher.learning.model.model_set import ModelSet
 from thresher.options.messages import flag_of
 from thresher.options.option import UsageError
 from thresher.plans import budget, frontier
-from thresher.plans.folds import Estimate, Folds, Results, estimates_of
+from thresher.plans.folds import Estimate, Folds, Judged, estimates_of
 from thresher.plans.frontier import noted, picture
+from thresher.plans.penalties import penalty_in
 from thresher.plans.tuning import Trial
 
 if TYPE_CHECKING:
@@ -276,7 +277,7 @@ class CrossValidation(Alternatives):
 
     folds: Folds
     """how rows were split"""
-    results: Results = field(repr=False, compare=False)
+    results: list[Judged] = field(repr=False, compare=False)
     """figures of each penalty in each fold"""
     sets: ModelSet = field(repr=False, compare=False)
     """the models of the first reading"""
@@ -291,27 +292,27 @@ class CrossValidation(Alternatives):
             raise ValueError("no final model was trained: use cv(..., refit=True)")
         return self.models
 
-    def add(self, more: Results) -> None:
+    def add(self, more: Sequence[Judged]) -> None:
         """Add the results of further penalties."""
-        grown = self.results.joined(more)
-        vars(self.results).update(vars(grown))
-        self.points[:], self.models[:] = estimates_of(grown, self.penalty is not None), grown.whole or []
+        found = sorted([*self.results, *more], key=lambda one: penalty_in(one.recipe.make_rule()))
+        self.results[:], self.points[:] = found, estimates_of(found, self.penalty is not None)
+        self.models[:] = [one.whole for one in found if one.whole is not None]
 
     def frame(self) -> pd.DataFrame:
         """A row per penalty and fold, counted from 1, under the names that all results share.
 
         See docs/python.md. ImportError without pandas.
         """
-        chosen, found = self.number(), self.results
+        chosen = self.number()
         return frame_of(
             {
-                **identity(recipe),
+                **identity(one.recipe),
                 "fold": fold + 1,
-                "nonzero": None if found.dropped[k] else found.counts[k][fold],
+                "nonzero": None if one.dropped else one.counts[fold],
                 "chosen": k == chosen,
-                "dropped": found.dropped[k],
-                **(held(found.judged[k][fold]) if found.judged[k] else {}),
+                "dropped": one.dropped,
+                **(held(one.figures[fold]) if one.figures else {}),
             }
-            for k, recipe in enumerate(found.recipes)
+            for k, one in enumerate(self.results)
             for fold in range(self.folds.count)
         )

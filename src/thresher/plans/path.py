@@ -9,13 +9,14 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from thresher.data.errors import DataError
 from thresher.data.order import make_order
 from thresher.data.source import Source
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.files import model_file
 from thresher.learning.files.checkpoint import TrainingState
-from thresher.learning.files.choice import FrontierTable
-from thresher.learning.inspection import plots
+from thresher.learning.files.choice import FrontierTable, Rated, choose, instead_of
+from thresher.learning.model import eight_lanes
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, going_on
@@ -25,20 +26,92 @@ from thresher.learning.training.passes import AUTO as AUTO_PASSES
 from thresher.learning.training.progress import of_earlier
 from thresher.learning.training.record import Difference, Record
 from thresher.learning.training.trainer import Outcome, TrainingPlan
-from thresher.options.lanes import AUTO
+from thresher.options.lanes import AUTO, BEST
 from thresher.options.layouts import of_options
 from thresher.options.messages import mention
 from thresher.options.model import RecipeOptions
 from thresher.options.option import Options, UsageError, given_in
 from thresher.plans import budget, frontier, run
-from thresher.plans.frontier import Learned, joined, picture, points_of
-from thresher.plans.models import Frontier, table_of_points
-from thresher.plans.penalties import PenaltyRange, penalty_in, penalty_name, with_penalty
-from thresher.plans.ranges import any_penalties, check_varied, chosen_of, recipes_of
+from thresher.plans.frontier import Learned, end_of_range, joined, points_of
+from thresher.plans.models import Frontier
+from thresher.plans.penalties import (
+    PenaltyRange,
+    leaves_penalty_open,
+    penalty_in,
+    penalty_name,
+    with_penalty,
+)
 from thresher.plans.repeat import passes_said, train_command
 from thresher.plans.run import Opened, Plan, Training, check_same, of_recipe, record_to_go_on
 from thresher.plans.run_setup import Inputs, again_of, trainer_of
 from thresher.plans.ui import Ui
+
+
+def check_varied(options: Options, base: Recipe) -> None:
+    """`UsageError` if the rule has no penalty, or fixes it and no range is given."""
+    with of_options():
+        name = penalty_name(base.rule)
+        fixed = not leaves_penalty_open(options["rule"])
+    if fixed and options["l1"] is None and isinstance(options["rule"], str):
+        raise UsageError(
+            f"{name} differs between the models: leave it out of {mention('rule')}, or give its range,"
+            f" {mention(l1='LO:HI:N')}"
+        )
+
+
+def is_varied(options: Options, base: Recipe) -> bool:
+    """Whether to vary the penalty; `UsageError` if a range is given and the rule cannot use it."""
+    if options["l1"] is not None:
+        check_varied(options, base)
+        return True
+    with of_options():
+        return leaves_penalty_open(options["rule"])
+
+
+def any_penalties(base: Recipe) -> ModelSet:
+    """Models with different penalties, to compile for."""
+    return ModelSet([with_penalty(base, 0.001 * (1 + k)) for k in range(eight_lanes.FEW)])
+
+
+def recipes_of(base: Recipe, options: Options, data: Opened) -> list[Recipe]:
+    """One recipe per penalty.
+
+    A range is found on the first rows in the order of the run. `UsageError` if it cannot be found, as in data
+    that can be read only once; `DataError`.
+    """
+    wanted = PenaltyRange(AUTO if options["l1"] is None else options["l1"])
+    with of_options():
+        if wanted.values:
+            return [with_penalty(base, value) for value in wanted.values]
+        if not data.source.rereadable:
+            raise UsageError(
+                f"the data can be read only once: give the range of penalties, {mention(l1='LO:HI:N')}"
+            )
+        source = data.again()
+        first = make_order(data.order.spec, base.seed).over(source, 1)
+        values = wanted.found_in(first, replace(base, layout=source.layout), ready=data.ready)
+        return [with_penalty(base, value) for value in values]
+
+
+def chosen_of(
+    points: Sequence[Rated], which: str, say: Callable[[str], None]
+) -> tuple[int, str, list[Finding]]:
+    """The index of the point that `which` selects, and the criterion used: another if none satisfies it.
+
+    Then a warning says so. Calls `say` if the choice is at an end of the range. `DataError` if no model has a
+    loss.
+    """
+    try:
+        number = choose(points, which)
+    except ValueError as error:
+        if which == BEST:
+            raise DataError(str(error)) from error
+        instead = instead_of(points, which)
+        reason = f"{error}; choosing {'the best' if instead == BEST else 'that'} instead"
+        return *chosen_of(points, instead, say)[:2], [Finding("choice", reason)]
+    if message := end_of_range(points, number):
+        say(message)
+    return number, which, []
 
 
 class Paths(Plan):
@@ -143,11 +216,6 @@ class FrontierTraining(Training):
         held = self.trainer.holdout.given
         return not self.goes_on and self.trainer.source.rereadable and (held is None or held.rereadable)
 
-    @property
-    def keeps_state(self) -> bool:
-        """Whether the models in the file can go on: if that was asked for, or if they went on already."""
-        return bool(self.options["state"]) or self.goes_on
-
     def learned(self) -> Learned:
         """The trained models."""
         first = self.trainer
@@ -163,10 +231,8 @@ class FrontierTraining(Training):
         except DivergedError:
             return before
         if outcome is not None:
-            outcome.seconds, outcome.compiling = (
-                outcome.seconds + again.seconds,
-                outcome.compiling + again.compiling,
-            )
+            outcome.seconds += again.seconds
+            outcome.compiling += again.compiling
         return joined(before, self.learned(), self.trainer.holdout.source())
 
     def filled(self, outcome: Outcome, path: Path, which: str, saved: Callable[[Learned], object]) -> Learned:
@@ -186,7 +252,7 @@ class FrontierTraining(Training):
         saved(learned)
         self.ui.say(budget.reading_again(between))
         further = self.again(between, tuple(point.penalty for point in learned.points))
-        if not self.keeps_state:
+        if not (self.options["state"] or self.goes_on):
             whole = cache(partial(self.save_frontier, learned, path, which, say=False, state=True))
             further.trainer.before_checkpoint = whole
         return further.added_to(learned, outcome)
@@ -195,7 +261,7 @@ class FrontierTraining(Training):
         self, learned: Learned, path: Path, which: str, *, say: bool = True, state: bool = False
     ) -> FrontierTable:
         """Write the models, with `state` in any case; return their table. OSError, `DataError`."""
-        kept = state or self.keeps_state
+        kept = state or bool(self.options["state"]) or self.goes_on
         if kept:
             why = f"{mention('resume')} needs it" if state else model_file.LEFT_OUT
             model_file.tell_large_state(learned.models, self.ui.say, why)
@@ -204,12 +270,6 @@ class FrontierTraining(Training):
         found = FrontierTable(self.penalty, learned.points, number, which)
         frontier.save(path, found, learned.models, kept)
         return found
-
-    def draw_frontier(self, found: FrontierTable, plot: Path | None, table: Path | None) -> None:
-        """Write a picture and a table of the models to the files that are named. OSError."""
-        points, chosen = found.points, found.chosen
-        rows = partial(table_of_points, points, found.penalty, chosen)
-        plots.draw(plot, partial(picture, points, chosen), table, rows)
 
     def command(self, data: Sequence[str], found: FrontierTable, chosen: Model) -> str | None:
         """The command that trains the chosen model for as many passes as were best, on all rows.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from thresher import parts
+from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.source import Source
 from thresher.learning.model.model_set import ModelSet
@@ -46,7 +47,9 @@ def penalty_name(rule: Any) -> str:
 
 
 def leaves_penalty_open(rule: Any) -> bool:
-    """Whether a rule has a penalty that its SPEC leaves open; a part leaves nothing open."""
+    """Whether a rule has a penalty that its SPEC leaves open; a part or a recipe leaves nothing open."""
+    if isinstance(rule, Recipe):
+        return False
     text = rule if isinstance(rule, str) else parts.spec_of(parts.make("rule", rule))
     if not parts.make("rule", rule).PENALTIES:
         return False
@@ -95,8 +98,16 @@ class PenaltyRange:
         self.values: list[float] = []
         """empty if the range is to be found in the data"""
         if isinstance(text, Sequence | np.ndarray) and not isinstance(text, str) and np.ndim(text):
-            self.values = _ascending(text)
-            self.count = len(self.values)
+            self.count = len(text)
+            self._check_count()
+            try:
+                self.values = [float(value) for value in text]
+            except (TypeError, ValueError):
+                self.values = [0.0]
+            if not all(0 < value < math.inf for value in self.values):
+                raise ValueError(f"penalties must be numbers above 0, not {text!r}")
+            if not all(low < high for low, high in pairwise(self.values)):
+                raise ValueError(f"penalties must ascend, not {text!r}")
             return
         if not isinstance(text, str):
             raise ValueError(f"penalties must be a list, or a range LO:HI:N or auto:N, not {text!r}")
@@ -106,9 +117,20 @@ class PenaltyRange:
                 f"a range of penalties must be LO:HI:N or auto:N, such as 0.1:10:16, not {text!r}"
             )
         self.count = int(found[4] or 16)
-        _check_count(self.count)
-        if not found[1]:
-            self.values = self._between(*(_positive(end, text) for end in (found[2], found[3])))
+        self._check_count()
+        if found[1]:
+            return
+        try:
+            ends = [float("" if "_" in end else end) for end in found.group(2, 3)]  # Python reads 1_0 as 10
+        except ValueError:
+            ends = [0.0]
+        if not all(0 < end < math.inf for end in ends):
+            raise ValueError(f"a range of penalties must be LO:HI:N with numbers above 0, not {text!r}")
+        self.values = self._between(*ends)
+
+    def _check_count(self) -> None:
+        if not 2 <= self.count <= _MOST:
+            raise ValueError(f"a range must have 2 to {_MOST} penalties, not {self.count}")
 
     def _between(self, low: float, high: float) -> list[float]:
         if not low < high:
@@ -131,19 +153,20 @@ class PenaltyRange:
         Lanes with very different penalties learn these rows. The weakest penalty of the range is the
         strongest that leaves nearly as many weights as no penalty; the strongest is twice the strongest that
         leaves any weight. The penalty that leaves ten weights grows as a power of the number of rows, which
-        differs by
-        rule: the power is measured between an eighth of the rows and all of them, and the range is extended
-        for the length of the data.
+        differs by rule: the power is measured between an eighth of the rows and all of them, and the range
+        is extended for the length of the data.
         """
-        pilot = _Pilot(recipe, ready)
         with closing(source.chunks()) as chunks:
-            early = pilot.learn(chunks, PILOT_ROWS // 8)
+            early, _ = _learn_first(recipe, chunks, PILOT_ROWS // 8, ready)
         with closing(source.chunks()) as chunks:
-            late = pilot.learn(chunks, PILOT_ROWS)
-            expected = pilot.rows_in(source) if rows is None else rows
+            late, read = _learn_first(recipe, chunks, PILOT_ROWS, ready)
+            share = source.position_bytes / source.total_bytes if source.total_bytes else 1.0
+            expected = (read / share if share else 0.0) if rows is None else rows
         full = max(count for _, count in late)
+        if not full and not read:
+            raise ZeroWeightError("all importance weights are zero")
         if not full:
-            raise pilot.why_no_weight()
+            raise NoWeightError("no penalty leaves a weight after the first rows: give the range, LO:HI:N")
         high = 2.0 * max(value for value, count in late if count)
         low = max(value for value, count in late if count >= 0.9 * full)
         power = math.log(max(_penalty_for_ten(late) / _penalty_for_ten(early), 1.0)) / math.log(8.0)
@@ -151,38 +174,24 @@ class PenaltyRange:
         return self._between(max(min(low, high / 100), high / _SPAN), high)
 
 
-class _Pilot:
-    """Lanes that learn the first rows."""
+def _learn_first(
+    recipe: Recipe, chunks: Iterable[Chunk], rows: int, ready: Callable[[], None]
+) -> tuple[list[tuple[float, int]], int]:
+    """Penalties, and how many weights lanes with them have after so many rows; and the rows with a weight.
 
-    def __init__(self, recipe: Recipe, ready: Callable[[], None]) -> None:
-        few = replace(recipe, store="growing")  # 29 tables with millions of rows would take gigabytes
-        self._recipes, self._ready = [with_penalty(few, value) for value in _PILOT], ready
-        self._read = 0
-
-    def learn(self, chunks: Any, rows: int) -> list[tuple[float, int]]:
-        """Penalties, and the number of weights after this many rows; those that diverge are left out."""
-        lanes, left, self._read = ModelSet(self._recipes), rows, 0
-        for chunk in chunks:
-            self._ready()
-            hi = chunk.end_of(0, left)
-            lanes.learn(chunk, 0, hi)
-            left = rows - lanes.examples
-            self._read += int(np.count_nonzero(chunk.weights))
-            if not left:
-                break
-        lanes.finish()
-        return [(_PILOT[k], lanes.models[k].nonzero) for k in lanes.alive]
-
-    def why_no_weight(self) -> NoWeightError:
-        """The error that explains why no penalty leaves a weight."""
-        if not self._read:
-            return ZeroWeightError("all importance weights are zero")
-        return NoWeightError("no penalty leaves a weight after the first rows: give the range, LO:HI:N")
-
-    def rows_in(self, source: Source) -> float:
-        """Estimated number of examples; the number read so far if the size of the data is unknown."""
-        share = source.position_bytes / source.total_bytes if source.total_bytes else 1.0
-        return self._read / share if share else 0.0
+    Lanes that diverge are left out.
+    """
+    few = replace(recipe, store="growing")  # 29 tables with millions of rows would take gigabytes
+    lanes, left, read = ModelSet([with_penalty(few, value) for value in _PILOT]), rows, 0
+    for chunk in chunks:
+        ready()
+        lanes.learn(chunk, 0, chunk.end_of(0, left))
+        left = rows - lanes.examples
+        read += int(np.count_nonzero(chunk.weights))
+        if not left:
+            break
+    lanes.finish()
+    return [(_PILOT[k], lanes.models[k].nonzero) for k in lanes.alive], read
 
 
 def _penalty_for_ten(found: list[tuple[float, int]]) -> float:
@@ -195,32 +204,3 @@ def _penalty_for_ten(found: list[tuple[float, int]]) -> float:
     fall = math.log(count / max(above[1], 0.5))
     share = math.log(count / _TEN) / fall if fall > 0 else 0.0
     return float(value * (above[0] / value) ** share)
-
-
-def _check_count(count: int) -> None:
-    if not 2 <= count <= _MOST:
-        raise ValueError(f"a range must have 2 to {_MOST} penalties, not {count}")
-
-
-def _ascending(given: Any) -> list[float]:
-    """The penalties of a list."""
-    _check_count(len(given))
-    try:
-        values = [float(value) for value in given]
-    except (TypeError, ValueError):
-        values = []
-    if not values or not all(0 < value < float("inf") for value in values):
-        raise ValueError(f"penalties must be numbers above 0, not {given!r}")
-    if not all(low < high for low, high in pairwise(values)):
-        raise ValueError(f"penalties must ascend, not {given!r}")
-    return values
-
-
-def _positive(text: str, whole: str) -> float:
-    try:
-        value = float("" if "_" in text else text)  # Python reads 1_0 as 10
-    except ValueError:
-        value = -1.0
-    if not 0 < value < float("inf"):
-        raise ValueError(f"a range of penalties must be LO:HI:N with numbers above 0, not {whole!r}")
-    return value

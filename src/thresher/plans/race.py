@@ -15,12 +15,16 @@ in any case (law 7).
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.engine.sound import MOST_STEPS, Tensors, given, require
+
+if TYPE_CHECKING:
+    from thresher.learning.model.model_set import ModelSet
 
 F64 = NDArray[np.float64]
 _NARROWEST = 8
@@ -28,24 +32,6 @@ _NARROWEST = 8
 _BLOCKS = 32
 """blocks from one power of two of rows to the next"""
 _MANY = 1 << 62
-
-
-class Racing(Protocol):
-    """What a race needs to know about lanes."""
-
-    @property
-    def alive(self) -> list[int]:
-        """Numbers of the lanes that learn."""
-
-    @property
-    def examples(self) -> int:
-        """Number of examples given so far."""
-
-    def sums(self, number: int) -> tuple[float, float]:
-        """Sums of progressive loss and importance of a lane."""
-
-    def drop(self, number: int, reason: str) -> None:
-        """Stop a lane for good."""
 
 
 class Excess(NamedTuple):
@@ -73,7 +59,7 @@ class RaceRecord:
         width = _width(done)
         return width - done % width
 
-    def note(self, lanes: Racing) -> None:
+    def note(self, lanes: ModelSet) -> None:
         """Record the sums of all lanes up to here, unless already recorded."""
         if self.ends[-1] == lanes.examples:
             return
@@ -130,11 +116,8 @@ class RaceRecord:
         self.ends, self._sums = ends.tolist(), sums.tolist()
 
 
-class Evaluator(Protocol):
-    """Decides which lanes may continue."""
-
-    def judge(self, record: RaceRecord, lanes: Racing, last: bool) -> None:
-        """Drop lanes that are too weak; all but one if this is the `last` mark."""
+Judge = Callable[[RaceRecord, "ModelSet", bool], None]
+"""Drops lanes that are too weak; all but one if this is the last mark"""
 
 
 class Race:
@@ -143,7 +126,7 @@ class Race:
     Marks are rows of the stream, however it is cut into chunks.
     """
 
-    def __init__(self, judge: Evaluator, lanes: int, first: int, until: int) -> None:
+    def __init__(self, judge: Judge, lanes: int, first: int, until: int) -> None:
         self.record = RaceRecord(lanes)
         self.state, self.restore = self.record.state, self.record.restore
         self.ended = until <= 0
@@ -154,7 +137,7 @@ class Race:
         """Number of rows that can be learned before the race must be updated."""
         return _MANY if self.ended else min(self.record.due(done), self._until - done)
 
-    def end_of_block(self, lanes: Racing) -> None:
+    def end_of_block(self, lanes: ModelSet) -> None:
         """Update the record at the end of a block; judge at a mark."""
         done = lanes.examples
         if self.ended or (done != self._until and done % _width(done)):
@@ -164,14 +147,14 @@ class Race:
             return
         self.record.note(lanes)
         if done >= self._first and done & (done - 1) == 0:
-            self._judge.judge(self.record, lanes, False)
+            self._judge(self.record, lanes, False)
 
-    def end(self, lanes: Racing) -> None:
+    def end(self, lanes: ModelSet) -> None:
         """Judge for the last time, now."""
         if self.ended:
             return
         self.record.note(lanes)
-        self._judge.judge(self.record, lanes, True)
+        self._judge(self.record, lanes, True)
         self.ended = True
 
 

@@ -319,16 +319,24 @@ def selection_of(models: Sequence[Model], false: float, most: int | None) -> Sel
     """
     head, features = models[0].head, max(model.features_seen for model in models)
     most = max(1, min(math.isqrt(int(false * features)), int(_MOST * features))) if most is None else most
-    every = [_weights_of(model) for model in models]
-    living = [_largest(keys, weights, most) for keys, weights in every]
+    every, living = list[tuple[U64, F64]](), list[U64]()
+    for model in models:
+        own, found = model.weights()
+        weights = found.reshape(len(own), head.count).astype(np.float64)
+        every.append((own, weights))
+        # the largest in magnitude; of equal ones, those with the lower keys
+        living.append(own[np.argsort(-np.abs(weights).max(axis=1), kind="stable")[:most]])
     keys, counts = np.unique(np.concatenate(living), return_counts=True)
-    weights = np.stack([_at(keys, *one) for one in every])
+    weights = np.zeros((len(models), len(keys), head.count))
+    for table, (own, found) in zip(weights, every, strict=True):
+        _, there, places = np.intersect1d(keys, own, assume_unique=True, return_indices=True)
+        table[there] = found[places]
     output = np.abs(weights.mean(axis=0)).argmax(axis=1)
-    own = np.take_along_axis(weights, output[np.newaxis, :, np.newaxis], axis=2)[:, :, 0]
-    mean, (low, high) = own.mean(axis=0), np.quantile(own, _INTERVAL, axis=0)
+    largest = np.take_along_axis(weights, output[np.newaxis, :, np.newaxis], axis=2)[:, :, 0]
+    mean, (low, high) = largest.mean(axis=0), np.quantile(largest, _INTERVAL, axis=0)
     order: NDArray[np.int64] = np.lexsort((keys, -np.abs(mean), -counts))
     selected = float(np.mean([len(one) for one in living]))
-    changes = (own > 0).any(axis=0) & (own < 0).any(axis=0)
+    changes = (largest > 0).any(axis=0) & (largest < 0).any(axis=0)
     return Selection(
         keys[order],
         (counts / len(models))[order],
@@ -344,28 +352,6 @@ def selection_of(models: Sequence[Model], false: float, most: int | None) -> Sel
         threshold(selected, features, len(models), false),
         outputs=tuple(map(str, head.names(models[0].classes))) if head.count > 1 else (),
     )
-
-
-def _weights_of(model: Model) -> tuple[U64, F64]:
-    """Keys, ascending, and weights (features, outputs)."""
-    keys, weights = model.weights()
-    return keys, weights.reshape(len(keys), model.head.count).astype(np.float64)
-
-
-def _largest(keys: U64, weights: F64, most: int) -> U64:
-    """The features with the largest weights in magnitude; of equal ones, those with the lower keys."""
-    if len(keys) <= most:
-        return keys
-    largest: U64 = keys[np.argsort(-np.abs(weights).max(axis=1), kind="stable")[:most]]
-    return largest
-
-
-def _at(wanted: U64, keys: U64, weights: F64) -> F64:
-    """The weights of features; 0 for those without."""
-    found = np.zeros((len(wanted), weights.shape[1]))
-    _, there, places = np.intersect1d(wanted, keys, assume_unique=True, return_indices=True)
-    found[there] = weights[places]
-    return found
 
 
 def troubles_of(found: Selection) -> list[Finding]:

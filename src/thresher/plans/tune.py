@@ -122,7 +122,14 @@ class Search:
             self.lines = self._reads.first.report
             self.tuner.until = judged_rows(rows)
         for number in range(len(self.tuner.rounds)):
-            self._round(number)
+            lanes, error = self.tuner.draw(number), None
+            try:
+                outcome = self._trainer(lanes, TrainingPlan(1, None)).run()
+                self.warnings, self.weightless = outcome.warnings, outcome.weightless
+                self.lines = self.lines or outcome.reports[0]
+            except DivergedError as found:
+                error = found
+            self.tuner.settle(lanes, error)
             self._tell(number)
         if self.tuner.model is not None:
             self._learn_again(self.tuner.model)
@@ -144,10 +151,8 @@ class Search:
         except Interrupted:
             self.interrupted = True
             kept = "interrupted in the passes of the best setting, which is kept as it was after the first"
-            self.warnings = [
-                *self.warnings,
-                Finding("ended-early", f"{kept}: train again for the other passes"),
-            ]
+            found = Finding("ended-early", f"{kept}: train again for the other passes")
+            self.warnings = [*self.warnings, found]
         finally:
             stopper.close()
 
@@ -155,16 +160,6 @@ class Search:
         """The source of the next reading."""
         started, self._started = self._started, True
         return self._reads.later() if started else self._reads.first
-
-    def _round(self, number: int) -> None:
-        lanes, error = self.tuner.draw(number), None
-        try:
-            outcome = self._trainer(lanes, TrainingPlan(1, None)).run()
-            self.warnings, self.weightless = outcome.warnings, outcome.weightless
-            self.lines = self.lines or outcome.reports[0]
-        except DivergedError as found:
-            error = found
-        self.tuner.settle(lanes, error)
 
     def _trainer(self, model: Any, plan: TrainingPlan, **extras: Any) -> Trainer:
         extras |= {"watcher": self._watcher, "judging": self._holdout}
@@ -225,14 +220,11 @@ def prepare(inputs: Inputs, options: Options, ui: Ui, *, outputs: Sequence[Path 
     check_written(outputs, options, inputs.data, source, held)
     with of_options():
         tuner = Tuner(replace(base, layout=source.layout), rules, options["budget"])
-    order, tell = make_order(options["order"] or "as-is", base.seed), _teller(tuner, ui)
-    return Search(tuner, source, order, held, options["cache"], ui.watcher, tell, every, made, kept)
+    order = make_order(options["order"] or "as-is", base.seed)
 
-
-def _teller(tuner: Tuner, ui: Ui) -> Callable[[int], None]:
     def tell(number: int) -> None:
         if tuner.chosen is not None:
             best, rounds = tuner.trials[tuner.chosen], len(tuner.rounds)
             ui.say(f"round {number + 1} of {rounds}, {len(tuner.trials)} settings: {best.rule}")
 
-    return tell
+    return Search(tuner, source, order, held, options["cache"], ui.watcher, tell, every, made, kept)

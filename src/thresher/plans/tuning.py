@@ -24,7 +24,7 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe, is_centred
 from thresher.options.checks import check_whole
-from thresher.plans.race import Race, RaceRecord, Racing
+from thresher.plans.race import Race, RaceRecord
 
 RULES = ("ft-ftrl", "adagrad-fobos")
 FIRST = 1024
@@ -53,13 +53,8 @@ def ranges_of(rule: Any) -> dict[str, Range]:
 
 def values_of(rule: Any) -> dict[str, float]:
     """The rule's values of the parameters in `ranges_of`."""
-    return {name: float(_holder(rule, name)[0]) for name in ranges_of(rule)}
-
-
-def _holder(rule: Any, name: str) -> tuple[Any, str]:
-    """A value, and the name of its field."""
-    *within, field = name.split(".")
-    return getattr(rule.rate if within else rule, field), field
+    names = {name: name.rpartition(".") for name in ranges_of(rule)}
+    return {name: float(getattr(rule.rate if rate else rule, own)) for name, (rate, _, own) in names.items()}
 
 
 def with_values(rule: Any, values: dict[str, float]) -> Any:
@@ -111,24 +106,17 @@ def are_centred(rules: str | Sequence[str], scale: str | None, centre: bool | No
     return any(is_centred(rule, scale, centre) for rule in _rules_of(rules))
 
 
-def _made(trial: Trial) -> Any:
-    return parts.rule_of(trial.rule, trial.rate)
-
-
-class Halving:
-    """At each mark, drop the weaker half, except for lanes only slightly worse than the best."""
-
-    def judge(self, record: RaceRecord, lanes: Racing, last: bool) -> None:
-        """At the last mark, drop none: the lanes that are left learn all rows."""
-        if last:
-            return
-        losses = record.losses()
-        ranked = sorted(lanes.alive, key=lambda k: (losses[k], k))
-        for k in ranked[max(len(ranked) // 2, _LEFT) :]:
-            behind = record.excess(k, ranked[0])
-            if behind.errors >= _BEHIND:
-                more = 100 * (losses[k] / losses[ranked[0]] - 1) if losses[ranked[0]] > 0 else math.inf
-                lanes.drop(k, f"{more:.3g} % more loss than the best at row {lanes.examples:,}")
+def _halve(record: RaceRecord, lanes: ModelSet, last: bool) -> None:
+    """Drop the weaker half, except for lanes only slightly worse than the best; none at the last mark."""
+    if last:
+        return  # the lanes that are left learn all rows
+    losses = record.losses()
+    ranked = sorted(lanes.alive, key=lambda k: (losses[k], k))
+    for k in ranked[max(len(ranked) // 2, _LEFT) :]:
+        behind = record.excess(k, ranked[0])
+        if behind.errors >= _BEHIND:
+            more = 100 * (losses[k] / losses[ranked[0]] - 1) if losses[ranked[0]] > 0 else math.inf
+            lanes.drop(k, f"{more:.3g} % more loss than the best at row {lanes.examples:,}")
 
 
 class Tuner:
@@ -149,8 +137,11 @@ class Tuner:
             Model(replace(base, rule=rule, rate=None, layout=None))
         self.until = until
         self._open = [rule for rule in self._rules if ranges_of(rule)]
-        self.rounds = _shares(budget, len(self._rules)) if self._open else [min(budget, len(self._rules))]
-        """number of settings in each round"""
+        near, few = budget // 4, budget < max(8, 2 * len(self._rules))
+        self.rounds = [budget] if few else [budget - 2 * near, near, near]
+        """number of settings in each round: half from the whole ranges, the rest near the best; few in one"""
+        if not self._open:
+            self.rounds = [min(budget, len(self._rules))]
         self.trials: list[Trial] = []
         self.chosen: int | None = None
         """number of the best trial"""
@@ -180,7 +171,7 @@ class Tuner:
             Trial(str(one.rule), None if one.rate is None else str(one.rate), number + 1) for one in recipes
         ]
         until = _WHOLE if self.until is None else self.until
-        return ModelSet(recipes, race=Race(Halving(), count, FIRST, until))
+        return ModelSet(recipes, race=Race(_halve, count, FIRST, until))
 
     def _anywhere(self, count: int, rng: np.random.Generator) -> list[Any]:
         found = list(self._rules[:count])
@@ -194,11 +185,14 @@ class Tuner:
         return found
 
     def _near(self, count: int, width: float, rng: np.random.Generator) -> list[Any]:
-        able = [one for one in self.trials if one.late_loss is not None and ranges_of(_made(one))]
-        best = sorted(able, key=lambda one: float(one.late_loss or 0.0))[:_PARENTS]
+        tried = sorted(
+            (float(one.late_loss), k) for k, one in enumerate(self.trials) if one.late_loss is not None
+        )
+        rules = [parts.rule_of(self.trials[k].rule, self.trials[k].rate) for _, k in tried]
+        best = [rule for rule in rules if ranges_of(rule)][:_PARENTS]
         found = []
         for k in range(count if best else 0):
-            parent = _made(best[k % len(best)])
+            parent = best[k % len(best)]
             moved = {}
             for name, (low, high) in ranges_of(parent).items():
                 reach = width * math.log(high / low) / 2
@@ -234,14 +228,6 @@ class Tuner:
         if self.model is None or self.chosen is None:
             raise self._error or DivergedError("no setting finished training")
         return self.trials[self.chosen], self.model
-
-
-def _shares(budget: int, rules: int) -> list[int]:
-    """Draw half of the settings from the whole ranges, the rest near the best in two rounds; few in one."""
-    if budget < max(8, 2 * rules):
-        return [budget]
-    near = budget // 4
-    return [budget - 2 * near, near, near]
 
 
 def _rounded(value: float) -> float:

@@ -11,16 +11,7 @@ from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError, printable
 from thresher.data.features.names import numeric_keys
 from thresher.data.labels import domain_of
-from thresher.data.log.records import KEPT, KINDS, LABELS, PROMOTED, ROWS
-from thresher.data.log.segments import (
-    LogError,
-    LogRecord,
-    LogRun,
-    LogSegment,
-    read_segment,
-    records_from,
-    segment_paths,
-)
+from thresher.data.log import records, segments
 from thresher.data.log.source import LogOrigin, check_rows
 from thresher.data.offsets import may_have_offsets, split_offsets
 from thresher.learning.inspection.formatting import figure_lines, shown
@@ -49,105 +40,74 @@ def contents_of(folder: str | Path, last: int = 0) -> LogInfo:
 
     `LogError` if the folder is not a log; what is damaged is among the figures.
     """
-    paths = segment_paths(folder)
-    survey = _Survey(paths, last)
-    damage = None
+    paths = segments.segment_paths(folder)
+    origin, segment = LogOrigin(None, "open", ""), None
+    first: segments.LogRecord | None = None
+    end: segments.LogRecord | None = None
+    count = promoted = keys = 0
+    waiting, newest, damage = set[str](), deque[segments.LogRecord](maxlen=last), None
     try:
-        for some in records_from(folder):
-            survey.add(some)
-    except LogError as error:
-        damage = str(error)
-    return survey.told(folder, damage)
-
-
-class _Survey:
-    """Counts what records hold."""
-
-    def __init__(self, paths: list[Path], last: int) -> None:
-        self._paths, self._last = paths, deque[LogRecord](maxlen=last)
-        self.origin = LogOrigin(None, "open", "")
-        self._segment: LogSegment
-        self._first: LogRecord | None = None
-        self._end: LogRecord | None = None
-        self._records = self._promoted = self._keys = 0
-        self._waiting = set[str]()
-
-    def add(self, some: LogRun) -> None:
-        """Count records of one segment. `LogError` for one whose content no model can learn."""
-        self._look_up(some.begin.offset)
-        fit = self._fit(some)
-        for one in some:
+        for some in segments.records_from(folder):
+            path = max(one for one in paths if int(one.stem) <= some.begin.offset)
+            if segment is None or path != segment.path:
+                segment = segments.read_segment(path)
+                origin = LogOrigin.of(segment.origin)
             try:
-                if one.head.kind in (KEPT, LABELS) or (one.head.kind == ROWS and not fit):
-                    domain = "open" if one.head.kind == KEPT else self.origin.domain
-                    check_rows(one.rows(), domain, self.origin.layout)
-                self._count(one)
-            except DataError as error:
-                place = one.offset - self._segment.begin.offset + self._segment.header
-                where = f"{self._segment.path}: byte {place:,}, after row {one.head.row:,}"
-                raise LogError(f"{where}: {error}") from error
-            self._first = self._first or one
-            self._end = one
-        self._last.extend(some)
-
-    def _look_up(self, offset: int) -> None:
-        """The segment of an offset."""
-        path = max(one for one in self._paths if int(one.stem) <= offset)
-        if not self._records or path != self._segment.path:
-            self._segment = read_segment(path)
-            self.origin = LogOrigin.of(self._segment.origin)
-
-    def _fit(self, some: LogRun) -> bool:
-        """Whether all rows to be learned, of many records at once, can be."""
-        try:
-            check_rows(some.rows(), self.origin.domain, self.origin.layout)
-        except DataError:
-            return False
-        return True
-
-    def _count(self, one: LogRecord) -> None:
-        note, kind = one.note(), one.head.kind
-        ids = note.get("ids", [])
-        if kind == KEPT:
-            self._waiting.update(ids)
-        else:
-            self._waiting.difference_update(ids, note.get("expired", ()))
-            self._waiting.update(note.get("kept", ()))
-        self._records += 1
-        self._promoted += kind == PROMOTED
-        self._keys += "key" in note
-
-    def told(self, folder: str | Path, damage: str | None) -> LogInfo:
-        """What was counted in the log `folder`, and its `damage`, if any."""
-        layout, first, end = self.origin.layout, self._first, self._end
-        begin, size = (first.begin.row if first else 0), sum(path.stat().st_size for path in self._paths)
-        found = {
-            "log": str(folder),
-            "rows": end.end.row - begin if end else 0,
-            "first_row": begin + 1 if end else None,
-            "last_row": end.end.row if end else None,
-            "records": self._records,
-            "waiting_for_labels": len(self._waiting),
-            "keys": self._keys,
-            "promoted": self._promoted,
-            "first_time": _time(first.head.time) if first else None,
-            "last_time": _time(end.head.time) if end else None,
-            "segments": len(self._paths),
-            "bytes": size,
-            "unfinished_bytes": self._left(end) if damage is None else None,
-            "model": self.origin.model,
-            "labels": self.origin.domain,
-            "format": layout.format if layout else None,
-            "columns": [*layout.columns] if layout else [],
-            "damage": damage,
-        }
-        names = numeric_keys(layout)
-        return LogInfo({**found, "last": [_record(one, self.origin, names) for one in self._last]})
-
-    def _left(self, end: LogRecord | None) -> int:
-        """Bytes after the last record, which a write that was cut short has left."""
-        last = read_segment(self._paths[-1])
-        return last.end - (end.end.offset if end else last.begin.offset)
+                check_rows(some.rows(), origin.domain, origin.layout)
+                fit = True
+            except DataError:  # of many records at once; which of them?
+                fit = False
+            for one in some:
+                kind = one.head.kind
+                try:
+                    if kind in (records.KEPT, records.LABELS) or (kind == records.ROWS and not fit):
+                        domain = "open" if kind == records.KEPT else origin.domain
+                        check_rows(one.rows(), domain, origin.layout)
+                    note = one.note()
+                except DataError as error:
+                    place = one.offset - segment.begin.offset + segment.header
+                    where = f"{segment.path}: byte {place:,}, after row {one.head.row:,}"
+                    raise segments.LogError(f"{where}: {error}") from error
+                if kind == records.KEPT:
+                    waiting.update(note.get("ids", []))
+                else:
+                    waiting.difference_update(note.get("ids", []), note.get("expired", ()))
+                    waiting.update(note.get("kept", ()))
+                count, promoted, keys = (
+                    count + 1,
+                    promoted + (kind == records.PROMOTED),
+                    keys + ("key" in note),
+                )
+                first, end = first or one, one
+            newest.extend(some)
+    except segments.LogError as error:
+        damage = str(error)
+    begin, layout, unfinished = first.head.row if first else 0, origin.layout, None
+    if damage is None:  # what is left of a write that was cut short
+        tail = segments.read_segment(paths[-1])
+        unfinished = tail.end - (end.end.offset if end else tail.begin.offset)
+    found = {
+        "log": str(folder),
+        "rows": end.end.row - begin if end else 0,
+        "first_row": begin + 1 if end else None,
+        "last_row": end.end.row if end else None,
+        "records": count,
+        "waiting_for_labels": len(waiting),
+        "keys": keys,
+        "promoted": promoted,
+        "first_time": _time(first.head.time) if first else None,
+        "last_time": _time(end.head.time) if end else None,
+        "segments": len(paths),
+        "bytes": sum(path.stat().st_size for path in paths),
+        "unfinished_bytes": unfinished,
+        "model": origin.model,
+        "labels": origin.domain,
+        "format": layout.format if layout else None,
+        "columns": [*layout.columns] if layout else [],
+        "damage": damage,
+    }
+    names = numeric_keys(layout)
+    return LogInfo({**found, "last": [_record(one, origin, names) for one in newest]})
 
 
 def _time(microseconds: int) -> str | None:
@@ -160,18 +120,18 @@ def _time(microseconds: int) -> str | None:
     return when.isoformat().replace("+00:00", "Z")
 
 
-def _record(one: LogRecord, origin: LogOrigin, names: dict[int, str]) -> dict[str, Any]:
+def _record(one: segments.LogRecord, origin: LogOrigin, names: dict[int, str]) -> dict[str, Any]:
     """A record as JSON shows it."""
     head, note = one.head, one.note()
-    found = {"kind": KINDS[head.kind], "after_row": head.row, "time": _time(head.time), **note}
-    if head.kind not in (ROWS, KEPT, LABELS):
+    found = {"kind": records.KINDS[head.kind], "after_row": head.row, "time": _time(head.time), **note}
+    if head.kind not in (records.ROWS, records.KEPT, records.LABELS):
         return found
     chunk = one.rows()
     ids = next((note[name] for name in ("ids", "kept", "expired") if name in note), None)
     found.pop("ids", None)
-    rows = [_row(chunk.rows(k, k + 1), origin, names, head.kind != KEPT) for k in range(len(chunk))]
+    rows = [_row(chunk.rows(k, k + 1), origin, names, head.kind != records.KEPT) for k in range(len(chunk))]
     for k, row in enumerate(rows):
-        rows[k] = {"row": head.row + k + 1} | row if head.kind == ROWS else row
+        rows[k] = {"row": head.row + k + 1} | row if head.kind == records.ROWS else row
         rows[k] = {"id": ids[k]} | rows[k] if ids and len(ids) == len(rows) else rows[k]
     return {**found, "rows": rows}
 

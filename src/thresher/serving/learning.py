@@ -34,7 +34,7 @@ from thresher.options.training import TrainRun
 from thresher.plans import train as plans
 from thresher.plans.run import Training
 from thresher.plans.run_setup import Inputs
-from thresher.plans.ui import Silent
+from thresher.plans.ui import Ui
 
 _PATIENCE = 0.005
 """Seconds that learning waits for readers, of whom others may come all the time"""
@@ -115,7 +115,7 @@ class Snapshots(NamedTuple):
     seconds: float = 60.0
 
 
-class _Unheard(Silent):
+class _Unheard(Ui):
     """The process, whose signals are not for the training: the service ends it."""
 
     def stopper(self, *, checkpoint: bool) -> Stopper:

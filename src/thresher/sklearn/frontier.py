@@ -89,25 +89,16 @@ class SparseFrontierEstimator(SparseEstimator):
         from thresher.plans.budget import between
         from thresher.sklearn.sidebyside import SideBySide
 
-        extras = matrix, encoded, draws.seed, self._passes_over(recipe, matrix, draws.whole)
-        school = SideBySide(self, *extras)
+        school = SideBySide(self, matrix, encoded, draws, self._passes_over(recipe, matrix, draws.whole))
         penalties = self._penalties(recipe, school.source(draws.whole), draws.whole.size)
-        troubles: list[Any] = []
-        for last in (False, True):
-            school.begin(recipe, penalties)
-            for learned, held in draws.splits:
-                school.learn_split(learned, held)
-            if self.refit:
-                school.learn_all(draws.whole)
-            self._take(school, penalties)
-            troubles = troubles or school.troubles
-            more = [] if last else between(self._points(), self.choose)
-            if not more:
-                break
+        school.learn(recipe, penalties)
+        self._take(school, penalties)
+        if more := between(self._points(), self.choose):
             penalties = sorted([*penalties, *more])
-            school = SideBySide(self, *extras)
+            school.learn(recipe, penalties)
+            self._take(school, penalties)
         self.choose_again(self.choose)
-        return troubles
+        return school.troubles
 
     def _split_of(self, y: Any, size: int, groups: Any) -> Splitter:
         from sklearn.model_selection import check_cv  # takes 0.2 s to import
@@ -133,17 +124,17 @@ class SparseFrontierEstimator(SparseEstimator):
             return PenaltyRange(f"{FALLBACK}:{self.l1s}").values
 
     def _take(self, school: Any, penalties: list[float]) -> None:
-        kept, held = school.kept, school.judged
+        kept, losses = school.kept, school.losses
         self._path, self._sparse = [school.models[k].readout() for k in kept], None
-        self.l1s_, self.score_path_ = np.array(penalties)[kept], held.scores()[kept]
-        self.loss_path_ = np.array([held.losses.mean(k) for k in kept])
+        self.l1s_, self.score_path_ = np.array(penalties)[kept], school.scores()[kept]
+        self.loss_path_ = np.array([losses.mean(k) for k in kept])
         self.nnz_path_ = np.array([np.count_nonzero(self._weights_of(one)) for one in self._path])
         if not np.isfinite(self.loss_path_).any():
             raise ValueError(
                 "no penalty has a finite loss on the held-out examples, or their weights are all zero"
             )
         best = kept[int(np.nanargmin(self.loss_path_))]
-        self.se_path_ = np.array([held.losses.error_of_difference(k, best) for k in kept], float)
+        self.se_path_ = np.array([losses.error_of_difference(k, best) for k in kept], float)
         self._passes = school.passes[kept]
 
     def _points(self) -> list[Any]:
@@ -188,7 +179,11 @@ class SparseFrontierEstimator(SparseEstimator):
             if not self.refit:
                 raise ValueError("with cv, no model is trained on all examples unless refit=True")
         if np.ndim(self.l1s):
-            _check_penalties(np.asarray(self.l1s))
+            given = np.asarray(self.l1s)
+            fit = given.ndim == 1 and given.size > 0 and given.dtype.kind in "iuf"
+            if not (fit and np.isfinite(given).all() and (given >= 0).all()):
+                wanted = "a number of penalties, or an array of finite numbers >= 0"
+                raise ValueError(f"l1s must be {wanted}, not {given}")
         else:
             check_whole("l1s", self.l1s, 2)
             PenaltyRange(f"auto:{self.l1s}")
@@ -218,14 +213,6 @@ class SparseFrontierEstimator(SparseEstimator):
         """Intercepts of all models ``(n_l1s, outputs)``."""
         check_is_fitted(self)
         return np.array([self._shown(model.bias.astype(np.float64)) for model in self._path])
-
-
-def _check_penalties(given: NDArray[Any]) -> None:
-    fit = given.ndim == 1 and given.size > 0 and given.dtype.kind in "iuf"
-    if not (fit and np.isfinite(given).all() and (given >= 0).all()):
-        raise ValueError(
-            f"l1s must be a number of penalties, or an array of finite numbers >= 0, not {given}"
-        )
 
 
 @parameters

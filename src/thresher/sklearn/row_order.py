@@ -72,7 +72,17 @@ def held_out(
     With `groups` of the examples of the matrix: as many whole groups as it takes. ``last:0.1``: the last.
     """
     if isinstance(fraction, str):
-        return [_last(rows, fraction, groups)]
+        from thresher.learning.training.shares import LastRows, part_of
+
+        last, known = part_of(fraction), np.unique(rows)
+        assert isinstance(last, LastRows), "parameters are checked before"
+        if groups is not None:
+            raise ValueError(f"validation_fraction={fraction!r} would cut groups: leave one of them out")
+        learned = last.learned(len(known))
+        if not learned:
+            raise ValueError(f"validation_fraction leaves none of n_samples={len(known)} for training")
+        held = rows >= known[learned]
+        return [(~held, held)]
     count = len(labels)
     wanted = max(1, round(count * fraction))
     if wanted == count:
@@ -87,21 +97,6 @@ def held_out(
     held = np.zeros(count, bool)
     held[np.argsort(labels, kind="stable")[places]] = True
     return [(~held, held)]
-
-
-def _last(rows: Rows, share: str, groups: U64 | None) -> tuple[Flags, Flags]:
-    """The rows of the matrix before the last, and the last."""
-    from thresher.learning.training.shares import LastRows, part_of
-
-    last, known = part_of(share), np.unique(rows)
-    assert isinstance(last, LastRows), "parameters are checked before"
-    if groups is not None:
-        raise ValueError(f"validation_fraction={share!r} would cut groups: leave one of them out")
-    learned = last.learned(len(known))
-    if not learned:
-        raise ValueError(f"validation_fraction leaves none of n_samples={len(known)} for training")
-    held = rows >= known[learned]
-    return ~held, held
 
 
 def folds(labels: F32, rows: Rows, count: int, groups: U64 | None = None) -> list[tuple[Flags, Flags]]:
