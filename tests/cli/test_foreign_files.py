@@ -27,7 +27,7 @@ from thresher.learning.files import model_file
 from thresher.options.option import Options
 from thresher.options.training import TrainCommand
 from thresher.plans import run as training
-from thresher.plans.ui import Silent
+from thresher.plans.ui import Ui
 from thresher.reporting import page
 from thresher.reporting.page import BEGINNING
 
@@ -207,7 +207,7 @@ CHECKS: dict[str, tuple[bytes, Callable[[], object]]] = {
     "a curve": (b"examples\t", lambda: saving.check_targets(None, given(curve=Path("t")), [])),
     "predictions": (b"0.5\n", lambda: saving.check_predictions(Path("t"), ())),
     "a report": (BEGINNING.encode(), lambda: page.check_target("t")),
-    "a checkpoint": (OLDER_MODEL, lambda: training.look_at(Path("t"), Silent())),
+    "a checkpoint": (OLDER_MODEL, lambda: training.look_at(Path("t"), Ui())),
     "rejected lines": (b"", lambda: OnError("quarantine=t", ["train.svm", "t2"])),
     "new rejected lines": (b"", lambda: _quarantined(None)),
     "more rejected lines": (b"", lambda: _quarantined(4)),
