@@ -434,8 +434,8 @@ def boost(
     labels, loss = labels_or_part(data, y, "loss", options.get("loss", training.BOOSTED), training.BOOSTED)
     given = settle(training.BoostOptions, {**options, "loss": loss}, boost)
     with _elsewhere(given):
-        run = runs_boost.prepare(inputs_of(data, labels, sample_weight, None), given, Ui())
-        found = run.run(callback or (lambda _: None))
+        _, run = runs_boost.prepare(inputs_of(data, labels, sample_weight, None), given, Ui())
+        found = run(callback or (lambda _: None))
     found.warnings = warn(found.warnings)
     return found
 

@@ -165,7 +165,7 @@ def as_keywords(words: list[str]) -> dict[str, Any]:
     given, rest = dict[str, Any](), iter(words)
     for flag in rest:
         name = switches[flag]
-        if known[name].option.kind.switch:
+        if known[name].kind.switch:
             given[name] = flag == known[name].flag
         else:
             text = next(rest)

@@ -166,7 +166,7 @@ def test_every_option_of_train_is_a_keyword() -> None:
 def test_the_command_that_repeats_a_training_says_every_option_that_changes_it() -> None:
     known = declared(RecipeOptions).keys() | declared(TableOptions).keys() | {*repeat.SAID, *repeat.UNSAID}
     own = declared(TrainCommand).items()
-    unknown = {name for name, one in own if one.option.face != PYTHON} - known
+    unknown = {name for name, one in own if one.face != PYTHON} - known
     assert not unknown, f"name them in SAID or UNSAID of runs/repeat.py: {', '.join(sorted(unknown))}"
     assert not {*repeat.SAID} & {*repeat.UNSAID}
 

@@ -16,7 +16,7 @@ import thresher
 from thresher.data import DataError
 from thresher.options import data, judging, lanes, messages, model, training
 from thresher.options.messages import as_shown, as_stored, mention, on_the_command_line
-from thresher.options.option import SHELL, Declared, declared
+from thresher.options.option import SHELL, Option, declared
 
 SOURCE = Path(thresher.__file__).parent
 SAID = [
@@ -93,9 +93,9 @@ def test_python_is_told_as_python_speaks(tmp_path: Path) -> None:
 
 
 @cache
-def options() -> dict[str, list[Declared]]:
+def options() -> dict[str, list[Option]]:
     """The declarations of each option."""
-    found = dict[str, list[Declared]]()
+    found = dict[str, list[Option]]()
     for module in (data, judging, lanes, model, training):
         for one in filter(is_typeddict, vars(module).values()):
             for name, declaration in declared(one).items():
@@ -113,9 +113,9 @@ def mentions() -> Iterator[tuple[str, ast.Call]]:
 PLACEHOLDER = re.compile(r"\b[A-Z]+\b|,\.\.\.")
 
 
-def accepts(one: Declared, value: Any) -> bool:
+def accepts(one: Option, value: Any) -> bool:
     """Whether both faces take the value."""
-    kind = one.option.kind
+    kind = one.kind
     if kind.switch or isinstance(value, bool):
         return kind.switch and isinstance(value, bool) and (value or bool(one.negated))
     try:
@@ -133,7 +133,7 @@ def test_options_in_messages_are_declared_and_take_what_is_said() -> None:
         values = {one.arg: one.value for one in call.keywords if one.arg}
         for name in [*names, *values]:
             assert name in options(), f"{place}: no option is called {name}"
-            assert any(one.option.face != SHELL for one in options()[name]), f"{place}: {name}"
+            assert any(one.face != SHELL for one in options()[name]), f"{place}: {name}"
             seen += 1
         for name, value in values.items():
             if isinstance(value, ast.Constant) and not PLACEHOLDER.search(str(value.value)):
@@ -146,7 +146,7 @@ def test_both_faces_have_an_option_under_the_names_in_messages() -> None:
         for one in declarations:
             assert as_shown(mention(name)) == name
             assert as_stored(mention(name)) == one.flag
-            if one.option.kind.switch and one.negated:
+            if one.kind.switch and one.negated:
                 assert as_stored(mention(**{name: False})) == one.negated
 
 

@@ -17,7 +17,7 @@ from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.recipe import Recipe
 from thresher.options.judging import EvaluateRun
 from thresher.options.lanes import CvRun, PathRun, SelectRun, TuneOptions
-from thresher.options.option import Declared, declared
+from thresher.options.option import Option, declared
 from thresher.options.training import BoostOptions, TrainRun
 
 X, Y = np.eye(4), np.array([1, -1, 1, -1])
@@ -125,7 +125,7 @@ def test_options_that_cannot_be(name: str, values: list[Any], error: str) -> Non
 ODD: list[Any] = [[], {}, (), b"x", int, object(), np.array(1), np.array([1, 2]), np.array(["a"]), {"a"}]
 
 
-def answer_to(one: Declared, value: Any) -> str:
+def answer_to(one: Option, value: Any) -> str:
     try:
         one.taken(value)
     except ValueError as error:

@@ -81,7 +81,7 @@ def test_a_copy_needs_the_token(clicks: Path, tmp_path: Path) -> None:
 
 
 def _read(name: str, text: str) -> Any:
-    return declared(LearningOptions)[name].option.kind.read(text)
+    return declared(LearningOptions)[name].kind.read(text)
 
 
 @pytest.mark.parametrize(

@@ -267,7 +267,7 @@ def boost(data: list[str], options: Options) -> None:
 
     path, ui = options["model"], Console(options["quiet"])
     saving.check_targets(path, options, data)
-    run = runs.prepare(Inputs(data), options, ui, outputs=[path])
+    source, run = runs.prepare(Inputs(data), options, ui, outputs=[path])
 
     def tell(row: Round) -> None:
         if not row.number:
@@ -277,13 +277,13 @@ def boost(data: list[str], options: Options) -> None:
             f" {row.nonzero:>10,} {row.seconds:>8.2f}"
         )
 
-    found = run.run(tell)
+    found = run(tell)
     with saving.unbroken(path):
         found.save(path)
-        output.tell_skipped(run.source.report)
+        output.tell_skipped(source.report)
         output.tell_warnings(found.warnings)
         figures = {name: getattr(found.solution, name) for name in _OF_SOLUTION}
         figures |= {"nonzero": len(found.keys), "features_seen": found.solution.features_seen}
-        figures |= {"seconds": round(found.solution.seconds, 3), "skipped": run.source.report.skipped}
+        figures |= {"seconds": round(found.solution.seconds, 3), "skipped": source.report.skipped}
         output.show_run({**figures, "model": str(path)}, found.warnings, options)
         check_strictly(found.warnings, options)

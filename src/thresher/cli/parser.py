@@ -12,7 +12,7 @@ import click
 
 from thresher.data.formats.listing import EXAMPLES, FORMATS, listed
 from thresher.options.kinds import Repeated
-from thresher.options.option import PYTHON, Declared, UsageError, declared
+from thresher.options.option import PYTHON, Option, UsageError, declared
 
 _EXTRA = re.compile(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)\.?")
 _ARGUMENTS, _HEADING = "thresher.arguments", "thresher.heading"
@@ -113,7 +113,7 @@ class _Value(click.ParamType):  # type: ignore[type-arg]
 
     name = "value"
 
-    def __init__(self, one: Declared) -> None:
+    def __init__(self, one: Option) -> None:
         self._one = one
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
@@ -124,20 +124,19 @@ class _Value(click.ParamType):  # type: ignore[type-arg]
             raise click.BadParameter(str(error), ctx, param) from error
 
 
-def option_of(one: Declared) -> click.Option:
+def option_of(option: Option) -> click.Option:
     """An option of the command line; None means not given. Its help says what holds then."""
-    option = one.option
     plain = option.default is None or option.default is False or option.default in ("", ())
     unset = option.unset or ("" if plain else " ".join(option.kind.written(option.default)))
     default = f"  [default{'' if unset.startswith('of ') else ':'} {unset}]" if unset else ""
     shown: Any = {"help": option.help + default, "required": option.required}
     short = [option.short] if option.short else []
     if option.kind.switch:
-        names = f"{one.flag}/{one.negated}" if one.negated else one.flag
-        return click.Option([names, *short, one.name], is_flag=True, default=None, **shown)
+        names = f"{option.flag}/{option.negated}" if option.negated else option.flag
+        return click.Option([names, *short, option.name], is_flag=True, default=None, **shown)
     several = isinstance(option.kind, Repeated)
-    shown |= {"metavar": option.metavar, "type": _Value(one), "multiple": several}
-    return click.Option([*short, one.flag, one.name], **shown)
+    shown |= {"metavar": option.metavar, "type": _Value(option), "multiple": several}
+    return click.Option([*short, option.flag, option.name], **shown)
 
 
 class Command(click.Command):
@@ -154,7 +153,7 @@ class Command(click.Command):
         **shown: Any,
     ) -> None:
         self.arguments = arguments
-        self.known = {one.name: one for one in declared(options).values() if one.option.face != PYTHON}
+        self.known = {one.name: one for one in declared(options).values() if one.face != PYTHON}
         own = [option_of(one) for one in self.known.values()]
         for one in own:
             one.hidden = one.name in hidden
@@ -236,7 +235,7 @@ class Command(click.Command):
             if (one := named.get(name)) is None or one.name is None:
                 continue
             if one.name in seen:
-                listed = self.known[one.name].option.kind.columns and ",..." in str(one.metavar)
+                listed = self.known[one.name].kind.columns and ",..." in str(one.metavar)
                 several = ": separate several by commas" if listed else ""
                 raise click.BadParameter(f"given twice{several}", ctx, one)
             seen.add(one.name)

@@ -68,7 +68,8 @@ def mention(*names: str, **values: Any) -> str:
     """
     pairs = [*((name, _BARE) for name in names), *values.items()]
     shell = " ".join(_on_the_shell(*pair) for pair in pairs)
-    return spelled(shell, ", ".join(_as_keyword(*pair) for pair in pairs)) if pairs else ""
+    python = [name if value is _BARE else f"{name}={literal(value)}" for name, value in pairs]
+    return spelled(shell, ", ".join(python)) if pairs else ""
 
 
 def spelled(shell: str, python: str) -> str:
@@ -123,10 +124,6 @@ def _on_the_shell(name: str, value: Any) -> str:
     if isinstance(value, list):
         return " ".join(_on_the_shell(name, one) for one in value)
     return flag if value is True or value is _BARE else f"{flag} {shlex.quote(str(value))}"
-
-
-def _as_keyword(name: str, value: Any) -> str:
-    return name if value is _BARE else f"{name}={literal(value)}"
 
 
 def warn_user(message: str, category: type[Warning]) -> None:

@@ -15,7 +15,7 @@ import os
 import shlex
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import Parameter, Signature, signature
 from typing import Any, TypeVar, get_type_hints
 
@@ -50,20 +50,8 @@ class Option:
     """who takes it: both faces, the shell, or Python"""
     now: str = ""
     """the option's name today, if this is its older one, which is taken with a warning"""
-
-
-def switch(words: str, **more: Any) -> Option:
-    """The option that turns something on."""
-    return Option(Flag(one_way=True), words, default=False, **more)
-
-
-@dataclass(frozen=True)
-class Declared:
-    """An option with its name."""
-
-    name: str
-    option: Option
-    hint: Any
+    name: str = ""
+    hint: Any = None
     """its type in Python"""
 
     @property
@@ -74,19 +62,18 @@ class Declared:
     @property
     def negated(self) -> str:
         """Its name on the command line that means False; empty if there is none."""
-        kind = self.option.kind
-        return "" if not kind.switch or getattr(kind, "one_way", False) else negated(self.flag)
+        return "" if not isinstance(self.kind, Flag) or self.kind.one_way else negated(self.flag)
 
     def words(self, value: Any) -> list[str]:
         """The option with a value as words of the command line."""
-        if self.option.kind.switch:
+        if self.kind.switch:
             return [self.flag if value else self.negated]
-        return [word for text in self.option.kind.written(value) for word in (self.flag, text)]
+        return [word for text in self.kind.written(value) for word in (self.flag, text)]
 
     def taken(self, value: Any) -> Any:
         """The value that Python gives, checked. ValueError with the name of the option."""
         try:
-            return self.option.kind.take(value)
+            return self.kind.take(value)
         except WrongValueError as error:
             found = shortened(" ".join(repr(value).split()), _LONGEST)
             raise UsageError(f"{self.name} must be {error.wanted}, not {found}{error.near}") from None
@@ -94,24 +81,29 @@ class Declared:
     def read(self, text: str) -> Any:
         """The value of a word of the command line. ValueError without the name of the option."""
         try:
-            return self.option.kind.read(text)
+            return self.kind.read(text)
         except WrongValueError as error:
             raise ValueError(f"expected {error.wanted}, not '{text}'{error.near}") from None
 
 
+def switch(words: str, **more: Any) -> Option:
+    """The option that turns something on."""
+    return Option(Flag(one_way=True), words, default=False, **more)
+
+
 @functools.cache
-def declared(options: Options) -> dict[str, Declared]:
+def declared(options: Options) -> dict[str, Option]:
     """The options of a TypedDict by name, those of its bases first."""
-    found = dict[str, Declared]()
+    found = dict[str, Option]()
     for name, hint in get_type_hints(options, include_extras=True).items():
         option = next(one for one in hint.__metadata__ if isinstance(one, Option))
-        found[name] = Declared(name, option, hint.__origin__)
+        found[name] = replace(option, name=name, hint=hint.__origin__)
     return found
 
 
 @functools.cache
 def _defaults(options: type) -> dict[str, Any]:
-    return {name: one.option.default for name, one in declared(options).items()}
+    return {name: one.default for name, one in declared(options).items()}
 
 
 class Options(dict[str, Any]):
@@ -119,8 +111,8 @@ class Options(dict[str, Any]):
 
     def __init__(self, options: type, given: Mapping[str, Any]) -> None:
         known, given = declared(options), dict(given)
-        for name in [name for name in given if name in known and known[name].option.now]:
-            now = known[name].option.now
+        for name in [name for name in given if name in known and known[name].now]:
+            now = known[name].now
             told = as_shown(f"{mention(name)} is now called {mention(now)}")
             warnings.warn(told, FutureWarning, stacklevel=2)
             given[now] = given.pop(name)
@@ -168,7 +160,7 @@ def settle(options: type, given: Mapping[str, Any], function: Callable[..., Any]
     kind: Any = options
     known = declared(kind)
     if function is not None:
-        check_names(function, given, [name for name, one in known.items() if one.option.face != SHELL])
+        check_names(function, given, [name for name, one in known.items() if one.face != SHELL])
     said = {name: value for name, value in given.items() if value is not None}
     made = Options(kind, {name: known[name].taken(value) for name, value in said.items()})
     made.load_modules()
@@ -245,9 +237,9 @@ def takes(options: type) -> Callable[[F], F]:
         ]
         named = {one.name for one in own}
         more = [
-            Parameter(name, Parameter.KEYWORD_ONLY, default=one.option.default, annotation=one.hint)
+            Parameter(name, Parameter.KEYWORD_ONLY, default=one.default, annotation=one.hint)
             for name, one in declared(options).items()
-            if one.option.face != SHELL and name not in named
+            if one.face != SHELL and name not in named
         ]
         function.__signature__ = Signature([*own, *more])  # type: ignore[attr-defined]
         return function

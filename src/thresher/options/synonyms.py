@@ -152,7 +152,7 @@ def meant(word: str, options: Collection[str]) -> list[str]:
     plain = {one.replace("_", "-"): one for one in options}
     typed = word.replace("_", "-")
     typed = typed.lower() if len(typed) > 1 else typed  # -P is not -p
-    by_meaning = _named(typed)
+    by_meaning = [one for group, words in _OPTIONS.items() if typed in words.split() for one in group]
     found, commands = list[str](), list[str]()
     for one in dict.fromkeys(by_meaning):
         name, equals, value = one.partition("=")
@@ -166,11 +166,6 @@ def meant(word: str, options: Collection[str]) -> list[str]:
     near = get_close_matches(typed, begun, 1, _CLOSE) or get_close_matches(typed, plain, 1, _ALIKE)
     near = near or get_close_matches(typed, _WORDS, 1, _ALIKE)
     return [plain[near[0]]] if near and near[0] in plain else meant(near[0], options) if near else []
-
-
-def _named(word: str) -> list[str]:
-    """What other tools call so."""
-    return [one for group, words in _OPTIONS.items() if word in words.split() for one in group]
 
 
 def did_you_mean(option: str, value: str, known: Collection[str]) -> str:

@@ -34,18 +34,6 @@ def budget_of(which: str) -> int | None:
     return int(given) if kind == "nnz" else None
 
 
-def _neighbours(points: Sequence[Penalised], most: int) -> tuple[int, int] | None:
-    """The fullest model within the budget, and the next heavier one; None if one of them is missing."""
-    able = [k for k, one in enumerate(points) if one.loss < math.inf]
-    within = [k for k in able if _size(points[k]) <= most]
-    if not within:
-        return None
-    fullest = max(within, key=lambda k: (_size(points[k]), -points[k].loss))
-    limit = points[fullest].penalty or 0.0
-    heavier = [k for k in able if _size(points[k]) > most and (points[k].penalty or 0.0) < limit]
-    return (fullest, heavier[-1]) if heavier else None
-
-
 def between(points: Sequence[Penalised], which: str) -> list[float]:
     """The penalties to try next for ``nnz:N``, ascending; none if no better use of the budget is expected.
 
@@ -61,18 +49,22 @@ def between(points: Sequence[Penalised], which: str) -> list[float]:
     ([], [])
     """
     most = budget_of(which)
-    found = None if most is None else _neighbours(points, most)
-    if most is None or found is None:
-        return []
-    fullest, heavier = found
     able = [k for k, one in enumerate(points) if one.loss < math.inf]
+    within = [k for k in able if most is not None and _size(points[k]) <= most]
+    if most is None or not within:
+        return []
+    fullest = max(within, key=lambda k: (_size(points[k]), -points[k].loss))
+    limit = points[fullest].penalty or 0.0
+    heavier = [k for k in able if _size(points[k]) > most and (points[k].penalty or 0.0) < limit][-1:]
+    if not heavier:
+        return []
     best = min(able, key=lambda k: points[k].loss)
     unbound = _size(points[best]) <= most and best != fullest
     if unbound or _size(points[fullest]) >= _FULL * most:
         return []
-    low, high = (float(points[k].penalty or 0.0) for k in (heavier, fullest))
+    low, high = (float(points[k].penalty or 0.0) for k in (*heavier, fullest))
     low = low or high / 1000
-    many, few = (math.log(max(_size(points[k]), 0.5)) for k in (heavier, fullest))
+    many, few = (math.log(max(_size(points[k]), 0.5)) for k in (*heavier, fullest))
     place = (many - math.log(most)) / (many - few)
     shares = [place * (1 - share) for share in _BELOW] + [place + (1 - place) * share for share in _ABOVE]
     if many - few > _WIDE:
@@ -94,12 +86,11 @@ def unread(penalties: Sequence[float]) -> str:
     return f"the data can be read only once: to use more of the budget of weights, run again with {span}"
 
 
-def lonely() -> str:
-    """The message if further models would lack the data that those of `between` have learned before."""
-    return (
-        "models with penalties between would use more of the budget of weights, but they would lack the data"
-        " learned before: to have them, train on all data again"
-    )
+LONELY = (
+    "models with penalties between would use more of the budget of weights, but they would lack the data"
+    " learned before: to have them, train on all data again"
+)
+"""The message if further models would lack the data that those of `between` have learned before"""
 
 
 def fill(

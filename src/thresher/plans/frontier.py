@@ -116,33 +116,30 @@ def picture(points: Sequence[Point], chosen: int, **shape: Any) -> str:
     known = [point for point in points if point.loss < _INFINITE]
     best = pareto_front([(point.nonzero, point.loss) for point in known])
     large = [points[chosen]] if points[chosen].loss < _INFINITE else []
+    told = "No model has a finite loss."
+    for point in large:
+        sizes = [one.nonzero for one in known]
+        told = (
+            f"{len(known)} models with {min(sizes):,} to {max(sizes):,} non-zero weights; the one chosen has "
+            f"{point.nonzero:,} and a {measure} of {point.loss:.4g}."
+        )
+
+    def dots(name: str, points: Sequence[Point], colour: int, emphasis: bool = False) -> Series:
+        titles = [f"{point.spec}: {point.nonzero:,} weights, loss {point.loss:.6g}" for point in points]
+        places = [point.nonzero for point in points], [point.loss for point in points]
+        return Series(name, *places, "dots", titles=titles, colour=colour, emphasis=emphasis)
+
     return chart(
         f"The frontier: {measure} against weights",
-        _description(large, known, measure),
+        told,
         Axis("non-zero weights", log=True, whole=True),
         Axis(measure),
         [
             Series("best for its size", [x for x, _ in best], [y for _, y in best], colour=1),
-            _dots("one penalty each", known, colour=1),
-            _dots("chosen", large, colour=2, emphasis=True),
+            dots("one penalty each", known, colour=1),
+            dots("chosen", large, colour=2, emphasis=True),
         ],
         **shape,
-    )
-
-
-def _dots(name: str, points: Sequence[Point], colour: int, emphasis: bool = False) -> Series:
-    titles = [f"{point.spec}: {point.nonzero:,} weights, loss {point.loss:.6g}" for point in points]
-    places = [point.nonzero for point in points], [point.loss for point in points]
-    return Series(name, *places, "dots", titles=titles, colour=colour, emphasis=emphasis)
-
-
-def _description(chosen: Sequence[Point], known: Sequence[Point], measure: str) -> str:
-    if not chosen:
-        return "No model has a finite loss."
-    sizes, (point,) = [one.nonzero for one in known], chosen
-    return (
-        f"{len(known)} models with {min(sizes):,} to {max(sizes):,} non-zero weights; the one chosen has "
-        f"{point.nonzero:,} and a {measure} of {point.loss:.4g}."
     )
 
 

@@ -246,7 +246,7 @@ class FrontierTraining(Training):
         learned = self.learned()
         between = budget.between(learned.points, which)
         if between and not self.rereadable:
-            self.ui.warn(budget.lonely() if self.goes_on else budget.unread(between))
+            self.ui.warn(budget.LONELY if self.goes_on else budget.unread(between))
         if not between or not self.rereadable:
             return learned
         saved(learned)

@@ -9,7 +9,8 @@ from typing import Any
 
 from thresher.data.features.names import Names, find_names
 from thresher.learning.inspection.feature_names import check_nameable, known_names
-from thresher.learning.model.bags import HALVES, Bags
+from thresher.learning.model.bags import Bags
+from thresher.learning.model.ensemble import HALVES
 from thresher.learning.model.model import Model
 from thresher.learning.model.preprocessing import LISTED
 from thresher.learning.model.recipe import Recipe

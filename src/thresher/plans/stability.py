@@ -217,7 +217,10 @@ class Selection:
         if not shown:
             return ["no feature lives in any half"]
         heads = [head.replace("_", " ") for head in shown[0]]
-        lines = table_of(heads, [[_rounded(value) for value in one.values()] for one in shown])
+        rows = [
+            [float(f"{one:.4g}") if isinstance(one, float) else one for one in row.values()] for row in shown
+        ]
+        lines = table_of(heads, [["" if one is None else one for one in row] for row in rows])
         kept, others = (int(those[_SHOWN:].sum()) for those in (self.kept, ~self.kept))
         more = f"... and {kept:,} more that are kept, {others:,} that are not"
         return [*lines, more] if kept or others else lines
@@ -298,11 +301,6 @@ class Selection:
                 raise StateError(f"{SELECTION}: a feature has an output that does not exist")
         model = readout_of(found.name, *found.model(0)) if found.there else None
         return cls(**arrays, **own, outputs=outputs, called=dict(called or {}), model=model)
-
-
-def _rounded(value: Any) -> Any:
-    """A number as the table shows it."""
-    return float(f"{value:.4g}") if isinstance(value, float) else "" if value is None else value
 
 
 def _cell(value: Any) -> str:

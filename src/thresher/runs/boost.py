@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from thresher.batch.rounds import BoostPlan, Round, loss_of
 from thresher.batch.solving import Boosted, solved, troubles_of
@@ -30,27 +29,17 @@ from thresher.plans.ui import Ui
 _TWO_CLASSES = replace(DOMAINS["binary"], meaning="a label -1, 0 or 1")
 
 
-@dataclass
-class Boosting:
-    """A fit that is prepared."""
-
-    source: Source
-    loss: Any
-    plan: BoostPlan
-    intercept: bool
-    started: float
-    """by `time.perf_counter`"""
-
-    def run(self, callback: Callable[[Round], None]) -> Boosted:
-        """Fit the model, with its warnings; `callback` is called with every round. Raises `DataError`."""
-        seen = columns_seen(self.source)
-        found = solved(self.source, self.intercept, self.loss, self.plan, self.started, callback)
-        found.warnings = troubles_of(found, seen, self.source.report)
-        return found
+Run = Callable[[Callable[[Round], None]], Boosted]
+"""Fits the model, with its warnings, and calls back with every round. Raises `DataError`"""
 
 
-def prepare(inputs: Inputs, options: Options, ui: Ui, *, outputs: Sequence[Path | None] = ()) -> Boosting:
-    """Prepare a fit; `outputs` are files that will be written. `UsageError`, `DataError`, OSError."""
+def prepare(
+    inputs: Inputs, options: Options, ui: Ui, *, outputs: Sequence[Path | None] = ()
+) -> tuple[Source, Run]:
+    """Data for a fit, and what fits the model; `outputs` are files that will be written.
+
+    `UsageError`, `DataError`, OSError.
+    """
     started, names = time.perf_counter(), ("l1", "l2", "order", "tolerance", "rounds", "seed")
     with of_options():
         loss = loss_of(options["loss"])
@@ -72,4 +61,11 @@ def prepare(inputs: Inputs, options: Options, ui: Ui, *, outputs: Sequence[Path 
         ui.say(note)
     source = open_data(inputs.data, _TWO_CLASSES, **read)
     check_written(outputs, options, inputs.data, source)
-    return Boosting(source, loss, plan, options["intercept"], started)
+
+    def run(callback: Callable[[Round], None]) -> Boosted:
+        seen = columns_seen(source)
+        found = solved(source, options["intercept"], loss, plan, started, callback)
+        found.warnings = troubles_of(found, seen, source.report)
+        return found
+
+    return source, run

@@ -25,31 +25,33 @@ from thresher.options.option import Options, UsageError
 def prepare(options: Options) -> Mapping[str, Callable[[], None]]:
     """What to compile, in words, and what compiles it. `UsageError`."""
     outputs, lenient = options["outputs"], options["losses"] == "all"
-    chosen = _named(options["formats"], list(FORMATS), "format")
-    models = {
-        f"{rule} with {loss} loss": _model(rule, loss, outputs, lenient)
-        for rule in _parts(options["rules"], "rule")
-        for loss in _parts(options["losses"], "loss")
-    }
-    if not any(models.values()):
+    models = dict[str, Model]()
+    for rule in _parts(options["rules"], "rule"):
+        for loss in _parts(options["losses"], "loss"):
+            try:
+                with of_options():
+                    models[f"{rule} with {loss} loss"] = Model(Recipe(rule, loss, outputs=outputs))
+            except UsageError:  # the loss does not fit the outputs
+                if not lenient:
+                    raise
+    if not models:
         raise UsageError(f"no loss supports the outputs {outputs}")
-    reading = {f"reading {one}": partial(_read, one) for one in chosen}
-    return reading | {words: partial(compile_now, one) for words, one in models.items() if one is not None}
+    formats = [*FORMATS] if options["formats"] == "all" else _names(options["formats"])
+    for name in formats:
+        if name not in FORMATS:
+            raise UsageError(f"no format is called '{name}'; known: all, {', '.join(FORMATS)}")
+    reading = {f"reading {one}": partial(_read, one) for one in formats}
+    return reading | {words: partial(compile_now, one) for words, one in models.items()}
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
 
 
 def _parts(text: str, kind: str) -> list[str]:
     """The parts in `text`; SpecError for an unknown one."""
-    found = parts.names(kind) if text == "all" else [name.strip() for name in text.split(",")]
+    found = parts.names(kind) if text == "all" else _names(text)
     return [parts.part_name(parts.lookup(kind, name)) for name in found]
-
-
-def _named(text: str, known: list[str], kind: str) -> list[str]:
-    """The names in `text`; UsageError for an unknown one."""
-    found = known if text == "all" else [name.strip() for name in text.split(",")]
-    for name in found:
-        if name not in known:
-            raise UsageError(f"no {kind} is called '{name}'; known: all, {', '.join(known)}")
-    return found
 
 
 def _read(name: str) -> None:
@@ -87,14 +89,3 @@ def _write_table(name: str, path: Path) -> None:
         pa.parquet.write_table(table, path)
     else:
         pa.feather.write_feather(table, path, compression="uncompressed")
-
-
-def _model(rule: str, loss: str, outputs: str, lenient: bool) -> Model | None:
-    """A model to compile for. If the loss does not fit the outputs: None if `lenient`, else UsageError."""
-    try:
-        with of_options():
-            return Model(Recipe(rule, loss, outputs=outputs))
-    except UsageError:
-        if lenient:
-            return None
-        raise

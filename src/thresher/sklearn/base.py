@@ -101,55 +101,50 @@ class SparseOnlineEstimator(SparseEstimator):
         Warns with `TroubleWarning` of trouble with the data or the run, as `thresher.train` does.
         Raises ValueError, `DataError`, and `DivergedError` (a ValueError) if a loss or weight is not finite.
         """
-        self._check_options()
-        X = inputs.held(X)
-        with self._unchanged_by_errors():
-            troubles = self._fit(X, y, sample_weight, groups, coef_init, intercept_init)
-        inputs.warn_of(self, X, troubles)
-        return self
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, coef: Any, intercept: Any) -> list[Any]:
         from thresher.data.inputs.matrices import MatrixSource
         from thresher.learning.training.progress import PassPrinter
         from thresher.learning.training.trainer import Trainer, TrainingPlan
+        from thresher.sklearn.initial_weights import begin_with
 
-        going_on = self.warm_start and self.__sklearn_is_fitted__()
-        self._starts = self._starts if going_on else not (coef is None and intercept is None)
-        if going_on:
-            self._check_goes_on()
-        numbers, weights, encoded = self._taken_in(X, y, sample_weight, reset=not going_on, whole=True)
-        model = self._model if going_on else self._new_model()
-        if coef is not None or intercept is not None:
-            if not self._weighs_columns(model):
-                raise ValueError(
-                    "coef_init works only with columns of a matrix and a store that is not hashed"
-                )
-            from thresher.sklearn.initial_weights import begin_with
-
-            begin_with(model, self.n_features_in_, coef, intercept)
-        matrix = self._matrix(numbers, encoded, model.head.domain)
-        splitter = None
-        if self.early_stopping:
-            grouped = groups_of_examples(groups, numbers.size)
-            splitter = partial(held_out, fraction=self.validation_fraction, groups=grouped)
-        draws = drawn(self, matrix, weights, splitter)
-        learned, held = draws.splits[0] if splitter else (draws.whole, None)
-        passes = self._passes_over(model.recipe, matrix, draws.whole)
-        seed = draws.seed if self.shuffle else None
-        source = MatrixSource(matrix, weighted(learned, encoded), seed, passes, self._class_names())
-        judged = None if held is None else MatrixSource(matrix, weighted(held, encoded))
-        if going_on:
-            source.prepare()
-        plan = TrainingPlan(passes, None, patience=self.patience if self.early_stopping else 0)
-        watcher = PassPrinter(lambda: model.nonzero, self.verbose)
-        trainer = Trainer(model, source, plan, order=source, holdout=judged, watcher=watcher)
-        troubles = trainer.run().warnings
-        self.n_iter_ = min(trainer.position.number, passes)
-        if not going_on:
-            self._number([model], numbers)
-            self._take(model)
-        self._keep_names(X, [model])
-        return troubles
+        self._check_options()
+        X = inputs.held(X)
+        with self._unchanged_by_errors():
+            going_on = self.warm_start and self.__sklearn_is_fitted__()
+            self._starts = self._starts if going_on else not (coef_init is None and intercept_init is None)
+            if going_on:
+                self._check_goes_on()
+            numbers, weights, encoded = self._taken_in(X, y, sample_weight, reset=not going_on, whole=True)
+            model = self._model if going_on else self._new_model()
+            if coef_init is not None or intercept_init is not None:
+                if not self._weighs_columns(model):
+                    raise ValueError(
+                        "coef_init works only with columns of a matrix and a store that is not hashed"
+                    )
+                begin_with(model, self.n_features_in_, coef_init, intercept_init)
+            matrix = self._matrix(numbers, encoded, model.head.domain)
+            splitter = None
+            if self.early_stopping:
+                grouped = groups_of_examples(groups, numbers.size)
+                splitter = partial(held_out, fraction=self.validation_fraction, groups=grouped)
+            draws = drawn(self, matrix, weights, splitter)
+            learned, held = draws.splits[0] if splitter else (draws.whole, None)
+            passes = self._passes_over(model.recipe, matrix, draws.whole)
+            seed = draws.seed if self.shuffle else None
+            source = MatrixSource(matrix, weighted(learned, encoded), seed, passes, self._class_names())
+            judged = None if held is None else MatrixSource(matrix, weighted(held, encoded))
+            if going_on:
+                source.prepare()
+            plan = TrainingPlan(passes, None, patience=self.patience if self.early_stopping else 0)
+            watcher = PassPrinter(lambda: model.nonzero, self.verbose)
+            trainer = Trainer(model, source, plan, order=source, holdout=judged, watcher=watcher)
+            troubles = trainer.run().warnings
+            self.n_iter_ = min(trainer.position.number, passes)
+            if not going_on:
+                self._number([model], numbers)
+                self._take(model)
+            self._keep_names(X, [model])
+        inputs.warn_of(self, X, troubles)
+        return self
 
     def _take(self, model: Any) -> None:
         self._model, self._sparse, self._learned_by = model, None, _lasting_of(self)
@@ -165,32 +160,29 @@ class SparseOnlineEstimator(SparseEstimator):
         if chunk is not None and not (self._model.centres and may_have_rests(chunk.values)):
             self._model.learn(chunk)
             return self
+        from thresher.data.inputs.matrices import MatrixSource, in_order  # after the shortcut
+
         X = inputs.held(X)
         with self._unchanged_by_errors():
-            self._learn(X, y, sample_weight, first, named)
+            taken = self._taken_in(X, y, sample_weight, reset=first, whole=False, named=named)
+            numbers, weights, encoded = taken
+            model = self._new_model() if first else self._model
+            matrix = self._matrix(numbers, encoded, model.head.domain)
+            source = MatrixSource(matrix, weighted(in_order(weights), encoded))
+            source.prepare()
+            with restored_if_broken(self, matrix, weights):
+                for chunk in source.chunks():
+                    before = model.examples
+                    model.learn(chunk)
+                    model.check_learned(chunk, before + 1)
+            if first:
+                self._number([model], numbers)
+                self._take(model)
+                self.n_iter_ = 1
+            self._keep_names(X, [model])
         if first:
             inputs.warn_of(self, X, [])
         return self
-
-    def _learn(self, X: Any, y: Any, sample_weight: Any, first: bool, named: Any) -> None:
-        from thresher.data.inputs.matrices import MatrixSource, in_order
-
-        examples = X, y, sample_weight
-        numbers, weights, encoded = self._taken_in(*examples, reset=first, whole=False, named=named)
-        model = self._new_model() if first else self._model
-        matrix = self._matrix(numbers, encoded, model.head.domain)
-        source = MatrixSource(matrix, weighted(in_order(weights), encoded))
-        source.prepare()
-        with restored_if_broken(self, matrix, weights):
-            for chunk in source.chunks():
-                before = model.examples
-                model.learn(chunk)
-                model.check_learned(chunk, before + 1)
-        if first:
-            self._number([model], numbers)
-            self._take(model)
-            self.n_iter_ = 1
-        self._keep_names(X, [model])
 
     def _check_goes_on(self) -> None:
         if not hasattr(self._model, "learn"):

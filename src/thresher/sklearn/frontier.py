@@ -64,41 +64,30 @@ class SparseFrontierEstimator(SparseEstimator):
         infinite or NaN is left out with a
         ConvergenceWarning; `DivergedError` if none is left.
         """
-        self._check_options()
-        X = inputs.held(X)
-        with self._unchanged_by_errors():
-            troubles = self._fit(X, y, sample_weight, groups)
-        inputs.warn_of(self, X, troubles)
-        return self
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> list[Any]:
-        numbers, weights, encoded = self._taken_in(X, y, sample_weight, reset=True, whole=True)
-        recipe = replace(self._recipe(), layout=self._layout_of_model())
-        matrix = self._matrix(numbers, encoded, recipe.head().domain)
-        draws = drawn(self, matrix, weights, self._split_of(y, numbers.size, groups))
-        troubles = self._learn(matrix, encoded, draws, recipe)
-        self._number(self._path, numbers)
-        self._keep_names(X, self._path)
-        return troubles
-
-    def _learn(self, matrix: Any, encoded: Any, draws: Any, recipe: Any) -> list[Any]:
-        """Learn a model for each penalty; again with more of them if `choose` is a budget between two.
-
-        Returns the trouble with the first run.
-        """
         from thresher.plans.budget import between
         from thresher.sklearn.sidebyside import SideBySide
 
-        school = SideBySide(self, matrix, encoded, draws, self._passes_over(recipe, matrix, draws.whole))
-        penalties = self._penalties(recipe, school.source(draws.whole), draws.whole.size)
-        school.learn(recipe, penalties)
-        self._take(school, penalties)
-        if more := between(self._points(), self.choose):
-            penalties = sorted([*penalties, *more])
+        self._check_options()
+        X = inputs.held(X)
+        with self._unchanged_by_errors():
+            numbers, weights, encoded = self._taken_in(X, y, sample_weight, reset=True, whole=True)
+            recipe = replace(self._recipe(), layout=self._layout_of_model())
+            matrix = self._matrix(numbers, encoded, recipe.head().domain)
+            draws = drawn(self, matrix, weights, self._split_of(y, numbers.size, groups))
+            passes = self._passes_over(recipe, matrix, draws.whole)
+            school = SideBySide(self, matrix, encoded, draws, passes)
+            penalties = self._penalties(recipe, school.source(draws.whole), draws.whole.size)
             school.learn(recipe, penalties)
             self._take(school, penalties)
-        self.choose_again(self.choose)
-        return school.troubles
+            if more := between(self._points(), self.choose):  # a budget between two
+                penalties = sorted([*penalties, *more])
+                school.learn(recipe, penalties)
+                self._take(school, penalties)
+            self.choose_again(self.choose)
+            self._number(self._path, numbers)
+            self._keep_names(X, self._path)
+        inputs.warn_of(self, X, school.troubles)
+        return self
 
     def _split_of(self, y: Any, size: int, groups: Any) -> Splitter:
         from sklearn.model_selection import check_cv  # takes 0.2 s to import

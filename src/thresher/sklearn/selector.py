@@ -82,19 +82,42 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         """
         from thresher.data.chunk import Chunk
         from thresher.learning.diagnostics.findings import warn
+        from thresher.learning.model.bags import Bags, bagged
+        from thresher.learning.model.ensemble import HALVES
+        from thresher.learning.model.recipe import Recipe
+        from thresher.learning.training import passes as counting
+        from thresher.options.lanes import SelectOptions
+        from thresher.options.option import settle
+        from thresher.plans.penalties import for_halves
         from thresher.plans.stability import selection_of, troubles_of
         from thresher.sklearn.inputs import check_is_matrix
 
         check_is_matrix(self, X)
         given: Any = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
-        matrix, targets = csr_matrix(given[0]), given[1]
-        recipe, labels = self._told(targets)
+        matrix, (loss, outputs, labels) = csr_matrix(given[0]), _told(given[1])
+        told = isinstance(self.loss, str) and self.loss == "auto"
+        recipe = Recipe(
+            self.rule, loss if told else self.loss, outputs=outputs, l1=for_halves(self.rule, self.l1)
+        )
         order = check_random_state(self.random_state)
         recipe = replace(recipe, seed=int(order.randint(1 << 31)))
         rows = order.permutation(len(labels)) if self.shuffle else np.arange(len(labels))
         matrix = matrix[rows]
         chunk = Chunk.from_csr(matrix.indptr, matrix.indices, matrix.data, labels[rows])
-        found = selection_of(self._halves(recipe, chunk), self._false, self._most)
+        own: Any = settle(
+            SelectOptions, {name: getattr(self, name) for name in ("bags", "share", "false", "nonzero")}
+        )
+        passes, automatic = counting.agreed_passes(self.passes, counting.REPLAY)
+        if automatic and counting.is_automatic(recipe):
+            size = counting.Size(features=len(np.unique(chunk.keys)))
+            passes = counting.passes_for(size.plus(chunk))
+        models = bagged(recipe, Bags(own["bags"], HALVES, recipe.seed, own["share"]))
+        for number in range(1, passes + 1):
+            models.begin_pass(number, passes)
+            models.learn(chunk, again=number > 1)
+        models.finish()
+        models.check_finite()
+        found = selection_of(models.models, own["false"], own["nonzero"])
         warn(troubles_of(found) if len(found.keys) else [])
         self.selection_ = found
         self.share_, self.mean_weight_ = np.zeros((2, matrix.shape[1]))
@@ -103,51 +126,23 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         self.threshold_ = np.inf if found.threshold is None else found.threshold
         return self
 
-    def _told(self, y: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
-        """The recipe of the halves, and labels as it takes them."""
-        from thresher.learning.model.recipe import Recipe
-        from thresher.plans.penalties import for_halves
-
-        kind = type_of_target(y, input_name="y")
-        loss: Any = "squared"
-        outputs, labels = "one", y
-        if kind in _NUMBERS:
-            outputs = f"values:{y.shape[1]}" if y.ndim > 1 else outputs
-        elif kind == _MULTILABEL:
-            loss, outputs, labels = "logistic", f"labels:0-{y.shape[1] - 1}", 2 * np.asarray(y) - 1
-        else:
-            check_classification_targets(y)
-            classes, labels = np.unique(y, return_inverse=True)
-            if len(classes) < 2:
-                raise ValueError(f"only 1 class, {classes[0]}: at least 2 are needed")
-            loss, labels = "logistic", 2 * labels - 1 if len(classes) == 2 else labels
-            if len(classes) > 2:
-                loss, outputs = "softmax", f"classes:0-{len(classes) - 1}"
-        loss = loss if isinstance(self.loss, str) and self.loss == "auto" else self.loss
-        return Recipe(self.rule, loss, outputs=outputs, l1=for_halves(self.rule, self.l1)), labels
-
-    def _halves(self, recipe: Any, chunk: Any) -> list[Any]:
-        from thresher.learning.model.bags import HALVES, Bags, bagged
-        from thresher.learning.training.passes import REPLAY, Size, agreed_passes, is_automatic, passes_for
-        from thresher.options.lanes import SelectOptions
-        from thresher.options.option import settle
-
-        given = {name: getattr(self, name) for name in ("bags", "share", "false", "nonzero")}
-        told: Any = settle(SelectOptions, given)
-        self._false, self._most = told["false"], told["nonzero"]
-        passes, automatic = agreed_passes(self.passes, REPLAY)
-        if automatic and is_automatic(recipe):
-            features = len(np.unique(chunk.keys))
-            passes = passes_for(Size(features=features).plus(chunk))
-        models = bagged(recipe, Bags(told["bags"], HALVES, recipe.seed, told["share"]))
-        for number in range(1, passes + 1):
-            models.begin_pass(number, passes)
-            models.learn(chunk, again=number > 1)
-        models.finish()
-        models.check_finite()
-        return models.models
-
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self, "share_")
         kept: NDArray[np.bool_] = self.share_ >= self.threshold_
         return kept
+
+
+def _told(y: NDArray[Any]) -> tuple[str, str, NDArray[Any]]:
+    """Loss and outputs for y, and labels as a model takes them."""
+    kind = type_of_target(y, input_name="y")
+    if kind in _NUMBERS:
+        return "squared", f"values:{y.shape[1]}" if y.ndim > 1 else "one", y
+    if kind == _MULTILABEL:
+        return "logistic", f"labels:0-{y.shape[1] - 1}", 2 * np.asarray(y) - 1
+    check_classification_targets(y)
+    classes, labels = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"only 1 class, {classes[0]}: at least 2 are needed")
+    if len(classes) == 2:
+        return "logistic", "one", 2 * labels - 1
+    return "softmax", f"classes:0-{len(classes) - 1}", labels

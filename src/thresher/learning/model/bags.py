@@ -20,7 +20,7 @@ from thresher.engine.sound import Tensors
 from thresher.learning.diagnostics.run_findings import with_warnings
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import model_file
-from thresher.learning.model.ensemble import Ensemble
+from thresher.learning.model.ensemble import DISJOINT, HALVES, POISSON, Ensemble
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share
 from thresher.learning.model.recipe import Recipe
@@ -31,7 +31,6 @@ from thresher.options.messages import mention
 
 MOST = 999
 """Maximum number of models"""
-POISSON, DISJOINT, HALVES = "poisson", "disjoint", "halves"
 _SPEC = re.compile(
     rf"(?:({POISSON}|{DISJOINT}):)?([0-9]{{1,18}})|({HALVES}):([0-9]{{1,18}})(?::([0-9]{{0,9}}\.?[0-9]{{1,30}}))?"
 )

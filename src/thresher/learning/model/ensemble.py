@@ -156,7 +156,9 @@ _BLOCK = 1 << 16
 """Features whose weights are processed at a time"""
 BY = "by"
 """The rows of models each of which learns those with one value of a column"""
-_ROWS = ("poisson", "disjoint", "halves", BY)
+POISSON, DISJOINT, HALVES = "poisson", "disjoint", "halves"
+"""Which rows each of the others learns: see `Bags`"""
+KINDS = (POISSON, DISJOINT, HALVES, BY)
 
 M = TypeVar("M", Model, Readout)
 
@@ -260,8 +262,8 @@ class Ensemble(LinearPredictor, Generic[M]):
             record = None if table["record"] is None else Record.from_dict(table["record"])
             rows, values = table["rows"], table["values"]
             kind = rows.partition(":")[0]
-            if kind not in _ROWS:
-                raise StateError(f"rows must be {', '.join(_ROWS)}, not {shortened(repr(rows), 40)}")
+            if kind not in KINDS:
+                raise StateError(f"rows must be {', '.join(KINDS)}, not {shortened(repr(rows), 40)}")
             if len(found.there) < 2:
                 raise StateError("an ensemble has several models")
             if len(values) != (len(found) - 1 if kind == BY else 0):
