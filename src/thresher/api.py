@@ -505,9 +505,8 @@ def predict(
     settle(ReadOptions, reading, predict)
     found, given = predictor_of(model), with_columns(model, data)
     if output == "probability" and hasattr(model, "classes_") and found.head.outputs.kind == "classes":
-        return found.predict_proba(
-            given, offsets=offsets, **reading
-        )  # of an estimator, whose probabilities add up to 1
+        # of an estimator, whose probabilities add up to 1
+        return found.predict_proba(given, offsets=offsets, **reading)
     answers = found.predict(given, output, offsets=offsets, **reading)
     return _as_classes(model, answers) if output == "label" else answers
 

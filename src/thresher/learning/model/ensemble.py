@@ -157,7 +157,6 @@ _BLOCK = 1 << 16
 BY = "by"
 """The rows of models each of which learns those with one value of a column"""
 POISSON, DISJOINT, HALVES = "poisson", "disjoint", "halves"
-"""Which rows each of the others learns: see `Bags`"""
 KINDS = (POISSON, DISJOINT, HALVES, BY)
 
 M = TypeVar("M", Model, Readout)
