@@ -146,6 +146,7 @@ NO_KEYWORDS = {
     "quiet": "nothing is printed",
     "json": "the figures are attributes of the model",
     "ensemble": "an argument of thresher.ensemble, which returns all the models: models=N",
+    "by": "an argument of thresher.ensemble: models='by:COLUMN'",
     "strict": "warnings are TroubleWarnings, which the module warnings makes errors",
 }
 

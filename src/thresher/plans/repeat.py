@@ -25,7 +25,7 @@ _SOLVER = ("l1", "l2", "order", "tolerance", "seed")
 _COLUMNS = ("numeric", "bins", "categorical", "text", "ignore")
 SAID = (
     *("passes", "order", "holdout", "early_stop", "resume", "continue_from", "init"),
-    *("on_error", "modules", "names", "weights_only", "ensemble"),
+    *("on_error", "modules", "names", "weights_only", "ensemble", "by"),
 )
 """Options of a run that a command repeats, in this order: those that the record of a model tells of"""
 UNSAID = (
