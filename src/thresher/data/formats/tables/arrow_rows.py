@@ -21,21 +21,7 @@ from thresher.data.features.crossing import note_column
 from thresher.data.features.murmur import murmur3_64, padded_murmur3_64, whole_murmur3_64
 from thresher.data.features.names import offer, offer_whole
 from thresher.data.formats import line_status
-from thresher.data.formats.tables.table_rows import (
-    BINS,
-    CATEGORICAL,
-    GAPPED,
-    LABEL,
-    LIST,
-    NUMERIC,
-    OFFSET,
-    TEXT,
-    WEIGHT,
-    bin_of,
-    binned,
-    complete,
-    outcome_of,
-)
+from thresher.data.formats.tables import table_rows
 from thresher.data.text.numbers import FINE, NOT_A_NUMBER, OUT_OF_RANGE
 from thresher.data.text.sorting import BUCKETS, ROW_ROOM
 from thresher.data.text.words import (
@@ -125,20 +111,20 @@ def _number(data, valid, at):
 def _label_or_weight(kind, data, valid, at, domain):
     """The label or weight in entry `at`: ``(float32, outcome)``."""
     value, there, status = _number(data, valid, at)
-    exact = load_double(data, at) if kind == LABEL and domain.whole else np.float64(value)
-    return value, outcome_of(kind, exact, status, not there, domain)
+    exact = load_double(data, at) if kind == table_rows.LABEL and domain.whole else np.float64(value)
+    return value, table_rows.outcome_of(kind, exact, status, not there, domain)
 
 
 @scalar
 def _classes(c, i, table, domain, target):
     """Store the list of classes in row `i` of column `c` in `target`; returns the outcome."""
     at, lists, first = i + table[c, LISTS_FIRST], table[c, LISTS], table[c, FIRST]
-    step, each = table[c, LISTS_STEP], table[c, STEP]
+    step, each, data = table[c, LISTS_STEP], table[c, STEP], table[c, DATA]
     if not _is_valid(table[c, LISTS_VALID], at):
         return line_status.NO_LABEL
     line_status.no_class(target)
     for entry in range(first + _offset(lists, step * at), first + _offset(lists, step * at + 1)):
-        value, outcome = _label_or_weight(LABEL, table[c, DATA], table[c, VALID], each * entry, domain)
+        value, outcome = _label_or_weight(table_rows.LABEL, data, table[c, VALID], each * entry, domain)
         if outcome == line_status.EXAMPLE:
             outcome = line_status.enter_class(target, value, domain)
         if outcome != line_status.EXAMPLE:
@@ -152,7 +138,8 @@ def _label(c, i, table, which, domain, target):
     if target is not None and table[c, FORM] == NUMBER_LISTS:
         outcome = _classes(c, i, table, domain, target)
         return target[0], outcome
-    label, outcome = _label_or_weight(LABEL, table[c, DATA], table[c, VALID], table[c, FIRST] + i, domain)
+    at = table[c, FIRST] + i
+    label, outcome = _label_or_weight(table_rows.LABEL, table[c, DATA], table[c, VALID], at, domain)
     return line_status.keep_label(target, which, label), outcome
 
 
@@ -161,7 +148,7 @@ def _width(codes):
     """The most features of a row that are staged: numbers may have rests."""
     most = codes.size
     for c in range(codes.size):
-        most += codes[c] == GAPPED
+        most += codes[c] == table_rows.GAPPED
     return most
 
 
@@ -177,34 +164,34 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
     for i in range(lo, hi):
         at, r, outcome = first + i, i - lo, line_status.EXAMPLE
         slot = r * width + counts[r]
-        if kind == CATEGORICAL:
+        if kind == table_rows.CATEGORICAL:
             if _is_valid(valid, at):
                 key, there = _key(form, data, offsets, indices, at, seed, False)
                 store_word(staged, slot, key)
                 store_float(floats, slot, np.float32(1))
                 counts[r] += there
-        elif kind == LABEL:
+        elif kind == table_rows.LABEL:
             labels[r], outcome = _label(c, i, table, names[c], domain, line_status.target_of(targets, r))
-        elif kind == WEIGHT:
+        elif kind == table_rows.WEIGHT:
             weights[r], outcome = _label_or_weight(kind, data, valid, at, domain)
-        elif kind == NUMERIC or kind == GAPPED or kind == OFFSET or kind == BINS:
+        elif kind != table_rows.LIST and kind != table_rows.TEXT:
             value, there, status = _number(data, valid, at)
-            outcome = outcome_of(kind, value, status, not there, domain)
-            key, entered = names[c], value != np.float32(0) or (kind == GAPPED and not there)
-            if kind == BINS:
-                key, value = binned(value, seed)
+            outcome = table_rows.outcome_of(kind, value, status, not there, domain)
+            key, entered = names[c], value != np.float32(0) or (kind == table_rows.GAPPED and not there)
+            if kind == table_rows.BINS:
+                key, value = table_rows.binned(value, seed)
                 entered = there and status == FINE
             store_word(staged, slot, key)
             store_float(floats, slot, value)
-            counts[r] += entered or kind == OFFSET
-            if kind == GAPPED and abs(value) >= FAR and status == FINE:
+            counts[r] += entered or kind == table_rows.OFFSET
+            if kind == table_rows.GAPPED and abs(value) >= FAR and status == FINE:
                 rest = rest_of(load_double(data, at), value)
                 if rest != np.float32(0):
                     keys[slot + 1], values[slot + 1] = ~key, rest
                     counts[r] += 1
                     if origins.size:
                         origins[slot + 1] = -1
-        if crosses is not None and kind in (CATEGORICAL, NUMERIC, GAPPED, BINS, OFFSET):
+        if crosses is not None:
             origins[slot] = c
         finite = table[c, FINITE] == 0 or _is_valid(table[c, FINITE], i)
         outcome = outcome if finite else line_status.NUMBER
@@ -227,12 +214,12 @@ def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses):
     nnz += stage[2][r]
     for c in range(codes.size):
         begin, lists, step = nnz, table[c, LISTS], table[c, LISTS_STEP]
-        if codes[c] == TEXT:  # the keys and values of n-grams
+        if codes[c] == table_rows.TEXT:  # the keys and values of n-grams
             for entry in range(_offset(lists, i), _offset(lists, i + 1)):
                 store_word(out, nnz, load_word(table[c, DATA], 8 * entry))
                 store_float(out_values, nnz, load_float(table[c, OFFSETS], entry))
                 nnz += 1
-        elif codes[c] == LIST and _is_valid(table[c, LISTS_VALID], i + table[c, LISTS_FIRST]):
+        elif codes[c] == table_rows.LIST and _is_valid(table[c, LISTS_VALID], i + table[c, LISTS_FIRST]):
             at, first, form = i + table[c, LISTS_FIRST], table[c, FIRST], table[c, FORM]
             for entry in range(first + _offset(lists, step * at), first + _offset(lists, step * at + 1)):
                 if _is_valid(table[c, VALID], entry):
@@ -298,7 +285,7 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, extra):
             if code == line_status.EXAMPLE:
                 crossing.clear_spans(extra[0])
                 own = _unstage(i - lo, i, table, kinds, stage, keys, values, nnz, extra[0])
-                last, merged, code = complete(keys, values, nnz, own, mask, extra, rooms)
+                last, merged, code = table_rows.complete(keys, values, nnz, own, mask, extra, rooms)
             cramped = code == line_status.CRAMPED
             if code == line_status.EXAMPLE:
                 state[line_status.MERGED] += merged
@@ -341,5 +328,5 @@ def offer_column(naming, key, space):
 def offer_bins(naming, numbers, seed, space):
     """Enter the names of the bins of `numbers` (float64) in column number `space`."""
     for i in range(numbers.size):
-        place = bin_of(np.float32(numbers[i]))
+        place = table_rows.bin_of(np.float32(numbers[i]))
         offer_whole(naming, whole_murmur3_64(place, seed), place, space)

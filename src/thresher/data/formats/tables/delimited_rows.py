@@ -40,24 +40,7 @@ from thresher.data.features.names import offer, offer_whole
 from thresher.data.features.ngrams import text_features
 from thresher.data.formats import line_status
 from thresher.data.formats.lines.line_rows import ends_line, next_line, note
-from thresher.data.formats.tables.table_rows import (
-    BINS,
-    CATEGORICAL,
-    GAPPED,
-    LABEL,
-    NOTE,
-    NUMERALS,
-    OFFSET,
-    SKIP,
-    SPELLED,
-    TEXT,
-    WEIGHT,
-    WORD,
-    bin_of,
-    binned,
-    complete,
-    outcome_of,
-)
+from thresher.data.formats.tables import table_rows
 from thresher.data.text.numbers import FINE, HARD, NOT_A_NUMBER, looked_up, read_double, read_number
 from thresher.data.text.spelling import ROOM, is_finite, spelled, truth
 from thresher.data.text.words import (
@@ -283,13 +266,13 @@ def _enter_rest(cell, at, value, key, keys, values, nnz):
 @scalar
 def _numeric(kind, value, stored, key, seed, cell, at, keys, values, nnz, naming, column):
     """Append the feature of a number, if it is `stored`, or of its bin; returns the new `nnz`."""
-    if kind == BINS:
-        key, _ = binned(value, seed)
-        offer_whole(naming, key, bin_of(value), column)
+    if kind == table_rows.BINS:
+        key, _ = table_rows.binned(value, seed)
+        offer_whole(naming, key, table_rows.bin_of(value), column)
         return _enter(key, np.float32(1), keys, values, nnz)
     offer(naming, key, cell, 0, 0, column)
     nnz = _enter(key, value, keys, values, nnz) if stored else nnz
-    if kind == GAPPED and abs(value) >= FAR:
+    if kind == table_rows.GAPPED and abs(value) >= FAR:
         nnz = _enter_rest(cell, at, value, key, keys, values, nnz)
     return nnz
 
@@ -297,28 +280,28 @@ def _numeric(kind, value, stored, key, seed, cell, at, keys, values, nnz, naming
 @scalar
 def _value(kind, cell, at, end, place, domain, exact):
     """The number, or the number of the class word, in ``cell[at:end]``: ``(float32, outcome)``."""
-    if kind == WORD:
+    if kind == table_rows.WORD:
         value = line_status.word_label(cell, at, end, domain)
-        return value, outcome_of(LABEL, value, FINE, at == end, domain)
+        return value, table_rows.outcome_of(table_rows.LABEL, value, FINE, at == end, domain)
     value, status = _number(cell, at, end, place, exact)
     if status == NOT_A_NUMBER and truth(cell, at, end) >= 0:
         value, status = np.float32(truth(cell, at, end)), FINE
-    elif kind == LABEL and status == FINE:
+    elif kind == table_rows.LABEL and status == FINE:
         return value, line_status.NO_LABEL if at == end else line_status.check_written(
             cell, at, end, value, domain
         )
-    return value, outcome_of(kind, value, status, at == end, domain)
+    return value, table_rows.outcome_of(kind, value, status, at == end, domain)
 
 
 @scalar
 def _meant(code, cell, at, end, tokens, scratch):
     """The kind of a column, a cell's text (empty if missing, or as the value is spelled), and the outcome."""
     end, outcome = _unless_missing(cell, at, end, tokens), line_status.EXAMPLE
-    if code >= SPELLED:
+    if code >= table_rows.SPELLED:
         cell, at, end = spelled(cell, at, end, scratch)
-        if code >= NUMERALS and not is_finite(cell, at, end):
+        if code >= table_rows.NUMERALS and not is_finite(cell, at, end):
             outcome = line_status.NUMBER
-        code %= SPELLED
+        code %= table_rows.SPELLED
     return code, cell, at, end, outcome
 
 
@@ -339,37 +322,37 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
             return at, nnz, label, weight, outcome, c
         begin = nnz
         kind, cell, first, last, outcome = _meant(codes[c], cell, first, last, tokens, scratch)
-        if kind == TEXT:
+        if kind == table_rows.TEXT:
             if grams is not None:
                 code, known, room_of_grams, begins = grams
                 nnz = text_features(
                     *(cell, first, last, code, known, seeds[c], room_of_grams, begins),
                     *(out[0], out[1], nnz, extra[1], c),
                 )
-        elif kind == CATEGORICAL:
+        elif kind == table_rows.CATEGORICAL:
             is_blank_at = last > first and is_blank(byte(cell, first))
             if last > first and not (is_blank_at and _without_blanks(cell, first, last) == first):
                 key = padded_murmur3_64(cell, first, last - first, seeds[c])
                 offer(extra[1], key, cell, first, last - first, c)
                 nnz = _enter(key, np.float32(1), keys, values, nnz)
-        elif kind > SKIP:
+        elif kind > table_rows.SKIP:
             last = _without_blanks(cell, first, last)
             value, outcome = _value(kind, cell, first, last, at, domain, exact)
-            if kind == LABEL or kind == WORD:
+            if kind == table_rows.LABEL or kind == table_rows.WORD:
                 label = line_status.keep_label(into, names[c], value)
-            elif kind == WEIGHT:
+            elif kind == table_rows.WEIGHT:
                 weight = value
-            elif outcome == line_status.EXAMPLE and (last > first or kind == GAPPED):
-                stored = last == first or value != np.float32(0) or kind == OFFSET
+            elif outcome == line_status.EXAMPLE and (last > first or kind == table_rows.GAPPED):
+                stored = last == first or value != np.float32(0) or kind == table_rows.OFFSET
                 nnz = _numeric(
                     *(kind, value, stored, names[c], seeds[c], cell, first, keys, values, nnz, extra[1], c)
                 )
-        elif kind == NOTE:
+        elif kind == table_rows.NOTE:
             if first_at[c] < 0 and _without_blanks(cell, first, last) > first:
                 first_at[c] = start
         if outcome != line_status.EXAMPLE:
             return at, nnz, label, weight, outcome, c
-        note_column(extra[0], c, begin, min(nnz, begin + 1) if kind == GAPPED else nnz)
+        note_column(extra[0], c, begin, min(nnz, begin + 1) if kind == table_rows.GAPPED else nnz)
         if (byte(text, end) == _NEWLINE) != (c == count - 1):
             return end, nnz, label, weight, line_status.TOO_FEW if c < count - 1 else line_status.TOO_MANY, c
         mask &= mask - _ONE
@@ -431,7 +414,7 @@ def parse_delimited(
                 if byte(text, place) == _NUL:
                     at, outcome = place, line_status.NUL
         if outcome == line_status.EXAMPLE:
-            stop, merged, outcome = complete(keys, values, nnz, stop, mask, extra, rooms)
+            stop, merged, outcome = table_rows.complete(keys, values, nnz, stop, mask, extra, rooms)
         if outcome in (line_status.UNDECIDED, line_status.CRAMPED):
             state[PLACE], at, result = (
                 at,
