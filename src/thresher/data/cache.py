@@ -222,7 +222,6 @@ class CacheSource(Source):
     provided that it can still be read.
     """
 
-    position_bytes = 0
     keep_hash = True
     content: Sequence[Content] = ()
     """content of the data the cache was made from"""

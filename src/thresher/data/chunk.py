@@ -84,8 +84,25 @@ class Chunk:
 
         Compiled code relies on them. For a single row this takes less than a microsecond.
         """
+        ends, keys, values, labels, weights = self.indptr, self.keys, self.values, self.labels, self.weights
         try:
-            fit = self._fits()
+            rows, numbers, targets = labels.shape, keys.shape, self.targets
+            fit = (
+                (ends.dtype, keys.dtype, values.dtype, labels.dtype, weights.dtype) == _DTYPES
+                and weights.shape == rows
+                and values.shape == numbers
+                and ends.shape == (rows[0] + 1,)
+                and labels.ndim == keys.ndim == 1
+                and ends.item(0) == 0
+                and ends.item(-1) == numbers[0]
+                and (
+                    targets is None
+                    or (targets.dtype == np.float32 and targets.shape == (*rows, targets.shape[1]))
+                )
+                and (self.groups is None or (self.groups.dtype == np.uint64 and self.groups.shape == rows))
+                and (self.cells is None or self.cells.shape[:1] == rows)
+                and (rows[0] < 2 or (ends[1:] >= ends[:-1]).all())
+            )
         except (AttributeError, IndexError):
             fit = False
         if not fit:
@@ -93,26 +110,6 @@ class Chunk:
                 "the arrays of a Chunk must be indptr (n + 1,) int64 from 0 to nnz, keys (nnz,)"
                 " uint64, values (nnz,), labels (n,), weights (n,) float32: use Chunk.from_csr"
             )
-
-    def _fits(self) -> bool:
-        ends, keys, values, labels, weights = self.indptr, self.keys, self.values, self.labels, self.weights
-        rows, numbers, targets = labels.shape, keys.shape, self.targets
-        return bool(
-            (ends.dtype, keys.dtype, values.dtype, labels.dtype, weights.dtype) == _DTYPES
-            and weights.shape == rows
-            and values.shape == numbers
-            and ends.shape == (rows[0] + 1,)
-            and labels.ndim == keys.ndim == 1
-            and ends.item(0) == 0
-            and ends.item(-1) == numbers[0]
-            and (
-                targets is None
-                or (targets.dtype == np.float32 and targets.shape == (*rows, targets.shape[1]))
-            )
-            and (self.groups is None or (self.groups.dtype == np.uint64 and self.groups.shape == rows))
-            and (self.cells is None or self.cells.shape[:1] == rows)
-            and (rows[0] < 2 or (ends[1:] >= ends[:-1]).all())
-        )
 
     def check(self) -> None:
         """Raise `DataError` for anything a Chunk must not hold. Call it once, on a Chunk from a caller."""
@@ -147,15 +144,18 @@ class Chunk:
             None if self.cells is None else self.cells[lo:hi],
         )
 
-    def pieces(self, most: int) -> Iterator[Chunk]:
-        """The rows in order, in chunks of at most `most` stored values, or of one row that has more."""
-        if self.nnz <= most:
+    def pieces(self, most: int, rows: int | None = None) -> Iterator[Chunk]:
+        """The rows in order, in chunks of at most `most` stored values, or of one row that has more.
+
+        They have at most so many `rows`, if given.
+        """
+        lo, last = 0, len(self)
+        if self.nnz <= most and (rows is None or last <= rows):
             yield self
             return
-        lo = 0
-        while lo < len(self):
+        while lo < last:
             hi = int(np.searchsorted(self.indptr, self.indptr[lo] + most, side="right")) - 1
-            hi = max(lo + 1, min(hi, len(self)))
+            hi = max(lo + 1, min(hi, last if rows is None else lo + rows, last))
             yield self.rows(lo, hi)
             lo = hi
 
@@ -281,7 +281,15 @@ def floats(numbers: ArrayLike, what: str) -> NDArray[np.float32]:
         with np.errstate(over="ignore"):
             singles = np.ascontiguousarray(given, np.float32)
     except (TypeError, ValueError) as error:
-        raise DataError(_no_number(numbers, what) or f"each {what} must be a number: {error}") from error
+        several = isinstance(numbers, list | tuple | np.ndarray) and not np.iscomplexobj(numbers)
+        listed: Any = numbers if several else ()
+        for k, one in enumerate(listed):
+            try:
+                float(one)
+            except (TypeError, ValueError):
+                found = printable(repr(one)[:40])
+                raise DataError(f"{what} {k + 1} is not a number: {found}") from error
+        raise DataError(f"each {what} must be a number: {error}") from error
     if given.ndim != 1:
         raise DataError(f"{what}s must be one-dimensional, found shape {given.shape}")
     finite = np.isfinite(singles)
@@ -289,17 +297,6 @@ def floats(numbers: ArrayLike, what: str) -> NDArray[np.float32]:
         wrong = int(np.argmin(finite))
         raise DataError(f"{what} {wrong + 1} is not finite in float32: {given[wrong]}")
     return singles
-
-
-def _no_number(numbers: Any, what: str) -> str:
-    """Describe the first of `numbers` that is not a number; empty if none is found."""
-    several = isinstance(numbers, list | tuple | np.ndarray) and not np.iscomplexobj(numbers)
-    for k, one in enumerate(numbers if several else ()):
-        try:
-            float(one)
-        except (TypeError, ValueError):
-            return f"{what} {k + 1} is not a number: {printable(repr(one)[:40])}"
-    return ""
 
 
 def _merged(

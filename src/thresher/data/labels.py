@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,7 @@ class Range(NamedTuple):
 
 @dataclass(frozen=True)
 class Domain:
-    """One label per example: a number from `low` to `high`, or a whole number in that range."""
+    """Which labels are allowed: numbers from `low` to `high`, or whole numbers in that range."""
 
     name: str
     """its name, which `domain_of` parses"""
@@ -53,21 +53,20 @@ class Domain:
     whole: bool
     meaning: str
     """what is expected, for messages"""
+    kind: int = ONE
+    """one label per example; `VALUES`: a number for each output; `LISTED`: a set of classes, as targets of 1
+    (in the set) and -1"""
+    width: int | None = None
+    """targets per example; None for one label, 0 for lists of any length, which are ignored"""
     open: bool = False
     """whether labels are ignored and may be missing"""
     settled: bool = False
     """whether a model has learned these classes and goes on: there can be no others"""
     words: WordTable | None = field(default=None, compare=False, repr=False)
     """the words used as labels; None: labels are numbers"""
-    kind: ClassVar[int] = ONE
 
     def __str__(self) -> str:
         return self.name
-
-    @property
-    def width(self) -> int | None:
-        """Targets per example; None for one label, 0 for lists of any length, which are ignored."""
-        return None
 
     def code(self) -> Range:
         """This domain for compiled code."""
@@ -117,56 +116,19 @@ class Domain:
 
         Checks `labels` (n,), or `targets` (n, outputs) if an example has several labels.
         """
-        self._check_each(labels)
-
-    def _check_each(self, labels: NDArray[Any]) -> None:
-        wrong = np.argwhere(~self.allows(labels))
+        if self.width is not None:
+            found = 1 if targets is None else targets.shape[1]
+            if targets is None and not self.width:
+                return
+            if targets is None or self.width not in (0, found):
+                raise DataError(f"expected {self.width} labels for each example, found {found}")
+            labels = targets
+        each = DOMAINS["binary"] if self.kind == LISTED else self
+        wrong = np.argwhere(~each.allows(labels))
         if len(wrong):
             place = tuple(wrong[0])
-            found = str(labels[place]).removesuffix(".0")
-            raise DataError(f"example {place[0] + 1}: expected {self.meaning}, found {found}")
-
-
-@dataclass(frozen=True)
-class _Several(Domain):
-    """Several labels per example: lists of `outputs` labels, or of any length, which are ignored."""
-
-    outputs: int = 0
-
-    @property
-    def width(self) -> int:
-        """Targets per example."""
-        return self.outputs
-
-    def _of(self, targets: NDArray[Any] | None) -> NDArray[Any]:
-        if targets is None and not self.outputs:
-            return np.empty((0, 0), np.float32)
-        found = 1 if targets is None else targets.shape[1]
-        if targets is None or self.outputs not in (0, found):
-            raise DataError(f"expected {self.outputs} labels for each example, found {found}")
-        return targets
-
-
-@dataclass(frozen=True)
-class Values(_Several):
-    """A number for each output."""
-
-    kind: ClassVar[int] = VALUES
-
-    def check(self, labels: NDArray[Any], targets: NDArray[Any] | None) -> None:
-        """Raise `DataError` for the first of `targets` (n, outputs) outside the domain."""
-        self._check_each(self._of(targets))
-
-
-@dataclass(frozen=True)
-class Listed(_Several):
-    """A set of classes from `low` to `high`, as targets of 1 (in the set) and -1."""
-
-    kind: ClassVar[int] = LISTED
-
-    def check(self, labels: NDArray[Any], targets: NDArray[Any] | None) -> None:
-        """Raise `DataError` for the first of `targets` (n, classes) that is not 1, 0 or -1."""
-        DOMAINS["binary"]._check_each(self._of(targets))
+            one = str(labels[place]).removesuffix(".0")
+            raise DataError(f"example {place[0] + 1}: expected {each.meaning}, found {one}")
 
 
 _LARGEST = float(np.finfo(np.float32).max)
@@ -184,8 +146,8 @@ _KNOWN = (
     Domain("positive", _SMALLEST, _LARGEST, False, "a label above 0"),
     Domain("whole", -(2.0**24), 2.0**24, True, "a whole number from -16777216 to 16777216 as label"),
     Domain("open", -_LARGEST, _LARGEST, False, "a finite number as label", open=True),
-    Values("values", -_LARGEST, _LARGEST, False, "finite numbers as labels", open=True),
-    Listed("labels", -_LARGEST, _LARGEST, False, "finite numbers as labels", open=True),
+    Domain("values", -_LARGEST, _LARGEST, False, "finite numbers as labels", VALUES, 0, open=True),
+    Domain("labels", -_LARGEST, _LARGEST, False, "finite numbers as labels", LISTED, 0, open=True),
 )
 DOMAINS = {domain.name: domain for domain in _KNOWN}
 """Domains without a size. In `binary`, 0 and -1 both mean the negative class. `open`, and the lists of any
@@ -204,24 +166,24 @@ _NUMBER = re.compile(
 
 def classes(low: int, high: int) -> Domain:
     """One of the classes from `low` to `high`: ``classes:LO-HI``. Raises `DataError` for a bad range."""
-    return Domain(f"classes:{low}-{high}", *_span("classes", low, high))
+    return _of_classes("classes", low, high, ONE, None)
 
 
-def listed(low: int, high: int) -> Listed:
+def listed(low: int, high: int) -> Domain:
     """Any of the classes from `low` to `high`: ``labels:LO-HI``. Raises `DataError` for a bad range."""
-    return Listed(f"labels:{low}-{high}", *_span("labels", low, high), outputs=high - low + 1)
+    return _of_classes("labels", low, high, LISTED, high - low + 1)
 
 
-def values(count: int, each: str) -> Values:
-    """`count` numbers, all of the domain named `each`: ``values:K,NAME``."""
-    one = DOMAINS[each]
-    return Values(f"values:{count},{each}", one.low, one.high, one.whole, one.meaning, outputs=count)
-
-
-def _span(kind: str, low: int, high: int) -> tuple[float, float, bool, str]:
+def _of_classes(name: str, low: int, high: int, kind: int, width: int | None) -> Domain:
     if not 1 <= high - low < MOST_CLASSES or max(abs(low), abs(high)) > 1 << 24:
-        raise DataError(f"{kind} {low}-{high}: give 2 to {MOST_CLASSES} classes, from low to high")
-    return float(low), float(high), True, f"a class from {low} to {high} as label"
+        raise DataError(f"{name} {low}-{high}: give 2 to {MOST_CLASSES} classes, from low to high")
+    meaning = f"a class from {low} to {high} as label"
+    return Domain(f"{name}:{low}-{high}", float(low), float(high), True, meaning, kind, width)
+
+
+def values(count: int, each: str) -> Domain:
+    """`count` numbers, all of the domain named `each`: ``values:K,NAME``."""
+    return replace(DOMAINS[each], name=f"values:{count},{each}", kind=VALUES, width=count, open=False)
 
 
 def any_words() -> Domain:

@@ -232,7 +232,11 @@ class SettledLayout(AnyLayout):
             raise DataError(f"the data were read with {', '.join(unknown)}, which this version does not know")
         listed: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
         for one in fields(cls):
-            _check_kind(one.name, listed.get(one.name, one.default), type(one.default))
+            value, kind = listed.get(one.name, one.default), type(one.default)
+            items = value if isinstance(value, tuple) else ()
+            if type(value) is not kind or not all(isinstance(item, str) for item in items):
+                wanted = {str: "text", tuple: "a list of texts", int: "a whole number", bool: "true or false"}
+                raise DataError(f"the layout's {one.name} must be {wanted[kind]}, not {value!r:.60}")
         return cls(**listed)
 
 
@@ -278,10 +282,3 @@ def settle_without_columns(layout: AnyLayout) -> SettledLayout:
             tables = "csv, tsv, jsonl, parquet and arrow"
             raise DataError(f"{layout.format} has no columns: {mention(name)} is only for {tables}")
     return layout if isinstance(layout, SettledLayout) else SettledLayout(**layout.shared())
-
-
-def _check_kind(name: str, value: Any, kind: type) -> None:
-    items = value if isinstance(value, tuple) else ()
-    if type(value) is not kind or not all(isinstance(item, str) for item in items):
-        wanted = {str: "text", tuple: "a list of texts", int: "a whole number", bool: "true or false"}
-        raise DataError(f"the layout's {name} must be {wanted[kind]}, not {value!r:.60}")

@@ -5,9 +5,10 @@ The order depends only on the seed and the number of the pass, not on how the so
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.errors import DataError
 from thresher.data.report import Report
-from thresher.data.source import Chunks, S, Source, SourceWrapper
+from thresher.data.source import Chunks, Source, SourceWrapper
 from thresher.engine.compile.jit import kernel
 from thresher.options.messages import mention
 from thresher.options.synonyms import did_you_mean
@@ -155,10 +156,9 @@ class Permuted:
         """The permuted rows of the first `source` passed to this method."""
         self._source = self._source or source
         drawn = 1 if self.steady else number
-        return _PermutedSource(self, self._source, _chance(self._seed, drawn))
+        return _Ordered(self._source, partial(self._permuted, self._source, _chance(self._seed, drawn)))
 
-    def held(self, source: Source) -> tuple[StoredRows, Report]:
-        """All rows of the source, read on first use, and the report of that, which holds for every pass."""
+    def _permuted(self, source: Source, chance: np.random.Generator) -> Iterator[tuple[Chunk, int]]:
         if self._held is None:
             rows = StoredRows()
             with closing(source.chunks()) as chunks:
@@ -166,7 +166,11 @@ class Permuted:
                     rows.add(chunk)
             rows.trim()
             self._held = rows, source.report
-        return self._held
+        rows, source.report = self._held  # the report of reading them holds for every pass
+        order = chance.permutation(len(rows))
+        for first in range(0, len(order), CHUNK_ROWS):
+            piece = order[first : first + CHUNK_ROWS]
+            yield rows.take(piece), (source.total_bytes or 0) * (first + len(piece)) // len(order)
 
 
 class Buffered:
@@ -188,56 +192,11 @@ class Buffered:
 
     def over(self, source: Source, number: int) -> Source:
         """The rows of `source` as they leave the buffer."""
-        return _BufferedSource(source, self._size, _chance(self._seed, number))
+        return _Ordered(source, partial(self._buffered, source, _chance(self._seed, number)))
 
-
-def _chance(seed: int, number: int) -> np.random.Generator:
-    return np.random.default_rng([seed % 2**64, number])
-
-
-class _Ordered(SourceWrapper[S]):
-    """A source in another order. A `StreamPosition` counts the rows yielded."""
-
-    def _shuffled(self) -> Iterator[Chunk]:
-        raise NotImplementedError
-
-    def chunks(self, start: StreamPosition | None = None) -> Chunks:
-        """One pass; rows before `start` are shuffled again and skipped."""
-        done = 0
-        for chunk in self._shuffled():
-            place, done = StreamPosition(0, done, done), done + len(chunk)
-            if start is None or place >= start:
-                yield chunk.at(place, StreamPosition(0, done, done))
-
-
-class _PermutedSource(_Ordered[Source]):
-    """Rows held in memory, in random order."""
-
-    position_bytes = 0
-
-    def __init__(self, order: Permuted, source: Source, chance: np.random.Generator) -> None:
-        super().__init__(source)
-        self._order, self._chance = order, chance
-
-    def _shuffled(self) -> Iterator[Chunk]:
-        rows, self._source.report = self._order.held(self._source)
-        order = self._chance.permutation(len(rows))
-        for first in range(0, len(order), CHUNK_ROWS):
-            piece = order[first : first + CHUNK_ROWS]
-            self.position_bytes = (self.total_bytes or 0) * (first + len(piece)) // len(order)
-            yield rows.take(piece)
-
-
-class _BufferedSource(_Ordered[Source]):
-    """Rows that pass through a shuffling buffer."""
-
-    def __init__(self, source: Source, size: int, chance: np.random.Generator) -> None:
-        super().__init__(source)
-        self._size, self._chance = size, chance
-
-    def _shuffled(self) -> Iterator[Chunk]:
+    def _buffered(self, source: Source, chance: np.random.Generator) -> Iterator[tuple[Chunk, int]]:
         rows, slots = StoredRows(), np.empty(0, np.int64)
-        with closing(self._source.chunks()) as chunks:
+        with closing(source.chunks()) as chunks:
             for chunk in chunks:
                 incoming = np.arange(len(rows), len(rows) + len(chunk))
                 rows.add(chunk)
@@ -245,16 +204,40 @@ class _BufferedSource(_Ordered[Source]):
                 slots, incoming = np.concatenate([slots, filling]), incoming[len(filling) :]
                 if len(incoming):
                     # draw one double per row: whole numbers might depend on how many are drawn at a time
-                    drawn = (self._chance.random(len(incoming)) * len(slots)).astype(np.int64)
+                    drawn = (chance.random(len(incoming)) * len(slots)).astype(np.int64)
                     outgoing = np.empty_like(incoming)
                     _exchange(slots, drawn, incoming, outgoing)
-                    yield rows.take(outgoing)
+                    yield rows.take(outgoing), source.position_bytes
                 if len(rows) > 2 * self._size:
                     rows.keep(slots)
                     slots = np.arange(len(slots))
-        slots = self._chance.permutation(slots)
+        slots = chance.permutation(slots)
         for first in range(0, len(slots), CHUNK_ROWS):
-            yield rows.take(slots[first : first + CHUNK_ROWS])
+            yield rows.take(slots[first : first + CHUNK_ROWS]), source.position_bytes
+
+
+def _chance(seed: int, number: int) -> np.random.Generator:
+    return np.random.default_rng([seed % 2**64, number])
+
+
+class _Ordered(SourceWrapper[Source]):
+    """A source in another order. A `StreamPosition` counts the rows yielded."""
+
+    position_bytes: int = 0
+
+    def __init__(self, source: Source, shuffled: Callable[[], Iterator[tuple[Chunk, int]]]) -> None:
+        """`shuffled`: the rows of a pass, and how many of the bytes of the source have been used so far."""
+        super().__init__(source)
+        self._shuffled = shuffled
+
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
+        """One pass; rows before `start` are shuffled again and skipped."""
+        done = 0
+        for chunk, used in self._shuffled():
+            self.position_bytes = used
+            place, done = StreamPosition(0, done, done), done + len(chunk)
+            if start is None or place >= start:
+                yield chunk.at(place, StreamPosition(0, done, done))
 
 
 @kernel

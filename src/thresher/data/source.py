@@ -63,6 +63,8 @@ class Source:
 
     total_bytes: int | None = None
     """length of all files as stored; None if unknown"""
+    position_bytes = 0
+    """how much of that has been read for the chunks yielded so far"""
     rereadable = True
     """whether a second pass is possible"""
     layout: SettledLayout | None = None
@@ -103,11 +105,6 @@ class Source:
         """counts of the lines yielded so far in this pass; to continue one, set it before `chunks(start)`"""
 
     @property
-    def position_bytes(self) -> int:
-        """How much of `total_bytes` has been read for the chunks yielded so far."""
-        return 0
-
-    @property
     def content(self) -> Sequence[Content]:
         """What was read in the longest pass so far, as hashes; see `inputs.matrices.identified`."""
         return ()
@@ -141,7 +138,6 @@ class MemorySource(Source):
     """Chunks in memory as a source. In a `StreamPosition`, `offset` counts chunks and `line` counts rows."""
 
     in_memory = True
-    position_bytes = 0
 
     def __init__(
         self,
@@ -186,28 +182,22 @@ class MemorySource(Source):
 S = TypeVar("S", bound=Source)
 
 
-class _OfSource:
+def _of_source(name: str) -> Any:
     """An attribute that is that of the underlying source."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, source: Any, owner: type) -> Any:
-        return getattr(source._source, self._name)
-
-    def __set__(self, source: Any, value: Any) -> None:
-        setattr(source._source, self._name, value)
+    return property(
+        lambda self: getattr(self._source, name), lambda self, value: setattr(self._source, name, value)
+    )
 
 
 class SourceWrapper(Source, Generic[S]):
     """A source that changes the chunks of another; all that does not depend on these is as in that source."""
 
-    position_bytes: Any = _OfSource()
-    content: Any = _OfSource()
-    report: Any = _OfSource()
-    keep_hash: Any = _OfSource()
-    sliced: Any = _OfSource()
-    namer: Any = _OfSource()
+    position_bytes = _of_source("position_bytes")
+    content = _of_source("content")
+    report = _of_source("report")
+    keep_hash = _of_source("keep_hash")
+    sliced = _of_source("sliced")
+    namer = _of_source("namer")
 
     def __init__(self, source: S) -> None:
         self._source = source

@@ -68,16 +68,14 @@ class CompactRows:
 
         In a `StreamPosition`, offset and line both count rows.
         """
-        before = 0
+        at = 0
         for block in self._blocks:
-            whole, lo = block.chunk(), max(first - before, 0)
-            while lo < len(whole):
-                hi = int(np.searchsorted(whole.indptr, whole.indptr[lo] + MOST_VALUES, side="right")) - 1
-                hi = min(max(hi, lo + 1), lo + MOST_ROWS, len(whole))
-                begin, end = before + lo, before + hi
-                yield whole.rows(lo, hi).at(StreamPosition(0, begin, begin), StreamPosition(0, end, end))
-                lo = hi
-            before += len(whole)
+            whole = block.chunk()
+            skipped = min(max(first - at, 0), len(whole))
+            at += skipped
+            for piece in filter(len, whole.rows(skipped, len(whole)).pieces(MOST_VALUES, MOST_ROWS)):
+                begin, at = at, at + len(piece)
+                yield piece.at(StreamPosition(0, begin, begin), StreamPosition(0, at, at))
 
 
 class DistinctKeys:

@@ -103,21 +103,16 @@ def check_ours(path: Path, resumed: bool = False) -> None:
         return
     if not stat.S_ISREG(found.st_mode) or found.st_size == 0:
         return
-    marked = _is_marked(path)
-    if not marked and not (resumed and marked is None):
-        raise DataError(f"{path} exists and is not a quarantine file: name another file, or remove it")
-
-
-def _is_marked(path: Path) -> bool | None:
-    """Whether a file is marked; None if files cannot be marked there."""
     try:
-        return bool(os.getxattr(path, _MARK) == _OURS)
-    except AttributeError:
-        return None
+        ours = os.getxattr(path, _MARK) == _OURS
     except FileNotFoundError:  # removed meanwhile
-        return True
+        return
+    except AttributeError:
+        ours = resumed
     except OSError as error:
-        return None if error.errno in (errno.ENOTSUP, errno.EPERM) else False
+        ours = resumed and error.errno in (errno.ENOTSUP, errno.EPERM)
+    if not ours:
+        raise DataError(f"{path} exists and is not a quarantine file: name another file, or remove it")
 
 
 _CUT_OFF = "; this last line has no line end: was it cut off?"
@@ -130,49 +125,25 @@ Format = Callable[[SettledLayout, Reading], Any]
 class OnError:
     """The parsed option ``fail``, ``skip`` or ``quarantine=FILE``; raises `DataError` for anything else."""
 
-    def __init__(self, spec: str, names: Sequence[str]) -> None:
-        if not isinstance(spec, str):
-            raise DataError(f"{mention('on_error')} must be fail, skip or quarantine=FILE, not {spec!r}")
-        self.kind, _, path = spec.partition("=")
+    def __init__(self, spec: object, names: Sequence[str]) -> None:
+        self.kind, _, path = spec.partition("=") if isinstance(spec, str) else ("", "", "")
         self.path = Path(path) if self.kind == QUARANTINE and path else None
-        if spec not in (FAIL, SKIP) and self.path is None:
-            raise DataError(f"{mention('on_error')} must be fail, skip or quarantine=FILE, not '{spec}'")
-        if self.path is not None:
-            if any(_same_file(name, self.path) for name in names):
-                raise DataError(f"{self.path}: the quarantine file is one of the data files")
-            check_ours(self.path, resumed=True)
-
-
-def _same_file(one: str, other: Path) -> bool:
-    try:
-        return os.path.samefile(one, other)
-    except OSError:
-        return False
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and bool(value >= 1)
+        if self.path is None:
+            if spec not in (FAIL, SKIP):
+                raise DataError(f"{mention('on_error')} must be fail, skip or quarantine=FILE, not {spec!r}")
+            return
+        for name in names:
+            with suppress(OSError):
+                if os.path.samefile(name, self.path):
+                    raise DataError(f"{self.path}: the quarantine file is one of the data files")
+        check_ours(self.path, resumed=True)
 
 
 class ParsedSource(Source):
     """Blocks that are read and parsed, as a `Source`; `blocks` says where they come from."""
 
     layout: SettledLayout
-    block_bytes: int
-    """bytes of text in a block"""
-    ids: str
-    """what identifies rows"""
-    unlabelled: bool
-    """whether labels of a table are ignored"""
-    may_be_words: bool
-    """whether the first labels look like words"""
-    live: bool
-    """whether rows are wanted as soon as they have arrived"""
-    position_bytes = 0
     nameable = True
-    beforehand: list[Noticed]
-    """what the layout and the first rows have shown of columns"""
-
     is_small = False
     """whether so few rows are read that threads would take longer to start"""
 
@@ -194,9 +165,14 @@ class ParsedSource(Source):
         ids: str = "",
         live: bool = False,
     ) -> None:
-        """`layout` was settled from the one `given`, by these or by other data; `form` makes parsers."""
-        if not (_is_count(block_bytes) and (threads is None or _is_count(threads))):
-            raise DataError("threads and block_bytes must be whole numbers, 1 or more")
+        """`layout` was settled from the one `given`, by these or by other data; `form` makes parsers.
+
+        `may_be_words`: whether the first labels look like words. Other options are those of `open_source`.
+        """
+        counts: tuple[Any, ...] = block_bytes, 1 if threads is None else threads
+        for count in counts:
+            if not (isinstance(count, int | np.integer) and count >= 1):
+                raise DataError("threads and block_bytes must be whole numbers, 1 or more")
         super().__init__(names)
         self.layout, self.where, self.marked = layout, where, marked
         self.domain = domain_of(domain).of_words(layout.classes)
@@ -209,6 +185,7 @@ class ParsedSource(Source):
         """whether its layout was settled by other data, such as those of a model"""
         new = given.new(layout.columns) if isinstance(given, Extension) else []
         self.beforehand = [Noticed(NEW, name, names[0]) for name in new[:MOST_LATE]]
+        """what the layout and the first rows have shown of columns"""
         self.ids, self.live, self.block_bytes = ids, live, block_bytes
         self.has_cells = bool(layout.columns)
         self._form: Any = form
@@ -335,7 +312,15 @@ class ParsedSource(Source):
 
     def _count(self, block: Block | Span, parsed: Parsed, line: int) -> None:
         name = self.names[block.file]
-        bad = [self._named(one)._replace(file=name, line=one.line + line) for one in parsed.bad]
+        bad = [one._replace(file=name, line=one.line + line) for one in parsed.bad]
+        if self.of_a_model:  # say which labels it knows, in place of the option to name words
+            known = trained_on(self.domain)
+            bad = [
+                one._replace(found=one.found.removesuffix(NAME_WORDS) + known)
+                if one.found.endswith(NAME_WORDS)
+                else one
+                for one in bad
+            ]
         if bad and self.on_error.kind == FAIL:
             started = self.report.examples + parsed.tally.examples
             hint = ""
@@ -349,12 +334,6 @@ class ParsedSource(Source):
             for what, column, at, kind in parsed.noticed
         )
         self.position_bytes = block.raw_position
-
-    def _named(self, bad: BadLine) -> BadLine:
-        """The bad line; for a model, with the labels that it knows in place of the option to name words."""
-        if not self.of_a_model or not bad.found.endswith(NAME_WORDS):
-            return bad
-        return bad._replace(found=bad.found.removesuffix(NAME_WORDS) + trained_on(self.domain))
 
     def _nothing(self) -> str:
         where = called(self.names[0]) if len(self.names) == 1 else f"{len(self.names)} files"
@@ -444,7 +423,12 @@ class TextSource(ParsedSource):
 
     def rows(self, start: StreamPosition | None = None) -> Iterator[ReadRows]:
         """Examples and skipped rows; content is recorded or compared with `keep_hash`."""
-        self._watched = watches = self._watches() if self.keep_hash else None
+        watches = None
+        if self.keep_hash:
+            from thresher.data.files.content import Watches
+
+            watches = Watches(self.names, self.content, self._read_all, self._in_order())
+        self._watched = watches
         yield from super().rows(start)
         if watches is not None:
             self._read, self._read_all = ReadSoFar.of(watches.contents()), True
@@ -455,11 +439,6 @@ class TextSource(ParsedSource):
         if self.readers is not None and not self._alone:
             return self.readers.read(self, start or StreamPosition(0, 0, 0), self._watched)
         return self._here(self.blocks(start, self._watched))
-
-    def _watches(self) -> Watches:
-        from thresher.data.files.content import Watches
-
-        return Watches(self.names, self.content, self._read_all, self._in_order())
 
     def _in_order(self) -> bool:
         """Whether files are read from front to back, so that they can be hashed while they are read."""

@@ -267,44 +267,35 @@ class Pipeline:
         ]
 
     def _work(self) -> None:
+        place: Future[tuple[Block, Parsed] | None] = Future()
         try:
             buffer, parser = TextBuffer(self._size), self._parser()
         except Exception as error:  # noqa: BLE001 raised again in the thread that uses the chunks
-            failed: Future[tuple[Block, Parsed] | None] = Future()
-            failed.set_exception(error)
-            self._waiting.put(failed)
+            place.set_exception(error)
+            self._waiting.put(place)
             return
         while True:
             self._room.acquire()
-            taken = self._take(buffer)
-            if taken is None:
+            place, block = Future(), None
+            with self._turn:
+                if self._stopped:
+                    return
+                try:
+                    block = self._blocks.fill(buffer, self._busy)
+                except Exception as error:  # noqa: BLE001 likewise
+                    place.set_exception(error)
+                else:
+                    if block is None:
+                        place.set_result(None)
+                self._waiting.put(place)
+                self._taken += block is not None
+            if block is None:
+                self._stop()
                 return
-            place, block = taken
             try:
                 place.set_result((block, parser.parse(block)))
             except Exception as error:  # noqa: BLE001 likewise
                 place.set_exception(error)
-
-    def _take(self, buffer: TextBuffer) -> tuple[Future[tuple[Block, Parsed] | None], Block] | None:
-        """Read the next block and reserve its place in the queue; None if there is nothing more to do."""
-        place: Future[tuple[Block, Parsed] | None] = Future()
-        with self._turn:
-            if self._stopped:
-                return None
-            try:
-                block = self._blocks.fill(buffer, self._busy)
-            except Exception as error:  # noqa: BLE001 likewise
-                place.set_exception(error)
-                block = None
-            else:
-                if block is None:
-                    place.set_result(None)
-            self._waiting.put(place)
-            if block is not None:
-                self._taken += 1
-                return place, block
-        self._stop()
-        return None
 
     def has_enough(self) -> bool:
         """Whether each thread has a block that is being parsed, or is parsed and not used yet."""
