@@ -171,14 +171,12 @@ class CacheWriter:
                 if entry.path.suffix != ".arrow" and time.time() - entry.modified > _STALE:
                     _remove(entry.path)
             self._writer = BatchWriter(self._path, self._source.domain.width or 0, self._source.has_groups)
+            while (job := self._jobs.get()) is not None:
+                self._writer.write(*job)
         except Exception as error:  # noqa: BLE001 no error of the cache may stop training
             self._error = error
-        while (job := self._jobs.get()) is not None:
-            if self._error is None and self._writer is not None:
-                try:
-                    self._writer.write(*job)
-                except Exception as error:  # noqa: BLE001 likewise
-                    self._error = error
+            while self._jobs.get() is not None:  # `write` may wait for room
+                pass
 
     def commit(self) -> CacheSource | None:
         """Finish and rename the file at the end of a whole pass; None if writing failed."""

@@ -31,32 +31,40 @@ class StoredRows:
     Places and tags are not kept.
     """
 
-    def __init__(self) -> None:
-        self._count, self._arrays = 0, Chunk.from_csr([0], [], [], [])
+    def __init__(self, arrays: Chunk | None = None) -> None:
+        """`arrays`: memory for the rows, if it is known how many there will be."""
+        self._count, self._arrays = 0, Chunk.from_csr([0], [], [], []) if arrays is None else arrays
         """rows in use, and arrays with room for them"""
 
     def __len__(self) -> int:
         return self._count
 
+    def room(self, chunk: Chunk, row: int) -> int:
+        """How many rows of `chunk`, from `row` on, fit without more memory."""
+        own = self._arrays
+        most = int(chunk.indptr[row]) + own.nnz - int(own.indptr[self._count])
+        fitting = int(np.searchsorted(chunk.indptr, most, side="right")) - 1 - row
+        return min(fitting, len(own) - self._count)
+
     def add(self, chunk: Chunk) -> None:
         """Append a copy of all rows of `chunk`."""
         own, before, first = self._arrays, self._count, int(self._arrays.indptr[self._count])
         count, nnz = before + len(chunk), first + chunk.nnz
-        beside = chunk.beside()
-        if not before:
-            fresh: Any = {name: np.empty((0, *one.shape[1:]), one.dtype) for name, one in beside.items()}
+        if not len(own):
+            fresh: Any = {n: np.empty((0, *one.shape[1:]), one.dtype) for n, one in chunk.beside().items()}
             own = self._arrays = replace(own, **fresh)
+        beside = own.beside()
         if nnz > own.nnz:
             _resize(max(nnz, int(own.nnz * _GROWTH)), own.keys, own.values)
         if count > len(own):
             room = max(count, int(len(own) * _GROWTH))
-            _resize(room, own.labels, own.weights, *own.beside().values())
+            _resize(room, own.labels, own.weights, *beside.values())
             _resize(room + 1, own.indptr)
         own.indptr[before + 1 : count + 1] = chunk.indptr[1:] + first
         own.keys[first:nnz], own.values[first:nnz] = chunk.keys, chunk.values
         own.labels[before:count], own.weights[before:count] = chunk.labels, chunk.weights
         for name, array in beside.items():
-            own.beside()[name][before:count] = array
+            array[before:count] = 0 if (given := getattr(chunk, name)) is None else given
         self._count = count
 
     def keep(self, rows: NDArray[np.int64]) -> None:
@@ -72,11 +80,11 @@ class StoredRows:
 
     def take(self, rows: NDArray[np.int64]) -> Chunk:
         """Copies of these rows (n,), in this order."""
-        own, count = self._arrays, self._count
-        nnz = own.indptr[count]
-        stored = own.indptr[: count + 1], own.keys[:nnz], own.values[:nnz]
-        beside: Any = {name: array[:count] for name, array in own.beside().items()}
-        return Chunk(*stored, own.labels[:count], own.weights[:count], **beside).take(rows)
+        return self.chunk().take(rows)
+
+    def chunk(self) -> Chunk:
+        """All rows, as views."""
+        return self._arrays.rows(0, self._count)
 
 
 def _resize(length: int, *arrays: NDArray[Any]) -> None:

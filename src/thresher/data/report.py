@@ -65,17 +65,21 @@ class Report:
 
     def notice(self, found: Iterable[Noticed]) -> None:
         """Add what a block has shown of columns, unless it is known."""
-        known = {(one.what, one.column if one.what != NOT_UTF8 else "") for one in self.noticed}
+
+        def key(one: Noticed) -> tuple[str, str]:
+            return one.what, "" if one.what == NOT_UTF8 else one.column
+
+        places = {key(one): k for k, one in enumerate(self.noticed)}
         late = sum(one.what == LATE for one in self.noticed)
         for one in found:
-            if one.what == NOT_UTF8 and (NOT_UTF8, "") in known:
-                at = next(k for k, one in enumerate(self.noticed) if one.what == NOT_UTF8)
+            at = places.get(key(one))
+            if at is not None and one.what == NOT_UTF8:
                 before, _, rest = self.noticed[at].kind.partition(" ")
                 count = int(before) + int(one.kind.partition(" ")[0])
                 self.noticed[at] = self.noticed[at]._replace(kind=f"{count} {rest}")
-            elif (one.what, one.column) not in known and (one.what != LATE or late < MOST_LATE):
+            elif at is None and (one.what != LATE or late < MOST_LATE):
+                places[key(one)] = len(self.noticed)
                 self.noticed.append(one)
-                known.add((one.what, one.column if one.what != NOT_UTF8 else ""))
                 late += one.what == LATE
 
     def add(

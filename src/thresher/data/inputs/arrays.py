@@ -100,21 +100,18 @@ def chunk_of(
     starts = np.asarray(indptr, np.int64)
     try:
         given = places if keys is None else np.array(keys, np.uint64)[places]
-        if gaps:
-            starts, given, values = with_rests(starts, given, values, missing)
-        return Chunk.from_csr(starts, given, values, labels, weights)
+        found: Csr = with_rests(starts, given, values, missing) if gaps else (starts, given, values)
+        return Chunk.from_csr(*found, labels, weights)
     except DataError as error:
-        raise _located(starts, places, values) or error from error
-
-
-def _located(starts: NDArray[np.int64], columns: Any, values: Any) -> DataError | None:
-    """What to say of the first value of a matrix that is not finite in float32; None where all are."""
-    given = np.asarray(values)
-    if given.dtype.kind not in "fiu" or not len(wrong := np.flatnonzero(~(np.abs(given) < OVERFLOW))):
-        return None
-    row, found = int(np.searchsorted(starts, wrong[0], "right")), float(given[wrong[0]])
-    hint = "; fill in missing values" if found != found else ""
-    return DataError(f"row {row}, column {int(columns[wrong[0]])}: {nonfinite(found)} is not allowed{hint}")
+        numbers = np.asarray(values)
+        finite = np.abs(numbers) < OVERFLOW if numbers.dtype.kind in "fiu" else np.ones(0, bool)
+        if finite.all():
+            raise
+        wrong = int(np.argmin(finite))
+        row, value = int(np.searchsorted(starts, wrong, "right")), float(numbers[wrong])
+        hint = "; fill in missing values" if value != value else ""
+        where = f"row {row}, column {int(places[wrong])}"
+        raise DataError(f"{where}: {nonfinite(value)} is not allowed{hint}") from error
 
 
 def first_of(X: Iterable[Any]) -> Any:
@@ -251,6 +248,9 @@ def _is_pandas(X: Any) -> bool:
     return hasattr(X, "isna") and hasattr(X, "iloc")
 
 
+_TEXTS = str, bytes  # quicker than the type of both
+
+
 def _found(name: str, value: Any) -> str:
     """A value that is no feature, and what to do."""
     what = f"{value!r:.40} ({type(value).__name__})"
@@ -281,39 +281,42 @@ class RowReader:
         Raises `DataError`, naming the row and feature.
         """
         starts, keys, values, known = [0], list[int](), list[float](), self._known
-        for number, row in enumerate(rows, before + 1):
+        for place, row in enumerate(rows, before + 1):
             if type(row) is not dict and not isinstance(row, Mapping):
-                raise DataError(f"row {number}: expected a mapping of names to values, found {row!r:.40}")
+                raise DataError(f"row {place}: expected a mapping of names to values, found {row!r:.40}")
             for name, value in row.items():
                 if value is None:
                     continue
-                if type(value) is float and type(name) is str and name in known and 0 < abs(value) < OVERFLOW:
-                    keys.append(known[name])  # a shortcut
-                    values.append(value)
+                kind = type(value)  # shortcuts for what is known
+                if kind is float or kind is int:
+                    if type(name) is str and name in known and 0 < abs(value) < OVERFLOW:
+                        keys.append(known[name])
+                        values.append(value)
+                        continue
+                elif kind is str and (name, value) in known:
+                    keys.append(known[name, value])
+                    values.append(1.0)
                     continue
                 try:
-                    found, amount = self._features(name, value)
+                    found, amount = self._feature(name, value)
                 except (TypeError, ValueError, OverflowError) as error:
-                    raise DataError(f"row {number}, feature {name!r}: {error}") from error
-                if amount != 0.0:
+                    raise DataError(f"row {place}, feature {name!r}: {error}") from error
+                if isinstance(found, list):
                     keys += found
                     values += [amount] * len(found)
+                elif amount != 0.0:
+                    keys.append(found)
+                    values.append(amount)
             starts.append(len(keys))
         return np.array(starts, np.int64), np.array(keys, np.uint64), np.array(values, np.float64)
 
-    def _features(self, name: Any, value: Any) -> tuple[list[int], float]:
-        """The keys that ``name: value`` adds, and the value of each."""
+    def _feature(self, name: Any, value: Any) -> tuple[int | list[int], float]:
+        """The key that ``name: value`` adds, or those of a list, and the value of each."""
         named = isinstance(name, str)
-        if isinstance(value, str | bytes):
+        if isinstance(value, _TEXTS):
             if not named:
                 raise TypeError("a category needs a name, not a number")
-            return [self._key((name, value if isinstance(value, str) else value.decode()))], 1.0
-        if named and isinstance(value, list | tuple | Set):
-            there = [one for one in value if not is_missing(one) and one != ""]
-            for one in there:
-                if isinstance(one, bool) or not isinstance(one, str | int | np.integer):
-                    raise TypeError(f"a list must hold texts or whole numbers, found {_found(name, one)}")
-            return [self._key((name, one if isinstance(one, str) else str(one))) for one in there], 1.0
+            return self._key((name, value if isinstance(value, str) else value.decode())), 1.0
         if not named:
             whole = isinstance(name, int | float | np.integer | np.floating) and 0 <= name < 1 << 64
             if not whole or name != int(name):
@@ -323,12 +326,21 @@ class RowReader:
         except (TypeError, ValueError) as error:
             if is_missing(value):
                 return [], 0.0
-            expected = f"expected a number, a text or a list of texts, found {_found(name, value)}"
-            raise TypeError(expected if named else error) from error
+            if not named:
+                raise
+            if not isinstance(value, list | tuple | Set):
+                expected = "expected a number, a text or a list of texts"
+                raise TypeError(f"{expected}, found {_found(name, value)}") from error
+            there = [one for one in value if not is_missing(one) and one != ""]
+            for one in there:
+                if isinstance(one, bool) or not isinstance(one, str | int | np.integer):
+                    wanted = "a list must hold texts or whole numbers"
+                    raise TypeError(f"{wanted}, found {_found(name, one)}") from error
+            return [self._key((name, one if isinstance(one, str) else str(one))) for one in there], 1.0
         if not abs(amount) < OVERFLOW:
             hint = "; for a missing value, give None or leave it out" if amount != amount else ""
             raise ValueError(f"expected a finite number, found {nonfinite(amount)}{hint}")
-        return [self._key(name) if named else int(name)], amount
+        return self._key(name) if named else int(name), amount
 
     def names(self) -> dict[int, bytes]:
         """Names of the features read, by key, as far as they are remembered."""

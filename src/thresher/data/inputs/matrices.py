@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk, StreamPosition, ends_of, read_only
 from thresher.data.errors import DataError, beyond_last, nonfinite
 from thresher.data.files.content import Content, changed
+from thresher.data.order import StoredRows
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source, SourceWrapper
 from thresher.data.sources.reader import RowArrays
@@ -48,20 +49,20 @@ class CompactRows:
     """
 
     def __init__(self) -> None:
-        self._blocks: list[_Block] = []
-        self._count = 0
+        self._blocks: list[StoredRows] = []
 
     def __len__(self) -> int:
-        return self._count
+        return sum(map(len, self._blocks))
 
     def add(self, chunk: Chunk) -> None:
         """Append copies of all rows of `chunk`."""
         done = 0
         while done < len(chunk):
-            if not self._blocks or not self._blocks[-1].room(chunk, done):
-                self._blocks.append(_Block(chunk, done))
-            done = self._blocks[-1].add(chunk, done)
-        self._count += len(chunk)
+            if fitting := self._blocks[-1].room(chunk, done) if self._blocks else 0:
+                self._blocks[-1].add(chunk.rows(done, done + fitting))
+                done += fitting
+            else:
+                self._blocks.append(_block_for(chunk, done))
 
     def chunks(self, first: int = 0) -> Iterator[Chunk]:
         """The rows from row `first` on, in chunks that do not depend on how the rows came.
@@ -120,42 +121,17 @@ class DistinctKeys:
         return round(-places * math.log(max(places - marked, 1) / places))
 
 
-class _Block:
-    """A piece of memory for rows: large arrays, which return to the system at once when they are freed."""
+def _block_for(chunk: Chunk, row: int) -> StoredRows:
+    """Memory for rows like those of `chunk`, the first of which is row `row`.
 
-    def __init__(self, like: Chunk, row: int) -> None:
-        """For rows like those of `like`, the first of which is row `row`."""
-        width, grouped = None if like.targets is None else like.targets.shape[1], like.groups is not None
-        rows = max(1, BLOCK_BYTES // (16 + 4 * (width or 0) + 8 * grouped))
-        nnz = max(BLOCK_BYTES // 12, int(like.indptr[row + 1] - like.indptr[row]))
-        self._arrays = RowArrays.of(lambda size: np.empty(size, np.uint8), rows, nnz, width)
-        self._groups = np.empty(rows, np.uint64) if grouped else None
-        self._rows = self._nnz = self._arrays.indptr[0] = 0
-
-    def room(self, chunk: Chunk, row: int) -> int:
-        """How many rows of `chunk` fit, from `row` on."""
-        most = int(chunk.indptr[row]) + len(self._arrays.keys) - self._nnz
-        fitting = int(np.searchsorted(chunk.indptr, most, side="right")) - 1 - row
-        return min(fitting, len(self._arrays.labels) - self._rows)
-
-    def add(self, chunk: Chunk, row: int) -> int:
-        """Append copies of the rows that fit, from `row` on; return the first that does not."""
-        rows, own = chunk.rows(row, row + self.room(chunk, row)), self._arrays
-        begin, first = self._rows, self._nnz
-        end, last = begin + len(rows), first + rows.nnz
-        np.add(rows.indptr[1:], first, out=own.indptr[begin + 1 : end + 1])
-        own.keys[first:last], own.values[first:last] = rows.keys, rows.values
-        own.labels[begin:end], own.weights[begin:end] = rows.labels, rows.weights
-        if own.targets is not None:
-            own.targets[begin:end] = rows.targets
-        if self._groups is not None:
-            self._groups[begin:end] = 0 if rows.groups is None else rows.groups
-        self._rows, self._nnz = end, last
-        return row + len(rows)
-
-    def chunk(self) -> Chunk:
-        groups = None if self._groups is None else self._groups[: self._rows]
-        return replace(self._arrays.chunk(self._rows, self._nnz), groups=groups)
+    It consists of large arrays, which return to the system at once when they are freed.
+    """
+    width, grouped = None if chunk.targets is None else chunk.targets.shape[1], chunk.groups is not None
+    rows = max(1, BLOCK_BYTES // (16 + 4 * (width or 0) + 8 * grouped))
+    nnz = max(BLOCK_BYTES // 12, int(chunk.indptr[row + 1] - chunk.indptr[row]))
+    arrays = RowArrays.of(lambda size: np.empty(size, np.uint8), rows, nnz, width).chunk(rows, nnz)
+    arrays.indptr[0] = 0
+    return StoredRows(replace(arrays, groups=np.empty(rows, np.uint64) if grouped else None))
 
 
 PIECE = 1 << 17

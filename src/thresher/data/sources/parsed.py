@@ -26,6 +26,7 @@ from thresher.data.files.content import (
     Content,
     ContentTable,
     ReadSoFar,
+    Watches,
     check_beginning,
     content_of,
     hash_file,
@@ -53,7 +54,6 @@ from thresher.data.sources.reader import (
 from thresher.options.messages import as_shown, mention
 
 if TYPE_CHECKING:
-    from thresher.data.files.content import Watches
     from thresher.data.sources.reader import Readers, RemoteBlocks, Span
 
 
@@ -425,8 +425,6 @@ class TextSource(ParsedSource):
         """Examples and skipped rows; content is recorded or compared with `keep_hash`."""
         watches = None
         if self.keep_hash:
-            from thresher.data.files.content import Watches
-
             watches = Watches(self.names, self.content, self._read_all, self._in_order())
         self._watched = watches
         yield from super().rows(start)
