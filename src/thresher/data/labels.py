@@ -111,7 +111,7 @@ class Domain:
         fits: NDArray[np.bool_] = (labels >= self.low) & (labels <= self.high)
         return fits & (labels == np.floor(labels)) if self.whole else fits
 
-    def check(self, labels: NDArray[Any], targets: NDArray[Any] | None) -> None:
+    def check(self, labels: NDArray[Any], targets: NDArray[Any] | None = None) -> None:
         """Raise `DataError` for the first label outside the domain.
 
         Checks `labels` (n,), or `targets` (n, outputs) if an example has several labels.
@@ -236,13 +236,6 @@ def domain_of(name: str | Domain) -> Domain:
     return DOMAINS[name]
 
 
-def check_labels(
-    labels: NDArray[np.float32], domain: str | Domain, targets: NDArray[np.float32] | None = None
-) -> None:
-    """Raise `DataError` for the first of `labels` (n,), or of `targets` (n, outputs), outside `domain`."""
-    domain_of(domain).check(labels, targets)
-
-
 MOST_CLASSES = 1 << 16
 """Maximum number of classes, words or numbers."""
 COUNT, USED, ROOM, MOST, ENTRIES = range(5)
@@ -274,9 +267,11 @@ class WordTable:
         self._otherwise, self.adds = otherwise, not words
         most = MOST_CLASSES if self.adds else len(words)
         numbered = {word.encode(): k for k, word in enumerate(words)}
-        for word in words:
-            for other in _also_written(word):
-                numbered.setdefault(other.encode(), numbered[word.encode()])
+        for k, word in enumerate(words):
+            whole = word.removesuffix(".0")
+            alike = (whole, f"{whole}.0") if _WHOLE.fullmatch(whole) else ()
+            for other in (word.lower(), word.upper(), word.capitalize()) if is_boolean(word) else alike:
+                numbered.setdefault(other.encode(), k)
         room = _LETTERS if self.adds else sum(map(len, numbered))
         self._slots = (1 << (2 * max(most, len(numbered))).bit_length()) - 1
         self._table = np.zeros(ENTRIES + FIELDS * (self._slots + 1), np.int64)
@@ -329,14 +324,6 @@ class WordTable:
 def is_boolean(word: str) -> bool:
     """Whether a word is true or false, in any case."""
     return word.lower() in ("true", "false")
-
-
-def _also_written(word: str) -> list[str]:
-    """Other ways to write a word that is a boolean or a whole number."""
-    if is_boolean(word):
-        return [word.lower(), word.upper(), word.capitalize()]
-    whole = word.removesuffix(".0")
-    return [whole, f"{whole}.0"] if _WHOLE.fullmatch(whole) else []
 
 
 def check_words(words: Sequence[str]) -> None:

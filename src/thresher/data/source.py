@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.errors import DataError
-from thresher.data.labels import Domain, check_labels
+from thresher.data.labels import Domain, domain_of
 from thresher.data.layout import SettledLayout
 from thresher.data.report import Report
 
@@ -158,7 +158,7 @@ class MemorySource(Source):
         if not any(len(chunk) for chunk in self._chunks):
             raise DataError("no examples")
         for chunk in self._chunks:
-            check_labels(chunk.labels, domain, chunk.targets)
+            domain_of(domain).check(chunk.labels, chunk.targets)
         self.layout, self.columns, self.by_position = layout, columns, by_position
         self._tell_names, self.nameable = tell_names, tell_names is not None
         self.total_bytes = sum(12 * c.nnz + 16 * len(c) for c in self._chunks)

@@ -243,9 +243,8 @@ class SparseEstimator(BaseEstimator):
 
     def _matrix(self, numbers: Numbers, encoded: EncodedLabels, domain: Any) -> Any:
         from thresher.data.inputs.matrices import Matrix
-        from thresher.data.labels import check_labels
 
-        check_labels(encoded.labels, domain, encoded.targets)
+        domain.check(encoded.labels, encoded.targets)
         last = [np.uint64(self.n_features_in_ - 1)] if self._kind == MATRIX and not numbers.adds else []
         return Matrix(*numbers, encoded.labels, encoded.targets, *last)
 

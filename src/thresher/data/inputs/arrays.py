@@ -15,7 +15,7 @@ from thresher.data.errors import DataError, beyond_last, nonfinite, printable, s
 from thresher.data.feature_specs import grams_of
 from thresher.data.features.murmur import hash_bytes, seed_of
 from thresher.data.features.ngrams import rows_of_texts
-from thresher.data.labels import Domain, check_labels, domain_of, hint_of_words
+from thresher.data.labels import Domain, domain_of, hint_of_words
 from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source
@@ -437,7 +437,7 @@ class PairSource(Source):
             weights = [pair[2] if len(pair) == 3 else 1.0 for pair in taken]
             labels = numbers_of([pair[1] for pair in taken], self._domain)
             chunk = Chunk.from_csr(*(with_rests(*rows) if self._gaps else rows), labels, weights)
-            check_labels(chunk.labels, self._domain, chunk.targets)
+            self._domain.check(chunk.labels, chunk.targets)
         except DataError as error:
             raise DataError(f"rows {before + 1} to {before + len(taken)}: {error}") from error
         return chunk

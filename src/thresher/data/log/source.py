@@ -11,7 +11,7 @@ from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.columns import FEATURES, OFFSET
 from thresher.data.errors import DataError
 from thresher.data.files.content import Content
-from thresher.data.labels import Domain, check_labels, domain_of
+from thresher.data.labels import Domain, domain_of
 from thresher.data.layout import FEATURE_FIELDS, AnyLayout, Extension, Layout, SettledLayout
 from thresher.data.log.segments import LogError, LogPosition, LogRun, place_at, records_from, segments_of
 from thresher.data.offsets import without_offsets
@@ -196,7 +196,7 @@ def check_rows(chunk: Chunk, domain: str | Domain, layout: SettledLayout | None)
     one = domain_of(domain)
     if chunk.targets is not None and one.width is None and not one.open:
         raise DataError(f"expected {one.meaning}, found {chunk.targets.shape[1]} labels for each row")
-    check_labels(chunk.labels, one, chunk.targets)
+    one.check(chunk.labels, chunk.targets)
     keys = without_offsets(chunk).keys
     if layout is not None and layout.bits and len(keys) and int(keys.max()) > layout.mask:
         raise DataError(f"a key has more than {layout.bits} bits: {int(keys.max())}")

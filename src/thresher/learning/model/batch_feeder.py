@@ -30,7 +30,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import MOST_CELLS, UNKNOWN, Chunk, concat, read_only
-from thresher.data.labels import check_labels
 from thresher.data.layout import SettledLayout
 from thresher.data.offsets import F32, split_offsets
 from thresher.engine.index import Resolved, make_index
@@ -109,7 +108,7 @@ def _check_pending(state: Tensors, batch: int, head: Objective) -> None:
         within = (cells >= UNKNOWN) & (cells < MOST_CELLS)
         require(within.all(), _PREFIX + "cells", "numbers of values must be within their table")
     if rows:
-        check_labels(state[_PREFIX + "labels"], head.domain, targets if listed else None)
+        head.domain.check(state[_PREFIX + "labels"], targets if listed else None)
 
 
 PIECE = 1 << 19
