@@ -488,4 +488,5 @@ class BatchFeeder:
             held: dict[str, Any] = {name: state[_PREFIX + name].copy() for name in _ARRAYS}
             targets = state[_PREFIX + "targets"].copy()
             held["targets"] = targets if targets.size else None
-            self._pending = Chunk(**held, cells=state.get(_PREFIX + "cells")).counting()
+            cells = _PREFIX + "cells"
+            self._pending = Chunk(**held, cells=state[cells] if cells in state else None).counting()
