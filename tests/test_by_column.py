@@ -218,7 +218,7 @@ def test_a_server_reads_the_column() -> None:
     [
         (table(), "city", {}, "no column is called 'city'"),
         (table(), "label", {}, "'label' is the label"),
-        ([({"a": 1.0}, 1), ({"b": 1.0}, -1)], "shop", {}, 'by="shop" needs a table with columns'),
+        ([({"a": 1.0}, 1), ({"b": 1.0}, -1)], "shop", {}, "models='by:shop' needs a table with columns"),
         (table(), "shop", {"passes": 2, "order": "every"}, "would have another number"),
         (table(), "shop", {"calibrate": True}, "calibrate=True is for one model"),
         (table(), "shop", {"rule": "auto"}, "auto"),

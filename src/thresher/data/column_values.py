@@ -6,19 +6,19 @@ rows (`Source.sliced`, `Chunk.cells`), whether or not the column is a feature.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.columns import BINS, LABEL, LIST, NUMERIC, SPELLED, WEIGHT, column_meant, matching
+from thresher.data.columns import BINS, LABEL, LIST, NUMERIC, SPELLED, WEIGHT, column_meant
 from thresher.data.errors import DataError
-from thresher.data.feature_specs import names_in
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.source import Source
 from thresher.data.text.spelling import respelled
-from thresher.options.messages import mention
+from thresher.options.messages import spelled
 
 _TEXTS = 1 << 20
 """Spellings of values that are remembered"""
@@ -79,31 +79,32 @@ class ColumnValues:
         return respelled(text) if self._spelled else text
 
 
-def read_beside(source: Source, columns: Sequence[str], option: str) -> None:
+def by_option(column: str) -> str:
+    """The option for models by a column, in a message."""
+    return spelled(f"--by {shlex.quote(column)}", f"models={f'by:{column}'!r}")
+
+
+def read_beside(source: Source, columns: Sequence[str], named: Callable[[str], str] = by_option) -> None:
     """Let `source` give the cells of these columns, after those that it gives already, from now on.
 
-    `DataError`, which names the `option` that wants them, if it cannot.
+    `DataError` if it cannot; `named` tells the option that wants a column.
     """
     for column in columns:
-        _check(source.layout, column, option)
+        _check(source.layout, column, named(column))
     if columns and not source.has_cells:
-        wanted = mention(**{option: columns[0]})
-        raise DataError(f"{wanted}: these data hold features, not columns, by which rows could be told apart")
+        raise DataError(
+            f"{named(columns[0])}: these data hold features, not columns, by which rows could be told apart"
+        )
     source.sliced = [*source.sliced, *columns]
 
 
-def _check(layout: AnyLayout | None, column: str, option: str) -> None:
+def _check(layout: AnyLayout | None, column: str, wanted: str) -> None:
     if layout is None or not has_columns(layout):
-        wanted = mention(**{option: column})
         raise DataError(f"{wanted} needs a table with columns; these data have none")
     if column not in layout.columns:
-        several = names_in(column)
-        if len(several) > 1 and all(matching(one, layout.columns) for one in several):
-            each = mention(**{option: [*several]})
-            raise DataError(f"no column is called '{column}'; for several columns, use {each}")
         raise DataError(f"no column is called '{column}'; {column_meant(column, layout.columns)}")
-    kind, other = layout.kinds[layout.columns.index(column)], f"choose another column for {mention(option)}"
+    kind = layout.kinds[layout.columns.index(column)]
     if kind in (LABEL, WEIGHT):
-        raise DataError(f"'{column}' is the {kind}: {other}")
+        raise DataError(f"'{column}' is the {kind}: choose another column ({wanted})")
     if kind == LIST:
-        raise DataError(f"'{column}' contains lists, not one value per row: {other}")
+        raise DataError(f"'{column}' contains lists, not one value per row: choose another column ({wanted})")

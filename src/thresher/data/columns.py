@@ -407,10 +407,14 @@ def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str
             continue
         what = f"'{name}' ({kind} in the training data);"
         if kind == LABEL:  # those of another column may be meant
-            what = f"'{name}' of labels: name theirs, {mention('label')}, to evaluate;"
+            theirs = f"name theirs, {mention('label')}, to evaluate"
+            what = f"'{name}' of labels: {theirs};"
         elif kind == WEIGHT:
-            what = f"'{name}' of importances: to count all rows alike, add it, with 1 in each row, or use"
-            what += f" {mention(weight='')} to evaluate;"
+            use = (
+                "to count all rows alike, add it, with 1 in each row, or use"
+                f" {mention(weight='')} to evaluate"
+            )
+            what = f"'{name}' of importances: {use};"
         raise DataError(f"{file}: no column {what} {column_meant(name, names)}")
     return kinds
 

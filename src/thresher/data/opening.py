@@ -73,7 +73,8 @@ def _with_hint(error: DataError, name: str, given: AnyLayout, layout: AnyLayout 
         if hint := choosing.looks_like(line, form):
             return DataError(f"{name}: {hint}")
         which = "standard input" if is_stream(name) else f"{name}, by its name,"
-        return DataError(f"{error}; {which} is read as {form}: for a table, add {mention(format='csv')}")
+        how = f"{which} is read as {form}: for a table, add {mention(format='csv')}"
+        return DataError(f"{error}; {how}")
     look = choosing.looks_to_a_model if isinstance(given, SettledLayout) else choosing.looks_like
     hint = look(line, given.format) if len(line) < _LONG else ""
     if choosing.is_in_batches(given.format):

@@ -137,12 +137,7 @@ def choose(
     such model, `ModelFileError`.
     """
     found = model_file.Contents.of(models)
-    try:
-        number = found.chosen(which)
-    except model_file.ModelFileError:
-        raise
-    except ValueError as error:
-        raise UsageError(str(error)) from error
+    number = found.chosen(which)
     header, tensors = found.model(number)
     alone = {name: value for name, value in header.items() if name not in model_file.RUN}
     write = partial(model_file.write, header=alone, tensors=tensors)

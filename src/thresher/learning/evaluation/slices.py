@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 from thresher.data.chunk import MOST_CELLS, UNKNOWN, Chunk
 from thresher.data.column_values import ColumnValues, read_beside
 from thresher.data.columns import LABEL, WEIGHT, matching
+from thresher.data.errors import DataError
+from thresher.data.feature_specs import names_in
 from thresher.data.formats.tables.table_rows import bin_of
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.source import Source
@@ -288,7 +290,12 @@ def slices_of(
     Raises the errors of `chosen_columns`, and DataError.
     """
     chosen, layout, before = chosen_columns(source.layout, columns), source.layout, len(source.sliced)
-    read_beside(source, chosen, "slices")
+    for column in chosen:
+        several = names_in(column) if layout and column not in layout.columns else ()
+        if layout and len(several) > 1 and all(matching(one, layout.columns) for one in several):
+            meant = f"for several columns, use {mention(slices=[*several])}"
+            raise DataError(f"no column is called '{column}'; {meant}")
+    read_beside(source, chosen, lambda column: mention(slices=column))
     return [Slices(column, k, layout, head, threshold) for k, column in enumerate(chosen, before) if layout]
 
 

@@ -565,7 +565,12 @@ class Contents:
             known = f"{there[0]} to {there[-1]}" if len(there) > 1 else ", ".join(map(str, there))
             raise UsageError(f"{self.name} has no model {which}: its models are {known}")
         if frontier is not None:
-            return frontier.chosen if which is None else choose(frontier.points, which)
+            try:
+                return frontier.chosen if which is None else choose(frontier.points, which)
+            except UsageError:
+                raise
+            except ValueError as error:
+                raise UsageError(str(error)) from error
         if which is None and LANES in self.run:
             raise ModelFileError(
                 f"{self.name}: a checkpoint of many models: resume it with {mention(resume=True)} of the"

@@ -488,5 +488,5 @@ class BatchFeeder:
             held: dict[str, Any] = {name: state[_PREFIX + name].copy() for name in _ARRAYS}
             targets = state[_PREFIX + "targets"].copy()
             held["targets"] = targets if targets.size else None
-            cells = _PREFIX + "cells"
-            self._pending = Chunk(**held, cells=state[cells] if cells in state else None).counting()
+            tensors = state
+            self._pending = Chunk(**held, cells=tensors.get(_PREFIX + "cells")).counting()

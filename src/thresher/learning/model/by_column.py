@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.data.column_values import ColumnValues, read_beside
+from thresher.data.column_values import ColumnValues, by_option, read_beside
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.inputs.matrices import DistinctKeys
 from thresher.data.offsets import may_have_offsets
@@ -83,7 +83,7 @@ class ByColumn(Together):
         """Let sources give the cells of the column. `DataError` if one cannot."""
         for source in sources:
             if source is not None:
-                read_beside(source, [self.column], BY)
+                read_beside(source, [self.column])
                 if self._values is None and source.layout is not None:
                     self._values = ColumnValues(self.column, source.layout, MOST + 1)
                     self._values.know(self.names)
@@ -97,7 +97,7 @@ class ByColumn(Together):
         numbers = self._values.numbers(chunk.cells[:, 0]).astype(np.int32)
         if numbers.max(initial=0) > MOST:
             many = f"it has more than {MOST:,} values, each of which would have a model"
-            raise DataError(f"{mention(by=self.column)}: {many}: choose a column with fewer")
+            raise DataError(f"{by_option(self.column)}: {many}: choose a column with fewer")
         if len(self._values.known) > len(self.names):
             self._know([*self._values.known])
         if self.kept and first == sum(map(len, self._numbers)):

@@ -376,11 +376,16 @@ class Ensemble(LinearPredictor, Generic[M]):
             raise UsageError(
                 f"the level of an interval is between 0 and 1, at most {MOST_LEVEL}, not {level!r}"
             )
-        wanted = "bagged models, and the rows of these are " + self.rows
-        if self.rows == _BAGGED:
-            wanted = f"at least {FEWEST} models, and the ensemble has {count}"
-        if self.rows != _BAGGED or count < FEWEST:
-            raise UsageError(f"an interval needs {wanted}: use {_BAGS}")
+        if self.rows != _BAGGED:
+            raise UsageError(
+                f"an interval needs bagged models, and the rows of these are {self.rows}: use"
+                f" {spelled('thresher train --ensemble 64', 'thresher.ensemble(..., models=64)')}"
+            )
+        if count < FEWEST:
+            raise UsageError(
+                f"an interval needs at least {FEWEST} models, and the ensemble has {count}: use"
+                f" {spelled('thresher train --ensemble 64', 'thresher.ensemble(..., models=64)')}"
+            )
 
     def save(self, path: str | PathLike[str], *, state: bool = True) -> None:
         """Write the file that ``thresher train --ensemble`` writes, replacing an older one.

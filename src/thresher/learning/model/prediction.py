@@ -78,7 +78,7 @@ def source_for(
     if offsets is not None and not model.shifted:
         raise unused_offsets()
     source = shifted(as_source(data, domain, layout=layout, **read, **(more or {})), offsets)
-    read_beside(source, model.sliced, "by")
+    read_beside(source, model.sliced)
     X: Any = data[0] if isinstance(data, tuple) and data else data
     how = ': rows.to_dict("records")' if hasattr(X, "to_dict") else ""
     return in_agreement(model, source, given=type(X).__name__ + how)
