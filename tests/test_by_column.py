@@ -167,6 +167,9 @@ def test_a_row_is_predicted_by_the_model_of_its_value(tmp_path: Path) -> None:
         rows["shop"] = unknown
         assert np.array_equal(found.predict(rows), found.models[0].predict(rows))
     assert found.of("Paris") is found.models[0]
+    assert found.predict(rows[:0]).shape == (0,)
+    with pytest.raises(ValueError, match=r"look at those of one of them, such as model.of\(value\)"):
+        found.weights()
     found.save(tmp_path / "found")
     with pytest.raises(ValueError, match="tells which model predicts a row"):
         found.predict(Chunk.of_rows([(1.0, {7: 2.0})]))

@@ -233,3 +233,13 @@ def test_checkpoints_of_other_commands(thresher: Thresher, monkeypatch: pytest.M
     assert thresher("train train.svm -m e -q --rule ftrl --l1 0.1").status == 0
     shutil.move("e", "e.checkpoint")
     assert "e.checkpoint: a finished model, not a checkpoint" in thresher(f"{COMMAND} --resume").err
+
+
+def test_rows_before_a_bad_one_are_answered_by_the_model_of_their_value(thresher: Thresher) -> None:
+    """As soon as they have come, though the column that chooses their model is read beside them."""
+    Path("rows.csv").write_text("label,shop,x\n1,1,2\n-1,2,3\n1,1,3\n-1,2,1\n")
+    thresher("train rows.csv --by shop -m by.model -q")
+    Path("bad.csv").write_text("shop,x\n1,3\nabc,3\n2,2\n")
+    ran = thresher("predict by.model bad.csv")
+    assert (ran.status, len(ran.out.split())) == (1, 1)
+    assert "bad.csv:3:1: expected a finite number in column 'shop', found 'abc'" in ran.err

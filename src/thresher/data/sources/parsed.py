@@ -287,7 +287,7 @@ class ParsedSource(Source):
             except DataError:
                 if self.live:  # however a stream is cut, the rows before a bad one come first
                     count = len(parsed.chunk)
-                    yield ReadRows(parsed.chunk, (), parsed.ids and parsed.ids[:count])
+                    yield ReadRows(parsed.with_cells(parsed.chunk), (), parsed.ids and parsed.ids[:count])
                 raise
             if quarantine is not None and parsed.rejected:
                 quarantine.write(parsed.rejected)

@@ -558,7 +558,7 @@ class Contents:
                 near = difflib.get_close_matches(which, values, 1)
                 meant = f"did you mean {near[0]}?" if near else f"{mention_command('info')} lists its values"
                 raise UsageError(f"{self.name} has no model of {which}; {meant}")
-            return 0 if which == ALL else values.index(which) + 1
+            return values.index(which) + 1 if which in values else 0
         if which is not None and which.isdecimal():
             if int(which) in there:
                 return int(which)

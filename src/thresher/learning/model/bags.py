@@ -27,7 +27,7 @@ from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.learner import Tally, total
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import BAGS, STEP, THINNED, bits_of, together, unit
-from thresher.options.messages import mention
+from thresher.options.messages import mention, spelled
 
 MOST = 999
 """Maximum number of models"""
@@ -73,7 +73,8 @@ class Bags:
         """From ``N``, ``poisson:N``, ``disjoint:N``, ``halves:N`` or ``halves:N:SHARE``; or ValueError."""
         found = None if isinstance(spec, bool) else _SPEC.fullmatch(str(spec))
         if found is None:
-            raise ValueError(f"an ensemble is N, poisson:N, disjoint:N or halves:N, not {spec!r}")
+            by = spelled("", ", or by:COLUMN")
+            raise ValueError(f"an ensemble is N, poisson:N, disjoint:N or halves:N{by}, not {spec!r}")
         count = int(found[2] or found[4])
         if not 2 <= count <= MOST:
             raise ValueError(f"an ensemble has 2 to {MOST} models, not {count}")

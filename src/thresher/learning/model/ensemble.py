@@ -421,9 +421,10 @@ class ModelsByValue(Ensemble[M]):
         """The column."""
         return self.sliced[0]
 
-    def of(self, value: str) -> M:
-        """The model of a value; that of all rows for one that was never seen."""
-        return self.models[self.values.index(value) + 1 if value in self.values else 0]
+    def of(self, value: object) -> M:
+        """The model of a value, as `values` spells it; that of all rows for one that was never seen."""
+        named = str(value)
+        return self.models[self.values.index(named) + 1 if named in self.values else 0]
 
     def column_values(self, most: int = MOST_CELLS - 1) -> ColumnValues:
         """The values, to be told apart in the cells of a chunk."""
@@ -435,6 +436,8 @@ class ModelsByValue(Ensemble[M]):
 
     def margins(self, chunk: Chunk) -> F64:
         """Margins of the rows of `chunk`, each by the model of its value."""
+        if not len(chunk):
+            return self.models[0].margins(chunk)
         if chunk.cells is None:
             raise OneLineError(
                 f"the column {self.column} tells which model predicts a row: give a table with it"
@@ -457,6 +460,10 @@ class ModelsByValue(Ensemble[M]):
     def terms(self, chunk: Chunk) -> Summands:
         """The margins of rows of several models have none: `UsageError`."""
         raise UsageError(f"rows with other values of {self.column} have another model: explain {self._one}")
+
+    def weights(self, interval: float = 0.9) -> WeightIntervals:
+        """Each model has its own: `UsageError`."""
+        raise UsageError(f"each value of {self.column} has weights of its own: look at those of {self._one}")
 
     def spreads(self, chunk: Chunk) -> F64:
         """One model predicts a row: `UsageError`."""
