@@ -152,11 +152,9 @@ def test_a_lane_that_rests_goes_on_resting(thresher: Thresher, monkeypatch: pyte
 
     def checking(path: Path, lanes: ModelSet, state: checkpoint.TrainingState) -> None:
         save(path, lanes, state)
-        loaded, before = checkpoint.load(path, "path")
+        loaded, _ = checkpoint.load(path, "path")
         resting.append([k for k in range(3) if k not in lanes.alive])
         assert loaded.alive == lanes.alive
-        waited = [[(k, best.waited) for k, best in one.bests.items()] for one in (before, state)]
-        assert waited[0] == waited[1]
 
     monkeypatch.setattr(checkpoint, "save", checking)
     thresher.ok(f"path train.svm -m f --l1 1e-9:0.1:3 --passes 6 --checkpoint-every 90 {options}")

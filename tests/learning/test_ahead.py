@@ -140,12 +140,12 @@ def test_nobody_compiles_what_no_cache_can_keep(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(os, "fork", lambda: pytest.fail("a process was begun"))
     monkeypatch.setattr("threading.active_count", lambda: 1)
     monkeypatch.setattr("thresher.engine.compile.codecache.usable_folder", lambda: None)
-    compile_ahead(Model(), False).wait()
+    compile_ahead(Model(), False)()
     monkeypatch.setattr("thresher.engine.compile.codecache.usable_folder", lambda: tmp_path)
     kind = ahead._kind(Model(), False)
     assert ahead._cache().lacks_mark(*kind)
     ahead._cache().mark(*kind)
-    compile_ahead(Model(), False).wait()
+    compile_ahead(Model(), False)()
 
 
 @pytest.mark.parametrize(("seconds", "told"), [("0.1", 0), ("0.8", 1)])
@@ -155,7 +155,7 @@ def test_a_second_process_that_finds_all_compiled_is_not_told_of(
     said, marks = list[str](), list[Any]()
     monkeypatch.setattr(kernels.learn, "cache", SimpleNamespace(mark=lambda *kind: marks.append(kind)))
     with notices_to(said.append), subprocess.Popen(["sleep", seconds]) as process:
-        ahead.Ahead(process.pid, ("this", "kind")).wait()
+        ahead.waiting(process.pid, ("this", "kind"))()
         process.returncode = 0  # it has been waited for
     assert (len(said), marks) == (told, [("this", "kind")])
 
@@ -173,7 +173,8 @@ def test_it_tells_what_is_compiled(options: Any, work: notices.Work, monkeypatch
     monkeypatch.setattr("threading.active_count", lambda: 1)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.setattr("os.fork", lambda: 1 << 30)
-    assert compile_ahead(Model("sgd", **options), False)._work is work
+    monkeypatch.setattr(ahead, "waiting", lambda process, kind, work: lambda: work)
+    assert compile_ahead(Model("sgd", **options), False)() is work
 
 
 def test_time_spent_compiling_is_counted_once_however_many_compile() -> None:
@@ -216,7 +217,7 @@ from thresher.learning.training import ahead
 ahead.LONGEST = 1
 ahead.learn_anything = lambda *given: time.sleep(60)
 begun = time.monotonic()
-ahead.compile_ahead(thresher.Model(), False).wait()
+ahead.compile_ahead(thresher.Model(), False)()
 print(0.9 < time.monotonic() - begun < 30)
 """
 

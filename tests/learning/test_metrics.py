@@ -16,7 +16,7 @@ from thresher.data.chunk import StreamPosition
 from thresher.data.errors import DataError
 from thresher.data.source import Chunks, Source
 from thresher.learning.evaluation import figures as evaluation
-from thresher.learning.evaluation.curves import Binned, Calibration, wilson
+from thresher.learning.evaluation.curves import Binned, wilson
 from thresher.learning.evaluation.evaluate import Evaluation, auc
 from thresher.learning.model.objective import Objective, Output
 
@@ -197,9 +197,9 @@ def test_several_classes(loss: str) -> None:
     assert found["base_log_loss"] == pytest.approx(-sum(p * np.log(p) for p in shares if p))
     squares = ((given - np.eye(4)[truth - 3]) ** 2).sum(axis=1)
     assert found["brier"] == pytest.approx(W @ squares / W.sum(), rel=1e-6)
-    held = Calibration()
+    held = Binned(probabilities=True)
     held.add(given.max(axis=1), claimed == truth, W.astype(np.float64))
-    assert found["calibration_error"] == pytest.approx(held.error(), abs=0.01)
+    assert found["calibration_error"] == pytest.approx(held.calibration()["calibration_error"], abs=0.01)
 
 
 @pytest.mark.parametrize("threshold", [None, 0.3])
@@ -269,24 +269,28 @@ def test_bins_are_those_of_scikit_learn() -> None:
     curve = pytest.importorskip("sklearn.calibration").calibration_curve
     given = RNG.permutation(np.arange(1, 1001) / 1001)
     truth = RNG.random(1000) < given**2
-    held = Calibration()
+    held = Binned(probabilities=True)
     for part in np.array_split(np.arange(1000), 13):
         held.add(given[part], truth[part], np.ones(len(part)))
     observed, predicted = curve(truth, given, n_bins=10, strategy="quantile")
     found = held.bins()
     assert [one["observed"] for one in found] == pytest.approx(observed)
     assert [one["predicted"] for one in found] == pytest.approx(predicted)
-    assert held.error() == pytest.approx(np.abs(observed - predicted).mean())
+    assert held.calibration()["calibration_error"] == pytest.approx(np.abs(observed - predicted).mean())
 
 
 def test_equal_predictions_share_a_bin_and_extremes_count() -> None:
-    held = Calibration()
+    held = Binned(probabilities=True)
     given = np.repeat([0.0, 1e-12, 0.3, 1.0], [10, 10, 60, 20])
     held.add(given, given > 0.5, np.ones(100))
     assert [one["weight"] for one in held.bins()] == [10, 10, 60, 20]
     assert [one["predicted"] for one in held.bins()] == pytest.approx([0, 1e-12, 0.3, 1])
-    assert held.error() == pytest.approx(0.6 * 0.3)
-    assert Calibration().figures() == {"brier": None, "calibration_error": None, "calibration": []}
+    assert held.calibration()["calibration_error"] == pytest.approx(0.6 * 0.3)
+    assert Binned(probabilities=True).calibration() == {
+        "brier": None,
+        "calibration_error": None,
+        "calibration": [],
+    }
 
 
 def test_intervals_are_those_of_scipy_and_wider() -> None:
@@ -295,10 +299,10 @@ def test_intervals_are_those_of_scipy_and_wider() -> None:
         found = stats.binomtest(hits, count).proportion_ci(method="wilson")
         assert wilson(hits / count, count) == pytest.approx((found.low, found.high), abs=1e-9)
     assert wilson(0.0, 0.0) == (0.0, 1.0)
-    held = Calibration()
+    held = Binned(probabilities=True)
     held.add(np.full(4, 0.5), np.ones(4, bool), np.array([1.0, 1.0, 1.0, 5.0]))
     assert held.effective(8.0) == pytest.approx(64 / 28)
-    assert Calibration().effective(0.0) == 0.0
+    assert Binned(probabilities=True).effective(0.0) == 0.0
 
 
 def test_numbers_are_binned_by_prediction() -> None:

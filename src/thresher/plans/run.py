@@ -376,7 +376,7 @@ def _compile(
         example = Model(recipe) if lanes is None or plan.race is not None else lanes.models[0]
     if listener is not None:
         example.listen(listener)
-    return compile_ahead(example, plan.judges or judges, lanes, then=plan.race is not None).wait
+    return compile_ahead(example, plan.judges or judges, lanes, then=plan.race is not None)
 
 
 def _basis(models: ModelSet) -> Recipe:

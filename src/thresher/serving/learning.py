@@ -28,7 +28,7 @@ from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.model import Model
 from thresher.learning.training.ahead import learn_anything
 from thresher.learning.training.interruption import Stopper
-from thresher.learning.training.learner import Recent, total
+from thresher.learning.training.progress import Recent, total
 from thresher.options.option import settle
 from thresher.options.training import TrainRun
 from thresher.plans import train as plans

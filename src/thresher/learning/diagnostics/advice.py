@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from thresher.data.features.names import Names, numeric_keys
 from thresher.data.layout import SettledLayout
 from thresher.engine.protocol import writes
 from thresher.options.messages import mention
+
+if TYPE_CHECKING:
+    from thresher.learning.model.recipe import Recipe
 
 _STEP_SIZES = ("alpha", "eta", "rate")
 """Parameters that scale the step size: a smaller value makes smaller steps."""
@@ -60,17 +63,16 @@ def tiny_in(chunk: Chunk, layout: SettledLayout | None, names: Names | None = No
     return first_few(feature_names([*dict.fromkeys(tiny.tolist())], layout, names))
 
 
-def measures_scales(recipe: Any) -> bool:
+def measures_scales(recipe: Recipe) -> bool:
     """Whether the rule measures the scale of each feature: rules with the verb `meet` do."""
     return writes(type(recipe.make_rule()), "meet")
 
 
-def scale_remedy(recipe: Any, smaller: bool = False) -> str:
+def scale_remedy(recipe: Recipe, smaller: bool = False) -> str:
     """What helps if features have very different scales: `smaller`, only together with smaller steps."""
-    columns = recipe.layout is not None and recipe.layout.columns
-    which = "columns" if columns else "features"
-    remedies = []
-    if not columns or NUMERIC in recipe.layout.kinds:
+    layout, remedies = recipe.layout or SettledLayout(), list[str]()
+    which = "columns" if layout.columns else "features"
+    if not layout.columns or NUMERIC in layout.kinds:
         rule = recipe.make_rule()
         chosen = any(getattr(rule, name) != rule._field_defaults.get(name) for name in _step_sizes(rule))
         steps = f" and use a smaller step size{step_size(recipe)}" if smaller or chosen else ""
@@ -80,11 +82,10 @@ def scale_remedy(recipe: Any, smaller: bool = False) -> str:
     return ", or ".join(remedies or ["leave out the features with such values"])
 
 
-def _measuring(recipe: Any) -> str:
+def _measuring(recipe: Recipe) -> str:
     """Rules that measure scales, for a rule that does not."""
-    needless = (
-        f"neither scaling nor {mention('rate')}" if hasattr(recipe.make_rule(), "rate") else "no scaling"
-    )
+    rated = hasattr(recipe.make_rule(), "rate")
+    needless = f"neither scaling nor {mention('rate')}" if rated else "no scaling"
     return f"take {mention(rule='ft-ftrl')} or normalized, which need {needless}"
 
 
@@ -94,7 +95,7 @@ def _step_sizes(rule: Any) -> list[str]:
     return [name for name in _STEP_SIZES if name in rule._fields and limits.get(name, "> 0") == "> 0"]
 
 
-def divergence_remedy(recipe: Any, large: str | None, label: float = 0.0, tiny: str = "") -> str:
+def divergence_remedy(recipe: Recipe, large: str | None, label: float = 0.0, tiny: str = "") -> str:
     """What helps against divergence.
 
     `large` lists features with large values, None if it is not known which rows are to blame, `tiny` those
@@ -122,20 +123,14 @@ def divergence_remedy(recipe: Any, large: str | None, label: float = 0.0, tiny: 
 
 def label_remedy(label: float) -> str:
     """What helps if the loss of a label is infinite, whatever the model predicts."""
-    return (
-        f"it is infinite for the label {label:g}, whatever is predicted; leave such rows out"
-        ' (DOMAIN = "positive" in the class of the loss refuses labels of 0)'
-    )
+    refused = 'DOMAIN = "positive" in the class of the loss refuses labels of 0'
+    return f"it is infinite for the label {label:g}, whatever is predicted; leave such rows out ({refused})"
 
 
-def step_size(recipe: Any) -> str:
+def step_size(recipe: Recipe) -> str:
     """The step size parameter and its value, in parentheses; empty if the rule has none."""
     rule = recipe.make_rule()
     for name in _step_sizes(rule):
         value = getattr(rule, name)
-        return (
-            f" ({name}, currently {value:g})"
-            if isinstance(value, float)
-            else f" ({name}, currently {recipe.rate})"
-        )
+        return f" ({name}, currently {f'{value:g}' if isinstance(value, float) else recipe.rate})"
     return ""

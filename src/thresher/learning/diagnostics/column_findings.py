@@ -93,7 +93,6 @@ def _several(names: Sequence[str], one: str = "", many: str = "") -> str:
 
 @of_table("quoted-cells")
 def _quotes(table: SeenTable) -> str | None:
-    """Cells in quotes, in a format that does not know quotes."""
     found = [column for column in table.columns if column.quoted]
     if not found:
         return None
@@ -113,7 +112,6 @@ def _index(table: SeenTable) -> str | None:
 
 @of_table("id-columns")
 def _ids(table: SeenTable) -> str | None:
-    """Columns with a different value in every row, from which nothing can be learned."""
     names = [column.name for column in table.those(is_id)]
     if not names:
         return None
@@ -125,7 +123,6 @@ def _ids(table: SeenTable) -> str | None:
 
 @of_table("codes-as-numbers")
 def _codes(table: SeenTable) -> str | None:
-    """Whole numbers that are codes, in columns that are read as numbers."""
     found = table.those(lambda column: column.is_code and not is_id(column))
     if not found:
         return None
@@ -175,7 +172,6 @@ def _as_written(found: Sequence[ColumnSeen], remedy: str) -> str | None:
 
 @of_table("formatted-numbers")
 def _formatted(table: SeenTable) -> str | None:
-    """Columns of numbers with signs and separators that are not read as numbers."""
     found = table.those(lambda column: column.written and not column.is_dates)
     return _as_written(found, "write plain numbers, such as 1234.5")
 
@@ -191,7 +187,6 @@ def _dates(table: SeenTable) -> str | None:
 
 @of_table("text-columns")
 def _texts(table: SeenTable) -> str | None:
-    """Columns of text in which each whole cell becomes one category."""
     found = table.those(is_text)
     if not found:
         return None
@@ -273,7 +268,6 @@ def _likewise(more: int) -> str:
 
 @of_reading("late-columns")
 def _late(read: SeenReading) -> str | None:
-    """Columns that are ignored, because they had no value where the columns were settled."""
     found, layout = [one for one in read.noticed(noticed.LATE) if one not in read.renamed], read.layout
     if not found:
         return None
@@ -387,7 +381,6 @@ _VALUES = {AS_NUMBER: "numbers", AS_BOOLEAN: "true and false", AS_DATE: "dates"}
 
 @of_reading("respelled-column")
 def _respelled(read: SeenReading) -> str | None:
-    """Columns whose values are written otherwise than in the training data."""
     found = read.noticed(noticed.RESPELLED)
     if not found:
         return None
@@ -402,7 +395,6 @@ def _respelled(read: SeenReading) -> str | None:
 
 @of_reading("other-labels")
 def _other_labels(read: SeenReading) -> str | None:
-    """A file with as many labels as those before it, and all of them others."""
     for one in read.noticed(noticed.OTHER_LABELS):
         there, name, here = one.column, one.place, one.kind
         unlike = f"do not occur in the files before it, whose labels are {there}"

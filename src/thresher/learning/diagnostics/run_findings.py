@@ -7,11 +7,14 @@ report. What they need to know of the stream is counted in `stream_statistics`.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from thresher.data.columns import LABEL, NUMERIC, OFFSET, WEIGHT, as_option_value
 from thresher.data.errors import first_few
@@ -175,7 +178,6 @@ def _one_label(run: Run) -> str | None:
 
 @of_run("missing-labels")
 def _missing_labels(run: Run) -> str | None:
-    """A class that may stand for missing or misspelt labels."""
     odd = [word for word in run.classes if is_number(word.encode()) and not any(map(str.isdigit, word))]
     if not odd or _has_one_label(run) or not _tells_classes(run.model.head):
         return None
@@ -196,17 +198,25 @@ def _mixed_labels(run: Run) -> str | None:
 
 @of_run("sorted-labels")
 def _sorted_labels(run: Run) -> str | None:
-    """Labels in a few long runs, or that only rise or fall."""
-    seen = run.seen
+    seen, counts, n = run.seen, Counter(run.seen.labels), len(run.seen.labels)
     if seen.rows <= FEW:
         return None
     times = "once" if seen.changes == 1 else f"{seen.changes:,} times"
-    reason, expected = f"the label changes {times} in {seen.rows:,} rows", seen.expected_changes
+    reason, expected, shift = f"the label changes {times} in {seen.rows:,} rows", None, 0.0
+    if len(counts) <= n / 4:  # not too many values: so many changes are expected in random order
+        shares = [count / n for count in counts.values()]
+        if seen.low < seen.high <= 1 and {seen.low, seen.high} >= set(counts):
+            share = seen.positive / seen.weight if seen.weight else 0.0
+            shares = [share, 1 - share]  # of all labels, not of the sample: one class may be rare
+        expected = seen.rows * (1 - sum(share * share for share in shares))
+    if len(counts) == 2:  # how far the share of one differs before and after a row, of a tenth or more each
+        ones, k = np.cumsum(np.array(seen.labels) == max(counts)), np.arange(max(1, n // 10), n - n // 10)
+        shift = float(np.abs(ones[k - 1] / k - (ones[-1] - ones[k - 1]) / (n - k)).max(initial=0.0))
     if expected is not None and expected >= 20 and seen.changes <= _GROUPED * expected:
         reason += f", where a random order would have about {round(expected):,}"
     elif expected is None and seen.changes >= 50 and min(seen.rises, seen.falls) <= 0.01 * seen.changes:
         reason = f"the label {'rises' if seen.rises else 'falls'} from row to row"
-    elif seen.largest_shift >= _SHIFT:
+    elif shift >= _SHIFT:
         reason = "up to some row nearly all labels are the same, and from there on nearly all are the other"
     else:
         return None
@@ -227,12 +237,21 @@ def _importances(run: Run) -> str | None:
             return None
         reason = f"the importances of sampled rows are up to {largest:.3g}, so that few rows decide"
         return f"{reason}: use {mention(sample=sample._replace(correct=True).spec)}"
-    means = seen.importances(head.domain.name == "binary") if _tells_classes(head) else {}
+    sums = dict[float, tuple[int, float]]()  # rows and importances: of two classes all, of others a sample
+    if _tells_classes(head) and head.domain.name == "binary":
+        sums[-1.0] = seen.rows - seen.positives, seen.weight - seen.positive
+        sums[1.0] = seen.positives, seen.positive
+    elif _tells_classes(head):
+        for label, weight in zip(seen.labels, seen.weights, strict=True):
+            count, total = sums.get(label, (0, 0.0))
+            sums[label] = count + 1, total + weight
+    means = {label: total / count for label, (count, total) in sorted(sums.items()) if count >= 10}
     if len(means) > 1 and max(means.values()) >= _UNEQUAL * min(means.values()):
         return _unequal_importances(run, means)
-    if seen.importance < _UNEQUAL or type(recipe.make_rule()).RELATIVE_IMPORTANCE:
+    mean = seen.weight / seen.rows
+    if mean < _UNEQUAL or type(recipe.make_rule()).RELATIVE_IMPORTANCE:
         return None
-    reason = f"the importances are {seen.importance:.3g} on average, and each makes a step longer"
+    reason = f"the importances are {mean:.3g} on average, and each makes a step longer"
     rule = f"take {mention(rule='ft-ftrl')} or normalized, which need no such scale"
     return f"{reason}: divide them by their mean, or {rule}"
 
@@ -278,7 +297,6 @@ def _class_weight(run: Run) -> str | None:
 
 @of_run("scales")
 def _scales(run: Run) -> str | None:
-    """Features of very different scales, if the loss shows that it matters."""
     recipe = run.model.recipe
     if not run.fails or recipe.scale is not None:
         return None
@@ -331,7 +349,6 @@ def _unresolved_labels(run: Run) -> str | None:
 
 @of_run("no-weights")
 def _nothing_left(run: Run) -> str | None:
-    """All weights except the intercept are zero, in every one of several models."""
     models, recipe = run.models or [run.model], run.model.recipe
     if any(model.nonzero for model in models) or run.seen.rows <= FEW:
         return None
@@ -361,7 +378,6 @@ def no_weights(penalties: Mapping[str, float], more: str = "") -> str:
 
 @of_run("no-such-column")
 def _unmet(run: Run) -> str | None:
-    """Features whose weights were to keep a sign, and that no row has."""
     if not run.seen.unmet:
         return None
     named = first_few(run.model.recipe.signs().named(run.seen.unmet, run.model.recipe.layout))
@@ -453,12 +469,7 @@ def _leak(run: Run) -> str | None:
 
 
 _EXPLAINS_LOSS = {
-    "raw-exposure",
-    "sorted-labels",
-    "importances",
-    "scales",
-    "overfitting",
-    "unresolved-labels",
+    *("raw-exposure", "sorted-labels", "importances", "scales", "overfitting", "unresolved-labels"),
 }
 
 

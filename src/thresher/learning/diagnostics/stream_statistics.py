@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,7 @@ from thresher.data.offsets import OFFSET, may_have_offsets
 from thresher.learning.files.schema import Finite, Form, Key, Positive, form_of
 from thresher.learning.model.objective import Objective
 from thresher.learning.model.scaling import alone
-from thresher.learning.training.learner import Tally, total
-
-if TYPE_CHECKING:
-    from thresher.learning.training.progress import Curve
-
+from thresher.learning.training.progress import Curve, Tally, total
 
 _TOLD_APART = 10
 """Fewer rows may well come again."""
@@ -110,10 +106,6 @@ class StreamStatistics:
     def __post_init__(self) -> None:
         """A checkpoint with rows has a place for each numeric column."""
         self._settled = bool(self.rows)
-
-    def begin(self, examples: int, tally: Tally, repeated: Tally) -> None:
-        """Count from here on: a model that has learned other data goes on."""
-        self.start = Start(examples, tally, total([tally, repeated]))
 
     def add(self, chunk: Chunk, layout: SettledLayout | None) -> None:
         """Add the next examples."""
@@ -220,7 +212,8 @@ class StreamStatistics:
     @property
     def figures(self) -> dict[str, float | int | None]:
         """The number of examples, and their progressive loss."""
-        return {"new_examples": self.rows, "new_progressive_loss": self.average if self.marks else None}
+        loss = Tally(*self.marks[-1][1:]).average if self.marks else None
+        return {"new_examples": self.rows, "new_progressive_loss": loss}
 
     @property
     def content(self) -> int:
@@ -230,68 +223,16 @@ class StreamStatistics:
         return zlib.crc32(repr(known).encode()) if self.rows >= _TOLD_APART else 0
 
     @property
-    def average(self) -> float:
-        """Progressive loss of the first pass."""
-        return Tally(*self.marks[-1][1:]).average if self.marks else float("nan")
-
-    @property
     def late(self) -> float:
         """Progressive loss of roughly the second half of the first pass."""
         marks = [(0, 0.0, 0.0), *(mark for mark in self.marks if mark[0] >= 100)]
-        if len(marks) < 2:
-            return self.average
-        (_, loss, weight), (_, end, of_all) = marks[-2:]
-        return Tally(end - loss, of_all - weight).average
+        marks = marks if len(marks) > 1 else [(0, 0.0, 0.0), *self.marks[-1:]]
+        return Tally(*marks[-1][1:]).since(Tally(*marks[-2][1:])).average if self.marks else float("nan")
 
     @property
     def changes(self) -> int:
         """How often the label changes."""
         return self.rises + self.falls
-
-    @property
-    def expected_changes(self) -> float | None:
-        """Expected label changes if the rows were in random order; None if labels have too many values."""
-        counts = Counter(self.labels)
-        if len(counts) > len(self.labels) / 4 or not self.labels:
-            return None
-        shares = [count / len(self.labels) for count in counts.values()]
-        if self.low < self.high <= 1 and {self.low, self.high} >= set(counts):
-            share = self.positive / self.weight if self.weight else 0.0
-            shares = [share, 1 - share]  # of all labels, not of the sample: one class may be rare
-        return self.rows * (1 - sum(share * share for share in shares))
-
-    @property
-    def importance(self) -> float:
-        """Mean importance."""
-        return self.weight / self.rows if self.rows else 1.0
-
-    def importances(self, binary: bool) -> dict[float, float]:
-        """Mean importance of each label; of two classes, negative and positive, from all rows.
-
-        Of other labels from the sample, where a label has ten rows or more.
-        """
-        if binary:
-            found = {-1.0: (self.rows - self.positives, self.weight - self.positive)}
-            found[1.0] = self.positives, self.positive
-        else:
-            found = {}
-            for label, weight in zip(self.labels, self.weights, strict=True):
-                count, total = found.get(label, (0, 0.0))
-                found[label] = count + 1, total + weight
-        return {label: total / count for label, (count, total) in sorted(found.items()) if count >= 10}
-
-    @property
-    def largest_shift(self) -> float:
-        """How far the share of one of two labels differs before and after a row, at most; 0 for other labels.
-
-        Each side has at least a tenth of the rows.
-        """
-        if len({*self.labels}) != 2:
-            return 0.0
-        ones = np.cumsum(np.array(self.labels) == max(self.labels))
-        n = len(ones)
-        k = np.arange(max(1, n // 10), n - n // 10)
-        return float(np.abs(ones[k - 1] / k - (ones[-1] - ones[k - 1]) / (n - k)).max(initial=0.0))
 
     @property
     def pass_losses(self) -> list[float]:

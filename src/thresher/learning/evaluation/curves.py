@@ -7,7 +7,6 @@ where about x was predicted.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,18 +25,24 @@ class Binned:
     """Sums over cells of nearly equal predictions; quantile bins are formed from the cells at the end.
 
     All sums are exact; only the bin edges are rounded to edges of cells. Only cells in use take memory, at
-    most 25 MB.
+    most 25 MB. Of `probabilities`, what was observed is whether a prediction came true, and cells are those
+    of log odds: narrow near 0 and 1 too.
     """
 
-    def __init__(self, cells: Callable[[F64], NDArray[np.int64]] | None = None) -> None:
-        self._cells = cells or cells_of_numbers
+    def __init__(self, probabilities: bool = False) -> None:
+        self._odds = probabilities
         self._sums = np.zeros((_SUMS, 1 << BITS))
         """sums of importance, of importance times prediction, and of importance times outcome"""
-        self._weight = self._weights_squared = 0.0
+        self._weight = self._weights_squared = self._squares = 0.0
 
     def add(self, predicted: F64, observed: NDArray[Any], weights: F64) -> None:
         """Add predictions and what was observed; all arrays are ``(n,)``."""
-        cells, truth = self._cells(predicted), observed.astype(np.float64)
+        truth, places = observed.astype(np.float64), predicted
+        if self._odds:
+            with np.errstate(divide="ignore"):
+                places = np.log(predicted) - np.log1p(-predicted)
+            self._squares += float(weights @ (predicted - truth) ** 2)
+        cells = cells_of_numbers(places)
         for sums, values in zip(self._sums, (weights, weights * predicted, weights * truth), strict=True):
             np.add.at(sums, cells, values)
         self._weight += float(weights.sum())
@@ -78,33 +83,17 @@ class Binned:
         """How many examples of equal importance tell as much as those that weigh so much (Kish, 1965)."""
         return weight * self._weight / self._weights_squared if self._weights_squared else 0.0
 
+    def calibration(self) -> dict[str, Any]:
+        """``brier``, ``calibration_error`` and ``calibration`` (the bins).
 
-class Calibration(Binned):
-    """Of probabilities: what was observed is whether a prediction came true."""
-
-    def __init__(self) -> None:
-        super().__init__(cells_of_probabilities)
-        self._squares = 0.0
-
-    def add(self, predicted: F64, observed: NDArray[Any], weights: F64) -> None:
-        """Add predictions in [0, 1]; all arrays are ``(n,)``."""
-        super().add(predicted, observed, weights)
-        self._squares += float(weights @ (predicted - observed) ** 2)
-
-    @property
-    def brier(self) -> float | None:
-        """Mean squared difference between prediction and outcome; None without examples."""
-        return self._squares / self._weight if self._weight else None
-
-    def error(self) -> float | None:
-        """Expected calibration error: the mean distance between prediction and outcome over `bins`."""
-        found = self.bins()
-        gaps = sum(one["weight"] * abs(one["predicted"] - one["observed"]) for one in found)
-        return gaps / sum(one["weight"] for one in found) if found else None
-
-    def figures(self) -> dict[str, Any]:
-        """``brier``, ``calibration_error`` and ``calibration`` (the bins)."""
-        return {"brier": self.brier, "calibration_error": self.error(), "calibration": self.bins()}
+        The Brier score is the mean squared difference between prediction and outcome, the calibration error
+        the mean distance between both over `bins`; None without examples.
+        """
+        bins = self.bins()
+        gaps = sum(one["weight"] * abs(one["predicted"] - one["observed"]) for one in bins)
+        error = gaps / sum(one["weight"] for one in bins) if bins else None
+        brier = self._squares / self._weight if self._weight else None
+        return {"brier": brier, "calibration_error": error, "calibration": bins}
 
 
 def wilson(share: float, count: float) -> tuple[float, float]:
@@ -138,12 +127,6 @@ def error_of_mean(
     mean = total / weight
     spread = max(total2 - 2 * mean * crossed + mean * mean * squares, 0.0)
     return math.sqrt(spread * count / (count - 1)) / weight
-
-
-def cells_of_probabilities(predicted: F64) -> NDArray[np.int64]:
-    """The cell of each probability, by its log odds: cells are narrow near 0 and 1 too."""
-    with np.errstate(divide="ignore"):
-        return cells_of_numbers(np.log(predicted) - np.log1p(-predicted))
 
 
 def cells_of_numbers(predicted: F64) -> NDArray[np.int64]:

@@ -18,7 +18,7 @@ from thresher.data.columns import LABEL, LABELS_BESIDE
 from thresher.data.errors import DataError
 from thresher.data.source import Source
 from thresher.learning.diagnostics.findings import Finding, unresolved_labels
-from thresher.learning.evaluation.curves import Binned, Calibration
+from thresher.learning.evaluation.curves import Binned
 from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.inspection.formatting import table_of
 from thresher.learning.model.objective import F64, Listener, Objective
@@ -112,7 +112,7 @@ class _Classified:
         names = [*words] or [f"{lowest:g}", "1"] if head.outputs.kind == "one" else head.names(words)
         self._counts = Classwise(names, confusing=head.outputs.kind != "labels")
         self._log = self._log_weight = 0.0
-        self._calibration = Calibration()
+        self._calibration = Binned(probabilities=True)
         self.binned: Binned | None = self._calibration if self._likely else None
         plain = head.calibrated() is not None and head.joint.PROBABILITY
         self._plain = type(self)(head.with_calibration(None), lowest, None, words) if plain else None
@@ -140,7 +140,7 @@ class _Classified:
         found = self._log / self._log_weight if self._log_weight else None
         ratio = found / base if found is not None and base else None
         logs = {"log_loss": found, "base_log_loss": base, "normalised_entropy": ratio}
-        return logs | self._calibration.figures()
+        return logs | self._calibration.calibration()
 
     def figures(self) -> Figures:
         found = self._own()

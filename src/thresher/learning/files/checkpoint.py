@@ -34,8 +34,7 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Referee, Share
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.holdout import Holdout
-from thresher.learning.training.learner import Recent, Tally
-from thresher.learning.training.progress import Row, curve_of
+from thresher.learning.training.progress import Recent, Row, Tally, curve_of
 from thresher.learning.training.record import Difference, HeldShare, Record
 from thresher.learning.training.scores import Best
 from thresher.learning.training.shares import as_text
@@ -95,8 +94,8 @@ _CONTENTS = Form(
     "hashes and sizes", form_of(list[tuple[Key, Key]]).fits, lambda v: [Content(*one) for one in v]
 )
 _SLICED = form_of(list[str] | None)._replace(made=lambda v: None if v is None else Sliced(v, {}))
-_BESTS = form_of(list[tuple[int, Positive, Figures, int]])._replace(
-    made=lambda v: {k: Best(number, figures, waited, {}) for k, number, figures, waited in v}
+_BESTS = form_of(list[tuple[int, Positive, Figures]])._replace(
+    made=lambda v: {k: Best(number, figures, {}) for k, number, figures in v}
 )
 
 

@@ -12,8 +12,7 @@ from thresher.drawing import Axis, Bar, Panel, Series, Strip, bars, chart, panel
 from thresher.engine.atomic import check_writable, whole_file
 from thresher.learning.evaluation.curves import Binned, wilson
 from thresher.learning.model.objective import Objective
-from thresher.learning.training.learner import Tally
-from thresher.learning.training.progress import Curve, Row
+from thresher.learning.training.progress import Curve, Row, Tally
 
 ENDING = ".svg"
 _BARS = 30

@@ -24,7 +24,7 @@ from thresher.learning.model.ensemble import DISJOINT, HALVES, POISSON, Ensemble
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.training.learner import Tally, total
+from thresher.learning.training.progress import Tally, total
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import BAGS, STEP, THINNED, bits_of, together, unit
 from thresher.options.messages import mention, spelled

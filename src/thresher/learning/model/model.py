@@ -46,9 +46,8 @@ from thresher.learning.model.preprocessing import ListedFeatures
 from thresher.learning.model.recipe import Recipe, Spec
 from thresher.learning.model.rule_state import make_loop
 from thresher.learning.model.signs import Signs
-from thresher.learning.training.learner import Tally
 from thresher.learning.training.passes import is_automatic
-from thresher.learning.training.progress import Curve, marked, up_to
+from thresher.learning.training.progress import Curve, Tally, marked, up_to
 from thresher.learning.training.record import Record
 from thresher.options.data import ReadOptions
 from thresher.options.messages import warn_user

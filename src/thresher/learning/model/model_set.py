@@ -28,8 +28,8 @@ from thresher.learning.model.divergence import Before, DivergedError
 from thresher.learning.model.eight_lanes import batched
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.training.learner import Tally
 from thresher.learning.training.passes import is_automatic
+from thresher.learning.training.progress import Tally
 from thresher.learning.training.record import Record
 from thresher.options.messages import mention, mention_command
 

@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numba
@@ -46,38 +46,32 @@ FEATURES = 1 << 13
 """More than a new table has room for, so that the code that grows it is compiled too."""
 
 
-class Ahead:
-    """A process that compiles; 0: no process."""
+def waiting(process: int, kind: Any, work: Work = LEARNING) -> Callable[[], None]:
+    """What waits, once, until a process has ended, and records that this configuration needs no other."""
+    left = [process]
 
-    def __init__(self, process: int = 0, kind: Any = None, work: Work = LEARNING) -> None:
-        self._process, self._kind, self._work = process, kind, work
+    def wait() -> None:
+        if not left:
+            return
+        process, end = left.pop(), time.monotonic() + _UNTOLD
+        with compiling():  # it ends at once if all it needs is cached already
+            while not (ended := os.waitpid(process, os.WNOHANG)[0] != 0) and time.monotonic() < end:
+                time.sleep(0.01)
+        if not ended:
+            with compiling(work):
+                os.waitpid(process, 0)
+        _cache().mark(*kind)
 
-    def wait(self) -> None:
-        """Wait until the process has ended, and record that this configuration needs no other."""
-        process, self._process = self._process, 0
-        if process:
-            if not _ends_within(_UNTOLD, process):
-                with compiling(self._work):
-                    os.waitpid(process, 0)
-            _cache().mark(*self._kind)
-
-
-def _ends_within(seconds: float, process: int) -> bool:
-    """Wait for a child, which ends at once if all it needs is cached already; whether it has ended."""
-    end = time.monotonic() + seconds
-    with compiling():
-        while os.waitpid(process, os.WNOHANG)[0] == 0:
-            if time.monotonic() >= end:
-                return False
-            time.sleep(0.01)
-    return True
+    return wait
 
 
-def compile_ahead(model: Model, predicts: bool, lanes: ModelSet | None = None, then: bool = False) -> Ahead:
+def compile_ahead(
+    model: Model, predicts: bool, lanes: ModelSet | None = None, then: bool = False
+) -> Callable[[], None]:
     """Start compiling the code for learning, and for predicting if `predicts`, in a process of its own.
 
     Does nothing if the code is cached already or a fork is not safe. The child trains the model, or `lanes`,
-    and if it is learned by itself `then`, the model too.
+    and if it is learned by itself `then`, the model too. Call what is returned before examples are learned.
     """
     learners = list[Model | ModelSet]()
     if lanes is not None:
@@ -87,14 +81,14 @@ def compile_ahead(model: Model, predicts: bool, lanes: ModelSet | None = None, t
     alone = threading.active_count() == 1 and (os.cpu_count() or 1) > 1
     kind = _kind(model, predicts, len(learners), parts)
     if sys.platform != "linux" or not alone or not _cache().lacks_mark(*kind):
-        return Ahead()
+        return lambda: None
     parent = os.getpid()
     with warnings.catch_warnings():  # about threads: the only ones belong to numpy's libraries and survive it
         warnings.simplefilter("ignore", DeprecationWarning)
         process = os.fork()
     if process == 0:
         _compile(model, predicts, learners, parent)
-    return Ahead(process, kind, OF_MANY if model.head.count > 1 or model.batch > 1 else LEARNING)
+    return waiting(process, kind, OF_MANY if model.head.count > 1 or model.batch > 1 else LEARNING)
 
 
 def compile_now(model: Model) -> None:
@@ -132,23 +126,10 @@ def _kind(
 ) -> tuple[tuple[Any, ...], str]:
     """What determines the compiled code: the types of the parts, and options as text."""
     types = tuple(_typeof(part) for part in (model.head.joint, model.rule, model.rule.intercept(), *parts))
-    recipe = model.recipe
-    store, admit = recipe.store.partition(":")[0], recipe.admit is None
-    many, batched = model.head.count > 1, recipe.batch > 1
-    words = (
-        learners,
-        str(recipe.numbers),
-        store,
-        many,
-        batched,
-        recipe.average,
-        recipe.scale,
-        recipe.offset,
-        admit,
-        predicts,
-        model.feed.listener is not None,
-    )
-    return types, " ".join(map(str, words))
+    recipe, store = model.recipe, model.recipe.store.partition(":")[0]
+    words = (learners, recipe.numbers, store, model.head.count > 1, recipe.batch > 1, recipe.average)
+    more = (recipe.scale, recipe.offset, recipe.admit is None, predicts, model.feed.listener is not None)
+    return types, " ".join(map(str, (*words, *more)))
 
 
 def learn_anything(model: Model, predicts: bool, learners: Sequence[Model | ModelSet] = ()) -> None:

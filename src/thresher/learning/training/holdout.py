@@ -115,7 +115,8 @@ class Holdout:
     """the name of the groups of the rows"""
 
     def __init__(self, every: HeldOutPart = 0, given: Source | None = None) -> None:
-        self.every, self._given = every, None if given is None else identified(given)
+        self.every, self.given = every, None if given is None else identified(given)
+        """what of the stream is held out, and a separate source"""
         self._kept: list[Chunk] = []
         self._learned: int | None = None
         """how many rows come before those that are held out, if those are the last; None: not known yet"""
@@ -138,45 +139,47 @@ class Holdout:
         return _Rest(source, self) if self.every else source
 
     def remaining(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """The rows to learn of each of the `chunks` of a pass."""
-        if isinstance(self.every, LastRows):
-            yield from self._before_the_last(self.every, chunks)
-        else:
-            offered, learned = self.first, 0
-            for chunk in chunks:
-                rest = self._split(chunk, self._held(chunk, offered))
-                offered, learned = offered + len(chunk), learned + len(rest)
-                yield rest
-            if not learned:
-                raise self._none_left(offered - self.first)
+        """The rows to learn of each of the `chunks` of a pass; `DataError` if there are none."""
+        rows = learned = 0
+        for chunk, held in self._divided(chunks):
+            out = chunk.take(held) if held.any() else None
+            rest = chunk if out is None else chunk.take(~held).at(chunk.place, chunk.after)
+            rows, learned = rows + len(chunk), learned + len(rest)
+            if self.incomplete:
+                if self._head is not None:
+                    self._learned_counts += counts_of(self._head, rest)
+                    self._held_counts += Counter() if out is None else counts_of(self._head, out)
+                self._kept += [] if out is None else [out]
+            yield rest
+        if not learned:
+            instead = f"hold out fewer, such as {mention(holdout='last:0.1')}"
+            if not isinstance(self.every, LastRows):
+                others = f"hold out others, such as {mention(holdout=0.1)}"
+                instead = f"use another {mention('seed')}, or hold out fewer" if self._in_groups else others
+            reason = f"the hold-out, {as_text(self.every)}, leaves none of {rows:,} rows to learn from"
+            raise DataError(f"{reason}: {instead}")
         self._read, self.incomplete = True, False
 
-    def _none_left(self, rows: int) -> DataError:
-        """The error for a hold-out of all rows."""
-        instead = f"hold out fewer, such as {mention(holdout='last:0.1')}"
-        if not isinstance(self.every, LastRows):
-            others = f"hold out others, such as {mention(holdout=0.1)}"
-            instead = f"use another {mention('seed')}, or hold out fewer" if self._in_groups else others
-        held = as_text(self.every)
-        return DataError(f"the hold-out, {held}, leaves none of {rows:,} rows to learn from: {instead}")
+    def _divided(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, NDArray[np.bool_]]]:
+        """Each chunk of a pass, with which of its rows are held out.
 
-    def _held(self, chunk: Chunk, offered: int) -> NDArray[np.bool_]:
-        """Which rows are held out; `offered` is the number of rows read before `chunk` in this pass."""
-        assert not isinstance(self.every, LastRows)
-        if isinstance(self.every, MatchingRows):
-            assert chunk.groups is not None
-            return np.asarray(chunk.groups != 0)
-        if chunk.groups is None:
-            return held_out(offered, len(chunk), self.every, self.seed)
-        self._in_groups, self._named = True, self._named or bool(chunk.groups.any())
-        return groups_held_out(chunk.groups, offered, self.every, self.seed)
-
-    def _before_the_last(self, last: LastRows, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """Chunks without the last rows of the stream.
-
-        Only at its end is it known which these are. Until then, as many rows wait as would be held out if the
-        stream ended here: no more than are held out at last.
+        Of the last rows it is only known at the end of the stream which these are. Until then, as many rows
+        wait as would be held out if the stream ended here: no more than are held out at last.
         """
+        last, offered = self.every, self.first
+        if not isinstance(last, LastRows):
+            for chunk in chunks:
+                if isinstance(last, MatchingRows):
+                    assert chunk.groups is not None
+                    held = np.asarray(chunk.groups != 0)
+                elif chunk.groups is None:
+                    held = held_out(offered, len(chunk), last, self.seed)
+                else:
+                    self._in_groups, self._named = True, self._named or bool(chunk.groups.any())
+                    held = groups_held_out(chunk.groups, offered, last, self.seed)
+                offered += len(chunk)
+                yield chunk, held
+            return
         waiting, read, passed = deque[Chunk](), 0, 0
         for chunk in chunks:
             waiting.append(chunk)
@@ -185,25 +188,11 @@ class Holdout:
             while waiting and passed + len(waiting[0]) <= certain:
                 first = waiting.popleft()
                 passed += len(first)
-                yield self._split(first, np.zeros(len(first), bool))
+                yield first, np.zeros(len(first), bool)
         self._learned = last.learned(read)
-        if not self._learned:
-            raise self._none_left(read)
         for chunk in waiting:
-            numbers = np.arange(passed, passed + len(chunk))
+            yield chunk, np.arange(passed, passed + len(chunk)) >= self._learned
             passed += len(chunk)
-            yield self._split(chunk, numbers >= self._learned)
-
-    def _split(self, chunk: Chunk, held: NDArray[np.bool_]) -> Chunk:
-        """The rows of a chunk that are not held out."""
-        out = chunk.take(held) if held.any() else None
-        rest = chunk if out is None else chunk.take(~held).at(chunk.place, chunk.after)
-        if self.incomplete:
-            if self._head is not None:
-                self._learned_counts += counts_of(self._head, rest)
-                self._held_counts += Counter() if out is None else counts_of(self._head, out)
-            self._kept += [] if out is None else [out]
-        return rest
 
     def troubles(self) -> list[Finding]:
         """Trouble with the rows, and with their choice."""
@@ -232,15 +221,10 @@ class Holdout:
             remedy = f"if {fits}, draw the rows to hold out, {mention(holdout=0.1)}"
         return [unlike(reason, remedy)] if reason else []
 
-    @property
-    def given(self) -> Source | None:
-        """The separate source, or None."""
-        return self._given
-
     def source(self) -> Source | None:
         """The source to evaluate on, or None."""
-        if self._given is not None:
-            return self._given
+        if self.given is not None:
+            return self.given
         return MemorySource(self._kept) if self._kept else None
 
 

@@ -86,11 +86,6 @@ class Size(NamedTuple):
         size = self.bytes + 12 * nonzeros + each * rows
         return Size(self.rows + rows, self.nonzeros + nonzeros, size, self.features)
 
-    def times(self, factor: float) -> Size:
-        """So many times as many rows, with the same features."""
-        rows, nonzeros, size = (round(number * factor) for number in self[:3])
-        return Size(rows, nonzeros, size, self.features)
-
 
 def passes_for(size: Size) -> int:
     """How many passes are made over rows of this size, which fit in the budget.
@@ -378,8 +373,8 @@ class Replay:
         """How many passes there will be, as far as can be told after a share of the data with `features`."""
         if self.settled or self._kept is None or not within:
             return self.passes
-        whole = self._kept.size._replace(features=features).times(1 / within)
-        return passes_for(whole) if whole.bytes <= self.budget else 1
+        rows, nonzeros, size = (round(number * (1 / within)) for number in self._kept.size[:3])
+        return passes_for(Size(rows, nonzeros, size, features)) if size <= self.budget else 1
 
     def settle(self, over: bool, most: Callable[[int], int] = int) -> None:
         """Decide on the number of passes, at the end of the first, or once the rows do not fit in memory.

@@ -1,4 +1,4 @@
-"""Progress of training: rows of the table, the interface that receives them, and the curve of a model.
+"""Progress of training: sums of losses, rows of the table, what receives them, and the curve of a model.
 
 The curve is loss and number of weights during training, in a few points. A point is kept at each power of two
 of examples, and at the ends of passes 1 to 32, 64, 128 and so on. The curve does not depend on how the data
@@ -15,11 +15,10 @@ would cost more, so there the first points have no count.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from thresher.learning.training.learner import Tally
 from thresher.options.messages import as_shown
 
 if TYPE_CHECKING:
@@ -31,6 +30,48 @@ _HEAD = (
     f"{'examples':>12} {'since last':>10} {'average':>10} {'label':>9} {'prediction':>10} {'non-zero':>10}"
     f" {'rows/s':>11}"
 )
+
+
+class Tally(NamedTuple):
+    """Sums over examples, each of which was predicted before it was learned."""
+
+    loss: float
+    """sum of importance times loss"""
+    weight: float
+    """sum of importances"""
+
+    @property
+    def average(self) -> float:
+        """Mean loss; NaN before the first example."""
+        return self.loss / self.weight if self.weight else float("nan")
+
+    @property
+    def known(self) -> float | None:
+        """Mean loss; None before the first example."""
+        return self.average if self.weight else None
+
+    def since(self, earlier: Tally) -> Tally:
+        """Sums over the examples after those of an earlier tally."""
+        return Tally(self.loss - earlier.loss, self.weight - earlier.weight)
+
+
+def total(tallies: Iterable[Tally]) -> Tally:
+    """Sums over the examples of several tallies."""
+    found = [*tallies]
+    return Tally(sum(one.loss for one in found), sum(one.weight for one in found))
+
+
+class Recent(NamedTuple):
+    """Sums over the last rows that a server has learned, which outlast it in its checkpoint."""
+
+    rows: int = 0
+    tally: Tally = Tally(0.0, 0.0)
+    predicted: float = 0.0
+    """sum of importance times prediction, of the rows that were looked at"""
+    labels: float = 0.0
+    """sum of importance times label, of these"""
+    looked: float = 0.0
+    """sum of importances, of these"""
 
 
 class Row(NamedTuple):

@@ -107,8 +107,6 @@ class Best(NamedTuple):
 
     number: int
     figures: Figures
-    waited: int
-    """passes since this one"""
     state: dict[str, NDArray[Any]]
 
 
@@ -127,18 +125,16 @@ class Patience:
             figures, best = scores.figures(k), self.bests.get(k)
             if best is None or float(figures["loss"] or 0.0) < float(best.figures["loss"] or 0.0):
                 state = copied(models.share.state_of(models, k))
-                self.bests[k] = Best(number, figures, 0, state)
-            else:
-                self.bests[k] = best._replace(waited=best.waited + 1)
-        out = [k for k in scores.models if self.bests[k].waited >= self.passes]
+                self.bests[k] = Best(number, figures, state)
+        out = [k for k in scores.models if number - self.bests[k].number >= self.passes]
         over = len(out) == len(scores.models)
         for k in () if over else out:
             models.rest(k)
         return over
 
-    def put_back(self, models: ModelSet) -> list[int]:
-        """Restore each model to its best pass; return the numbers of those that had been changed since."""
-        changed = [k for k, best in self.bests.items() if best.waited and k not in models.dropped]
+    def put_back(self, models: ModelSet, number: int) -> list[int]:
+        """Restore each model to its best pass; return those that were changed since, up to pass `number`."""
+        changed = [k for k, best in self.bests.items() if best.number < number and k not in models.dropped]
         for k in changed:
             models.share.put_back(models, k, self.bests[k].state)
         return changed

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,7 @@ from thresher.engine.protocol import writes
 from thresher.learning.diagnostics.column_findings import check_namespaces, troubles_of_reading
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.diagnostics.run_findings import Run, at_end, troubles_of
-from thresher.learning.diagnostics.stream_statistics import StreamStatistics
+from thresher.learning.diagnostics.stream_statistics import Start, StreamStatistics
 from thresher.learning.files import checkpoint
 from thresher.learning.files.checkpoint import DataOrigin, Held, Sliced, TrainingPosition, TrainingState
 from thresher.learning.model.agreement import unknown_values
@@ -38,12 +37,11 @@ from thresher.learning.model.model_set import ModelSet
 from thresher.learning.training import progress
 from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.interruption import Interrupted, Stopper
-from thresher.learning.training.learner import Recent, Tally, total
-from thresher.learning.training.passes import LEAST_BYTES, MOST_PASSES, Replay, bytes_to_keep
-from thresher.learning.training.progress import PassEnd, Row, Watcher
+from thresher.learning.training.passes import LEAST_BYTES, Replay, bytes_to_keep
+from thresher.learning.training.progress import PassEnd, Recent, Row, Tally, Watcher, total
 from thresher.learning.training.record import COUNTS, Record
 from thresher.learning.training.scores import Figures, Patience, Scores
-from thresher.learning.training.shares import MOST_EVERY, HeldOutPart, LastRows, MatchingRows, as_text
+from thresher.learning.training.shares import MOST_EVERY, HeldOutPart, as_text
 from thresher.options.checks import check_whole
 
 if TYPE_CHECKING:
@@ -80,18 +78,13 @@ class TrainingPlan:
     """penalties of finished models, to which those that are trained will be added"""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for numbers out of range."""
-        check_whole("passes", self.passes, 1, MOST_PASSES)
-        check_whole("replay", self.replay, 0)
-        if self.report_every is not None:
-            check_whole("report_every", self.report_every, 0)
-        check_whole("patience", self.patience, 0)
-        if isinstance(self.holdout_every, LastRows | MatchingRows):
-            return
-        if not isinstance(self.holdout_every, Fraction):
+        """Raise ValueError for a hold-out of all rows."""
+        if isinstance(self.holdout_every, int):
             check_whole("holdout_every", self.holdout_every, 0, MOST_EVERY)
-        if 0 < self.holdout_every <= 1:
-            raise ValueError("holdout_every=1 leaves nothing to learn from: give 2 or more, or 0 for none")
+            if self.holdout_every == 1:
+                raise ValueError(
+                    "holdout_every=1 leaves nothing to learn from: give 2 or more, or 0 for none"
+                )
 
     def judges(self, holdout: Any) -> bool:
         """Whether there is a hold-out to evaluate on: part of the stream, or `holdout`."""
@@ -231,8 +224,8 @@ class Trainer:
     def follow(self, earlier: Record) -> None:
         """Go on with a model that has learned other data, of which it has the `earlier` record."""
         self._earlier, self.holdout.first = earlier, earlier.examples
-        self._seen.begin(self.models.examples, self.model.tally, self.model.repeated)
-        self.reported = self.model.tally
+        tally, both = self.model.tally, total([self.model.tally, self.model.repeated])
+        self._seen.start, self.reported = Start(self.models.examples, tally, both), tally
 
     def training_state(self) -> TrainingState:
         """The state of training that a checkpoint holds besides the model."""
@@ -372,9 +365,6 @@ class Trainer:
         self.cut_short = True
         self.models.finish()
         self.models.check_finite()
-        # the pass under way is no better than the best of each model
-        bests = self.policy.bests
-        self.policy.bests = {k: one._replace(waited=one.waited + 1) for k, one in bests.items()}
         best = self._take_best()
         self.models.end_passes()
         self._keep_record(best)
@@ -543,7 +533,7 @@ class Trainer:
     def _take_best(self) -> int | None:
         """Restore the best pass of each model; of a single one, return its number if it is not the last."""
         bests, held = self.policy.bests, self.holdout.source()
-        changed = self.policy.put_back(self.models)
+        changed = self.policy.put_back(self.models, self._number)
         if len(self.models.share.scored(self.models)) == 1 and len(bests) == 1:
             (one,) = bests.values()
             self.figures = one.figures
