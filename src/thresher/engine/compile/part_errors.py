@@ -126,9 +126,10 @@ def _part_of(function: Callable[..., Any], types: Sequence[Any]) -> type | None:
 def check_returned(function: Callable[..., Any], types: Sequence[Any], returned: Any) -> None:
     """`PartError` if the compiled method of a part returns another type than its verb."""
     cls, what = _part_of(function, types), _RETURNS.get(function.__name__, "")
-    fits = isinstance(returned, _types.Number | _types.Boolean)
-    if what == PAIR and isinstance(returned, _types.BaseTuple):
-        fits = len(returned) == 2 and all(isinstance(one, _types.Number | _types.Boolean) for one in returned)
+    each = returned if what == PAIR and isinstance(returned, _types.BaseTuple) else [returned]
+    fits = len(each) == 1 + (what == PAIR) and all(
+        isinstance(one, _types.Number | _types.Boolean) for one in each
+    )
     if cls is not None and what and not fits:
         code = function.__code__
         raise PartError(
