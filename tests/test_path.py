@@ -47,7 +47,7 @@ def test_penalties_may_be_listed(penalties: Sequence[float]) -> None:
 @pytest.mark.usefixtures("plainly")
 def test_data_in_memory_and_what_is_held_out() -> None:
     rng = np.random.default_rng(3)
-    X = sparse.random(150, 12, 0.3, "csr", rng=rng)
+    X = sparse.csr_matrix(rng.random((150, 12)) * (rng.random((150, 12)) < 0.3))
     y = np.where(X @ rng.normal(size=12) > 0, 1.0, -1.0)
     held = thresher.path((X[:100], y[:100]), holdout=(X[100:], y[100:]), average=True, passes=1)
     assert [point.holdout and point.holdout["examples"] for point in held.points] == [50] * 16
