@@ -114,12 +114,12 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 66_200,
+    "all": 66_195,
     "data": 17_984,
-    "learning": 14_083,
+    "learning": 14_082,
     "parts": 5_681,
     "engine": 5_019,
-    "plans": 4_318,
+    "plans": 4_314,
     "serving": 3_987,
     "options": 2_691,
     "sklearn": 2_388,

@@ -14,7 +14,14 @@ from scipy import sparse
 
 import thresher
 from tests import oracles
-from tests.streams import Stream, Vector, cut, fingerprint, model_of, stream_of
+from tests.streams import (
+    Stream,
+    Vector,
+    check_cutting_and_looking,
+    fingerprint,
+    model_of,
+    stream_of,
+)
 from tests.test_laws_of_state import STORES, make_small
 from thresher import parts
 from thresher.data.chunk import Chunk
@@ -119,18 +126,7 @@ def data_for(case: dict[str, Any], seed: int = 5) -> Stream:
 def test_cutting_and_looking_change_nothing(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     make_small(monkeypatch)
     chunk, store = data_for(case).chunk, STORES[[*CASES.values()].index(case) % len(STORES)]
-    whole, ranges, ones = (made(case, store=store) for _ in range(3))
-    whole.learn(chunk)
-    for lo, hi in ((0, 1), (1, 1), (1, 2), (2, 50), (50, 51), (51, ROWS)):
-        ranges.learn(chunk, lo, hi)
-        before = fingerprint(ranges)
-        ranges.predict(chunk)
-        ranges.readout().predict(chunk)
-        assert fingerprint(ranges) == before
-    for piece in cut(chunk, list(range(1, ROWS))):
-        ones.learn(piece)
-    assert fingerprint(ranges) == fingerprint(whole)
-    assert fingerprint(ones) == fingerprint(whole)
+    check_cutting_and_looking(lambda: made(case, store=store), chunk, [0, 1, 1, 2, 50, 51, ROWS])
 
 
 @laws

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from scipy.sparse import csr_matrix
 import thresher
 from tests.intakes import FEATURES, KEYS, LAYOUT, NUMERIC, ROWS, sightings, table
 from tests.plain import not_compiled
-from tests.streams import Stream, Vector, cut, fingerprint, model_of
+from tests.streams import Stream, Vector, check_cutting_and_looking, fingerprint, model_of
 from tests.test_laws_of_state import STORES, make_small
 from thresher.data import DataError, MemorySource
 from thresher.data.chunk import Chunk, concat
@@ -175,18 +176,8 @@ def test_cutting_and_looking_change_nothing(
     chunk, turn = labelled(case, data.chunk), [*CASES.values()].index(case) // 2 + WAYS.index((scale, admit))
     store = STORES[turn % len(STORES)]  # every way meets every store, and every case two of them
     with not_compiled():
-        whole, ranges, ones = (made(case, scale=scale, admit=admit, store=store) for _ in range(3))
-        whole.learn(chunk)
-        for lo, hi in ((0, 1), (1, 1), (1, 50), (50, 51), (51, ROWS)):
-            ranges.learn(chunk, lo, hi)
-            before = fingerprint(ranges)
-            ranges.predict(chunk)
-            ranges.readout().predict(chunk)
-            assert fingerprint(ranges) == before
-        for piece in cut(chunk, list(range(1, ROWS))):
-            ones.learn(piece)
-    assert fingerprint(ranges) == fingerprint(whole)
-    assert fingerprint(ones) == fingerprint(whole)
+        one = partial(made, case, scale=scale, admit=admit, store=store)
+        check_cutting_and_looking(one, chunk, [0, 1, 1, 50, 51, ROWS])
 
 
 @half(1)

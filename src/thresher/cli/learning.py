@@ -46,8 +46,8 @@ def train(data: list[str], options: Options) -> None:
     """Learn a sparse linear model from a stream, and report how well it predicted each example beforehand."""
     from thresher.learning.evaluation.slices import slice_lines
     from thresher.learning.files.checkpoint import bags_in
+    from thresher.learning.files.choice import by_spec
     from thresher.learning.inspection.formatting import of_first_pass
-    from thresher.learning.model.ensemble import BY
     from thresher.learning.model.objective import in_words
     from thresher.plans.run import bags_of
     from thresher.plans.train import prepare
@@ -55,7 +55,7 @@ def train(data: list[str], options: Options) -> None:
     checkpoint_path, state = Path(f"{options['model']}.checkpoint"), not options["weights_only"]
     if options["by"] and options["ensemble"]:
         raise UsageError("--by and --ensemble are two ways to train several models: give one of them")
-    by = options["by"] and f"{BY}:{options['by']}"
+    by = options["by"] and by_spec(options["by"])
     bags = options["ensemble"] or by or bags_of(options["continue_from"])
     if bags is None and options["resume"] and checkpoint_path.is_file():
         bags = bags_in(checkpoint_path)

@@ -6,19 +6,18 @@ rows (`Source.sliced`, `Chunk.cells`), whether or not the column is a feature.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data.chunk import Chunk
 from thresher.data.columns import BINS, LABEL, LIST, NUMERIC, SPELLED, WEIGHT, column_meant
 from thresher.data.errors import DataError
-from thresher.data.layout import AnyLayout, SettledLayout, has_columns
+from thresher.data.layout import SettledLayout, has_columns
 from thresher.data.source import Source
 from thresher.data.text.spelling import respelled
-from thresher.options.messages import spelled
 
 _TEXTS = 1 << 20
 """Spellings of values that are remembered"""
@@ -28,25 +27,32 @@ class ColumnValues:
     """The values of a column, numbered from 1 in the order of their first rows; 0 stands for none.
 
     One value has one spelling: ``1`` and ``1.0`` are the same number. `named` gives the value of a text in a
-    column of numbers, if it is another. Beyond `most` values, all have the number `most`.
+    column of numbers, if it is another. Values that are `known` have the first numbers. Beyond `most` values,
+    all have the number `most`.
     """
 
     def __init__(
-        self, column: str, layout: SettledLayout, most: int, named: Callable[[str], str] = respelled
+        self,
+        column: str,
+        layout: SettledLayout,
+        most: int,
+        named: Callable[[str], str] = respelled,
+        known: Sequence[str] = (),
     ) -> None:
-        self.column, self._most, self._named = column, most, named
+        self.column, self._most = column, most
         at = layout.columns.index(column)
         self.is_number = layout.kinds[at] in (NUMERIC, BINS)
-        self._spelled = bool(layout.spelling) and layout.spelling[at] in SPELLED
+        is_spelled = bool(layout.spelling) and layout.spelling[at] in SPELLED
+        self._named = named if self.is_number else respelled if is_spelled else str
         self._missing = {"", *layout.missing}
-        self._texts = dict[str, int]()
-        """the number of the value of texts that were met"""
-        self.known = dict[str, int]()
-        """the number of each value"""
+        self.know(known)
 
     def know(self, values: Sequence[str]) -> None:
         """Number these values, the first of all."""
-        self._texts, self.known = {}, {value: k for k, value in enumerate(values, 1)}
+        self._texts = dict[str, int]()
+        """the number of the value of texts that were met"""
+        self.known = {value: k for k, value in enumerate(values, 1)}
+        """the number of each value"""
 
     def numbers(self, texts: NDArray[Any], *, new: bool = True) -> NDArray[np.int64]:
         """The numbers of the values in cells ``(n,)``; of `new` values the next ones, else 0."""
@@ -58,7 +64,7 @@ class ColumnValues:
         return np.array(found, np.int64)
 
     def _number(self, text: str, new: bool) -> int:
-        value = self._value(text)
+        value = "" if text in self._missing or not text.strip() else self._named(text)
         number = self.known.get(value) if value else 0
         if number is None:
             number = len(self.known) + 1 if new else 0
@@ -70,41 +76,35 @@ class ColumnValues:
         self._texts[text] = number
         return number
 
-    def _value(self, text: str) -> str:
-        """The value that a text means: empty if it is missing."""
-        if text in self._missing or not text.strip():
-            return ""
-        if self.is_number:
-            return self._named(text)
-        return respelled(text) if self._spelled else text
+
+def apart(
+    chunk: Chunk, numbers: NDArray[np.integer[Any]], count: int
+) -> tuple[NDArray[np.int64], Callable[[int], Chunk]]:
+    """The order that sorts rows by their `numbers` (n,), below `count`, and the rows with a number."""
+    order = np.argsort(numbers, kind="stable")
+    ends = [0, *np.cumsum(np.bincount(numbers, minlength=count)).tolist()]
+    by_number = chunk.take(order)
+    return order, lambda number: by_number.rows(ends[number], ends[number + 1])
 
 
-def by_option(column: str) -> str:
-    """The option for models by a column, in a message."""
-    return spelled(f"--by {shlex.quote(column)}", f"models={f'by:{column}'!r}")
-
-
-def read_beside(source: Source, columns: Sequence[str], named: Callable[[str], str] = by_option) -> None:
+def read_beside(source: Source, columns: Sequence[str], named: Callable[[str], str]) -> None:
     """Let `source` give the cells of these columns, after those that it gives already, from now on.
 
     `DataError` if it cannot; `named` tells the option that wants a column.
     """
+    layout = source.layout
     for column in columns:
-        _check(source.layout, column, named(column))
-    if columns and not source.has_cells:
-        raise DataError(
-            f"{named(columns[0])}: these data hold features, not columns, by which rows could be told apart"
-        )
+        wanted = named(column)
+        if layout is None or not has_columns(layout):
+            raise DataError(f"{wanted} needs a table with columns; these data have none")
+        if column not in layout.columns:
+            raise DataError(f"no column is called '{column}'; {column_meant(column, layout.columns)}")
+        kind, other = layout.kinds[layout.columns.index(column)], f"choose another column ({wanted})"
+        if kind in (LABEL, WEIGHT):
+            raise DataError(f"'{column}' is the {kind}: {other}")
+        if kind == LIST:
+            raise DataError(f"'{column}' contains lists, not one value per row: {other}")
+        if not source.has_cells:
+            why = "these data hold features, not columns, by which rows could be told apart"
+            raise DataError(f"{wanted}: {why}")
     source.sliced = [*source.sliced, *columns]
-
-
-def _check(layout: AnyLayout | None, column: str, wanted: str) -> None:
-    if layout is None or not has_columns(layout):
-        raise DataError(f"{wanted} needs a table with columns; these data have none")
-    if column not in layout.columns:
-        raise DataError(f"no column is called '{column}'; {column_meant(column, layout.columns)}")
-    kind = layout.kinds[layout.columns.index(column)]
-    if kind in (LABEL, WEIGHT):
-        raise DataError(f"'{column}' is the {kind}: choose another column ({wanted})")
-    if kind == LIST:
-        raise DataError(f"'{column}' contains lists, not one value per row: choose another column ({wanted})")

@@ -7,10 +7,9 @@ from typing import Any
 
 from thresher.data.order import Order
 from thresher.learning.files.checkpoint import TrainingState
+from thresher.learning.files.choice import column_of
 from thresher.learning.model.bags import to_go_on
 from thresher.learning.model.by_column import ByColumn, models_by
-from thresher.learning.model.ensemble import Ensemble
-from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
@@ -38,12 +37,8 @@ class By(Plan):
 
     def go_on(self, given: Any) -> tuple[ModelSet, Record]:
         """The models, which go on with their values; new ones begin."""
-
-        def again(models: Ensemble[Model]) -> ByColumn:
-            return ByColumn(models.rows.partition(":")[2], models.record, models.values)
-
         with of_options():
-            found = to_go_on(given, again)
+            found = to_go_on(given, lambda one: ByColumn(column_of(one.rows) or "", one.record, one.values))
         check_same(self.difference(found), "the file")
         return found, found.lead.record
 
@@ -51,7 +46,7 @@ class By(Plan):
         """The column must be the same, as well."""
         yield from super().difference(models)
         if models.share.spec != self._share.spec:
-            yield Difference("by", models.share.spec.partition(":")[2], ("by",))
+            yield Difference("by", column_of(models.share.spec), ("by",))
 
     def new(self, recipe: Recipe, initial: Readout | None, data: Opened) -> ModelSet:
         """The model of all rows; those of values come with their first rows."""

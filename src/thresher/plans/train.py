@@ -9,9 +9,10 @@ from typing import Any
 
 from thresher.data.order import Order
 from thresher.learning.files.checkpoint import TrainingState
+from thresher.learning.files.choice import column_of
 from thresher.learning.model import bags as bagging
 from thresher.learning.model.bags import Bags, Together
-from thresher.learning.model.ensemble import BY, Ensemble
+from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import Readout
@@ -155,7 +156,7 @@ def prepare(
             f"{mention(rule='auto')} finds one model: give another {mention('rule')}, or"
             f" {spelled('leave out ' + flag_of('ensemble'), 'use thresher.train')}"
         )
-    column = bags.removeprefix(BY + ":") if isinstance(bags, str) and bags.startswith(BY + ":") else None
+    column = column_of(bags) if isinstance(bags, str) else None
     if column is not None:
         plan: Plan = By(options, column)
     else:

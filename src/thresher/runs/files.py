@@ -10,7 +10,7 @@ from typing import Any
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.engine.atomic import stamp
-from thresher.learning.files import model_file
+from thresher.learning.files import choice, model_file
 from thresher.learning.inspection import describe as describing
 from thresher.learning.inspection import diff, feature_names, plots
 from thresher.learning.inspection.formatting import figure_lines, of_first_pass, table_of
@@ -79,7 +79,7 @@ def describe(path: Path) -> ModelInfo:
     if model_file.LANES not in found.run and model_file.ENSEMBLE in found.run:
         Ensemble.read(found, model_file.readout_of)  # which checks it
         headers, table = {k: found.header_of(k) for k in found.there}, found.run[model_file.ENSEMBLE]
-        called = [model_file.ALL, *table["values"]] if table["values"] else found.there
+        called = [choice.ALL, *table["values"]] if table["values"] else found.there
         counts = ("examples", "progressive_loss", "features_seen")
         each = [
             {"model": own, **{name: one.get(name) for name in counts}, "nonzero": one["nonzero"]}

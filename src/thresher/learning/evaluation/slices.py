@@ -15,7 +15,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,16 +26,18 @@ from thresher.data.columns import LABEL, WEIGHT, matching
 from thresher.data.errors import DataError
 from thresher.data.feature_specs import names_in
 from thresher.data.formats.tables.table_rows import bin_of
-from thresher.data.layout import AnyLayout, SettledLayout, has_columns
+from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.source import Source
 from thresher.engine.sound import Tensors, given, require, under
 from thresher.learning.evaluation.curves import NORMAL, error_of_mean, wilson
 from thresher.learning.evaluation.evaluate import row_means
 from thresher.learning.evaluation.figures import claimed
 from thresher.learning.inspection.formatting import finite, table_of
-from thresher.learning.model.ensemble import ModelsByValue
 from thresher.learning.model.objective import F64, Objective
 from thresher.options.messages import mention
+
+if TYPE_CHECKING:
+    from thresher.learning.model.ensemble import ModelsByValue
 
 SHOWN = 20
 """maximum number of values with figures of their own"""
@@ -72,19 +74,12 @@ class Slices:
     """Figures of a model for each value of a column, which is column `k` of `Chunk.cells`."""
 
     def __init__(
-        self,
-        column: str,
-        k: int,
-        layout: SettledLayout,
-        head: Objective,
-        threshold: float | None = None,
-        values: ColumnValues | None = None,
+        self, k: int, values: ColumnValues, head: Objective, threshold: float | None, every: bool = False
     ) -> None:
-        """`values`: those that are told apart, if numbers are not put in bins."""
-        self.column, self._k, self._head, self._threshold = column, k, head, threshold
-        self.values = values or ColumnValues(column, layout, MOST_CELLS - 1, _bin)
-        self._binned = values is None and self.values.is_number
-        self._shown = SHOWN if values is None else MOST_CELLS
+        """With `every` value told apart, numbers are not put in bins, and all are shown."""
+        self.column, self._k, self._head, self._threshold = values.column, k, head, threshold
+        self.values, self._binned = values, values.is_number and not every
+        self._shown = MOST_CELLS if every else SHOWN
         self._sums = np.zeros((MOST_CELLS, len(_SUMS)))
 
     def add(self, chunk: Chunk, margins: F64) -> None:
@@ -296,14 +291,13 @@ def slices_of(
             meant = f"for several columns, use {mention(slices=[*several])}"
             raise DataError(f"no column is called '{column}'; {meant}")
     read_beside(source, chosen, lambda column: mention(slices=column))
-    return [Slices(column, k, layout, head, threshold) for k, column in enumerate(chosen, before) if layout]
+    each = [ColumnValues(column, layout, MOST_CELLS - 1, _bin) for column in chosen if layout]
+    return [Slices(k, values, head, threshold) for k, values in enumerate(each, before)]
 
 
 def slices_by(models: ModelsByValue[Any], threshold: float | None = None) -> Slices:
     """The figures of each value that has a model of its own; of others, those of the model of all rows."""
-    layout = models.layout
-    assert layout is not None  # without one, their rows cannot be told apart
-    return Slices(models.column, 0, layout, models.head, threshold, models.column_values())
+    return Slices(0, models.column_values(), models.head, threshold, every=True)
 
 
 def figures_of_slices(slices: Sequence[Slices]) -> Figures:

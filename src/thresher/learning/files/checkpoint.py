@@ -15,6 +15,7 @@ from thresher.data.source import Source
 from thresher.engine.sound import StateError, Tensors, beneath, under
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import model_file
+from thresher.learning.files.choice import column_of
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.files.schema import (
     Fields,
@@ -29,7 +30,6 @@ from thresher.learning.files.schema import (
 )
 from thresher.learning.model.bags import Bagged, Bags
 from thresher.learning.model.by_column import ByColumn
-from thresher.learning.model.ensemble import BY
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Referee, Share
 from thresher.learning.model.recipe import Recipe
@@ -302,8 +302,7 @@ def _revived(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int],
 
 def _share_of(spec: str, seed: int) -> Share:
     """How rows are dealt, as a checkpoint spells it."""
-    kind, _, column = spec.partition(":")
-    if kind == BY:
+    if column := column_of(spec):
         return ByColumn(column)
     return Bagged(Bags.of(spec, seed)) if spec else Share()
 

@@ -1,21 +1,26 @@
-"""Which of the models of a frontier to use: best, 1se, within:P% or nnz:N; the table that is chosen from."""
+"""Which of many models to use: of a frontier, best, 1se, within:P% or nnz:N; of models by column, a value."""
 
 from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from thresher.engine.sound import StateError
 from thresher.learning.files.schema import Figures, read
-from thresher.options.messages import mention
+from thresher.options.messages import mention, spelled
 from thresher.options.option import UsageError
 
 _FIGURES = ("examples", "loss", "error", "rmse", "micro_f1", "auc")
 """Figures of `Evaluation`, in the order in which they are shown."""
 CHOICES = "best, 1se, within:P% or nnz:N"
+BY = "by"
+"""The rows of models each of which learns those with one value of a column"""
+ALL = "all"
+"""What the model of all rows is called beside these"""
 
 
 class Rated(Protocol):
@@ -140,3 +145,19 @@ def instead_of(points: Sequence[Rated], text: str) -> str:
     """What to choose if no point satisfies `text`: the fewest weights for ``nnz:N``, else the best."""
     sizes = [one.size or 0 for one in points if one.loss < float("inf")]
     return f"nnz:{math.ceil(min(sizes))}" if text.startswith("nnz:") and sizes else "best"
+
+
+def by_spec(column: str) -> str:
+    """How rows are dealt to models by a column, as files and options spell it."""
+    return f"{BY}:{column}"
+
+
+def column_of(spec: str) -> str | None:
+    """The column of a `by_spec`; None if rows are dealt in another way."""
+    kind, _, column = spec.partition(":")
+    return column if kind == BY else None
+
+
+def by_option(column: str) -> str:
+    """The option for models by a column, in a message."""
+    return spelled(f"--by {shlex.quote(column)}", f"models={by_spec(column)!r}")

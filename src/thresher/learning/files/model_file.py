@@ -34,7 +34,7 @@ from thresher.data.features.names import Names
 from thresher.data.files.paths import begins_a_model
 from thresher.engine.atomic import whole_file
 from thresher.engine.sound import PACKED, PackedSets, StateError, beneath, pack, under
-from thresher.learning.files.choice import FrontierTable, choose
+from thresher.learning.files.choice import ALL, FrontierTable, choose, column_of
 from thresher.learning.files.schema import (
     Fields,
     Finite,
@@ -53,6 +53,7 @@ from thresher.learning.model.recipe import Header, Recipe, layout_of
 from thresher.learning.model.sampling import Sample, Sampler
 from thresher.learning.training.progress import Curve, curve_of, is_curve
 from thresher.learning.training.record import Record
+from thresher.options.layouts import of_options
 from thresher.options.messages import mention, mention_command, spelled
 from thresher.options.option import UsageError
 
@@ -85,8 +86,6 @@ _OPTIONAL: Fields = {
 }
 _FILE: Fields = {"models": list[dict[str, Any] | None], "shared": dict, "run": dict, "crc32": dict}
 """Fields of every file."""
-ALL = "all"
-"""What the model of all rows is called beside those of values"""
 LANES, TRAINING, FRONTIER, ENSEMBLE, SELECTION = "lanes", "training", "frontier", "ensemble", "selection"
 """What is known of a run"""
 RUN = (LANES, TRAINING, FRONTIER, ENSEMBLE, SELECTION)
@@ -565,12 +564,8 @@ class Contents:
             known = f"{there[0]} to {there[-1]}" if len(there) > 1 else ", ".join(map(str, there))
             raise UsageError(f"{self.name} has no model {which}: its models are {known}")
         if frontier is not None:
-            try:
+            with of_options():
                 return frontier.chosen if which is None else choose(frontier.points, which)
-            except UsageError:
-                raise
-            except ValueError as error:
-                raise UsageError(str(error)) from error
         if which is None and LANES in self.run:
             raise ModelFileError(
                 f"{self.name}: a checkpoint of many models: resume it with {mention(resume=True)} of the"
@@ -586,10 +581,11 @@ class Contents:
             kind = f"an ensemble, not one model: {one} one of its models"
             if values:
                 one = spelled(
-                    f"thresher choose {self.name} VALUE -m MODEL takes", "thresher.load(path).of(value) is"
+                    f"thresher choose {self.name} VALUE -m MODEL takes out",
+                    "thresher.load(path).of(value) is",
                 )
-                column = self.run[ENSEMBLE]["rows"].partition(":")[2]
-                kind = f"models by {column}, not one: {one} that of a value"
+                column = column_of(self.run[ENSEMBLE]["rows"])
+                kind = f"models by {column}, not one: {one} the model of a value"
         elif SELECTION in self.run and not there:
             learns = spelled("thresher select --keep", "thresher.select(..., keep=True)")
             kind = f"a selection without a model: {learns} learns one"

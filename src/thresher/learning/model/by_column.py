@@ -21,15 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.data.column_values import ColumnValues, by_option, read_beside
+from thresher.data.column_values import ColumnValues, apart, read_beside
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.inputs.matrices import DistinctKeys
 from thresher.data.offsets import may_have_offsets
 from thresher.data.source import Source
 from thresher.engine.index import GrowingIndex
 from thresher.engine.sound import Tensors, given, require
+from thresher.learning.files.choice import by_option, by_spec
 from thresher.learning.model.bags import LearnedModels, Together
-from thresher.learning.model.ensemble import BY, ModelsByValue
+from thresher.learning.model.ensemble import ModelsByValue
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
@@ -62,7 +63,7 @@ class ByColumn(Together):
     def __init__(self, column: str, record: Record | None = None, names: Sequence[str] = ()) -> None:
         """`record` is that of models that go on with other data, and `names` the values that they have."""
         super().__init__(record)
-        self.column, self.spec = column, f"{BY}:{column}"
+        self.column, self.spec = column, by_spec(column)
         self._know(names)
         self._values: ColumnValues | None = None
         self._numbers = [np.zeros(0, np.int32)]
@@ -75,18 +76,13 @@ class ByColumn(Together):
     def _know(self, names: Sequence[str]) -> None:
         self.names, self.parts = [*names], 1 + len(names)
 
-    def where(self, part: int) -> str:
-        """Which rows a part learns, in words."""
-        return f"{self.column} {self.names[part - 1]}: " if part else ""
-
     def attach(self, *sources: Source | None) -> None:
         """Let sources give the cells of the column. `DataError` if one cannot."""
         for source in sources:
             if source is not None:
-                read_beside(source, [self.column])
+                read_beside(source, [self.column], by_option)
                 if self._values is None and source.layout is not None:
-                    self._values = ColumnValues(self.column, source.layout, MOST + 1)
-                    self._values.know(self.names)
+                    self._values = ColumnValues(self.column, source.layout, MOST + 1, known=self.names)
 
     def noted(self, chunk: Chunk, first: int) -> Chunk:
         """`chunk` with the numbers of parts for cells. `DataError` for too many values."""
@@ -126,10 +122,9 @@ class ByColumn(Together):
         """All rows, or those of the value of a part."""
         assert chunk.cells is not None
         numbers, whole = chunk.cells[:, 0], replace(chunk, cells=None)
-        ends = np.cumsum(np.bincount(numbers, minlength=self.parts)).tolist()
-        by_part = whole.take(np.argsort(numbers, kind="stable"))
+        _, rows = apart(whole, numbers, self.parts)
         self.last = int(numbers[-1])
-        return lambda part: by_part.rows(ends[part - 1], ends[part]) if part else whole
+        return lambda part: rows(part) if part else whole
 
     def passes(self, part: int, planned: int) -> int:
         """As many as the rows of the part alone would get."""
@@ -139,12 +134,10 @@ class ByColumn(Together):
         """The most passes of any part; each gets its own."""
         recipe, own = models.recipe, [passes]
         for part, (rows, stored) in zip(models.parts[1:], self._counted[1:].tolist(), strict=True):
-            index, size = part.feed.index, Size(rows, stored)
+            index, alone = part.feed.index, passes
             if isinstance(index, GrowingIndex) and recipe.admit is recipe.sample is None:
-                size = size._replace(features=DistinctKeys.of(index.features()[1:]))
-                own.append(passes_for(size))
-            else:
-                own.append(passes)
+                alone = passes_for(Size(rows, stored, features=DistinctKeys.of(index.features()[1:])))
+            own.append(alone)
         self._passes = np.array(own)
         return max(own)
 

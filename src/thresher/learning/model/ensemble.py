@@ -23,12 +23,13 @@ from numpy.typing import ArrayLike, NDArray
 from thresher import parts
 from thresher.cluster.remote_readers import reads_elsewhere
 from thresher.data.chunk import MOST_CELLS, Chunk
-from thresher.data.column_values import ColumnValues
+from thresher.data.column_values import ColumnValues, apart
 from thresher.data.errors import OneLineError, shortened
 from thresher.data.inputs.any_data import Data
 from thresher.engine.index import Index
 from thresher.engine.sound import StateError
 from thresher.learning.files import model_file, schema
+from thresher.learning.files.choice import BY, column_of
 from thresher.learning.files.model_file import ENSEMBLE, Contents, ModelFileError
 from thresher.learning.inspection.frames import frame_of, identity_of
 from thresher.learning.model.model import Model, as_model
@@ -154,8 +155,6 @@ _LEAST = 1e-15
 """The least probability that has log-odds"""
 _BLOCK = 1 << 16
 """Features whose weights are processed at a time"""
-BY = "by"
-"""The rows of models each of which learns those with one value of a column"""
 POISSON, DISJOINT, HALVES = "poisson", "disjoint", "halves"
 KINDS = (POISSON, DISJOINT, HALVES, BY)
 
@@ -413,26 +412,24 @@ class ModelsByValue(Ensemble[M]):
         self, models: Sequence[Any], rows: str, record: Record | None, values: Sequence[str]
     ) -> None:
         super().__init__(models, rows, record)
-        self.values, self.sliced = [*values], (rows.partition(":")[2],)
-        self._told_apart: ColumnValues | None = None
-
-    @property
-    def column(self) -> str:
-        """The column."""
-        return self.sliced[0]
+        self.column = column_of(rows) or ""
+        """the column"""
+        self.values, self.sliced = [*values], (self.column,)
 
     def of(self, value: object) -> M:
         """The model of a value, as `values` spells it; that of all rows for one that was never seen."""
         named = str(value)
         return self.models[self.values.index(named) + 1 if named in self.values else 0]
 
-    def column_values(self, most: int = MOST_CELLS - 1) -> ColumnValues:
+    def column_values(self) -> ColumnValues:
         """The values, to be told apart in the cells of a chunk."""
         if self.layout is None:
             raise OneLineError(f"these models do not know how the column {self.column} was read")
-        found = ColumnValues(self.column, self.layout, most)
-        found.know(self.values)
-        return found
+        return ColumnValues(self.column, self.layout, MOST_CELLS - 1, known=self.values)
+
+    @functools.cached_property
+    def _told_apart(self) -> ColumnValues:
+        return self.column_values()
 
     def margins(self, chunk: Chunk) -> F64:
         """Margins of the rows of `chunk`, each by the model of its value."""
@@ -442,24 +439,20 @@ class ModelsByValue(Ensemble[M]):
             raise OneLineError(
                 f"the column {self.column} tells which model predicts a row: give a table with it"
             )
-        if self._told_apart is None or len(self._told_apart.known) < len(self.values):
-            self._told_apart = self.column_values()
         numbers = self._told_apart.numbers(chunk.cells[:, 0], new=False)
-        plain, order = replace(chunk, cells=None), np.argsort(numbers, kind="stable")
-        there = np.unique(numbers).tolist()
+        plain = replace(chunk, cells=None)
+        there: list[int] = np.unique(numbers).tolist()
         if len(there) < 2:
-            return self.models[there[0] if there else 0].margins(plain)
-        ends: list[int] = np.searchsorted(numbers[order], there, side="right").tolist()
-        by_value = plain.take(order)
-        spans = zip(there, [0, *ends[:-1]], ends, strict=True)
-        each = np.concatenate([self.models[k].margins(by_value.rows(lo, hi)) for k, lo, hi in spans])
+            return self.models[there[0]].margins(plain)
+        order, rows = apart(plain, numbers, len(self.models))
+        each = np.concatenate([self.models[number].margins(rows(number)) for number in there])
         margins: F64 = np.empty_like(each)
         margins[order] = each
         return margins
 
     def terms(self, chunk: Chunk) -> Summands:
         """The margins of rows of several models have none: `UsageError`."""
-        raise UsageError(f"rows with other values of {self.column} have another model: explain {self._one}")
+        raise UsageError(f"each value of {self.column} has a model of its own: explain {self._one}")
 
     def weights(self, interval: float = 0.9) -> WeightIntervals:
         """Each model has its own: `UsageError`."""

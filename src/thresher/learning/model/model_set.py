@@ -522,7 +522,9 @@ class ModelSet:
 
     def mark(self) -> None:
         """Note a point of the progressive curve of each model that learns and is kept."""
-        kept, alive = {id(model) for model in self.share.recorded(self)}, self.alive
+        if not (kept := {id(model) for model in self.share.recorded(self)}):
+            return
+        alive = self.alive
         for k, model in enumerate(self.models):
             if id(model) in kept and k in alive:
                 model.mark()

@@ -37,6 +37,7 @@ from thresher.engine.index import HashedIndex, Index, make_index
 from thresher.engine.sound import Tensors, ascending, given, offsets, require
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import warn
+from thresher.learning.files.choice import by_option
 from thresher.learning.model.agreement import Numbering, check_format, in_agreement, numbering_of
 from thresher.learning.model.margins import any_output, table_margins
 from thresher.learning.model.objective import F64, Objective, Output
@@ -78,7 +79,7 @@ def source_for(
     if offsets is not None and not model.shifted:
         raise unused_offsets()
     source = shifted(as_source(data, domain, layout=layout, **read, **(more or {})), offsets)
-    read_beside(source, model.sliced)
+    read_beside(source, model.sliced, by_option)
     X: Any = data[0] if isinstance(data, tuple) and data else data
     how = ': rows.to_dict("records")' if hasattr(X, "to_dict") else ""
     return in_agreement(model, source, given=type(X).__name__ + how)
