@@ -116,7 +116,7 @@ def test_half_lives_of_one_rule(name: str, untold: None, capfd: pytest.CaptureFi
     lasting = recipe_of(f"{name}:alpha=0.2,l1=0.3")
     fading = [recipe_of(f"{name}:alpha=0.2,l1=0.3,half_life={n}") for n in lives]
     assert lanes_of_octets([*fading, lasting]) == [0, 1, 2, 3, 4]
-    assert len({id(model.loop.holder) for model in ModelSet([*fading, lasting]).models}) == 2
+    assert len({id(model.loop.holder or model.loop) for model in ModelSet([*fading, lasting]).models}) == 2
     with compiled_if(name in COMPILED):
         check(fading, WIDE)
     assert capfd.readouterr() == ("", "")
@@ -219,7 +219,7 @@ def test_a_number_that_all_lanes_share_is_one_number() -> None:
 def test_a_lane_that_rests_stays_as_it_is() -> None:
     recipes = [recipe_of(spec) for spec in ("fobos:l1=0.05", "fobos:l1=0.01", "fobos:l1=3")]
     lanes = side_by_side(recipes, DENSE)
-    lanes.rest(1)
+    lanes.parts[0].rest(1)
     lanes.learn(WIDE)
     own = [alone(recipe, DENSE) for recipe in recipes]
     own[0].learn(WIDE)
@@ -299,7 +299,7 @@ def test_the_last_one_to_diverge_raises() -> None:
 def test_what_was_dropped_stays_dropped() -> None:
     recipes, lanes, _ = wild(DENSE)
     after = ModelSet(recipes)
-    after.drop(1, lanes.dropped[1])
+    after.parts[0].drop(1, lanes.dropped[1])
     after.restore(lanes.state())
     assert after.alive == lanes.alive
     after.learn(DENSE)

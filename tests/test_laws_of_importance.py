@@ -1,6 +1,7 @@
 """Law 9: a row of importance 0 is counted, and otherwise not there. Every rule and option, plain Python."""
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -114,20 +115,20 @@ def states(models: list[Model]) -> list[Any]:
 def lanes_of(chunk: Chunk) -> list[Model]:
     lanes = ModelSet([Recipe("ftrl", l1=0.01 * k) for k in range(1, 7)])
     lanes.learn(chunk)
-    return [lanes.alone(k) for k in range(6)]
+    return [copy(lanes.models[k]) for k in range(6)]
 
 
 def _halve(record: Any, lanes: Any, last: bool) -> None:
     """Drop half of the lanes each time."""
     for k in lanes.alive[len(lanes.alive) // 2 or 1 :]:
-        lanes.drop(k, f"dropped after {lanes.examples}")
+        lanes.parts[0].drop(k, f"dropped after {lanes.examples}")
 
 
 def race_of(chunk: Chunk) -> list[Model]:
     lanes = ModelSet([Recipe("ftrl", l1=0.01 * k) for k in range(1, 7)], race=Race(_halve, 6, 8, 25))
     for i in range(0, len(chunk), 5):
         lanes.learn(chunk, i, min(i + 5, len(chunk)))
-    return [lanes.alone(k) for k in lanes.alive]
+    return [copy(lanes.models[k]) for k in lanes.alive]
 
 
 @pytest.mark.parametrize("build", [lanes_of, race_of])
@@ -150,7 +151,7 @@ def test_folds_and_bags_number_the_rows_of_the_data() -> None:
                 one.learn(chunk, begin, min(begin + 7, ROWS))
         for k in range(3):
             own = learned(recipe, chunk.take(there & (folds_of(0, ROWS, 3, 0) != k)))
-            assert fingerprint(folds.alone(k)) == fingerprint(own)
+            assert fingerprint(copy(folds.models[k])) == fingerprint(own)
         for k, times in enumerate(bags.draw(0, ROWS)):
             repeated = chunk.take(there & (times > 0))
             repeated.weights[:] *= times[there & (times > 0)]

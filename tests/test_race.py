@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class Marks:
 def weakest(record: RaceRecord, lanes: ModelSet, last: bool) -> None:
     """Drops the lane with the highest loss."""
     if len(lanes.alive) > 1:
-        lanes.drop(max(lanes.alive, key=lambda k: float(record.losses()[k])), "weak")
+        lanes.parts[0].drop(max(lanes.alive, key=lambda k: float(record.losses()[k])), "weak")
 
 
 def raced(race: Race | None, places: Sequence[int] = (), chunk: Chunk = STREAM) -> ModelSet:
@@ -84,7 +85,7 @@ def test_one_is_left() -> None:
     alone = Model(RECIPES[left])
     alone.learn(STREAM)
     assert bits(lanes.models[left]) == bits(alone)
-    assert bits(lanes.alone(left)) == bits(alone)
+    assert bits(lanes.models[left]) == bits(alone)
 
 
 def test_nobody_is_judged_early() -> None:
@@ -135,14 +136,16 @@ class InfoDict:
         self.alive, self.dropped = list(range(len(each[0]))), list[int]()
         self.lost = [0.0] * len(each[0])
         lanes: Any = self
+        self.parts = [lanes]
         for losses in each:
             self.examples += 1
             self.lost = [a + b for a, b in zip(self.lost, losses, strict=True)]
             if self.examples % 8 == 0:
                 self.record.note(lanes)
 
-    def sums(self, number: int) -> tuple[float, float]:
-        return self.lost[number], float(self.examples)
+    @property
+    def models(self) -> list[Any]:
+        return [SimpleNamespace(tally=(lost, float(self.examples))) for lost in self.lost]
 
     def drop(self, number: int, reason: str) -> None:
         self.alive = [k for k in self.alive if k != number]

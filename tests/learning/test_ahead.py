@@ -198,7 +198,7 @@ def test_lanes_learn_what_is_made_up_and_then_the_model_that_is_left() -> None:
 def test_lanes_that_differ_in_other_numbers_are_compiled_apart() -> None:
     def kind(*recipes: Recipe) -> Any:
         loops = [model.loop for model in ModelSet(recipes).models]
-        parts = [loop.parts for loop in loops if isinstance(loop, LaneState)]
+        parts = [loop.holder.parts for loop in loops if isinstance(loop, LaneState)]
         return ahead._kind(Model(recipes[0]), True, 1, parts)
 
     penalties = [Recipe("fobos", l1=0.1 * k) for k in range(4)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from copy import copy
 from dataclasses import replace
 
 from thresher.learning.model.model_set import ModelSet
@@ -34,7 +35,7 @@ def judge(record: RaceRecord, lanes: ModelSet, last: bool) -> None:
             kept = [best]
     for k in lanes.alive:
         if k not in kept:
-            lanes.drop(k, "weaker than the others")
+            lanes.parts[0].drop(k, "weaker than the others")
 
 
 def field(recipe: Recipe, given: Container[str] = ()) -> list[Recipe]:
@@ -67,4 +68,4 @@ def successor(models: ModelSet, over: bool) -> ModelSet:
     if over:
         models.race.end(models)
     decided = models.race.ended or len(models.alive) == 1
-    return ModelSet.of(models.alone(models.alive[0])) if decided else models
+    return ModelSet.of([copy(models.models[models.alive[0]])]) if decided else models

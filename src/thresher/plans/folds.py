@@ -37,12 +37,10 @@ from thresher.learning.diagnostics.findings import (
     unlike,
     weightless_fold,
 )
-from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.holdout import counts_of, difference
-from thresher.learning.training.record import Record
 from thresher.learning.training.scores import Figures, Scores
 from thresher.learning.training.shares import Rows, are_given, folds_of, folds_of_groups
 from thresher.options.checks import check_whole
@@ -129,7 +127,7 @@ class Folds(Share):
         self, count: int, seed: int = 0, *, forward: bool = False, total: int = 0, whole: bool = False
     ) -> None:
         self.count, self.seed, self.forward, self.total, self.whole = count, seed, forward, total, whole
-        self.parts = count + whole
+        self.parts, self.recorded = count + whole, slice(count, None)
 
     def dealt(self, chunk: Chunk, first: int) -> Callable[[int], Chunk]:
         """The rows outside each fold."""
@@ -153,19 +151,6 @@ class Folds(Share):
         fold = f"{'before' if self.forward else 'without'} fold {part + 1}, "
         return fold if part < self.count else "on all rows, "
 
-    def recorded(self, models: ModelSet) -> list[Model]:
-        """The models of all rows; those of folds are discarded."""
-        return models.parts[-1].models if self.whole else []
-
-    def scored(self, models: ModelSet) -> dict[int, Any]:
-        """Nothing: each part is evaluated on the rows that it has not learned."""
-        return {}
-
-    def keep_record(self, models: ModelSet, records: Callable[[int], Record], seen: StreamStatistics) -> None:
-        """Set the records of the models of all rows."""
-        for model in self.recorded(models):
-            model.keep_record(records(0), seen)
-
 
 class FoldScores:
     """Figures of each recipe in each fold, on the rows of the fold, from the chunks of one pass.
@@ -188,12 +173,12 @@ class FoldScores:
             self._in_groups = chunk.groups is not None
             for k in range(folds.count):
                 waiting[k].append(part := chunk.take(numbers == k))
-                self._classes[k] += counts_of(models.head, part)
+                self._classes[k] += counts_of(models.recipe.head(), part)
                 if sum(one.nnz for one in waiting[k]) >= PIECE:
                     scores[k].add(concat(waiting[k]))
                     waiting[k] = []
             if folds.forward:
-                self._classes[-1] += counts_of(models.head, chunk.take(numbers < 0))
+                self._classes[-1] += counts_of(models.recipe.head(), chunk.take(numbers < 0))
         if rows < folds.count:
             raise DataError(f"{folds.count} folds need at least {folds.count} rows; rows read: {rows}")
         if not sizes.all():

@@ -65,7 +65,7 @@ class RaceRecord:
             return
         found = [math.inf] * len(self._sums[0])
         for k in lanes.alive:
-            found[1 + k], found[0] = lanes.sums(k)
+            found[1 + k], found[0] = lanes.models[k].tally
         self.ends.append(lanes.examples)
         self._sums.append(found)
 

@@ -221,7 +221,7 @@ class Plan:
             model = Model(recipe)
             if initial is not None:
                 start_from(model, initial)
-        return ModelSet.of(model)
+        return ModelSet.of([model])
 
     def go_on(self, given: Any) -> tuple[ModelSet, Record]:
         """A trained model or its file, to go on with, and its record. `UsageError`, `ModelFileError`."""
@@ -230,7 +230,7 @@ class Plan:
                 called = given if isinstance(given, str | os.PathLike) else "the model"
                 raise UsageError(f"{called} is an ensemble: go on with it in thresher.ensemble")
             model = to_go_on(given)
-        check_same(self.difference(found := ModelSet.of(model)), "the model")
+        check_same(self.difference(found := ModelSet.of([model])), "the model")
         model.curve = of_earlier(model.curve)
         return found, record_to_go_on(model, model.record)
 

@@ -460,7 +460,7 @@ def trainer_of(
             f"a calibration is learned from the margins of rows that are new: use {mention(passes=1)}"
         )
     reads = Passes(source, order.reads(plan.passes) + more, cached=cache)
-    ui.watcher.show_classes(models.head, source.layout.classes if source.layout else ())
+    ui.watcher.show_classes(models.recipe.head(), source.layout.classes if source.layout else ())
     columns = [one for one in columns_seen(source) if one.name not in known]
     extras |= {"reread": reads.later, "order": order, "holdout": held, "columns": columns}
     trainer = Trainer(models, reads.first, plan, watcher=ui.watcher, **extras)

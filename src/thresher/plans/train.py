@@ -11,10 +11,10 @@ from thresher.data.order import Order
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import column_of
 from thresher.learning.model import bags as bagging
-from thresher.learning.model.bags import Bags, Together
+from thresher.learning.model.bags import Bags
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model
-from thresher.learning.model.model_set import ModelSet
+from thresher.learning.model.model_set import ModelSet, Share
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import start_from
@@ -92,7 +92,7 @@ class Many(Plan):
         self._selects = "bags" in options
         self.name = "select" if self._selects else "ensemble"
 
-    def share(self, ensemble: Ensemble[Model]) -> Together:
+    def share(self, ensemble: Ensemble[Model]) -> Share:
         """How rows are dealt to models that go on."""
         return bagging.bagged_again(ensemble)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -116,7 +117,7 @@ def _halve(record: RaceRecord, lanes: ModelSet, last: bool) -> None:
         behind = record.excess(k, ranked[0])
         if behind.errors >= _BEHIND:
             more = 100 * (losses[k] / losses[ranked[0]] - 1) if losses[ranked[0]] > 0 else math.inf
-            lanes.drop(k, f"{more:.3g} % more loss than the best at row {lanes.examples:,}")
+            lanes.parts[0].drop(k, f"{more:.3g} % more loss than the best at row {lanes.examples:,}")
 
 
 class Tuner:
@@ -219,8 +220,8 @@ class Tuner:
             if best is None or losses[k] < best:
                 self.chosen = first + k
         if self.chosen is not None and self.chosen >= first:
-            self.model = lanes.alone(self.chosen - first)
-            now, then = lanes.sums(self.chosen - first), lanes.race.record.sums(self.chosen - first)
+            self.model = copy(lanes.models[self.chosen - first])
+            now, then = self.model.tally, lanes.race.record.sums(self.chosen - first)
             self.late = now[0] - then[0], now[1] - then[1]
 
     def winner(self) -> tuple[Trial, Model]:

@@ -129,5 +129,5 @@ class _Ending(Patience):
         over = number >= max(self._ends)
         for k in () if over else models.alive:  # lanes that end with training learn their last batch too
             if self._ends[k] <= number:
-                models.rest(k)
+                models.parts[0].rest(k)
         return over

@@ -261,12 +261,12 @@ def load(
             check(header[model_file.LANES], _SET, model_file.LANES, {})
             models = _revived(header[model_file.LANES], under(tensors, _STATE), race)
         else:
-            models = ModelSet.of(model_file.revive(path, header, tensors))
+            models = ModelSet.of([model_file.revive(path, header, tensors)])
         bests = {k: best._replace(state=under(tensors, f"{_BEST}{k}.")) for k, best in training.bests.items()}
         for k, best in bests.items():
             if not k < len(models.models):
                 raise StateError(f"bests: there is no model {k}")
-            models.share.check_state(models, k, best.state)
+            models.holder(k).check(best.state)
         return models, replace(training, bests=bests)
 
 
@@ -289,10 +289,10 @@ def _revived(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int],
     if not {*dropped, *saved["resting"]} <= {*range(len(recipes))}:
         raise StateError("there are fewer models")
     for k, reason in dropped.items():
-        models.drop(k, reason)
+        models.parts[0].drop(k, reason)
     models.restore(state)
     for k in saved["resting"]:
-        models.rest(k)
+        models.parts[0].rest(k)
     if len(saved["curves"]) != len(models.models):
         raise StateError("it has another number of curves")
     for model, curve in zip(models.models, saved["curves"], strict=True):

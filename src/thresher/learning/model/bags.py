@@ -16,9 +16,6 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk
 from thresher.data.errors import OneLineError
 from thresher.engine.lookup import mix, scatter
-from thresher.engine.sound import Tensors
-from thresher.learning.diagnostics.run_findings import with_warnings
-from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import model_file
 from thresher.learning.model.ensemble import DISJOINT, HALVES, POISSON, Ensemble
 from thresher.learning.model.model import Model
@@ -182,56 +179,7 @@ class LearnedModels(Ensemble[Model]):
         return round(sum(model.left_out for model in self.models) / len(self.models))
 
 
-class Together(Share):
-    """Parts whose models predict together: they are evaluated, kept and saved as one."""
-
-    deals = steady = True
-
-    def __init__(self, record: Record | None = None) -> None:
-        """`record` is that of models that go on with other data."""
-        self._record = record
-        self._whole: Any = None
-
-    def whole(self, models: ModelSet) -> LearnedModels:
-        """The models as one."""
-        raise NotImplementedError
-
-    def lead(self, models: ModelSet) -> Any:
-        """The models as one."""
-        if self._whole is None or len(self._whole.models) < len(models.parts):
-            self._whole = self.whole(models)
-        self._whole.last, self._whole.layout = self.last, models.layout
-        return self._whole
-
-    def recorded(self, models: ModelSet) -> list[Model]:
-        """None: these models keep no curve."""
-        return []
-
-    def scored(self, models: ModelSet) -> dict[int, Any]:
-        """The models as one."""
-        return {0: self.lead(models)}
-
-    def state_of(self, models: ModelSet, number: int) -> dict[str, NDArray[Any]]:
-        """The state of all models."""
-        return models.state()
-
-    def check_state(self, models: ModelSet, number: int, state: Tensors) -> None:
-        """That of all models."""
-        models.check(state)
-
-    def put_back(self, models: ModelSet, number: int, state: dict[str, NDArray[Any]]) -> None:
-        """Restore all models."""
-        models.restore(state)
-
-    def keep_record(self, models: ModelSet, records: Callable[[int], Record], seen: StreamStatistics) -> None:
-        """Keep the record of the models as one; each was not trained on all of those rows."""
-        whole = self.lead(models)
-        whole.record = with_warnings(records(0), whole, seen)
-        for one in (whole, *models.models):
-            one.note_ids(seen.span, seen.columns, models.layout)
-
-
-class Bagged(Together):
+class Bagged(Share):
     """Each part learns the rows that `bags` draw for it.
 
     Scales, admission and batches count only these rows, so each model has its own feed and index.
@@ -242,9 +190,12 @@ class Bagged(Together):
     [[7, 9], [8]]
     """
 
+    deals = steady = together = True
+    recorded = slice(0)
+
     def __init__(self, bags: Bags, record: Record | None = None) -> None:
-        super().__init__(record)
-        self.bags, self.parts, self.spec = bags, bags.count, bags.spec
+        """`record` is that of models that go on with other data."""
+        self.bags, self.parts, self.spec, self._record = bags, bags.count, bags.spec, record
 
     def dealt(self, chunk: Chunk, first: int) -> Callable[[int], Chunk]:
         """The rows drawn for each part, with their importances multiplied."""
@@ -254,9 +205,9 @@ class Bagged(Together):
             self.last = int(np.flatnonzero(draws[:, last])[0])
         return lambda part: drawn(chunk, draws[part])
 
-    def whole(self, models: ModelSet) -> LearnedModels:
+    def as_one(self, models: list[Model]) -> LearnedModels:
         """The ensemble."""
-        return LearnedModels(models.models, self.bags.kind, self._record)
+        return LearnedModels(models, self.bags.kind, self._record)
 
 
 def bagged(recipe: Recipe, bags: Bags) -> ModelSet:
@@ -274,7 +225,7 @@ def spec_of(ensemble: Ensemble[Any]) -> str:
     return Bags.again(ensemble.rows, len(ensemble.models)).spec
 
 
-def to_go_on(given: Any, share: Callable[[Ensemble[Model]], Together]) -> ModelSet:
+def to_go_on(given: Any, share: Callable[[Ensemble[Model]], Share]) -> ModelSet:
     """The models of an ensemble to go on with: copies of these, or those in a file; which `share` rows.
 
     `ModelFileError`; ValueError for one with weights only; TypeError for anything else.

@@ -23,7 +23,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from threading import Lock
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numba
 import numpy as np
@@ -50,6 +50,9 @@ from thresher.learning.model.rule_state import BEFORE_END as BEFORE_END_OF_LOOP
 from thresher.learning.model.rule_state import ManyState, OneState
 from thresher.learning.model.sampling import Sample, Sampler
 from thresher.options.checks import check_chunk
+
+if TYPE_CHECKING:
+    from thresher.learning.model.model import Model
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -121,38 +124,13 @@ _LOOKED_AT = 1000
 """How many examples before a non-finite loss are searched for large values."""
 
 
-class FedLearner(Protocol):
-    """A model that learns from a feed."""
-
-    loop: OneState | ManyState
-
-    def judge(self, before: Before) -> None:
-        """Check the effect of learning the examples of `before`. Raises `DivergedError`."""
-
-    def diverged(self, what: str, chunk: Chunk) -> DivergedError:
-        """An error that says what happened, and names features of `chunk` with large values."""
-
-    error: DivergedError | None
-    """why it has stopped learning; None while it learns"""
-
-    def stop(self, error: DivergedError) -> None:
-        """Raise the error, or keep it and stop learning."""
-
-
-Learners = Sequence[FedLearner]
-
-
 class _Feeding(NamedTuple):
     """A learner with its view of the current chunk."""
 
-    learner: FedLearner
+    learner: Model
     loop: OneState | ManyState
-    given: tuple[F32, F32, F32 | None]
-    """targets, importances and offsets"""
-    longest: int
-
-    def learn(self, resolved: Resolved, lo: int) -> int:
-        return self.loop.learn(resolved, *self.given, lo, self.longest)
+    given: tuple[F32, F32, F32 | None, int]
+    """targets, importances, offsets, and the length of the longest row"""
 
 
 class BatchFeeder:
@@ -187,7 +165,7 @@ class BatchFeeder:
         self._turn, self._rests, self._resting = Lock(), Lock(), 0
         self._rows = np.empty(0, np.uint32)
         self._undo: Undo | None = None
-        self._pending = NONE
+        self.pending = NONE
         self._before_end = dict[str, NDArray[Any]]()
         """the state before the last, incomplete batch was learned; empty if no batch was incomplete"""
 
@@ -198,14 +176,9 @@ class BatchFeeder:
         self._kept = False
 
     @property
-    def waits(self) -> bool:
-        """Whether examples wait in an incomplete batch."""
-        return len(self._pending) > 0
-
-    @property
     def examples(self) -> int:
         """Number of examples so far, including those left out of a sample; none of importance 0."""
-        return self.learned + len(self._pending) + self.left_out
+        return self.learned + len(self.pending) + self.left_out
 
     @property
     def left_out(self) -> int:
@@ -214,7 +187,7 @@ class BatchFeeder:
 
     def learn(
         self,
-        learners: Learners,
+        learners: Sequence[Model],
         chunk: Chunk,
         lo: int = 0,
         hi: int | None = None,
@@ -230,18 +203,25 @@ class BatchFeeder:
             chunk = chunk.counting()
             if self.shifted:
                 Offsets.of(self._loss).check(chunk, self.examples)
-            if len(chunk):
-                self._begin(learners)
+            if len(chunk) and self._before_end:  # continue from before the last batch, which was incomplete
+                self.restore(self._before_end)
+                for learner in learners:
+                    learner.loop.restore(learner.loop.before_end)
+            if len(chunk) and self.signs and not self._kept:
+                for learner in learners:
+                    learner.loop.keep_signs(*self.signs.listed())
+                self._kept = True
             labels = chunk.labels if chunk.targets is None else chunk.targets
             if labels.size:
                 lowest = labels.item() if labels.size == 1 else float(labels.min())
                 self.lowest_label = min(self.lowest_label, lowest)
             for learner in learners:
                 learner.loop.count_as(again)
-            self._at = 0
+            self._at, watched = 0, len(learners) == 1 and learners[0].loop.watches
             for raw in chunk.pieces(PIECE):  # small enough for its values to stay in cache
                 piece = self.intake.transform(raw, again, self.shifted)
-                if not (self._extremes or again or self._watched(learners)):
+                # checking in advance is a tenth slower than a loop that stops at extreme values itself
+                if not (self._extremes or again or watched):
                     self._extremes = has_extremes(piece)
                 if self.batch == 1:
                     self._learn(learners, piece)
@@ -275,32 +255,17 @@ class BatchFeeder:
                 if not self._resting:
                     self._turn.release()
 
-    def _begin(self, learners: Learners) -> None:
-        """Continue from before the end, if the last batch was incomplete, and keep signs from now on."""
-        if self._before_end:
-            self.restore(self._before_end)
-            for one in learners:
-                one.loop.restore(one.loop.before_end)
-        if self.signs and not self._kept:
-            for one in learners:
-                one.loop.keep_signs(*self.signs.listed())
-            self._kept = True
-
-    def _watched(self, learners: Learners) -> bool:
-        """Whether the loop itself stops at extreme values; checking in advance is a tenth slower."""
-        return len(learners) == 1 and learners[0].loop.watches
-
-    def _learn_in_batches(self, learners: Learners, chunk: Chunk) -> None:
+    def _learn_in_batches(self, learners: Sequence[Model], chunk: Chunk) -> None:
         lo, stop = 0, len(chunk)
-        if len(self._pending):
-            if chunk.cells is not None and self._pending.cells is None:  # the end of an earlier stream
-                unknown = np.full((len(self._pending), chunk.cells.shape[1]), UNKNOWN)
-                self._pending = replace(self._pending, cells=unknown)
-            missing = min(self.batch - len(self._pending), stop - lo)
-            self._pending = concat([self._pending, chunk.rows(lo, lo + missing)])
+        if len(self.pending):
+            if chunk.cells is not None and self.pending.cells is None:  # the end of an earlier stream
+                unknown = np.full((len(self.pending), chunk.cells.shape[1]), UNKNOWN)
+                self.pending = replace(self.pending, cells=unknown)
+            missing = min(self.batch - len(self.pending), stop - lo)
+            self.pending = concat([self.pending, chunk.rows(lo, lo + missing)])
             lo += missing
             self._at -= self.batch - missing
-            if len(self._pending) == self.batch:
+            if len(self.pending) == self.batch:
                 self._finish(learners)
             self._at += self.batch - missing
         whole = stop - (stop - lo) % self.batch
@@ -308,27 +273,27 @@ class BatchFeeder:
         self._learn(learners, chunk.rows(lo, whole))
         self._at -= lo
         if whole < stop:
-            self._pending = concat([chunk.rows(whole, stop)])
+            self.pending = concat([chunk.rows(whole, stop)])
 
-    def finish(self, learners: Learners) -> None:
+    def finish(self, learners: Sequence[Model]) -> None:
         """Learn the examples of an incomplete batch as a smaller batch, as if the stream ended here.
 
         If more is learned, these examples are the beginning of its first batch, as if it had not ended; but
         not those of a later pass, after which other data come.
         """
         with self.at_rest():
-            if self.waits and not any(one.loop.again for one in learners):
+            if len(self.pending) and not any(one.loop.again for one in learners):
                 self._before_end = copied(self.state())
                 self._before_end.pop(_PREFIX + "cells", None)  # numbers of this run mean nothing to the next
                 for one in learners:
                     one.loop.before_end = copied(one.loop.state())
             self._finish(learners)
 
-    def _finish(self, learners: Learners) -> None:
-        waiting, self._pending = self._pending, NONE
+    def _finish(self, learners: Sequence[Model]) -> None:
+        waiting, self.pending = self.pending, NONE
         self._learn(learners, waiting)
 
-    def _learn(self, learners: Learners, chunk: Chunk) -> None:
+    def _learn(self, learners: Sequence[Model], chunk: Chunk) -> None:
         if not len(chunk) or all(learner.error for learner in learners):
             return
         chunk, offsets = split_offsets(chunk) if self.shifted else (chunk, None)
@@ -336,7 +301,7 @@ class BatchFeeder:
             self._rows = np.empty(chunk.nnz, np.uint32)
         longest = chunk.nnz if len(chunk) == 1 else int(np.diff(chunk.indptr).max())
         fed = [
-            _Feeding(one, one.loop, (one.loop.targets(chunk, offsets), chunk.weights, offsets), longest)
+            _Feeding(one, one.loop, (one.loop.targets(chunk, offsets), chunk.weights, offsets, longest))
             for one in learners
             if not one.error
         ]
@@ -344,7 +309,7 @@ class BatchFeeder:
         if listener is not None:
             fed[0].loop.noted = np.empty((len(chunk), *fed[0].loop.inner))
         begin = 0  # the first extreme example, if the loop watches for one, or the end
-        if not self._extremes and self._watched([one.learner for one in fed]):
+        if not self._extremes and len(fed) == 1 and fed[0].loop.watches:
             fed[0].loop.limit = float(EXTREME)
         while begin < len(chunk) and fed and not self._extremes:
             begin = self._learn_piece(chunk, fed, begin, len(chunk))
@@ -425,13 +390,13 @@ class BatchFeeder:
     def _ends(self, fed: list[_Feeding], resolved: Resolved, lo: int, values: int) -> list[int]:
         """Let all learn from example `lo` on; return the first example that each has not learned."""
         if len(fed) == 1:
-            return [fed[0].learn(resolved, lo)]
+            return [fed[0].loop.learn(resolved, lo, *fed[0].given)]
         together: dict[Any, list[int]] = {}
         for k, one in enumerate(fed):
-            together.setdefault(id(one.loop.holder), []).append(k)
+            together.setdefault(id(one.loop.holder or one.loop), []).append(k)
 
         def learn(group: list[int]) -> list[tuple[int, int]]:
-            return [(k, fed[k].learn(resolved, lo)) for k in group]
+            return [(k, fed[k].loop.learn(resolved, lo, *fed[k].given)) for k in group]
 
         # the first examples compile the loops
         found = each(learn, [*together.values()], values if self.learned else 0)
@@ -443,8 +408,8 @@ class BatchFeeder:
         counts = np.array([self.learned, self.lowest_label])
         whole = {**self.index.tensors(), **self.intake.state(), "counters": counts}
         if self.batch > 1:
-            held = {name: getattr(self._pending, name) for name in _ARRAYS}
-            targets, cells = self._pending.targets, self._pending.cells
+            held = {name: getattr(self.pending, name) for name in _ARRAYS}
+            targets, cells = self.pending.targets, self.pending.cells
             held["targets"] = np.zeros((0, 0), np.float32) if targets is None else targets
             if cells is not None:
                 held["cells"] = cells
@@ -489,4 +454,4 @@ class BatchFeeder:
             targets = state[_PREFIX + "targets"].copy()
             held["targets"] = targets if targets.size else None
             tensors = state
-            self._pending = Chunk(**held, cells=tensors.get(_PREFIX + "cells")).counting()
+            self.pending = Chunk(**held, cells=tensors.get(_PREFIX + "cells")).counting()

@@ -29,10 +29,10 @@ from thresher.data.source import Source
 from thresher.engine.index import GrowingIndex
 from thresher.engine.sound import Tensors, given, require
 from thresher.learning.files.choice import by_option, by_spec
-from thresher.learning.model.bags import LearnedModels, Together
+from thresher.learning.model.bags import LearnedModels
 from thresher.learning.model.ensemble import ModelsByValue
 from thresher.learning.model.model import Model
-from thresher.learning.model.model_set import ModelSet
+from thresher.learning.model.model_set import ModelSet, Share
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.passes import MOST_PASSES, Size, passes_for
 from thresher.learning.training.record import Record
@@ -55,15 +55,15 @@ class LearnedByValue(LearnedModels, ModelsByValue[Model]):
         return self.models[0].features_seen
 
 
-class ByColumn(Together):
+class ByColumn(Share):
     """Part 0 learns all rows; each value of a column has a part of its own, from its first row on."""
 
-    grows = True
+    deals = steady = together = grows = True
+    recorded = slice(0)
 
     def __init__(self, column: str, record: Record | None = None, names: Sequence[str] = ()) -> None:
         """`record` is that of models that go on with other data, and `names` the values that they have."""
-        super().__init__(record)
-        self.column, self.spec = column, by_spec(column)
+        self.column, self.spec, self._record = column, by_spec(column), record
         self._know(names)
         self._values: ColumnValues | None = None
         self._numbers = [np.zeros(0, np.int32)]
@@ -141,9 +141,9 @@ class ByColumn(Together):
         self._passes = np.array(own)
         return max(own)
 
-    def whole(self, models: ModelSet) -> LearnedByValue:
+    def as_one(self, models: list[Model]) -> LearnedByValue:
         """The models of the values, as one."""
-        return LearnedByValue(models.models, self.spec, self._record, self.names)
+        return LearnedByValue(models, self.spec, self._record, self.names)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The values, and what is known of the rows of the first pass."""

@@ -26,6 +26,7 @@ from thresher.data.errors import DataError, OneLineError
 from thresher.data.offsets import offsets_of
 from thresher.engine.centring import any_beyond
 from thresher.engine.index import Resolved, words_of
+from thresher.engine.kernels import LOSS_SUM
 from thresher.engine.lookup import set_aside
 
 EXTREME = np.float32(2.0**61)
@@ -220,7 +221,7 @@ class Before:
 
     def __init__(self, loop: Any, chunk: Chunk) -> None:
         self._loop, self.chunk = loop, chunk
-        self._state, self._losses = self._now(), loop.losses
+        self._state, self._losses = self._now(), loop.tally[LOSS_SUM]
 
     def _now(self) -> tuple[NDArray[Any], NDArray[Any]]:
         own = len(self._loop.rule.SLOTS)  # later columns hold an average
@@ -228,7 +229,7 @@ class Before:
 
     def changed_nothing(self) -> bool:
         """Whether there was a loss whose squares overflow, and no weight has changed."""
-        if not self._loop.losses > self._losses:
+        if not self._loop.tally[LOSS_SUM] > self._losses:
             return False
         with np.errstate(over="ignore"):
             squares = np.square(self.chunk.values, dtype=self._loop.dtype)

@@ -25,14 +25,14 @@ FEW = 4
 class EightLanes:
     """Tables, clocks, intercepts and sums of up to eight loops, with LANES as the last axis.
 
-    `alive` tells which lanes learn; unused lanes never do.
+    `alive` tells which lanes learn, and `read` which are read; unused lanes never do, and never are.
     """
 
     def __init__(self, loops: Sequence[OneState]) -> None:
         one, every = loops[0], [*loops, *[loops[0]] * (LANES - len(loops))]
         self.index, self.dtype = one.index, one.dtype
-        self._read = np.arange(LANES) < len(loops)
-        self.alive = self._read.astype(np.uint8)
+        self.read = np.arange(LANES) < len(loops)
+        self.alive = self.read.astype(np.uint8)
         self.clocks, self.bclocks = (
             np.array([getattr(loop, n) for loop in every]) for n in ("clock", "bclock")
         )
@@ -52,7 +52,7 @@ class EightLanes:
         self._ends: dict[int, int] = {}
 
     def learn(
-        self, k: int, piece: Resolved, targets: F32, weights: F32, offsets: F32 | None, lo: int, longest: int
+        self, k: int, piece: Resolved, lo: int, targets: F32, weights: F32, offsets: F32 | None, longest: int
     ) -> int:
         """Learn a piece in all lanes when the first one asks; return the first row lane k has not learned.
 
@@ -76,14 +76,10 @@ class EightLanes:
         self._ends |= dict.fromkeys(np.flatnonzero(self.alive).tolist(), lo)
         return self._ends.pop(k)
 
-    def leave(self, k: int) -> None:
-        """Lane k stops learning and is not read any more."""
-        self.alive[k], self._read[k] = 0, False
-
     def idle(self, count: int) -> NDArray[np.bool_]:
         """Which of the first `count` rows are equivalent to zeros in every lane that is read."""
         idle, own = np.ones(count, np.bool_), np.empty(count, np.bool_)
-        for k in np.flatnonzero(self._read):
+        for k in np.flatnonzero(self.read):
             rule, rows = self._row_rules[k], np.ascontiguousarray(self.S[:count, :, k])
             kernels.idle_rows.for_parts(rule)(rule, rows, self.clocks[k], own)
             idle &= own
@@ -93,67 +89,45 @@ class EightLanes:
         """Do nothing: no state refers to rows."""
 
 
-class _OfLane:
-    """What an octet holds for a lane, as a view; setting it writes there."""
+def _of_lane(name: str, axis: int) -> Any:
+    """What an octet holds for a lane, as a view on its array of this `name`; setting it writes there."""
 
-    def __init__(self, name: str, axis: int) -> None:
-        self._name, self._axis = name, axis
-        """of the array, and the axis of its lanes"""
+    def view(loop: LaneState) -> Array:
+        whole: Array = getattr(loop.holder, name)
+        return whole[loop.lane] if axis == 0 else whole[..., loop.lane]
 
-    def __get__(self, loop: LaneState, kind: Any = None) -> Array:
-        return self._view(loop)
+    def put(loop: LaneState, given: Array) -> None:
+        if len(given) != len(view(loop)):
+            setattr(loop.holder, name, resized(getattr(loop.holder, name), len(given)))
+        view(loop)[...] = given
 
-    def __set__(self, loop: LaneState, given: Array) -> None:
-        if len(given) != len(self._view(loop)):
-            whole = getattr(loop.holder, self._name)
-            setattr(loop.holder, self._name, resized(whole, len(given)))
-        self._view(loop)[...] = given
-
-    def _view(self, loop: LaneState) -> Array:
-        whole: Array = getattr(loop.holder, self._name)
-        return whole[loop.lane] if self._axis == 0 else whole[..., loop.lane]
+    return property(view, put)
 
 
 class LaneState(OneState):
     """Lane `lane` of an octet, which holds its state and learns for it."""
 
     watches = False
-    S: Any = _OfLane("S", -1)
-    B: Any = _OfLane("B", -1)
-    clock: Any = _OfLane("clocks", 0)
-    bclock: Any = _OfLane("bclocks", 0)
-    tally: Any = _OfLane("tally", 0)
+    S: Any = _of_lane("S", -1)
+    B: Any = _of_lane("B", -1)
+    clock: Any = _of_lane("clocks", 0)
+    bclock: Any = _of_lane("bclocks", 0)
+    tally: Any = _of_lane("tally", 0)
 
     def __init__(self, octet: EightLanes, k: int, loop: OneState) -> None:
-        self._octet, self.lane = octet, k
+        self.holder, self.lane = octet, k
         super().__init__(loop.head, loop.rule, loop.dtype, loop.index)
 
-    def _begin(self, clocks: int | None, columns: int) -> None:
-        """Do nothing: the octet has set the initial state."""
-
-    @property
-    def holder(self) -> Any:
-        """The octet."""
-        return self._octet
-
-    @property
-    def parts(self) -> Any:
-        """The parts of all lanes, side by side."""
-        return self._octet.parts
-
     def learn(
-        self, resolved: Resolved, targets: F32, weights: F32, offsets: F32 | None, lo: int, longest: int
+        self, resolved: Resolved, lo: int, targets: F32, weights: F32, offsets: F32 | None, longest: int
     ) -> int:
         """As in `OneState`."""
-        return self._octet.learn(self.lane, resolved, targets, weights, offsets, lo, longest)
+        done: int = self.holder.learn(self.lane, resolved, lo, targets, weights, offsets, longest)
+        return done
 
-    def rest(self) -> None:
-        """Stop learning; keep the state as it is."""
-        self._octet.alive[self.lane] = 0
-
-    def leave(self) -> None:
-        """Stop learning and being read: rows that only this loop needs may be freed."""
-        self._octet.leave(self.lane)
+    def leave(self, read: bool = False) -> None:
+        """As in `RuleState`."""
+        self.holder.alive[self.lane], self.holder.read[self.lane] = 0, read
 
     def _read_from(self, row_rule: Any, S: Array, clock: Array) -> Read:
         """Read from copies of the rows: kernels need the columns of a row contiguous."""

@@ -46,7 +46,6 @@ from thresher.learning.model.preprocessing import ListedFeatures
 from thresher.learning.model.recipe import Recipe, Spec
 from thresher.learning.model.rule_state import make_loop
 from thresher.learning.model.signs import Signs
-from thresher.learning.training.passes import is_automatic
 from thresher.learning.training.progress import Curve, Tally, marked, up_to
 from thresher.learning.training.record import Record
 from thresher.options.data import ReadOptions
@@ -96,6 +95,7 @@ class Model(LinearPredictor):
         self.feed, self.is_alone = feed, alone
         """`is_alone`: whether it is the only learner of its feed"""
         self.error: DivergedError | None = None
+        """why a lane has stopped learning; None while it learns"""
         self.names: Names | None = None
         self.record: Record | None = None
         """how it was trained, once training is over; None if `learn` was given more examples since"""
@@ -174,10 +174,6 @@ class Model(LinearPredictor):
         """Figures by column and value, if training was asked for `slices`: see docs/slices.md."""
         return {} if self.record is None else self.record.slices
 
-    def may_replay(self, steady: bool) -> bool:
-        """Whether its rule is automatic."""
-        return is_automatic(self.recipe)
-
     def begin_pass(self, number: int, passes: int = 0) -> None:
         """Start pass `number` of `passes`, counted from 1, over the same data, or resume it after a stop.
 
@@ -186,7 +182,7 @@ class Model(LinearPredictor):
         if number > 1 and not self.loop.again:
             # The progressive figures end: examples in an incomplete batch count as if training ended here,
             # and will be counted again in the batch that they are part of.
-            before, waiting = self.loop.sums(False).copy(), self.feed.waits
+            before, waiting = self.loop.sums(False).copy(), len(self.feed.pending)
             if waiting:
                 last = copy(self)
                 last._warned, last.feed.listener = True, self.feed.listener
@@ -286,8 +282,10 @@ class Model(LinearPredictor):
             raise RuntimeError("this model is a lane: call `learn` of its set, which trains all of them")
 
     def stop(self, error: DivergedError) -> None:
-        """Raise `error`."""
-        raise error
+        """Raise `error`, or if others learn from the same feed, keep it: they go on."""
+        if self.is_alone:
+            raise error
+        self.error = error
 
     def judge(self, before: Before) -> None:
         """Check whether the examples just learned broke a weight or had no effect."""

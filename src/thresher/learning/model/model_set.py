@@ -22,14 +22,14 @@ from thresher.data.layout import SettledLayout
 from thresher.data.source import Source
 from thresher.engine.lookup import resized
 from thresher.engine.sound import PackedSets, Tensors, beneath, given, pack, require, under
+from thresher.learning.diagnostics.run_findings import with_warnings
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.model.batch_feeder import BatchFeeder, each
-from thresher.learning.model.divergence import Before, DivergedError
+from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.eight_lanes import batched
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.passes import is_automatic
-from thresher.learning.training.progress import Tally
 from thresher.learning.training.record import Record
 from thresher.options.messages import mention, mention_command
 
@@ -54,23 +54,6 @@ class Referee(Protocol):
         """Go on from a state; StateError."""
 
 
-class _Lane:
-    """A model as a learner of its feed; if it diverges, the others continue."""
-
-    def __init__(self, number: int, model: Model) -> None:
-        self.number, self.model, self.loop = number, model, model.loop
-        self.error: DivergedError | None = None
-
-    def judge(self, before: Before) -> None:
-        self.model.judge(before)
-
-    def diverged(self, what: str, chunk: Chunk) -> DivergedError:
-        return self.model.diverged(what, chunk)
-
-    def stop(self, error: DivergedError) -> None:
-        self.error = error
-
-
 class Part:
     """Models that learn the same rows, from one feed: lanes. They may differ in `OWN`; else ValueError.
 
@@ -78,78 +61,67 @@ class Part:
     every lane.
     """
 
-    def __init__(self, recipes: Sequence[Recipe]) -> None:
-        for other in recipes[1:]:
-            _check_alike(recipes[0], other)
-        self.feed = BatchFeeder(recipes[0])
-        self._take([Model.lane(recipe, self.feed) for recipe in recipes])
-        for lane, loop in zip(self._lanes, batched([model.loop for model in self.models]), strict=True):
-            lane.model.loop = lane.loop = loop
-
-    @classmethod
-    def of(cls, model: Model) -> Part:
-        """A part of one model, which stays its own."""
-        part = cls.__new__(cls)
-        part.feed = model.feed
-        part._take([model])
-        return part
-
-    def _take(self, models: list[Model]) -> None:
-        self.models = models
+    def __init__(self, models: list[Model]) -> None:
+        self.models, self.feed = models, models[0].feed
+        self.alive = [*range(len(models))]
+        """numbers of the lanes that learn"""
         self.dropped: dict[int, str] = {}
         """lanes that were dropped, and why"""
         self.left_at: dict[int, int] = {}
         """the number of examples that each of them has learned"""
-        self._lanes = [_Lane(k, model) for k, model in enumerate(models)]
 
-    @property
-    def alive(self) -> list[int]:
-        """Numbers of the lanes that learn."""
-        return [lane.number for lane in self._lanes]
+    @classmethod
+    def of(cls, recipes: Sequence[Recipe]) -> Part:
+        """New lanes."""
+        for other in recipes[1:]:
+            _check_alike(recipes[0], other)
+        feed = BatchFeeder(recipes[0])
+        models = [Model.lane(recipe, feed) for recipe in recipes]
+        for model, loop in zip(models, batched([model.loop for model in models]), strict=True):
+            model.loop = loop
+        return cls(models)
 
     def learn(self, chunk: Chunk, again: bool) -> list[tuple[int, str]]:
         """Let all lanes learn; the numbers of those that diverged, and why.
 
         `DivergedError` if none is left.
         """
-        if self._lanes:
-            self.feed.learn(self._lanes, chunk, again=again)
+        if self.alive:
+            self.feed.learn([self.models[k] for k in self.alive], chunk, again=again)
         return self._fallen()
 
     def finish(self) -> list[tuple[int, str]]:
         """Learn the examples of an incomplete batch as a smaller batch; as `learn`."""
-        if self._lanes:
-            self.feed.finish(self._lanes)
+        if self.alive:
+            self.feed.finish([self.models[k] for k in self.alive])
         return self._fallen()
 
     def check_finite(self) -> list[tuple[int, str]]:
         """Drop lanes with a non-finite weight or other state; as `learn`."""
-        for lane in self._lanes:
+        for k in self.alive:
             try:
-                lane.model.check_finite()
+                self.models[k].check_finite()
             except DivergedError as error:
-                lane.stop(error)
+                self.models[k].stop(error)
         return self._fallen()
 
     def _fallen(self) -> list[tuple[int, str]]:
-        stopped = [lane for lane in self._lanes if lane.error]
-        for lane in stopped:
-            if not lane.model.is_alone:  # whose owner may go on with it
-                self.drop(lane.number, str(lane.error))
-        if stopped and stopped[-1].error and all(lane.error for lane in self._lanes):
-            raise stopped[-1].error
-        return [(lane.number, str(lane.error)) for lane in stopped]
+        errors = [(k, error) for k in self.alive if (error := self.models[k].error)]
+        for k, error in errors:
+            self.drop(k, str(error))
+        if errors and not self.alive:
+            raise errors[-1][1]
+        return [(k, str(error)) for k, error in errors]
 
     def drop(self, number: int, reason: str) -> None:
         """Stop a lane for good. Rows that only it needs may be freed."""
         self.dropped[number], self.left_at[number] = reason, self.feed.examples
-        self.models[number].loop.leave()
-        self._lanes = [lane for lane in self._lanes if lane.number != number]
+        self.rest(number, read=False)
 
-    def rest(self, number: int) -> None:
-        """Stop a lane, keeping its state."""
-        self.models[number].loop.rest()
-        self._lanes = [lane for lane in self._lanes if lane.number != number]
+    def rest(self, number: int, read: bool = True) -> None:
+        """Stop a lane, keeping its state if it is still to be `read`."""
+        self.models[number].loop.leave(read)
+        self.alive = [k for k in self.alive if k != number]
 
     def put_back(self, number: int, state: dict[str, NDArray[Any]]) -> None:
         """Restore a model from `state`; among others, it stops learning with them."""
@@ -157,8 +129,7 @@ class Part:
         if before.is_alone:
             before.restore(state)
             return
-        self.rest(number)
-        before.loop.leave()
+        self.rest(number, read=False)
         self.models[number] = model = Model(before.recipe)
         model.curve = before.curve
         model.restore(state)
@@ -185,10 +156,7 @@ class Part:
 
 
 class Share:
-    """Which rows of a stream each part of a set learns: here, one part learns all of them.
-
-    It also says which model stands for the set in a table of progress, and what is scored on held-out rows.
-    """
+    """Which rows of a stream each part of a set learns: here, one part learns all of them."""
 
     parts = 1
     deals = False
@@ -203,6 +171,10 @@ class Share:
     """number of a part that has learned the last row"""
     kept: float = 0
     """how many rows may come again, in later passes"""
+    together = False
+    """whether the models predict together: they are scored, kept and saved as one"""
+    recorded = slice(None)
+    """the parts whose models keep curves and records"""
 
     def attach(self, *sources: Source | None) -> None:
         """Let sources give what rows are told apart by. `DataError` if one cannot."""
@@ -231,42 +203,9 @@ class Share:
         """What a part learns, in words that begin a message; empty: all rows."""
         return ""
 
-    def lead(self, models: ModelSet) -> Any:
-        """Of the last part, the model with the lowest progressive loss; in a race, the first.
-
-        Also if the race has dropped it, until another takes the place of all, but not if it diverged.
-        """
-        if models.race is not None:
-            return next(
-                (one for k, one in enumerate(models.models) if k not in models.told), models.models[0]
-            )
-        part = models.parts[-1]
-        return part.models[min(part.alive or [0], key=lambda k: part.models[k].tally.average)]
-
-    def recorded(self, models: ModelSet) -> list[Model]:
-        """The models whose curves and records are kept."""
-        return models.models
-
-    def scored(self, models: ModelSet) -> dict[int, Any]:
-        """What is evaluated on rows that are held out: the models that learn, by number."""
-        return {k: models.models[k] for k in models.alive}
-
-    def state_of(self, models: ModelSet, number: int) -> dict[str, NDArray[Any]]:
-        """The state of what is scored as `number`."""
-        return models.models[number].state()
-
-    def check_state(self, models: ModelSet, number: int, state: Tensors) -> None:
-        """StateError unless `put_back` can take it."""
-        models.models[number].check(state)
-
-    def put_back(self, models: ModelSet, number: int, state: dict[str, NDArray[Any]]) -> None:
-        """Restore what is scored as `number`."""
-        models.parts[0].put_back(number, state)
-
-    def keep_record(self, models: ModelSet, records: Callable[[int], Record], seen: StreamStatistics) -> None:
-        """Set the records, given the one of each model by its number."""
-        for k, model in enumerate(models.models):
-            model.keep_record(records(k), seen)
+    def as_one(self, models: list[Model]) -> Any:
+        """The models as one, if they predict together."""
+        raise NotImplementedError
 
     def state(self) -> dict[str, NDArray[Any]]:
         """What it knows of the rows."""
@@ -296,27 +235,15 @@ class ModelSet:
         *,
         say: Callable[[str], None] = lambda line: None,
         race: Referee | None = None,
+        parts: list[Part] | None = None,
     ) -> None:
         if not recipes:
             raise ValueError("give at least one recipe")
-        share = share or Share()
-        self._begin(share, [Part(recipes) for _ in range(share.parts)], say, race)
-
-    @classmethod
-    def of(cls, models: Model | Sequence[Model], share: Share | None = None, given: int = 0) -> ModelSet:
-        """A set of these models, a part for each; they have been `given` so many examples before."""
-        found = cls.__new__(cls)
-        each_alone = [models] if isinstance(models, Model) else models
-        found._begin(share or Share(), [Part.of(model) for model in each_alone], lambda line: None, None)
-        found._given = found._first_row = given
-        return found
-
-    def _begin(
-        self, share: Share, parts: list[Part], say: Callable[[str], None], race: Referee | None
-    ) -> None:
-        self.share, self.parts, self.say = share, parts, say
+        self.share = share or Share()
+        self.parts, self.say = parts or [Part.of(recipes) for _ in range(self.share.parts)], say
         self.race = race
         """drops weak lanes"""
+        self._whole: Any = None
         self._given = 0
         """examples so far, if they are dealt to several parts"""
         self._pass = self._row = self._first_row = 0
@@ -328,15 +255,22 @@ class ModelSet:
         self.told: set[int] = set()
         """the recipes that diverged, of which `say` was told"""
 
+    @classmethod
+    def of(cls, models: Sequence[Model], share: Share | None = None, given: int = 0) -> ModelSet:
+        """A set of these models, a part for each; they have been `given` so many examples before."""
+        found = cls([models[0].recipe], share, parts=[Part([model]) for model in models])
+        found._given = found._first_row = given
+        return found
+
     def __copy__(self) -> ModelSet:
         """A set with a copy of its only model. TypeError for several, which share state."""
         if len(self.models) > 1 or not self.models[0].is_alone:
             raise TypeError("models that learn side by side cannot be copied or pickled; copy one of them")
-        return ModelSet.of(copy(self.models[0]))
+        return ModelSet.of([copy(self.models[0])])
 
     def __reduce__(self) -> Any:
         """As `__copy__`."""
-        return ModelSet.of, (copy(self).models[0],)
+        return ModelSet.of, (copy(self).models,)
 
     @property
     def models(self) -> list[Model]:
@@ -355,24 +289,53 @@ class ModelSet:
         return self.parts[0].models[0].recipe
 
     @property
-    def head(self) -> Any:
-        """The meaning of margins."""
-        return self.parts[0].models[0].head
-
-    @property
     def lead(self) -> Any:
-        """What stands for all: see `Share.lead`."""
+        """What stands for all in a table of progress: the models as one, if they predict together.
+
+        Else, of the last part, the model with the lowest progressive loss; in a race, the first. Also if the
+        race has dropped it, until another takes the place of all, but not if it diverged.
+        """
         self.flush()
-        return self.share.lead(self)
+        if self.share.together:
+            if self._whole is None or len(self._whole.models) < len(self.parts):
+                self._whole = self.share.as_one(self.models)
+            self._whole.last, self._whole.layout = self.share.last, self.layout
+            return self._whole
+        if self.race is not None:
+            return next((one for k, one in enumerate(self.models) if k not in self.told), self.models[0])
+        part = self.parts[-1]
+        return part.models[min(part.alive or [0], key=lambda k: part.models[k].tally.average)]
 
     @property
-    def features_seen(self) -> int:
-        """Number of distinct features that the first model has seen so far."""
-        return self.parts[0].models[0].features_seen
+    def scored(self) -> dict[int, Any]:
+        """What is evaluated on rows that are held out, by number: all as one, or the models that learn."""
+        return {0: self.lead} if self.share.together else {k: self.models[k] for k in self.alive}
 
-    def last_label(self, given: Chunk) -> float:
-        """Label of the last of the rows `given`, which were learned."""
-        return self.parts[0].models[0].last_label(given)
+    def holder(self, number: int) -> ModelSet | Model:
+        """What has the state of what is scored as `number`."""
+        return self if self.share.together else self.models[number]
+
+    def put_back(self, number: int, state: dict[str, NDArray[Any]]) -> None:
+        """Restore what is scored as `number`."""
+        if self.share.together:
+            self.restore(state)
+        else:
+            self.parts[0].put_back(number, state)
+
+    def keep_records(self, records: Callable[[int], Record], seen: StreamStatistics) -> None:
+        """Set the records, given the one of each model by its number.
+
+        Models that predict together have one record; none was trained on all of those rows.
+        """
+        self.flush()
+        kept = [model for part in self.parts[self.share.recorded] for model in part.models]
+        for k, model in enumerate(kept):
+            model.keep_record(records(k), seen)
+        if self.share.together:
+            whole = self.lead
+            whole.record = with_warnings(records(0), whole, seen)
+            for one in (whole, *self.models):
+                one.note_ids(seen.span, seen.columns, self.layout)
 
     @property
     def alive(self) -> list[int]:
@@ -487,7 +450,7 @@ class ModelSet:
     def _grow(self) -> None:
         """Make the parts that the share has met."""
         while len(self.parts) < self.share.parts:
-            part = Part(self.recipes)
+            part = Part.of(self.recipes)
             self.parts.append(part)
             self._begin_pass(len(self.parts) - 1, part)
 
@@ -512,30 +475,12 @@ class ModelSet:
         if self.told and len(self.told) == len(self.recipes):
             raise DivergedError("learning diverged in at least one fold for every model")
 
-    def drop(self, number: int, reason: str) -> None:
-        """Stop a lane for good."""
-        self.parts[0].drop(number, reason)
-
-    def rest(self, number: int) -> None:
-        """Stop a lane, keeping its state."""
-        self.parts[0].rest(number)
-
     def mark(self) -> None:
         """Note a point of the progressive curve of each model that learns and is kept."""
-        if not (kept := {id(model) for model in self.share.recorded(self)}):
-            return
-        alive = self.alive
-        for k, model in enumerate(self.models):
-            if id(model) in kept and k in alive:
-                model.mark()
-
-    def alone(self, number: int) -> Model:
-        """An independent model in the state of this one."""
-        return copy(self.models[number])
-
-    def sums(self, number: int) -> Tally:
-        """Sums of progressive loss and importance of a model."""
-        return self.models[number].tally
+        self.flush()
+        for part in self.parts[self.share.recorded]:
+            for k in part.alive:
+                part.models[k].mark()
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The whole learning state as arrays; that of part p under ``p.``."""
@@ -598,7 +543,7 @@ def going_on(models: Sequence[Model], dropped: dict[int, str]) -> ModelSet:
                 f" {mention_command('train')} {mention(continue_from='MODEL')}"
             )
     for k, reason in dropped.items():
-        found.drop(k, reason)
+        found.parts[0].drop(k, reason)
     own = {k: model.loop.state() for k, model in enumerate(models) if k not in dropped}
     found.parts[0].restore(shared | {f"lane.{k}.{n}": a for k in own for n, a in own[k].items()})
     for mine, model in zip(found.models, models, strict=True):

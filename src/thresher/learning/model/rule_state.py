@@ -38,36 +38,6 @@ from thresher.learning.model.recipe import Recipe
 Array = NDArray[Any]
 
 
-class Origin:
-    """The origin of the intercepts learned by `bias_rule` for `loss`."""
-
-    def __init__(self, bias_rule: Any, loss: Any) -> None:
-        wanted = loss.SHIFTS and "origin" in bias_rule.CLOCK
-        self._started, self._place = (bias_rule.CLOCK.index(n) if wanted else -1 for n in ("begun", "origin"))
-
-    def added(self, bias: Array, bclock: Array) -> Array:
-        """Intercepts with the origin added."""
-        if self._place < 0:
-            return bias
-        moved: Array = (bias + bclock.reshape(-1, bclock.shape[-1])[:, self._place]).astype(bias.dtype)
-        return moved
-
-    def relative(self, targets: Array, bclock: Array, offsets: F32 | None) -> Array:
-        """Labels minus the origin: that of the first example, maybe among these, without its offset."""
-        if self._place < 0:
-            return targets
-        clocks = bclock.reshape(-1, bclock.shape[-1])
-        if not clocks[0, self._started]:
-            first = targets[0] if offsets is None else targets[0] - offsets[0]
-            clocks[:, self._place], clocks[:, self._started] = first, 1.0
-        return (targets - clocks[:, self._place]).astype(targets.dtype)
-
-    def stay(self, bclock: Array) -> None:
-        """Keep the origin at zero."""
-        if self._place >= 0:
-            bclock.reshape(-1, bclock.shape[-1])[:, self._started] = 1.0
-
-
 BEFORE_END = "before-end."
 RING = 1 << 14
 """Steps between two sweeps over all rows of an averaged model."""
@@ -83,11 +53,6 @@ class History:
         steps = min(RING, RINGS // max(1, *clocks, 1)) if drifts else 0
         self.ring = np.zeros((*clocks, steps + 1, 2, len(drifts)))
         self.place = np.zeros((*clocks, 2), np.int64)
-
-    def mean(self, B: Array) -> Array:
-        """Mean of each intercept ``(outputs,)``."""
-        sums: Array = B[0, -averaging.COLUMNS].reshape(-1)
-        return sums / self.steps
 
     @property
     def steps(self) -> int:
@@ -140,6 +105,8 @@ class RuleState:
     """whether the loop can stop by itself before examples with large values"""
     limit = float("inf")
     """A loop that watches stops before a value of at least this magnitude."""
+    holder: Any = None
+    """what holds the state of several loops, which learn one after the other; None: the loop itself"""
     noted: F64 | None = None
     """takes the margins that examples are predicted with before they are learned, without the origin of
     intercepts, ``(n,)`` or ``(n, outputs)``; None: they are not kept"""
@@ -164,27 +131,42 @@ class RuleState:
         """`again`: whether examples are counted as coming again"""
         self.before_end = dict[str, Array]()
         """the state before the last, incomplete batch was learned; empty if no batch was incomplete"""
-        self._begin(clocks, averaging.COLUMNS if average else 0)
+        if self.holder is None:
+            columns = averaging.COLUMNS if average else 0  # of a row, after those of the rule
+            self.S: Array = np.zeros((0, len(rule.SLOTS) + columns, *inner), dtype)
+            index.join(self)
+            own: list[Array] = [one.clock0() for one in (rule, self.bias_rule)]
+            self.clock, self.bclock = own if clocks is None else [np.tile(one, (clocks, 1)) for one in own]
+            self.B: Array = np.zeros((1, len(self.bias_rule.SLOTS) + columns, *inner), dtype)
+            self.tally = np.zeros(4)
         self.history = History(rule.DRIFTS, self.clock) if average else None
         self.calibration = np.zeros(calibrating.SIZE) if calibrate else None
         """what the loop has learned of the meaning of margins: see `engine.calibrating`"""
-        self._origin = Origin(self.bias_rule, head.loss)
+        shifts = head.loss.SHIFTS and "origin" in self.bias_rule.CLOCK
+        self._started, self._origin = (
+            self.bias_rule.CLOCK.index(n) if shifts else -1 for n in ("begun", "origin")
+        )
+        """places in the clock of the intercept; -1 without an origin"""
         self._rules = [in_dtype(one, kind) for one in (rule, self.bias_rule) for kind in (np.float64, dtype)]
         _, self._row_rule, _, self._bias_row_rule = self._rules
-
-    def _begin(self, clocks: int | None, columns: int) -> None:
-        """Set the initial state, with so many `columns` of a row after those of the rule."""
-        self.S: Array = np.zeros((0, len(self.rule.SLOTS) + columns, *self.inner), self.dtype)
-        self.index.join(self)
-        own: list[Array] = [rule.clock0() for rule in (self.rule, self.bias_rule)]
-        self.clock, self.bclock = own if clocks is None else [np.tile(one, (clocks, 1)) for one in own]
-        self.B: Array = np.zeros((1, len(self.bias_rule.SLOTS) + columns, *self.inner), self.dtype)
-        self.tally = np.zeros(4)
 
     def targets(self, chunk: Chunk, offsets: F32 | None) -> F32:
         """The target of each row for the loss, or of each output for the joint loss."""
         found = self.head.targets(chunk) if self.inner else chunk.labels
-        return self._origin.relative(found, self.bclock, offsets) if len(self.B) else found
+        if self._origin < 0 or not len(self.B):
+            return found
+        clocks = self.bclock.reshape(-1, self.bclock.shape[-1])
+        if not clocks[0, self._started]:  # the origin is that of the first example, without its offset
+            first = found[0] if offsets is None else found[0] - offsets[0]
+            clocks[:, self._origin], clocks[:, self._started] = first, 1.0
+        return (found - clocks[:, self._origin]).astype(found.dtype)
+
+    def _with_origin(self, bias: Array) -> Array:
+        """Intercepts, or margins, with the origin added."""
+        if self._origin < 0:
+            return bias
+        origin = self.bclock.reshape(-1, self.bclock.shape[-1])[:, self._origin]
+        return np.asarray((bias + origin).astype(bias.dtype))
 
     def _learn_with(self, compiled: Any, loss: Any, resolved: Resolved, targets: Array, *rest: Any) -> int:
         done: int = compiled(
@@ -209,17 +191,9 @@ class RuleState:
             out[begin : begin + len(rows)] &= ~means.any(axis=tuple(range(1, means.ndim)))
         return out
 
-    @property
-    def holder(self) -> Any:
-        """What holds the state: loops with another holder may learn at the same time."""
-        return self
-
-    def rest(self) -> None:
-        """Stop learning; keep the state as it is."""
-
-    def leave(self) -> None:
-        """Stop learning and being read: rows that only this loop needs may be freed."""
-        self._left = True
+    def leave(self, read: bool = False) -> None:
+        """Stop learning; rows that only this loop needs may be freed, unless they are still to be `read`."""
+        self._left = not read
 
     def moved(self, count: int) -> None:
         """Tell the rule that rows have moved and that `count` are left."""
@@ -264,7 +238,8 @@ class RuleState:
             for k, (output, clock) in enumerate(self._outputs(table, clocks)):
                 now = snapshot(rule, clock, table)
                 rule.place(output, places, wanted[:, k].astype(self.dtype), now)
-        self._origin.stay(self.bclock)
+        if self._origin >= 0:  # it stays zero
+            self.bclock.reshape(-1, self.bclock.shape[-1])[:, self._started] = 1.0
 
     def keep_signs(self, keys: NDArray[np.uint64], signs: NDArray[np.float64]) -> None:
         """Give each feature a row with the sign that its weights keep. The rule is `parts.clamped.LISTED`."""
@@ -294,20 +269,16 @@ class RuleState:
         """Sums of losses and importances of new examples, or of those that came `again` (2,)."""
         return self.tally[: len(self._aside)] if again == self.again else self._aside
 
-    @property
-    def losses(self) -> float:
-        """Sum of the losses so far in passes of this kind."""
-        return float(self.tally[kernels.LOSS_SUM])
-
     def bias(self) -> Array:
         """Settled intercepts (outputs,); 0 without intercepts."""
         if not len(self.B):
             return np.zeros(self.head.count, self.dtype)
         if self.history is not None and self.history.steps:
-            return self._origin.added(self.history.mean(self.B), self.bclock)
+            sums = self.B[0, -averaging.COLUMNS].reshape(-1)
+            return self._with_origin(sums / self.history.steps)
         read = self._read_from(self._bias_row_rule, self.B, self.bclock)
         bias = first_rows(read, 1, self.inner, self.dtype).reshape(-1)
-        return self._origin.added(bias, self.bclock)
+        return self._with_origin(bias)
 
     def unmet(self) -> Array:
         """The weights of a feature that was never seen (outputs,)."""
@@ -317,12 +288,12 @@ class RuleState:
     @property
     def last_margin(self) -> float:
         """Margin of the first output for the last example learned, before it was learned."""
-        return float(self._origin.added(self.tally[kernels.LAST_MARGIN :][:1], self.bclock)[0])
+        return float(self._with_origin(self.tally[kernels.LAST_MARGIN :][:1])[0])
 
     def take_margins(self) -> F64:
         """The margins `noted`, which are then noted no more."""
         assert self.noted is not None
-        found, self.noted = self._origin.added(self.noted, self.bclock), None
+        found, self.noted = self._with_origin(self.noted), None
         return found.reshape(len(found)) if self.head.count == 1 else found
 
     def margins(self, chunk: Chunk, bias: Array | None = None) -> F64:
@@ -435,7 +406,7 @@ class OneState(RuleState):
             self._calibrating = calibrating.learn_calibrating.for_parts(*parts_of_loop)
 
     def learn(
-        self, resolved: Resolved, targets: F32, weights: F32, offsets: F32 | None, lo: int, longest: int
+        self, resolved: Resolved, lo: int, targets: F32, weights: F32, offsets: F32 | None, longest: int
     ) -> int:
         """Learn the examples lo..resolved.hi-1; return the first example that was not learned."""
         room = np.empty(longest, self.dtype)  # allocated here: in Numba it would cost 0.1 s of compiling
@@ -473,7 +444,7 @@ class ManyState(RuleState):
         self._learn = learn.for_parts(head.joint, rule, self.bias_rule)
 
     def learn(
-        self, resolved: Resolved, targets: F32, weights: F32, offsets: F32 | None, lo: int, longest: int
+        self, resolved: Resolved, lo: int, targets: F32, weights: F32, offsets: F32 | None, longest: int
     ) -> int:
         """Learn lo..resolved.hi-1 in batches, the last of which may be short; return the first row left."""
         room: tuple[Any, ...] = (longest,)

@@ -77,7 +77,7 @@ def compile_ahead(
     if lanes is not None:
         learners += [lanes, model] if then else [lanes]
     loops = [] if lanes is None else [one.loop for one in lanes.models]
-    parts = [loop.parts for loop in loops if isinstance(loop, LaneState)]
+    parts = [loop.holder.parts for loop in loops if isinstance(loop, LaneState)]
     alone = threading.active_count() == 1 and (os.cpu_count() or 1) > 1
     kind = _kind(model, predicts, len(learners), parts)
     if sys.platform != "linux" or not alone or not _cache().lacks_mark(*kind):

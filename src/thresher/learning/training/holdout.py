@@ -12,7 +12,6 @@ import math
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,7 @@ from thresher.data.source import Chunks, MemorySource, Source, SourceWrapper
 from thresher.learning.diagnostics.findings import Finding, no_groups, unlike, weightless_held_out
 from thresher.learning.inspection.formatting import shown
 from thresher.learning.model.objective import Objective
+from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.shares import (
     HeldOutPart,
     LastRows,
@@ -127,10 +127,10 @@ class Holdout:
         self.incomplete = bool(every)
         """whether held-out examples of the stream are still to be collected"""
 
-    def attach(self, model: Any, source: Source) -> None:
-        """Draw with the seed of `model`. `DataError` if rows have groups, but are not drawn."""
-        self.seed = model.recipe.seed
-        self._head, self._names = model.head, grouped_by(source.layout)
+    def attach(self, recipe: Recipe, source: Source) -> None:
+        """Draw with the seed of `recipe`. `DataError` if rows have groups, but are not drawn."""
+        self.seed = recipe.seed
+        self._head, self._names = recipe.head(), grouped_by(source.layout)
         self._words = source.layout.classes if source.layout else ()
         check_ungrouped(self.every, self._names)
 

@@ -124,17 +124,17 @@ class Patience:
         for k in scores.models:
             figures, best = scores.figures(k), self.bests.get(k)
             if best is None or float(figures["loss"] or 0.0) < float(best.figures["loss"] or 0.0):
-                state = copied(models.share.state_of(models, k))
+                state = copied(models.holder(k).state())
                 self.bests[k] = Best(number, figures, state)
         out = [k for k in scores.models if number - self.bests[k].number >= self.passes]
         over = len(out) == len(scores.models)
         for k in () if over else out:
-            models.rest(k)
+            models.parts[0].rest(k)
         return over
 
     def put_back(self, models: ModelSet, number: int) -> list[int]:
         """Restore each model to its best pass; return those that were changed since, up to pass `number`."""
         changed = [k for k, best in self.bests.items() if best.number < number and k not in models.dropped]
         for k in changed:
-            models.share.put_back(models, k, self.bests[k].state)
+            models.put_back(k, self.bests[k].state)
         return changed

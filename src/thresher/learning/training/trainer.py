@@ -181,12 +181,12 @@ class Trainer:
         columns: Sequence[ColumnSeen] = (),
         slices: ProgressiveSlices | None = None,
     ) -> None:
-        self.models = model if isinstance(model, ModelSet) else ModelSet.of(model)
+        self.models = model if isinstance(model, ModelSet) else ModelSet.of([model])
         self.source, self.plan = identified(source), plan
         self.reread = reread or (lambda: self.source)
         self.order: Order = order or AsIs()
         self.holdout = judging or Holdout(plan.holdout_every, holdout)
-        self.holdout.attach(self.models, source)
+        self.holdout.attach(self.models.recipe, source)
         self.policy = policy or Patience(plan.patience)
         self.scores: Scores | None = None
         """those of the last pass, or of the best pass of each model"""
@@ -370,7 +370,7 @@ class Trainer:
         self._keep_record(best)
 
     def _pass(self) -> None:
-        number, kept = self.position.number, self.repetition
+        number, kept, first = self.position.number, self.repetition, self.models.parts[0].models[0]
         if number > 1 and self._slices is not None:
             self.source.sliced = ()
         read = self.source if number == 1 or kept.keeps else self.reread()
@@ -394,7 +394,7 @@ class Trainer:
                 done = None
                 if source.total_bytes:
                     within = source.position_bytes / source.total_bytes
-                    done = (number - 1 + within) / kept.expected(within, self.models.features_seen)
+                    done = (number - 1 + within) / kept.expected(within, first.features_seen)
                 self.watcher.advance(self.models.examples, done)
         if self.resumed:
             self._check_position(0)
@@ -437,7 +437,7 @@ class Trainer:
             self.stopper.worth_keeping = True
             self.position = replace(self.position, learned=hi)
             if len(examples := rows.counting()):
-                self.label = self.models.last_label(examples)
+                self.label = self.models.parts[0].models[0].last_label(examples)
                 self._hand_over(False)
                 self.handle_due()
             lo = hi
@@ -512,7 +512,7 @@ class Trainer:
             self.scores = self.figures = None
         else:
             with closing(held.chunks()) as chunks:
-                self._score(self.models.share.scored(self.models), self.stopper.each(chunks, self.interrupt))
+                self._score(self.models.scored, self.stopper.each(chunks, self.interrupt))
         both = total([self.model.tally, self.model.repeated])
         self._seen.passed(both, self.figures["loss"] if self.figures else None)
         over = self.policy.after_pass(self.models, number, self.scores)
@@ -534,7 +534,7 @@ class Trainer:
         """Restore the best pass of each model; of a single one, return its number if it is not the last."""
         bests, held = self.policy.bests, self.holdout.source()
         changed = self.policy.put_back(self.models, self._number)
-        if len(self.models.share.scored(self.models)) == 1 and len(bests) == 1:
+        if len(self.models.scored) == 1 and len(bests) == 1:
             (one,) = bests.values()
             self.figures = one.figures
             return one.number if changed else None
@@ -578,8 +578,7 @@ class Trainer:
         elif depends and self.plan.patience:
             record = replace(record, planned=self.repetition.passes, patience=self.plan.patience)
         bests = self.policy.bests
-        self.models.share.keep_record(
-            self.models,
+        self.models.keep_records(
             lambda k: record.of_pass(bests[k].number if k in bests else record.passes),
             self._seen,
         )
