@@ -89,7 +89,7 @@ def _figures(test: Test) -> Markup:
         del found["loss"]  # the same, under another name
     if unbalanced(test.figures):  # where always answering no errs rarely, the error says little
         found = {name: found[name] for name in ("examples", *_RARE) if name in found} | found
-    counted = "once" if test.assessment.alike else "by its importance"
+    counted = "once" if test.assessment.plain.alike else "by its importance"
     rows = [
         [_NAMES.get(name, name.replace("_", " ").capitalize().replace(" f1", " F1")), value]
         for name, value in found.items()
@@ -99,7 +99,7 @@ def _figures(test: Test) -> Markup:
 
 
 def _weight(test: Test) -> str:
-    return "Examples" if test.assessment.alike else "Weight"
+    return "Examples" if test.assessment.plain.alike else "Weight"
 
 
 def _calibration(model: ReportedModel, test: Test) -> Markup:

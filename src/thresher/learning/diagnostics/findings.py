@@ -5,8 +5,8 @@ Here are those of hold-outs, folds and evaluation; `column_findings` and `run_fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,9 +21,6 @@ _RESOLVED = 2e-6
 FAR = 1.5
 """A loss this many times that of the best constant is far above it."""
 
-T = TypeVar("T")
-Find = Callable[[T], str | None]
-
 
 class Finding(NamedTuple):
     """An observation about the data or the run, with a remedy."""
@@ -36,26 +33,6 @@ class Finding(NamedTuple):
 
 class TroubleWarning(UserWarning):
     """Warning about trouble with the data or the run."""
-
-
-class Finders(Generic[T]):
-    """Functions that look for one trouble each, and return its message or None; a decorator adds one."""
-
-    def __init__(self) -> None:
-        self._each: list[tuple[str, Find[T]]] = []
-
-    def __call__(self, name: str) -> Callable[[Find[T]], Find[T]]:
-        """Add a finder of the trouble with this slug."""
-
-        def add(find: Find[T]) -> Find[T]:
-            self._each.append((name, find))
-            return find
-
-        return add
-
-    def found(self, where: T) -> list[Finding]:
-        """All trouble, in the order of the finders."""
-        return [Finding(name, message) for name, find in self._each if (message := find(where))]
 
 
 def warn(troubles: list[Finding]) -> list[Finding]:
@@ -96,9 +73,11 @@ def no_groups(name: str) -> Finding:
     return Finding("no-groups", f"{reason}: leave {mention('group')} out, or name what rows belong to")
 
 
-def unresolved_labels(low: float, high: float) -> str | None:
+def unresolved_labels(head: Any, rows: int, low: float, high: float) -> str | None:
     """Labels that are numbers from `low` to `high`, so far from 0 that float32 hardly tells them apart."""
     size = max(abs(low), abs(high))
+    if rows < 2 or head.classifies or head.count > 1:
+        return None
     if high - low > _RESOLVED * size or (low == high and size < 2.0**24):
         return None
     step = float(np.spacing(np.float32(size)))

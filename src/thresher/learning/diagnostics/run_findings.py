@@ -1,14 +1,14 @@
 """Trouble with labels, importances, features, losses and weights, at the end of a run.
 
-A finder looks at a `Run`, and returns a message or nothing. `of_run` has them in the order in which they
-report. What they need to know of the stream is counted in `stream_statistics`.
+A finder looks at a `Run`, and returns a message or nothing; `troubles_of` calls them in the order in which
+they report. What they need to know of the stream is counted in `stream_statistics`.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -35,7 +35,7 @@ from thresher.learning.diagnostics.column_findings import (
     troubles_of_columns,
     troubles_of_reading,
 )
-from thresher.learning.diagnostics.findings import FAR, FEW, Finders, Finding, unresolved_labels
+from thresher.learning.diagnostics.findings import FAR, FEW, Finding, unlike, unresolved_labels
 from thresher.learning.diagnostics.leaks import LEAST, telling
 from thresher.learning.diagnostics.stream_statistics import (
     StreamStatistics,
@@ -105,6 +105,12 @@ class Run:
         layout = self.model.recipe.layout
         return (layout.classes if layout else ()) or (self.source.class_names if self.source else ())
 
+    @property
+    def tells_classes(self) -> bool:
+        """Whether a label is a class."""
+        head = self.model.head
+        return head.classifies and head.outputs.kind in ("one", "classes")
+
     @cached_property
     def base(self) -> float | None:
         """The loss of the best constant prediction; None if there is no such prediction.
@@ -149,60 +155,36 @@ class Run:
         return f"the {which} is {shown(loss)}, that of the best constant prediction {shown(self.base)}"
 
 
-of_run, at_end = Finders[Run](), Finders[Run]()
-"""Those of the model, and those of how it was trained, which are told at the end and stored nowhere"""
-
-
-@of_run("no-importance")
-def _no_importance(run: Run) -> str | None:
-    if run.seen.rows or not run.seen.weightless:
-        return None
-    rows = f"all {run.seen.weightless:,} rows have importance 0"
-    return f"{rows}, so nothing was learned: check the importances"
-
-
-def _has_one_label(run: Run) -> bool:
-    return run.seen.rows > FEW and run.seen.low == run.seen.high
-
-
-def _tells_classes(head: Any) -> bool:
-    return head.classifies and head.outputs.kind in ("one", "classes")
-
-
-@of_run("one-label")
-def _one_label(run: Run) -> str | None:
-    if not (_tells_classes(run.model.head) and _has_one_label(run)) or run.seen.start.examples:
-        return None
-    return f"all {run.seen.rows:,} labels are the same, so there is nothing to learn"
-
-
-@of_run("missing-labels")
-def _missing_labels(run: Run) -> str | None:
+def _of_labels(run: Run) -> Iterator[Finding]:
+    seen, head = run.seen, run.model.head
+    if seen.weightless and not seen.rows:
+        rows = f"all {seen.weightless:,} rows have importance 0"
+        yield Finding("no-importance", f"{rows}, so nothing was learned: check the importances")
+    alike = seen.rows > FEW and seen.low == seen.high
+    if alike and run.tells_classes and not seen.start.examples:
+        message = f"all {seen.rows:,} labels are the same, so there is nothing to learn"
+        yield Finding("one-label", message)
     odd = [word for word in run.classes if is_number(word.encode()) and not any(map(str.isdigit, word))]
-    if not odd or _has_one_label(run) or not _tells_classes(run.model.head):
-        return None
-    reason = f"the label {' and the label '.join(odd)} is a class of its own"
-    return f"{reason}: if it means that the label is missing, remove these rows"
+    if odd and run.tells_classes and not alike:
+        reason = f"the label {' and the label '.join(odd)} is a class of its own"
+        remedy = "if it means that the label is missing, remove these rows"
+        yield Finding("missing-labels", f"{reason}: {remedy}")
+    if head.domain.name == "binary" and seen.zeros and seen.low:  # perhaps -1 and 0 are a class each
+        zeros = "1 row has 0" if seen.zeros == 1 else f"{seen.zeros:,} rows have 0"
+        reason = f"the labels -1 and 0 both occur ({zeros}), and both mean the negative class"
+        remedy = f"if they are two classes, use {mention(outputs='classes')}"
+        yield Finding("mixed-labels", f"{reason}: {remedy}")
+    if order := _sorted_labels(run):
+        remedy = f"shuffle the rows with {mention(order='once')}, or {mention(order='buffer:N')} for a stream"
+        yield Finding("sorted-labels", f"the labels are sorted ({order}): {remedy}")
 
 
-@of_run("mixed-labels")
-def _mixed_labels(run: Run) -> str | None:
-    """Labels -1 and 0 in the same data: perhaps one class each, but a model of two takes both as negative."""
-    seen = run.seen
-    if run.model.head.domain.name != "binary" or not seen.zeros or seen.low == 0:
-        return None
-    zeros = "1 row has 0" if seen.zeros == 1 else f"{seen.zeros:,} rows have 0"
-    reason = f"the labels -1 and 0 both occur ({zeros}), and both mean the negative class"
-    return f"{reason}: if they are two classes, use {mention(outputs='classes')}"
-
-
-@of_run("sorted-labels")
 def _sorted_labels(run: Run) -> str | None:
+    """How the order of the labels shows that they are sorted; None if it does not."""
     seen, counts, n = run.seen, Counter(run.seen.labels), len(run.seen.labels)
     if seen.rows <= FEW:
         return None
-    times = "once" if seen.changes == 1 else f"{seen.changes:,} times"
-    reason, expected, shift = f"the label changes {times} in {seen.rows:,} rows", None, 0.0
+    expected, shift = None, 0.0
     if len(counts) <= n / 4:  # not too many values: so many changes are expected in random order
         shares = [count / n for count in counts.values()]
         if seen.low < seen.high <= 1 and {seen.low, seen.high} >= set(counts):
@@ -213,18 +195,15 @@ def _sorted_labels(run: Run) -> str | None:
         ones, k = np.cumsum(np.array(seen.labels) == max(counts)), np.arange(max(1, n // 10), n - n // 10)
         shift = float(np.abs(ones[k - 1] / k - (ones[-1] - ones[k - 1]) / (n - k)).max(initial=0.0))
     if expected is not None and expected >= 20 and seen.changes <= _GROUPED * expected:
-        reason += f", where a random order would have about {round(expected):,}"
-    elif expected is None and seen.changes >= 50 and min(seen.rises, seen.falls) <= 0.01 * seen.changes:
-        reason = f"the label {'rises' if seen.rises else 'falls'} from row to row"
-    elif shift >= _SHIFT:
-        reason = "up to some row nearly all labels are the same, and from there on nearly all are the other"
-    else:
-        return None
-    remedy = f"shuffle the rows with {mention(order='once')}, or {mention(order='buffer:N')} for a stream"
-    return f"the labels are sorted ({reason}): {remedy}"
+        times = "once" if seen.changes == 1 else f"{seen.changes:,} times"
+        random = f"where a random order would have about {round(expected):,}"
+        return f"the label changes {times} in {seen.rows:,} rows, {random}"
+    if expected is None and seen.changes >= 50 and min(seen.rises, seen.falls) <= 0.01 * seen.changes:
+        return f"the label {'rises' if seen.rises else 'falls'} from row to row"
+    both = "up to some row nearly all labels are the same, and from there on nearly all are the other"
+    return both if shift >= _SHIFT else None
 
 
-@of_run("importances")
 def _importances(run: Run) -> str | None:
     """Importances that differ much between classes, as after sampling one of them, or far above 1."""
     seen, recipe, head = run.seen, run.model.recipe, run.model.head
@@ -238,10 +217,10 @@ def _importances(run: Run) -> str | None:
         reason = f"the importances of sampled rows are up to {largest:.3g}, so that few rows decide"
         return f"{reason}: use {mention(sample=sample._replace(correct=True).spec)}"
     sums = dict[float, tuple[int, float]]()  # rows and importances: of two classes all, of others a sample
-    if _tells_classes(head) and head.domain.name == "binary":
+    if run.tells_classes and head.domain.name == "binary":
         sums[-1.0] = seen.rows - seen.positives, seen.weight - seen.positive
         sums[1.0] = seen.positives, seen.positive
-    elif _tells_classes(head):
+    elif run.tells_classes:
         for label, weight in zip(seen.labels, seen.weights, strict=True):
             count, total = sums.get(label, (0, 0.0))
             sums[label] = count + 1, total + weight
@@ -283,7 +262,6 @@ def _unequal_importances(run: Run, means: Mapping[float, float]) -> str:
     return f"{reason}: {remedy}, and {more}"
 
 
-@of_run("class-weight")
 def _class_weight(run: Run) -> str | None:
     """A loss that counts one of two classes more often, so that probabilities are not those of the rows."""
     head = run.model.head
@@ -295,7 +273,6 @@ def _class_weight(run: Run) -> str | None:
     return f"{reason} times those of the rows: for these, use {mention(calibrate=True)}"
 
 
-@of_run("scales")
 def _scales(run: Run) -> str | None:
     recipe = run.model.recipe
     if not run.fails or recipe.scale is not None:
@@ -312,7 +289,6 @@ def _scales(run: Run) -> str | None:
     return f"{reason}; {scale_remedy(recipe)}"
 
 
-@of_run("raw-exposure")
 def _raw_exposure(run: Run) -> str | None:
     """Offsets that the mean is proportional to, where it is exp(offset) times what is learned.
 
@@ -341,13 +317,6 @@ def _raw_exposure(run: Run) -> str | None:
     return f"{reason}: if it is an exposure, give its logarithm"
 
 
-@of_run("unresolved-labels")
-def _unresolved_labels(run: Run) -> str | None:
-    one = not run.model.head.classifies and run.model.head.count == 1 and run.seen.rows > 1
-    return unresolved_labels(run.seen.low, run.seen.high) if one else None
-
-
-@of_run("no-weights")
 def _nothing_left(run: Run) -> str | None:
     models, recipe = run.models or [run.model], run.model.recipe
     if any(model.nonzero for model in models) or run.seen.rows <= FEW:
@@ -376,15 +345,6 @@ def no_weights(penalties: Mapping[str, float], more: str = "") -> str:
     return f"{NO_WEIGHT}; the model predicts the same for every row: {remedy}{more}"
 
 
-@of_run("no-such-column")
-def _unmet(run: Run) -> str | None:
-    if not run.seen.unmet:
-        return None
-    named = first_few(run.model.recipe.signs().named(run.seen.unmet, run.model.recipe.layout))
-    return f"no row has a number other than 0 for {named}: check the name, or leave it out"
-
-
-@of_run("overfitting")
 def _overfits(run: Run) -> str | None:
     """Held-out loss that rises with each pass while the loss on the rows learned falls."""
     held, learned = run.seen.heldout_losses, run.seen.pass_losses
@@ -402,47 +362,31 @@ def _overfits(run: Run) -> str | None:
     return f"the held-out loss rises {reason}, while that on the rows learned falls: {remedy}"
 
 
-@at_end("learned-holdout")
-def _learned_too(run: Run) -> str | None:
-    given = run.holdout.given if run.holdout is not None else None
-    if given is None or run.source is None or not (files := in_both(run.source.names, given.names)):
-        return None
-    named = ", ".join(files[:3]) + (", ..." if len(files) > 3 else "")
-    reason = f"the hold-out is among the data ({named}), so its rows are learned before they are judged"
-    return f"{reason}: leave it out of the data, or use {mention(holdout=0.1)}"
+def troubles_at_end(run: Run) -> Iterator[Finding]:
+    """Trouble with how the model was trained, which is told at the end and stored nowhere."""
+    given, seen = run.holdout.given if run.holdout is not None else None, run.seen
+    if given is not None and run.source is not None and (files := in_both(run.source.names, given.names)):
+        named = ", ".join(files[:3]) + (", ..." if len(files) > 3 else "")
+        reason = f"the hold-out is among the data ({named}), so its rows are learned before they are judged"
+        remedy = f"leave it out of the data, or use {mention(holdout=0.1)}"
+        yield Finding("learned-holdout", f"{reason}: {remedy}")
+    if given is not None and run.figures.get("auc", 0.5) is None and seen.weight:
+        share = seen.positive / seen.weight
+        if int(run.figures.get("examples") or 0) * min(share, 1 - share) >= 10:  # not by chance
+            reason = "the hold-out has rows of one class only, and the rows learned have both"
+            yield unlike(reason, f"use {mention(holdout=0.1)}, or other data")
+    if run.earlier is not None and run.earlier.content == seen.content != 0:
+        reason = "these rows look like those that the model learned last; if they are, it has now learned"
+        remedy = "train again with other data, from the model before"
+        yield Finding("learned-before", f"{reason} them twice: {remedy}")
+    if run.ended is not None:
+        number, passes = run.ended
+        reason = f"interrupted in pass {number} of {passes}: the model has learned all rows, but not as often"
+        yield Finding("ended-early", f"{reason}; train again for the other passes")
+    if leak := _leak(run):
+        yield Finding("leak", leak)
 
 
-@at_end("unlike-holdout")
-def _lacks_a_class(run: Run) -> str | None:
-    """Separate data to hold out that have only one of two classes, and not by chance."""
-    given = run.holdout.given if run.holdout is not None else None
-    if given is None or run.figures.get("auc", 0.5) is not None or not run.seen.weight:
-        return None
-    share = run.seen.positive / run.seen.weight
-    if int(run.figures.get("examples") or 0) * min(share, 1 - share) < 10:
-        return None
-    reason = "the hold-out has rows of one class only, and the rows learned have both"
-    return f"{reason}: use {mention(holdout=0.1)}, or other data"
-
-
-@at_end("learned-before")
-def _learned_before(run: Run) -> str | None:
-    if run.earlier is None or not run.earlier.content == run.seen.content != 0:
-        return None
-    reason = "these rows look like those that the model learned last; if they are, it has now learned them"
-    return f"{reason} twice: train again with other data, from the model before"
-
-
-@at_end("ended-early")
-def _ended_early(run: Run) -> str | None:
-    if run.ended is None:
-        return None
-    number, passes = run.ended
-    reason = f"interrupted in pass {number} of {passes}: the model has learned all rows, but not as often"
-    return f"{reason}; train again for the other passes"
-
-
-@at_end("leak")
 def _leak(run: Run) -> str | None:
     """Columns, or features, that tell the label alone.
 
@@ -478,7 +422,22 @@ def troubles_of(run: Run) -> list[Finding]:
     recipe = run.model.recipe
     found = troubles_of_columns(run.columns, recipe.layout)
     found += troubles_of_reading(run.report, recipe.layout, run.seen.start.examples > 0)
-    found += of_run.found(run)
+    found += _of_labels(run)
+    seen, unmet = run.seen, ""
+    if seen.unmet:
+        named = first_few(recipe.signs().named(seen.unmet, recipe.layout))
+        unmet = f"no row has a number other than 0 for {named}: check the name, or leave it out"
+    messages = {
+        "importances": _importances(run),
+        "class-weight": _class_weight(run),
+        "scales": _scales(run),
+        "raw-exposure": _raw_exposure(run),
+        "unresolved-labels": unresolved_labels(run.model.head, seen.rows, seen.low, seen.high),
+        "no-weights": _nothing_left(run),
+        "no-such-column": unmet,
+        "overfitting": _overfits(run),
+    }
+    found += [Finding(name, message) for name, message in messages.items() if message]
     names = {one.name for one in found}
     if "unresolved-labels" in names:  # which no smaller penalty would mend
         found = [one for one in found if one.name != "no-weights"]

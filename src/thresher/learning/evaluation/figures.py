@@ -27,60 +27,8 @@ MOST = 1000
 """Confusion is counted for at most this many classes; above, only the figures of each class."""
 
 
-class Classwise:
-    """Importance sums for each class: of examples that belong to it, are predicted as it, and both."""
-
-    def __init__(self, names: list[str], confusing: bool = True) -> None:
-        self.names = names
-        count = len(names)
-        self.hits, self.truths, self.claims = np.zeros((3, count))
-        self.confusion = np.zeros((count, count)) if confusing and count <= MOST else None
-        """``(true class, predicted class)``"""
-
-    def add(self, truth: NDArray[np.int64], predicted: NDArray[np.int64], weights: F64) -> None:
-        """Add examples of one class each; all arrays are ``(n,)``, classes numbered from 0."""
-        count = len(self.names)
-        self.truths += np.bincount(truth, weights, count)
-        self.claims += np.bincount(predicted, weights, count)
-        right = truth == predicted
-        self.hits += np.bincount(truth[right], weights[right], count)
-        if self.confusion is not None:
-            np.add.at(self.confusion, (truth, predicted), weights)
-
-    def add_lists(self, truth: NDArray[np.bool_], predicted: NDArray[np.bool_], weights: F64) -> None:
-        """Add examples of any number of classes: booleans ``(n, classes)``, weights ``(n,)``."""
-        self.truths += weights @ truth
-        self.claims += weights @ predicted
-        self.hits += weights @ (truth & predicted)
-
-    @property
-    def weight(self) -> float:
-        """Total weight of the examples, if each has one class."""
-        return float(self.truths.sum())
-
-    def of(self, number: int) -> dict[str, float | None]:
-        """``precision``, ``recall`` and ``f1`` of a class; None where the denominator is zero."""
-        return _figures(*(float(one[number]) for one in (self.hits, self.truths, self.claims)))
-
-    def macro(self) -> dict[str, float | None]:
-        """Their means over the classes that occur or are predicted; undefined figures count as 0."""
-        (met,) = np.nonzero(self.truths + self.claims)
-        if not len(met):
-            return dict.fromkeys(("macro_precision", "macro_recall", "macro_f1"))
-        each = [self.of(k) for k in met.tolist()]
-        return {f"macro_{name}": sum(one[name] or 0.0 for one in each) / len(each) for name in each[0]}
-
-    def tables(self) -> dict[str, Any]:
-        """``by_class``, and ``confusion`` if it was counted."""
-        rows = [
-            {"class": name, **self.of(k), "weight": float(self.truths[k])}
-            for k, name in enumerate(self.names)
-        ]
-        counted = {} if self.confusion is None else {"confusion": self.confusion.tolist()}
-        return {"by_class": rows, **counted}
-
-
 def _figures(hits: float, truths: float, claims: float) -> dict[str, float | None]:
+    """Of these sums of importance; None where the denominator is zero."""
     return {
         "precision": hits / claims if claims else None,
         "recall": hits / truths if truths else None,
@@ -100,7 +48,7 @@ def entropy(shares: F64) -> float:
 
 
 class _Classified:
-    """Figures for a model that classifies: counts of each class and, if it gives them, of probabilities.
+    """Figures for a model that classifies: sums for each class and, if it gives them, of probabilities.
 
     The log loss is the mean negative log probability of the true outcome. The normalised entropy is its ratio
     to that of the base rate: 1 is as good as always predicting the base rate, 0 is best (He et al., Practical
@@ -109,8 +57,14 @@ class _Classified:
 
     def __init__(self, head: Objective, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
         self._head, self._threshold, self._likely = head, threshold, head.has_probabilities
-        names = [*words] or [f"{lowest:g}", "1"] if head.outputs.kind == "one" else head.names(words)
-        self._counts = Classwise(names, confusing=head.outputs.kind != "labels")
+        one = head.outputs.kind == "one"
+        self._names = [*words] or [f"{lowest:g}", "1"] if one else head.names(words)
+        count = len(self._names)
+        self._hits, self._truths, self._claims = np.zeros((3, count))
+        """importance of the examples that belong to each class, are predicted as it, and both"""
+        confusing = head.outputs.kind != "labels" and count <= MOST
+        self._confusion = np.zeros((count, count)) if confusing else None
+        """``(true class, predicted class)``"""
         self._log = self._log_weight = 0.0
         self._calibration = Binned(probabilities=True)
         self.binned: Binned | None = self._calibration if self._likely else None
@@ -126,6 +80,15 @@ class _Classified:
 
     def _add(self, chunk: Chunk, margins: F64, given: F64, weights: F64) -> None:
         raise NotImplementedError
+
+    def _count(self, truth: NDArray[np.int64], predicted: NDArray[np.int64], weights: F64) -> None:
+        """Add examples of one class each, numbered from 0."""
+        count, right = len(self._names), truth == predicted
+        self._truths += np.bincount(truth, weights, count)
+        self._claims += np.bincount(predicted, weights, count)
+        self._hits += np.bincount(truth[right], weights[right], count)
+        if self._confusion is not None:
+            np.add.at(self._confusion, (truth, predicted), weights)
 
     def _add_likely(self, true: F64, predicted: F64, came_true: NDArray[np.bool_], weights: F64) -> None:
         """Add the probabilities of the true outcomes, and of the predicted ones, with whether they came."""
@@ -148,10 +111,22 @@ class _Classified:
             plain = self._plain.figures()
             names = ("log_loss", "brier", "calibration_error")
             found |= {f"uncalibrated_{name}": plain[name] for name in names}
-        return found | self._counts.tables()
+        truths, counted = self._truths.tolist(), self._confusion
+        rows = [{"class": name, **self._of(k), "weight": truths[k]} for k, name in enumerate(self._names)]
+        return found | {"by_class": rows} | ({} if counted is None else {"confusion": counted.tolist()})
 
     def _own(self) -> Figures:
         raise NotImplementedError
+
+    def _of(self, number: int) -> dict[str, float | None]:
+        """``precision``, ``recall`` and ``f1`` of a class."""
+        return _figures(*(float(one[number]) for one in (self._hits, self._truths, self._claims)))
+
+    def _macro(self) -> dict[str, float | None]:
+        """Their means over the classes that occur or are predicted; undefined figures count as 0."""
+        each = [self._of(k) for k in np.flatnonzero(self._truths + self._claims).tolist()]
+        names = ("precision", "recall", "f1")
+        return {f"macro_{n}": sum(one[n] or 0.0 for one in each) / len(each) if each else None for n in names}
 
 
 class _Classes(_Classified):
@@ -162,7 +137,7 @@ class _Classes(_Classified):
     def _add(self, chunk: Chunk, margins: F64, given: F64, weights: F64) -> None:
         truth = chunk.labels.astype(np.int64) - self._head.outputs.low
         predicted = np.argmax(margins, axis=1)
-        self._counts.add(truth, predicted, weights)
+        self._count(truth, predicted, weights)
         if self._likely:  # those of one-against-rest need not sum to one
             total = given.sum(axis=1, keepdims=True)
             given = np.where(total > 0, given / np.where(total > 0, total, 1.0), 1.0 / given.shape[1])
@@ -171,10 +146,9 @@ class _Classes(_Classified):
             self._add_likely(own, given.max(axis=1, initial=0.0), truth == predicted, weights)
 
     def _own(self) -> Figures:
-        counts, weight = self._counts, self._counts.weight
-        shares = counts.truths / (weight or 1.0)
-        base_error = 1.0 - float(shares.max()) if weight else None
-        found = {"base_error": base_error, **counts.macro()}
+        weight = float(self._truths.sum())
+        shares = self._truths / (weight or 1.0)
+        found = {"base_error": 1.0 - float(shares.max()) if weight else None, **self._macro()}
         if self._likely:
             found |= self._of_likely(entropy(shares) if weight else None)
             found["brier"] = self._squares / weight if weight else None
@@ -187,17 +161,17 @@ class _Two(_Classified):
     def _add(self, chunk: Chunk, margins: F64, given: F64, weights: F64) -> None:
         truth = chunk.labels > 0
         positive = claimed(self._head, margins, given, self._threshold)
-        self._counts.add(truth.astype(np.int64), positive.astype(np.int64), weights)
+        self._count(truth.astype(np.int64), positive.astype(np.int64), weights)
         if self._likely:
             self._add_likely(np.where(truth, given, 1.0 - given), given, truth, weights)
 
     def _own(self) -> Figures:
-        counts = self._counts
-        rate = float(counts.truths[1]) / counts.weight if counts.weight else None
+        weight = float(self._truths.sum())
+        rate = float(self._truths[1]) / weight if weight else None
         found: Figures = {"base_rate": rate, "base_error": None if rate is None else min(rate, 1.0 - rate)}
-        found |= counts.of(1)
+        found |= self._of(1)
         if self._threshold is not None:
-            wrong = 1.0 - float(counts.hits.sum()) / counts.weight if counts.weight else None
+            wrong = 1.0 - float(self._hits.sum()) / weight if weight else None
             found |= {"error": wrong, "threshold": self._threshold}
         return found | self._of_likely(None if rate is None else entropy(np.array([rate, 1.0 - rate])))
 
@@ -209,20 +183,23 @@ class _Lists(_Classified):
 
     def _add(self, chunk: Chunk, margins: F64, given: F64, weights: F64) -> None:
         truth = self._head.targets(chunk) > 0
-        self._counts.add_lists(truth, claimed(self._head, margins, given, self._threshold), weights)
+        predicted = claimed(self._head, margins, given, self._threshold)
+        self._truths += weights @ truth
+        self._claims += weights @ predicted
+        self._hits += weights @ (truth & predicted)
         self._weight += float(weights.sum())
         if self._likely:
             true, each = np.where(truth, given, 1.0 - given), np.repeat(weights, self._head.count)
             self._add_likely(true.ravel(), given.ravel(), truth.ravel(), each)
 
     def _own(self) -> Figures:
-        counts, pairs = self._counts, self._weight * self._head.count
-        sums = [float(one.sum()) for one in (counts.hits, counts.truths, counts.claims)]
-        found = {f"micro_{name}": value for name, value in _figures(*sums).items()} | counts.macro()
+        pairs = self._weight * self._head.count
+        sums = [float(one.sum()) for one in (self._hits, self._truths, self._claims)]
+        found = {f"micro_{name}": value for name, value in _figures(*sums).items()} | self._macro()
         if self._threshold is not None:
-            wrong = float((counts.truths + counts.claims - 2 * counts.hits).sum())
+            wrong = float((self._truths + self._claims - 2 * self._hits).sum())
             found |= {"error": wrong / pairs if pairs else None, "threshold": self._threshold}
-        rates = counts.truths / self._weight if pairs else np.zeros(0)
+        rates = self._truths / self._weight if pairs else np.zeros(0)
         base = entropy(np.concatenate([rates, 1.0 - rates])) / self._head.count
         return found | self._of_likely(base if pairs else None)
 
@@ -296,8 +273,10 @@ class Assessment:
         self.head: Objective = model.head
         kind = {"one": _Two, "labels": _Lists}.get(self.head.outputs.kind, _Classes)
         made: Any = kind if self.head.classifies else _Numbers
-        self._plain = Evaluation(self.head)
+        self.plain = Evaluation(self.head)
         self._more = made(self.head, model.lowest_label, threshold, model.classes)
+        self.binned: Binned | None = self._more.binned
+        """predictions and observations; None if the model predicts neither probabilities nor one number"""
         self.weightless = 0
         """rows of importance 0, which count nowhere else"""
 
@@ -307,40 +286,25 @@ class Assessment:
         self.weightless += len(read) - len(chunk)
         margins = self._model.predict(chunk, "margin")
         if not np.isfinite(margins).all():
-            wrong = self.examples + int(np.argwhere(~np.isfinite(margins))[0, 0]) + 1
+            wrong = self.plain.examples + int(np.argwhere(~np.isfinite(margins))[0, 0]) + 1
             what = f"{name}: the prediction for example {wrong:,}"
             raise DataError(f"{what} is not finite: its values are too large")
-        self._plain.add(chunk, margins)
+        self.plain.add(chunk, margins)
         self._more.add(chunk, margins, chunk.weights.astype(np.float64))
         for one in also:
             one.add(chunk, margins)
 
     @property
-    def binned(self) -> Binned | None:
-        """Predictions and observations; None if the model predicts neither probabilities nor one number."""
-        return self._more.binned  # type: ignore[no-any-return]
-
-    @property
-    def examples(self) -> int:
-        """Number of examples."""
-        return self._plain.examples
-
-    @property
-    def alike(self) -> bool:
-        """Whether all importances are 1."""
-        return self._plain.alike
-
-    @property
     def troubles(self) -> list[Finding]:
         """Labels that float32 does not tell apart, so that the figures are not to be trusted."""
-        one = self.examples > 1 and not self.head.classifies and self.head.count == 1
-        found = unresolved_labels(self._plain.low, self._plain.high) if one else None
+        plain = self.plain
+        found = unresolved_labels(self.head, plain.examples, plain.low, plain.high)
         return [] if found is None else [Finding("unresolved-labels", found)]
 
     def figures(self) -> Figures:
         """The figures of ``thresher evaluate --json``, without the number of weights."""
         weightless = {"importance_0": self.weightless} if self.weightless else {}
-        return {**self._plain.figures(), **self._more.figures(), **weightless}
+        return {**self.plain.figures(), **self._more.figures(), **weightless}
 
 
 def assessed(model: Any, source: Source, threshold: float | None = None, *also: Listener) -> Assessment:
@@ -357,7 +321,7 @@ def assessed(model: Any, source: Source, threshold: float | None = None, *also: 
     found = Assessment(model, threshold)
     for chunk in source.chunks():
         found.add(chunk, source.names[0], also)
-    if found.weightless and not found.examples:
+    if found.weightless and not found.plain.examples:
         raise DataError("all importance weights are zero: there is nothing to evaluate")
     return found
 

@@ -33,11 +33,9 @@ from thresher.learning.model.by_column import ByColumn
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Referee, Share
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.progress import Recent, Row, Tally, curve_of
 from thresher.learning.training.record import Difference, HeldShare, Record
 from thresher.learning.training.scores import Best
-from thresher.learning.training.shares import as_text
 from thresher.options.messages import function_of, mention, mention_command, spelled
 
 
@@ -50,24 +48,17 @@ class DataOrigin(NamedTuple):
     where: str = ""
 
     @classmethod
-    def of(cls, source: Source) -> DataOrigin:
-        """The origin of a source."""
-        return cls(", ".join(source.names), source.total_bytes, source.where)
+    def of(cls, source: Source | None) -> DataOrigin:
+        """The origin of a source; that of no data, if there is none."""
+        return cls() if source is None else cls(", ".join(source.names), source.total_bytes, source.where)
 
 
 class Held(NamedTuple):
     """The hold-out: a share of the data, or separate data."""
 
     share: HeldShare
-    """as `as_text` writes it"""
+    """as `shares.as_text` writes it"""
     given: DataOrigin
-
-    @classmethod
-    def of(cls, holdout: Holdout) -> Held:
-        """The description of a hold-out."""
-        return cls(
-            as_text(holdout.every), DataOrigin() if holdout.given is None else DataOrigin.of(holdout.given)
-        )
 
     def __str__(self) -> str:
         """A description for messages."""
@@ -274,7 +265,11 @@ def _revived(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int],
     """The models that `ModelSet.described` tells of."""
     try:
         recipes = [Recipe.from_dict(one) for one in saved["recipes"]]
-        share = _share_of(saved["share"], recipes[0].seed if recipes else 0)
+        share, spec, seed = Share(), saved["share"], recipes[0].seed if recipes else 0
+        if column := column_of(spec):
+            share = ByColumn(column)
+        elif spec:
+            share = Bagged(Bags.of(spec, seed))
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise StateError(f"recipes: damaged ({error})") from error
     most = 1 if saved["share"] else _MOST
@@ -298,13 +293,6 @@ def _revived(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int],
     for model, curve in zip(models.models, saved["curves"], strict=True):
         model.curve = curve_of(curve)
     return models
-
-
-def _share_of(spec: str, seed: int) -> Share:
-    """How rows are dealt, as a checkpoint spells it."""
-    if column := column_of(spec):
-        return ByColumn(column)
-    return Bagged(Bags.of(spec, seed)) if spec else Share()
 
 
 def bags_in(path: Path) -> str | None:

@@ -316,7 +316,14 @@ def _pieces(
     common: Tensors = {}
     if len(there) > 1:  # lanes have one index
         (_, first), *others = there
-        common = {n: a for n, a in first.items() if all(_has(one, n, a) for _, one in others)}
+        common = {
+            name: array
+            for name, array in first.items()
+            if all(
+                name in one and one[name].dtype == array.dtype and np.array_equal(one[name], array)
+                for _, one in others
+            )
+        }
     own = [{n: a for n, a in one[1].items() if n not in common} if one else {} for one in models]
     every = (beside, beneath(_SHARED, common), pack(own))
     whole = {n: np.ascontiguousarray(a) for tensors in every for n, a in tensors.items()}
@@ -327,12 +334,7 @@ def _pieces(
     text = json.dumps({**header, "crc32": sums}, sort_keys=True)
     yield _safetensors_head(text, {name: whole[name] for name in names})
     for name in names:
-        yield _bytes_of(whole[name])
-
-
-def _has(tensors: Tensors, name: str, array: NDArray[Any]) -> bool:
-    found = tensors.get(name)
-    return found is not None and found.dtype == array.dtype and np.array_equal(found, array)
+        yield whole[name].reshape(-1).view(np.uint8).data
 
 
 def _packed(headers: Sequence[Header | None], run: Header) -> Header:
@@ -378,10 +380,6 @@ def _safetensors_head(text: str, tensors: Tensors) -> bytes:
     return len(raw).to_bytes(8, "little") + raw
 
 
-def _bytes_of(array: NDArray[Any]) -> memoryview:
-    return array.reshape(-1).view(np.uint8).data
-
-
 def _header_sum(header: Header) -> int:
     """CRC-32 of the header without this checksum itself."""
     tensors = {name: value for name, value in header["crc32"].items() if name != "header"}
@@ -390,7 +388,7 @@ def _header_sum(header: Header) -> int:
 
 def _checksum(array: NDArray[Any]) -> int:
     kind = zlib.crc32(f"{array.dtype.str} {array.shape}".encode())
-    return zlib.crc32(_bytes_of(array), kind)
+    return zlib.crc32(array.reshape(-1).view(np.uint8).data, kind)
 
 
 def looks_like_ours(path: Path) -> bool | None:
@@ -449,6 +447,8 @@ class Contents:
             raise ModelFileError(f"{name}: damaged: {min(wrong)} does not match its checksum")
         self.run: Header = header["run"]
         """what is known of the run that made the models"""
+        self.there = [k for k, one in enumerate(header["models"]) if one is not None]
+        """numbers of the models that were not dropped"""
         self._packed = PackedSets(names, self._tensor)
 
     @classmethod
@@ -456,24 +456,22 @@ class Contents:
         """The content of the file at a path."""
         from safetensors import safe_open
 
-        name, is_folder = str(path), False
+        name = str(path)
         try:
             mode = os.stat(path).st_mode
-            is_folder = stat.S_ISDIR(mode)
-            if not (is_folder or stat.S_ISREG(mode)):
+            if stat.S_ISDIR(mode):
+                from thresher.data.log.segments import is_log
+
+                shows = f"the log of a server, not a model: thresher log {name} shows what it holds"
+                raise ModelFileError(f"{name}: {shows if is_log(Path(name)) else 'a directory, not a model'}")
+            if not stat.S_ISREG(mode):
                 raise ModelFileError(f"{name}: a pipe or device, not a model file")
             with open(path, "rb"):  # gives a clearer error than safetensors if it cannot be read
                 pass
             file: Any = safe_open(name, "np")
             return cls(name, file.metadata(), file.keys(), file.get_tensor)
         except OSError as error:
-            reason = error.strerror or str(error)
-            if is_folder:
-                from thresher.data.log.segments import is_log
-
-                shows = f"the log of a server, not a model: thresher log {name} shows what it holds"
-                reason = shows if is_log(Path(name)) else "a directory, not a model"
-            raise ModelFileError(f"{name}: {reason}") from error
+            raise ModelFileError(f"{name}: {error.strerror or error}") from error
         except ModelFileError:
             raise
         except _NO_TENSORS as error:
@@ -484,11 +482,6 @@ class Contents:
     def __len__(self) -> int:
         """The number of models, including those that were dropped."""
         return len(self.header["models"])
-
-    @property
-    def there(self) -> list[int]:
-        """Numbers of the models that were not dropped."""
-        return [k for k, one in enumerate(self.header["models"]) if one is not None]
 
     def header_of(self, number: int) -> Header:
         """The header of a model, as `header_of` makes it, and what is known of the run."""
@@ -652,8 +645,8 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
                 raise ValueError("the inverse of a temperature must be > 0")
             head = head.with_calibration(meant)
         readout = Readout.of(head, recipe["store"], header["lowest_label"], tensors)
-        readout.layout, readout.names = layout, names_of(tensors, NAMES)
-        readout.numbering, readout.shifted = _numbering_in(header), recipe["offset"]
+        readout.layout, readout.names, readout.shifted = layout, names_of(tensors, NAMES), recipe["offset"]
+        readout.numbering = Numbering(*header["numbering"]) if "numbering" in header else None
         readout.made = (own["rule"], own["seed"]) if own else None
         if layout is not None and head.domain.has_classes:
             head.domain.of_words(layout.classes)  # a word for each class
@@ -663,11 +656,6 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
 def record_of(header: Header) -> Record | None:
     """The record of the model's training, or None."""
     return Record.from_dict(header["record"]) if "record" in header else None
-
-
-def _numbering_in(header: Header) -> Numbering | None:
-    """The ids that the model was trained on; None if that was not kept, or features have names."""
-    return Numbering(*header["numbering"]) if "numbering" in header else None
 
 
 def curve_in(header: Header) -> Curve:
@@ -696,5 +684,6 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
         model.restore(state)
         model.names = names_of(tensors, NAMES)
         model.record, model.warm = record_of(header), header.get("warm", False)
-        model.curve, model.numbering = curve_in(header), _numbering_in(header)
+        model.curve = curve_in(header)
+        model.numbering = Numbering(*header["numbering"]) if "numbering" in header else None
     return model

@@ -26,7 +26,7 @@ from thresher.engine.compile.notices import seconds_compiling
 from thresher.engine.protocol import writes
 from thresher.learning.diagnostics.column_findings import check_namespaces, troubles_of_reading
 from thresher.learning.diagnostics.findings import Finding
-from thresher.learning.diagnostics.run_findings import Run, at_end, troubles_of
+from thresher.learning.diagnostics.run_findings import Run, troubles_at_end, troubles_of
 from thresher.learning.diagnostics.stream_statistics import Start, StreamStatistics
 from thresher.learning.files import checkpoint
 from thresher.learning.files.checkpoint import DataOrigin, Held, Sliced, TrainingPosition, TrainingState
@@ -233,7 +233,7 @@ class Trainer:
         return TrainingState(
             data=DataOrigin.of(self.source),
             read=list(self.source.content),
-            holdout=Held.of(self.holdout),
+            holdout=Held(as_text(self.holdout.every), DataOrigin.of(given)),
             evaluated=[] if given is None else list(given.content),
             order=self.order.spec,
             passes=self.repetition.passes,
@@ -602,4 +602,4 @@ class Trainer:
         given, found = self.holdout.given, troubles_of(run)
         if given is not None:
             found += [*troubles_of_reading(given.report), *unknown_values(self.model, given)]
-        return [*found, *self.holdout.troubles(), *at_end.found(run)]
+        return [*found, *self.holdout.troubles(), *troubles_at_end(run)]
