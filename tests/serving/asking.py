@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.serving.appending import Ack, Labelled
+from thresher.serving.appending import Ack
 from thresher.serving.endpoints import Endpoints, Limits
 from thresher.serving.errors import RefusedError
 from thresher.serving.metrics import Metrics
+from thresher.serving.openapi import LabelsLearned
 from thresher.serving.predicting import Predictions
 from thresher.serving.protocol import HttpConnection, Site
 from thresher.serving.service import Service, Status
@@ -56,7 +57,7 @@ class Learning(Service):
     def label(self, *given: Any) -> Any:
         ids, labels, weights = given
         self.labels += [*zip(ids, labels.tolist(), weights.tolist(), strict=True)]
-        return done(Labelled(1, len(ids), len(ids), 0, 0, []))
+        return done(LabelsLearned(1, len(ids), len(ids), 0, 0, []))
 
     def promote(self, *given: Any) -> Any:
         raise RefusedError(404, f"there is no shadow model {given[0]}")

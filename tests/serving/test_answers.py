@@ -11,7 +11,7 @@ import pytest
 
 import thresher
 from thresher.learning.inspection.explanation import explain
-from thresher.serving.answers import Answers, Inference
+from thresher.serving.answers import Answers, lines_of
 from thresher.serving.bodies import Bodies, Rows
 from thresher.serving.errors import RefusedError
 
@@ -81,7 +81,7 @@ def test_together(tmp_path: Path) -> None:
 def test_explained(tmp_path: Path) -> None:
     model = model_of(tmp_path, ["ham", "spam"], names=True)
     rows = Bodies(model, 100).read(LINES, "", labelled=False, ids="id")
-    written = Answers(model).explained(rows, explain(model, rows.chunk)).splitlines()
+    written = lines_of(rows, explain(model, rows.chunk).told()).splitlines()
     first, bad = json.loads(written[0]), json.loads(written[1])
     assert [*first] == ["id", "label", "probability", "margin", "intercept", "features", "rest"]
     assert first["probability"] == predicted(model, "probability")[0]
@@ -96,7 +96,7 @@ def test_the_command_and_python_say_the_same(tmp_path: Path) -> None:
     model = model_of(tmp_path, ["ham", "spam"], names=True)
     (tmp_path / "rows.jsonl").write_bytes(LINES)
     rows = Bodies(model, 100).read(LINES, "", labelled=False)
-    written = Answers(model).explained(rows, explain(model, rows.chunk), 1).splitlines()
+    written = lines_of(rows, explain(model, rows.chunk).told(1)).splitlines()
     found = model.explain(tmp_path / "rows.jsonl", top=1, on_error="skip", ignore="id")
     assert [json.loads(written[k]) for k in (0, 2)] == [found[k] for k in (0, 2)]
     assert [found[k] for k in (1, 3)] == [{"error": "skipped"}] * 2
@@ -105,7 +105,7 @@ def test_the_command_and_python_say_the_same(tmp_path: Path) -> None:
 def test_explained_by_class(tmp_path: Path) -> None:
     model = model_of(tmp_path, ["a", "b", "c"], outputs="classes")
     rows = Bodies(model, 100).read(LINES, "", labelled=False)
-    first = json.loads(Answers(model).explained(rows, explain(model, rows.chunk)).splitlines()[0])
+    first = json.loads(lines_of(rows, explain(model, rows.chunk).told()).splitlines()[0])
     for name in "abc":
         parts = [one["contribution"][name] for one in first["features"]]
         assert first["intercept"][name] + sum(parts) == pytest.approx(first["margin"][name], rel=1e-12)
@@ -162,16 +162,19 @@ TABLE = "label,size,colour,rows\n" + "ham,1,red,a\nspam,-2,blue,b\nham,0.5,red,c
 TEXT = "1 |a size:0.5 red\n-1 |a blue\n" * 5
 
 
-def inference_of(folder: Path, text: str, ending: str, **options: Any) -> tuple[Any, Inference]:
+def trained(folder: Path, text: str, ending: str, **options: Any) -> Any:
     path = folder / f"train.{ending}"
     path.write_text(text)
-    model = thresher.train(path, **options)
-    return model, Inference(model, "mine", Bodies(model, 10), Answers(model))
+    return thresher.train(path, **options)
 
 
-def asked(inference: Inference, model: Any, request: dict[str, Any]) -> Any:
-    read, rows = inference.read(json.dumps(request).encode())
-    return json.loads(inference.answer(read, model.margins(rows.chunk)))
+def inquiry(model: Any, body: bytes) -> Any:
+    return Answers(model).inquiry(body, Bodies(model, 10))
+
+
+def asked(model: Any, request: dict[str, Any]) -> Any:
+    read, rows = inquiry(model, json.dumps(request).encode())
+    return json.loads(Answers(model, "mine").inferred(read, model.margins(rows.chunk)))
 
 
 def tensor(name: str, datatype: str, data: list[Any], shape: list[int] | None = None) -> dict[str, Any]:
@@ -179,7 +182,7 @@ def tensor(name: str, datatype: str, data: list[Any], shape: list[int] | None = 
 
 
 def test_columns(tmp_path: Path) -> None:
-    model, inference = inference_of(tmp_path, TABLE, "csv", ignore="rows")
+    model = trained(tmp_path, TABLE, "csv", ignore="rows")
     inputs = [
         tensor("size", "FP32", [1.5, None, -3]),
         tensor("colour", "BYTES", [["red"], ["blue"], [None]], [3, 1]),
@@ -187,36 +190,36 @@ def test_columns(tmp_path: Path) -> None:
     rows = [{"size": 1.5, "colour": "red"}, {"colour": "blue"}, {"size": -3}]
     chunk = Bodies(model, 10).read(json.dumps(rows).encode(), "application/json", labelled=False).chunk
     outputs = [{"name": "label"}, {"name": "probability"}, {"name": "margin"}]
-    found = asked(inference, model, {"id": "7", "inputs": inputs, "outputs": outputs})
+    found = asked(model, {"id": "7", "inputs": inputs, "outputs": outputs})
     assert (found["model_name"], found["id"]) == ("mine", "7")
     for name, kind, one in zip(
         ("label", "probability", "margin"), ("BYTES", "FP64", "FP64"), found["outputs"], strict=True
     ):
         assert one == tensor(name, kind, model.predict(chunk, name).tolist())
-    (usual,) = asked(inference, model, {"inputs": inputs})["outputs"]
+    (usual,) = asked(model, {"inputs": inputs})["outputs"]
     assert usual["name"] == "probability"
-    (one,) = asked(
-        inference, model, {"inputs": [tensor("rows", "BYTES", ['{"size": 1.5, "colour": "red"}'])]}
-    )["outputs"]
+    (one,) = asked(model, {"inputs": [tensor("rows", "BYTES", ['{"size": 1.5, "colour": "red"}'])]})[
+        "outputs"
+    ]
     assert one["data"] == usual["data"][:1]
 
 
 def test_lines(tmp_path: Path) -> None:
-    model, inference = inference_of(tmp_path, TEXT, "vw")
+    model = trained(tmp_path, TEXT, "vw")
     lines = ["|a size:2 red", "|a blue", "|"]
     chunk = Bodies(model, 10).read("\n".join(lines).encode(), "", labelled=False).chunk
     request = {"inputs": [tensor("rows", "BYTES", lines)], "outputs": [{"name": "label"}]}
-    assert asked(inference, model, request)["outputs"] == [
+    assert asked(model, request)["outputs"] == [
         tensor("label", "INT64", [int(one) for one in model.predict(chunk, "label")])
     ]
-    assert msgspec.to_builtins(inference.described())["inputs"] == [
+    assert msgspec.to_builtins(Answers(model, "mine").described())["inputs"] == [
         {"name": "rows", "datatype": "BYTES", "shape": [-1]}
     ]
 
 
 def test_a_column_called_rows(tmp_path: Path) -> None:
-    model, inference = inference_of(tmp_path, TABLE, "csv")
-    (found,) = asked(inference, model, {"inputs": [tensor("rows", "BYTES", ["a"])]})["outputs"]
+    model = trained(tmp_path, TABLE, "csv")
+    (found,) = asked(model, {"inputs": [tensor("rows", "BYTES", ["a"])]})["outputs"]
     chunk = Bodies(model, 10).read(b'{"rows": "a"}', "application/json", labelled=False).chunk
     assert found["data"] == model.predict(chunk, "probability").tolist()
 
@@ -227,23 +230,23 @@ def test_a_column_called_rows(tmp_path: Path) -> None:
 )
 def test_several_outputs(tmp_path: Path, outputs: str, labels: Any, label: Any) -> None:
     text = "".join(f"{labels[k % 3]} {k % 3 + 1}:1\n" for k in range(30))
-    model, inference = inference_of(tmp_path, text, "svm", outputs=outputs)
+    model = trained(tmp_path, text, "svm", outputs=outputs)
     wanted = {"outputs": [{"name": "label"}, {"name": "probability"}]}
-    found = asked(inference, model, {"inputs": [tensor("rows", "BYTES", ["1:1", "2:1"])], **wanted})[
-        "outputs"
-    ]
+    found = asked(model, {"inputs": [tensor("rows", "BYTES", ["1:1", "2:1"])], **wanted})["outputs"]
     chunk = Bodies(model, 10).read(b"1:1\n2:1\n", "", labelled=False).chunk
     probabilities = model.predict(chunk, "probability")
     assert found[1] == tensor("probability", "FP64", probabilities.ravel().tolist(), [2, 3])
     assert found[0]["datatype"] == label[0]
-    described = {one["name"]: one for one in msgspec.to_builtins(inference.described())["outputs"]}
+    described = {
+        one["name"]: one for one in msgspec.to_builtins(Answers(model, "mine").described())["outputs"]
+    }
     assert described["label"] == {"name": "label", "datatype": label[0], "shape": label[1]}
     assert described["probability"]["shape"] == [-1, 3]
 
 
 def test_described(tmp_path: Path) -> None:
-    _, inference = inference_of(tmp_path, TABLE, "csv", ignore="rows")
-    assert msgspec.to_builtins(inference.described()) == {
+    model = trained(tmp_path, TABLE, "csv", ignore="rows")
+    assert msgspec.to_builtins(Answers(model, "mine").described()) == {
         "name": "mine",
         "platform": "thresher",
         "inputs": [
@@ -287,9 +290,9 @@ SIZE = tensor("size", "FP64", [1, 2])
     ],
 )
 def test_refused(tmp_path: Path, request_: Any, message: str) -> None:
-    _, inference = inference_of(tmp_path, TABLE, "csv", ignore="rows")
+    model = trained(tmp_path, TABLE, "csv", ignore="rows")
     with pytest.raises(RefusedError, match=message) as caught:
-        inference.read(json.dumps(request_).encode())
+        inquiry(model, json.dumps(request_).encode())
     assert caught.value.status in (400, 413)
 
 
@@ -298,19 +301,19 @@ def test_refused(tmp_path: Path, request_: Any, message: str) -> None:
     [("INT8", [-128, 127]), ("UINT64", [0, None]), ("FP16", [-65504, 65504]), ("FP64", [1, 2.5])],
 )
 def test_all_of_the_range_of_a_type_is_taken(datatype: str, data: list[Any], tmp_path: Path) -> None:
-    _, inference = inference_of(tmp_path, TABLE, "csv")
-    assert inference.read(json.dumps({"inputs": [tensor("size", datatype, data)]}).encode())[1].good == 2
+    model = trained(tmp_path, TABLE, "csv")
+    assert inquiry(model, json.dumps({"inputs": [tensor("size", datatype, data)]}).encode())[1].good == 2
 
 
 def test_a_request_that_is_nested_too_deeply(tmp_path: Path) -> None:
-    _, inference = inference_of(tmp_path, TABLE, "csv")
+    model = trained(tmp_path, TABLE, "csv")
     with pytest.raises(RefusedError, match="this is not a request for inference: it is nested too deeply"):
-        inference.read(b'{"a": ' + b"[" * 100_000)
+        inquiry(model, b'{"a": ' + b"[" * 100_000)
 
 
 def test_a_model_without_columns_takes_lines(tmp_path: Path) -> None:
-    _, inference = inference_of(tmp_path, TEXT, "vw")
+    model = trained(tmp_path, TEXT, "vw")
     with pytest.raises(RefusedError, match="this model has no columns: give one tensor of lines of text,"):
-        inference.read(json.dumps({"inputs": [SIZE]}).encode())
+        inquiry(model, json.dumps({"inputs": [SIZE]}).encode())
     with pytest.raises(RefusedError, match="not a request for inference"):
-        inference.read(b"\xff")
+        inquiry(model, b"\xff")

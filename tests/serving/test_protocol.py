@@ -50,13 +50,13 @@ class Peer:
     answered = watch
 
     def took(self, asked: Asked, body: bytes | None) -> Answer:
-        self.read.append((asked.head.method.decode(), asked.head.target.decode(), body))
+        self.read.append((asked.method.decode(), asked.target.decode(), body))
         self.owed += 1
         self.most = max(self.most, self.owed)
         return Answer(200, json.dumps(len(self.read)).encode())
 
     def asked(self, text: bytes) -> Asked:
-        asked = Asked.of(head_of(text))
+        asked = head_of(text)
         if asked.path != "/early":
             return asked
         told = self.took(asked, None)
@@ -71,7 +71,7 @@ class Peer:
 
     def kind_of(self, asked: Asked) -> BatchKind | None:
         self.last = asked
-        learns = (asked.head.method, asked.path) == (b"POST", "/learn")
+        learns = (asked.method, asked.path) == (b"POST", "/learn")
         return BatchKind("/learn", "", "") if learns else None
 
     def work(self, some: list[bytes], keys: list[str], kind: BatchKind) -> list[Answer]:

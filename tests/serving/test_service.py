@@ -30,6 +30,7 @@ from thresher.options.serving import DROP, FAKE_NEGATIVE, NEGATIVE
 from thresher.serving import appending
 from thresher.serving.errors import RefusedError
 from thresher.serving.learning import MODEL, Snapshots
+from thresher.serving.openapi import LabelsLearned
 from thresher.serving.service import LearningService, Service, Settings
 
 ROWS = 40
@@ -284,7 +285,7 @@ def test_where_no_label_is_negative_rows_are_learned_in_the_order_of_the_views(
     with serving(model, folder, **settings) as service:
         service.keep([*"abcd"], some, service.margins(some)).result()
         found = service.label(["c", "a", "c", "?"], _given(1, 1, 1, 1), _given(1, 2, 1, 1)).result()
-        assert found == (0, 0, 0, 2, 1, ["?"])
+        assert found == LabelsLearned(0, 0, 0, 2, 1, ["?"])
         if not restarted:
             _expire(service)
         assert service.status().sequence == 4 * (not restarted)
@@ -305,7 +306,7 @@ def test_where_no_label_is_negative_rows_are_learned_in_the_order_of_the_views(
 def _expire(service: LearningService) -> None:
     """As the sweeper does once all rows have waited."""
     negative = -1.0 if service.settings.unlabelled == NEGATIVE else None
-    service._appender.submit(appending.ExpireRequest(appending.ticking(), negative)).result()
+    service._appender.submit(appending.Draft.expire, appending.ticking(), negative).result()
 
 
 @pytest.mark.parametrize("unlabelled", [NEGATIVE, FAKE_NEGATIVE])
@@ -359,7 +360,7 @@ def test_predictions_stay_calibrated_at_a_start_in_a_lull_and_at_a_peak(tmp_path
             positive = [one for one in ids if clicked[int(one)]]
             service.label(positive, *[np.ones(len(positive), np.float32)] * 2).result()
             if len(turns) > 3:
-                service._appender.submit(appending.ExpireRequest(turns[-3], -1.0)).result()
+                service._appender.submit(appending.Draft.expire, turns[-3], -1.0).result()
             until(lambda: learned(service))
             at += views
     assert np.abs(np.array(means) - clicked.mean()).max() < 0.1 * clicked.mean(), means
@@ -521,7 +522,7 @@ def test_what_is_kept_is_bounded_in_bytes(model: Path, rows: Chunk, tmp_path: Pa
             with pytest.raises(RefusedError, match="bytes wait for their labels already") as refused:
                 service.keep(["x" * 3000], rows.rows(0, 1), margins).result()
             assert refused.value.status == 429
-            assert service._appender.submit(appending.ExpireRequest(appending.ticking(), None)).result() == 4
+            assert service._appender.submit(appending.Draft.expire, appending.ticking(), None).result() == 4
         assert service._memory.kept_bytes == 0
         service.keep(ids, rows.rows(0, 4), margins).result()
         size = service._memory.kept_bytes
@@ -759,7 +760,7 @@ def test_a_request_that_cannot_be_written_ends_no_thread(model: Path, rows: Chun
         service.keep(["\ud800"], some, service.margins(some)).result()  # JSON can write it
         broken: Any = None
         with pytest.raises(RefusedError, match="cannot be written"):
-            service._appender.submit(appending.LearnRequest(broken)).result()
+            service._appender.submit(appending.Draft.learn, broken).result()
         with pytest.raises(RefusedError, match="more than 1,000 letters"):
             service.learn(some, key="k" * 1001).result()
         assert service.learn(some).result().last == 1
@@ -777,7 +778,7 @@ def test_what_is_known_of_ids_is_known_after_a_restart(model: Path, rows: Chunk,
                 time.sleep(0.001)
                 service.keep(["a", "c", "a"], rows.rows(0, 3), margins).result()
                 service.label(["a"], *ONE).result()
-                assert service._appender.submit(appending.ExpireRequest(between, 0.0)).result() == 1
+                assert service._appender.submit(appending.Draft.expire, between, 0.0).result() == 1
             memory = service._memory
             given = [(one, row.given) for one, row in memory.kept.items()]
             learned = [(one, row.labelled) for one, row in memory.learned.items()]

@@ -22,7 +22,7 @@ import pyarrow as pa
 from thresher.data.columns import BINS, FEATURES, NUMERIC
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.data.source import filled
-from thresher.learning.inspection.explanation import Explanation, Responses
+from thresher.learning.inspection.explanation import Responses
 from thresher.learning.model.objective import F64
 from thresher.options.kinds import Whole, WrongValueError
 from thresher.serving.bodies import Bodies, Rows
@@ -32,67 +32,7 @@ from thresher.serving.openapi import EXPLAIN, JSON, OUTPUTS, DescribedModel, Inf
 _encoder = msgspec.json.Encoder()
 
 
-class Answers:
-    """Writes predictions of a model."""
-
-    def __init__(self, model: Any) -> None:
-        """`model` is a LinearPredictor."""
-        self._model, self._said = model, Responses(model)
-        self.usual = self._said.usual
-        """what is written if nothing is asked for"""
-
-    def check(self, output: str, top: str = "") -> None:
-        """`RefusedError` for what the model does not have, and for a `top` that is not for an explanation."""
-        if output not in ("", *OUTPUTS):
-            raise RefusedError(400, f"output must be {', '.join(OUTPUTS)}, not {output}")
-        if output == "probability" and self.usual != output:
-            why = "the loss of this model gives no probabilities"
-            raise RefusedError(400, f"{why}: use output=margin or {self._model.head.label}")
-        if top and output != EXPLAIN:
-            raise RefusedError(400, f"top is for output={EXPLAIN}")
-        try:
-            Whole(1).read(top or "1")
-        except WrongValueError as error:
-            raise RefusedError(400, f"top must be {error.wanted}") from None
-
-    def together(self, several: Sequence[Rows], margins: F64, output: Any) -> list[bytes]:
-        """The lines of each body, for bodies that were read together; `margins` are those of all rows."""
-        asked = output or self.usual
-        objects = [{asked: value} for value in self._said.values(margins, asked)]
-        return [_in_place(rows, objects[rows.first : rows.last]) for rows in several]
-
-    def explained(self, rows: Rows, explanation: Explanation, top: int | None = None) -> bytes:
-        """A line for each row, with the terms of its margin; see `Explanation.told`."""
-        return _in_place(rows, explanation.told(top))
-
-    def write(self, rows: Rows, margins: F64, output: Any, arrow: bool = False) -> bytes:
-        """A line for each row, good and bad; `margins` are those of the good ones.
-
-        Or an Arrow stream: the ids if there are any, what was asked for, and the error of bad rows.
-        """
-        if not arrow:
-            return self.together([rows], margins, output)[0]
-        asked = output or self.usual
-        found = filled(self._said.values(margins, asked), rows.gaps, repeat(None))
-        one, head = pa.float64(), self._model.head
-        kind = one if self._said.is_one else pa.struct([(name, one) for name in self._said.names])
-        if asked == "label" and self._model.classes:
-            kind = pa.string()
-        elif asked == "label" and head.outputs.kind == "labels":
-            kind = pa.list_(pa.int64())
-        elif asked == "label" and head.classifies:
-            kind = pa.int64()
-        errors = filled([None] * rows.good, rows.gaps, [one.error for one in rows.bad])
-        columns = {} if rows.ids is None else {"id": pa.array(rows.ids, pa.string())}
-        columns |= {asked: pa.array(found, kind), "error": pa.array(errors, pa.string())}
-        table, sink = pa.table(columns), pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as stream:
-            stream.write_table(table)
-        written: bytes = sink.getvalue().to_pybytes()
-        return written
-
-
-def _in_place(rows: Rows, good: Sequence[dict[str, Any]]) -> bytes:
+def lines_of(rows: Rows, good: Sequence[dict[str, Any]]) -> bytes:
     """A line for each row, with its id if there are ids."""
     if rows.gaps:
         good = filled(
@@ -174,54 +114,104 @@ class Inquiry(msgspec.Struct):
 _decode = msgspec.json.Decoder(Inquiry).decode
 
 
-class Inference:
-    """Reads requests for a model and writes their answers."""
+class Answers:
+    """Writes predictions of a model."""
 
-    def __init__(self, model: Any, name: str, bodies: Bodies, answers: Answers) -> None:
-        """`name` is the name of the model in addresses."""
-        self.model, self._name, self._bodies, self._answers = model, name, bodies, answers
+    def __init__(self, model: Any, name: str = "") -> None:
+        """`model` is a LinearPredictor, `name` its name in addresses."""
+        self._model, self._name, self._said = model, name, Responses(model)
+        self.usual = self._said.usual
+        """what is written if nothing is asked for"""
         layout: SettledLayout | None = model.layout
         self._of_table = layout is not None and has_columns(layout)
         kinds = zip(layout.columns, layout.kinds, strict=True) if layout is not None else ()
         self._features = {name: kind for name, kind in kinds if kind in FEATURES}
 
-    def read(self, body: bytes) -> tuple[Inquiry, Rows]:
-        """A request, and its rows, all of which are good. `RefusedError`."""
+    def check(self, output: str, top: str = "") -> None:
+        """`RefusedError` for what the model does not have, and for a `top` that is not for an explanation."""
+        if output not in ("", *OUTPUTS):
+            raise RefusedError(400, f"output must be {', '.join(OUTPUTS)}, not {output}")
+        if output == "probability" and self.usual != output:
+            why = "the loss of this model gives no probabilities"
+            raise RefusedError(400, f"{why}: use output=margin or {self._model.head.label}")
+        if top and output != EXPLAIN:
+            raise RefusedError(400, f"top is for output={EXPLAIN}")
+        try:
+            Whole(1).read(top or "1")
+        except WrongValueError as error:
+            raise RefusedError(400, f"top must be {error.wanted}") from None
+
+    def together(self, several: Sequence[Rows], margins: F64, output: Any) -> list[bytes]:
+        """The lines of each body, for bodies that were read together; `margins` are those of all rows."""
+        asked = output or self.usual
+        objects = [{asked: value} for value in self._said.values(margins, asked)]
+        return [lines_of(rows, objects[rows.first : rows.last]) for rows in several]
+
+    def write(self, rows: Rows, margins: F64, output: Any, arrow: bool = False) -> bytes:
+        """A line for each row, good and bad; `margins` are those of the good ones.
+
+        Or an Arrow stream: the ids if there are any, what was asked for, and the error of bad rows.
+        """
+        if not arrow:
+            return self.together([rows], margins, output)[0]
+        asked = output or self.usual
+        found = filled(self._said.values(margins, asked), rows.gaps, repeat(None))
+        one, head = pa.float64(), self._model.head
+        kind = one if self._said.is_one else pa.struct([(name, one) for name in self._said.names])
+        if asked == "label" and self._model.classes:
+            kind = pa.string()
+        elif asked == "label" and head.outputs.kind == "labels":
+            kind = pa.list_(pa.int64())
+        elif asked == "label" and head.classifies:
+            kind = pa.int64()
+        errors = filled([None] * rows.good, rows.gaps, [one.error for one in rows.bad])
+        columns = {} if rows.ids is None else {"id": pa.array(rows.ids, pa.string())}
+        columns |= {asked: pa.array(found, kind), "error": pa.array(errors, pa.string())}
+        table, sink = pa.table(columns), pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+        written: bytes = sink.getvalue().to_pybytes()
+        return written
+
+    # the Open Inference Protocol
+
+    def inquiry(self, body: bytes, bodies: Bodies) -> tuple[Inquiry, Rows]:
+        """A request for inference, and its rows, all of which are good. `RefusedError`."""
         try:
             request = _decode(body)
         except NOT_JSON as error:
             raise RefusedError(400, f"this is not a request for inference: {why_not_json(error)}") from error
-        for output in request.wanted(self._answers.usual):
-            self._answers.check(output)
+        for output in request.wanted(self.usual):
+            self.check(output)
             if output == "explain":
                 raise RefusedError(400, "explanations are no tensors: use /predict?output=explain")
-        rows = self._rows(request.inputs)
+        rows = self._rows(request.inputs, bodies)
         if rows.bad:
             first = rows.bad[0]
             raise RefusedError(400, f"row {first.line}: {first.error}")
         return request, rows
 
-    def answer(self, request: Inquiry, margins: F64) -> bytes:
-        """The answer, for the margins of all rows."""
-        outputs = [self._tensor(output, margins) for output in request.wanted(self._answers.usual)]
+    def inferred(self, request: Inquiry, margins: F64) -> bytes:
+        """The answer to a request for inference, with the margins of all rows."""
+        outputs = [self._tensor(output, margins) for output in request.wanted(self.usual)]
         return _encoder.encode(Inferred(self._name, outputs, request.id or None))
 
     def described(self) -> DescribedModel:
-        """What the protocol tells of a model; -1 stands for any number of rows."""
+        """What the protocol of inference tells of the model; -1 stands for any number of rows."""
         inputs = [TensorKind(_LINES, "BYTES", [-1])]
         if self._of_table:
             inputs = [
                 TensorKind(name, "FP64" if kind in (NUMERIC, BINS) else "BYTES", [-1])
                 for name, kind in self._features.items()
             ]
-        margins = np.zeros((1, self.model.head.count))
+        margins = np.zeros((1, self._model.head.count))
         outputs = list[TensorKind]()
-        for output in dict.fromkeys([self._answers.usual, "label", "margin"]):
+        for output in dict.fromkeys([self.usual, "label", "margin"]):
             tensor = self._tensor(output, margins if margins.shape[1] > 1 else margins[0])
             outputs.append(TensorKind(output, tensor.datatype, [-1, *tensor.shape[1:]]))
         return DescribedModel(self._name, "thresher", inputs, outputs)
 
-    def _rows(self, tensors: Sequence[Tensor]) -> Rows:
+    def _rows(self, tensors: Sequence[Tensor], bodies: Bodies) -> Rows:
         columns = {one.name: one.column() for one in tensors}
         if len({len(one) for one in columns.values()}) != 1 or len(columns) != len(tensors):
             raise RefusedError(400, "give tensors of different names with the same number of rows")
@@ -237,17 +227,17 @@ class Inference:
             raise RefusedError(
                 400, f"this model has no columns: give one tensor of lines of text, '{_LINES}'"
             )
-        rows = self._bodies.read(text, media, labelled=False)
+        rows = bodies.read(text, media, labelled=False)
         if len(rows.chunk) + len(rows.bad) != len(next(iter(columns.values()))):
             raise RefusedError(400, f"each element of the tensor '{_LINES}' must be a row")
         return rows
 
     def _tensor(self, output: str, margins: F64) -> TensorData:
         """An output for rows with these margins."""
-        found, head = self.model.respond(margins, output), self.model.head
+        found, head = self._model.respond(margins, output), self._model.head
         several = head.outputs.kind == "labels"
-        if output == "label" and self.model.classes:
-            kind, data, shape = "BYTES", [*head.worded(found, self.model.classes)], [len(found)]
+        if output == "label" and self._model.classes:
+            kind, data, shape = "BYTES", [*head.worded(found, self._model.classes)], [len(found)]
         elif output == "label" and several:
             kind, data, shape = "BOOL", (found > 0).ravel().tolist(), [*found.shape]
         elif output == "label" and head.classifies:

@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,11 @@ from thresher.data.log.records import GONE, KEPT, LABELS, NOTHING, PROMOTED, ROW
 from thresher.data.log.segments import LogPosition, records_from
 from thresher.data.log.writer import LogFailedError, LogFullError, LogWriter
 from thresher.serving.errors import RefusedError
+from thresher.serving.openapi import LabelsLearned
 
 A = TypeVar("A")
+_Request = tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]
+"""Where the answer goes, the method of `Draft` that is asked, and its arguments"""
 FIRST = "-"
 """What the log calls the model that the server was started with, which no shadow can be called"""
 MOST_LETTERS = 1000
@@ -43,6 +46,8 @@ MICRO = 1_000_000
 _EACH = 300
 """Bytes that a row takes besides its id and its cells, approximately"""
 _MOST_AT_ONCE = 4096
+EXPIRED_AT_ONCE = 10_000
+"""Rows that have waited, let go in one write"""
 _MOST_BYTES = 32 << 20
 """Of one write, approximately"""
 _RETRY = 5.0
@@ -73,20 +78,6 @@ class Ack(NamedTuple):
     last: int
     repeated: bool = False
     """whether they were acknowledged before, and not learned again"""
-
-
-class Labelled(NamedTuple):
-    """Labels are on disk, with the rows that they belong to."""
-
-    first: int
-    last: int
-    learned: int
-    waiting: int
-    """labels of rows that are learned once they have waited"""
-    repeated: int
-    """labels of rows whose label was known"""
-    unknown: Sequence[str]
-    """ids of rows that are not kept"""
 
 
 class KeptRow(NamedTuple):
@@ -225,23 +216,23 @@ class Memory:
 
 
 class Draft:
-    """The entries of one write, and what they will change in the memory."""
+    """The entries of one write, and what they will change in the memory. `RefusedError`."""
 
     def __init__(self, memory: Memory, end: LogPosition) -> None:
         """`end` of the log, where the first entry is written."""
-        self.memory, self.now, self.time = memory, ticking(), time.time_ns() // 1000
+        self._memory, self._now, self.time = memory, ticking(), time.time_ns() // 1000
         self.entries = list[records.PackedEntry]()
-        self.count, self.bytes = len(memory.kept), memory.kept_bytes
+        self._count, self._bytes = len(memory.kept), memory.kept_bytes
         """of rows that are kept"""
-        self.offset, self._row = end.offset, end.row
-        self.keys = dict[bytes, KnownRows]()
-        self.promoted, self.old = "", 0
+        self._offset, self._row = end.offset, end.row
+        self._keys = dict[bytes, KnownRows]()
+        self._promoted, self._old = "", 0
         """the model that takes over, and the time before which ids of learned rows may be forgotten"""
-        self._kept, self._gone = dict[str, KeptRow | None](), set[str]()
-        self._learned = dict[bytes, LearnedRow]()
-        self._learned_now = [LearnedRow(self.now, labelled) for labelled in (False, True)]
+        self._changed, self._gone = dict[str, KeptRow | None](), set[str]()
+        self._learned_now = dict[bytes, LearnedRow]()
+        self._fates = [LearnedRow(self._now, labelled) for labelled in (False, True)]
 
-    def add(self, kind: int, chunk: Chunk, **note: Any) -> tuple[int, int]:
+    def _add(self, kind: int, chunk: Chunk, **note: Any) -> tuple[int, int]:
         """Add an entry; return the numbers of its first and last row."""
         given = {name: value for name, value in note.items() if value}
         self.entries.append(records.packed(records.LogEntry(kind, chunk, given, self.time)))
@@ -249,219 +240,158 @@ class Draft:
         self._row += len(chunk) if kind == ROWS else 0
         return first, self._row
 
-    def kept(self, one: str) -> KeptRow | None:
+    def _kept(self, one: str) -> KeptRow | None:
         """The row that is kept under this id, if any."""
-        return self._kept[one] if one in self._kept else self.memory.kept.get(one)
+        return self._changed[one] if one in self._changed else self._memory.kept.get(one)
 
-    def learned(self, one: str) -> LearnedRow | None:
+    def _learned(self, one: str) -> LearnedRow | None:
         """What is known of a row that was kept under this id and learned."""
         mark = fingerprint(one)
-        return self._learned.get(mark) or self.memory.learned.get(mark)
+        return self._learned_now.get(mark) or self._memory.learned.get(mark)
 
-    def keep(self, one: str, row: KeptRow) -> None:
-        """Keep a row until its label comes."""
-        self._kept.pop(one, None)
-        self._kept[one] = row
-        self.count += 1
-        self.bytes += row.size(one)
-
-    def label(self, one: str, row: KeptRow, given: tuple[float, float]) -> None:
-        """Note the label and the importance of a row that is kept."""
-        self._kept[one] = row._replace(given=given)
-
-    def let_go(self, one: str, row: KeptRow, *, learned: bool, labelled: bool) -> None:
+    def _let_go(self, one: str, row: KeptRow, *, learned: bool, labelled: bool) -> None:
         """Keep a row no longer; whether it is learned, and with a label that has come."""
         self._gone.add(one)
-        self._kept[one] = None
-        self.count -= 1
-        self.bytes -= row.size(one)
+        self._changed[one] = None
+        self._count -= 1
+        self._bytes -= row.size(one)
         if learned:
-            self._learned[fingerprint(one)] = self._learned_now[labelled]
+            self._learned_now[fingerprint(one)] = self._fates[labelled]
 
     def settle(self) -> None:
         """The entries are on disk: let the memory know."""
-        memory = self.memory
-        memory.keys.update(self.keys)
+        memory = self._memory
+        memory.keys.update(self._keys)
         for one in self._gone:
             memory.let_go(one)
-        for one, row in self._kept.items():
+        for one, row in self._changed.items():
             if row is not None:
                 memory.keep(one, row)
-        memory.learned.update(self._learned)
-        if self.promoted:
-            memory.promoted, memory.promoted_at = self.promoted, self.offset
-        if self.old:
-            memory.forget(self.old)
+        memory.learned.update(self._learned_now)
+        if self._promoted:
+            memory.promoted, memory.promoted_at = self._promoted, self._offset
+        if self._old:
+            memory.forget(self._old)
 
+    # what clients ask
 
-@dataclass
-class Request(Generic[A]):
-    """Something that is to be written to the log."""
-
-    done: Future[A] = field(default_factory=Future, init=False)
-
-    def draft(self, draft: Draft) -> A:
-        """Add what is to be written; return the answer for when it is on disk. `RefusedError`."""
-        raise NotImplementedError
-
-
-@dataclass
-class LearnRequest(Request[Ack]):
-    """Rows with labels; those with a key that is known are not learned again."""
-
-    chunk: Chunk
-    key: str = ""
-
-    def draft(self, draft: Draft) -> Ack:
-        """Add the rows, unless the key is known."""
-        if len(self.key) > MOST_LETTERS:
+    def learn(self, chunk: Chunk, key: str = "") -> Ack:
+        """Add rows with labels; those with a key that is known are not learned again."""
+        if len(key) > MOST_LETTERS:
             raise RefusedError(400, f"the key has more than {MOST_LETTERS:,} letters")
-        mark = fingerprint(self.key)
-        known = draft.keys.get(mark) or draft.memory.keys.get(mark)
+        mark = fingerprint(key)
+        known = self._keys.get(mark) or self._memory.keys.get(mark)
         if known is None:
-            first, last = draft.add(ROWS, self.chunk, key=self.key)
-            if self.key:
-                draft.keys[mark] = KnownRows(first, last, draft.entries[-1].rows_hash)
+            first, last = self._add(ROWS, chunk, key=key)
+            if key:
+                self._keys[mark] = KnownRows(first, last, self.entries[-1].rows_hash)
             return Ack(first, last)
-        if records.packed(records.LogEntry(ROWS, self.chunk)).rows_hash != known.hash:
+        if records.packed(records.LogEntry(ROWS, chunk)).rows_hash != known.hash:
             raise RefusedError(
                 422, "this Idempotency-Key was used for other rows: use a key of its own for each request"
             )
         return Ack(known.first, known.last, True)
 
+    def keep(self, ids: Sequence[str], chunk: Chunk, negative: bool = False) -> Ack:
+        """Keep rows until their labels come; rows that are kept or learned already stay as they are.
 
-@dataclass
-class KeepRequest(Request[Ack]):
-    """Rows to keep until their labels come; rows that are kept or learned already stay as they are.
-
-    With `negative`, these are learned as they are at once: with that label, and their importances.
-    """
-
-    ids: Sequence[str]
-    chunk: Chunk
-    negative: bool = False
-
-    def draft(self, draft: Draft) -> Ack:
-        """Add the rows that are new."""
-        firsts = {one: k for k, one in reversed([*enumerate(self.ids)])}
-        new = sorted(k for one, k in firsts.items() if not (draft.kept(one) or draft.learned(one)))
-        most, most_bytes = draft.memory.most_kept, draft.memory.most_bytes
+        With `negative`, these are learned as they are at once: with that label, and their importances.
+        """
+        firsts = {one: k for k, one in reversed([*enumerate(ids)])}
+        new = sorted(k for one, k in firsts.items() if not (self._kept(one) or self._learned(one)))
+        most, most_bytes = self._memory.most_kept, self._memory.most_bytes
         if len(new) > most:
             raise RefusedError(413, f"at most {most:,} rows can wait for their labels")
-        if draft.count + len(new) > most:
-            raise RefusedError(429, f"{draft.count:,} rows wait for their labels already", 1.0)
+        if self._count + len(new) > most:
+            raise RefusedError(429, f"{self._count:,} rows wait for their labels already", 1.0)
         if not new:
             return Ack(0, 0, True)
-        chunk = self.chunk if len(new) == len(self.chunk) else self.chunk.take(np.array(new, np.int64))
-        ids = [self.ids[k] for k in new]
-        kept = {
-            one: KeptRow.of(chunk, k, draft.now, self.negative, draft.offset) for k, one in enumerate(ids)
-        }
-        size = sum(row.size(one) for one, row in kept.items())
+        chunk = chunk if len(new) == len(chunk) else chunk.take(np.array(new, np.int64))
+        ids = [ids[k] for k in new]
+        rows = [KeptRow.of(chunk, k, self._now, negative, self._offset) for k in range(len(ids))]
+        size = sum(row.size(one) for one, row in zip(ids, rows, strict=True))
         if size > most_bytes:
             raise RefusedError(413, f"rows of {most_bytes:,} bytes at most can wait for their labels")
-        if draft.bytes + size > most_bytes:
-            raise RefusedError(429, f"rows of {draft.bytes:,} bytes wait for their labels already", 1.0)
-        found = draft.add(ROWS, chunk, kept=ids) if self.negative else draft.add(KEPT, chunk, ids=ids)
-        for one, row in kept.items():
-            draft.keep(one, row)
+        if self._bytes + size > most_bytes:
+            raise RefusedError(429, f"rows of {self._bytes:,} bytes wait for their labels already", 1.0)
+        found = self._add(ROWS, chunk, kept=ids) if negative else self._add(KEPT, chunk, ids=ids)
+        for one, row in zip(ids, rows, strict=True):
+            self._changed.pop(one, None)  # the order is that in which they came
+            self._changed[one] = row
+        self._count += len(rows)
+        self._bytes += size
         return Ack(*found)
 
+    def label(
+        self,
+        ids: Sequence[str],
+        labels: NDArray[np.float32],
+        importances: NDArray[np.float32],
+        correct: Callable[[Chunk, float], float],
+        later: bool = False,
+    ) -> LabelsLearned:
+        """Add kept rows with their labels; if they are learned `later`, once they have waited, labels alone.
 
-@dataclass
-class LabelRequest(Request[Labelled]):
-    """Labels of rows that are kept."""
-
-    ids: Sequence[str]
-    labels: NDArray[np.float32]
-    importances: NDArray[np.float32]
-    correct: Callable[[Chunk, float], float]
-    """a factor of the importance of a row that was learned as negative, given its label"""
-    later: bool = False
-    """whether rows are learned once they have waited, in the order in which they came"""
-
-    def draft(self, draft: Draft) -> Labelled:
-        """Add the rows with their labels, or the labels alone."""
+        `correct` gives a factor of the importance of a row that was learned as negative, given its label.
+        """
         unknown, repeated, first, last = list[str](), 0, 0, 0
         rows, waiting = dict[str, tuple[KeptRow, Chunk]](), dict[str, tuple[KeptRow, float, float]]()
-        for one, label, importance in zip(
-            self.ids, self.labels.tolist(), self.importances.tolist(), strict=True
-        ):
-            kept, learned = draft.kept(one), draft.learned(one)
+        for one, label, importance in zip(ids, labels.tolist(), importances.tolist(), strict=True):
+            kept, learned = self._kept(one), self._learned(one)
             if one in rows or one in waiting or (kept.given if kept else learned and learned.labelled):
                 repeated += 1
             elif kept is None:
                 unknown.append(one)
-            elif self.later and not kept.learned:
+            elif later and not kept.learned:
                 waiting[one] = kept, label, importance
             else:
                 row = kept.labelled(label, importance)
                 if kept.learned:
-                    row = replace(row, weights=row.weights * np.float32(self.correct(row, label)))
+                    row = replace(row, weights=row.weights * np.float32(correct(row, label)))
                 rows[one] = kept, row
         if rows:
-            first, last = draft.add(ROWS, concat([row for _, row in rows.values()]), ids=[*rows])
+            first, last = self._add(ROWS, concat([row for _, row in rows.values()]), ids=[*rows])
         if waiting:
-            labels, weights = np.array([given for _, *given in waiting.values()], np.float32).T.copy()
-            starts = np.zeros(len(labels) + 1, np.int64)
-            chunk = Chunk(starts, NOTHING.keys, NOTHING.values, labels, weights)
-            draft.add(LABELS, chunk, ids=[*waiting])
+            given = np.array([given for _, *given in waiting.values()], np.float32).T.copy()
+            starts = np.zeros(len(waiting) + 1, np.int64)
+            self._add(LABELS, Chunk(starts, NOTHING.keys, NOTHING.values, *given), ids=[*waiting])
         for one, (kept, _) in rows.items():
-            draft.let_go(one, kept, learned=True, labelled=True)
-        for one, (kept, *given) in waiting.items():
-            draft.label(one, kept, (given[0], given[1]))
-        return Labelled(first, last, len(rows), len(waiting), repeated, unknown)
+            self._let_go(one, kept, learned=True, labelled=True)
+        for one, (kept, label, importance) in waiting.items():
+            self._changed[one] = kept._replace(given=(label, importance))
+        return LabelsLearned(first, last, len(rows), len(waiting), repeated, unknown)
 
+    def expire(self, before: int, negative: float | None) -> int:
+        """Add rows that came before a time by `ticking`: learned with their label if it has come.
 
-@dataclass
-class ExpireRequest(Request[int]):
-    """Rows that have waited: learned with the label that has come; without one as negative, or let go.
-
-    The answer is how many; the ids of those learned are forgotten after as long again.
-    """
-
-    before: int
-    """by the clock of `ticking`; rows that came later are still waited for"""
-    negative: float | None
-    """the label to learn without one; None: none"""
-    most: int = 10_000
-    """rows at once"""
-
-    def draft(self, draft: Draft) -> int:
-        """Add the rows, or their ids."""
+        Without one they are learned with the label `negative`, or let go if that is None. Returns how many,
+        at most `EXPIRED_AT_ONCE`. The ids of those learned are forgotten after as long again.
+        """
         waited, rows, gone = list[tuple[str, KeptRow]](), dict[str, Chunk](), list[str]()
-        for one, there in draft.memory.kept.items():
-            if there.since >= self.before or len(waited) >= self.most:
+        for one, there in self._memory.kept.items():
+            if there.since >= before or len(waited) >= EXPIRED_AT_ONCE:
                 break
-            if kept := draft.kept(one):
+            if kept := self._kept(one):
                 waited.append((one, kept))
-                without = None if self.negative is None or kept.learned else (self.negative, 1.0)
+                without = None if negative is None or kept.learned else (negative, 1.0)
                 if given := kept.given or without:
                     rows[one] = kept.labelled(*given)
                 else:
                     gone.append(one)
         if rows:
             labelled = [one for one, kept in waited if kept.given]
-            draft.add(ROWS, concat([*rows.values()]), expired=[*rows], labelled=labelled)
+            self._add(ROWS, concat([*rows.values()]), expired=[*rows], labelled=labelled)
         if gone:
-            draft.add(GONE, NOTHING, ids=gone)
+            self._add(GONE, NOTHING, ids=gone)
         for one, kept in waited:
-            draft.let_go(one, kept, learned=one in rows or kept.learned, labelled=kept.given is not None)
-        draft.old = self.before
+            self._let_go(one, kept, learned=one in rows or kept.learned, labelled=kept.given is not None)
+        self._old = before
         return len(waited)
 
-
-@dataclass
-class PromoteRequest(Request[Ack]):
-    """Another model takes over; the answer is the last row before."""
-
-    name: str
-    """`FIRST`, or that of a shadow"""
-
-    def draft(self, draft: Draft) -> Ack:
-        """Add that to the log."""
-        _, last = draft.add(PROMOTED, NOTHING, model=self.name)
-        draft.promoted = self.name
+    def promote(self, name: str) -> Ack:
+        """Let the model of this name take over, `FIRST` or a shadow; the answer is the last row before."""
+        _, last = self._add(PROMOTED, NOTHING, model=name)
+        self._promoted = name
         return Ack(last, last)
 
 
@@ -476,7 +406,7 @@ class Appender:
         """why nothing can be written at the moment"""
         self.sync_seconds, self.syncs = 0.0, 0
         self._most, self._synced = most_waiting, synced
-        self._queue: queue.SimpleQueue[Request[Any] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="thresher-log", daemon=True)
 
@@ -484,14 +414,15 @@ class Appender:
         """Begin to write."""
         self._thread.start()
 
-    def submit(self, request: Request[A]) -> Future[A]:
-        """Put a request in line. `RefusedError`."""
+    def submit(self, work: Callable[..., A], *given: Any) -> Future[A]:
+        """Put in line what is asked of a `Draft`, one of its methods, with its arguments. `RefusedError`."""
         if self._closed:
             raise RefusedError(503, "the server is stopping")
         if self._queue.qsize() >= self._most:
             raise RefusedError(429, f"{self._most:,} requests wait to be written already", 1.0)
-        self._queue.put(request)
-        return request.done
+        done = Future[A]()
+        self._queue.put((done, work, given))
+        return done
 
     def close(self) -> None:
         """Write what is in line, and end."""
@@ -503,26 +434,25 @@ class Appender:
     def _work(self) -> None:
         going = True
         while going:
-            some, size = [self._queue.get()], 0
-            while some[-1] is not None and len(some) < _MOST_AT_ONCE and size < _MOST_BYTES:
-                chunk = getattr(some[-1], "chunk", None)
-                size += 0 if chunk is None else 12 * chunk.nnz
-                try:
-                    some.append(self._queue.get_nowait())
-                except queue.Empty:
+            requests, size = list[_Request](), 0
+            one = self._queue.get()
+            while one is not None:
+                requests.append(one)
+                size += sum(12 * given.nnz for given in one[2] if isinstance(given, Chunk))
+                if len(requests) == _MOST_AT_ONCE or size >= _MOST_BYTES or self._queue.empty():
                     break
-            going = some[-1] is not None
-            requests = [one for one in some if one is not None]
+                one = self._queue.get()
+            going = one is not None
             if requests:
                 self._write(requests)
 
-    def _write(self, requests: list[Request[Any]]) -> None:
+    def _write(self, requests: Sequence[_Request]) -> None:
         draft, accepted = Draft(self.memory, self.writer.end), list[tuple[Future[Any], Any]]()
-        for one in requests:
+        for done, work, given in requests:
             try:
-                accepted.append((one.done, one.draft(draft)))
+                accepted.append((done, work(draft, *given)))
             except Exception as error:  # noqa: BLE001  one request must not end the thread of all
-                one.done.set_exception(self._refusal(error))
+                done.set_exception(self._refusal(error))
         try:
             self.writer.roll_if_due(draft.time)  # also of a log that does not grow, whose files get old
             if draft.entries:

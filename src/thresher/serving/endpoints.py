@@ -1,4 +1,4 @@
-"""What each path does, and who may ask for it. The methods have the names of `openapi.ENDPOINTS`."""
+"""What each path does, and who may ask for it. The methods have the names of `openapi.ENDPOINTS`, less v2."""
 
 from __future__ import annotations
 
@@ -65,19 +65,25 @@ class Endpoints:
         self._service, self._predicting, self._limits = service, predicting, limits
         self._metrics, self._pool, self._allowed = metrics, pool, allowed or (lambda given: True)
         self._document = msgspec.json.encode(openapi.document())
+        self._facts: dict[str, Callable[[], Any]] = {  # what is told at once, without looking at the request
+            "live": lambda: openapi.Live(True),
+            "server": lambda: openapi.ServerName("thresher", __version__, []),
+            "described": lambda: predicting.now.answers.described(),
+            "model_ready": lambda: openapi.ModelReady(service.name, True),
+        }
 
     def asked(self, text: bytes) -> Asked:
         """What a head asks for; the same for the same text. `RefusedError` if it is not valid HTTP."""
-        asked = Asked.of(head_of(text))
-        query = asked.head.target.partition(b"?")[2].decode()
+        asked = head_of(text)
+        query = asked.target.partition(b"?")[2].decode()
         given = parse_qsl(query, keep_blank_values=True)
         for name, endpoint, pattern in _ROUTES:
             if found := pattern.fullmatch(asked.path):
                 asked = asked._replace(name=name, counted=endpoint.path, query=dict(given))
                 break
-        headers = asked.head.headers
+        token = asked.headers.get(b"authorization", b"")
         try:
-            if not (asked.path.startswith(_OPEN) or self._allowed(headers.get(b"authorization", b""))):
+            if not (asked.path.startswith(_OPEN) or self._allowed(token)):
                 why = "the token is missing or wrong: send Authorization: Bearer TOKEN"
                 raise RefusedError(401, why, headers={"WWW-Authenticate": "Bearer"})
             if found is None:
@@ -95,7 +101,10 @@ class Endpoints:
             if packing := request.asked.header(b"content-encoding"):  # which takes a second for the largest
                 plain = await asyncio.to_thread(self._unpacked, request.body, packing.lower())
                 request = request._replace(body=plain)
-            answer: Answer = await getattr(self, request.asked.name)(request)
+            name = request.asked.name.removesuffix("_v2")
+            if name in self._facts:
+                return told(self._facts[name]())
+            answer: Answer = await getattr(self, name)(request)
         except Exception as error:  # noqa: BLE001  (a fault must not end the service)
             return refusal(error)
         return answer
@@ -130,14 +139,10 @@ class Endpoints:
 
     async def label(self, request: HttpRequest) -> Answer:
         late = read_labels(request.body, self._service.model, self._limits.rows)
-        found = openapi.LabelsLearned(*await _kept(self._service.label(*late)))
-        return told(found, len(late.ids))
+        return told(await _kept(self._service.label(*late)), len(late.ids))
 
     async def metrics(self, request: HttpRequest) -> Answer:
         return Answer(200, self._metrics.page(), CONTENT_TYPE_LATEST)
-
-    async def live(self, request: HttpRequest) -> Answer:
-        return told(openapi.Live(True))
 
     async def ready(self, request: HttpRequest) -> Answer:
         status = self._service.status()
@@ -145,25 +150,14 @@ class Endpoints:
             raise RefusedError(503, status.reason or "not ready yet", 1)
         return told(openapi.ServiceReady(True, status.learning, status.reason))
 
-    live_v2, ready_v2 = live, ready
-
     async def about(self, request: HttpRequest) -> Answer:
         return told(await asyncio.get_running_loop().run_in_executor(self._pool, self._service.info))
 
     async def openapi(self, request: HttpRequest) -> Answer:
         return Answer(200, self._document)
 
-    async def server(self, request: HttpRequest) -> Answer:
-        return told(openapi.ServerName("thresher", __version__, []))
-
-    async def described(self, request: HttpRequest) -> Answer:
-        return told(self._predicting.inference.described())
-
     async def infer(self, request: HttpRequest) -> Answer:
         return Answer(200, await self._done(request, lambda: self._predicting.infer(request.body), JSON))
-
-    async def model_ready(self, request: HttpRequest) -> Answer:
-        return told(openapi.ModelReady(self._service.name, True))
 
     async def snapshot(self, request: HttpRequest) -> Answer:
         path, sequence = self._service.snapshot()
@@ -183,7 +177,7 @@ class Endpoints:
     async def _done(self, request: HttpRequest, work: Callable[[], T], media: str | None = None) -> T:
         """Do some work on a body, elsewhere if it is large or the first of its kind."""
         kind = request.asked.media if media is None else media
-        if len(request.body) <= SMALL and self._predicting.is_loaded(kind):
+        if len(request.body) <= SMALL and self._predicting.now.bodies.is_loaded(kind):
             return work()
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
@@ -191,7 +185,7 @@ class Endpoints:
 def _check(asked: Asked, endpoint: Endpoint, given: Sequence[str]) -> None:
     """`RefusedError` for a method, a parameter of the query or a charset that an endpoint does not take."""
     methods = ("GET", "HEAD") if endpoint.method == "GET" else (endpoint.method,)
-    if asked.head.method.decode() not in methods:
+    if asked.method.decode() not in methods:
         allow = ", ".join(methods)
         raise RefusedError(405, f"use the method {allow}", headers={"Allow": allow})
     queries = sorted(one.name for one in endpoint.parameters if one.place == "query")

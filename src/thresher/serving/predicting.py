@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 from thresher.data.chunk import Chunk, concat
-from thresher.serving.answers import Answers, Inference
+from thresher.serving.answers import Answers, lines_of
 from thresher.serving.appending import Ack
 from thresher.serving.bodies import Bodies, Rows
 from thresher.serving.errors import Answer, RefusedError, refusal, told
@@ -45,12 +45,8 @@ class Predicted(NamedTuple):
 
     rows: Rows
     margins: Any
-    write: Callable[[bool], bytes]
-    """the body of the answer; whether as an Arrow stream. `RefusedError`"""
-
-    def answer(self, arrow: bool = False) -> Answer:
-        """The answer. `RefusedError`."""
-        return _predicted(self.rows, self.write(arrow), ARROW if arrow else LINES)
+    answer: Callable[[bool], Answer]
+    """the answer; whether as an Arrow stream. `RefusedError`"""
 
 
 class _Serving(NamedTuple):
@@ -70,51 +66,52 @@ class Predictions:
         self._own: _Serving | None = None
 
     @property
-    def _now(self) -> _Serving:
+    def now(self) -> _Serving:
         """The model that serves, which another may have replaced: each request takes it from here once."""
         own, model = self._own, self._service.model
         if own is None or own.model is not model:
-            self._own = own = _Serving(model, Bodies(model, self._most), Answers(model), {})
+            self._own = own = _Serving(
+                model, Bodies(model, self._most), Answers(model, self._service.name), {}
+            )
         return own
 
     def predict(self, body: bytes, media: str, output: str = "", ids: str = "", top: str = "") -> Predicted:
         """The rows of a body and their margins. `RefusedError`."""
-        model, bodies, answers, _ = self._now
+        model, bodies, answers, _ = self.now
         answers.check(output, top)
         rows = bodies.read(body, media, labelled=False, ids=ids)
         self._count(rows, "predicted")
         if output != EXPLAIN:
-            margins = self._service.margins(rows.chunk, model)
-            return Predicted(rows, margins, lambda arrow: answers.write(rows, margins, output, arrow))
-        try:
-            names = bodies.names(body, media, rows.chunk.keys)
-            found = self._service.explain(rows.chunk, names, model)
-        except ValueError as error:
-            raise RefusedError(400, error.args[0]) from error
+            explanation, margins = None, self._service.margins(rows.chunk, model)
+        else:
+            try:
+                names = bodies.names(body, media, rows.chunk.keys)
+                explanation = self._service.explain(rows.chunk, names, model)
+            except ValueError as error:
+                raise RefusedError(400, error.args[0]) from error
+            margins = explanation.margins
 
-        def explained(arrow: bool) -> bytes:
-            if arrow:
+        def answer(arrow: bool) -> Answer:
+            if explanation is None:
+                written = answers.write(rows, margins, output, arrow)
+            elif arrow:
                 raise RefusedError(406, "explanations are lines of JSON, not an Arrow stream")
-            return answers.explained(rows, found, int(top) if top else None)
+            else:
+                written = lines_of(rows, explanation.told(int(top) if top else None))
+            return _predicted(rows, written, ARROW if arrow else LINES)
 
-        return Predicted(rows, found.margins, explained)
-
-    @property
-    def inference(self) -> Inference:
-        """The Open Inference Protocol for the model that serves."""
-        model, bodies, answers, _ = self._now
-        return Inference(model, self._service.name, bodies, answers)
+        return Predicted(rows, margins, answer)
 
     def infer(self, body: bytes) -> bytes:
-        """The answer to a request of that protocol. `RefusedError`."""
-        inference = self.inference
-        request, rows = inference.read(body)
+        """The answer to a request of the Open Inference Protocol. `RefusedError`."""
+        model, bodies, answers, _ = self.now
+        request, rows = answers.inquiry(body, bodies)
         self._count(rows, "predicted")
-        return inference.answer(request, self._service.margins(rows.chunk, inference.model))
+        return answers.inferred(request, self._service.margins(rows.chunk, model))
 
     def labelled(self, body: bytes, media: str) -> Rows:
         """The rows of a body, with labels; at least one is good. `RefusedError`."""
-        rows = self._now.bodies.read(body, media, labelled=True)
+        rows = self.now.bodies.read(body, media, labelled=True)
         self._count(rows, "labelled")
         if not rows.good:
             where = (f"line {one.line}, column {one.column}: {one.error}" for one in rows.bad)
@@ -123,22 +120,18 @@ class Predictions:
 
     def warm(self) -> None:
         """Load or compile the code for small bodies, so that the first clients need not wait."""
-        for body, media in self._now.bodies.examples():
+        for body, media in self.now.bodies.examples():
             for count in (1, 2):
                 self.together([body] * count, BatchKind("/predict", media, ""))
             with suppress(RefusedError):
-                self.predict(body, media, EXPLAIN).write(False)
+                self.predict(body, media, EXPLAIN).answer(False)
                 if self._service.learns:
-                    self._now.bodies.read(body, media, labelled=True)
+                    self.now.bodies.read(body, media, labelled=True)
         self._metrics.rows.clear()
-
-    def is_loaded(self, media: str) -> bool:
-        """Whether small bodies of this kind are read in no time; the first may be long in compiling."""
-        return self._now.bodies.is_loaded(media)
 
     def kind_of(self, asked: Asked) -> BatchKind | None:
         """What a request asks for, if its body can be answered together with others; None if not."""
-        _, bodies, _, kinds = self._now
+        _, bodies, _, kinds = self.now
         if asked.alike in kinds:
             return kinds[asked.alike]
         if asked.name not in ("predict", "learn") or not bodies.is_loaded(asked.media):
@@ -162,10 +155,10 @@ class Predictions:
 
     def together(self, bodies: Sequence[bytes], kind: BatchKind) -> list[Answer]:
         """The answers to several bodies, whatever is wrong with them."""
-        model, reader, answers, _ = self._now
+        model, reader, answers, _ = self.now
 
         def alone(body: bytes) -> Answer:
-            return self.predict(body, kind.media, kind.output).answer()
+            return self.predict(body, kind.media, kind.output).answer(False)
 
         try:
             several = reader.read_together(bodies, kind.media) if len(bodies) > 1 else None
@@ -185,7 +178,7 @@ class Predictions:
         Bodies without a key become one record of the log, so that 64 clients cost the log and the learner as
         much as one does.
         """
-        several = self._now.bodies.read_together(bodies, media, labelled=True) if len(bodies) > 1 else None
+        several = self.now.bodies.read_together(bodies, media, labelled=True) if len(bodies) > 1 else None
         read: Sequence[Rows | Answer]
         if several is not None and all(rows.good for rows in several):
             self._count(several[0]._replace(last=len(several[0].whole), first=0), "labelled")

@@ -55,7 +55,7 @@ class AccessLog:
     def note(self, request: HttpRequest, answer: Answer, size: int, seconds: float) -> None:
         """Write a line; what is not known is a dash. A full disk stops no requests."""
         when = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        client, method, path = request.asker.client, request.asked.head.method, request.asked.path
+        client, method, path = request.asker.client, request.asked.method, request.asked.path
         asked = client[0] if client else "-", method.decode() or "-", quote(path)[:_LONGEST] or "-"
         told = answer.status, answer.rows or "-", size, f"{1000 * seconds:.1f}"
         with suppress(OSError):
@@ -267,15 +267,15 @@ class HttpConnection(asyncio.Protocol):
             check_beginning(self._text[self._at :])
             return False
         self._asked = asked = self._site.asked(self._text[self._at : end])
-        self._bare, self._sent = asked.head.method == b"HEAD", 0
+        self._bare, self._sent = asked.method == b"HEAD", 0
         self._at, self._taken, self._size, self._parts = end + 4, 0, 0, []
-        self._body = Body(asked.head.length)
-        self._closing |= not asked.head.lasts
+        self._body = Body(asked.length)
+        self._closing |= not asked.lasts
         if asked.refusal is not None:
             self._refuse(asked.refusal)
-        elif asked.head.length > self._site.limits.body:
+        elif asked.length > self._site.limits.body:
             raise too_large(self._site.limits)
-        elif asked.head.expects:
+        elif asked.expects:
             self.transport.write(_CONTINUE)
         return True
 
@@ -341,7 +341,7 @@ class HttpConnection(asyncio.Protocol):
     def _refuse(self, told: Answer) -> None:
         """Answer before the body has arrived, the rest of which is dropped."""
         asked, self._asked, self._parts = self._asked, NOTHING, []
-        self._closing |= asked.head.expects  # nobody knows whether the body still comes
+        self._closing |= asked.expects  # nobody knows whether the body still comes
         self._site.answer([HttpRequest(self, asked, b"", self.since)], [told])
 
     def _fail(self, error: RefusedError) -> None:

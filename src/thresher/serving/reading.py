@@ -40,8 +40,8 @@ def _bad() -> RefusedError:
     return RefusedError(400, "this is not a valid HTTP request")
 
 
-class RequestHead(NamedTuple):
-    """The head of a request."""
+class Asked(NamedTuple):
+    """What the head of a request asks for."""
 
     method: bytes
     target: bytes
@@ -54,17 +54,7 @@ class RequestHead(NamedTuple):
     """whether the connection stays open"""
     expects: bool
     """whether the body comes once it has been asked for"""
-
-
-class Asked(NamedTuple):
-    """What the head of a request asks for."""
-
-    head: RequestHead
     path: str = ""
-    media: str = ""
-    """the media type of the body"""
-    key: str = ""
-    """what the client calls the request, to know it again"""
     alike: tuple[bytes, ...] = ()
     """requests with the same can be answered together, if one can"""
     name: str = ""
@@ -75,19 +65,22 @@ class Asked(NamedTuple):
     refusal: Answer | None = None
     """why it is not done, if the head tells that already"""
 
-    @classmethod
-    def of(cls, head: RequestHead) -> Asked:
-        """What a head says itself."""
-        alike = head.target, *(head.headers.get(name, b"") for name in _DECIDING)
-        asked = cls(head, unquote(head.target.partition(b"?")[0].decode()), alike=alike)
-        return asked._replace(media=asked.header(b"content-type"), key=asked.header(b"idempotency-key"))
-
     def header(self, name: bytes) -> str:
         """The value of a header; empty if there is none."""
-        return self.head.headers.get(name, b"").decode("latin-1")
+        return self.headers.get(name, b"").decode("latin-1")
+
+    @property
+    def media(self) -> str:
+        """The media type of the body."""
+        return self.header(b"content-type")
+
+    @property
+    def key(self) -> str:
+        """What the client calls the request, to know it again."""
+        return self.header(b"idempotency-key")
 
 
-NOTHING = Asked(RequestHead(b"", b"", {}, 0, False, False))
+NOTHING = Asked(b"", b"", {}, 0, False, False)
 """Stands for what a head asks that is not valid HTTP"""
 
 
@@ -102,8 +95,8 @@ class HttpRequest(NamedTuple):
     """when it began to arrive"""
 
 
-def head_of(text: bytes) -> RequestHead:
-    """The head in `text`, up to the blank line. `RefusedError` unless it can be read in one way."""
+def head_of(text: bytes) -> Asked:
+    """What the head in `text` asks, up to the blank line. `RefusedError` unless it can be read in one way."""
     found = _HEAD.fullmatch(text)
     if found is None:
         raise _bad()
@@ -135,7 +128,9 @@ def head_of(text: bytes) -> RequestHead:
         length = CHUNKED
     lasts = minor == b"1" and not _CLOSE.search(headers.get(b"connection", b""))
     expects = minor == b"1" and headers.get(b"expect", b"").lower() == b"100-continue"
-    return RequestHead(method, target, headers, length, lasts, expects)
+    alike = target, *(headers.get(name, b"") for name in _DECIDING)
+    path = unquote(target.partition(b"?")[0].decode())
+    return Asked(method, target, headers, length, lasts, expects, path, alike)
 
 
 def check_beginning(text: bytes) -> None:

@@ -36,10 +36,10 @@ from thresher.learning.model.recipe import Recipe
 from thresher.options.option import UsageError
 from thresher.options.serving import DROP, FAKE_NEGATIVE, NEGATIVE
 from thresher.runs import files
-from thresher.serving import appending
-from thresher.serving.appending import FIRST, MICRO, Ack, Appender, Labelled, Memory, ticking
+from thresher.serving.appending import EXPIRED_AT_ONCE, FIRST, MICRO, Ack, Appender, Draft, Memory, ticking
 from thresher.serving.errors import RefusedError
 from thresher.serving.learning import Learning, Snapshots
+from thresher.serving.openapi import LabelsLearned
 
 NO_LEARNING = "this server does not learn: start it with --learn and --log DIR"
 _LONG = 256 << 20
@@ -292,7 +292,7 @@ class LearningService(Service):
         """Write rows to the log, which are then learned; answered once they are on disk. `RefusedError`."""
         self._check_learning()
         rows = replace(chunk, labels=self._as_logged(chunk.labels))
-        return self._submit(appending.LearnRequest(rows, key))
+        return self._submit(Draft.learn, rows, key)
 
     @property
     def _negative(self) -> np.float32:
@@ -313,15 +313,15 @@ class LearningService(Service):
         """
         self._check_learning()
         if self.settings.unlabelled != FAKE_NEGATIVE:
-            return self._submit(appending.KeepRequest(ids, chunk))
+            return self._submit(Draft.keep, ids, chunk)
         p = self.model.respond(margins, "probability")
         labels, importances = np.full(len(chunk), self._negative), ((1 - p) * (1 + p)).astype(np.float32)
         rows = Chunk(chunk.indptr, chunk.keys, chunk.values, labels, importances)
-        return self._submit(appending.KeepRequest(ids, rows, negative=True))
+        return self._submit(Draft.keep, ids, rows, True)
 
     def label(
         self, ids: Sequence[str], labels: NDArray[np.float32], importances: NDArray[np.float32]
-    ) -> Future[Labelled]:
+    ) -> Future[LabelsLearned]:
         """Learn rows that are kept with their labels; answered once they are on disk. `RefusedError`.
 
         With `NEGATIVE` they are learned once they have waited, with all that came before them: positives at
@@ -335,7 +335,7 @@ class LearningService(Service):
 
         later = self.settings.unlabelled == NEGATIVE
         labels = self._as_logged(labels)
-        return self._submit(appending.LabelRequest(ids, labels, importances, correct, later))
+        return self._submit(Draft.label, ids, labels, importances, correct, later)
 
     def _check_learning(self) -> None:
         if self._reason:
@@ -351,9 +351,8 @@ class LearningService(Service):
     def tend(self, before: int) -> None:
         """Let go rows from before a time by `ticking`, and files of the log that are not wanted any more."""
         negative = float(self._negative) if self.settings.unlabelled == NEGATIVE else None
-        most = appending.ExpireRequest.most
         try:
-            while self._submit(appending.ExpireRequest(before, negative)).result() == most:
+            while self._submit(Draft.expire, before, negative).result() == EXPIRED_AT_ONCE:
                 pass
             self._remove_old()
             self._untended = ""
@@ -379,7 +378,7 @@ class LearningService(Service):
             if not (large or old) or int(after.stem) > needed:
                 return
             if self._memory.promoted != FIRST and self._memory.promoted_at < int(after.stem):
-                self._submit(appending.PromoteRequest(self.current)).result()  # or it would be forgotten
+                self._submit(Draft.promote, self.current).result()  # or it would be forgotten
             bytes_of_it = path.stat().st_size
             path.unlink()
             size -= bytes_of_it
@@ -428,7 +427,7 @@ class LearningService(Service):
             raise RefusedError(404, f"no model learns beside this one as '{name}'; there are: {known}")
         if self._models[name].fault or self._models[name].learned < self._learning.learned - _NEAR:
             raise RefusedError(409, f"'{name}' has not learned all rows yet", 1.0)
-        found = self._submit(appending.PromoteRequest(name))
+        found = self._submit(Draft.promote, name)
         found.add_done_callback(lambda done: None if done.exception() else self._take_over(name))
         return found
 
