@@ -198,6 +198,7 @@ def broken(**changes: Any) -> Any:
         ({"idle": lambda self, S, j: None}, r"idle takes \(self, S, j, w, now\)"),
         ({"SLOTS": None}, r"must say SLOTS"),
         ({"DRIFTS": ("t",), "couple": lambda self, T, out, now: None}, r"it must define areas"),
+        ({"DRIFTS": ("owed",)}, r"must define drift, unless all of DRIFTS = \('owed',\) are in CLOCK"),
     ],
 )
 def test_part_says_what_a_rule_lacks(changes: dict[str, Any], hint: str) -> None:

@@ -73,7 +73,7 @@ def until(met: Callable[[], bool]) -> None:
 def learned(service: LearningService) -> bool:
     """Whether the model and its shadows have learned all rows."""
     status = service.status()
-    shadows = service.shadows().values()
+    shadows = service.models.values()
     return status.learned == status.sequence == min((one.learned for one in shadows), default=status.sequence)
 
 
@@ -137,14 +137,14 @@ def test_what_is_told_of_the_last_rows_outlasts_a_restart(model: Path, rows: Chu
     for more in (rows.rows(10, 30), rows.rows(30, 40), None):
         with serving(model, folder, shadows={"other": "fobos"}) as service:
             until(lambda: service.status().ready and len({*service._caught_up}) == 2)
-            figures = [one.lately() for one in service._models.values()]
+            figures = [one.lately() for one in service.models.values()]
             if found:
                 assert figures == found[-1]
             if more is not None:
                 for k in range(len(more)):
                     service.learn(more.rows(k, k + 1)).result()
                 until(lambda: learned(service))
-                found.append([one.lately() for one in service._models.values()])
+                found.append([one.lately() for one in service.models.values()])
     assert np.isfinite(found[-1]).all()
     assert found[0] != found[1]
 
@@ -621,7 +621,7 @@ def test_shadows_learn_the_same_rows(model: Path, rows: Chunk, tmp_path: Path) -
         with serving(model, folder, shadows=shadows) as service:
             service.learn(some).result()
             until(lambda: learned(service))
-            assert all(np.isfinite(one.lately()[0]) for one in service.shadows().values())
+            assert all(np.isfinite(one.lately()[0]) for one in service.models.values())
     check_law(model, folder, tmp_path / "expected")
     like = Model.load(model).recipe
     thresher.train(folder, replace(like, rule="fobos:l1=0.01"), passes=1).save(tmp_path / "expected")

@@ -16,7 +16,7 @@ import numpy as np
 from numba.extending import overload
 
 from thresher.engine.compile.jit import BORROWING, OPTIONS
-from thresher.engine.compile.part_errors import declare_part, declare_returned
+from thresher.engine.compile.part_errors import RETURNS, declare_part
 
 T = TypeVar("T", bound=type)
 
@@ -75,7 +75,7 @@ def verb(
 
     def declare(default: Callable[..., Any]) -> Callable[..., Any]:
         name = default.__name__
-        declare_returned(name, returns)
+        RETURNS[name] = returns
 
         @functools.wraps(default)
         def call(self: Any, *args: Any) -> Any:
@@ -131,11 +131,6 @@ def shares_a_clock(rule: Any) -> bool:
         writes(type(rule), verb)
         for verb in ("size_before_margin", "slope_after_margin", "note_after_margin", "constrain")
     )
-
-
-def measures_each(rule: Any) -> bool:
-    """Whether a rule processes every example of a batch by itself."""
-    return writes(type(rule), "step_on_sum")
 
 
 def in_dtype(value: Any, dtype: Any) -> Any:

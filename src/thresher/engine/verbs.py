@@ -276,7 +276,10 @@ def intercept(self):
 
 @verb("rule")
 def drift(self, clock, out):
-    """Write the change of an untouched weight in one step to `out`, as DRIFTS numbers. Default: nothing."""
+    """Write the change of an untouched weight in one step to `out`, as DRIFTS numbers. Default: by CLOCK.
+
+    A rule whose DRIFTS are not all names of its clock must define it.
+    """
 
 
 @verb("rule", returns=NUMBER)

@@ -6,60 +6,37 @@
 import pkgutil
 from importlib import import_module
 
-from thresher.parts import groups, losses, rates, rules
-from thresher.parts.clamped import LISTED, NONNEGATIVE, NONPOSITIVE
-from thresher.parts.description import Description, describe
-from thresher.parts.origins import REGISTRY, Need, SpecError, check_there, expect, homes, load_files, needs_of
-from thresher.parts.registry import (
-    AUTO,
-    changed,
-    clamped,
-    fields_said,
-    find,
-    lacking,
-    lookup,
-    make,
-    names,
-    no_probabilities,
-    parameters,
-    part_name,
-    rule_of,
-    spec_of,
-)
+from thresher.parts import groups as groups
+from thresher.parts import losses as losses
+from thresher.parts import rates as rates
+from thresher.parts import rules as rules
+from thresher.parts.clamped import LISTED as LISTED
+from thresher.parts.clamped import NONNEGATIVE as NONNEGATIVE
+from thresher.parts.clamped import NONPOSITIVE as NONPOSITIVE
+from thresher.parts.description import Description as Description
+from thresher.parts.description import describe as describe
+from thresher.parts.origins import REGISTRY as REGISTRY
+from thresher.parts.origins import Need as Need
+from thresher.parts.origins import SpecError as SpecError
+from thresher.parts.origins import check_there as check_there
+from thresher.parts.origins import expect as expect
+from thresher.parts.origins import homes as homes
+from thresher.parts.origins import load_files as load_files
+from thresher.parts.origins import needs_of as needs_of
+from thresher.parts.registry import AUTO as AUTO
+from thresher.parts.registry import changed as changed
+from thresher.parts.registry import clamped as clamped
+from thresher.parts.registry import fields_said as fields_said
+from thresher.parts.registry import find as find
+from thresher.parts.registry import lacking as lacking
+from thresher.parts.registry import lookup as lookup
+from thresher.parts.registry import make as make
+from thresher.parts.registry import names as names
+from thresher.parts.registry import no_probabilities as no_probabilities
+from thresher.parts.registry import parameters as parameters
+from thresher.parts.registry import part_name as part_name
+from thresher.parts.registry import rule_of as rule_of
+from thresher.parts.registry import spec_of as spec_of
 
 for _module in pkgutil.iter_modules(rules.__path__):
     import_module(f"{rules.__name__}.{_module.name}")
-
-__all__ = [
-    "AUTO",
-    "LISTED",
-    "NONNEGATIVE",
-    "NONPOSITIVE",
-    "REGISTRY",
-    "Description",
-    "Need",
-    "SpecError",
-    "changed",
-    "check_there",
-    "clamped",
-    "describe",
-    "expect",
-    "fields_said",
-    "find",
-    "groups",
-    "homes",
-    "lacking",
-    "load_files",
-    "lookup",
-    "losses",
-    "make",
-    "names",
-    "needs_of",
-    "no_probabilities",
-    "parameters",
-    "part_name",
-    "rates",
-    "rule_of",
-    "rules",
-    "spec_of",
-]

@@ -71,16 +71,12 @@ class Description(NamedTuple):
         if self.reference:
             texts.append(f"Reference: {self.reference}")
         rate = f" {_RATE} {self.rate}" if self.rate else ""
-        return "\n\n".join(
-            [*texts, self._table(), f"With all defaults: {flag_of(self.kind)} {self.spec}{rate}"]
-        )
-
-    def _table(self) -> str:
         rows = [("parameter", "default", "must be"), *self.parameters]
         if self.rate:
             rows.append((_RATE, self.rate, "see thresher rates"))
         widths = [max(len(row[k]) for row in rows) for k in (0, 1)]
-        return "\n".join(f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in rows)
+        table = "\n".join(f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in rows)
+        return "\n\n".join([*texts, table, f"With all defaults: {flag_of(self.kind)} {self.spec}{rate}"])
 
 
 def describe(kind: str, name: str) -> Description:
@@ -111,8 +107,6 @@ def describe(kind: str, name: str) -> Description:
 def _parameter(cls: Any, field: str, default: Any) -> Parameter:
     if isinstance(default, bool):
         return Parameter(field, str(default).lower(), "true or false")
-    if isinstance(default, str):
-        return Parameter(field, default, "")
     if isinstance(default, tuple):
         names = sorted(REGISTRY[field])
         return Parameter(field, part_name(type(default)), f"{', '.join(names[:-1])} or {names[-1]}")

@@ -87,8 +87,7 @@ def settled(self, S, j, now):
     return S[j, V]
 
 
-@scalar
-def measure(alpha, l1, taper, value, slope, size, clock):
+def note_after_margin(self, margin, importance, value, slope, size, clock):
     """Count an example with a gradient: t, N, L and G, then 1 / rho, kappa (with the last h) and 1 / both.
 
     With `taper`, the threshold of the first pass too.
@@ -99,7 +98,9 @@ def measure(alpha, l1, taper, value, slope, size, clock):
         clock[SQUARES] += size
         clock[LENGTHS] += length * length
         clock[SLOPES] += slope * slope
-        clock[PER_LENGTH] = tapered(l1, taper, clock) / (alpha * math.sqrt(clock[LENGTHS] / clock[COUNT]))
+        clock[PER_LENGTH] = tapered(self.l1, self.taper, clock) / (
+            self.alpha * math.sqrt(clock[LENGTHS] / clock[COUNT])
+        )
         clock[FACTOR] = math.sqrt(clock[COUNT] / clock[SQUARES]) * math.exp(clock[GROWTH])
         clock[INVERSE] = clock[PER_LENGTH] / clock[FACTOR]
         clock[FLOOR] = clock[THRESHOLD] * math.sqrt(clock[SLOPES] / clock[COUNT])
@@ -116,17 +117,18 @@ def tapered(l1, taper, clock):
     return math.sqrt(math.sqrt(1.0 + met * met))
 
 
-@scalar
-def adapt_steps(adapt, moved, clock):
+def slope_after_margin(self, margin, value, slope, size, clock):
     """Set h from slope times margin, which shows whether longer steps would pay.
 
     In later passes only if sums were kept: see `begin_pass`.
     """
-    if adapt > 0.0 and moved * moved > 0.0 and (clock[PASS] == 1.0 or clock[SPREAD] > 0.0):
+    moved = slope * margin
+    if self.adapt > 0.0 and moved * moved > 0.0 and (clock[PASS] == 1.0 or clock[SPREAD] > 0.0):
         clock[DRIFT] += moved
         clock[SPREAD] += moved * moved
-        growth = -adapt * clock[DRIFT] / math.sqrt(clock[SPREAD])
+        growth = -self.adapt * clock[DRIFT] / math.sqrt(clock[SPREAD])
         clock[GROWTH] = min(max(growth, -_MOST), _MOST)
+    return slope
 
 
 def place(self, S, rows, w, now):
@@ -225,9 +227,8 @@ def sound(self, S, clock, steps):
     return "" if (S[:, [ROOT, A]] >= 0.0).all() else "sums of squares must not be negative"
 
 
-@scalar
-def share(self, S, j, x, now):
-    """(x / s)^2, with s at least |x|."""
+def size_before_margin(self, S, j, x, now):
+    """(x / s)^2, with s at least |x|, for N."""
     ratio, one = x * S[j, INVERSE_SCALE], S.dtype.type(1)
     if S[j, INVERSE_SCALE] <= 0.0 or forgotten(self, S, j, now):
         return one if x != 0.0 else ratio

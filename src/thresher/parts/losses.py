@@ -277,10 +277,6 @@ class Wealth(NamedTuple):
             return -math.log(margin), -1.0 / margin
         return (self.floor - margin) / self.floor - math.log(self.floor), -1.0 / self.floor
 
-    def link(self, margin):
-        """The growth."""
-        return margin
-
 
 @part("loss")
 class Poisson(NamedTuple):

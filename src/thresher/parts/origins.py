@@ -121,8 +121,23 @@ def _load(point: EntryPoint) -> None:
 
 def load_files(files: Iterable[str | os.PathLike[str]]) -> None:
     """Execute files of Python that define parts, unless they are as they were before. SpecError."""
-    for file in files:
-        _load_file(Path(file))
+    for given in files:
+        file = Path(given)
+        path = file.resolve()
+        try:
+            state = path.stat()
+            if not path.is_file():
+                what = "a folder" if path.is_dir() else "a pipe or a device"
+                raise SpecError(f"{file}: {what}, not a file of Python")
+            stamp = (state.st_mtime_ns, state.st_ino, state.st_size)
+            hashed = hashlib.sha256(str(path).encode(errors="surrogateescape")).hexdigest()[:8]
+            name = f"thresher_file_{re.sub(r'[^0-9A-Za-z]', '_', path.stem)}_{hashed}"
+            there = any(cls.__module__ == name for cls in _all_parts().values())
+            if not there or _FILES.get(name) != (path, stamp):
+                with _registering():
+                    _execute(file, path, name, stamp)
+        except OSError as error:
+            raise SpecError(f"{file}: {(error.strerror or str(error)).lower()}") from error
 
 
 def homes() -> dict[tuple[str, str], tuple[str, str]]:
@@ -180,7 +195,7 @@ def _load_home(kind: str, name: str, module: str, file: str) -> None:
             with _registering():
                 _execute(Path(file), Path(file), module, (), _Definitions)
         else:
-            _load_file(Path(file))
+            load_files([file])
         if name not in REGISTRY[kind]:
             raise SpecError(f"{place}: defines no {kind} called {name}")
     except (ImportError, OSError, SpecError) as error:
@@ -191,25 +206,6 @@ def _load_home(kind: str, name: str, module: str, file: str) -> None:
             f"the {kind} {name} of another process is not known here: {said}: put it in a module that both"
             " can import"
         ) from error
-
-
-def _load_file(file: Path) -> None:
-    path = file.resolve()
-    try:
-        state = path.stat()
-        if not path.is_file():
-            what = "a folder" if path.is_dir() else "a pipe or a device"
-            raise SpecError(f"{file}: {what}, not a file of Python")
-        stamp = (state.st_mtime_ns, state.st_ino, state.st_size)
-        hashed = hashlib.sha256(str(path).encode(errors="surrogateescape")).hexdigest()[:8]
-        name = f"thresher_file_{re.sub(r'[^0-9A-Za-z]', '_', path.stem)}_{hashed}"
-        there = any(cls.__module__ == name for cls in _all_parts().values())
-        if there and _FILES.get(name) == (path, stamp):
-            return
-        with _registering():
-            _execute(file, path, name, stamp)
-    except OSError as error:
-        raise SpecError(f"{file}: {(error.strerror or str(error)).lower()}") from error
 
 
 def _execute(

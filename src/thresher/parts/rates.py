@@ -36,8 +36,7 @@ class InverseSqrt(NamedTuple):
     """
 
     eta0: float = 0.5
-    LIMITS = {"eta0": "> 0"}
-    TUNED = {"eta0": (0.01, 10.0)}
+    LIMITS, TUNED = Constant.LIMITS, Constant.TUNED
 
     def at(self, t):
         return self.eta0 / math.sqrt(t)
@@ -52,8 +51,7 @@ class Inverse(NamedTuple):
     """
 
     eta0: float = 0.5
-    LIMITS = {"eta0": "> 0"}
-    TUNED = {"eta0": (0.01, 10.0)}
+    LIMITS, TUNED = Constant.LIMITS, Constant.TUNED
 
     def at(self, t):
         return self.eta0 / t
@@ -70,8 +68,7 @@ class Power(NamedTuple):
     eta0: float = 0.5
     t0: float = 1000.0
     p: float = 0.5
-    LIMITS = {"eta0": "> 0", "t0": "> 0"}
-    TUNED = {"eta0": (0.01, 10.0)}
+    LIMITS, TUNED = {"eta0": "> 0", "t0": "> 0"}, Constant.TUNED
 
     def at(self, t):
         falling = self.t0 / (self.t0 + t - 1.0)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import functools
 import math
 import os
 import re
@@ -112,6 +113,17 @@ def part(kind: str, **declared: Any) -> Callable[[T], T]:
         return cls
 
     return register
+
+
+@functools.cache
+def _drift_at(places: tuple[int, ...]) -> Any:
+    """The verb `drift` of a rule whose drifts are numbers of its clock."""
+
+    def drift(self, clock, out):
+        for k in range(len(places)):
+            out[k] = clock[places[k]]
+
+    return drift
 
 
 def _check_values_at_birth(kind: str, cls: Any) -> None:
@@ -349,10 +361,6 @@ def fields_said(kind: str, spec: str) -> dict[str, Any]:
     return _read_fields(lookup(kind, name.strip()), rest)
 
 
-def _numbers(cls: Any) -> set[str]:
-    return {field for field, default in parameters(cls).items() if isinstance(default, float)}
-
-
 def _read_fields(cls: Any, text: str) -> dict[str, Any]:
     known = parameters(cls)
     in_order = [field for field in known if field not in IN_SPECS]
@@ -383,9 +391,10 @@ def _read_value(cls: Any, raw: dict[str, str], field: str) -> Any:
     text, default = raw[field], cls._field_defaults[field]
     if field in IN_SPECS:
         return lookup(field, text)()
-    if text in _numbers(cls) - {field} and field in _numbers(cls):  # theta=gravity
+    numbers = {name for name, one in parameters(cls).items() if isinstance(one, float)}
+    if text in numbers - {field} and field in numbers:  # theta=gravity
         named = raw.get(text, cls._field_defaults[text])
-        if named in _numbers(cls):
+        if named in numbers:
             raise SpecError(
                 f"{part_name(cls)}: {field} names {text}, which must then be a number, not {named!r}"
             )
@@ -491,10 +500,11 @@ def check_declarations(kind: str, cls: Any) -> None:
                 f"{begin}: PROBABILITY = True needs {_LINKS[kind]}, which turns margins into probabilities"
             )
     if kind == "rule":
-        _check_rule(begin, cls)
+        _complete_rule(begin, cls)
 
 
-def _check_rule(begin: str, cls: Any) -> None:
+def _complete_rule(begin: str, cls: Any) -> None:
+    """Check what a rule declares; make its `drift` if that only reads the clock."""
     if cls.DRIFTS and writes(cls, "couple") and not writes(cls, "areas"):
         raise TypeError(f"{begin} has couple and DRIFTS: it must define areas too")
     for name in ("SLOTS", "CLOCK", "PENALTIES", "DRIFTS"):
@@ -503,6 +513,10 @@ def _check_rule(begin: str, cls: Any) -> None:
             isinstance(value, tuple | list) and all(isinstance(one, str) for one in value)
         ):
             raise TypeError(f"{begin}: {name} must be a tuple of names, such as ('w',), not {value!r}")
+    if cls.DRIFTS and not writes(cls, "drift"):
+        if not {*cls.DRIFTS} <= {*cls.CLOCK}:
+            raise TypeError(f"{begin} must define drift, unless all of DRIFTS = {cls.DRIFTS} are in CLOCK")
+        cls.drift = _drift_at(tuple(cls.CLOCK.index(name) for name in cls.DRIFTS))
     if not cls.SLOTS:
         raise TypeError(f"{begin}: SLOTS must name at least one column")
     if cls.DTYPE not in _DTYPES:

@@ -11,8 +11,7 @@ import numpy as np
 
 from thresher.engine.compile.jit import helper
 from thresher.parts import threshold_heap
-from thresher.parts.threshold_heap import PLACE, SIZE, V, first, push, remove, resize
-from thresher.parts.threshold_heap import rebuild as rebuild
+from thresher.parts.threshold_heap import PLACE, SIZE, V, first, push, rebuild, remove, resize
 
 MET = 5
 _BELOW = 2.0

@@ -66,6 +66,7 @@ _CHARSET = re.compile(r'charset\s*=\s*"?([^\s";]*)', re.IGNORECASE)
 _UTF8 = ("utf-8", "utf8", "us-ascii")
 _NAME = "the body"
 _EMPTY = "the body is empty: there are no rows"
+F32 = NDArray[np.float32]
 _Limit = tuple[NDArray[np.bool_], Iterable[str]]
 """Which rows are beyond a limit, and for each of these what was expected"""
 _SHOWN = 3
@@ -565,19 +566,11 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     weight: float = 1.0
 
 
-class LateLabels(NamedTuple):
-    """Labels of rows that were kept."""
-
-    ids: list[str]
-    labels: NDArray[np.float32]
-    weights: NDArray[np.float32]
-
-
 _ONE, _SEVERAL = msgspec.json.Decoder(_Line), msgspec.json.Decoder(list[_Line])
 
 
-def read_labels(body: bytes, model: Any, most: int) -> LateLabels:
-    """The labels in a body of JSON: an object, an array of objects or lines; `RefusedError`."""
+def read_labels(body: bytes, model: Any, most: int) -> tuple[list[str], F32, F32]:
+    """The ids, labels and weights of late labels in JSON: an object, an array or lines; `RefusedError`."""
     text, ids = body.strip(), list[str]()
     try:
         lines = _SEVERAL.decode(text) if text.startswith(b"[") else _ONE.decode_lines(text)
@@ -619,4 +612,4 @@ def read_labels(body: bytes, model: Any, most: int) -> LateLabels:
     fits = domain.allows(labels) & (domain.allows(numbers) if domain.whole else True)
     check(~fits, domain.meaning, lambda one: repr(str(one.label)[:_LONGEST]))
     check(too_heavy(labels, weights), LIGHT, lambda one: "more")
-    return LateLabels(ids, labels, weights.astype(np.float32))
+    return ids, labels, weights.astype(np.float32)

@@ -139,7 +139,7 @@ class Endpoints:
 
     async def label(self, request: HttpRequest) -> Answer:
         late = read_labels(request.body, self._service.model, self._limits.rows)
-        return told(await _kept(self._service.label(*late)), len(late.ids))
+        return told(await _kept(self._service.label(*late)), len(late[0]))
 
     async def metrics(self, request: HttpRequest) -> Answer:
         return Answer(200, self._metrics.page(), CONTENT_TYPE_LATEST)

@@ -211,7 +211,7 @@ class Learning:
         self.nonzero = self.model.nonzero
         """weights that are not zero, in the newest snapshot"""
         self._when, self._draw = time.monotonic(), np.random.default_rng(0)
-        self._thread = threading.Thread(target=self._work, name="thresher-learning", daemon=True)
+        self.thread = threading.Thread(target=self._work, name="thresher-learning", daemon=True)
 
     @property
     def model(self) -> Any:
@@ -244,11 +244,7 @@ class Learning:
     def start(self) -> None:
         """Compile what is not compiled yet, then begin to learn."""
         learn_anything(Model(self.model.recipe), True)
-        self._thread.start()
-
-    def join(self) -> None:
-        """Wait until all is learned and saved, once `wait` has returned None."""
-        self._thread.join()
+        self.thread.start()
 
     @contextmanager
     def _turn(self, chunk: Chunk) -> Iterator[None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from typing import Annotated, Any, get_origin, get_type_hints
 
 from prometheus_client import (
     CollectorRegistry,
@@ -15,25 +15,9 @@ from prometheus_client import (
 )
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
+from thresher.serving.service import Status
+
 _SECONDS = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-OF_STATUS = {
-    "ready": "whether the service can do its work",
-    "learning": "whether rows are taken and learned",
-    "sequence": "rows in the log that are on disk",
-    "learned": "rows of the log that the model has learned",
-    "saved": "rows of the log that the newest snapshot has learned",
-    "pending": "rows that wait for their label",
-    "log_bytes": "size of the log",
-    "syncs": "times that the log was written to the disk",
-    "sync_seconds": "seconds that this took",
-    "loss": "mean loss of the last rows, each predicted before it was learned",
-    "predicted": "mean prediction of the last rows, estimated from some of them",
-    "label": "mean label of the last rows, which is the mean prediction of a calibrated model",
-    "nonzero": "weights of the model that are not zero",
-    "features_seen": "features that the model has seen",
-    "skipped": "rows that were not learned because the model would not have stayed finite",
-}
-"""Fields of the status that are figures, with what they mean"""
 _GROWING = ("sequence", "learned", "syncs", "sync_seconds", "skipped")
 
 
@@ -78,13 +62,15 @@ class Metrics:
 
     def collect(self) -> Iterable[Any]:
         """The figures that the service knows itself."""
-        status, shadows = self._service.status(), self._service.shadows()
-        for name, words in OF_STATUS.items():
-            family = CounterMetricFamily if name in _GROWING else GaugeMetricFamily
-            yield family(f"thresher_{name}", words, value=float(getattr(status, name)))
+        status, hints = self._service.status(), get_type_hints(Status, include_extras=True)
+        for name, hint in hints.items():
+            if get_origin(hint) is Annotated:
+                family = CounterMetricFamily if name in _GROWING else GaugeMetricFamily
+                words, value = hint.__metadata__[0], float(getattr(status, name))
+                yield family(f"thresher_{name}", words, value=value)
         loss = GaugeMetricFamily("thresher_shadow_loss", "loss of models that learn beside", labels=["model"])
         learned = CounterMetricFamily("thresher_shadow_learned", "rows that they learned", labels=["model"])
-        for name, one in shadows.items():
+        for name, one in self._service.models.items():
             loss.add_metric([name], one.lately()[0])
             learned.add_metric([name], one.learned)
         yield from (loss, learned)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import xxhash
@@ -57,25 +57,26 @@ _SWEEP = 1.0
 
 
 class Status(NamedTuple):
-    """The state of a service; `metrics.OF_STATUS` says what the figures are."""
+    """The state of a service: figures, with what they mean, and why rows are not taken and learned."""
 
-    ready: bool
-    learning: bool = False
+    ready: Annotated[bool, "whether the service can do its work"]
+    learning: Annotated[bool, "whether rows are taken and learned"] = False
     reason: str = ""
-    """why rows are not taken and learned, if they should be"""
-    sequence: int = 0
-    learned: int = 0
-    saved: int = 0
-    pending: int = 0
-    log_bytes: int = 0
-    sync_seconds: float = 0.0
-    syncs: int = 0
-    loss: float = float("nan")
-    predicted: float = float("nan")
-    label: float = float("nan")
-    nonzero: int = 0
-    features_seen: int = 0
-    skipped: int = 0
+    sequence: Annotated[int, "rows in the log that are on disk"] = 0
+    learned: Annotated[int, "rows of the log that the model has learned"] = 0
+    saved: Annotated[int, "rows of the log that the newest snapshot has learned"] = 0
+    pending: Annotated[int, "rows that wait for their label"] = 0
+    log_bytes: Annotated[int, "size of the log"] = 0
+    sync_seconds: Annotated[float, "seconds that this took"] = 0.0
+    syncs: Annotated[int, "times that the log was written to the disk"] = 0
+    loss: Annotated[float, "mean loss of the last rows, each predicted before it was learned"] = math.nan
+    predicted: Annotated[float, "mean prediction of the last rows, estimated from some of them"] = math.nan
+    label: Annotated[
+        float, "mean label of the last rows, which is the mean prediction of a calibrated model"
+    ] = math.nan
+    nonzero: Annotated[int, "weights of the model that are not zero"] = 0
+    features_seen: Annotated[int, "features that the model has seen"] = 0
+    skipped: Annotated[int, "rows that were not learned because the model would not have stayed finite"] = 0
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,8 @@ class Service:
     """A model that predicts; `start` lets it follow its file when that is replaced. `ModelFileError`."""
 
     learns = False
+    models: Mapping[str, Learning] = {}
+    """those that learn from the log, by name"""
 
     def __init__(self, path: Path, name: str = "", say: Callable[[str], None] = lambda line: None) -> None:
         self.path, self.name, self._say, self._closing = path, name or path.stem, say, threading.Event()
@@ -155,10 +158,6 @@ class Service:
     def snapshot(self) -> tuple[Path, int]:
         """The newest whole model file, and the row of the log that it goes up to."""
         return self.path, 0
-
-    def shadows(self) -> dict[str, Learning]:
-        """The models that learn from the log, by name."""
-        return {}
 
     def learn(self, *args: Any) -> Any:
         """A service that does not learn refuses to. `RefusedError`."""
@@ -218,10 +217,10 @@ class LearningService(Service):
             self._appender = Appender(self.writer, self._memory, settings.most_waiting, self._grow)
             self._submit = self._appender.submit
             first = self._learner(FIRST, {"continue_from": path})
-            self._models = {FIRST: first}
-            for shadow, spec in settings.shadows.items():
-                self._models[shadow] = self._learner(shadow, begin_of(spec, first.model.recipe))
-            if self._memory.promoted not in self._models:
+            recipe, shadows = first.model.recipe, settings.shadows.items()
+            others = {shadow: self._learner(shadow, begin_of(spec, recipe)) for shadow, spec in shadows}
+            self.models = {FIRST: first, **others}
+            if self._memory.promoted not in self.models:
                 raise UsageError(f"{self._memory.promoted} has taken over: give it with --shadow again")
             self._take_over(self._memory.promoted)
         except BaseException:
@@ -234,12 +233,12 @@ class LearningService(Service):
         return Learning(begin, self.folder, self._wait, self.settings.snapshots, fault, self._say, called)
 
     def _take_over(self, name: str) -> None:
-        self.current, self._learning = name, self._models[name]
+        self.current, self._learning = name, self.models[name]
         self.model = self._learning.model
 
     def start(self) -> None:
         """Begin to learn; ready once all that is in the log is learned."""
-        for one in self._models.values():
+        for one in self.models.values():
             one.start()
         self._appender.start()
         self._sweeper.start()
@@ -264,7 +263,7 @@ class LearningService(Service):
 
     def _fault(self, name: str, reason: str) -> None:
         """A model learns no more; if it is the one that serves, it predicts as in its newest snapshot."""
-        one = self._models[name]
+        one = self.models[name]
         one.fault = reason
         self._caught_up.add(one.name)
         which = "" if name == FIRST else f" of {name}"
@@ -368,7 +367,7 @@ class LearningService(Service):
         paths, settings = segment_paths(self.folder), self.settings
         begun, ticked = self._begun  # a clock that is set forward must not make files old
         now = min(time.time(), begun + (ticking() - ticked) / MICRO)
-        needed = min(one.saved_offset for one in self._models.values())
+        needed = min(one.saved_offset for one in self.models.values())
         needed = min([needed, *(kept.offset for kept in [*self._memory.kept.values()])])
         size = sum(path.stat().st_size for path in paths)
         for path, after in pairwise(paths):
@@ -413,19 +412,15 @@ class LearningService(Service):
         file = self._learning.file
         return (file, self._learning.saved) if file.exists() else (self.path, 0)
 
-    def shadows(self) -> dict[str, Learning]:
-        """The models that learn from the log, by name."""
-        return self._models
-
     def promote(self, name: str) -> Future[Ack]:
         """Let another model take over, once it has learned what this one has. `RefusedError`.
 
         The first model is called `FIRST`.
         """
-        if name not in self._models:
-            known = ", ".join(one for one in self._models if one != self.current) or "none"
+        if name not in self.models:
+            known = ", ".join(one for one in self.models if one != self.current) or "none"
             raise RefusedError(404, f"no model learns beside this one as '{name}'; there are: {known}")
-        if self._models[name].fault or self._models[name].learned < self._learning.learned - _NEAR:
+        if self.models[name].fault or self.models[name].learned < self._learning.learned - _NEAR:
             raise RefusedError(409, f"'{name}' has not learned all rows yet", 1.0)
         found = self._submit(Draft.promote, name)
         found.add_done_callback(lambda done: None if done.exception() else self._take_over(name))
@@ -439,8 +434,8 @@ class LearningService(Service):
         with self._grown:
             self._complete = True
             self._grown.notify_all()
-        for one in self._models.values():
-            one.join()
+        for one in self.models.values():
+            one.thread.join()  # once `_wait` has returned None
 
 
 def begin_of(spec: str, like: Recipe) -> dict[str, Any]:

@@ -77,16 +77,14 @@ class _Spent:
     def __init__(self) -> None:
         self.lock, self._under_way, self._since, self._before = threading.Lock(), 0, 0.0, 0.0
 
-    def change(self, by: int) -> None:
+    def change(self, by: int) -> float:
+        """Note that so many more threads compile; the seconds until now."""
         with self.lock:
             now = time.perf_counter()
             if self._under_way:
                 self._before += now - self._since
             self._under_way, self._since = self._under_way + by, now
-
-    def seconds(self) -> float:
-        self.change(0)
-        return self._before
+            return self._before
 
 
 _spent = _Spent()
@@ -112,4 +110,4 @@ def compiling(work: Work | None = None) -> Iterator[None]:
 
 def seconds_compiling() -> float:
     """Wall-clock seconds this process has spent compiling so far."""
-    return _spent.seconds()
+    return _spent.change(0)

@@ -18,7 +18,8 @@ from numba.core.errors import ForceLiteralArg, NumbaError, UnsupportedBytecodeEr
 _types: Any = numba_types  # has no type hints
 NUMBER, PAIR, TRUTH = "a number", "two numbers, (loss, slope)", "true or false"
 _REFUSED = NumbaError, UnsupportedBytecodeError
-_RETURNS: dict[str, str] = {}
+RETURNS: dict[str, str] = {}
+"""What the methods of a verb return: NUMBER, PAIR, TRUTH, or "" for nothing that is used"""
 _KINDS: dict[type, str] = {}
 _known: dict[str, _Failure] = {}
 """All failures by how a call of the method begins in messages: Numba does not try again what has failed."""
@@ -51,11 +52,6 @@ class _Compiling(threading.local):
 
 
 _now = _Compiling()
-
-
-def declare_returned(verb: str, what: str) -> None:
-    """Note what the methods of a verb return: NUMBER, PAIR, TRUTH, or "" for nothing that is used."""
-    _RETURNS[verb] = what
 
 
 def declare_part(kind: str, cls: type) -> None:
@@ -125,7 +121,7 @@ def _part_of(function: Callable[..., Any], types: Sequence[Any]) -> type | None:
 
 def check_returned(function: Callable[..., Any], types: Sequence[Any], returned: Any) -> None:
     """`PartError` if the compiled method of a part returns another type than its verb."""
-    cls, what = _part_of(function, types), _RETURNS.get(function.__name__, "")
+    cls, what = _part_of(function, types), RETURNS.get(function.__name__, "")
     each = returned if what == PAIR and isinstance(returned, _types.BaseTuple) else [returned]
     fits = len(each) == 1 + (what == PAIR) and all(
         isinstance(one, _types.Number | _types.Boolean) for one in each

@@ -29,7 +29,7 @@ from thresher.engine.compile.inplace import snapshot
 from thresher.engine.compile.jit import Kernel
 from thresher.engine.index import HashedIndex, Index, Resolved
 from thresher.engine.lookup import resized
-from thresher.engine.protocol import in_dtype, measures_each, shares_a_clock, writes
+from thresher.engine.protocol import in_dtype, shares_a_clock, writes
 from thresher.engine.sound import Tensors, beneath, given, require, under
 from thresher.learning.model.margins import Read, first_rows, margins
 from thresher.learning.model.objective import F64, Objective
@@ -440,7 +440,7 @@ class ManyState(RuleState):
         self._together = shared and batch == 1
         self._places = np.zeros(0, np.int64)
         learn = outputs.learn_together if self._together else outputs.learn_batches
-        self._each = True if batch > 1 and measures_each(rule) else None
+        self._each = True if batch > 1 and writes(type(rule), "step_on_sum") else None
         self._learn = learn.for_parts(head.joint, rule, self.bias_rule)
 
     def learn(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from thresher.engine.verbs import grouped
 from thresher.parts.groups import Single, adapt
 from thresher.parts.registry import part
@@ -54,9 +52,6 @@ class AdagradFobos(NamedTuple):
     DTYPE = "float64"
     place = Sgd.place  # no penalty before the first gradient
 
-    def clock0(self):
-        return np.zeros(1)
-
     def weight(self, S, j, now):
         """Settled weight of row j; `scale` is eta / a, zero in a new row."""
         if grouped(self.group):
@@ -89,10 +84,6 @@ class AdagradFobos(NamedTuple):
 
     def tick(self, clock):
         clock[STEPS] += 1.0
-
-    def drift(self, clock, out):
-        """The number of steps."""
-        out[0] = clock[STEPS]
 
     def area(self, S, j, n, sums, now):
         """Affine in the number of steps, or with l2 a geometric series."""

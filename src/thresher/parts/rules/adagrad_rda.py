@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from thresher.parts.prox import soft
 from thresher.parts.registry import part
 from thresher.parts.series import quotients
@@ -41,10 +39,6 @@ class AdagradRda(NamedTuple):
     LIMITS = {"eta": "> 0"}
     TUNED = {"eta": (0.01, 3.0), "l1": (1e-7, 1e-3)}
 
-    def clock0(self):
-        """Steps so far, threshold on the sum of gradients, eta l2 t."""
-        return np.zeros(3)
-
     def weight(self, S, j, now):
         """Weight of row j after the gradients so far."""
         top = soft(S[j, GRADIENTS], now[THRESHOLD])
@@ -63,10 +57,6 @@ class AdagradRda(NamedTuple):
         clock[STEPS] += 1.0
         clock[THRESHOLD] = self.l1 * clock[STEPS]
         clock[PULL] = self.eta * self.l2 * clock[STEPS]
-
-    def drift(self, clock, out):
-        """The number of steps."""
-        out[0] = clock[STEPS]
 
     def area(self, S, j, n, sums, now):
         """Affine in the number of steps, or with l2 a quotient of two affine functions."""

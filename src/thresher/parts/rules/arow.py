@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from thresher.parts.confidence import Q, W, variance
 from thresher.parts.registry import part
 from thresher.parts.rules.pa import Pa
@@ -39,10 +37,6 @@ class Arow(NamedTuple):
     DRIFTS = ()
     LIMITS = {"r": "> 0"}
     weight, place = Pa.weight, Pa.place
-
-    def clock0(self):
-        """|g| / r of the example."""
-        return np.zeros(1)
 
     def size_before_margin(self, S, j, x, now):
         """The terms of x'Vx."""

@@ -43,7 +43,7 @@ class ClippedSubgradient(NamedTuple):
     PENALTIES = ("l1",)
     clock0, tick = Cumulative.clock0, Cumulative.tick
     place, idle = TruncatedGradient.place, Sgd.idle
-    intercept, drift = Sgd.intercept, TruncatedGradient.drift
+    intercept = Sgd.intercept
 
     def weight(self, S, j, now):
         return soft(S[j, W], now[OWED] - S[j, PAID])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from thresher.parts.registry import part
+from thresher.parts.rules.sgd import Sgd
 
 W, THETA, WON, SUM, LARGEST, SCALE = range(6)  # columns of S
 
@@ -38,9 +39,7 @@ class Coin(NamedTuple):
     DRIFTS = ()
     LIMITS = {"wealth": "> 0", "alpha": "> 0"}
     DTYPE = "float64"
-
-    def weight(self, S, j, now):
-        return S[j, W]
+    weight = Sgd.weight
 
     def step(self, S, j, w, x, slope, now):
         """Settle the last bet, then place the next."""

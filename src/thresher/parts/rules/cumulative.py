@@ -10,6 +10,7 @@ from thresher.engine.verbs import at
 from thresher.parts.prox import receive
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
+from thresher.parts.rules.sgd import Sgd
 
 W, TAKEN = range(2)  # columns of S
 TIME, ETA, DUE, DUE_NEXT = range(4)  # places in the clock
@@ -43,13 +44,11 @@ class Cumulative(NamedTuple):
     CLOCK = ("t", "eta", "due", "due_next")
     DRIFTS = ()
     PENALTIES = ("l1",)
+    weight = Sgd.weight
 
     def clock0(self):
         """T, eta_t, sum of eta l1 before this example and with it."""
         return np.array([1.0, self.rate.at(1.0), 0.0, self.rate.at(1.0) * self.l1])
-
-    def weight(self, S, j, now):
-        return S[j, W]
 
     def place(self, S, rows, w, now):
         """Set the weights, with all of the penalty so far received."""

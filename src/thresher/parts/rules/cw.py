@@ -84,9 +84,7 @@ class Scw(NamedTuple):
 
     C: float = 1.0
     eta: float = 0.9
-    SLOTS = ("w", "q")
-    CLOCK = ("k", "alpha", "phi")
-    DRIFTS = ()
+    SLOTS, CLOCK, DRIFTS = Cw.SLOTS, Cw.CLOCK, Cw.DRIFTS
     LIMITS = {"C": "> 0", "eta": "in (0.5, 1)"}
     clock0, weight, size_before_margin = Cw.clock0, Cw.weight, Cw.size_before_margin
     place, slope_after_margin, step, idle = Cw.place, Cw.slope_after_margin, Cw.step, Cw.idle
@@ -116,9 +114,7 @@ class ScwIi(NamedTuple):
 
     C: float = 1.0
     eta: float = 0.9
-    SLOTS = ("w", "q")
-    CLOCK = ("k", "alpha", "phi")
-    DRIFTS = ()
+    SLOTS, CLOCK, DRIFTS = Cw.SLOTS, Cw.CLOCK, Cw.DRIFTS
     LIMITS = {"C": "> 0", "eta": "in (0.5, 1)"}
     clock0, weight, size_before_margin = Cw.clock0, Cw.weight, Cw.size_before_margin
     place, slope_after_margin, step, idle = Cw.place, Cw.slope_after_margin, Cw.step, Cw.idle

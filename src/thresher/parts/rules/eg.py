@@ -43,8 +43,7 @@ class Eg(NamedTuple):
     CLOCK = ("t", "eta", "shift", "total", "error", "scale")
     LIMITS = {"norm": "> 0", "features": "a whole number >= 1"}
     DTYPE = "float64"
-    tick = Sgd.tick
-    intercept = Sgd.intercept
+    tick, intercept = Sgd.tick, Sgd.intercept
 
     def clock0(self):
         """T, eta_t, shift, Z e^-shift, its rounding error, norm / that."""

@@ -10,6 +10,7 @@ import numpy as np
 from thresher.engine.verbs import rewrites
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
+from thresher.parts.rules.pa import Pa
 from thresher.parts.rules.sgd import Sgd
 from thresher.parts.scale import SMALL, norm2_after
 
@@ -39,7 +40,7 @@ class FobosL2norm(NamedTuple):
     CLOCK = ("t", "eta", "scale", "norm2", "stretched", "generation")
     DRIFTS = ("scale", "generation")
     PENALTIES = ("l2norm",)
-    tick, idle = Sgd.tick, Sgd.idle
+    tick, size_before_margin, idle = Sgd.tick, Pa.size_before_margin, Sgd.idle
     intercept = Sgd.intercept  # steps of this length, without shrinking
 
     def clock0(self):
@@ -49,10 +50,6 @@ class FobosL2norm(NamedTuple):
 
     def weight(self, S, j, now):
         return S[j, V] * now[SCALE] * (S[j, GENERATION] == now[GENERATION_NOW])
-
-    def size_before_margin(self, S, j, x, now):
-        """|x|^2, for the norm."""
-        return x * x
 
     def slope_after_margin(self, margin, value, slope, size, clock):
         """Compute the norm after the step."""
@@ -84,10 +81,6 @@ class FobosL2norm(NamedTuple):
     def rewrites(self, clock):
         """Whether the scale or the generation is about to be folded into the rows."""
         return clock[SCALE] < SMALL or clock[GENERATION_NOW] >= _GENERATIONS
-
-    def drift(self, clock, out):
-        """The scale and the generation."""
-        out[0], out[1] = clock[SCALE], clock[GENERATION_NOW]
 
     def area(self, S, j, n, sums, now):
         """Proportional to the scale, within a generation."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from thresher.parts import cap_stack, threshold_heap
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
@@ -37,12 +35,7 @@ class FobosLinf(NamedTuple):
     CLOCK = ("t", "eta", "below", "capped", "caps")
     PENALTIES = ("linf",)
     DTYPE = "float64"
-    tick = Sgd.tick
-    intercept = Sgd.intercept
-
-    def clock0(self):
-        """T, eta_t, weights in the heap, weights at a cap, caps on the stack."""
-        return np.array([1.0, self.rate.at(1.0), 0.0, 0.0, 0.0])
+    clock0, tick, intercept = Sgd.clock0, Sgd.tick, Sgd.intercept
 
     def weight(self, S, j, now):
         return cap_stack.settled(S, j, int(now[CAPS]))

@@ -48,7 +48,6 @@ class FtFobos(NamedTuple):
     LIMITS = {"p": ">= 1, inf included"}
     DTYPE = "float64"
     clock0, place = TruncatedGradient.clock0, TruncatedGradient.place
-    drift = TruncatedGradient.drift
 
     def weight(self, S, j, now):
         return soft(S[j, W], (now[OWED] - S[j, PAID]) * min(S[j, H], self.cap))

@@ -126,6 +126,8 @@ class FtFtrl(NamedTuple):
     place, sound, couple = ft_ftrl_state.place, ft_ftrl_state.sound, ft_ftrl_state.couple
     begin_pass, end_passes = ft_ftrl_state.begin_pass, ft_ftrl_state.end_passes
     outgrown, step, step_on_sum = ft_ftrl_state.outgrown, ft_ftrl_state.step, ft_ftrl_state.step_on_sum
+    size_before_margin, note_after_margin = ft_ftrl_state.size_before_margin, ft_ftrl_state.note_after_margin
+    slope_after_margin = ft_ftrl_state.slope_after_margin
 
     def intercept(self):
         """A copy without a threshold and without `adapt`."""
@@ -141,19 +143,6 @@ class FtFtrl(NamedTuple):
         """The weight after rescaling to x."""
         size = abs(x) * S[j, INVERSE_SCALE]
         return w / size if size > S.dtype.type(1) else w
-
-    def size_before_margin(self, S, j, x, now):
-        """(x / s)^2, for N."""
-        return ft_ftrl_state.share(self, S, j, x, now)
-
-    def note_after_margin(self, margin, importance, value, slope, size, clock):
-        """Update the statistics with the example."""
-        ft_ftrl_state.measure(self.alpha, self.l1, self.taper, value, slope, size, clock)
-
-    def slope_after_margin(self, margin, value, slope, size, clock):
-        """Adapt the length of later steps."""
-        ft_ftrl_state.adapt_steps(self.adapt, slope * margin, clock)
-        return slope
 
     def step_within(self, S, j, w, x, slope, now):
         """Add the gradient, relative to the feature's scale, then recompute w."""

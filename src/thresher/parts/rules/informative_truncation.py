@@ -73,10 +73,6 @@ class InformativeTruncation(NamedTuple):
         clock[TIME] += 1.0
         clock[ETA] = at(self.rate, clock[TIME])
 
-    def drift(self, clock, out):
-        """The number of examples."""
-        out[0] = clock[TIME]
-
     def area(self, S, j, n, sums, now):
         """One weight until the end of the burst, another after it."""
         last = sums[0] / n + 0.5 * (n - 1.0)

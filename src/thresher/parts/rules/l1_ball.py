@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from thresher.parts import threshold_heap
 from thresher.parts.prox import soft
 from thresher.parts.rates import InverseSqrt
@@ -42,12 +40,7 @@ class L1Ball(NamedTuple):
     DRIFTS = ("threshold",)
     LIMITS = {"radius": "> 0"}
     DTYPE = "float64"
-    tick = Sgd.tick
-    intercept = Sgd.intercept
-
-    def clock0(self):
-        """T, eta_t, sum of thetas, ||w||_1, live coordinates."""
-        return np.array([1.0, self.rate.at(1.0), 0.0, 0.0, 0.0])
+    clock0, tick, intercept = Sgd.clock0, Sgd.tick, Sgd.intercept
 
     def weight(self, S, j, now):
         return soft(S[j, threshold_heap.V], now[THRESHOLD])
@@ -71,10 +64,6 @@ class L1Ball(NamedTuple):
 
     def sound(self, S, clock, steps):
         return threshold_heap.heap_error(S, clock[LIVE])
-
-    def drift(self, clock, out):
-        """The threshold."""
-        out[0] = clock[THRESHOLD]
 
     def area(self, S, j, n, sums, now):
         """Affine in the threshold."""

@@ -39,8 +39,7 @@ class L2Ball(NamedTuple):
     DRIFTS = ("scale",)
     LIMITS = {"radius": "> 0"}
     weight, size_before_margin, step = Pegasos.weight, Pegasos.size_before_margin, Pegasos.step
-    renorm = Pegasos.renorm
-    drift, area, idle = Pegasos.drift, Pegasos.area, Pegasos.idle
+    renorm, area, idle = Pegasos.renorm, Pegasos.area, Pegasos.idle
     intercept = Sgd.intercept  # steps of this length, without projection
 
     def clock0(self):

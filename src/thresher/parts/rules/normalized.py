@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from thresher.parts.rates import Constant
 from thresher.parts.registry import part
 from thresher.parts.rules.adagrad_fobos import AdagradFobos
@@ -52,10 +50,6 @@ class Normalized(NamedTuple):
     def intercept(self):
         """This rule, for a feature that is always 1."""
         return AdagradFobos(self.eta, 0.0, 0.0, 0.0) if self.adaptive else Sgd(Constant(self.eta))
-
-    def clock0(self):
-        """Examples with a gradient, N, eta times t / N or its root."""
-        return np.zeros(3)
 
     def meet(self, S, j, w, x, now):
         """The weight after rescaling to x."""

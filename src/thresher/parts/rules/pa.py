@@ -67,8 +67,7 @@ class PaI(NamedTuple):
     """
 
     C: float = 0.3
-    SLOTS = ("w",)
-    DRIFTS = ()
+    SLOTS, DRIFTS = Pa.SLOTS, Pa.DRIFTS
     LIMITS = {"C": "> 0"}
     weight, size_before_margin, step = Pa.weight, Pa.size_before_margin, Pa.step
     place, idle = Pa.place, Pa.idle
@@ -99,8 +98,7 @@ class PaIi(NamedTuple):
     """
 
     C: float = 0.3
-    SLOTS = ("w",)
-    DRIFTS = ()
+    SLOTS, DRIFTS = Pa.SLOTS, Pa.DRIFTS
     LIMITS = {"C": "> 0"}
     weight, size_before_margin, step = Pa.weight, Pa.size_before_margin, Pa.step
     place, idle = Pa.place, Pa.idle

@@ -9,6 +9,7 @@ import numpy as np
 
 from thresher.parts.rates import Inverse
 from thresher.parts.registry import part
+from thresher.parts.rules.pa import Pa
 from thresher.parts.rules.sgd import Sgd
 from thresher.parts.scale import fold, norm2_after
 
@@ -39,7 +40,7 @@ class Pegasos(NamedTuple):
     CLOCK = ("t", "scale", "norm2", "eta")
     DRIFTS = ("scale",)
     LIMITS = {"l2": "> 0"}
-    idle = Sgd.idle
+    size_before_margin, idle = Pa.size_before_margin, Sgd.idle
 
     def intercept(self):
         """Plain gradient steps of this length, without shrinking and projection."""
@@ -51,10 +52,6 @@ class Pegasos(NamedTuple):
 
     def weight(self, S, j, now):
         return S[j, V] * now[SCALE]
-
-    def size_before_margin(self, S, j, x, now):
-        """|x|^2, for the norm."""
-        return x * x
 
     def slope_after_margin(self, margin, value, slope, size, clock):
         """Shrink all weights and compute the norm after the step.
@@ -84,10 +81,6 @@ class Pegasos(NamedTuple):
 
     def renorm(self, clock):
         return fold(clock, 1)
-
-    def drift(self, clock, out):
-        """The scale."""
-        out[0] = clock[SCALE]
 
     def area(self, S, j, n, sums, now):
         """Proportional to the scale."""

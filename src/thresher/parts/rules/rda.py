@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from thresher.parts.prox import soft
 from thresher.parts.registry import part
 
@@ -39,10 +37,6 @@ class Rda(NamedTuple):
     CLAMPS = ()
     PENALTIES = ("l1", "rho")
     LIMITS = {"gamma": "> 0"}
-
-    def clock0(self):
-        """Gradients so far, threshold on their sum, 1 / (gamma sqrt(t))."""
-        return np.zeros(3)
 
     def weight(self, S, j, now):
         """Weight of row j after the gradients so far."""

@@ -54,10 +54,6 @@ class Rounding(NamedTuple):
         clock[TIME] += 1.0
         clock[ETA] = at(self.rate, clock[TIME])
 
-    def drift(self, clock, out):
-        """The number of roundings."""
-        out[0] = clock[ROUNDINGS]
-
     def area(self, S, j, n, sums, now):
         """Constant until the weight is rounded to zero."""
         return 0.0 if n * S[j, ROUNDED] != sums[0] and abs(S[j, W]) < self.theta else n * S[j, W]

@@ -35,7 +35,10 @@ class Sgd(NamedTuple):
         return Sgd(self.rate)
 
     def clock0(self):
-        return np.array([1.0, self.rate.at(1.0)])
+        """T and eta_t; all else is zero."""
+        clock = np.zeros(len(self.CLOCK))
+        clock[:2] = 1.0, self.rate.at(1.0)
+        return clock
 
     def weight(self, S, j, now):
         return S[j, W]

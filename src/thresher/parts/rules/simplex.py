@@ -9,6 +9,7 @@ import numpy as np
 from thresher.parts import simplex_heap, threshold_heap
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
+from thresher.parts.rules.l1_ball import L1Ball
 from thresher.parts.rules.sgd import Sgd
 
 TIME, ETA, THRESHOLD, TOTAL, LIVE, UNMET, MET = range(7)  # places in the clock
@@ -38,8 +39,7 @@ class Simplex(NamedTuple):
     CLOCK = ("t", "eta", "threshold", "total", "live", "unmet", "met")
     LIMITS = {"features": "a whole number >= 1"}
     DTYPE = "float64"
-    tick = Sgd.tick
-    intercept = Sgd.intercept
+    tick, intercept, relocate = Sgd.tick, Sgd.intercept, L1Ball.relocate
 
     def clock0(self):
         """T, eta_t, sum of thetas, sum and number of live weights, weight of those never met, number met."""
@@ -64,9 +64,6 @@ class Simplex(NamedTuple):
             simplex_heap.clear(S, rows, begin, end)
         else:
             simplex_heap.lift(S, clock, unmet)
-
-    def relocate(self, S, count, clock):
-        simplex_heap.rebuild(S, count)
 
     def sound(self, S, clock, steps):
         """Check the heap and the number of rows met."""

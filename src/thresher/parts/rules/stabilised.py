@@ -72,15 +72,11 @@ class Stabilised(NamedTuple):
         "every": "a whole number >= 1",
         "stage": "a whole number >= 1",
     }
-    tick = Sgd.tick
-    intercept = Sgd.intercept
+    tick, weight, intercept = Sgd.tick, Sgd.weight, Sgd.intercept
 
     def clock0(self):
         """T, eta_t, bursts of this stage, rejection rate, features of the first stage once it has ended."""
         return np.array([1.0, self.rate.at(1.0), 0.0, self.rejection, 0.0])
-
-    def weight(self, S, j, now):
-        return S[j, bursts.W]
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step, counted; none outside the active set after the first stage."""

@@ -11,6 +11,7 @@ from thresher.engine.verbs import at, steady
 from thresher.parts.prox import soft
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
+from thresher.parts.rules.sgd import Sgd
 from thresher.parts.series import replayed
 
 _MOST_REPLAYED = 2.0**42  # steps of all rows together: about two hours
@@ -44,10 +45,7 @@ class Subgradient(NamedTuple):
     CLOCK = ("t", "eta", "sum")
     PENALTIES = ("l1", "theta")
     DTYPE = "float64"
-
-    def clock0(self):
-        """T, eta_t, sum of eta so far."""
-        return np.array([1.0, self.rate.at(1.0), 0.0])
+    clock0 = Sgd.clock0
 
     def weight(self, S, j, now):
         v = S[j, W]

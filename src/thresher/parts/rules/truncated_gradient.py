@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from thresher.engine.verbs import at
 from thresher.parts.prox import truncate
 from thresher.parts.rates import InverseSqrt
@@ -48,11 +46,7 @@ class TruncatedGradient(NamedTuple):
     CLAMPS = ()
     PENALTIES = ("gravity",)
     LIMITS = {"every": "a whole number >= 1"}
-    idle = Sgd.idle
-
-    def clock0(self):
-        """T, eta_t, nothing owed so far."""
-        return np.array([1.0, self.rate.at(1.0), 0.0])
+    clock0, idle = Sgd.clock0, Sgd.idle
 
     def weight(self, S, j, now):
         return truncate(S[j, W], now[OWED] - S[j, PAID], self.theta)
@@ -72,10 +66,6 @@ class TruncatedGradient(NamedTuple):
             clock[OWED] += clock[ETA] * self.every * self.gravity
         clock[TIME] += 1.0
         clock[ETA] = at(self.rate, clock[TIME])
-
-    def drift(self, clock, out):
-        """The cumulative gravity."""
-        out[0] = clock[OWED]
 
     def area(self, S, j, n, sums, now):
         """Affine in the cumulative gravity."""
