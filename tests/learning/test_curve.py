@@ -16,6 +16,7 @@ from thresher.data.source import MemorySource
 from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.inspection.plots import stages_of_curve, stages_of_table
+from thresher.learning.model import model as model_module
 from thresher.learning.model.bags import Bags, bagged
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
@@ -99,7 +100,7 @@ def test_a_stopped_training_goes_on_with_its_curve(tmp_path: Path) -> None:
 def test_weights_are_not_counted_in_a_large_empty_table(monkeypatch: pytest.MonkeyPatch) -> None:
     small = trained(8, store="hashed:9").curve
     assert None not in [point.nonzero for point in small]
-    monkeypatch.setattr(progress, "ALWAYS_COUNTED", 100)
+    monkeypatch.setattr(model_module, "ALWAYS_COUNTED", 100)
     assert trained(8, store="hashed:9").curve == tuple(one._replace(nonzero=None) for one in small)
 
 

@@ -24,7 +24,7 @@ from thresher.learning.files import model_file
 from thresher.learning.model import scaling
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
-from thresher.learning.model.preprocessing import Admission, AdmissionTerms, Preprocessor
+from thresher.learning.model.preprocessing import Admission, Preprocessor, admission_spec
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.scaling import SCALES
 
@@ -530,7 +530,7 @@ def test_by_chance_a_feature_enters_after_a_geometric_number_of_sightings() -> N
     ],
 )
 def test_the_spec_of_an_admission_makes_it_again(spec: Any, again: str) -> None:
-    assert AdmissionTerms.of(spec).spec == again == AdmissionTerms.of(again).spec
+    assert admission_spec(spec) == again == admission_spec(again)
 
 
 @pytest.mark.parametrize(
@@ -538,4 +538,4 @@ def test_the_spec_of_an_admission_makes_it_again(spec: Any, again: str) -> None:
 )
 def test_what_is_no_admission_is_told(spec: str) -> None:
     with pytest.raises(ValueError, match="admit must be N or poisson:P"):
-        AdmissionTerms.of(spec)
+        admission_spec(spec)

@@ -35,7 +35,7 @@ def learned(model: Model, chunk: Chunk, places: list[int]) -> list[int]:
         assert "is not finite" in str(error)
         found.extend(range(before + first, before + first + count))
 
-    model.skip_with(skip)
+    model.feed.skip = skip
     for piece in cut(chunk, places) if places else [chunk]:
         model.learn(piece)
         before += len(piece)

@@ -290,7 +290,7 @@ def prepare(plan: Plan, inputs: Inputs, ui: Ui, made: type[T], outputs: Sequence
     if options.get("names"):
         check_names_again(source, first.store)
     if slices is not None:
-        first.listen(slices)
+        first.feed.listener = slices
         with of_options():
             slices.begin(source, options["slices"], recipe.head())
     more: dict[str, Any] = {"earlier": earlier, "known": known, "before": before, "ready": ready}
@@ -303,7 +303,7 @@ def prepare(plan: Plan, inputs: Inputs, ui: Ui, made: type[T], outputs: Sequence
     trainer = trainer_of(models, source, training, order, held, options["cache"], ui, **more)
     # it skips what it cannot learn of rows that were acknowledged
     if trainer.source.acknowledged and first.is_alone:
-        first.skip_with(trainer.skip)
+        first.feed.skip = trainer.skip
     return made(trainer, plan, source, inputs, read, ui)
 
 
@@ -375,7 +375,7 @@ def _compile(
     with of_options():
         example = Model(recipe) if lanes is None or plan.race is not None else lanes.models[0]
     if listener is not None:
-        example.listen(listener)
+        example.feed.listener = listener
     return compile_ahead(example, plan.judges or judges, lanes, then=plan.race is not None)
 
 

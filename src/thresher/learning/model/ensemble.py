@@ -26,7 +26,6 @@ from thresher.data.chunk import MOST_CELLS, Chunk
 from thresher.data.column_values import ColumnValues, apart
 from thresher.data.errors import OneLineError, shortened
 from thresher.data.inputs.any_data import Data
-from thresher.engine.index import Index
 from thresher.engine.sound import StateError
 from thresher.learning.files import model_file, schema
 from thresher.learning.files.choice import BY, column_of
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
 
 _BAGS = spelled("thresher train --ensemble 64", "thresher.ensemble(..., models=64)")
 """How to train models that have intervals"""
+_ONE = spelled("one of them, with --choose VALUE", "one of them, such as model.of(value)")
 FEWEST = 8
 """Fewer models say too little about their deviation."""
 MOST_LEVEL = 0.999999999999999
@@ -176,6 +176,7 @@ class Ensemble(LinearPredictor, Generic[M]):
         first = models[0]
         self.head, self.names, self.numbering = first.head, None, first.numbering
         self.shifted, self.layout = first.shifted, first.layout
+        self.centres, self.index = first.centres, first.index
         self.rows = rows
         """how rows were given to models: ``poisson``, ``disjoint``, ``halves``, perhaps with a share, or
         ``by:COLUMN``"""
@@ -200,11 +201,6 @@ class Ensemble(LinearPredictor, Generic[M]):
             figures = {"examples": examples, "nonzero": model.nonzero, "progressive_loss": loss}
             found.append({**identity_of(model), **figures, "model": number})
         return frame_of(found)
-
-    @property
-    def centres(self) -> bool:
-        """Whether columns are centred."""
-        return self.models[0].centres
 
     @property
     def lowest_label(self) -> float:
@@ -234,9 +230,6 @@ class Ensemble(LinearPredictor, Generic[M]):
         """Which of these features have a weight in any of the models."""
         found: NDArray[np.bool_] = np.any([model.knows(keys) for model in self.models], axis=0)
         return found
-
-    def _index_of_weights(self) -> Index:
-        return self.models[0]._index_of_weights()
 
     def readout(self) -> Readout:
         """An ensemble has none: TypeError."""
@@ -377,13 +370,11 @@ class Ensemble(LinearPredictor, Generic[M]):
             )
         if self.rows != _BAGGED:
             raise UsageError(
-                f"an interval needs bagged models, and the rows of these are {self.rows}: use"
-                f" {spelled('thresher train --ensemble 64', 'thresher.ensemble(..., models=64)')}"
+                f"an interval needs bagged models, and the rows of these are {self.rows}: use {_BAGS}"
             )
         if count < FEWEST:
             raise UsageError(
-                f"an interval needs at least {FEWEST} models, and the ensemble has {count}: use"
-                f" {spelled('thresher train --ensemble 64', 'thresher.ensemble(..., models=64)')}"
+                f"an interval needs at least {FEWEST} models, and the ensemble has {count}: use {_BAGS}"
             )
 
     def save(self, path: str | PathLike[str], *, state: bool = True) -> None:
@@ -452,11 +443,11 @@ class ModelsByValue(Ensemble[M]):
 
     def terms(self, chunk: Chunk) -> Summands:
         """The margins of rows of several models have none: `UsageError`."""
-        raise UsageError(f"each value of {self.column} has a model of its own: explain {self._one}")
+        raise UsageError(f"each value of {self.column} has a model of its own: explain {_ONE}")
 
     def weights(self, interval: float = 0.9) -> WeightIntervals:
         """Each model has its own: `UsageError`."""
-        raise UsageError(f"each value of {self.column} has weights of its own: look at those of {self._one}")
+        raise UsageError(f"each value of {self.column} has weights of its own: look at those of {_ONE}")
 
     def spreads(self, chunk: Chunk) -> F64:
         """One model predicts a row: `UsageError`."""
@@ -465,10 +456,6 @@ class ModelsByValue(Ensemble[M]):
     def check_interval(self, level: float) -> None:
         """One model predicts a row: `UsageError`."""
         raise UsageError(f"one model predicts each row, so there is no interval: use {_BAGS}")
-
-    @property
-    def _one(self) -> str:
-        return spelled("one of them, with --choose VALUE", "one of them, such as model.of(value)")
 
     def knows(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Which of these features have a weight in the model of all rows."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from copy import copy
 from dataclasses import replace
@@ -17,7 +17,7 @@ from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data
 from thresher.data.layout import SettledLayout
 from thresher.engine import kernels
-from thresher.engine.index import HashedIndex, Index
+from thresher.engine.index import HashedIndex, store_spec
 from thresher.engine.sound import Tensors
 from thresher.learning.diagnostics.advice import (
     divergence_remedy,
@@ -40,19 +40,20 @@ from thresher.learning.model.divergence import (
     no_margin_fits,
 )
 from thresher.learning.model.margins import any_output
-from thresher.learning.model.objective import F64, FittedLink, Listener
+from thresher.learning.model.objective import F64, FittedLink
 from thresher.learning.model.prediction import LinearPredictor, Readout
 from thresher.learning.model.preprocessing import ListedFeatures
 from thresher.learning.model.recipe import Recipe, Spec
 from thresher.learning.model.rule_state import make_loop
-from thresher.learning.model.signs import Signs
-from thresher.learning.training.progress import Curve, Tally, marked, up_to
+from thresher.learning.training.progress import Curve, CurvePoint, Tally
 from thresher.learning.training.record import Record
 from thresher.options.data import ReadOptions
 from thresher.options.messages import warn_user
 from thresher.options.model import RecipeOptions
 from thresher.options.option import check_names, declared
 
+ALWAYS_COUNTED, _FILLED = 1 << 16, 4
+"""Rows of a table whose weights are always counted; of a larger one a quarter must be in use."""
 _SHOWN = {"B": "the intercept", "bias": "the intercept", "clock": "the state of the rule"}
 
 if TYPE_CHECKING:
@@ -90,9 +91,10 @@ class Model(LinearPredictor):
         """the parts and options of this model"""
         self.head, self.rule, self.dtype = recipe.head(), recipe.make_rule(), recipe.numbers
         self.shifted = recipe.offset
-        self.loss, self.batch = self.head.loss, recipe.batch
+        self.loss, self.batch, self.centres = self.head.loss, recipe.batch, bool(recipe.centre)
+        self.store = store_spec(recipe.store, recipe.seed)
         self._sound, self._warned = 0, False
-        self.feed, self.is_alone = feed, alone
+        self.feed, self.index, self.is_alone = feed, feed.index, alone
         """`is_alone`: whether it is the only learner of its feed"""
         self.error: DivergedError | None = None
         """why a lane has stopped learning; None while it learns"""
@@ -154,20 +156,9 @@ class Model(LinearPredictor):
 
         return from_bytes, (as_bytes(self),)
 
-    def skip_with(self, skip: Callable[[int, int, DivergedError], None]) -> None:
-        """Stay as it was before an example, or a batch, that would make the model not finite, and go on.
-
-        `skip` is called with the first of these among the rows to learn, their number, and the reason.
-        """
-        self.feed.skip = skip
-
     def at_rest(self) -> AbstractContextManager[None]:
         """Block learning in this context, for consistent reads; RuntimeError while another thread learns."""
         return self.feed.at_rest()
-
-    def listen(self, listener: Listener) -> None:
-        """Give `listener` each new example once it is learned, with the margins it was predicted with."""
-        self.feed.listener = listener
 
     @property
     def slices(self) -> dict[str, list[dict[str, Any]]]:
@@ -269,8 +260,16 @@ class Model(LinearPredictor):
         self.note_ids(seen.span, seen.columns, self.layout)
 
     def mark(self) -> None:
-        """Note a point of the progressive curve."""
-        self.curve = marked(self.curve, self, self.feed.index.used)
+        """Note a point of the progressive curve, unless there is one or the loss is not finite.
+
+        Weights are counted unless the table is large and less than a quarter full: scanning millions of empty
+        rows after each of the first examples would take longer than learning.
+        """
+        if (self.curve and self.curve[-1].examples >= self.examples) or not math.isfinite(self.tally.loss):
+            return
+        seen = self.features_seen
+        nonzero = self.nonzero if self.index.used <= max(ALWAYS_COUNTED, _FILLED * seen) else None
+        self.curve = (*self.curve, CurvePoint(self.examples, *self.tally, nonzero, seen))
 
     def finish(self) -> None:
         """Learn the examples of an incomplete batch as a smaller batch."""
@@ -316,7 +315,7 @@ class Model(LinearPredictor):
         They broke in one of the examples from `first` on.
         """
         if row >= 0:
-            key = int(self.feed.index.features()[row])
+            key = int(self.index.features()[row])
             broken = f"the weight of {feature_name(key, self.layout, self.names)}"
         else:
             name = next((name for name, array in others.items() if not is_finite(array)), None)
@@ -359,20 +358,10 @@ class Model(LinearPredictor):
         admission.keys = keys
 
     @property
-    def centres(self) -> bool:
-        """Whether columns are centred."""
-        return bool(self.recipe.centre)
-
-    @property
     def features_waiting(self) -> int | None:
         """Features seen but not admitted, apart from false positives; None if not counted."""
         admission = self.feed.intake.admission
         return None if admission is None else admission.waiting
-
-    @property
-    def signs(self) -> Signs:
-        """The signs that weights keep."""
-        return self.feed.signs
 
     @property
     def tally(self) -> Tally:
@@ -415,7 +404,7 @@ class Model(LinearPredictor):
     @property
     def features_seen(self) -> int:
         """Number of distinct features seen so far (see the indexes)."""
-        return self.feed.index.features_seen
+        return self.index.features_seen
 
     @property
     def left_out(self) -> int:
@@ -425,18 +414,13 @@ class Model(LinearPredictor):
     @property
     def nbytes(self) -> int:
         """Current bytes of keys and state."""
-        return self.feed.index.nbytes + self.loop.S.nbytes
-
-    @property
-    def store(self) -> str:
-        """SPEC of the store."""
-        return self.recipe.store_in_full
+        return self.index.nbytes + self.loop.S.nbytes
 
     @property
     def nonzero(self) -> int:
         """Number of nonzero weights of the features seen, without the intercepts."""
         settled = self.loop.settled()
-        return int(np.count_nonzero(settled[self.feed.index.met] if self.loop.unmet().any() else settled))
+        return int(np.count_nonzero(settled[self.index.met] if self.loop.unmet().any() else settled))
 
     @property
     def intercept(self) -> Any:
@@ -474,12 +458,12 @@ class Model(LinearPredictor):
         """The features with a weight; all features seen, if unseen ones have a weight."""
         settled = self.loop.settled()
         if self.loop.unmet().any():
-            (rows,) = np.nonzero(self.feed.index.met)
+            (rows,) = np.nonzero(self.index.met)
         else:
             (rows,) = np.nonzero(any_output(settled != 0))
         if self.head.count == 1:
             settled = settled.reshape(len(settled))
-        keys = self.feed.index.features()[rows]
+        keys = self.index.features()[rows]
         order = np.argsort(keys)
         return keys[order], settled[rows][order]
 
@@ -488,9 +472,6 @@ class Model(LinearPredictor):
 
     def _products(self, rows: Chunk, bias: NDArray[Any]) -> F64:
         return self.loop.margins(rows, bias)
-
-    def _index_of_weights(self) -> Index:
-        return self.feed.index
 
     def readout(self) -> Readout:
         """The settled weights, without the learning state."""
@@ -519,7 +500,7 @@ class Model(LinearPredictor):
         self.check(state)
         self.feed.restore(state)
         self.continue_from(state)
-        self.curve = up_to(self.curve, self.examples)
+        self.curve = tuple(point for point in self.curve if point.examples <= self.examples)
 
     def continue_from(self, state: dict[str, NDArray[Any]]) -> None:
         """Continue from this model's part of a `state`; the feed has been restored already."""

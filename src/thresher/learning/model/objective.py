@@ -73,11 +73,6 @@ class Outputs(NamedTuple):
         size = {"one": "", "values": f":{self.high}"}.get(self.kind, f":{self.low}-{self.high}")
         return self.kind + size
 
-    @property
-    def number(self) -> int:
-        """Number of margins of an example."""
-        return self.high - self.low + 1
-
 
 class FittedLink(NamedTuple):
     """The two numbers: margins times `slope` plus `intercept` are log odds, or those of softmax."""
@@ -121,10 +116,14 @@ class Objective:
 
     def __init__(self, loss: Any, spec: str | Outputs = "one") -> None:
         self.outputs = spec if isinstance(spec, Outputs) else Outputs.of(spec)
+        self.count = self.outputs.high - self.outputs.low + 1
+        """number of margins of an example"""
         self.loss = own = parts.make("loss", loss)
         self.calibrated: Callable[[], FittedLink | None] = partial(_same, None)
         """what margins mean at the time, if that was learned; None for the link of the loss"""
         name, kind, is_binary = parts.part_name(type(own)), self.outputs.kind, own.DOMAIN == "binary"
+        self.classifies = kind == "classes" or is_binary
+        """whether labels are classes"""
         is_joint = hasattr(own, "values_slopes")
         if is_joint and kind != own.DOMAIN:
             raise ValueError(f"the loss {name} is for several classes: it needs outputs classes:LO-HI")
@@ -137,11 +136,6 @@ class Objective:
         each = "one-vs-rest" if kind == "classes" else "each"
         self.joint = own if is_joint else parts.make("loss", each, loss=own)
         """the loss over all outputs; for one output, `Each` of its loss"""
-
-    @property
-    def count(self) -> int:
-        """Number of margins of an example."""
-        return self.outputs.number
 
     @property
     def domain(self) -> Domain:
@@ -168,11 +162,6 @@ class Objective:
     def has_probabilities(self) -> bool:
         """Whether margins mean probabilities."""
         return bool(self.joint.PROBABILITY) or self.calibrated() is not None
-
-    @property
-    def classifies(self) -> bool:
-        """Whether labels are classes."""
-        return self.outputs.kind == "classes" or bool(self.loss.DOMAIN == "binary")
 
     @property
     def is_exponential(self) -> bool:

@@ -175,6 +175,10 @@ class LinearPredictor:
     """whether each example has an offset"""
     sliced: Sequence[str] = ()
     """columns whose cells predictions need beside the features"""
+    centres: bool
+    """whether columns are centred"""
+    index: Index
+    """that of the weights; of several models, that of the first"""
 
     def note_ids(
         self, span: tuple[int, int] | None, columns: int | None, layout: SettledLayout | None
@@ -193,11 +197,6 @@ class LinearPredictor:
         """The lowest label seen, at most 0: how the data write the negative class."""
         raise NotImplementedError
 
-    @property
-    def centres(self) -> bool:
-        """Whether columns are centred."""
-        raise NotImplementedError
-
     def readout(self) -> Readout:
         """The settled weights, without the learning state."""
         raise NotImplementedError
@@ -212,9 +211,6 @@ class LinearPredictor:
 
     def _bias(self) -> NDArray[Any]:
         """Intercepts ``(outputs,)`` for prepared rows, in the dtype of the weights."""
-        raise NotImplementedError
-
-    def _index_of_weights(self) -> Index:
         raise NotImplementedError
 
     def _uncentred(self, means: Means | None, divisors: Divisors | None) -> NDArray[Any]:
@@ -252,12 +248,12 @@ class LinearPredictor:
 
     def _some_keys(self) -> NDArray[np.uint64]:
         """Keys of some features that the model knows; none if its rows may each stand for several."""
-        index = self._index_of_weights()
-        return index.features(_SAMPLE)[1:] if index.NAME != HashedIndex.NAME else np.empty(0, np.uint64)
+        hashed = self.index.NAME == HashedIndex.NAME
+        return np.empty(0, np.uint64) if hashed else self.index.features(_SAMPLE)[1:]
 
     def knows(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Which of these features have a weight that is not 0; none if a weight may be that of several."""
-        if self._index_of_weights().NAME == HashedIndex.NAME:
+        if self.index.NAME == HashedIndex.NAME:
             return np.zeros(len(keys), np.bool_)
         row = np.unique(keys)
         found = self.terms(Chunk.from_csr([0, len(row)], row, np.ones(len(row)), [0]))
@@ -326,11 +322,13 @@ class LinearPredictor:
         One-against-rest probabilities are divided by their sum; with outputs ``labels`` they are independent.
         Arguments and errors are those of `predict`; ValueError for a loss without probabilities.
         """
-
-        def answer(chunk: Chunk) -> F64:
-            return self.head.probabilities(self.margins(chunk))
-
-        return self._of_all(data, self.predict_proba, reading, answer, offsets)
+        return self._of_all(
+            data,
+            self.predict_proba,
+            reading,
+            lambda chunk: self.head.probabilities(self.margins(chunk)),
+            offsets,
+        )
 
     @reads_elsewhere
     def explain(
@@ -494,6 +492,8 @@ class Readout(LinearPredictor):
     and `bias`, float64, those for values as they are.
     """
 
+    lowest_label = 0.0
+
     def __init__(
         self,
         head: Objective,
@@ -508,16 +508,16 @@ class Readout(LinearPredictor):
     ) -> None:
         self.head, self.loss, self.store = head, head.loss, store
         self.keys, self.weights, self.centred_bias = keys, weights, bias
-        self._lowest_label = lowest_label
+        self.lowest_label = lowest_label
         self.layout, self.names, self.numbering = None, None, None
         self.made: tuple[str, int] | None = None
         """SPEC of the rule and seed of the model in the file; None if unknown"""
-        self.divisors, self.means = divisors, means
+        self.divisors, self.means, self.centres = divisors, means, means is not None
         self.unmet = np.zeros_like(bias) if unmet is None else unmet
         inner = weights.shape[1:]
-        self._index = make_index(store)
-        rows = self._index.enter(keys)
-        self._table = np.zeros((self._index.size, *inner), weights.dtype)  # takes no memory until written
+        self.index = make_index(store)
+        rows = self.index.enter(keys)
+        self._table = np.zeros((self.index.size, *inner), weights.dtype)  # takes no memory until written
         if self.unmet.any():
             self._table[:] = self.unmet.reshape(inner)
         self._table[rows] = weights
@@ -549,16 +549,6 @@ class Readout(LinearPredictor):
         )
 
     @property
-    def lowest_label(self) -> float:
-        """The lowest label seen, at most 0: how the data write the negative class."""
-        return self._lowest_label
-
-    @property
-    def centres(self) -> bool:
-        """Whether columns are centred."""
-        return self.means is not None
-
-    @property
     def bias(self) -> NDArray[Any]:
         """The intercepts ``(outputs,)`` for values as they are: without means."""
         return self._uncentred(self.means, self.divisors)
@@ -578,14 +568,11 @@ class Readout(LinearPredictor):
         return chunk if self.divisors is None else self.divisors.of(chunk)
 
     def _products(self, rows: Chunk, bias: NDArray[Any]) -> F64:
-        found: F64 = table_margins(self._index, self._table, bias, rows)
+        found: F64 = table_margins(self.index, self._table, bias, rows)
         return found
 
     def _bias(self) -> NDArray[Any]:
         return self.centred_bias
-
-    def _index_of_weights(self) -> Index:
-        return self._index
 
     def readout(self) -> Readout:
         """These weights."""
@@ -616,7 +603,7 @@ class Readout(LinearPredictor):
     @property
     def nbytes(self) -> int:
         """Bytes in memory."""
-        own = self.keys.nbytes + self.weights.nbytes + self._table.nbytes + self._index.nbytes
+        own = self.keys.nbytes + self.weights.nbytes + self._table.nbytes + self.index.nbytes
         names = self.names
         return own + (names.features.nbytes + names.ends.nbytes + names.letters.nbytes if names else 0)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,40 +35,29 @@ LISTED = "listed"
 _SPEC = re.compile(r"(?:([0-9]{1,18})|poisson:([^,]+))(?:,bits=([0-9]{1,18}))?")
 
 
-class AdmissionTerms(NamedTuple):
-    """When features enter: at the `needed`-th counted sighting; a sighting counts with chance `chance`."""
+def admission_terms(spec: str | int) -> tuple[int, float, int]:
+    """When features enter: at which counted sighting, the chance that one counts, and the bits of the filter.
 
-    needed: int
-    chance: float
-    bits: int
-
-    @classmethod
-    def of(cls, spec: str | int) -> AdmissionTerms:
-        """From ``N``, ``poisson:P``, ``N,bits=B`` or ``poisson:P,bits=B``; ValueError for anything else."""
-        found = _SPEC.fullmatch(str(spec))
-        try:
-            chance = float(found[2]) if found and found[2] else 1.0
-        except ValueError:
-            found = None
-        if found is None:
-            form = "N or poisson:P, optionally followed by ,bits=B"
-            raise OneLineError(f"{mention('admit')} must be {form}, not {spec!r}")
-        needed, bits = int(found[1] or 1), int(found[3] or BITS)
-        if not 1 <= needed <= _MOST_NEEDED:
-            wrong = f"a feature can wait for 1 to {_MOST_NEEDED} sightings, not {needed}"
-        elif not 0.0 < chance <= 1.0:
-            wrong = f"the probability must lie in (0, 1], not {chance}"
-        elif not _LEAST_BITS <= bits <= _MOST_BITS:
-            wrong = f"bits must lie in {_LEAST_BITS}..{_MOST_BITS}, not {bits}"
-        else:
-            return cls(needed, chance, bits)
-        raise OneLineError(f"{mention('admit')}: {wrong}")
-
-    @property
-    def spec(self) -> str:
-        """The text that `of` accepts."""
-        rule = f"poisson:{self.chance}" if self.chance < 1.0 else str(self.needed)
-        return f"{rule},bits={self.bits}"
+    From ``N``, ``poisson:P``, ``N,bits=B`` or ``poisson:P,bits=B``; ValueError for anything else.
+    """
+    found = _SPEC.fullmatch(str(spec))
+    try:
+        chance = float(found[2]) if found and found[2] else 1.0
+    except ValueError:
+        found = None
+    if found is None:
+        form = "N or poisson:P, optionally followed by ,bits=B"
+        raise OneLineError(f"{mention('admit')} must be {form}, not {spec!r}")
+    needed, bits = int(found[1] or 1), int(found[3] or BITS)
+    if not 1 <= needed <= _MOST_NEEDED:
+        wrong = f"a feature can wait for 1 to {_MOST_NEEDED} sightings, not {needed}"
+    elif not 0.0 < chance <= 1.0:
+        wrong = f"the probability must lie in (0, 1], not {chance}"
+    elif not _LEAST_BITS <= bits <= _MOST_BITS:
+        wrong = f"bits must lie in {_LEAST_BITS}..{_MOST_BITS}, not {bits}"
+    else:
+        return needed, chance, bits
+    raise OneLineError(f"{mention('admit')}: {wrong}")
 
 
 class Admission:
@@ -88,7 +77,7 @@ class Admission:
     """
 
     def __init__(self, spec: str | int, seed: int) -> None:
-        self.needed, self.chance, bits = AdmissionTerms.of(spec)
+        self.needed, self.chance, bits = admission_terms(spec)
         self._seed = np.uint64(seed % 2**64)
         line = int(preparing.LINE)  # each block lies in one cache line
         room = np.zeros((1 << bits) + line, np.uint8)
@@ -161,7 +150,10 @@ class ListedFeatures:
 
 def admission_spec(spec: str | int) -> str:
     """The SPEC of an admission in full. ValueError."""
-    return LISTED if spec == LISTED else AdmissionTerms.of(spec).spec
+    if spec == LISTED:
+        return LISTED
+    needed, chance, bits = admission_terms(spec)
+    return f"{f'poisson:{chance}' if chance < 1.0 else needed},bits={bits}"
 
 
 class Preprocessor:

@@ -200,15 +200,10 @@ class Recipe:
         needed: str = max(self.dtype, self.make_rule().DTYPE, "float64" if self.average else "")
         return np.dtype(needed)  # the names sort in order of width
 
-    @property
-    def store_in_full(self) -> str:
-        """SPEC of the store including the seed of its hash."""
-        return store_spec(self.store, self.seed)
-
     def as_dict(self) -> Header:
         """The fields as stored in a header."""
         own = {field.name: getattr(self, field.name) for field in fields(self)}
-        own["store"] = self.store_in_full  # a Readout has no seed
+        own["store"] = store_spec(self.store, self.seed)  # a Readout has no seed
         return own | {"layout": None if self.layout is None else self.layout.as_dict()}
 
     @classmethod

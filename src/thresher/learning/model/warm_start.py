@@ -79,7 +79,7 @@ def start_from(model: Model, weights: Readout) -> None:
         model.feed.intake.start_from(weights.means)
     bias = weights.centred_bias if model.recipe.centre else weights.bias
     bias = bias if model.offsets is None else (bias - model.offsets).astype(bias.dtype)
-    model.loop.place(weights.keys, model.signs.projected(weights.keys, weights.weights), bias)
+    model.loop.place(weights.keys, model.feed.signs.projected(weights.keys, weights.weights), bias)
     model.warm, model.numbering, model.names = True, weights.numbering, weights.names
 
 

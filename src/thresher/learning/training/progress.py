@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from thresher.options.messages import as_shown
 
 if TYPE_CHECKING:
-    from thresher.learning.model.model import Model
     from thresher.learning.model.objective import Objective
 
 
@@ -223,8 +222,6 @@ class PassPrinter(Watcher):
 MOST = 256
 """Maximum number of points: more than 64 powers of two, 32 passes and 58 powers of two of passes."""
 _PASSES = 32
-ALWAYS_COUNTED, FILLED = 1 << 16, 4
-"""Rows of a table whose weights are always counted; of a larger one a quarter must be in use."""
 
 
 class CurvePoint(NamedTuple):
@@ -237,7 +234,7 @@ class CurvePoint(NamedTuple):
     weight: float
     """sum of importances"""
     nonzero: int | None
-    """number of nonzero weights; None while most rows of a large table are empty: see `marked`"""
+    """number of nonzero weights; None while most rows of a large table are empty: see `Model.mark`"""
     features_seen: int
     """number of distinct features seen"""
 
@@ -275,27 +272,9 @@ def keeps_end(number: int) -> bool:
     return number <= _PASSES or number & (number - 1) == 0
 
 
-def marked(curve: Curve, model: Model, rows: int) -> Curve:
-    """The curve with a point for the current state, unless there is one or the loss is not finite.
-
-    Weights are counted unless the table of `rows` rows is large and less than a quarter full: scanning
-    millions of empty rows after each of the first examples would take longer than learning.
-    """
-    if (curve and curve[-1].examples >= model.examples) or not math.isfinite(model.tally.loss):
-        return curve
-    seen = model.features_seen
-    nonzero = model.nonzero if rows <= max(ALWAYS_COUNTED, FILLED * seen) else None
-    return (*curve, CurvePoint(model.examples, *model.tally, nonzero, seen))
-
-
 def of_earlier(curve: Curve) -> Curve:
     """The curve of a model that goes on with other data: of the ends of passes, only the last is kept."""
     return tuple(point for point in curve if is_due(point.examples) or point is curve[-1])
-
-
-def up_to(curve: Curve, examples: int) -> Curve:
-    """The points up to this number of examples."""
-    return tuple(point for point in curve if point.examples <= examples)
 
 
 def is_curve(given: Any) -> bool:

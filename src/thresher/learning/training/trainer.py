@@ -445,7 +445,7 @@ class Trainer:
                 self.pause()
 
     def skip(self, first: int, count: int, error: DivergedError) -> None:
-        """Count rows that the model leaves out as skipped: see `Model.skip_with`."""
+        """Count rows that the model leaves out as skipped: see `BatchFeeder.skip`."""
         rows, line = self._stretch
         line += int(np.flatnonzero(rows.weights)[max(first, 0)]) + 1
         bad = BadLine(self.source.names[0], line, 1, "an example to learn", str(error), b"")
