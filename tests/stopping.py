@@ -22,7 +22,7 @@ def stopping(when: Callable[[Trainer], bool] = lambda trainer: True) -> Iterator
 
     def watch(trainer: Trainer) -> None:
         if when(trainer):
-            trainer.stopper.ask()
+            trainer.stopper.asked = True
         handle(trainer)
 
     with pytest.MonkeyPatch.context() as patch:

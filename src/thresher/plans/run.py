@@ -264,7 +264,7 @@ def prepare(plan: Plan, inputs: Inputs, ui: Ui, made: type[T], outputs: Sequence
         from thresher.learning.evaluation.slices import ProgressiveSlices
 
         slices = ProgressiveSlices()
-    ready = _compile(plan, recipe, models, training.judges(judge), slices, ui)
+    ready = _compile(plan, recipe, models, judge is not None or bool(training.holdout_every), slices, ui)
     order = make_order(options["order"] or (before.order if before else "as-is"), recipe.seed)
     plan.check(order, training.passes)
     domain = recipe.head().domain

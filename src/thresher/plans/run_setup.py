@@ -47,7 +47,7 @@ from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe, with_gaps, without_means
 from thresher.learning.training.passes import AUTO, REPLAY, Passes, agreed_passes, is_automatic
 from thresher.learning.training.record import Record
-from thresher.learning.training.shares import HeldOutPart, check_ungrouped, condition_of, part_of
+from thresher.learning.training.shares import HeldOutPart, MatchingRows, check_ungrouped, part_of
 from thresher.learning.training.trainer import Trainer, TrainingPlan
 from thresher.options.data import LayoutOptions
 from thresher.options.layouts import layout_asked, of_options
@@ -194,7 +194,7 @@ def plan_of(
             replay=kept,
             name=name,
         )
-    if patience and not plan.judges(held):
+    if patience and held is None and not plan.holdout_every:
         raise UsageError(f"{mention('early_stop')} needs {mention('holdout')}")
     for name in ("checkpoint_every", "resume"):
         if options.get(name) and checkpoint_path is None:
@@ -255,7 +255,7 @@ def reading_of(options: Options, part: HeldOutPart = 0) -> dict[str, Any]:
         "on_error": options["on_error"],
         "threads": options["threads"],
         "where": options.get("where", ""),
-        "marked": condition_of(part),
+        "marked": part.condition if isinstance(part, MatchingRows) else "",
     }
 
 

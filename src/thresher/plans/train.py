@@ -12,9 +12,8 @@ from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import column_of
 from thresher.learning.model import bags as bagging
 from thresher.learning.model.bags import Bags
-from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model
-from thresher.learning.model.model_set import ModelSet, Share
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import start_from
@@ -92,10 +91,6 @@ class Many(Plan):
         self._selects = "bags" in options
         self.name = "select" if self._selects else "ensemble"
 
-    def share(self, ensemble: Ensemble[Model]) -> Share:
-        """How rows are dealt to models that go on."""
-        return bagging.bagged_again(ensemble)
-
     def check(self, order: Order, passes: int) -> None:
         """In every pass, a row goes to the same models."""
         with of_options():
@@ -104,7 +99,7 @@ class Many(Plan):
     def go_on(self, given: Any) -> tuple[ModelSet, Record]:
         """The ensemble."""
         with of_options():
-            found = bagging.to_go_on(given, self.share)
+            found = bagging.to_go_on(given, bagging.bagged_again)
         check_same(self.difference(found), "the ensemble")
         return found, found.lead.record
 

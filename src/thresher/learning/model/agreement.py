@@ -44,27 +44,19 @@ class Numbering(NamedTuple):
     matrix: bool
     """whether the ids are columns of a matrix"""
 
-    @property
-    def width(self) -> int:
-        """The number of columns of a matrix with these ids."""
-        return self.high + 1
-
-    def joined(self, other: Numbering | None) -> Numbering:
-        """The ids of both."""
-        if other is None:
-            return self
-        return Numbering(min(self.low, other.low), max(self.high, other.high), self.matrix and other.matrix)
-
 
 def numbering_of(
-    span: tuple[int, int] | None, columns: int | None, layout: AnyLayout | None
+    span: tuple[int, int] | None, columns: int | None, layout: AnyLayout | None, before: Numbering | None
 ) -> Numbering | None:
-    """The numbering of data with these keys: a matrix with `columns`, or a file; None for other data."""
+    """That of data with these keys, a matrix with `columns` or a file, and those `before`; None: unknown."""
     if columns is not None:
-        return Numbering(columns if span is None else span[0], columns - 1, True)
-    if span is None or span[1] > _SMALL or not _has_ids(layout):
-        return None
-    return Numbering(*span, False)
+        found = Numbering(columns if span is None else span[0], columns - 1, True)
+    elif span is None or span[1] > _SMALL or not _has_ids(layout):
+        return before
+    else:
+        found = Numbering(*span, False)
+    low, high, matrix = before or found
+    return Numbering(min(found.low, low), max(found.high, high), found.matrix and matrix)
 
 
 def _has_ids(layout: AnyLayout | None) -> bool:
@@ -75,7 +67,7 @@ def _has_ids(layout: AnyLayout | None) -> bool:
 
 def _check_matrix(numbering: Numbering, columns: int, source: Source) -> None:
     """`DataError`, or a warning, for a matrix whose columns are not the ids of the model."""
-    count, low = numbering.width, numbering.low
+    count, low = numbering.high + 1, numbering.low
     given = f"the matrix has {columns:,} columns" if columns != 1 else "the matrix has 1 column"
     if numbering.matrix:
         if columns != count:
@@ -128,7 +120,7 @@ class _Numbered(Watched):
             reason = (
                 f"id {high} is beyond the last column, {trained.high}, of the matrix that the model was"
                 " trained on: if the ids start at 1, every feature is one place off; in Python, read the file"
-                f" as a matrix, load_svmlight_file(FILE, n_features={trained.width}), and give that"
+                f" as a matrix, load_svmlight_file(FILE, n_features={trained.high + 1}), and give that"
             )
         elif trained.low == 1 and low == 0 and not trained.matrix:
             reason = (

@@ -28,6 +28,7 @@ from thresher.engine.centring import any_beyond
 from thresher.engine.index import Resolved, words_of
 from thresher.engine.kernels import LOSS_SUM
 from thresher.engine.lookup import set_aside
+from thresher.engine.protocol import writes
 
 EXTREME = np.float32(2.0**61)
 """The squares of a few such values overflow a float32 sum. Nanoseconds since 1970 are below it."""
@@ -185,6 +186,10 @@ class Undo:
 
     def __init__(self, loop: Any) -> None:
         self._loop = loop
+        # of an averaged model all rows, when the ring is full
+        self._writes_all = loop.history is not None or any(
+            writes(type(loop.rule), verb) for verb in ("constrain", "renorm")
+        )
         self._marks, self._mark = np.zeros(0, np.uint32), 0
         """the number of the piece that each row was last a part of, and that of the last piece"""
 
@@ -198,8 +203,8 @@ class Undo:
         copies = np.empty((len(rows), words.shape[1]), np.uint32)
         count = set_aside(words, read_only(rows), self._marks, np.uint32(self._mark), own, copies)
         self._rows = read_only(own[:count])
-        self._table = slice(self._loop.index.used) if self._loop.writes_all_rows else self._rows
-        self._before = S[self._table].copy() if self._loop.writes_all_rows else copies[:count]
+        self._table = slice(self._loop.index.used) if self._writes_all else self._rows
+        self._before = S[self._table].copy() if self._writes_all else copies[:count]
         self._beside = [one.copy() for one in self._loop.beside_rows()]
 
     def undone(self) -> bool:
@@ -207,7 +212,7 @@ class Undo:
         loop = self._loop
         weights = np.empty((len(self._rows), *loop.inner), loop.dtype)
         loop.read_rows(self._rows, weights)
-        written = loop.S[self._table] if loop.writes_all_rows else loop.S.take(self._rows, axis=0)
+        written = loop.S[self._table] if self._writes_all else loop.S.take(self._rows, axis=0)
         if all(map(is_finite, (weights, written, loop.bias(), *loop.clocks().values()))):
             return False
         words_of(loop.S)[self._table] = words_of(self._before)

@@ -173,6 +173,8 @@ class Share:
     """how many rows may come again, in later passes"""
     together = False
     """whether the models predict together: they are scored, kept and saved as one"""
+    as_one: Callable[[list[Model]], Any]
+    """makes one of the models, if they predict together"""
     recorded = slice(None)
     """the parts whose models keep curves and records"""
 
@@ -202,10 +204,6 @@ class Share:
     def where(self, part: int) -> str:
         """What a part learns, in words that begin a message; empty: all rows."""
         return ""
-
-    def as_one(self, models: list[Model]) -> Any:
-        """The models as one, if they predict together."""
-        raise NotImplementedError
 
     def state(self) -> dict[str, NDArray[Any]]:
         """What it knows of the rows."""

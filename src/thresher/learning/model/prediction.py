@@ -184,8 +184,7 @@ class LinearPredictor:
         self, span: tuple[int, int] | None, columns: int | None, layout: SettledLayout | None
     ) -> None:
         """Note the lowest and highest key of data that were learned, and the columns if it was a matrix."""
-        found = numbering_of(span, columns, layout)
-        self.numbering = self.numbering if found is None else found.joined(self.numbering)
+        self.numbering = numbering_of(span, columns, layout, self.numbering)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -197,21 +196,14 @@ class LinearPredictor:
         """The lowest label seen, at most 0: how the data write the negative class."""
         raise NotImplementedError
 
-    def readout(self) -> Readout:
-        """The settled weights, without the learning state."""
-        raise NotImplementedError
-
-    def _prepared(self, chunk: Chunk) -> Chunk:
-        """Rows without offsets as they are multiplied: with columns centred and scaled."""
-        raise NotImplementedError
-
-    def _products(self, rows: Chunk, bias: NDArray[Any]) -> F64:
-        """Weighted sums of prepared rows, with these intercepts ``(outputs,)``."""
-        raise NotImplementedError
-
-    def _bias(self) -> NDArray[Any]:
-        """Intercepts ``(outputs,)`` for prepared rows, in the dtype of the weights."""
-        raise NotImplementedError
+    readout: Callable[[], Readout]
+    """the settled weights, without the learning state"""
+    _prepared: Callable[[Chunk], Chunk]
+    """rows without offsets as they are multiplied: with columns centred and scaled"""
+    _products: Callable[[Chunk, NDArray[Any]], F64]
+    """weighted sums of prepared rows, with these intercepts ``(outputs,)``"""
+    _bias: Callable[[], NDArray[Any]]
+    """intercepts ``(outputs,)`` for prepared rows, in the dtype of the weights"""
 
     def _uncentred(self, means: Means | None, divisors: Divisors | None) -> NDArray[Any]:
         """The intercepts for values as they are, in float64: those for centred ones less what means add."""

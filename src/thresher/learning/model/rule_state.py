@@ -325,14 +325,6 @@ class RuleState:
         """Clocks and intercept."""
         return {"clock": self.clock, "bclock": self.bclock, "B": self.B}
 
-    @property
-    def writes_all_rows(self) -> bool:
-        """Whether an example may change rows other than those of its features."""
-        # of an averaged model all, when the ring is full
-        return self.history is not None or any(
-            writes(type(self.rule), verb) for verb in ("constrain", "renorm")
-        )
-
     def beside_rows(self) -> list[Array]:
         """What learning changes besides rows."""
         history = [] if self.history is None else [self.history.ring, self.history.place]

@@ -21,6 +21,7 @@ would have to be kept out of all three.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -145,6 +146,10 @@ class Scaling:
     NAME: ClassVar[str]
     SHAPE: ClassVar[tuple[int, ...]] = ()
     """shape of the statistics of a column"""
+    _take_in: Callable[[Numbers, Chunk, int, F32], None]
+    """add the columns of a chunk, before which there were so many examples, and write the divided values"""
+    _divisors: Callable[[NDArray[Any], int], F64]
+    """the divisors for statistics ``(n, *SHAPE)`` of so many rows; 1 for a column without values"""
 
     def __init__(self) -> None:
         self._columns: Columns | None = None
@@ -201,9 +206,6 @@ class Scaling:
             self._by = self._divisors(self._kept[: len(self._columns) + 1], rows)
         return _divided(chunk, self._by[numbers])
 
-    def _take_in(self, columns: Numbers, chunk: Chunk, before: int, out: F32) -> None:
-        raise NotImplementedError
-
     def divisors(self, rows: int, needed: U64 | None) -> Divisors | None:
         """The divisors after `rows` examples; None before the columns are known.
 
@@ -222,10 +224,6 @@ class Scaling:
         met = np.zeros(0, np.uint64) if self._columns is None else self._columns.met
         order = np.argsort(met)
         return met[order], self._kept[1:][order]
-
-    def _divisors(self, kept: NDArray[Any], rows: int) -> F64:
-        """The divisors for statistics ``(n, *SHAPE)``; 1 for a column without values."""
-        raise NotImplementedError
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Columns and statistics."""

@@ -35,16 +35,16 @@ def names_spec(option: str, given: Any) -> str | None:
     several: Any = names_in(given) if isinstance(given, str) else given
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
         several = [given]
-    if not isinstance(several, list | tuple) or not several or not all(map(_is_name, several)):
+    if (
+        not isinstance(several, list | tuple)
+        or not several
+        or any(isinstance(one, bool) or not isinstance(one, str | int | np.integer) for one in several)
+    ):
         raise OneLineError(f"{mention(option)} must be names of columns, or {ANY} for all, not {given!r}")
     names = [str(one) for one in several]
     if ANY in names and len(names) > 1:
         raise OneLineError(f"{mention(**{option: ANY})} is all columns: leave the other names out")
     return as_list(names)
-
-
-def _is_name(given: Any) -> bool:
-    return isinstance(given, str | int | np.integer) and not isinstance(given, bool)
 
 
 class Signs:

@@ -51,7 +51,7 @@ class _WaitingError(BaseException):
 
 
 class Stopper:
-    """Stops training on `ask()`, or on a signal between `listen()` and `close()`.
+    """Stops training if it is `asked` to, or on a signal between `listen()` and `close()`.
 
     As long as nothing worth keeping has been learned, a signal goes to its previous handler. After that it
     takes effect between two examples, and `tell` receives an immediate message.
@@ -87,10 +87,6 @@ class Stopper:
         for number, handler in self._old.items():
             signal.signal(number, handler)
         self._old.clear()
-
-    def ask(self) -> None:
-        """Stop before the next example."""
-        self.asked = True
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         before, self.asked = self.asked, True

@@ -160,11 +160,6 @@ def as_text(part: HeldOutPart) -> str:
     return f"every-{part}th" if isinstance(part, int) else repr(float(1 / part))
 
 
-def condition_of(part: HeldOutPart) -> str:
-    """The condition that held-out rows meet; empty for another choice."""
-    return part.condition if isinstance(part, MatchingRows) else ""
-
-
 def are_given(groups: Any) -> bool:
     """Whether rows have groups, given as an array, or as a column that is not empty."""
     return groups is not None and not (isinstance(groups, str) and not groups)

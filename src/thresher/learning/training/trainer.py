@@ -86,10 +86,6 @@ class TrainingPlan:
                     "holdout_every=1 leaves nothing to learn from: give 2 or more, or 0 for none"
                 )
 
-    def judges(self, holdout: Any) -> bool:
-        """Whether there is a hold-out to evaluate on: part of the stream, or `holdout`."""
-        return holdout is not None or bool(self.holdout_every)
-
 
 @dataclass
 class Outcome:
