@@ -12,6 +12,7 @@ from thresher.data.chunk import Chunk
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model import by_column
+from thresher.learning.model.by_column import ByColumn
 from thresher.learning.model.ensemble import ModelsByValue, load
 from thresher.serving.bodies import Bodies
 
@@ -81,8 +82,8 @@ def test_formats_and_the_cut_of_the_stream_make_no_difference(
     table().to_csv(parquet.with_suffix(".csv"), index=False)
     table().to_json(parquet.with_suffix(".jsonl"), orient="records", lines=True, double_precision=15)
     for each, waiting in ((1, 1), (64, 1), (10**6, 1 << 30)):
-        monkeypatch.setattr(by_column, "WORTH", each)
-        monkeypatch.setattr(by_column, "MOST_WAITING", waiting)
+        monkeypatch.setattr(ByColumn, "worth", each)
+        monkeypatch.setattr(ByColumn, "most_waiting", waiting)
         for data in (table(), parquet.with_suffix(".csv"), parquet.with_suffix(".jsonl")):
             found = by(data, passes=2)
             assert found.values == expected.values

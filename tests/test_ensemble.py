@@ -16,7 +16,7 @@ from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import Contents, ModelFileError
-from thresher.learning.model.bags import Bagged, Bags, LearnedModels, drawn
+from thresher.learning.model.bags import Bagged, Bags, drawn
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
@@ -26,9 +26,9 @@ SPECS = ["poisson:3", "disjoint:3", "halves:3", "halves:3:0.3"]
 SAMPLE = "examples/data/rcv1_train2000.dat.gz"
 
 
-def ensemble_of(recipe: Recipe, bags: Bags, chunk: Chunk) -> LearnedModels:
+def ensemble_of(recipe: Recipe, bags: Bags, chunk: Chunk) -> Ensemble[Model]:
     found = taught([recipe], Bagged(bags), chunk).lead
-    assert isinstance(found, LearnedModels)
+    assert isinstance(found, Ensemble)
     return found
 
 

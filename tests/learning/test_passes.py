@@ -69,11 +69,11 @@ def test_a_hold_out_file_must_stay_the_same_between_passes() -> None:
     ready = trainer(form, 3, held="held.svm")
     passed = ready.watcher.passed
 
-    def change(end: Any) -> None:
+    def change(*end: Any) -> None:
         Path("held.svm").write_bytes(b"".join(ROWS[270:]))
-        passed(end)
+        passed(*end)
 
-    ready.watcher.passed = change  # type: ignore[method-assign]
+    ready.watcher.passed = change  # type: ignore[assignment,method-assign]
     with pytest.raises(DataError, match=f"held.svm: {CHANGED}"):
         ready.run()
 

@@ -41,7 +41,8 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.holdout import counts_of, difference
-from thresher.learning.training.scores import Figures, Scores
+from thresher.learning.training.progress import Figures
+from thresher.learning.training.scores import Scores
 from thresher.learning.training.shares import Rows, are_given, folds_of, folds_of_groups
 from thresher.options.checks import check_whole
 from thresher.options.messages import mention

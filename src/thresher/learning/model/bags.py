@@ -21,7 +21,6 @@ from thresher.learning.model.ensemble import DISJOINT, HALVES, POISSON, Ensemble
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.training.progress import Tally, total
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import BAGS, STEP, THINNED, bits_of, together, unit
 from thresher.options.messages import mention, spelled
@@ -138,47 +137,6 @@ def drawn(chunk: Chunk, times: NDArray[np.uint8]) -> Chunk:
     return replace(rows, weights=rows.weights * times[learned].astype(np.float32))
 
 
-class LearnedModels(Ensemble[Model]):
-    """The models of a set that together predict, as one: figures are sums or means over them."""
-
-    curve = ()
-    """several models keep no curve"""
-    features_waiting = None
-    """not counted: a feature waits in some models and not in others"""
-    last = 0
-    """number of a model that has learned the last row"""
-
-    @property
-    def recipe(self) -> Recipe:
-        """The recipe of all models."""
-        return self.models[0].recipe
-
-    @property
-    def tally(self) -> Tally:
-        """Sums over the models, each of which predicted its own rows before it learned them."""
-        return total(model.tally for model in self.models)
-
-    @property
-    def repeated(self) -> Tally:
-        """Sums over the models of the losses of rows that each had learned before, in later passes."""
-        return total(model.repeated for model in self.models)
-
-    @property
-    def last_prediction(self) -> float:
-        """Last prediction of a model that has learned the last row, or the last one that any has learned."""
-        return self.models[self.last].last_prediction
-
-    @property
-    def features_seen(self) -> int:
-        """Mean number of distinct features that a model has seen, rounded."""
-        return round(sum(model.features_seen for model in self.models) / len(self.models))
-
-    @property
-    def left_out(self) -> int:
-        """Mean number of examples that a model left out, rounded."""
-        return round(sum(model.left_out for model in self.models) / len(self.models))
-
-
 class Bagged(Share):
     """Each part learns the rows that `bags` draw for it.
 
@@ -205,9 +163,9 @@ class Bagged(Share):
             self.last = int(np.flatnonzero(draws[:, last])[0])
         return lambda part: drawn(chunk, draws[part])
 
-    def as_one(self, models: list[Model]) -> LearnedModels:
+    def as_one(self, models: list[Model]) -> Ensemble[Model]:
         """The ensemble."""
-        return LearnedModels(models, self.bags.kind, self._record)
+        return Ensemble(models, self.bags.kind, self._record)
 
 
 def bagged(recipe: Recipe, bags: Bags) -> ModelSet:

@@ -29,7 +29,6 @@ from thresher.data.source import Source
 from thresher.engine.index import GrowingIndex
 from thresher.engine.sound import Tensors, given, require
 from thresher.learning.files.choice import by_option, by_spec
-from thresher.learning.model.bags import LearnedModels
 from thresher.learning.model.ensemble import ModelsByValue
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share
@@ -40,19 +39,6 @@ from thresher.options.messages import mention
 
 MOST = 100_000
 """Maximum number of values"""
-WORTH = 64
-"""Rows of each model that are worth a call of the compiled loop"""
-MOST_WAITING = 1 << 23
-"""Stored values of rows that are gathered: 100 MB"""
-
-
-class LearnedByValue(LearnedModels, ModelsByValue[Model]):
-    """The models of a set that `ByColumn` has taught, as one."""
-
-    @property
-    def features_seen(self) -> int:
-        """Number of distinct features in all rows."""
-        return self.models[0].features_seen
 
 
 class ByColumn(Share):
@@ -60,6 +46,7 @@ class ByColumn(Share):
 
     deals = steady = together = grows = True
     recorded = slice(0)
+    worth, most_waiting = 64, 1 << 23  # a call of the compiled loop; 100 MB
 
     def __init__(self, column: str, record: Record | None = None, names: Sequence[str] = ()) -> None:
         """`record` is that of models that go on with other data, and `names` the values that they have."""
@@ -70,8 +57,6 @@ class ByColumn(Share):
         """the part of each row of the first pass, as long as rows may come again"""
         self._counted = np.zeros((1 + len(self.names), 2), np.int64)
         """rows of importance above 0 and their stored values in the first pass, by part"""
-        self._passes = np.zeros(0, np.int64)
-        """the passes that each part makes, where these differ"""
 
     def _know(self, names: Sequence[str]) -> None:
         self.names, self.parts = [*names], 1 + len(names)
@@ -113,11 +98,6 @@ class ByColumn(Share):
         if grown[:, 0].sum() > self.kept:
             self.kept, self._numbers = 0, [np.zeros(0, np.int32)]
 
-    def waits(self, chunks: Sequence[Chunk]) -> bool:
-        """Whether there are few rows for each part."""
-        rows, values = sum(map(len, chunks)), sum(chunk.nnz for chunk in chunks)
-        return rows < WORTH * self.parts and values < MOST_WAITING
-
     def dealt(self, chunk: Chunk, first: int) -> Callable[[int], Chunk]:
         """All rows, or those of the value of a part."""
         assert chunk.cells is not None
@@ -125,10 +105,6 @@ class ByColumn(Share):
         _, rows = apart(whole, numbers, self.parts)
         self.last = int(numbers[-1])
         return lambda part: rows(part) if part else whole
-
-    def passes(self, part: int, planned: int) -> int:
-        """As many as the rows of the part alone would get."""
-        return int(self._passes[part]) if part < len(self._passes) else planned
 
     def settle(self, models: ModelSet, passes: int) -> int:
         """The most passes of any part; each gets its own."""
@@ -138,12 +114,12 @@ class ByColumn(Share):
             if isinstance(index, GrowingIndex) and recipe.admit is recipe.sample is None:
                 alone = passes_for(Size(rows, stored, features=DistinctKeys.of(index.features()[1:])))
             own.append(alone)
-        self._passes = np.array(own)
+        self.own_passes = np.array(own)
         return max(own)
 
-    def as_one(self, models: list[Model]) -> LearnedByValue:
+    def as_one(self, models: list[Model]) -> ModelsByValue[Model]:
         """The models of the values, as one."""
-        return LearnedByValue(models, self.spec, self._record, self.names)
+        return ModelsByValue(models, self.spec, self._record, self.names)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The values, and what is known of the rows of the first pass."""
@@ -151,7 +127,7 @@ class ByColumn(Share):
             "values": np.frombuffer(json.dumps(self.names).encode(), np.uint8),
             "numbers": np.concatenate(self._numbers),
             "counted": self._counted,
-            "passes": self._passes,
+            "passes": self.own_passes,
         }
 
     def restore(self, state: Tensors) -> None:
@@ -172,7 +148,7 @@ class ByColumn(Share):
         sound = ((passes >= 1) & (passes <= MOST_PASSES)).all() and len(passes) in (0, 1 + len(names))
         require(sound, "passes", "expected those of parts")
         self._know(names)
-        self._numbers, self._counted, self._passes = [numbers], counted, passes
+        self._numbers, self._counted, self.own_passes = [numbers], counted, passes
         if self._values is not None:
             self._values.know(names)
 

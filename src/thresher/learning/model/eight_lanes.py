@@ -125,7 +125,7 @@ class LaneState(OneState):
         done: int = self.holder.learn(self.lane, resolved, lo, targets, weights, offsets, longest)
         return done
 
-    def leave(self, read: bool = False) -> None:
+    def leave(self, read: bool) -> None:
         """As in `RuleState`."""
         self.holder.alive[self.lane], self.holder.read[self.lane] = 0, read
 

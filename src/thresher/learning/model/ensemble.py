@@ -34,6 +34,8 @@ from thresher.learning.inspection.frames import frame_of, identity_of
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import F64, Output
 from thresher.learning.model.prediction import LinearPredictor, ModelOrFile, Readout, Summands
+from thresher.learning.model.recipe import Recipe
+from thresher.learning.training import progress
 from thresher.learning.training.record import Record
 from thresher.options.data import ReadOptions
 from thresher.options.messages import spelled
@@ -165,11 +167,17 @@ class Ensemble(LinearPredictor, Generic[M]):
     """Models that predict together: the margin of the ensemble is the mean of theirs.
 
     Everything else follows from that margin as for a single model: the probability is its link, the label its
-    class. `spread` tells how much the models disagree.
+    class. `spread` tells how much the models disagree. Other figures are sums or means over the models.
     """
 
     values: Sequence[str] = ()
     """the values of the column whose rows each model but the first has learned"""
+    curve = ()
+    """several models keep no curve"""
+    features_waiting = None
+    """not counted: a feature waits in some models and not in others"""
+    last = 0
+    """number of a model that has learned the last row"""
 
     def __init__(self, models: Sequence[M], rows: str, record: Record | None = None) -> None:
         self.models = [*models]
@@ -206,6 +214,36 @@ class Ensemble(LinearPredictor, Generic[M]):
     def lowest_label(self) -> float:
         """The lowest label that any of the models has seen, at most 0."""
         return min(model.lowest_label for model in self.models)
+
+    @property
+    def recipe(self: Ensemble[Model]) -> Recipe:
+        """The recipe of all models."""
+        return self.models[0].recipe
+
+    @property
+    def tally(self: Ensemble[Model]) -> progress.Tally:
+        """Sums over the models, each of which predicted its own rows before it learned them."""
+        return progress.total(model.tally for model in self.models)
+
+    @property
+    def repeated(self: Ensemble[Model]) -> progress.Tally:
+        """Sums over the models of the losses of rows that each had learned before, in later passes."""
+        return progress.total(model.repeated for model in self.models)
+
+    @property
+    def last_prediction(self: Ensemble[Model]) -> float:
+        """Last prediction of a model that has learned the last row, or the last one that any has learned."""
+        return self.models[self.last].last_prediction
+
+    @property
+    def features_seen(self: Ensemble[Model]) -> int:
+        """Mean number of distinct features that a model has seen, rounded."""
+        return round(sum(model.features_seen for model in self.models) / len(self.models))
+
+    @property
+    def left_out(self: Ensemble[Model]) -> int:
+        """Mean number of examples that a model left out, rounded."""
+        return round(sum(model.left_out for model in self.models) / len(self.models))
 
     @property
     def nonzero(self) -> int:
@@ -370,11 +408,13 @@ class Ensemble(LinearPredictor, Generic[M]):
             )
         if self.rows != _BAGGED:
             raise UsageError(
-                f"an interval needs bagged models, and the rows of these are {self.rows}: use {_BAGS}"
+                f"an interval needs bagged models, and the rows of these are {self.rows}: use"
+                f" {spelled('thresher train --ensemble 64', 'thresher.ensemble(..., models=64)')}"
             )
         if count < FEWEST:
             raise UsageError(
-                f"an interval needs at least {FEWEST} models, and the ensemble has {count}: use {_BAGS}"
+                f"an interval needs at least {FEWEST} models, and the ensemble has {count}: use"
+                f" {spelled('thresher train --ensemble 64', 'thresher.ensemble(..., models=64)')}"
             )
 
     def save(self, path: str | PathLike[str], *, state: bool = True) -> None:
@@ -406,6 +446,11 @@ class ModelsByValue(Ensemble[M]):
         self.column = column_of(rows) or ""
         """the column"""
         self.values, self.sliced = [*values], (self.column,)
+
+    @property
+    def features_seen(self: Ensemble[Model]) -> int:
+        """Number of distinct features in all rows."""
+        return self.models[0].features_seen
 
     def of(self, value: object) -> M:
         """The model of a value, as `values` spells it; that of all rows for one that was never seen."""
@@ -477,7 +522,7 @@ def model_in(found: Contents, which: str | None = None) -> Readout | Ensemble[Re
     return model_file.readout_of(found.name, *found.model(found.chosen(which)))
 
 
-def predictor_of(model: ModelOrFile, which: str | None = None) -> Model | Readout | Ensemble[Any]:
+def predictor_of(model: ModelOrFile) -> Model | Readout | Ensemble[Any]:
     """The model or ensemble itself, or what `load` finds in a file, or an estimator. TypeError."""
-    found = load(model, which) if isinstance(model, str | PathLike) else model
+    found = load(model) if isinstance(model, str | PathLike) else model
     return found if isinstance(found, Ensemble) else as_model(found)

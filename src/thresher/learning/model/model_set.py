@@ -169,6 +169,10 @@ class Share:
     """whether a row must have the same number in every pass"""
     last = 0
     """number of a part that has learned the last row"""
+    worth, most_waiting = 0, 0
+    """rows of each part that are worth dealing: fewer wait for others, until they have so many values"""
+    own_passes: NDArray[np.int64] = np.zeros(0, np.int64)
+    """the passes that each part makes, where these differ"""
     kept: float = 0
     """how many rows may come again, in later passes"""
     together = False
@@ -185,17 +189,13 @@ class Share:
         """`chunk` as it is dealt, maybe later; its first row has the number `first` in this pass."""
         return chunk
 
-    def waits(self, chunks: Sequence[Chunk]) -> bool:
-        """Whether these chunks may wait for others before they are dealt."""
-        return False
-
     def dealt(self, chunk: Chunk, first: int) -> Callable[[int], Chunk]:
         """What a part learns, given its number, of `chunk`, whose first row has the number `first`."""
         return lambda part: chunk
 
     def passes(self, part: int, planned: int) -> int:
         """How many passes a part makes, if so many are planned; 0: not known."""
-        return planned
+        return int(self.own_passes[part]) if part < len(self.own_passes) else planned
 
     def settle(self, models: ModelSet, passes: int) -> int:
         """The passes that any part makes, at the end of the first, if all rows together get so many."""
@@ -424,7 +424,8 @@ class ModelSet:
         self._row += len(chunk)
         self._given += int(np.count_nonzero(chunk.weights))
         self._again = again
-        if not self.share.waits(self._waiting):
+        rows, values = sum(map(len, self._waiting)), sum(one.nnz for one in self._waiting)
+        if rows >= self.share.worth * len(self.parts) or values >= self.share.most_waiting:
             self.flush()
 
     def flush(self) -> None:

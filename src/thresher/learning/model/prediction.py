@@ -368,7 +368,7 @@ class LinearPredictor:
         method: Callable[..., Any],
         reading: Any,
         answer: Callable[[Chunk], NDArray[Any]],
-        offsets: ArrayLike | None = None,
+        offsets: ArrayLike | None,
     ) -> NDArray[Any]:
         found: list[NDArray[Any]] = []  # no `list[NDArray[Any]]()`, which takes as long as a small row
         for rows in self._each(data, method, reading, offsets):

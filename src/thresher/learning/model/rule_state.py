@@ -191,7 +191,7 @@ class RuleState:
             out[begin : begin + len(rows)] &= ~means.any(axis=tuple(range(1, means.ndim)))
         return out
 
-    def leave(self, read: bool = False) -> None:
+    def leave(self, read: bool) -> None:
         """Stop learning; rows that only this loop needs may be freed, unless they are still to be `read`."""
         self._left = not read
 

@@ -73,6 +73,9 @@ class Recent(NamedTuple):
     """sum of importances, of these"""
 
 
+Figures = dict[str, float | int | None]
+
+
 class Row(NamedTuple):
     """A row of the progressive table."""
 
@@ -96,16 +99,6 @@ class Row(NamedTuple):
     """examples per second since the start"""
 
 
-class PassEnd(NamedTuple):
-    """The end of one pass over the data."""
-
-    number: int
-    examples: int
-    loss: float
-    """mean loss in this pass: in the first the progressive loss, then that of rows seen before"""
-    holdout: dict[str, float | int | None] | None
-
-
 class Watcher:
     """Receives the events of the training loop; every call must return at once. This one ignores them."""
 
@@ -118,8 +111,8 @@ class Watcher:
     def advance(self, examples: int, done: float | None) -> None:
         """A chunk was learned; `done` is the share of the bytes of all passes read, None if unknown."""
 
-    def passed(self, end: PassEnd) -> None:
-        """A pass has ended."""
+    def passed(self, number: int, examples: int, loss: float, holdout: Figures | None) -> None:
+        """Pass `number` has ended; `loss`: in the first the progressive one, then of rows seen before."""
 
     def replay(self, rows: int, number: int, passes: int) -> None:
         """Pass `number` of so many begins, over rows in memory; called for the first such pass of a run."""
@@ -174,15 +167,15 @@ class ProgressLines(Watcher):
         outputs = self._head.outputs
         return self._words[int(number - outputs.low if outputs.kind == "classes" else number > 0)]
 
-    def passed(self, end: PassEnd) -> None:
+    def passed(self, number: int, examples: int, loss: float, holdout: Figures | None) -> None:
         """Say the figures on the hold-out; without one, that a pass has ended, if there is no table."""
         from thresher.learning.inspection.formatting import shown
 
-        if end.holdout is not None:
-            figures = ", ".join(f"{name} {shown(value)}" for name, value in end.holdout.items())
-            self._say(f"pass {end.number}, held-out: {figures}")
+        if holdout is not None:
+            figures = ", ".join(f"{name} {shown(value)}" for name, value in holdout.items())
+            self._say(f"pass {number}, held-out: {figures}")
         elif not self._started:
-            self._say(f"pass {end.number} done")
+            self._say(f"pass {number} done")
 
     def replay(self, rows: int, number: int, passes: int) -> None:
         """Say that replay begins."""
@@ -206,12 +199,12 @@ class PassPrinter(Watcher):
     def __init__(self, nonzero: Callable[[], int], verbose: int) -> None:
         self._nonzero, self._verbose = nonzero, verbose
 
-    def passed(self, end: PassEnd) -> None:
+    def passed(self, number: int, examples: int, loss: float, holdout: Figures | None) -> None:
         """Print examples so far, the loss of the pass, number of nonzero weights and hold-out loss."""
-        held = "" if end.holdout is None else f", held-out loss {end.holdout['loss']:.6g}"
-        loss = "progressive loss" if end.number == 1 else "loss on rows seen before"
-        so_far = f"examples {end.examples:,}, {loss} {end.loss:.6g}, non-zero {self._nonzero():,}{held}"
-        self.say(f"pass {end.number}: {so_far}")
+        held = "" if holdout is None else f", held-out loss {holdout['loss']:.6g}"
+        which = "progressive loss" if number == 1 else "loss on rows seen before"
+        so_far = f"examples {examples:,}, {which} {loss:.6g}, non-zero {self._nonzero():,}{held}"
+        self.say(f"pass {number}: {so_far}")
 
     def say(self, message: str) -> None:
         """Print a line."""

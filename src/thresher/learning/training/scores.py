@@ -17,8 +17,7 @@ from thresher.engine.sound import copied
 from thresher.learning.evaluation.curves import error_of_mean
 from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.model.model_set import ModelSet
-
-Figures = dict[str, float | int | None]
+from thresher.learning.training.progress import Figures
 
 
 class PairedLosses:

@@ -38,9 +38,9 @@ from thresher.learning.training import progress
 from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.interruption import Interrupted, Stopper
 from thresher.learning.training.passes import LEAST_BYTES, Replay, bytes_to_keep
-from thresher.learning.training.progress import PassEnd, Recent, Row, Tally, Watcher, total
+from thresher.learning.training.progress import Figures, Recent, Row, Tally, Watcher, total
 from thresher.learning.training.record import COUNTS, Record
-from thresher.learning.training.scores import Figures, Patience, Scores
+from thresher.learning.training.scores import Patience, Scores
 from thresher.learning.training.shares import MOST_EVERY, HeldOutPart, as_text
 from thresher.options.checks import check_whole
 
@@ -516,7 +516,7 @@ class Trainer:
         quiet = self.plan.replay and passes > _ALL_TOLD and number & (number - 1) and number < passes
         if over or not quiet:
             losses = self._seen.pass_losses[-1]
-            self.watcher.passed(PassEnd(number, self.models.examples, losses, self.figures))
+            self.watcher.passed(number, self.models.examples, losses, self.figures)
         return over
 
     def _score(self, models: Mapping[int, Any], chunks: Iterable[Chunk]) -> None:
