@@ -250,8 +250,8 @@ def test_early_stop_is_patience() -> None:
 
 
 class Renamed(TypedDict, total=False):
-    rounds: Annotated[int | None, Option(Whole(1), "How many.", "N")]
-    tries: Annotated[int | None, Option(Whole(1), "Older name of --rounds, until 0.3.", "N", now="rounds")]
+    rounds: Annotated[int | None, Option(Whole(1), "N"), "How many."]
+    tries: Annotated[int | None, Option(Whole(1), "N", now="rounds"), "Older name of --rounds, until 0.3."]
 
 
 def test_an_older_name_of_an_option_is_taken_with_a_warning_by_both_faces() -> None:

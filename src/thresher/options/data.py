@@ -40,14 +40,8 @@ def _on_error(what: Any) -> str:
     return what
 
 
-def on_error(default: str) -> Any:
-    """The option for what is done about bad lines."""
-    return Option(
-        Text(_on_error),
-        "What to do about a bad line: fail, skip, or quarantine=FILE.",
-        "WHAT",
-        default=default,
-    )
+ON_ERROR, OF_BAD_LINES = Text(_on_error), "What to do about a bad line: fail, skip, or quarantine=FILE."
+THREADS = Option(Whole(1, MOST_THREADS), "N", unset="one per processor, at most 4")
 
 
 def _byte(given: Any) -> str:
@@ -68,53 +62,41 @@ class SyntaxOptions(TypedDict, total=False):
         str,
         Option(
             Text(_format),
-            f"{listed([*FORMATS], 'or')}.",
             "FORMAT",
             unset=f"by file name: {_ENDINGS}; any other, such as .txt, .data or .dat, is {DEFAULT}; for a "
             "model, its own, or that of a table in another format by name and content",
         ),
+        f"{listed([*FORMATS], 'or')}.",
     ]
-    header: Annotated[bool, Option(_FLAG, "Whether the first line names the columns.", unset="header")]
+    header: Annotated[bool, Option(_FLAG, unset="header"), "Whether the first line names the columns."]
     delimiter: Annotated[
         str,
-        Option(
-            Text(_byte, lambda byte: byte.replace("\t", r"\t")),
-            "Byte between the cells of CSV and TSV; \\t is a tab.",
-            "BYTE",
-            unset="comma, tab",
-        ),
+        Option(Text(_byte, lambda byte: byte.replace("\t", r"\t")), "BYTE", unset="comma, tab"),
+        "Byte between the cells of CSV and TSV; \\t is a tab.",
     ]
     missing: Annotated[
         str | Sequence[str],
-        Option(
-            NameList(columns=False),
-            "Cells of CSV and TSV that mean a missing value, in addition to empty ones. A missing value adds"
-            " nothing to a prediction; a missing number counts as the mean of its column if that is centred.",
-            "CELL,...",
-        ),
+        Option(NameList(columns=False), "CELL,..."),
+        "Cells of CSV and TSV that mean a missing value, in addition to empty ones. A missing value adds "
+        "nothing to a prediction; a missing number counts as the mean of its column if that is centred.",
     ]
     quoting: Annotated[
         bool,
-        Option(
-            _FLAG,
-            "Whether cells of CSV may be quoted. If not, a quote is a character like any other.",
-            unset="quoting",
-        ),
+        Option(_FLAG, unset="quoting"),
+        "Whether cells of CSV may be quoted. If not, a quote is a character like any other.",
     ]
     quoted_newlines: Annotated[
         bool,
-        Option(_FLAG, "Whether quoted cells of CSV may contain line breaks.", unset="no-quoted-newlines"),
+        Option(_FLAG, unset="no-quoted-newlines"),
+        "Whether quoted cells of CSV may contain line breaks.",
     ]
     label_weights: Annotated[
         bool,
-        Option(
-            _FLAG,
-            "Whether svmlight lines may begin with label:weight. If not, a first field with a colon is a "
-            "feature, and the row has no label.",
-            unset="no-label-weights",
-        ),
+        Option(_FLAG, unset="no-label-weights"),
+        "Whether svmlight lines may begin with label:weight. If not, a first field with a colon is a "
+        "feature, and the row has no label.",
     ]
-    ignore: Annotated[Columns, Option(NameList(), "Columns to leave out.", _COLUMNS)]
+    ignore: Annotated[Columns, Option(NameList(), _COLUMNS), "Columns to leave out."]
 
 
 class WritingOptions(SyntaxOptions, total=False):
@@ -122,14 +104,9 @@ class WritingOptions(SyntaxOptions, total=False):
 
     where: Annotated[
         str,
-        Option(
-            Text(),
-            "Which rows of Parquet or Arrow DATA to read: COL = VALUE or another comparison, COL in (VALUE, "
-            "...), COL is null, COL is not null; join several with and; put strings and dates in single "
-            "quotes.",
-            "FILTER",
-            default="",
-        ),
+        Option(Text(), "FILTER", default=""),
+        "Which rows of Parquet or Arrow DATA to read: COL = VALUE or another comparison, COL in (VALUE, "
+        "...), COL is null, COL is not null; join several with and; put strings and dates in single quotes.",
     ]
 
 
@@ -138,97 +115,63 @@ class FeatureOptions(TypedDict, total=False):
 
     label: Annotated[
         Columns,
-        Option(
-            Text(_joined, columns=True),
-            "Label column of a table: its name, or its number, counted from 1; K columns, separated by "
-            "commas, for --outputs values:K.",
-            "COL",
-            unset="label",
-        ),
+        Option(Text(_joined, columns=True), "COL", unset="label"),
+        "Label column of a table: its name, or its number, counted from 1; K columns, separated by commas, "
+        "for --outputs values:K.",
     ]
     classes: Annotated[
         str | Sequence[str],
-        Option(
-            NameList(columns=False),
-            "Labels that are words, in the order of their classes; of two, the second is the positive class.",
-            "WORD,...",
-            unset="found by reading the labels first, and sorted",
-        ),
+        Option(NameList(columns=False), "WORD,...", unset="found by reading the labels first, and sorted"),
+        "Labels that are words, in the order of their classes; of two, the second is the positive class.",
     ]
-    weight: Annotated[str | int, Option(Column(), "Column of the importance weight.", "COL")]
+    weight: Annotated[str | int, Option(Column(), "COL"), "Column of the importance weight."]
     offset: Annotated[
         str | int,
-        Option(
-            Column(),
-            "Column of numbers that are added to the margin, in learning and in prediction; base in VW text.",
-            "COL",
-        ),
+        Option(Column(), "COL"),
+        "Column of numbers that are added to the margin, in learning and in prediction; base in VW text.",
     ]
     group: Annotated[
         str | int,
-        Option(
-            Column(),
-            "Keep rows with the same value on one side of --holdout and in one fold: a column, which is then "
-            "no feature; qid in svmlight; tag, or a namespace, in VW text.",
-            "COL",
-        ),
+        Option(Column(), "COL"),
+        "Keep rows with the same value on one side of --holdout and in one fold: a column, which is then no "
+        "feature; qid in svmlight; tag, or a namespace, in VW text.",
     ]
     numeric: Annotated[
         Columns,
-        Option(
-            NameList(),
-            "Numeric columns: names, numbers, ranges (2-14, C14-C21) or patterns (I*), separated by commas; a"
-            " name with a comma is in double quotes.",
-            _COLUMNS,
-            unset="those that hold only numbers",
-        ),
+        Option(NameList(), _COLUMNS, unset="those that hold only numbers"),
+        "Numeric columns: names, numbers, ranges (2-14, C14-C21) or patterns (I*), separated by commas; a "
+        "name with a comma is in double quotes.",
     ]
     bins: Annotated[
         Columns,
-        Option(
-            NameList(),
-            "Columns of counts, put in bins that widen with the count: each bin is a feature.",
-            _COLUMNS,
-        ),
+        Option(NameList(), _COLUMNS),
+        "Columns of counts, put in bins that widen with the count: each bin is a feature.",
     ]
     categorical: Annotated[
         Columns,
-        Option(
-            NameList(), "Categorical columns: each value is a feature.", _COLUMNS, unset="all other columns"
-        ),
+        Option(NameList(), _COLUMNS, unset="all other columns"),
+        "Categorical columns: each value is a feature.",
     ]
     text: Annotated[
-        Columns, Option(NameList(), "Text columns: their words or other n-grams are features.", _COLUMNS)
+        Columns, Option(NameList(), _COLUMNS), "Text columns: their words or other n-grams are features."
     ]
     ngrams: Annotated[
         str,
-        Option(
-            Text(),
-            "Which n-grams: words=LO-HI, chars=LO-HI, case (keep capitals), tokens=words|letters|blanks, "
-            "shortest=N, scale=count|binary|log, norm; separated by commas.",
-            "SPEC",
-            unset="words=1",
-        ),
+        Option(Text(), "SPEC", unset="words=1"),
+        "Which n-grams: words=LO-HI, chars=LO-HI, case (keep capitals), tokens=words|letters|blanks, "
+        "shortest=N, scale=count|binary|log, norm; separated by commas.",
     ]
     interact: Annotated[
         str | Sequence[str | Sequence[str]],
-        Option(
-            Repeated(Text(_joined)),
-            "Add products of features of two or three columns (or patterns) or namespaces (* for any); "
-            "repeat for more.",
-            "A,B[,C]",
-            unset="none",
-        ),
+        Option(Repeated(Text(_joined)), "A,B[,C]", unset="none"),
+        "Add products of features of two or three columns (or patterns) or namespaces (* for any); repeat "
+        "for more.",
     ]
-    bits: Annotated[int, Option(Whole(1), "Bits of the keys that names are hashed to.", "B", unset="all 64")]
+    bits: Annotated[int, Option(Whole(1), "B", unset="all 64"), "Bits of the keys that names are hashed to."]
     hash: Annotated[
         Literal["64", "vw"],
-        Option(
-            Text(),
-            "How names are hashed: 64, or vw (with --bits) for the indices of Vowpal Wabbit.",
-            "HASH",
-            unset="64",
-        ),
+        Option(Text(), "HASH", unset="64"),
+        "How names are hashed: 64, or vw (with --bits) for the indices of Vowpal Wabbit.",
     ]
 
 
@@ -245,28 +188,20 @@ class JudgingOptions(WritingOptions, total=False):
 
     label: Annotated[
         str | int,
-        Option(Column(), "Label column of a table: its name, or its number.", "COL", unset="as in training"),
+        Option(Column(), "COL", unset="as in training"),
+        "Label column of a table: its name, or its number.",
     ]
     weight: Annotated[
         str | int,
-        Option(
-            Column(),
-            "Importance column of a table: its name, or its number; '' counts all rows alike.",
-            "COL",
-            unset="as in training",
-        ),
+        Option(Column(), "COL", unset="as in training"),
+        "Importance column of a table: its name, or its number; '' counts all rows alike.",
     ]
 
 
 class OnErrorOption(TypedDict, total=False):
     """What is done about bad lines."""
 
-    on_error: Annotated[str, on_error("fail")]
-
-
-def threads(words: str) -> Any:
-    """The option for the number of threads, which do what the `words` say."""
-    return Option(Whole(1, MOST_THREADS), words, "N", unset="one per processor, at most 4")
+    on_error: Annotated[str, Option(ON_ERROR, "WHAT", default="fail"), OF_BAD_LINES]
 
 
 class ElsewhereOptions(TypedDict, total=False):
@@ -274,20 +209,13 @@ class ElsewhereOptions(TypedDict, total=False):
 
     workers: Annotated[
         int | None,
-        Option(
-            Whole(1, MOST_THREADS),
-            "Processes that read and parse the files, through Ray; they change no result.",
-            "N",
-            unset="none; with --ray, one per processor of the cluster",
-        ),
+        Option(Whole(1, MOST_THREADS), "N", unset="none; with --ray, one per processor of the cluster"),
+        "Processes that read and parse the files, through Ray; they change no result.",
     ]
     ray: Annotated[
         str | None,
-        Option(
-            Text(),
-            "A Ray cluster whose machines read the files; auto: the one this machine is in.",
-            "ADDRESS",
-        ),
+        Option(Text(), "ADDRESS"),
+        "A Ray cluster whose machines read the files; auto: the one this machine is in.",
     ]
     layout: Annotated[AnyLayout | None, Option(Kind(), face=PYTHON)]
 
@@ -295,7 +223,7 @@ class ElsewhereOptions(TypedDict, total=False):
 class ReadingOptions(OnErrorOption, ElsewhereOptions, total=False):
     """What is done about bad lines, and which threads and processes read."""
 
-    threads: Annotated[int | None, threads("Threads that read and parse.")]
+    threads: Annotated[int | None, THREADS, "Threads that read and parse."]
 
 
 class ReadOptions(TableOptions, ReadingOptions):

@@ -6,18 +6,25 @@ from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import Annotated, TypedDict
 
-from thresher.options.data import JudgingOptions, ReadingOptions, ReadOptions, WritingOptions, on_error
-from thresher.options.kinds import Choice, Column, Number, Repeated, Text, Whole, WrongValueError, text
+from thresher.options.data import (
+    OF_BAD_LINES,
+    ON_ERROR,
+    JudgingOptions,
+    ReadingOptions,
+    ReadOptions,
+    WritingOptions,
+)
+from thresher.options.kinds import Choice, Column, File, Number, Repeated, Text, Whole, WrongValueError, text
 from thresher.options.model import ModulesOption
-from thresher.options.option import SHELL, Option, switch
+from thresher.options.option import SHELL_SWITCH, SWITCH, Option
 from thresher.options.training import (
+    PICTURE,
+    SHELL_PICTURE,
     AnyPath,
     JsonOption,
     ModelFile,
     SliceOption,
     TableOption,
-    output_file,
-    picture,
 )
 
 OUTPUTS = ("margin", "probability", "label", "spread", "interval", "explain")
@@ -45,58 +52,44 @@ class WhichModel(TypedDict, total=False):
         str | None,
         Option(
             Text(text),
-            "Of a file with many models, the one to use: best, 1se, within:P% or nnz:N, as in thresher path; "
-            "or its number, from 0. Of models by column: a value, or all.",
             "WHICH",
             unset="that of --choose when the file was written; of an ensemble, all; by column, each its rows",
         ),
+        "Of a file with many models, the one to use: best, 1se, within:P% or nnz:N, as in thresher path; or "
+        "its number, from 0. Of models by column: a value, or all.",
     ]
 
 
 class PredictCommand(WhichModel, WritingOptions, ReadingOptions, ModulesOption, total=False):
     """The options of ``thresher predict``."""
 
-    output_file: Annotated[Path | None, output_file("Where to write.", unset="standard output")]
+    output_file: Annotated[
+        Path | None, Option(File(), "FILE", short="-o", unset="standard output"), "Where to write."
+    ]
     output: Annotated[
         str,
-        Option(
-            Choice(OUTPUTS, "output"),
-            "The weighted sum; the probability of the positive class; the class (or mean; for labels, those "
-            "predicted, separated by commas); for an ensemble, the standard deviation of the probabilities "
-            "of its models, or of their margins if there are no probabilities, or the probability (or mean) "
-            "and the ends of its interval; or why: a JSON object with the terms of the margin.",
-            "|".join(OUTPUTS),
-            default="margin",
-        ),
+        Option(Choice(OUTPUTS, "output"), "|".join(OUTPUTS), default="margin"),
+        "The weighted sum; the probability of the positive class; the class (or mean; for labels, those "
+        "predicted, separated by commas); for an ensemble, the standard deviation of the probabilities of "
+        "its models, or of their margins if there are no probabilities, or the probability (or mean) and "
+        "the ends of its interval; or why: a JSON object with the terms of the margin.",
     ]
     id: Annotated[
         str,
-        Option(
-            Column(),
-            "Print this column of a table, by name or number, and a tab before each prediction; tag prints "
-            "the tags of VW text. It is a feature only if the model was trained on it. Tabs and line breaks "
-            "in it are written as \\t, \\n and \\r.",
-            "COL",
-            default="",
-        ),
+        Option(Column(), "COL", default=""),
+        "Print this column of a table, by name or number, and a tab before each prediction; tag prints the "
+        "tags of VW text. It is a feature only if the model was trained on it. Tabs and line breaks in it "
+        "are written as \\t, \\n and \\r.",
     ]
     interval: Annotated[
         float | None,
-        Option(
-            _LEVEL,
-            "With --output interval: the share of intervals that should hold the true probability or mean.",
-            "LEVEL",
-            unset="0.9",
-        ),
+        Option(_LEVEL, "LEVEL", unset="0.9"),
+        "With --output interval: the share of intervals that should hold the true probability or mean.",
     ]
     top: Annotated[
         int | None,
-        Option(
-            Whole(1),
-            "With --output explain: only the N largest terms, and the sum of the others.",
-            "N",
-            unset="all",
-        ),
+        Option(Whole(1), "N", unset="all"),
+        "With --output explain: only the N largest terms, and the sum of the others.",
     ]
 
 
@@ -105,20 +98,17 @@ class ThresholdOption(TypedDict, total=False):
 
     threshold: Annotated[
         float | None,
-        Option(
-            Number(),
-            "Predict the positive class above this probability, or margin where the loss has no "
-            "probabilities.",
-            "T",
-            unset="0.5 of a probability, 0 of a margin",
-        ),
+        Option(Number(), "T", unset="0.5 of a probability, 0 of a margin"),
+        "Predict the positive class above this probability, or margin where the loss has no probabilities.",
     ]
 
 
 class _Calibration(TypedDict, total=False):
     plot: Annotated[
         AnyPath | None,
-        picture("the calibration; or, if there are no probabilities, the error by class or by output"),
+        PICTURE,
+        "An SVG file to draw: the calibration; or, if there are no probabilities, the error by class or by "
+        "output.",
     ]
 
 
@@ -135,10 +125,7 @@ class EvaluateCommand(
 ):
     """The options of ``thresher evaluate``."""
 
-    detail: Annotated[
-        bool,
-        switch("Also print the confusion matrix, each class and the calibration.", face=SHELL),
-    ]
+    detail: Annotated[bool, SHELL_SWITCH, "Also print the confusion matrix, each class and the calibration."]
 
 
 class MeasuringRun(ThresholdOption, SliceOption, ReadOptions):
@@ -152,20 +139,13 @@ class EvaluateRun(MeasuringRun, _Calibration):
 class _Page(TypedDict, total=False):
     data: Annotated[
         list[str],
-        Option(
-            Repeated(Text()),
-            "Labelled data that the model has not seen, to measure it on; repeat for more files.",
-            "TEST",
-            default=(),
-        ),
+        Option(Repeated(Text()), "TEST", default=()),
+        "Labelled data that the model has not seen, to measure it on; repeat for more files.",
     ]
     output_file: Annotated[
         Path | None,
-        output_file(
-            "The page to write. An existing file is replaced only if it is a report.",
-            "FILE.html",
-            unset="MODEL.html",
-        ),
+        Option(File(), "FILE.html", short="-o", unset="MODEL.html"),
+        "The page to write. An existing file is replaced only if it is a report.",
     ]
 
 
@@ -178,33 +158,25 @@ class ReportCommand(
 class WeightsCommand(ModulesOption, total=False):
     """The options of ``thresher weights``."""
 
-    top: Annotated[int | None, Option(Whole(1), "Only the N heaviest.", "N", unset="all")]
+    top: Annotated[int | None, Option(Whole(1), "N", unset="all"), "Only the N heaviest."]
     interval: Annotated[
         float | None,
-        Option(
-            _LEVEL,
-            "Of an ensemble: the mean weight, the ends of the interval that should hold the true weight in "
-            "this share of all cases, and the share of the models in which the weight is not zero.",
-            "LEVEL",
-            unset="none",
-        ),
+        Option(_LEVEL, "LEVEL", unset="none"),
+        "Of an ensemble: the mean weight, the ends of the interval that should hold the true weight in this "
+        "share of all cases, and the share of the models in which the weight is not zero.",
     ]
     effects: Annotated[
         str | None,
-        Option(
-            Text(),
-            "Also print weight times the standard deviation of the feature in these data: how the margin "
-            "changes if the feature changes by one standard deviation.",
-            "DATA",
-            unset="none",
-        ),
+        Option(Text(), "DATA", unset="none"),
+        "Also print weight times the standard deviation of the feature in these data: how the margin "
+        "changes if the feature changes by one standard deviation.",
     ]
 
 
 class DiffCommand(ModulesOption, JsonOption, total=False):
     """The options of ``thresher diff``."""
 
-    top: Annotated[int, Option(Whole(0), "Show the N weights that moved most.", "N", default=20)]
+    top: Annotated[int, Option(Whole(0), "N", default=20), "Show the N weights that moved most."]
 
 
 TARGETS = ("c", "js", "mjs", "sql", "onnx", "json")
@@ -215,15 +187,13 @@ class ExportCommand(ModulesOption, total=False):
 
     to: Annotated[
         str,
-        Option(
-            Choice(TARGETS, "target"),
-            "C99 source; JavaScript, for CommonJS and pages (js) or as a module (mjs); an SQL query; an ONNX "
-            "model; or JSON that describes the prediction.",
-            "|".join(TARGETS),
-            required=True,
-        ),
+        Option(Choice(TARGETS, "target"), "|".join(TARGETS), required=True),
+        "C99 source; JavaScript, for CommonJS and pages (js) or as a module (mjs); an SQL query; an ONNX "
+        "model; or JSON that describes the prediction.",
     ]
-    output_file: Annotated[Path | None, output_file("Where to write.", unset="standard output")]
+    output_file: Annotated[
+        Path | None, Option(File(), "FILE", short="-o", unset="standard output"), "Where to write."
+    ]
 
 
 class ChooseCommand(ModelFile, JsonOption):
@@ -231,7 +201,11 @@ class ChooseCommand(ModelFile, JsonOption):
 
 
 class _Drawn(TypedDict, total=False):
-    plot: Annotated[Path | None, picture("the frontier of a path, or the shares of a selection", SHELL)]
+    plot: Annotated[
+        Path | None,
+        SHELL_PICTURE,
+        "An SVG file to draw: the frontier of a path, or the shares of a selection.",
+    ]
 
 
 class InfoCommand(_Drawn, TableOption, ModulesOption, JsonOption):
@@ -241,48 +215,39 @@ class InfoCommand(_Drawn, TableOption, ModulesOption, JsonOption):
 class NameCommand(WritingOptions, ModulesOption, JsonOption, total=False):
     """The options of ``thresher name``."""
 
-    output_file: Annotated[Path | None, output_file("Where to write.", unset="MODEL itself")]
-    on_error: Annotated[str, on_error("skip")]
+    output_file: Annotated[
+        Path | None, Option(File(), "FILE", short="-o", unset="MODEL itself"), "Where to write."
+    ]
+    on_error: Annotated[str, Option(ON_ERROR, "WHAT", default="skip"), OF_BAD_LINES]
 
 
 class WarmCommand(ModulesOption, total=False):
     """The options of ``thresher warm``."""
 
-    rules: Annotated[str, Option(Text(), "Rules, separated by commas, or 'all'.", "NAMES", default="ft-ftrl")]
+    rules: Annotated[str, Option(Text(), "NAMES", default="ft-ftrl"), "Rules, separated by commas, or 'all'."]
     losses: Annotated[
         str,
-        Option(
-            Text(),
-            "Losses, each combined with each rule; 'all' for all that support the outputs.",
-            "NAMES",
-            default="logistic",
-        ),
+        Option(Text(), "NAMES", default="logistic"),
+        "Losses, each combined with each rule; 'all' for all that support the outputs.",
     ]
-    formats: Annotated[str, Option(Text(), "Formats of data, or 'all'.", "NAMES", default="svmlight")]
-    outputs: Annotated[str, Option(Text(), "What to predict, as for train.", "TEXT", default="one")]
+    formats: Annotated[str, Option(Text(), "NAMES", default="svmlight"), "Formats of data, or 'all'."]
+    outputs: Annotated[str, Option(Text(), "TEXT", default="one"), "What to predict, as for train."]
 
 
 class CacheCommand(TypedDict, total=False):
     """The options of ``thresher cache``."""
 
-    clear: Annotated[
-        bool,
-        switch("Remove it all; it is made again when needed."),
-    ]
+    clear: Annotated[bool, SWITCH, "Remove it all; it is made again when needed."]
 
 
 class LogCommand(JsonOption, total=False):
     """The options of ``thresher log``."""
 
-    last: Annotated[int, Option(Whole(0), "Show the last N records, with their rows.", "N", default=0)]
+    last: Annotated[int, Option(Whole(0), "N", default=0), "Show the last N records, with their rows."]
     cut: Annotated[
         int | datetime | time | None,
-        Option(
-            Text(_row_or_time),
-            "Cut the log after this row, for example the last before damage, or before this time (UTC). What"
-            " is cut off is kept in the folder cut-ROW within it, as a log of its own, with models that have"
-            " learned it.",
-            "ROW|TIME",
-            unset="nothing is cut",
-        ),
+        Option(Text(_row_or_time), "ROW|TIME", unset="nothing is cut"),
+        "Cut the log after this row, for example the last before damage, or before this time (UTC). What is "
+        "cut off is kept in the folder cut-ROW within it, as a log of its own, with models that have "
+        "learned it.",
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from thresher.options import training
-from thresher.options.kinds import Kind, Number, Text, Whole, WrongValueError
+from thresher.options.kinds import File, Kind, Number, Text, Whole, WrongValueError
 from thresher.options.model import (
     LaneOptions,
     LossOption,
@@ -16,8 +16,8 @@ from thresher.options.model import (
     RuleOption,
     ShapeOptions,
 )
-from thresher.options.option import SHELL, Option, switch
-from thresher.options.training import HOLDOUT, LoopOptions, SourceOptions, TalkOptions, model_file, picture
+from thresher.options.option import SHELL, SHELL_SWITCH, SWITCH, Option
+from thresher.options.training import HOLDOUT, SHELL_PICTURE, LoopOptions, SourceOptions, TalkOptions
 
 if TYPE_CHECKING:
     from thresher.data.inputs.any_data import Data
@@ -61,13 +61,9 @@ class RangeOption(TypedDict, total=False):
 
     l1: Annotated[
         str | Sequence[float] | None,
-        Option(
-            Text(_range),
-            "Penalties: N at even ratios from LO to HI, or in a range found in the first 4,096 rows. A rule "
-            "without l1 uses its own penalty.",
-            "LO:HI:N|auto:N",
-            unset=AUTO,
-        ),
+        Option(Text(_range), "LO:HI:N|auto:N", unset=AUTO),
+        "Penalties: N at even ratios from LO to HI, or in a range found in the first 4,096 rows. A rule "
+        "without l1 uses its own penalty.",
     ]
 
 
@@ -76,14 +72,9 @@ class ChoiceOption(TypedDict, total=False):
 
     choose: Annotated[
         str,
-        Option(
-            Text(_choice),
-            "best, the lowest loss; 1se, the sparsest within one standard error of it; within:P%, the "
-            "sparsest whose loss is at most P % higher; nnz:N, the best with at most N weights.",
-            "WHICH",
-            default=BEST,
-            unset=BEST,
-        ),
+        Option(Text(_choice), "WHICH", default=BEST, unset=BEST),
+        "best, the lowest loss; 1se, the sparsest within one standard error of it; within:P%, the sparsest "
+        "whose loss is at most P % higher; nnz:N, the best with at most N weights.",
     ]
 
 
@@ -102,16 +93,14 @@ class PathOptions(
 
     holdout: Annotated[
         Data | float | None,
-        Option(
-            Kind(),
-            "Data to choose by: a file, or a share of the rows (0.1: one of every 10, drawn with --seed; "
-            "last:0.1: the last; 'day >= 20': those that meet a condition), which are then not learned; or "
-            "none, to choose by the progressive loss.",
-            f"{HOLDOUT}|none",
-            unset="every-10th",
-        ),
+        Option(Kind(), f"{HOLDOUT}|none", unset="every-10th"),
+        "Data to choose by: a file, or a share of the rows (0.1: one of every 10, drawn with --seed; "
+        "last:0.1: the last; 'day >= 20': those that meet a condition), which are then not learned; or "
+        "none, to choose by the progressive loss.",
     ]
-    continue_from: Annotated[Any, training.going_on("the models in this file", "MODELS")]
+    continue_from: Annotated[
+        Any, Option(training.GOING_ON, "MODELS"), training.GOING_ON_FROM.format("the models in this file")
+    ]
 
 
 class PathRun(PathOptions, LossOption):
@@ -123,22 +112,17 @@ class PathCommand(RuleOption, LossOption, PathOptions, training.TableOption, Tal
 
     model: Annotated[
         Path,
-        model_file(
-            "MODELS",
-            "Where to write the models of all penalties, in one file. Where one is needed, it is the one "
-            "that was chosen; thresher choose takes out any of them.",
-            required=True,
-        ),
+        Option(File(), "MODELS", short="-m", required=True, face=SHELL),
+        "Where to write the models of all penalties, in one file. Where one is needed, it is the one that "
+        "was chosen; thresher choose takes out any of them.",
     ]
     state: Annotated[
         bool,
-        switch(
-            "Save with each model the state that --continue needs, often a thousand times its weights. Models"
-            " that went on from others with --continue keep it anyway.",
-            face=SHELL,
-        ),
+        SHELL_SWITCH,
+        "Save with each model the state that --continue needs, often a thousand times its weights. Models "
+        "that went on from others with --continue keep it anyway.",
     ]
-    plot: Annotated[Path | None, picture("loss over the number of weights", SHELL)]
+    plot: Annotated[Path | None, SHELL_PICTURE, "An SVG file to draw: loss over the number of weights."]
 
 
 class CvOptions(
@@ -148,14 +132,10 @@ class CvOptions(
 
     folds: Annotated[
         int | str,
-        Option(
-            Text(_folds),
-            "Of every K rows, one is in each fold, drawn with --seed, and is evaluated by a model that did "
-            "not learn it. forward:K, for rows in the order of time, cuts them into K + 1 blocks: each but "
-            "the first is evaluated by a model of all rows before it.",
-            "K|forward:K",
-            default=10,
-        ),
+        Option(Text(_folds), "K|forward:K", default=10),
+        "Of every K rows, one is in each fold, drawn with --seed, and is evaluated by a model that did not "
+        "learn it. forward:K, for rows in the order of time, cuts them into K + 1 blocks: each but the "
+        "first is evaluated by a model of all rows before it.",
     ]
 
 
@@ -168,11 +148,10 @@ class CvCommand(RuleOption, LossOption, CvOptions, TalkOptions, total=False):
 
     model: Annotated[
         Path | None,
-        model_file(
-            "MODEL",
-            "Where to write the model of all rows with the chosen penalty.",
-            unset="nowhere; the command that trains it is printed",
+        Option(
+            File(), "MODEL", short="-m", unset="nowhere; the command that trains it is printed", face=SHELL
         ),
+        "Where to write the model of all rows with the chosen penalty.",
     ]
 
 
@@ -190,23 +169,15 @@ class TuneOptions(
 
     rules: Annotated[
         str | Sequence[str] | None,
-        Option(
-            Text(_rules),
-            "Rules to try: see thresher rules.",
-            "NAME,...",
-            unset="ft-ftrl,adagrad-fobos",
-        ),
+        Option(Text(_rules), "NAME,...", unset="ft-ftrl,adagrad-fobos"),
+        "Rules to try: see thresher rules.",
     ]
-    budget: Annotated[int, Option(Whole(1, 4096), "How many settings to try in all.", "N", default=64)]
+    budget: Annotated[int, Option(Whole(1, 4096), "N", default=64), "How many settings to try in all."]
     holdout: Annotated[
         Data | float | None,
-        Option(
-            Kind(),
-            "Data to report on: a file, or a share of the rows (0.2: one of every 5; last:0.1: the last; "
-            "'day >= 20': those that meet a condition), which are then not learned.",
-            HOLDOUT,
-            unset="the last tenth of the rows, each predicted before it is learned",
-        ),
+        Option(Kind(), HOLDOUT, unset="the last tenth of the rows, each predicted before it is learned"),
+        "Data to report on: a file, or a share of the rows (0.2: one of every 5; last:0.1: the last; 'day "
+        ">= 20': those that meet a condition), which are then not learned.",
     ]
 
 
@@ -226,50 +197,30 @@ class SelectOptions(
 
     bags: Annotated[
         int,
-        Option(
-            Whole(4, 998, even=True),
-            "How many half-samples, in pairs that do not overlap. A model learns each.",
-            "N",
-            default=32,
-        ),
+        Option(Whole(4, 998, even=True), "N", default=32),
+        "How many half-samples, in pairs that do not overlap. A model learns each.",
     ]
     share: Annotated[
         float,
-        Option(
-            Number("a share above 0, up to 0.5", lambda share: 0 < share <= 0.5),
-            "Share of the rows in each half.",
-            "SHARE",
-            default=0.5,
-        ),
+        Option(Number("a share above 0, up to 0.5", lambda share: 0 < share <= 0.5), "SHARE", default=0.5),
+        "Share of the rows in each half.",
     ]
     false: Annotated[
         float,
-        Option(
-            Number("a number above 0", lambda number: 0 < number <= 1e9),
-            "Keep as many features as the theorem allows for at most so many expected false ones.",
-            "V",
-            default=5.0,
-        ),
+        Option(Number("a number above 0", lambda number: 0 < number <= 1e9), "V", default=5.0),
+        "Keep as many features as the theorem allows for at most so many expected false ones.",
     ]
     nonzero: Annotated[
         int | None,
-        Option(
-            Whole(1),
-            "A half selects the features with its Q largest weights, or all with a weight if they are fewer.",
-            "Q",
-            unset="the square root of V times the number of features",
-        ),
+        Option(Whole(1), "Q", unset="the square root of V times the number of features"),
+        "A half selects the features with its Q largest weights, or all with a weight if they are fewer.",
     ]
     l1: Annotated[
         float | None,
-        Option(
-            Number(),
-            "Sparsity of the halves, in units of the rule; higher selects fewer features.",
-            "L",
-            unset="twice that of the rule (ft-ftrl: 2)",
-        ),
+        Option(Number(), "L", unset="twice that of the rule (ft-ftrl: 2)"),
+        "Sparsity of the halves, in units of the rule; higher selects fewer features.",
     ]
-    names: Annotated[bool, switch("Find the names of the features; this reads the data once more.")]
+    names: Annotated[bool, SWITCH, "Find the names of the features; this reads the data once more."]
 
 
 class SelectRun(SelectOptions, LossOption):
@@ -281,14 +232,15 @@ class SelectCommand(RuleOption, LossOption, SelectOptions, training.TableOption,
 
     model: Annotated[
         Path,
-        model_file("MODEL", "Where to write what was found of all features, and the model.", required=True),
+        Option(File(), "MODEL", short="-m", required=True, face=SHELL),
+        "Where to write what was found of all features, and the model.",
     ]
     keep: Annotated[
         bool,
-        switch(
-            "Also learn the kept features again, without all others, for a model in the same file; this "
-            "reads the data once more.",
-            face=SHELL,
-        ),
+        SHELL_SWITCH,
+        "Also learn the kept features again, without all others, for a model in the same file; this reads "
+        "the data once more.",
     ]
-    plot: Annotated[Path | None, picture("the share of the halves over the mean weight", SHELL)]
+    plot: Annotated[
+        Path | None, SHELL_PICTURE, "An SVG file to draw: the share of the halves over the mean weight."
+    ]

@@ -32,14 +32,9 @@ class ModulesOption(TypedDict, total=False):
 
     modules: Annotated[
         str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-        Option(
-            Repeated(File()),
-            "A file of Python that defines rules, losses or rates, for this command to know; it is executed. "
-            "Repeat for more. Those of installed packages are known without it.",
-            "FILE",
-            default=(),
-            unset="none",
-        ),
+        Option(Repeated(File()), "FILE", default=(), unset="none"),
+        "A file of Python that defines rules, losses or rates, for this command to know; it is executed. "
+        "Repeat for more. Those of installed packages are known without it.",
     ]
 
 
@@ -48,26 +43,22 @@ class RuleOption(TypedDict, total=False):
 
     rule: Annotated[
         Recipe | Spec,
-        Option(
-            PART,
-            "Learning algorithm: see thresher rules; in train, auto picks one.",
-            _SPEC,
-            default=DEFAULT_RULE,
-        ),
+        Option(PART, _SPEC, default=DEFAULT_RULE),
+        "Learning algorithm: see thresher rules; in train, auto picks one.",
     ]
 
 
 class LossOption(TypedDict, total=False):
     """The loss, which functions take by position too."""
 
-    loss: Annotated[Spec | None, Option(PART, "See thresher losses.", _SPEC, unset="logistic")]
+    loss: Annotated[Spec | None, Option(PART, _SPEC, unset="logistic"), "See thresher losses."]
 
 
 class RateOption(TypedDict, total=False):
     """The rate."""
 
     rate: Annotated[
-        Spec | None, Option(PART, "Step sizes, for rules that have them: see thresher rates.", _SPEC)
+        Spec | None, Option(PART, _SPEC), "Step sizes, for rules that have them: see thresher rates."
     ]
 
 
@@ -76,13 +67,8 @@ class PenaltyOption(TypedDict, total=False):
 
     l1: Annotated[
         float | None,
-        Option(
-            Number(),
-            "Sparsity, in units of the rule (ft-ftrl: standard deviations of noise); higher keeps fewer "
-            "weights.",
-            "L",
-            unset="of ft-ftrl: 1",
-        ),
+        Option(Number(), "L", unset="of ft-ftrl: 1"),
+        "Sparsity, in units of the rule (ft-ftrl: standard deviations of noise); higher keeps fewer weights.",
     ]
 
 
@@ -91,7 +77,8 @@ class ShapeOptions(TypedDict, total=False):
 
     alpha: Annotated[
         float | None,
-        Option(Number(), "Overall step size, instead of the rule's own.", "A", unset="of ft-ftrl: 3"),
+        Option(Number(), "A", unset="of ft-ftrl: 3"),
+        "Overall step size, instead of the rule's own.",
     ]
     l2: Annotated[float | None, Option(Number(), face=PYTHON)]
     eta0: Annotated[float | None, Option(Number(), face=PYTHON)]
@@ -99,113 +86,79 @@ class ShapeOptions(TypedDict, total=False):
         str | None,
         Option(
             _WORD,
-            "What to predict: one number; classes:LO-HI, one of several classes, or classes, to find them "
-            "by reading the labels first (numbers or words); labels:LO-HI, any of several labels (lists: "
-            "3,17); values:K, K numbers (lists: 0.5,-2).",
             "OUTPUTS",
             unset="one; classes for a multiclass loss, or if the labels are three or more words",
         ),
+        "What to predict: one number; classes:LO-HI, one of several classes, or classes, to find them by "
+        "reading the labels first (numbers or words); labels:LO-HI, any of several labels (lists: 3,17); "
+        "values:K, K numbers (lists: 0.5,-2).",
     ]
     batch: Annotated[
         int,
-        Option(
-            Whole(1),
-            "Mini-batch size: examples whose gradients are summed for one step.",
-            "S",
-            default=1,
-        ),
+        Option(Whole(1), "S", default=1),
+        "Mini-batch size: examples whose gradients are summed for one step.",
     ]
     average: Annotated[
         bool,
-        Option(
-            Flag(),
-            "Predict, count and save with the average of the weights of all steps; learn with the last.",
-            default=False,
-            unset="no-average",
-        ),
+        Option(Flag(), default=False, unset="no-average"),
+        "Predict, count and save with the average of the weights of all steps; learn with the last.",
     ]
     scale: Annotated[
         str | None,
-        Option(
-            _WORD,
-            "Divide the numeric columns of a table, or each feature of other data, by its largest "
-            "magnitude or its standard deviation so far, measured in the first pass; zeros stay zero.",
-            "max-abs|standard",
-            unset="none",
-        ),
+        Option(_WORD, "max-abs|standard", unset="none"),
+        "Divide the numeric columns of a table, or each feature of other data, by its largest magnitude or "
+        "its standard deviation so far, measured in the first pass; zeros stay zero.",
     ]
     centre: Annotated[
         bool | None,
-        Option(
-            Flag(),
-            "Subtract from columns that are hardly ever zero the mean of their values so far, measured in "
-            "the first pass.",
-            unset="centre with the default rule and with --scale standard",
-        ),
+        Option(Flag(), unset="centre with the default rule and with --scale standard"),
+        "Subtract from columns that are hardly ever zero the mean of their values so far, measured in the "
+        "first pass.",
     ]
     admit: Annotated[
         str | int | None,
-        Option(
-            PART,
-            "Learn a feature only from its N-th example on; or admit it with probability P at each of its "
-            "examples in the first pass. A filter of 2^B bytes counts them: N,bits=B.",
-            "N|poisson:P",
-            unset="learn from the first, without a filter; bits=24",
-        ),
+        Option(PART, "N|poisson:P", unset="learn from the first, without a filter; bits=24"),
+        "Learn a feature only from its N-th example on; or admit it with probability P at each of its "
+        "examples in the first pass. A filter of 2^B bytes counts them: N,bits=B.",
     ]
     store: Annotated[
         str,
-        Option(
-            _WORD,
-            "How weights are stored: growing; direct, the id is the row; hashed:BITS, a fixed 2^BITS rows; "
-            "or hashed:BITS,signed, where features that share a row cancel on average.",
-            "STORE",
-            default="growing",
-        ),
+        Option(_WORD, "STORE", default="growing"),
+        "How weights are stored: growing; direct, the id is the row; hashed:BITS, a fixed 2^BITS rows; or "
+        "hashed:BITS,signed, where features that share a row cancel on average.",
     ]
     dtype: Annotated[
-        DTypeLike,
-        Option(PART, "Number type of the model's state.", "float32|float64", default="float32"),
+        DTypeLike, Option(PART, "float32|float64", default="float32"), "Number type of the model's state."
     ]
-    intercept: Annotated[bool, Option(Flag(), "Learn an intercept.", default=True, unset="intercept")]
+    intercept: Annotated[bool, Option(Flag(), default=True, unset="intercept"), "Learn an intercept."]
     seed: Annotated[
         int,
-        Option(
-            Whole(0, 2**64 - 1),
-            "Seed of --order, of hold-outs and folds, of --admit, --sample and the hashed store.",
-            "N",
-            default=0,
-        ),
+        Option(Whole(0, 2**64 - 1), "N", default=0),
+        "Seed of --order, of hold-outs and folds, of --admit, --sample and the hashed store.",
     ]
     sample: Annotated[
         str | Mapping[Any, float] | None,
-        Option(
-            PART,
-            "Learn this share of the rows with a label, such as 0=0.1, chosen at random, with importances "
-            "1/SHARE times as large; correct: with their own, and corrected intercepts (logistic, softmax). "
-            "Probabilities stay those of all rows.",
-            "LABEL=SHARE,...[,correct]",
-            unset="learn all rows",
-        ),
+        Option(PART, "LABEL=SHARE,...[,correct]", unset="learn all rows"),
+        "Learn this share of the rows with a label, such as 0=0.1, chosen at random, with importances "
+        "1/SHARE times as large; correct: with their own, and corrected intercepts (logistic, softmax). "
+        "Probabilities stay those of all rows.",
     ]
     calibrate: Annotated[
         bool,
-        Option(
-            Flag(),
-            "Learn what probabilities margins mean, from those of each example before it is learned: two "
-            "numbers for two classes, one for several, for any loss. Labels follow the probability; margins "
-            "stay as they are.",
-            default=False,
-            unset="no-calibrate",
-        ),
+        Option(Flag(), default=False, unset="no-calibrate"),
+        "Learn what probabilities margins mean, from those of each example before it is learned: two "
+        "numbers for two classes, one for several, for any loss. Labels follow the probability; margins "
+        "stay as they are.",
     ]
     nonnegative: Annotated[
         str | Sequence[str | int] | None,
-        Option(PART, _SIGNED.format("negative"), "COL,...|*", unset="weights of any sign"),
+        Option(PART, "COL,...|*", unset="weights of any sign"),
+        _SIGNED.format("negative"),
     ]
     nonpositive: Annotated[
         str | Sequence[str | int] | None,
-        Option(PART, _SIGNED.format("positive"), "COL,...|*", unset="weights of any sign"),
+        Option(PART, "COL,...|*", unset="weights of any sign"),
+        _SIGNED.format("positive"),
     ]
 
 

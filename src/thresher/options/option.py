@@ -1,6 +1,6 @@
 """Options of the program, each declared once, as a field of a TypedDict that both faces take.
 
-``passes: Annotated[int | str, Option(PASSES, "Passes over the data.", "N|auto")]`` makes the option of the
+``passes: Annotated[int | str, Option(PASSES, "N|auto"), "Passes over the data."]`` makes the option of the
 command line, the keyword of Python with its type, and the checks and messages of both.
 
 So do the help, the command that repeats a run, and the types that mypy and editors see (`Unpack`). `settle`
@@ -37,7 +37,6 @@ class Option:
     """What the program says about an option. Its name and its type stand in the TypedDict."""
 
     kind: Kind
-    help: str = ""
     metavar: str = ""
     default: Any = None
     """the value if it is not given; None: the program decides"""
@@ -50,6 +49,8 @@ class Option:
     """who takes it: both faces, the shell, or Python"""
     now: str = ""
     """the option's name today, if this is its older one, which is taken with a warning"""
+    help: str = ""
+    """what stands beside it in the TypedDict"""
     name: str = ""
     hint: Any = None
     """its type in Python"""
@@ -86,9 +87,9 @@ class Option:
             raise ValueError(f"expected {error.wanted}, not '{text}'{error.near}") from None
 
 
-def switch(words: str, **more: Any) -> Option:
-    """The option that turns something on."""
-    return Option(Flag(one_way=True), words, default=False, **more)
+SWITCH = Option(Flag(one_way=True), default=False)
+"""The option that turns something on"""
+SHELL_SWITCH = replace(SWITCH, face=SHELL)
 
 
 @functools.cache
@@ -96,8 +97,8 @@ def declared(options: Options) -> dict[str, Option]:
     """The options of a TypedDict by name, those of its bases first."""
     found = dict[str, Option]()
     for name, hint in get_type_hints(options, include_extras=True).items():
-        option = next(one for one in hint.__metadata__ if isinstance(one, Option))
-        found[name] = replace(option, name=name, hint=hint.__origin__)
+        option, *words = hint.__metadata__
+        found[name] = replace(option, help="".join(words), name=name, hint=hint.__origin__)
     return found
 
 

@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, NamedTuple, TypedDict
 
 from thresher.options.kinds import Choice, File, Kind, Repeated, Text, Whole, WrongValueError
 from thresher.options.model import ModulesOption
-from thresher.options.option import SHELL, Option, switch
+from thresher.options.option import SWITCH, Option
 from thresher.options.training import ModelFile
-
-_option, _switch = partial(Option, face=SHELL), partial(switch, face=SHELL)
-"""Python has no servers"""
 
 NEGATIVE, DROP, FAKE_NEGATIVE = "negative", "drop", "fake-negative"
 UNLABELLED = (NEGATIVE, DROP, FAKE_NEGATIVE)
@@ -72,8 +68,7 @@ MOST_MODEL = Quantity("bytes", 4e9)
 
 class _Token(TypedDict, total=False):
     token: Annotated[
-        Path | None,
-        _option(File(), "The file with the token that clients must have.", "FILE", unset="none"),
+        Path | None, Option(File(), "FILE", unset="none"), "The file with the token that clients must have."
     ]
 
 
@@ -100,58 +95,51 @@ def _shadow(text: str | Shadow) -> Shadow:
 class LearningOptions(TypedDict, total=False):
     """How a server learns."""
 
-    learn: Annotated[bool, _switch("Learn from the rows that /learn and /label bring.")]
+    learn: Annotated[bool, SWITCH, "Learn from the rows that /learn and /label bring."]
     log: Annotated[
         Path | None,
-        _option(File(), "The folder of the log, in which rows are before they are learned.", "DIR"),
+        Option(File(), "DIR"),
+        "The folder of the log, in which rows are before they are learned.",
     ]
     snapshot_every: Annotated[
         Quantity,
-        _option(
+        Option(
             Amount(TIMES | {"": ("rows", 1.0)}, "a time such as 60s or 5m, or a number of rows"),
-            "Write a checkpoint and the model to DIR after this time or so many rows, if anything is new.",
             "TIME|N",
             default=Quantity("seconds", 60.0),
         ),
+        "Write a checkpoint and the model to DIR after this time or so many rows, if anything is new.",
     ]
     keep: Annotated[
         Quantity | None,
-        _option(
+        Option(
             Amount(TIMES | SIZES, "a time such as 30d, or a size such as 100GB"),
-            "Remove files of the log that are older, or beyond this size, once they are learned and saved.",
             "TIME|SIZE",
             unset="all of it",
         ),
+        "Remove files of the log that are older, or beyond this size, once they are learned and saved.",
     ]
     wait: Annotated[
         Quantity,
-        _option(
-            Amount(TIMES, "a time such as 30m, 1h or 7d"),
-            "How long the label of a row is waited for that was predicted with ?ids=.",
-            "TIME",
-            default=Quantity("seconds", 3600.0),
-        ),
+        Option(Amount(TIMES, "a time such as 30m, 1h or 7d"), "TIME", default=Quantity("seconds", 3600.0)),
+        "How long the label of a row is waited for that was predicted with ?ids=.",
     ]
     unlabelled: Annotated[
         str,
-        _option(
-            Choice(UNLABELLED, "unlabelled"),
-            "What becomes of a row whose label has not come: it is learned as negative; not learned; learned"
-            " as negative at once, and corrected by importance if it turns out to be positive.",
-            "|".join(UNLABELLED),
-            default=DROP,
-        ),
+        Option(Choice(UNLABELLED, "unlabelled"), "|".join(UNLABELLED), default=DROP),
+        "What becomes of a row whose label has not come: it is learned as negative; not learned; learned as "
+        "negative at once, and corrected by importance if it turns out to be positive.",
     ]
     shadow: Annotated[
         tuple[Shadow, ...],
-        _option(
+        Option(
             Repeated(Text(_shadow, lambda one: f"{one.name}={one.spec}")),
-            "Let another model learn the same rows: a new one with this rule, or one to go on with. It takes"
-            " over by POST /promote. May be repeated.",
             "NAME=SPEC|FILE",
             default=(),
             unset="none",
         ),
+        "Let another model learn the same rows: a new one with this rule, or one to go on with. It takes "
+        "over by POST /promote. May be repeated.",
     ]
 
 
@@ -160,52 +148,34 @@ class ServeCommand(LearningOptions, _Token, ModulesOption, total=False):
 
     host: Annotated[
         str,
-        _option(
-            Text(),
-            "The address to listen at; 0.0.0.0 for all of this machine.",
-            "HOST",
-            default="127.0.0.1",
-        ),
+        Option(Text(), "HOST", default="127.0.0.1"),
+        "The address to listen at; 0.0.0.0 for all of this machine.",
     ]
-    port: Annotated[int, _option(Whole(0, 65535), "The port; 0 for any that is free.", "N", default=8000)]
+    port: Annotated[int, Option(Whole(0, 65535), "N", default=8000), "The port; 0 for any that is free."]
     name: Annotated[
-        str,
-        _option(Text(), "The name of the model in paths.", "NAME", default="", unset="that of its file"),
+        str, Option(Text(), "NAME", default="", unset="that of its file"), "The name of the model in paths."
     ]
     access_log: Annotated[
         Path | None,
-        _option(
-            File(),
-            "Write a line for each request to a file, or to standard error with -.",
-            "FILE",
-            unset="none",
-        ),
+        Option(File(), "FILE", unset="none"),
+        "Write a line for each request to a file, or to standard error with -.",
     ]
     most_body: Annotated[
         Quantity,
-        _option(
-            Amount(SIZES, "a size such as 64MB"),
-            "Largest body, also once unpacked.",
-            "SIZE",
-            default=Quantity("bytes", 64e6),
-        ),
+        Option(Amount(SIZES, "a size such as 64MB"), "SIZE", default=Quantity("bytes", 64e6)),
+        "Largest body, also once unpacked.",
     ]
-    most_rows: Annotated[int, _option(Whole(1), "Most rows in a body.", "N", default=100_000)]
+    most_rows: Annotated[int, Option(Whole(1), "N", default=100_000), "Most rows in a body."]
     most_connections: Annotated[
-        int, _option(Whole(1), "Most connections that are open at one time.", "N", default=1000)
+        int, Option(Whole(1), "N", default=1000), "Most connections that are open at one time."
     ]
     most_pending: Annotated[
-        int,
-        _option(Whole(1), "Most rows that wait for their label.", "N", default=1_000_000),
+        int, Option(Whole(1), "N", default=1_000_000), "Most rows that wait for their label."
     ]
     timeout: Annotated[
         Quantity,
-        _option(
-            Amount(TIMES, "a time such as 30s"),
-            "How long a request may take to arrive, a client to read, and a connection to be idle.",
-            "TIME",
-            default=Quantity("seconds", 30.0),
-        ),
+        Option(Amount(TIMES, "a time such as 30s"), "TIME", default=Quantity("seconds", 30.0)),
+        "How long a request may take to arrive, a client to read, and a connection to be idle.",
     ]
 
 
@@ -214,20 +184,12 @@ class FollowCommand(ModelFile, _Token, ModulesOption, total=False):
 
     every: Annotated[
         Quantity,
-        _option(
-            Amount(TIMES, "a time such as 5s or 1m"),
-            "How often to ask.",
-            "TIME",
-            default=Quantity("seconds", 5.0),
-        ),
+        Option(Amount(TIMES, "a time such as 5s or 1m"), "TIME", default=Quantity("seconds", 5.0)),
+        "How often to ask.",
     ]
     most_model: Annotated[
         Quantity,
-        _option(
-            Amount(SIZES, "a size such as 4GB"),
-            "Largest model that is copied.",
-            "SIZE",
-            default=MOST_MODEL,
-        ),
+        Option(Amount(SIZES, "a size such as 4GB"), "SIZE", default=MOST_MODEL),
+        "Largest model that is copied.",
     ]
-    once: Annotated[bool, _switch("Copy the newest snapshot and end.")]
+    once: Annotated[bool, SWITCH, "Copy the newest snapshot and end."]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from thresher.options.data import ElsewhereOptions, OnErrorOption, ReadingOptions, TableOptions, threads
+from thresher.options.data import THREADS, ElsewhereOptions, OnErrorOption, ReadingOptions, TableOptions
 from thresher.options.kinds import Column, File, Flag, Kind, Number, Repeated, Text, Whole
 from thresher.options.model import LossOption, ModelOptions, ModulesOption, RuleOption
-from thresher.options.option import BOTH, PYTHON, SHELL, Option, switch
+from thresher.options.option import PYTHON, SHELL, SHELL_SWITCH, SWITCH, Option
 
 if TYPE_CHECKING:
     from thresher.data.inputs.any_data import Data
@@ -84,45 +84,23 @@ def _bags(text: Any) -> str:
     return Bags.of(text).spec
 
 
-def picture(what: str, face: str = BOTH) -> Any:
-    """The option for a picture of `what`."""
-    return Option(File(_svg), f"An SVG file to draw: {what}.", "FILE.svg", face=face)
-
-
-def model_file(metavar: str, words: str, *, required: bool = False, unset: str = "") -> Any:
-    """The option for where a model is written."""
-    return Option(File(), words, metavar, unset=unset, short="-m", required=required, face=SHELL)
-
-
-def output_file(words: str, metavar: str = "FILE", *, unset: str) -> Any:
-    """The option for where a result is written."""
-    return Option(File(), words, metavar, unset=unset, short="-o")
-
-
-def going_on(what: str, metavar: str) -> Any:
-    """The option for what to go on from."""
-    return Option(
-        Text(_initial),
-        f"Go on from {what} with other data, as if they followed those learned before. What defines a model "
-        "is kept; --passes, --order, --holdout and the like are those of this run.",
-        metavar,
-    )
-
-
-def _passes(unset: str) -> Any:
-    return Option(
-        _Passes(1, 10**9),
-        "Passes over the data. auto: with the default rule 3 to 40 over data that fit in --replay, the most "
-        "if there are many rows for each feature; with other rules, and over longer data, one.",
-        "N|auto",
-        unset=unset,
-    )
+PICTURE, SHELL_PICTURE = Option(File(_svg), "FILE.svg"), Option(File(_svg), "FILE.svg", face=SHELL)
+GOING_ON = Text(_initial)
+GOING_ON_FROM = (
+    "Go on from {} with other data, as if they followed those learned before. What defines a model is kept; "
+    "--passes, --order, --holdout and the like are those of this run."
+)
+_PASSES = _Passes(1, 10**9)
+_OF_PASSES = (
+    "Passes over the data. auto: with the default rule 3 to 40 over data that fit in --replay, the most if "
+    "there are many rows for each feature; with other rules, and over longer data, one."
+)
 
 
 class PassesOption(TypedDict, total=False):
     """How often the data are passed over."""
 
-    passes: Annotated[int | str, _passes("auto")]
+    passes: Annotated[int | str, Option(_PASSES, "N|auto", unset="auto"), _OF_PASSES]
 
 
 class ResumablePasses(TypedDict, total=False):
@@ -130,7 +108,12 @@ class ResumablePasses(TypedDict, total=False):
 
     passes: Annotated[
         int | str,
-        _passes("auto; with --resume, as before; with --continue, 1 if the model was made in one pass"),
+        Option(
+            _PASSES,
+            "N|auto",
+            unset="auto; with --resume, as before; with --continue, 1 if the model was made in one pass",
+        ),
+        _OF_PASSES,
     ]
 
 
@@ -139,25 +122,17 @@ class LoopOptions(TypedDict, total=False):
 
     replay: Annotated[
         int | str,
-        Option(
-            Text(_replay),
-            "Memory for the rows that --passes auto keeps for further passes; 0: always one pass. 64MB holds"
-            " 129,000 rows of 40 features (12 bytes per non-zero, 16 per row). Data that do not fit are "
-            "passed over once.",
-            "SIZE",
-            unset="64MB",
-        ),
+        Option(Text(_replay), "SIZE", unset="64MB"),
+        "Memory for the rows that --passes auto keeps for further passes; 0: always one pass. 64MB holds "
+        "129,000 rows of 40 features (12 bytes per non-zero, 16 per row). Data that do not fit are passed "
+        "over once.",
     ]
     order: Annotated[
         str,
-        Option(
-            Text(_order),
-            "Order of the rows: as-is; once, one random permutation for all passes; every, a new one each "
-            "pass (both hold all rows in memory: 12 bytes per non-zero, 24 per row); or buffer:N, a "
-            "shuffling buffer of N rows for streams of any length.",
-            "ORDER",
-            unset="as-is",
-        ),
+        Option(Text(_order), "ORDER", unset="as-is"),
+        "Order of the rows: as-is; once, one random permutation for all passes; every, a new one each pass "
+        "(both hold all rows in memory: 12 bytes per non-zero, 24 per row); or buffer:N, a shuffling buffer "
+        "of N rows for streams of any length.",
     ]
 
 
@@ -166,7 +141,8 @@ class EarlyStopOptions(TypedDict, total=False):
 
     early_stop: Annotated[
         int | None,
-        Option(Whole(1), "Stop after N passes without a better hold-out loss, and keep the best pass.", "N"),
+        Option(Whole(1), "N"),
+        "Stop after N passes without a better hold-out loss, and keep the best pass.",
     ]
     patience: Annotated[int, Option(Whole(0), default=0, face=PYTHON)]
     holdout_every: Annotated[int | None, Option(Whole(0), face=PYTHON)]
@@ -178,23 +154,16 @@ class CheckpointOptions(TypedDict, total=False):
     checkpoint: Annotated[AnyPath | None, Option(File(), face=PYTHON)]
     checkpoint_every: Annotated[
         int | None,
-        Option(
-            Whole(1),
-            "Examples between checkpoints, written to MODEL.checkpoint.",
-            "N",
-            unset="only when stopped",
-        ),
+        Option(Whole(1), "N", unset="only when stopped"),
+        "Examples between checkpoints, written to MODEL.checkpoint.",
     ]
-    resume: Annotated[
-        bool,
-        switch("Continue from MODEL.checkpoint, with the same data."),
-    ]
+    resume: Annotated[bool, SWITCH, "Continue from MODEL.checkpoint, with the same data."]
 
 
 class JsonOption(TypedDict, total=False):
     """How results are printed."""
 
-    json: Annotated[bool, switch("Print one JSON object instead.", face=SHELL)]
+    json: Annotated[bool, SHELL_SWITCH, "Print one JSON object instead."]
 
 
 class TalkOptions(JsonOption, total=False):
@@ -202,15 +171,11 @@ class TalkOptions(JsonOption, total=False):
 
     quiet: Annotated[
         bool,
-        switch(
-            "No table, progress bar or messages while compiling; warnings and errors are still printed.",
-            short="-q",
-            face=SHELL,
-        ),
+        Option(Flag(one_way=True), default=False, short="-q", face=SHELL),
+        "No table, progress bar or messages while compiling; warnings and errors are still printed.",
     ]
     strict: Annotated[
-        bool,
-        switch("Exit with status 1 if there was a warning; the result is saved all the same.", face=SHELL),
+        bool, SHELL_SWITCH, "Exit with status 1 if there was a warning; the result is saved all the same."
     ]
 
 
@@ -218,15 +183,16 @@ class TableOption(TypedDict, total=False):
     """Where a table is written."""
 
     table: Annotated[
-        Path | None,
-        Option(File(), "Also write the table to a file, tab-separated.", "FILE.tsv", face=SHELL),
+        Path | None, Option(File(), "FILE.tsv", face=SHELL), "Also write the table to a file, tab-separated."
     ]
 
 
 class ModelFile(TypedDict, total=False):
     """Where the model is written."""
 
-    model: Annotated[Path, model_file("MODEL", "Where to write the model.", required=True)]
+    model: Annotated[
+        Path, Option(File(), "MODEL", short="-m", required=True, face=SHELL), "Where to write the model."
+    ]
 
 
 class SliceOption(TypedDict, total=False):
@@ -234,14 +200,9 @@ class SliceOption(TypedDict, total=False):
 
     slices: Annotated[
         str | Sequence[str],
-        Option(
-            Repeated(Column()),
-            "Also show figures for each value of a column of a table, given by name, number or pattern; "
-            "repeat for more.",
-            "COL",
-            default=(),
-            unset="none",
-        ),
+        Option(Repeated(Column()), "COL", default=(), unset="none"),
+        "Also show figures for each value of a column of a table, given by name, number or pattern; repeat "
+        "for more.",
     ]
 
 
@@ -250,12 +211,8 @@ class SourceOptions(TableOptions, ReadingOptions, ModulesOption, total=False):
 
     cache: Annotated[
         bool,
-        Option(
-            Flag(),
-            "Write a binary cache in the first pass, which later passes read.",
-            default=True,
-            unset="cache",
-        ),
+        Option(Flag(), default=True, unset="cache"),
+        "Write a binary cache in the first pass, which later passes read.",
     ]
 
 
@@ -272,33 +229,35 @@ class EnsembleOptions(
 
     holdout: Annotated[
         Data | float | None,
-        Option(
-            Kind(),
-            "Evaluate after each pass on a file, or on rows that are then not learned: a share (0.2 or "
-            "every-5th: one of every 5, drawn with --seed), the last (last:0.1 or last:1000, for rows in the "
-            "order of time), or those that meet a condition ('day >= 20', as in --where). They are the same "
-            "in every order and every pass.",
-            HOLDOUT,
-        ),
+        Option(Kind(), HOLDOUT),
+        "Evaluate after each pass on a file, or on rows that are then not learned: a share (0.2 or "
+        "every-5th: one of every 5, drawn with --seed), the last (last:0.1 or last:1000, for rows in the "
+        "order of time), or those that meet a condition ('day >= 20', as in --where). They are the same in "
+        "every order and every pass.",
     ]
     report_every: Annotated[
         int | None,
-        Option(_Lines(0), "Examples between lines of the table.", "N", unset="1, 2, 4, 8 and so on"),
+        Option(_Lines(0), "N", unset="1, 2, 4, 8 and so on"),
+        "Examples between lines of the table.",
     ]
-    continue_from: Annotated[ModelOrFile | None, going_on("this model", "MODEL")]
+    continue_from: Annotated[
+        ModelOrFile | None, Option(GOING_ON, "MODEL"), GOING_ON_FROM.format("this model")
+    ]
     init: Annotated[
         ModelOrFile | None,
-        Option(Text(_initial), "Start from the weights of this model; its rule may differ.", "MODEL"),
+        Option(GOING_ON, "MODEL"),
+        "Start from the weights of this model; its rule may differ.",
     ]
 
 
 class TrainOptions(EnsembleOptions, SliceOption, total=False):
     """The options of `thresher.train`."""
 
-    plot: Annotated[AnyPath | None, picture("progressive loss and sparsity over the examples")]
+    plot: Annotated[
+        AnyPath | None, PICTURE, "An SVG file to draw: progressive loss and sparsity over the examples."
+    ]
     names: Annotated[
-        bool,
-        switch("Keep the names of features with non-zero weights; this reads the data once more."),
+        bool, SWITCH, "Keep the names of features with non-zero weights; this reads the data once more."
     ]
 
 
@@ -314,75 +273,56 @@ class TrainCommand(ModelFile, RuleOption, LossOption, TrainOptions, TalkOptions,
     """The options of ``thresher train``."""
 
     curve: Annotated[
-        Path | None,
-        Option(File(), "Also write the table to a file, tab-separated.", "FILE", face=SHELL),
+        Path | None, Option(File(), "FILE", face=SHELL), "Also write the table to a file, tab-separated."
     ]
     weights_only: Annotated[
-        bool,
-        switch("Save only the weights, without the state that training would continue from.", face=SHELL),
+        bool, SHELL_SWITCH, "Save only the weights, without the state that training would continue from."
     ]
     ensemble: Annotated[
         str | None,
-        Option(
-            Text(_bags),
-            "Train N models that predict together, and write them to one file. Each learns each row "
-            "with an importance drawn from Poisson(1), which may be 0 (bagging); with disjoint:N, each row "
-            "is learned by one of them.",
-            "N|disjoint:N",
-            face=SHELL,
-        ),
+        Option(Text(_bags), "N|disjoint:N", face=SHELL),
+        "Train N models that predict together, and write them to one file. Each learns each row with an "
+        "importance drawn from Poisson(1), which may be 0 (bagging); with disjoint:N, each row is learned "
+        "by one of them.",
     ]
     by: Annotated[
         str | None,
-        Option(
-            Column(),
-            "Train a model for each value of a column, such as a country or a shop, beside one of all rows, "
-            "and write them to one file. Each row is predicted by the model of its value; values never seen, "
-            "by that of all rows.",
-            "COL",
-            face=SHELL,
-        ),
+        Option(Column(), "COL", face=SHELL),
+        "Train a model for each value of a column, such as a country or a shop, beside one of all rows, and "
+        "write them to one file. Each row is predicted by the model of its value; values never seen, by "
+        "that of all rows.",
     ]
 
 
 class SolverOptions(TypedDict, total=False):
     """The objective, and how its minimum is found."""
 
-    l1: Annotated[float, Option(Number(), "Penalty on |w|_1.", "L", default=1.0)]
-    l2: Annotated[float, Option(Number(), "Penalty on |w|^2 / 2.", "L", default=0.0, unset="0.0")]
-    loss: Annotated[Spec, Option(Kind(), "exponential (AdaBoost's) or logistic.", "SPEC", default=BOOSTED)]
+    l1: Annotated[float, Option(Number(), "L", default=1.0), "Penalty on |w|_1."]
+    l2: Annotated[float, Option(Number(), "L", default=0.0, unset="0.0"), "Penalty on |w|^2 / 2."]
+    loss: Annotated[Spec, Option(Kind(), "SPEC", default=BOOSTED), "exponential (AdaBoost's) or logistic."]
     order: Annotated[
         str,
-        Option(
-            Kind(),
-            "Update one feature at a time, in a new order each round or as they come, or all at once with "
-            "smaller steps; --workers then also hold the rows.",
-            "random|cyclic|parallel",
-            default="random",
-        ),
+        Option(Kind(), "random|cyclic|parallel", default="random"),
+        "Update one feature at a time, in a new order each round or as they come, or all at once with "
+        "smaller steps; --workers then also hold the rows.",
     ]
     tolerance: Annotated[
         float,
-        Option(
-            Number(),
-            "Stop when the largest violation of the optimality conditions is this share of the l1 that "
-            "would leave no feature.",
-            "T",
-            default=1e-4,
-        ),
+        Option(Number(), "T", default=1e-4),
+        "Stop when the largest violation of the optimality conditions is this share of the l1 that would "
+        "leave no feature.",
     ]
-    rounds: Annotated[int, Option(Whole(1), "Stop after N rounds over all features.", "N", default=1000)]
+    rounds: Annotated[int, Option(Whole(1), "N", default=1000), "Stop after N rounds over all features."]
     intercept: Annotated[
-        bool,
-        Option(Flag(), "Learn an intercept; it is not penalised.", default=True, unset="intercept"),
+        bool, Option(Flag(), default=True, unset="intercept"), "Learn an intercept; it is not penalised."
     ]
-    seed: Annotated[int, Option(Whole(0), "Seed of the random order.", "N", default=0)]
+    seed: Annotated[int, Option(Whole(0), "N", default=0), "Seed of the random order."]
 
 
 class BoostOptions(SolverOptions, TableOptions, OnErrorOption, ElsewhereOptions, total=False):
     """The options of `thresher.boost`."""
 
-    threads: Annotated[int | None, threads("Threads; they change no result.")]
+    threads: Annotated[int | None, THREADS, "Threads; they change no result."]
 
 
 class BoostCommand(ModelFile, BoostOptions, TalkOptions):
