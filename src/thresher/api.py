@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -16,7 +16,7 @@ from thresher.batch.rounds import Round
 from thresher.batch.solving import Boosted
 from thresher.cluster.remote_readers import reading_elsewhere, reads_elsewhere
 from thresher.data.features.names import Names
-from thresher.data.inputs.any_data import Data
+from thresher.data.inputs.any_data import Data, with_labels
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import warn
 from thresher.learning.files import model_file
@@ -43,8 +43,9 @@ from thresher.plans import train as plans_train
 from thresher.plans import tune as plans_tune
 from thresher.plans.frontier import Learned
 from thresher.plans.models import CrossValidation, Frontier, Tuned, with_choice
+from thresher.plans.penalties import penalty_name
 from thresher.plans.run import Training, bags_of
-from thresher.plans.run_setup import inputs_of, labels_or_part
+from thresher.plans.run_setup import Inputs, labels_or_part
 from thresher.plans.stability import Selection
 from thresher.plans.ui import Ui
 from thresher.runs import boost as runs_boost
@@ -145,9 +146,11 @@ def train(
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
     given = settle(training.TrainRun, {**options, "rule": rule, "loss": loss}, train)
-    with _elsewhere(given):
+    with reading_elsewhere(given["workers"], given["ray"]):
         ui = Ui(None if given["report_every"] is None else ProgressLines(print))
-        run = plans_train.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, ui)
+        run = plans_train.prepare(
+            Inputs(with_labels(data, labels, sample_weight), groups, offsets), given, ui
+        )
         model: Model = _learned(run)
         if run.will_name:
             run.name()
@@ -192,14 +195,11 @@ def ensemble(
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
     given = settle(training.EnsembleRun, {**options, "rule": rule, "loss": loss}, ensemble)
-    with _elsewhere(given):
+    with reading_elsewhere(given["workers"], given["ray"]):
+        inputs = Inputs(with_labels(data, labels, sample_weight), groups, offsets)
         ui = Ui(None if given["report_every"] is None else ProgressLines(print))
-        run = plans_train.prepare(
-            inputs_of(data, labels, sample_weight, groups, offsets),
-            given,
-            ui,
-            bags=(bags_of(given["continue_from"]) or 8) if models is None else models,
-        )
+        bags = (bags_of(given["continue_from"]) or 8) if models is None else models
+        run = plans_train.prepare(inputs, given, ui, bags=bags)
         found: Ensemble[Model] = _learned(run)
     return found
 
@@ -239,14 +239,17 @@ def path(
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
     given = settle(lanes.PathRun, {**options, "rule": rule, "loss": loss}, path)
-    with _elsewhere(given):
-        run = plans_path.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, Ui())
+    with reading_elsewhere(given["workers"], given["ray"]):
+        run = plans_path.prepare(
+            Inputs(with_labels(data, labels, sample_weight), groups, offsets), given, Ui()
+        )
         outcome = _outcome(run)
 
     def learn(found: Frontier, l1s: list[float]) -> None:
         found.points[:], found.models[:] = run.again(l1s).added_to(Learned(found.points, found.models))
 
-    own = run.penalty, *run.learned(), warn(outcome.warnings), given["choose"] or lanes.BEST
+    penalty = penalty_name(run.trainer.models.models[0].rule)
+    own = penalty, *run.learned(), warn(outcome.warnings), given["choose"] or lanes.BEST
     return with_choice(Frontier(*own, learn if run.rereadable else None))
 
 
@@ -293,8 +296,8 @@ def cv(
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
     given = settle(lanes.CvRun, {**options, "rule": rule, "loss": loss}, cv)
     check_flag("refit", refit)
-    with _elsewhere(given):
-        inputs = inputs_of(data, labels, sample_weight, groups, offsets)
+    with reading_elsewhere(given["workers"], given["ray"]):
+        inputs = Inputs(with_labels(data, labels, sample_weight), groups, offsets)
         run = plans_cv.prepare(inputs, given, Ui(), refit=bool(refit))
         outcome, found = _outcome(run), run.judged()
     warnings = warn(run.troubles(outcome))
@@ -337,8 +340,10 @@ def tune(
     """
     labels, loss = labels_or_part(data, y, "loss", options.get("loss"), None)
     given = settle(lanes.TuneOptions, {**options, "loss": loss}, tune)
-    with _elsewhere(given):
-        search = plans_tune.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, Ui())
+    with reading_elsewhere(given["workers"], given["ray"]):
+        search = plans_tune.prepare(
+            Inputs(with_labels(data, labels, sample_weight), groups, offsets), given, Ui()
+        )
         search.run()
         found = search.tuned()
     return replace(found, warnings=warn(found.warnings))
@@ -387,8 +392,8 @@ def select(
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
     given = settle(lanes.SelectRun, {**options, "rule": rule, "loss": loss}, select)
     check_flag("keep", keep)
-    with _elsewhere(given):
-        inputs = inputs_of(data, labels, sample_weight, groups, offsets)
+    with reading_elsewhere(given["workers"], given["ray"]):
+        inputs = Inputs(with_labels(data, labels, sample_weight), groups, offsets)
         run = plans_select.prepare(inputs, given, Ui(), keep=bool(keep))
         found = run.selected(_outcome(run))
         model = run.keep(found) if keep else None
@@ -433,8 +438,8 @@ def boost(
     """
     labels, loss = labels_or_part(data, y, "loss", options.get("loss", training.BOOSTED), training.BOOSTED)
     given = settle(training.BoostOptions, {**options, "loss": loss}, boost)
-    with _elsewhere(given):
-        _, run = runs_boost.prepare(inputs_of(data, labels, sample_weight, None), given, Ui())
+    with reading_elsewhere(given["workers"], given["ray"]):
+        _, run = runs_boost.prepare(Inputs(with_labels(data, labels, sample_weight)), given, Ui())
         found = run(callback or (lambda _: None))
     found.warnings = warn(found.warnings)
     return found
@@ -508,17 +513,13 @@ def predict(
         # of an estimator, whose probabilities add up to 1
         return found.predict_proba(given, offsets=offsets, **reading)
     answers = found.predict(given, output, offsets=offsets, **reading)
-    return _as_classes(model, answers) if output == "label" else answers
-
-
-def _as_classes(model: Any, labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels as the classes of `model`, if it is a fitted estimator; words are classes already."""
     classes = getattr(model, "classes_", None)
-    if classes is None or labels.ndim != 1 or labels.dtype.kind != "f":
-        return labels
-    places = (labels > 0).astype(np.intp) if len(classes) == 2 else labels.astype(np.intp)
-    found: NDArray[Any] = np.asarray(classes)[places]
-    return found
+    if output != "label" or classes is None or answers.ndim != 1 or answers.dtype.kind != "f":
+        return answers
+    # labels of an estimator are of the classes that it was given
+    places = (answers > 0).astype(np.intp) if len(classes) == 2 else answers.astype(np.intp)
+    labels: NDArray[Any] = np.asarray(classes)[places]
+    return labels
 
 
 @reads_elsewhere
@@ -729,8 +730,3 @@ def _learned(run: Training) -> Any:
     model = run.model
     model.warnings, model.holdout = warn(outcome.warnings), outcome.holdout
     return model
-
-
-def _elsewhere(options: Any) -> AbstractContextManager[None]:
-    """Within this block, files are read as `workers` and `ray` say."""
-    return reading_elsewhere(options["workers"], options["ray"])

@@ -47,9 +47,12 @@ def train(data: list[str], options: Options) -> None:
     from thresher.learning.evaluation.slices import slice_lines
     from thresher.learning.files.checkpoint import bags_in
     from thresher.learning.files.choice import by_spec
+    from thresher.learning.files.model_file import LEAVES_OUT, tell_large_state
+    from thresher.learning.inspection import plots
     from thresher.learning.inspection.formatting import of_first_pass
+    from thresher.learning.model.ensemble import Ensemble
     from thresher.learning.model.objective import in_words
-    from thresher.plans.run import bags_of
+    from thresher.plans.run import WITHOUT_NAMES, bags_of
     from thresher.plans.train import prepare
 
     checkpoint_path, state = Path(f"{options['model']}.checkpoint"), not options["weights_only"]
@@ -62,15 +65,18 @@ def train(data: list[str], options: Options) -> None:
     if bags and options["names"]:
         raise UsageError("--names works with one model only: use thresher name afterwards")
     with _prepared(prepare, data, options, bags=bags) as (run, path):
-        said = run.without_names(path) if run.names else f"the model is saved in {path}"
+        said = WITHOUT_NAMES.format(path) if options["names"] else f"the model is saved in {path}"
         outcome: Outcome = saving.ended(run, lambda: run.model.save(path, state=state), said)
         with saving.unbroken(path, run.trainer.stopper):
             if state:
-                run.tell_large_state()
+                learned = run.model.models if isinstance(run.model, Ensemble) else [run.model]
+                tell_large_state(learned, run.ui.say, LEAVES_OUT)
             complete = run.save(path, state)
             with saving.saved_before(path):
                 output.write_curve(options["curve"], outcome.table)
-                run.draw(options["plot"], outcome)
+                if options["plot"] is not None:
+                    stages, loss = plots.stages_of_table(outcome.table), str(run.model.recipe.loss)
+                    plots.write(options["plot"], plots.learning(stages, loss, outcome.holdout))
             output.tell_outcome(outcome)
             figures = {**run.figures(outcome), "model": str(path)}
             figures |= {f"holdout_{name}": value for name, value in (outcome.holdout or {}).items()}
@@ -85,7 +91,7 @@ def train(data: list[str], options: Options) -> None:
             asked = options.but(quiet=False)  # lines are of slices, which were asked for
             output.show_run(figures, outcome.warnings, asked, lines)
             if not complete:
-                raise StoppedAfterSaving(f"interrupted; {run.without_names(path)}")
+                raise StoppedAfterSaving(f"interrupted; {WITHOUT_NAMES.format(path)}")
         check_strictly(outcome.warnings, options)
 
 

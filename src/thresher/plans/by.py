@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from thresher.data.order import Order
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import column_of
 from thresher.learning.model.bags import to_go_on
@@ -17,23 +16,17 @@ from thresher.learning.training.record import Difference, Record
 from thresher.options.layouts import of_options
 from thresher.options.messages import mention
 from thresher.options.option import Options, UsageError
-from thresher.plans.folds import check_order
 from thresher.plans.run import Opened, Plan, check_same
 
 
 class By(Plan):
     """A model for each value of a column."""
 
-    name = "ensemble"
+    name, dealt = "ensemble", "have another number"
 
     def __init__(self, options: Options, column: str) -> None:
         super().__init__(options)
         self._share = ByColumn(column)
-
-    def check(self, order: Order, passes: int) -> None:
-        """In later passes, rows are known by their numbers."""
-        with of_options():
-            check_order(order, passes, "have another number")
 
     def go_on(self, given: Any) -> tuple[ModelSet, Record]:
         """The models, which go on with their values; new ones begin."""

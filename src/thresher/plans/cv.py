@@ -10,7 +10,6 @@ from typing import Any
 
 from thresher.data.errors import DataError
 from thresher.data.inputs.matrices import identified
-from thresher.data.order import Order
 from thresher.data.source import Source
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.model.divergence import DivergedError
@@ -29,13 +28,13 @@ from thresher.plans.folds import (
     FoldScores,
     Judged,
     Split,
-    check_order,
     check_size,
     estimates_of,
     judged_of,
 )
+from thresher.plans.frontier import chosen_of
 from thresher.plans.models import CrossValidation
-from thresher.plans.path import any_penalties, chosen_of, is_varied, recipes_of
+from thresher.plans.path import any_penalties, is_varied, recipes_of
 from thresher.plans.penalties import PenaltyRange, penalty_name, with_penalty
 from thresher.plans.repeat import passes_said, train_command
 from thresher.plans.run import Opened, Plan, Training
@@ -46,18 +45,13 @@ from thresher.plans.ui import Ui
 class CrossValidating(Plan):
     """Models of all rows outside each fold; with `refit`, of all rows too."""
 
-    name, judges = "cv", True
+    name, judges, varies, dealt = "cv", True, True, "be in a different fold"
 
     def __init__(self, options: Options, split: Split, refit: bool) -> None:
         super().__init__(options)
         self.split, self._refit = split, refit
         self.penalty: str | None = None
         """the name of the parameter that differs; None if one model is evaluated"""
-
-    @property
-    def defining(self) -> Any:
-        """All but the penalties."""
-        return self.options.but(l1=None)
 
     def look(self, recipe: Recipe) -> None:
         """Find out whether there are several penalties, and whether the models are too many or too large."""
@@ -70,11 +64,6 @@ class CrossValidating(Plan):
     def lanes(self, recipe: Recipe) -> ModelSet | None:
         """Models with any penalties, if these differ."""
         return None if self.penalty is None else any_penalties(recipe)
-
-    def check(self, order: Order, passes: int) -> None:
-        """In every pass, a row stays in its fold."""
-        with of_options():
-            check_order(order, passes)
 
     def new(self, recipe: Recipe, initial: Readout | None, data: Opened) -> ModelSet:
         """A model for each penalty and fold."""
@@ -113,9 +102,9 @@ class Validation(Training):
 
     def choose(self, found: CrossValidation) -> tuple[int, str, dict[str, Any] | None]:
         """The number of the chosen penalty, the criterion used, and the use of a budget of weights."""
-        found.fill(self.options["choose"])
-        number, which, self._missed = chosen_of(found.points, self.options["choose"], self.ui.warn)
-        use = use_of(found.points, number, self.options["choose"])
+        found.fill(self.plan.options["choose"])
+        number, which, self._missed = chosen_of(found.points, self.plan.options["choose"], self.ui.warn)
+        use = use_of(found.points, number, self.plan.options["choose"])
         if use and not found.folds.whole:
             remedy = f"give {spelled(flag_of('model'), 'refit=True')} to choose by its own"
             self.ui.warn(f"weights are means over the folds, and a model of all rows has more: {remedy}")
@@ -127,7 +116,7 @@ class Validation(Training):
 
     def command(self, data: Sequence[str], outcome: Outcome, rule: str) -> str:
         """The command that trains a model of all rows."""
-        given, passes = given_in(self.options), passes_said(outcome.passes, self.trainer.models.recipe)
+        given, passes = given_in(self.plan.options), passes_said(outcome.passes, self.trainer.models.recipe)
         return train_command(data, given.get("model"), {**given, "rule": rule, "passes": passes})
 
     def _results(self, trainer: Trainer) -> tuple[list[Judged], FoldScores]:

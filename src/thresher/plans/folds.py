@@ -29,7 +29,6 @@ import numpy as np
 
 from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError, OneLineError
-from thresher.data.order import Order
 from thresher.learning.diagnostics.findings import (
     Finding,
     no_groups,
@@ -226,14 +225,6 @@ def check_size(recipe: Recipe, count: int, models: int, whole: bool) -> None:
     if needed > memory:
         begin = f"which begin with {needed / 2**30:,.1f} GB of state"
         raise MemoryError(f"for {what}, {begin}: take fewer folds or penalties, or a smaller store")
-
-
-def check_order(order: Order, passes: int, otherwise: str = "be in a different fold") -> None:
-    """ValueError if a row would have different numbers in different passes, and so `otherwise`."""
-    if passes > 1 and not order.steady:
-        raise ValueError(
-            f"with the order {order.spec}, a row would {otherwise} in each pass: use once or as-is"
-        )
 
 
 _COUNTED = ("examples",)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from thresher.data.errors import DataError
 from thresher.data.source import Source
 from thresher.drawing import Axis, Series, chart
+from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.files import model_file
-from thresher.learning.files.choice import FrontierTable, Point, Rated
+from thresher.learning.files.choice import FrontierTable, Point, Rated, choose, instead_of
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import Readout
 from thresher.learning.training.scores import Best, Scores
+from thresher.options.lanes import BEST
 from thresher.options.messages import mention_command
 from thresher.plans.penalties import penalty_in
 
@@ -95,10 +98,25 @@ def end_of_range(points: Sequence[Rated], number: int) -> str | None:
     return f"the {end} penalty of the range was chosen: a wider range may contain a better one"
 
 
-def noted(lines: Sequence[str], points: Sequence[Rated], best: int | None) -> str:
-    """The lines of a table, and a last one if the best penalty is at an end of the range."""
-    note = None if best is None else end_of_range(points, best)
-    return "\n".join([*lines, *([note] if note else [])])
+def chosen_of(
+    points: Sequence[Rated], which: str, say: Callable[[str], object] = lambda line: None
+) -> tuple[int, str, list[Finding]]:
+    """The index of the point that `which` selects, and the criterion used: another if none satisfies it.
+
+    Then a warning says so. Calls `say` if the choice is at an end of the range. `DataError` if no model has a
+    loss.
+    """
+    try:
+        number = choose(points, which)
+    except ValueError as error:
+        if which == BEST:
+            raise DataError(str(error)) from error
+        instead = instead_of(points, which)
+        reason = f"{error}; choosing {'the best' if instead == BEST else 'that'} instead"
+        return *chosen_of(points, instead, say)[:2], [Finding("choice", reason)]
+    if message := end_of_range(points, number):
+        say(message)
+    return number, which, []
 
 
 _INFINITE = float("inf")

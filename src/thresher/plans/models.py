@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from thresher.learning.diagnostics.findings import Finding, warn
-from thresher.learning.files.choice import FrontierTable, Point, check_choice, choose, instead_of
+from thresher.learning.files.choice import FrontierTable, Point, check_choice, choose
 from thresher.learning.inspection.formatting import shown, tab_separated
 from thresher.learning.inspection.frames import frame_of, held, identity, identity_of
 from thresher.learning.inspection.plots import checked, write
@@ -20,7 +21,7 @@ from thresher.options.messages import flag_of
 from thresher.options.option import UsageError
 from thresher.plans import budget, frontier
 from thresher.plans.folds import Estimate, Folds, Judged, estimates_of
-from thresher.plans.frontier import noted, picture
+from thresher.plans.frontier import picture
 from thresher.plans.penalties import penalty_in
 from thresher.plans.tuning import Trial
 
@@ -92,8 +93,12 @@ def shown_with_choice(
         chosen: int | None = choose(points, choice)
     except ValueError:
         chosen = None
-    use = None if chosen is None else budget.use_of(points, chosen, choice)
-    return noted([*table(chosen), *([budget.sentence(use)] if use else [])], points, chosen)
+    lines = table(chosen)
+    if chosen is None:
+        return "\n".join(lines)
+    use = budget.use_of(points, chosen, choice)
+    notes = [budget.sentence(use) if use else None, frontier.end_of_range(points, chosen)]
+    return "\n".join([*lines, *filter(None, notes)])
 
 
 @dataclass(frozen=True)
@@ -258,17 +263,12 @@ F = TypeVar("F", bound=Alternatives)
 
 
 def with_choice(found: F) -> F:
-    """The models, of which one is chosen: `instead_of` it, with a warning, if the criterion selects none."""
-    try:
-        found.number()
-    except ValueError as error:
-        if found.choice == "best":
-            return found  # choosing explains it
-        instead = instead_of(found.points, found.choice)
-        which = "the best" if instead == "best" else "that"
-        warnings = found.warnings + warn([Finding("choice", f"{error}; choosing {which} instead")])
-        return with_choice(replace(found, choice=instead, warnings=warnings))
-    return found
+    """The models, of which one is chosen: another, with a warning, if the criterion selects none."""
+    found.fill(found.choice)
+    if all(point.loss == math.inf for point in found.points):
+        return found  # choosing explains it
+    _, choice, missed = frontier.chosen_of(found.points, found.choice)
+    return replace(found, choice=choice, warnings=found.warnings + warn(missed))
 
 
 @dataclass(frozen=True, kw_only=True)

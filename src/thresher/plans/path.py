@@ -9,13 +9,12 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from thresher.data.errors import DataError
 from thresher.data.order import make_order
 from thresher.data.source import Source
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.files import model_file
 from thresher.learning.files.checkpoint import TrainingState
-from thresher.learning.files.choice import FrontierTable, Rated, choose, instead_of
+from thresher.learning.files.choice import FrontierTable
 from thresher.learning.model import eight_lanes
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
@@ -26,13 +25,13 @@ from thresher.learning.training.passes import AUTO as AUTO_PASSES
 from thresher.learning.training.progress import of_earlier
 from thresher.learning.training.record import Difference, Record
 from thresher.learning.training.trainer import Outcome, TrainingPlan
-from thresher.options.lanes import AUTO, BEST
+from thresher.options.lanes import AUTO
 from thresher.options.layouts import of_options
 from thresher.options.messages import mention
 from thresher.options.model import RecipeOptions
 from thresher.options.option import Options, UsageError, given_in
 from thresher.plans import budget, frontier, run
-from thresher.plans.frontier import Learned, end_of_range, joined, points_of
+from thresher.plans.frontier import Learned, chosen_of, joined, points_of
 from thresher.plans.models import Frontier
 from thresher.plans.penalties import (
     PenaltyRange,
@@ -93,40 +92,14 @@ def recipes_of(base: Recipe, options: Options, data: Opened) -> list[Recipe]:
         return [with_penalty(base, value) for value in values]
 
 
-def chosen_of(
-    points: Sequence[Rated], which: str, say: Callable[[str], None]
-) -> tuple[int, str, list[Finding]]:
-    """The index of the point that `which` selects, and the criterion used: another if none satisfies it.
-
-    Then a warning says so. Calls `say` if the choice is at an end of the range. `DataError` if no model has a
-    loss.
-    """
-    try:
-        number = choose(points, which)
-    except ValueError as error:
-        if which == BEST:
-            raise DataError(str(error)) from error
-        instead = instead_of(points, which)
-        reason = f"{error}; choosing {'the best' if instead == BEST else 'that'} instead"
-        return *chosen_of(points, instead, say)[:2], [Finding("choice", reason)]
-    if message := end_of_range(points, number):
-        say(message)
-    return number, which, []
-
-
 class Paths(Plan):
     """A model for each of many penalties, side by side; a tenth of the rows is held out to choose by."""
 
-    name, held = "path", 10
+    name, held, varies = "path", 10, True
 
     def __init__(self, options: Options) -> None:
         none = isinstance(options["holdout"], str) and options["holdout"] == "none"
         super().__init__(options.but(holdout=None, holdout_every=0) if none else options)
-
-    @property
-    def defining(self) -> Any:
-        """All but the penalties."""
-        return self.options.but(l1=None)
 
     def look(self, recipe: Recipe) -> None:
         """The rule must have a penalty that is open."""
@@ -201,14 +174,9 @@ class FrontierTraining(Training):
     """that no model satisfied what was to be chosen, when they were saved"""
 
     @property
-    def penalty(self) -> str:
-        """The name of the parameter that differs."""
-        return penalty_name(self.trainer.models.models[0].rule)
-
-    @property
     def goes_on(self) -> bool:
         """Whether the models had learned other data before, which others would lack."""
-        return self.options["continue_from"] is not None
+        return self.plan.options["continue_from"] is not None
 
     @property
     def rereadable(self) -> bool:
@@ -252,7 +220,7 @@ class FrontierTraining(Training):
         saved(learned)
         self.ui.say(budget.reading_again(between))
         further = self.again(between, tuple(point.penalty for point in learned.points))
-        if not (self.options["state"] or self.goes_on):
+        if not (self.plan.options["state"] or self.goes_on):
             whole = cache(partial(self.save_frontier, learned, path, which, say=False, state=True))
             further.trainer.before_checkpoint = whole
         return further.added_to(learned, outcome)
@@ -261,13 +229,13 @@ class FrontierTraining(Training):
         self, learned: Learned, path: Path, which: str, *, say: bool = True, state: bool = False
     ) -> FrontierTable:
         """Write the models, with `state` in any case; return their table. OSError, `DataError`."""
-        kept = state or bool(self.options["state"]) or self.goes_on
+        kept = state or bool(self.plan.options["state"]) or self.goes_on
         if kept:
             why = f"{mention('resume')} needs it" if state else model_file.LEFT_OUT
             model_file.tell_large_state(learned.models, self.ui.say, why)
-        told = self.ui.warn if say else lambda line: None
-        number, which, self.missed = chosen_of(learned.points, which, told)
-        found = FrontierTable(self.penalty, learned.points, number, which)
+        told = [self.ui.warn] if say else []
+        number, which, self.missed = chosen_of(learned.points, which, *told)
+        found = FrontierTable(penalty_name(learned.models[0].rule), learned.points, number, which)
         frontier.save(path, found, learned.models, kept)
         return found
 
@@ -277,7 +245,9 @@ class FrontierTraining(Training):
         For a budget of weights, on the same rows: a model of more rows has more weights. None for a model
         that has gone on, of whose rows these are only the last.
         """
-        held = None if self.options["holdout_every"] == 0 else self.options["holdout"] or "every-10th"
+        held = (
+            None if self.plan.options["holdout_every"] == 0 else self.plan.options["holdout"] or "every-10th"
+        )
         own = {
             "rule": found.points[found.chosen].spec,
             "passes": passes_said(chosen.record.passes if chosen.record else 1, chosen.recipe),
@@ -285,9 +255,7 @@ class FrontierTraining(Training):
         }
         if self.goes_on:
             return None
-        return train_command(
-            data, None, {**given_in(self.options), **own, "resume": None, "early_stop": None}
-        )
+        return train_command(data, None, {**given_in(self.plan.options), **own, "resume": None, "early_stop": None})
 
     def again(self, penalties: list[float], finished: tuple[float, ...] = ()) -> FrontierTraining:
         """Lanes with further penalties on the same data; a signal stops them with a checkpoint.
@@ -301,7 +269,7 @@ class FrontierTraining(Training):
         models.layout, order = source.layout, make_order(first.order.spec, base.seed)
         held = first.holdout.given
         more: Any = {"stopper": first.stopper}
-        trainer = trainer_of(models, source, plan, order, held, self.options["cache"], self.ui, **more)
+        trainer = trainer_of(models, source, plan, order, held, self.plan.options["cache"], self.ui, **more)
         return replace(self, trainer=trainer)
 
 

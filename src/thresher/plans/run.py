@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from thresher.data.columns import same_columns
 from thresher.data.errors import DataError
-from thresher.data.inputs.any_data import Data, is_matrix
+from thresher.data.inputs.any_data import Data, is_matrix, open_data
 from thresher.data.layout import COLUMN_OPTIONS, AnyLayout, Layout, SettledLayout
 from thresher.data.log.source import LogSource
 from thresher.data.order import Order, make_order
@@ -20,7 +20,6 @@ from thresher.engine.atomic import clear_abandoned
 from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.model_file import ENSEMBLE, Contents, looks_like_ours, readout_of
-from thresher.learning.inspection import plots
 from thresher.learning.inspection.feature_names import check_namer, keep_names, names_follow
 from thresher.learning.model.agreement import COLUMNS, kind_of_model
 from thresher.learning.model.bags import spec_of
@@ -49,17 +48,18 @@ from thresher.plans.run_setup import (
     agreed,
     are_files,
     check_written,
-    going_on_like,
     groups_of,
     holdout_of,
+    is_logged,
     layout_of_checkpoint,
     plan_of,
     reading_of,
     recipe_for,
-    source_of,
     trainer_of,
 )
 from thresher.plans.ui import Ui
+
+WITHOUT_NAMES = "the model is saved in {} without the names of features; thresher name adds them"
 
 
 @dataclass
@@ -76,16 +76,6 @@ class Training:
     ui: Ui
 
     @property
-    def options(self) -> Any:
-        """The options of the run."""
-        return self.plan.options
-
-    @property
-    def names(self) -> bool:
-        """Whether to find the names of features."""
-        return bool(self.options.get("names"))
-
-    @property
     def model(self) -> Any:
         """What is trained; after `run`, what it has become."""
         return self.trainer.model
@@ -93,7 +83,7 @@ class Training:
     def run(self) -> Outcome:
         """Train. Raises `Interrupted`, `DataError`, `DivergedError`."""
         outcome = self.trainer.run()
-        if not self.names and self._has_names() and not self.source.rereadable:
+        if getattr(self.model, "names", None) and not self.will_name:
             outcome.warnings += names_follow(self.model, self.source)
         return outcome
 
@@ -111,24 +101,9 @@ class Training:
             if not self.trainer.stopper.unless_asked(self.name):
                 return False
         except DataError as error:
-            raise DataError(f"{error} ({self.without_names(path)})") from error
+            raise DataError(f"{error} ({WITHOUT_NAMES.format(path)})") from error
         self.model.save(path, state=state)
         return True
-
-    def tell_large_state(self) -> None:
-        """Say how much learning state `save` will write, if that is much."""
-        models = self.model.models if isinstance(self.model, Ensemble) else [self.model]
-        model_file.tell_large_state(models, self.ui.say, model_file.LEAVES_OUT)
-
-    def without_names(self, path: Path) -> str:
-        """What is saved if the names are not read, in words."""
-        return f"the model is saved in {path} without the names of features; thresher name adds them"
-
-    def draw(self, path: str | os.PathLike[str] | None, outcome: Outcome) -> None:
-        """Draw the table of progress, if a path is given. OSError."""
-        if path is not None:
-            stages, loss = plots.stages_of_table(outcome.table), self.model.recipe.loss
-            plots.write(Path(path), plots.learning(stages, str(loss), outcome.holdout))
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
         """Figures of what `run` has learned, and of the run."""
@@ -153,18 +128,15 @@ class Training:
             **({"slices": model.record.slices} if model.record and model.record.slices else {}),
         }
 
-    def _has_names(self) -> bool:
-        """Whether the model has names of the weights that it started from."""
-        return bool(getattr(self.model, "names", None))
-
     @property
     def will_name(self) -> bool:
-        """Whether names of features are to be found once the model is learned, by reading the data again."""
-        return self.names or (self._has_names() and self.source.rereadable)
+        """Whether names are found once the model is learned: asked for, or those it started from go on."""
+        started = bool(getattr(self.model, "names", None)) and self.source.rereadable
+        return bool(self.plan.options.get("names")) or started
 
     def name(self) -> None:
         """Find and keep the names of features. `DataError`."""
-        if self.names:
+        if self.plan.options.get("names"):
             keep_names([self.model], self.source)
         else:
             names_follow(self.model, self.source)
@@ -197,13 +169,14 @@ class Plan:
     race: Callable[[int], Referee] | None = None
     """makes a race of so many models, if they race"""
 
+    dealt = ""
+    """what would happen to a row with another number in a later pass, if rows are dealt by their numbers"""
+
+    varies = False
+    """whether models differ in `l1`, which then defines none of them"""
+
     def __init__(self, options: Options) -> None:
         self.options = options
-
-    @property
-    def defining(self) -> Any:
-        """The options that define the recipe."""
-        return self.options
 
     def look(self, recipe: Recipe) -> None:
         """`UsageError` for a recipe that does not fit the plan."""
@@ -211,9 +184,6 @@ class Plan:
     def lanes(self, recipe: Recipe) -> ModelSet | None:
         """Models like those that will learn side by side, to compile for; None if they learn alone."""
         return None
-
-    def check(self, order: Order, passes: int) -> None:
-        """`UsageError` for an order or passes that do not fit the plan."""
 
     def new(self, recipe: Recipe, initial: Readout | None, data: Opened) -> ModelSet:
         """The models, with the weights to start from, if any. `UsageError`."""
@@ -266,9 +236,13 @@ def prepare(plan: Plan, inputs: Inputs, ui: Ui, made: type[T], outputs: Sequence
         slices = ProgressiveSlices()
     ready = _compile(plan, recipe, models, judge is not None or bool(training.holdout_every), slices, ui)
     order = make_order(options["order"] or (before.order if before else "as-is"), recipe.seed)
-    plan.check(order, training.passes)
+    if plan.dealt and training.passes > 1 and not order.steady:
+        raise UsageError(
+            f"with the order {order.spec}, a row would {plan.dealt} in each pass: use once or as-is"
+        )
     domain = recipe.head().domain
-    source = source_of(inputs, domain.of_model(earlier is not None), read)
+    domain_now = domain.of_model(earlier is not None)
+    source = open_data(inputs.data, domain_now, inputs.groups, inputs.offsets, **read)
     held = holdout_of(judge, domain, source, read, training.passes == 1)
     check_written(outputs, options, inputs.data, source, held)
     if earlier is not None and isinstance(source, LogSource) and source.begin.row:
@@ -341,7 +315,10 @@ def _begin(plan: Plan, inputs: Inputs, training: TrainingPlan, ui: Ui) -> _Begin
         resumed, before = checkpoint.load(checkpoint_path, plan.name, plan.race)
         check_same(plan.difference(resumed, before), "the checkpoint")
         check_same(of_reading(options, resumed.layout, before), "the checkpoint")
-        if models is not None and (before.earlier, _basis(resumed)) != (earlier, _basis(models)):
+        if models is not None and (
+            before.earlier != earlier
+            or replace(resumed.recipe, layout=None) != replace(models.recipe, layout=None)
+        ):
             said = mention("continue_from")
             raise UsageError(
                 f"the checkpoint was made without {said}; leave it out"
@@ -354,12 +331,21 @@ def _begin(plan: Plan, inputs: Inputs, training: TrainingPlan, ui: Ui) -> _Begin
             agreed(training, options, before), resumed, before, None, None, resumed.recipe, read
         )
     if models is not None:
-        training = going_on_like(training, options, earlier, inputs.data)
-        read = reading_on(inputs, options, models.lead, part)
+        # one pass unless asked for more, if the model was made in one; what a server has logged, it has
+        # learned in one
+        asked = options["passes"] is not None or options["replay"] is not None
+        if not asked and earlier is not None and (earlier.passes == 1 or is_logged(inputs.data)):
+            training = replace(training, passes=1, replay=0)
+        layout, words = _layout(inputs.data, options, models.lead, grouped=True), models.lead.classes
+        if words and not (layout and layout.classes):  # rows in memory are labelled with the same words
+            layout = replace(layout or Layout(), classes=words)
+        check_ungrouped(part, groups_of(inputs, layout, options))
+        read = reading_of(options, part) | {"layout": layout}
         return _Beginning(training, models, None, None, earlier, models.recipe, read)
-    started = None if init is None else _weights_of(init)
+    started = None if init is None else _readout_of(init)
     layout = _layout(inputs.data, options, started)
-    recipe, read = recipe_for(inputs, plan.defining, layout, part, ui, started)
+    defining = options.but(l1=None) if plan.varies else options
+    recipe, read = recipe_for(inputs, defining, layout, part, ui, started)
     plan.look(recipe)
     return _Beginning(training, None, None, started, None, recipe, read)
 
@@ -379,22 +365,7 @@ def _compile(
     return compile_ahead(example, plan.judges or judges, lanes, then=plan.race is not None)
 
 
-def _basis(models: ModelSet) -> Recipe:
-    """What models have in common with those that they went on from."""
-    return replace(models.recipe, layout=None)
-
-
-def reading_on(inputs: Inputs, options: Options, model: LinearPredictor, part: HeldOutPart) -> dict[str, Any]:
-    """How data are opened for a model that goes on with them. `UsageError`."""
-    layout = _layout(inputs.data, options, model, grouped=True)
-    words = model.classes
-    if words and not (layout and layout.classes):  # rows in memory are labelled with the same words
-        layout = replace(layout or Layout(), classes=words)
-    check_ungrouped(part, groups_of(inputs, layout, options))
-    return reading_of(options, part) | {"layout": layout}
-
-
-def _weights_of(model: ModelOrFile) -> Readout:
+def _readout_of(model: ModelOrFile) -> Readout:
     """The weights of a model, a file or an estimator. `ModelFileError`; TypeError for anything else."""
     if isinstance(model, str | os.PathLike):
         return model_file.load_readout(os.fspath(model))[0]

@@ -12,8 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from numpy.typing import ArrayLike
-
 from thresher import parts
 from thresher.data.errors import OneLineError
 from thresher.data.files.paths import reads_once
@@ -26,14 +24,13 @@ from thresher.data.inputs.any_data import (
     is_table,
     labels_beside,
     open_data,
-    with_labels,
 )
 from thresher.data.inputs.arrays import label_texts
 from thresher.data.labels import DOMAINS, listed_words
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, grouped_by
 from thresher.data.log.segments import is_log
 from thresher.data.log.source import LogSource
-from thresher.data.opening import Opener, classes_among, with_words
+from thresher.data.opening import classes_among, with_words
 from thresher.data.order import Order
 from thresher.data.source import Source
 from thresher.data.sources.parsed import OnError
@@ -55,41 +52,6 @@ from thresher.options.messages import mention
 from thresher.options.model import RecipeOptions
 from thresher.options.option import Options, UsageError, declared, given_in
 from thresher.plans.ui import Ui
-
-
-class Found(NamedTuple):
-    """The resolved layout, loss and outputs."""
-
-    layout: Any
-    """how to read the data, including the label words"""
-    loss: Any
-    outputs: str
-    note: str = ""
-    """one line about classes that were found rather than given"""
-
-
-def look(opened: Opener | None, layout: Any, loss: Any, outputs: str | None, words: bool = True) -> Found:
-    """Find what the options leave open about classes, reading the data with `open_data`; None if read-once.
-
-    `loss` and `outputs` are None if not given; `words` says whether labels may be words.
-    Raises ValueError, `DataError`.
-    """
-    known = layout.classes if layout is not None else ()
-    if words and not known and opened is not None and _may_have_classes(loss, outputs):
-        layout = with_words(opened, layout)
-    classes = layout.classes if layout is not None else ()
-    if classes:
-        found = Found(layout, *_of_words(classes, loss, outputs))
-        return found if known else found._replace(note=_note(classes, found))
-    loss = "logistic" if loss is None else loss
-    if not leaves_classes_open(loss, outputs):
-        return Found(layout, loss, outputs or "one")
-    if opened is None:
-        raise OneLineError(
-            "the data can be read only once: give the classes,"
-            f" {mention(outputs='classes:LO-HI')} or {mention(classes='A,B,...')}"
-        )
-    return Found(layout, loss, classes_of(opened(layout, DOMAINS["whole"])))
 
 
 def _may_have_classes(loss: Any, outputs: str | None) -> bool:
@@ -123,13 +85,6 @@ def _of_words(words: tuple[str, ...], loss: Any, outputs: str | None) -> tuple[A
     return loss or "logistic", outputs or "one"
 
 
-def _note(words: tuple[str, ...], found: Found) -> str:
-    if found.outputs == "one":
-        return f"labels are words: '{words[1]}' is the positive class, '{words[0]}' the negative one"
-    chosen = mention(outputs=found.outputs, loss=found.loss)
-    return f"labels are {len(words):,} words ({listed_words(words)}): {chosen}"
-
-
 OF_RULES = ("rule", "l1", "alpha", "l2")
 """Options that together define the rule"""
 
@@ -144,24 +99,11 @@ class Inputs(NamedTuple):
     """the offset of each row of data in memory"""
 
 
-def inputs_of(
-    data: Any,
-    y: Any,
-    weights: ArrayLike | None,
-    groups: ArrayLike | None,
-    offsets: ArrayLike | None = None,
-) -> Inputs:
-    """Data, with labels, importances and what else is given beside them."""
-    return Inputs(with_labels(data, y, weights), groups, offsets)
-
-
 def held_apart(options: Options, default: HeldOutPart = 0) -> tuple[HeldOutPart, Data | None]:
     """What of the stream to hold out (0: nothing), and separate data to judge by, or None. `UsageError`."""
     holdout, every = options.get("holdout"), options.get("holdout_every")
-    try:
+    with of_options():
         part = part_of(holdout)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
     if part is None:
         unsaid = default if holdout is None else 0
         return unsaid if every is None else every, holdout
@@ -205,10 +147,8 @@ def plan_of(
 def passes_asked(options: Options) -> tuple[int, int]:
     """The fields `passes` and `replay` of a plan. `UsageError`."""
     passes, replay = options["passes"], options["replay"]
-    try:
+    with of_options():
         return agreed_passes(AUTO if passes is None else passes, REPLAY if replay is None else replay)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
 
 
 def agreed(plan: TrainingPlan, options: Options, before: TrainingState) -> TrainingPlan:
@@ -221,16 +161,6 @@ def agreed(plan: TrainingPlan, options: Options, before: TrainingState) -> Train
     made = number or (1 if kept else before.passes)
     patience = plan.patience or before.patience
     return replace(plan, passes=made, replay=kept, patience=patience, finished=before.finished)
-
-
-def going_on_like(plan: TrainingPlan, options: Options, earlier: Record | None, data: Data) -> TrainingPlan:
-    """The plan, of one pass unless asked for more, if the model that goes on was made in one pass.
-
-    What a server has logged is learned as the server has learned it, in one pass.
-    """
-    asked = options["passes"] is not None or options["replay"] is not None
-    once = earlier is not None and (earlier.passes == 1 or is_logged(data)) and not asked
-    return replace(plan, passes=1, replay=0) if once else plan
 
 
 # How data are read
@@ -260,37 +190,20 @@ def reading_of(options: Options, part: HeldOutPart = 0) -> dict[str, Any]:
 
 
 def recipe_of(options: Options, started: Readout | None, **settings: Any) -> Recipe:
-    """The recipe that the options define. `UsageError`."""
+    """The recipe that the options define. `UsageError`, also for a parameter with two values."""
     names = [*declared(RecipeOptions)]
     wanted = {name: options[name] for name in names if options.get(name) is not None} | settings
-    try:
+    with of_options():
         found = Recipe(**without_means(wanted, started))
-    except parts.SpecError:
-        raise
-    except ValueError as error:
-        raise UsageError(str(error)) from error
     for kind, fields in (("rule", ("l1", "alpha", "l2")), ("rate", ("eta0",))):
-        if isinstance(wanted.get(kind), str):
-            _check_once(kind, wanted, fields)
+        said = parts.fields_said(kind, wanted[kind]) if isinstance(wanted.get(kind), str) else {}
+        for name in fields:
+            value = wanted.get(name)
+            if value is not None and said.get(name, value) != value:
+                whole = int(value) if float(value).is_integer() else value  # 2, not 2.0
+                there, here = mention(**{kind: wanted[kind]}), mention(**{name: whole})
+                raise UsageError(f"{name} is {said[name]:g} in {there} and {value:g} in {here}: give it once")
     return found
-
-
-def _check_once(kind: str, wanted: Mapping[str, Any], names: Iterable[str]) -> None:
-    """`UsageError` if a parameter has one value in the SPEC of a part, and another as an option."""
-    said = parts.fields_said(kind, wanted[kind])
-    for name in names:
-        value = wanted.get(name)
-        if value is not None and said.get(name, value) != value:
-            whole = int(value) if float(value).is_integer() else value  # 2, not 2.0
-            there, here = mention(**{kind: wanted[kind]}), mention(**{name: whole})
-            raise UsageError(f"{name} is {said[name]:g} in {there} and {value:g} in {here}: give it once")
-
-
-class Ready(NamedTuple):
-    """A recipe, and how data for it are read."""
-
-    recipe: Recipe
-    read: dict[str, Any]
 
 
 def recipe_for(
@@ -300,23 +213,33 @@ def recipe_for(
     part: HeldOutPart,
     ui: Ui,
     started: Readout | None = None,
-) -> Ready:
-    """The recipe, with classes that the options leave open found in the data. `UsageError`, `DataError`."""
+) -> tuple[Recipe, dict[str, Any]]:
+    """The recipe, with classes that the options leave open found in the data; how these are opened.
+
+    `UsageError`, `DataError`.
+    """
     if layout is None and is_logged(inputs.data):
         layout = as_source(inputs.data, DOMAINS["real"]).layout
     check_ungrouped(part, groups_of(inputs, layout, options))
     read = reading_of(options, part) | {"layout": layout}
     rule = options["rule"]
     if isinstance(rule, Recipe):
-        return _of_recipe(inputs, rule, options, read)
-    loss, outputs, found, note = classes_in(inputs.data, options["loss"], options["outputs"], read)
+        if options["loss"] is not None or options["outputs"] is not None:
+            raise UsageError("a recipe contains its loss and outputs: change them with dataclasses.replace")
+        _, _, read, _ = classes_in(inputs.data, rule.loss, rule.outputs, read)
+        more = {name: value for name, value in given_in(options, RecipeOptions).items() if name != "rule"}
+        more["offset"] = rule.offset or has_offsets(inputs, read["layout"])
+        with of_options():
+            recipe = replace(rule, layout=None, **more)
+        return recipe, read | {"layout": with_gaps(read["layout"], recipe.centre)}
+    loss, outputs, read, note = classes_in(inputs.data, options["loss"], options["outputs"], read)
     if note:
         ui.say(note)
     recipe = recipe_of(options, started, loss=loss, outputs=outputs, offset=has_offsets(inputs, layout))
     given: Any = inputs.data
     if is_beside(given) and is_matrix(given):
         recipe.signs().check_matrix(given[0].shape[1])
-    return Ready(recipe, found | {"layout": with_gaps(found["layout"], recipe.centre)})
+    return recipe, read | {"layout": with_gaps(read["layout"], recipe.centre)}
 
 
 def has_offsets(inputs: Inputs, layout: AnyLayout | None) -> bool:
@@ -325,32 +248,17 @@ def has_offsets(inputs: Inputs, layout: AnyLayout | None) -> bool:
     return inputs.offsets is not None or settled
 
 
-def _of_recipe(inputs: Inputs, recipe: Recipe, options: Options, read: dict[str, Any]) -> Ready:
-    if options["loss"] is not None or options["outputs"] is not None:
-        raise UsageError("a recipe contains its loss and outputs: change them with dataclasses.replace")
-    _, _, read, _ = classes_in(inputs.data, recipe.loss, recipe.outputs, read)
-    more = {name: value for name, value in given_in(options, RecipeOptions).items() if name != "rule"}
-    more["offset"] = recipe.offset or has_offsets(inputs, read["layout"])
-    with of_options():
-        found = replace(recipe, layout=None, **more)
-    return Ready(found, read | {"layout": with_gaps(read["layout"], found.centre)})
-
-
 def groups_of(inputs: Inputs, layout: AnyLayout | None, options: Options) -> Any:
     """What rows are grouped by: an array, or a name in layout or options; None or empty if nothing."""
     return grouped_by(layout) or options.get("group") if inputs.groups is None else inputs.groups
-
-
-def source_of(inputs: Inputs, domain: Any, read: Mapping[str, Any]) -> Source:
-    """The data as a source. `DataError`."""
-    return open_data(inputs.data, domain, inputs.groups, inputs.offsets, **read)
 
 
 def again_of(inputs: Inputs, source: Source, domain: Any, read: Mapping[str, Any]) -> Source:
     """The data of a source to read before or after training: a line is never quarantined twice."""
     if lenient(read["on_error"]) == read["on_error"]:
         return source
-    return source_of(inputs, domain, {**read, "on_error": lenient(read["on_error"])})
+    read = {**read, "on_error": lenient(read["on_error"])}
+    return open_data(inputs.data, domain, inputs.groups, inputs.offsets, **read)
 
 
 def holdout_of(
@@ -395,9 +303,28 @@ def classes_in(
     if texts and not (layout and layout.classes):
         classes = classes_among(Counter(texts), "memory")
         layout = replace(layout or Layout(), classes=classes) if classes else layout
+    given = layout.classes if layout is not None else ()
     with of_options():
-        found = look(None if once else opener, layout, loss, outputs, words=worded)
-    return found.loss, found.outputs, {**read, "layout": found.layout}, found.note
+        if worded and not given and not once and _may_have_classes(loss, outputs):
+            layout = with_words(opener, layout)
+        if layout is not None and (words := layout.classes):
+            loss, outputs = _of_words(words, loss, outputs)
+            note = f"labels are words: '{words[1]}' is the positive class, '{words[0]}' the negative one"
+            if outputs != "one":
+                chosen = mention(outputs=outputs, loss=loss)
+                note = f"labels are {len(words):,} words ({listed_words(words)}): {chosen}"
+            return loss, outputs, {**read, "layout": layout}, "" if given else note
+        loss = "logistic" if loss is None else loss
+        if not leaves_classes_open(loss, outputs):
+            outputs = outputs or "one"
+        elif once:
+            raise OneLineError(
+                "the data can be read only once: give the classes,"
+                f" {mention(outputs='classes:LO-HI')} or {mention(classes='A,B,...')}"
+            )
+        else:
+            outputs = classes_of(opener(layout, DOMAINS["whole"]))
+    return loss, outputs, {**read, "layout": layout}, ""
 
 
 def labels_or_part(data: Any, y: Any, kind: str, given: Any, default: Any) -> tuple[Any, Any]:
@@ -407,17 +334,13 @@ def labels_or_part(data: Any, y: Any, kind: str, given: Any, default: Any) -> tu
     """
     if not isinstance(y, str | Recipe) and type(y) not in parts.REGISTRY[kind].values():
         return y, given
-    if isinstance(y, str) and y in _column_names(data) and parts.find(kind, y.partition(":")[0]) is None:
+    columns = getattr(data, "column_names", getattr(data, "columns", ()))
+    named = isinstance(columns, Iterable) and y in [one for one in columns if isinstance(one, str)]
+    if named and parts.find(kind, y.partition(":")[0]) is None:
         raise TypeError(f"{y!r} is a column of the data: did you mean label={y!r}?")
     if given != default:
         raise TypeError(f"two {'losses' if kind == 'loss' else 'rules'} are given, {y!r} and {given!r}")
     return None, y
-
-
-def _column_names(data: Any) -> list[str]:
-    """The names of the columns of a table of pandas, polars or pyarrow."""
-    found = getattr(data, "column_names", getattr(data, "columns", ()))
-    return [name for name in found if isinstance(name, str)] if isinstance(found, Iterable) else []
 
 
 def is_logged(data: Any) -> bool:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from thresher.data.order import Order
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import column_of
 from thresher.learning.model import bags as bagging
@@ -25,7 +24,6 @@ from thresher.options.option import DEFAULT_RULE, Options, UsageError, given_in
 from thresher.parts import AUTO
 from thresher.plans import auto, run
 from thresher.plans.by import By
-from thresher.plans.folds import check_order
 from thresher.plans.run import Opened, Plan, Training, check_same, of_recipe
 from thresher.plans.run_setup import Inputs
 from thresher.plans.ui import Ui
@@ -84,17 +82,14 @@ class Auto(Plan):
 class Many(Plan):
     """An ensemble."""
 
+    dealt = "go to different models"
+
     def __init__(self, options: Options, spec: int | str) -> None:
         super().__init__(options)
         with of_options():
             self._bags = Bags.of(spec)
         self._selects = "bags" in options
         self.name = "select" if self._selects else "ensemble"
-
-    def check(self, order: Order, passes: int) -> None:
-        """In every pass, a row goes to the same models."""
-        with of_options():
-            check_order(order, passes, "go to different models")
 
     def go_on(self, given: Any) -> tuple[ModelSet, Record]:
         """The ensemble."""
