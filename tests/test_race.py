@@ -17,6 +17,7 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 from thresher.plans import auto
+from thresher.plans import train as plans_train
 from thresher.plans.race import Race, RaceRecord
 from thresher.testing.laws import bits
 
@@ -228,10 +229,10 @@ def test_lanes_go_when_one_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their tables are eight times as large."""
     monkeypatch.setattr(auto, "UNTIL", 64)
     started, alive = list[weakref.ref[ModelSet]](), list[bool]()
-    start = auto.start
+    racing = plans_train.Auto.lanes
 
-    def starting(*given: Any, **more: Any) -> ModelSet:
-        lanes = start(*given, **more)
+    def starting(plan: plans_train.Auto, recipe: Recipe) -> ModelSet:
+        lanes = racing(plan, recipe)
         started.append(weakref.ref(lanes))
         return lanes
 
@@ -241,7 +242,7 @@ def test_lanes_go_when_one_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
             yield STREAM.rows(lo, lo + 100)
 
     source = MemorySource(STREAM)
-    monkeypatch.setattr(auto, "start", starting)
+    monkeypatch.setattr(plans_train.Auto, "lanes", starting)
     monkeypatch.setattr(source, "chunks", lambda start=None: chunks())
     model = package.train(source, "auto", passes=1)
     assert model.examples == ROWS

@@ -300,7 +300,7 @@ def cv(
         inputs = Inputs(with_labels(data, labels, sample_weight), groups, offsets)
         run = plans_cv.prepare(inputs, given, Ui(), refit=bool(refit))
         outcome, found = _outcome(run), run.judged()
-    warnings = warn(run.troubles(outcome))
+    warnings = warn([*outcome.warnings, *found.warnings])
     return with_choice(replace(found, warnings=warnings, choice=given["choose"]))
 
 

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -170,7 +171,7 @@ def test_in_python(thresher: Thresher) -> None:
     )
     package.save(tuned.model, "b")
     assert Path("a").read_bytes() == Path("b").read_bytes()
-    assert [one.as_dict() for one in tuned.trials] == found["trials"]
+    assert [asdict(one) for one in tuned.trials] == found["trials"]
     assert (tuned.chosen, tuned.trials[tuned.chosen].rule) == (found["chosen"], found["rule"])
     told = {name.removeprefix("report_"): found[name] for name in found if "report_" in name}
     assert {**tuned.report, "on": "test.svm"} == told

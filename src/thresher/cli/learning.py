@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,7 +101,7 @@ def path(data: list[str], options: Options) -> None:
     from thresher.learning.inspection import plots
     from thresher.plans.budget import use_of
     from thresher.plans.frontier import picture
-    from thresher.plans.models import of_points, table_of_points
+    from thresher.plans.models import lane_lines, table_of_points
     from thresher.plans.path import prepare
 
     which = options["choose"]
@@ -131,8 +131,9 @@ def path(data: list[str], options: Options) -> None:
             again = run.command(data, found, learned.models[found.chosen])
             said = {} if again is None else {"command": again}
             figures = {**output.figures_of_run(outcome), **used, "model": str(path), **said}
-            table = of_points(found.points, found.penalty, found.chosen)
-            output.show_run(figures, outcome.warnings, options, table, found.as_dict())
+            whole = found.as_dict()
+            table = lane_lines(whole["lanes"], found.penalty, found.chosen)
+            output.show_run(figures, outcome.warnings, options, table, whole)
         check_strictly(outcome.warnings, options)
 
 
@@ -165,7 +166,7 @@ def cv(data: list[str], options: Options) -> None:
             tell_large_state([final := found.choose(which)], ui.say, OF_THE_COMMAND)
             final.save(model)
             own = {"nonzero": final.nonzero, "model": str(model)}
-        outcome.warnings = run.troubles(outcome)
+        outcome.warnings = [*outcome.warnings, *found.warnings, *run.missed]
         output.tell_outcome(outcome)
         figures = {
             "folds": run.plan.split.shown,
@@ -211,15 +212,16 @@ def tune(data: list[str], options: Options) -> None:
             output.tell_skipped(search.lines)
         output.tell_weightless(search.weightless, model.examples)
         output.tell_warnings(found.warnings)
+        rows = f"rows {(search.tuner.until or 0) + 1:,} to {chosen.rows:,}, each before it was learned"
         figures: dict[str, Any] = {
             "examples": model.examples,
             "passes": model.record.passes if model.record else 1,
             "settings": len(found.trials),
-            "seed": search.tuner.seed,
+            "seed": search.tuner.base.seed,
             "rule": chosen.rule,
             "rate": chosen.rate,
             "nonzero": model.nonzero,
-            "report_on": search.reported_on(options["holdout"]),
+            "report_on": rows if options["holdout"] is None else str(options["holdout"]),
             **{f"report_{name}": value for name, value in found.report.items()},
             "command": search.command(data, options),
             "model": str(path),
@@ -227,7 +229,7 @@ def tune(data: list[str], options: Options) -> None:
         if not options["json"]:
             figures = {name: value for name, value in figures.items() if value is not None}
         head = "late loss: over the last half of the rows used for choosing; the lowest is chosen"
-        whole = {"trials": [one.as_dict() for one in found.trials], "chosen": found.chosen}
+        whole = {"trials": [asdict(one) for one in found.trials], "chosen": found.chosen}
         table = [head, *of_trials(found.trials, found.chosen)]
         output.show_run(figures, found.warnings, options, table, whole)
     saving.tell_interrupted(search.interrupted, path)

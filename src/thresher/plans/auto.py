@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Container
 from copy import copy
 from dataclasses import replace
 
@@ -46,14 +46,6 @@ def field(recipe: Recipe, given: Container[str] = ()) -> list[Recipe]:
         for l1 in (L1[:1] if "l1" in given else L1)
         for alpha in (ALPHA[:1] if "alpha" in given else ALPHA)
     ]
-
-
-def start(
-    recipe: Recipe, say: Callable[[str], None] = lambda line: None, given: Container[str] = ()
-) -> ModelSet:
-    """The lanes at the start of their race; they do not vary parameters that were `given`."""
-    recipes = field(recipe, given)
-    return ModelSet(recipes, say=say, race=race_of(len(recipes)))
 
 
 def race_of(lanes: int) -> Race:

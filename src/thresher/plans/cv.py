@@ -81,8 +81,7 @@ class Validation(Training):
     """Cross-validation that is prepared."""
 
     plan: CrossValidating
-    _scores: FoldScores
-    _missed: Sequence[Finding] = ()
+    missed: Sequence[Finding] = ()
     """that no penalty satisfies what was to be chosen"""
 
     @property
@@ -94,25 +93,22 @@ class Validation(Training):
 
     def judged(self) -> CrossValidation:
         """Evaluate the folds by reading the data once more."""
-        results, self._scores = self._results(self.trainer)
+        results, scores = self._results(self.trainer)
         points = estimates_of(results, self.plan.penalty is not None)
         models = [one.whole for one in results if one.whole is not None]
         extras: Any = {"folds": self.folds, "results": results, "sets": self.trainer.models}
+        extras["warnings"] = scores.troubles()
         return CrossValidation(self.plan.penalty, points, models, _learn=self._further, **extras)
 
     def choose(self, found: CrossValidation) -> tuple[int, str, dict[str, Any] | None]:
         """The number of the chosen penalty, the criterion used, and the use of a budget of weights."""
         found.fill(self.plan.options["choose"])
-        number, which, self._missed = chosen_of(found.points, self.plan.options["choose"], self.ui.warn)
+        number, which, self.missed = chosen_of(found.points, self.plan.options["choose"], self.ui.warn)
         use = use_of(found.points, number, self.plan.options["choose"])
         if use and not found.folds.whole:
             remedy = f"give {spelled(flag_of('model'), 'refit=True')} to choose by its own"
             self.ui.warn(f"weights are means over the folds, and a model of all rows has more: {remedy}")
         return number, which, use
-
-    def troubles(self, outcome: Outcome) -> list[Finding]:
-        """Trouble with the data, the training and the folds."""
-        return [*outcome.warnings, *self._scores.troubles(), *self._missed]
 
     def command(self, data: Sequence[str], outcome: Outcome, rule: str) -> str:
         """The command that trains a model of all rows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -44,11 +44,6 @@ def lines_of(dicts: Sequence[dict[str, Any]], keys: Sequence[str], chosen: int |
     return lines
 
 
-def of_points(points: Sequence[Point], penalty: str, chosen: int | None) -> list[str]:
-    """The table of a frontier."""
-    return lane_lines([point.as_dict(penalty) for point in points], penalty, chosen)
-
-
 def lane_lines(dicts: Sequence[dict[str, Any]], penalty: str, chosen: int | None) -> list[str]:
     """The table of a frontier whose points are given as in JSON."""
     figures = dict.fromkeys(key for one in dicts for key in one if key.startswith("holdout_"))
@@ -76,13 +71,9 @@ def of_estimates(estimates: Sequence[Estimate], penalty: str | None, chosen: int
 
 def of_trials(trials: Sequence[Trial], chosen: int | None) -> list[str]:
     """The table of a tuner's settings."""
-    rows = [{"setting": setting_of(one), **one.as_dict()} for one in trials]
+    settings = [f"{one.rule} {flag_of('rate')} {one.rate}" if one.rate else one.rule for one in trials]
+    rows = [{"setting": own, **asdict(one)} for own, one in zip(settings, trials, strict=True)]
     return lines_of(rows, ["round", "rows", "progressive_loss", "late_loss", "setting"], chosen)
-
-
-def setting_of(trial: Trial) -> str:
-    """The options that train this setting."""
-    return trial.rule if trial.rate is None else f"{trial.rule} {flag_of('rate')} {trial.rate}"
 
 
 def shown_with_choice(
@@ -216,7 +207,8 @@ class Frontier(Alternatives):
 
     def __repr__(self) -> str:
         """The table printed by ``thresher path``, with a star at the chosen model."""
-        table = partial(of_points, self.points, self.penalty or "")
+        penalty = self.penalty or ""
+        table = partial(lane_lines, [point.as_dict(penalty) for point in self.points], penalty)
         return shown_with_choice(self.points, self.choice, table)
 
     def frame(self) -> pd.DataFrame:

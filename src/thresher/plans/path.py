@@ -255,7 +255,9 @@ class FrontierTraining(Training):
         }
         if self.goes_on:
             return None
-        return train_command(data, None, {**given_in(self.plan.options), **own, "resume": None, "early_stop": None})
+        return train_command(
+            data, None, {**given_in(self.plan.options), **own, "resume": None, "early_stop": None}
+        )
 
     def again(self, penalties: list[float], finished: tuple[float, ...] = ()) -> FrontierTraining:
         """Lanes with further penalties on the same data; a signal stops them with a checkpoint.

@@ -193,8 +193,12 @@ def recipe_of(options: Options, started: Readout | None, **settings: Any) -> Rec
     """The recipe that the options define. `UsageError`, also for a parameter with two values."""
     names = [*declared(RecipeOptions)]
     wanted = {name: options[name] for name in names if options.get(name) is not None} | settings
-    with of_options():
+    try:
         found = Recipe(**without_means(wanted, started))
+    except parts.SpecError:
+        raise
+    except ValueError as error:
+        raise UsageError(str(error)) from error
     for kind, fields in (("rule", ("l1", "alpha", "l2")), ("rate", ("eta0",))):
         said = parts.fields_said(kind, wanted[kind]) if isinstance(wanted.get(kind), str) else {}
         for name in fields:

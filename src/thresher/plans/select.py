@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from thresher.data.features.names import Names, find_names
 from thresher.learning.inspection.feature_names import check_nameable, known_names
 from thresher.learning.model.bags import Bags
@@ -28,24 +30,14 @@ from thresher.plans.ui import Ui
 
 
 @dataclass
-class Selecting:
+class Selecting(Training):
     """A selection that is prepared."""
 
-    training: Training
     options: Options
     penalty: float | None = None
     """of the model of kept features, if the halves have another"""
     names: Names | None = None
     """of the features that live in a half, if they were asked for"""
-
-    @property
-    def trainer(self) -> Trainer:
-        """What trains the halves."""
-        return self.training.trainer
-
-    def run(self) -> Outcome:
-        """Train a model of each half. Raises `Interrupted`, `DataError`, `DivergedError`."""
-        return self.training.run()
 
     def selected(self, outcome: Outcome) -> Selection:
         """What the halves have selected, with names if they were asked for. `DataError`."""
@@ -53,7 +45,7 @@ class Selecting:
         found = selection_of(models, options["false"], options["nonzero"])
         called = known_names(models[0].readout())
         if options["names"]:
-            self.names = find_names(self.training.source, _sorted(found.keys))
+            self.names = find_names(self.source, np.sort(found.keys))
             called |= dict(self.names)
         return replace(found, called=called, warnings=[*outcome.warnings, *troubles_of(found)])
 
@@ -69,7 +61,7 @@ class Selecting:
         if self.penalty is not None:
             recipe = with_penalty(recipe, self.penalty)
         model = Model(recipe)
-        kept = _sorted(found.keys[found.kept])
+        kept = np.sort(found.keys[found.kept])
         model.admit_only(kept)
         source = first.reread()
         model.layout = source.layout
@@ -78,19 +70,6 @@ class Selecting:
         Trainer(model, source, plan, reread=first.reread, order=first.order, **more).run()
         model.names = None if self.names is None else self.names.only(kept)
         return model
-
-
-def _sorted(keys: Any) -> Any:
-    return keys[keys.argsort()]
-
-
-def _with_penalty(options: Options) -> Any:
-    """The options with the penalty of the halves."""
-    if isinstance(options["rule"], Recipe):
-        return options
-    with of_options():
-        l1 = for_halves(options["rule"], options["l1"])
-    return options if l1 is None else options.but(l1=l1)
 
 
 def prepare(
@@ -103,8 +82,11 @@ def prepare(
     if isinstance(options["rule"], str) and options["rule"] == AUTO:
         raise UsageError(f"{mention(rule='auto')} finds one model: give another {mention('rule')}")
     bags = Bags(options["bags"], HALVES, share=options["share"]).spec
-    more = {"holdout": None, "early_stop": None}
-    asked = _with_penalty(options).but(names=False, **more)
+    asked = options.but(names=False, holdout=None, early_stop=None)
+    if not isinstance(options["rule"], Recipe):
+        with of_options():
+            l1 = for_halves(options["rule"], options["l1"])
+        asked = asked if l1 is None else asked.but(l1=l1)
     training = train.prepare(inputs, asked, ui, bags=bags, outputs=outputs)
     model = training.model.models[0]
     with of_options():
@@ -117,4 +99,4 @@ def prepare(
             " once: leave it out"
         )
     own = None if asked["l1"] == options["l1"] else penalty_in(make("rule", options["rule"]))
-    return Selecting(training, options, own)
+    return Selecting(**vars(training), options=options, penalty=own)

@@ -41,7 +41,8 @@ class Auto(Plan):
     def lanes(self, recipe: Recipe) -> ModelSet:
         """Those of the race."""
         with of_options():
-            return auto.start(recipe, given=self._given)
+            recipes = auto.field(recipe, self._given)
+            return ModelSet(recipes, race=auto.race_of(len(recipes)))
 
     def difference(self, models: ModelSet, before: TrainingState | None = None) -> Iterator[Difference]:
         """The rule of a winner must be among those that these options race."""

@@ -18,6 +18,7 @@ from thresher.learning.evaluation import evaluate
 from thresher.learning.inspection.formatting import finite
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import is_centred
 from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.interruption import Interrupted, Stopper
 from thresher.learning.training.passes import Passes, ReplayBuffer, bytes_to_keep, is_automatic, passes_for
@@ -38,7 +39,7 @@ from thresher.plans.run_setup import (
     passes_asked,
     recipe_for,
 )
-from thresher.plans.tuning import RULES, Tuner, are_centred, judged_rows
+from thresher.plans.tuning import RULES, Tuner, judged_rows, rules_of
 from thresher.plans.ui import Ui
 
 
@@ -70,10 +71,6 @@ class _HeldOut(Holdout):
         """None: nothing is evaluated after a pass."""
         return
 
-    def kept(self) -> Source | None:
-        """The held-out rows, or None."""
-        return super().source()
-
 
 class Search:
     """The readings of a tuner. The report is on `held`, or on every `every`-th row, which is held out.
@@ -97,7 +94,8 @@ class Search:
         replay: int = 0,
     ) -> None:
         self.tuner, self._order, self._held, self._passes = tuner, order, held, passes
-        self._holdout = _HeldOut(every, bytes_to_keep(replay, tuner.may_replay, "these rules"), order)
+        automatic = any(type(rule).AUTOMATIC for rule in tuner.rules)
+        self._holdout = _HeldOut(every, bytes_to_keep(replay, automatic, "these rules"), order)
         self._counts = held is None and not every
         readings = len(tuner.rounds) + self._counts + (passes if passes > 1 else 0)
         self._reads = Passes(source, order.reads(readings), cached=cached)
@@ -165,31 +163,21 @@ class Search:
         extras |= {"watcher": self._watcher, "judging": self._holdout}
         return Trainer(model, self._source(), plan, order=self._order, columns=self._columns, **extras)
 
-    def report(self) -> dict[str, Any]:
-        """Figures of the winner on rows not used for choosing. `DivergedError` if there is no winner."""
+    def tuned(self) -> Tuned:
+        """The winner, with figures on rows not used for choosing. `DivergedError` if there is no winner."""
         trial, model = self.tuner.winner()
-        held = self._held or self._holdout.kept()
+        held = self._held or Holdout.source(self._holdout)  # `_HeldOut` keeps them from the trainer
         if held is not None:
             with closing(held.chunks()) as chunks:
                 found = evaluate.score(model, chunks).figures()
             if not found["examples"]:
                 self.warnings = [*self.warnings, weightless_held_out()]
-            return {**finite(found)}
-        loss, weight = self.tuner.late
-        examples = trial.rows - (self.tuner.until or 0)
-        return {"examples": examples, "loss": loss / weight if weight else None}
-
-    def tuned(self) -> Tuned:
-        """The result of `run`."""
-        report = self.report()
-        return Tuned(self.tuner.winner()[1], self.tuner.trials, self.tuner.chosen or 0, report, self.warnings)
-
-    def reported_on(self, holdout: Any) -> str:
-        """The rows reported on, in words."""
-        if holdout is not None:
-            return str(holdout)
-        first, last = (self.tuner.until or 0) + 1, self.tuner.winner()[0].rows
-        return f"rows {first:,} to {last:,}, each before it was learned"
+            report = {**finite(found)}
+        else:
+            loss, weight = self.tuner.late
+            examples = trial.rows - (self.tuner.until or 0)
+            report = {"examples": examples, "loss": loss / weight if weight else None}
+        return Tuned(model, self.tuner.trials, self.tuner.chosen or 0, report, self.warnings)
 
     def command(self, data: Sequence[str], options: Options) -> str:
         """The command that trains the best setting alone."""
@@ -211,7 +199,8 @@ def prepare(inputs: Inputs, options: Options, ui: Ui, *, outputs: Sequence[Path 
     made, kept = passes_asked(options)
     rules = options["rules"] or RULES
     with of_options():
-        centre = are_centred(rules, options["scale"], options["centre"])
+        # columns are centred if they are for one of the rules by default
+        centre = any(is_centred(rule, options["scale"], options["centre"]) for rule in rules_of(rules))
     base, read = recipe_for(
         inputs, options.but(rule=DEFAULT_RULE, centre=centre), layout_asked(options), every, ui
     )

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from thresher import parts
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
-from thresher.learning.model.recipe import Recipe, is_centred
+from thresher.learning.model.recipe import Recipe
 from thresher.options.checks import check_whole
 from thresher.plans.race import Race, RaceRecord
 
@@ -59,7 +59,8 @@ def values_of(rule: Any) -> dict[str, float]:
 
 
 def with_values(rule: Any, values: dict[str, float]) -> Any:
-    """The rule with other values."""
+    """The rule with other values, rounded to four digits, because people read SPECs."""
+    values = {name: float(f"{value:.4g}") for name, value in values.items()}
     own = {name: value for name, value in values.items() if "." not in name}
     rates = {name.partition(".")[2]: value for name, value in values.items() if "." in name}
     rate = {"rate": rule.rate._replace(**rates)} if rates else {}
@@ -84,12 +85,8 @@ class Trial:
     dropped: str | None = None
     """why it was dropped, or None"""
 
-    def as_dict(self) -> dict[str, Any]:
-        """The content in JSON."""
-        return asdict(self)
 
-
-def _rules_of(given: str | Sequence[str]) -> list[Any]:
+def rules_of(given: str | Sequence[str]) -> list[Any]:
     """The rules of these names. ValueError."""
     names = [name.strip() for name in given.split(",")] if isinstance(given, str) else given
     if not names or len(set(names)) < len(names):
@@ -97,14 +94,6 @@ def _rules_of(given: str | Sequence[str]) -> list[Any]:
     if with_parameters := [name for name in names if ":" in name]:
         raise ValueError(f"rules: remove the parameters, which are tuned, from {with_parameters[0]}")
     return [parts.make("rule", name) for name in names]
-
-
-def are_centred(rules: str | Sequence[str], scale: str | None, centre: bool | None) -> bool:
-    """Whether columns are centred for these rules: as given, or if they are for one of them by default.
-
-    ValueError for rules that cannot be tuned.
-    """
-    return any(is_centred(rule, scale, centre) for rule in _rules_of(rules))
 
 
 def _halve(record: RaceRecord, lanes: ModelSet, last: bool) -> None:
@@ -133,16 +122,16 @@ class Tuner:
         self, base: Recipe, rules: str | Sequence[str] = RULES, budget: int = 64, until: int | None = None
     ) -> None:
         check_whole("budget", budget, 1, MOST)
-        self._base, self._rules = base, _rules_of(rules)
-        for rule in self._rules:
+        self.base, self.rules = base, rules_of(rules)
+        for rule in self.rules:
             Model(replace(base, rule=rule, rate=None, layout=None))
         self.until = until
-        self._open = [rule for rule in self._rules if ranges_of(rule)]
-        near, few = budget // 4, budget < max(8, 2 * len(self._rules))
+        self._open = [rule for rule in self.rules if ranges_of(rule)]
+        near, few = budget // 4, budget < max(8, 2 * len(self.rules))
         self.rounds = [budget] if few else [budget - 2 * near, near, near]
         """number of settings in each round: half from the whole ranges, the rest near the best; few in one"""
         if not self._open:
-            self.rounds = [min(budget, len(self._rules))]
+            self.rounds = [min(budget, len(self.rules))]
         self.trials: list[Trial] = []
         self.chosen: int | None = None
         """number of the best trial"""
@@ -152,22 +141,12 @@ class Tuner:
         """its loss after row `until`, and the importance of these rows"""
         self._error: DivergedError | None = None
 
-    @property
-    def may_replay(self) -> bool:
-        """Whether a rule among those tried is automatic."""
-        return any(type(rule).AUTOMATIC for rule in self._rules)
-
-    @property
-    def seed(self) -> int:
-        """Seed of the draws."""
-        return self._base.seed
-
     def draw(self, number: int) -> ModelSet:
         """Lanes for round `number`, from 0."""
-        rng = np.random.default_rng([self._base.seed, number])
+        rng = np.random.default_rng([self.base.seed, number])
         count = self.rounds[number]
         drawn = self._anywhere(count, rng) if number == 0 else self._near(count, 0.5**number, rng)
-        recipes = [replace(self._base, rule=rule, rate=None) for rule in drawn]
+        recipes = [replace(self.base, rule=rule, rate=None) for rule in drawn]
         self.trials += [
             Trial(str(one.rule), None if one.rate is None else str(one.rate), number + 1) for one in recipes
         ]
@@ -175,11 +154,11 @@ class Tuner:
         return ModelSet(recipes, race=Race(_halve, count, FIRST, until))
 
     def _anywhere(self, count: int, rng: np.random.Generator) -> list[Any]:
-        found = list(self._rules[:count])
+        found = list(self.rules[:count])
         while len(found) < count:
             rule = self._open[len(found) % len(self._open)]
             drawn = {
-                name: _rounded(math.exp(rng.uniform(math.log(low), math.log(high))))
+                name: math.exp(rng.uniform(math.log(low), math.log(high)))
                 for name, (low, high) in ranges_of(rule).items()
             }
             found.append(with_values(rule, drawn))
@@ -194,10 +173,10 @@ class Tuner:
         found = []
         for k in range(count if best else 0):
             parent = best[k % len(best)]
-            moved = {}
+            moved = values_of(parent)
             for name, (low, high) in ranges_of(parent).items():
                 reach = width * math.log(high / low) / 2
-                moved[name] = _rounded(values_of(parent)[name] * math.exp(rng.uniform(-reach, reach)))
+                moved[name] *= math.exp(rng.uniform(-reach, reach))
             found.append(with_values(parent, moved))
         return found or self._anywhere(count, rng)
 
@@ -229,11 +208,6 @@ class Tuner:
         if self.model is None or self.chosen is None:
             raise self._error or DivergedError("no setting finished training")
         return self.trials[self.chosen], self.model
-
-
-def _rounded(value: float) -> float:
-    """Round to four digits, because people read SPECs."""
-    return float(f"{value:.4g}")
 
 
 def judged_rows(rows: int) -> int:
