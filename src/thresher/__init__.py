@@ -69,25 +69,10 @@ _HOMES = {
     "TroubleWarning": "thresher.learning.diagnostics.findings",
     "Tuned": "thresher.plans.models",
     "UsageError": "thresher.options.option",
-    "boost": "thresher.api",
-    "cv": "thresher.api",
-    "diff": "thresher.api",
-    "ensemble": "thresher.api",
-    "evaluate": "thresher.api",
-    "export": "thresher.api",
-    "info": "thresher.api",
-    "load": "thresher.api",
-    "name_features": "thresher.api",
     "open_source": "thresher.data",
     "part": "thresher.parts.registry",
-    "path": "thresher.api",
-    "predict": "thresher.api",
-    "report": "thresher.api",
-    "save": "thresher.api",
-    "select": "thresher.api",
-    "train": "thresher.api",
-    "tune": "thresher.api",
 }
+"""Where names are that are not functions of `thresher.api`"""
 __all__ = [
     "Boosted",
     "Chunk",
@@ -129,9 +114,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'thresher' has no attribute {name!r}")
-    found: object = getattr(_importlib.import_module(_HOMES[name]), name)
+    found: object = getattr(_importlib.import_module(_HOMES.get(name, "thresher.api")), name)
     return found
 
 

@@ -559,9 +559,10 @@ def evaluate(
     own = {"threshold": threshold, "slices": slices, "plot": plot}
     options = settle(EvaluateRun, {**reading, **own}, evaluate)
     measured = predictor_of(model)
-    found = using.measure(measured, labelled(model, data, y, sample_weight), options, offsets=offsets)
-    warn(found.troubles)
-    return Evaluated.of(found.figures, measured)
+    given = labelled(model, data, y, sample_weight)
+    figures, _, troubles = using.measure(measured, given, options, offsets=offsets)
+    warn(troubles)
+    return Evaluated.of(figures, measured)
 
 
 def export(model: ModelOrFile, to: str, path: str | os.PathLike[str] | None = None) -> str | bytes:

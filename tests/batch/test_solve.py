@@ -191,7 +191,7 @@ def test_no_parallel_step_makes_it_worse(
     before = solver.objective()
     solver.choose(solver.all)
     for _ in range(40):
-        solver.move_chosen()
+        solver.move()
         after = solver.objective()
         assert after <= before * (1 + 1e-13)
         before = after
@@ -246,7 +246,7 @@ def test_parallel_copies_share_one_step(copies: int) -> None:
     data = binary(copies=copies)
     solver = parallel_of(data, "exponential", intercept=False, l1=0.0)
     solver.choose(solver.all)
-    solver.move_chosen()
+    solver.move()
     assert solver.w == pytest.approx(np.full(copies, adaboost(data) / copies), rel=1e-12)
 
 

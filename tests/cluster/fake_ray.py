@@ -141,4 +141,6 @@ def readers_of(
     ray: FakeRay, count: int = 2, said: list[str] | None = None, connection: Connection | None = None
 ) -> RayReaders:
     said = [] if said is None else said
-    return RayReaders(connection or FakeConnection(ray), count, said.append, said.append)
+    readers = RayReaders(count, None, said.append, said.append)
+    readers.start(connection or FakeConnection(ray))
+    return readers

@@ -10,7 +10,7 @@ import thresher
 from tests.cluster.fake_ray import FakeConnection, FakeRay
 from thresher.batch import shards
 from thresher.cli.main import status_of
-from thresher.cluster import connection, packing
+from thresher.cluster import packing
 from thresher.cluster.packing import Packer, unpack
 from thresher.cluster.readers import Pace
 from thresher.data import Chunk, DataError
@@ -127,7 +127,7 @@ def test_short_passes_and_batches_that_may_compile_say_nothing_and_long_passes_m
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
     """The Ray that is found at any address."""
     found = FakeRay()
-    monkeypatch.setattr(connection, "Connection", lambda address, readers: FakeConnection(found))
+    monkeypatch.setattr("thresher.cluster.readers.Connection", lambda address, readers: FakeConnection(found))
     return found
 
 

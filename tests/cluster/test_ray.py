@@ -27,7 +27,8 @@ from thresher.batch.shards import LostWorkerError
 from thresher.cluster import packing, readers
 from thresher.cluster.connection import Connection
 from thresher.cluster.packing import Packed
-from thresher.cluster.remote_readers import _Workers, reading_elsewhere
+from thresher.cluster.readers import RayReaders
+from thresher.cluster.remote_readers import reading_elsewhere
 from thresher.data.files import blocks
 from thresher.data.sources import reader as reading
 from thresher.data.sources.reader import Arenas, Parsed, current_readers
@@ -120,9 +121,9 @@ def kill_one() -> None:
 
 def start_both(ray: Any) -> None:
     """Wait until two readers run: or one could read a short file before the other has begun."""
-    workers = current_readers()
-    assert isinstance(workers, _Workers)
-    readers = workers._started()
+    readers = current_readers()
+    assert isinstance(readers, RayReaders)
+    readers.start()
     both = [readers.take(), readers.take()]
     ray.get([one.ready.remote() for one in both])
     for one in both:

@@ -105,6 +105,7 @@ class Rounds(ABC):
         self.penalties = (float(plan.l1), float(plan.l2))
         self.w, self.up, self.down, self.gap = (np.zeros(len(keys) + intercept) for _ in range(4))
         self.all = np.arange(len(self.w))
+        self.chosen = self.all
         self.unit, self.one_sided = 1.0, 0
 
     @abstractmethod
@@ -120,11 +121,7 @@ class Rounds(ABC):
         """Move the intercept alone to its minimum, or near it."""
 
     @abstractmethod
-    def choose(self, chosen: I64) -> None:
-        """Set the columns to sweep over, ascending."""
-
-    @abstractmethod
-    def move_chosen(self) -> float:
+    def move(self) -> float:
         """Move every chosen column once; returns the largest violation found."""
 
     @abstractmethod
@@ -134,6 +131,10 @@ class Rounds(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of what is held for the work."""
+
+    def choose(self, chosen: I64) -> None:
+        """Set the columns to sweep over, ascending."""
+        self.chosen = chosen
 
     def run(self, callback: Callable[[Round], None] = lambda _: None) -> Round:
         """Solve, calling `callback` with every round; returns the last round, that of the final `w`."""
@@ -157,7 +158,7 @@ class Rounds(ABC):
                 enough = _EASE * self.certificate * self.unit
                 for _ in range(SWEEPS):
                     sweeps += 1
-                    if self.move_chosen() <= enough:
+                    if self.move() <= enough:
                         break
         return row
 

@@ -215,8 +215,11 @@ class Shard:
         self._sum = float(compiled(self._loss, 0, len(self._z), *examples))
 
 
-class Group:
+class Worker:
     """Some of the shards, in one process."""
+
+    difference = staticmethod(difference)
+    """How versions here differ from those of the learner; empty if they do not"""
 
     def __init__(self, numbers: Sequence[int]) -> None:
         self._chunks: dict[int, list[Chunk]] = {number: [] for number in numbers}
@@ -236,19 +239,18 @@ class Group:
         return [getattr(one, method)(*arguments) for one in self.shards]
 
 
-class Here:
+class Here(Worker):
     """Holds all shards in this process; `threads` work on them."""
 
     def __init__(self, threads: int) -> None:
-        self._group = Group(range(SHARDS))
+        super().__init__(range(SHARDS))
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
-        self.add, self.build = self._group.add, self._group.build
 
     def call(self, method: str, *arguments: Any) -> list[Any]:
         """Call a method of every shard; the results are in the order of the shards."""
         if self._pool is None:
-            return self._group.call(method, *arguments)
-        return list(self._pool.map(lambda one: getattr(one, method)(*arguments), self._group.shards))
+            return super().call(method, *arguments)
+        return list(self._pool.map(lambda one: getattr(one, method)(*arguments), self.shards))
 
     def close(self) -> None:
         """End the threads."""
@@ -265,14 +267,6 @@ def stripes(first: int, chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
 
 _WAITING = 8
 """Blocks of rows on their way to the workers at once."""
-
-
-class Worker(Group):
-    """Some of the shards, in a process of Ray."""
-
-    def difference(self, wanted: dict[str, str]) -> str:
-        """How versions here differ from `wanted`; empty if they do not."""
-        return difference(wanted)
 
 
 class There:

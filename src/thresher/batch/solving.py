@@ -62,27 +62,18 @@ class Solver(Rounds):
         self.z, self.q, self.value = (np.zeros(len(columns.labels)) for _ in range(3))
         self.widths = np.maximum.reduceat(np.abs(columns.values), columns.starts[:-1]).astype(np.float64)
         self.ease, self.examples = np.ones(len(self.w)), len(self.z)
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool = ThreadPoolExecutor(plan.threads) if plan.threads > 1 else None
         self._rng = np.random.default_rng(plan.seed)
-        self._chosen: I64 = np.empty(0, np.int64)
-
-    def run(self, callback: Callable[[Round], None] = lambda _: None) -> Round:
-        """Solve; see `Rounds.run`."""
-        with ThreadPoolExecutor(self.plan.threads) as pool:
-            self._pool = pool if self.plan.threads > 1 else None
-            return super().run(callback)
 
     def close(self) -> None:
-        """Nothing is held but memory."""
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
 
-    def choose(self, chosen: I64) -> None:
-        """Set the columns to sweep over."""
-        self._chosen = chosen
-
-    def move_chosen(self) -> float:
+    def move(self) -> float:
         """Move every chosen column once, in the order of keys or in a new random order."""
-        chosen = self._chosen
-        return self.sweep(self._rng.permutation(chosen) if self.plan.order == "random" else chosen)
+        order = self._rng.permutation(self.chosen) if self.plan.order == "random" else self.chosen
+        return self.sweep(order)
 
     def fit_intercept(self) -> None:
         """Move the intercept alone."""
@@ -156,7 +147,6 @@ class Parallel(Rounds):
         self._holder, self.examples = holder, sum(rows for _, rows, _ in found)
         self.ease = 1.0
         self._numbers: list[I64] = holder.call("begin", loss, keys)
-        self._chosen: I64 = np.empty(0, np.int64)
         self._places: list[I64] = []
         self._widths = np.zeros(0)
         self._shares: list[Contribution] | None = None
@@ -186,18 +176,19 @@ class Parallel(Rounds):
 
     def choose(self, chosen: I64) -> None:
         """Set the columns to move, and compute widths from the sum of |x| over them in each row."""
+        super().choose(chosen)
         found = self._holder.call("choose", chosen)
-        self._chosen, self._places, self._shares = chosen, [places for places, _ in found], None
+        self._places, self._shares = [places for places, _ in found], None
         self._widths = np.zeros(len(chosen))
         for places, widths in found:
             self._widths[places] = np.maximum(self._widths[places], widths)
 
-    def move_chosen(self) -> float:
+    def move(self) -> float:
         """Move all chosen columns by one step; returns the largest violation before it."""
         if self._shares is None:
             self._shares = self._holder.call("measure", False)
-        self._add_up(self._chosen, self._places, self._shares)
-        violation = float(self.gap[self._chosen].max(initial=0.0))
+        self._add_up(self.chosen, self._places, self._shares)
+        violation = float(self.gap[self.chosen].max(initial=0.0))
         before, again = self._loss, False
         while not self._step(before, again):
             self.ease, again = min(1.0, self.ease * RETREAT), True
@@ -206,14 +197,14 @@ class Parallel(Rounds):
 
     def _step(self, before: float, again: bool) -> bool:
         """Move; returns whether the bound held (always true at the proved width)."""
-        steps = np.zeros(len(self._chosen))
+        steps = np.zeros(len(self.chosen))
         held = self._widths, self.ease, self.penalties, len(self.keys)
-        bound = kernels.steps_at_once(self._chosen, *held, self.w, self.up, self.down, steps)
+        bound = kernels.steps_at_once(self.chosen, *held, self.w, self.up, self.down, steps)
         shares: list[Contribution] = self._holder.call("move", steps, again)
         loss = sum(share.loss for share in shares)
         if loss > before + bound and self.ease < 1.0:
             return False
-        self.w[self._chosen] += steps
+        self.w[self.chosen] += steps
         self._loss, self._shares = loss, shares
         return True
 
@@ -221,7 +212,7 @@ class Parallel(Rounds):
         """Move the intercept alone."""
         self.choose(self.all[-1:])
         for _ in range(_OF_INTERCEPT):
-            if self.move_chosen() <= NOISE * (self.up[-1] + self.down[-1]):
+            if self.move() <= NOISE * (self.up[-1] + self.down[-1]):
                 break
         self.ease = 1.0
 

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from thresher.cli.output import one_line
-from thresher.cli.saving import make_stopper
+from thresher.cli.signals import say_at_once
 from thresher.cluster import remote_readers
 from thresher.engine.compile import notices
 from thresher.learning.training.interruption import Stopper
@@ -88,7 +88,7 @@ class Console(Ui):
 
     def stopper(self, *, checkpoint: bool) -> Stopper:
         """Signals stop training between two examples once something is learned; the command ends it."""
-        return make_stopper()
+        return Stopper(say_at_once)
 
 
 def tell(line: str) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -144,18 +143,6 @@ def one_line(message: str) -> str:
     from thresher.options.messages import as_shown
 
     return printable(as_shown(message))
-
-
-@contextmanager
-def output_file(path: Path | None) -> Iterator[IO[str]]:
-    """Standard output, or a file that appears under its name only when complete."""
-    if path is None:
-        yield sys.stdout
-        return
-    from thresher.engine.atomic import whole_file
-
-    with whole_file(path) as file:
-        yield file
 
 
 def write_curve(path: Path | None, table: Iterable[Row]) -> None:

@@ -85,24 +85,15 @@ DATA = Argument(
 MODEL = Argument("MODEL", "A model written by thresher train.")
 
 
-class Registered(NamedTuple):
-    """What a command runs, and what it takes."""
-
-    run: Run
-    options: type
-    arguments: tuple[Argument, ...]
-    hidden: Collection[str]
-
-
-REGISTERED: dict[str, Registered] = {}
-"""The commands of the modules that were imported"""
+REGISTERED: dict[str, tuple[Run, type, tuple[Argument, ...], Collection[str]]] = {}
+"""What the commands of the modules that were imported run and take: options, arguments, hidden options"""
 
 
 def command(options: type, *arguments: Argument, hidden: Collection[str] = ()) -> Callable[[Run], Run]:
     """Decorate the function that runs the command of its name; `hidden` options are not in its help."""
 
     def register(run: Run) -> Run:
-        REGISTERED[run.__name__] = Registered(run, options, arguments, hidden)
+        REGISTERED[run.__name__] = run, options, arguments, hidden
         return run
 
     return register

@@ -98,20 +98,15 @@ def check_model_first(model: Path, data: Sequence[str], command: str) -> None:
         raise UsageError(f"{model} is not a model, {found[0]} is one: the model comes first ({first})")
 
 
-def make_stopper() -> Stopper:
-    """A Stopper that prints a line on standard error if it cannot stop at once."""
-    from thresher.learning.training.interruption import Stopper
-
-    return Stopper(signals.say_at_once)
-
-
 @contextmanager
 def unbroken(path: Path, stopper: Stopper | None = None) -> Iterator[None]:
     """Defer signals while the block writes `path`; without a `stopper`, nothing has handled them so far.
 
     Raises `StoppedAfterSaving` afterwards if one arrived in the block or before it.
     """
-    waiting = stopper or make_stopper().listen()
+    from thresher.learning.training.interruption import Stopper
+
+    waiting = stopper or Stopper(signals.say_at_once).listen()
     try:
         waiting.worth_keeping = True
         yield

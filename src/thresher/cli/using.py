@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ def predict(model: str, data: list[str], options: Options) -> None:
     missing. A row skipped by --on-error gets nan, so that lines match rows.
     Class names are written unchanged; on a terminal, control characters are escaped.
     """
+    from thresher.engine.atomic import whole_file
     from thresher.learning.model.ensemble import load
     from thresher.runs import using
 
@@ -33,7 +35,7 @@ def predict(model: str, data: list[str], options: Options) -> None:
     readout = load(path, options["choose"])
     run = using.predict(readout, data, options, inputs=[path], outputs=[target])
     saving.check_predictions(target, readout.classes or (), identified=bool(options["id"]))
-    with output.output_file(target) as file:
+    with nullcontext(sys.stdout) if target is None else whole_file(target) as file:
         for lines in run.lines(escaped=target is None and sys.stdout.isatty()):
             file.write("".join(line + "\n" for line in lines))
             file.flush()
@@ -54,10 +56,9 @@ def evaluate(model: str, data: list[str], options: Options) -> None:
     path = Path(model)
     saving.check_picture(options["plot"])
     saving.check_model_first(path, data, "evaluate")
-    found = measure(load(path, options["choose"]), data, options, inputs=[path])
-    output.tell_skipped(found.source.report)
-    output.tell_warnings(found.troubles)
-    figures = found.figures
+    figures, lines_read, troubles = measure(load(path, options["choose"]), data, options, inputs=[path])
+    output.tell_skipped(lines_read)
+    output.tell_warnings(troubles)
     if options["json"]:
         output.show_figures(figures, True)
         return

@@ -51,9 +51,7 @@ class Packed(NamedTuple):
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        arrays = [self.lengths, self.keys, self.words, self.cuts, self.values, self.others]
-        arrays += [self.labels, self.weights, *([] if self.targets is None else [self.targets])]
-        return sum(array.nbytes for array in arrays)
+        return sum(one.nbytes for one in self if isinstance(one, np.ndarray))
 
 
 @kernel

@@ -8,11 +8,10 @@ import time
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from thresher.cluster.packing import Packed, Packer
 from thresher.data.errors import DataError
-from thresher.data.layout import SettledLayout
 from thresher.data.opening import open_source
 from thresher.data.sources.reader import Piece, read_piece, stamp_of
 
@@ -25,14 +24,8 @@ _MATTERS = ("thresher", "numpy", "numba", "pyarrow")
 class Setting(NamedTuple):
     """How to read; everything but the file."""
 
-    layout: SettledLayout
-    domain: str
-    on_error: str
-    block_bytes: int
-    unlabelled: bool
-    where: str
-    ids: str
-    marked: str
+    read: dict[str, Any]
+    """what `open_source` takes"""
     sliced: tuple[str, ...]
     versions: dict[str, str]
     """of the learner"""
@@ -102,18 +95,7 @@ class Reader:
     def _read(self, setting: Setting, task: Task) -> Iterator[tuple[Note, list[Packed]]]:
         try:
             _check(setting, task)
-            source = open_source(
-                task.path,
-                layout=setting.layout,
-                domain=setting.domain,
-                on_error=setting.on_error,
-                threads=1,
-                block_bytes=setting.block_bytes,
-                unlabelled=setting.unlabelled,
-                where=setting.where,
-                ids=setting.ids,
-                marked=setting.marked,
-            )
+            source = open_source(task.path, threads=1, **setting.read)
             source.sliced = setting.sliced
             spans, batch, size = list[tuple[int, int, int]](), list[Packed](), 0
             far, begun = machine() != setting.machine, time.perf_counter()

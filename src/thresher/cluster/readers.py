@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from thresher.cluster.connection import Connection, LostRayError
 from thresher.cluster.packing import unpack
 from thresher.cluster.reader import Note, Reader, Setting, Task, machine, versions
+from thresher.cluster.remote_readers import Cluster
 from thresher.data.chunk import StreamPosition
 from thresher.data.errors import DataError
 from thresher.data.files.remote import is_remote
@@ -141,27 +142,46 @@ REPORTED = 5
 
 
 class RayReaders:
-    """`count` readers, for one pass after the other. See `data.sources.pieces.Readers`."""
+    """`count` readers, for one pass after the other. See `data.sources.pieces.Readers`.
+
+    They are started when the first file is read.
+    """
+
+    connection: Connection
+    ray: Any
 
     def __init__(
-        self,
-        connection: Connection,
-        count: int,
-        say: Callable[[str], None] = lambda _: None,
-        warn: Callable[[str], None] = lambda _: None,
+        self, count: int | None, address: str | None, say: Callable[[str], None], warn: Callable[[str], None]
     ) -> None:
         """`say` is called with a line on how fast they are, `warn` when one is lost or does not start."""
-        self.connection, self.count, self._say, self.warn = connection, count, say, warn
-        self.ray = connection.ray
-        self._kind = self.ray.remote(num_cpus=1, max_restarts=0)(Reader)
+        self.count, self._address, self._say, self.warn = count or 0, address, say, warn
+        self._started = False
         self._idle: list[Any] = []
         self._lock, self._losses, self._ray_lost = threading.Lock(), 0, False
         self._told_pace = -math.inf
         self.alone = False
         """whether no reader takes pieces at the moment"""
 
+    def start(self, connection: Connection | None = None) -> None:
+        """Connect to Ray, unless that is done."""
+        if self._started:
+            return
+        if connection is None:
+            here, at = self._address is None, f"connecting to Ray at {self._address}"
+            self._say("starting Ray on this machine" if here else at)
+            connection = Connection(self._address, self.count or None)
+        self.connection, self.ray, self._started = connection, connection.ray, True
+        self.count = self.count or connection.processors
+        self._kind = self.ray.remote(num_cpus=1, max_restarts=0)(Reader)
+
+    def cluster(self) -> Cluster:
+        """Where work other than reading can be done."""
+        self.start()
+        return Cluster(self.connection, self.count, self.warn)
+
     def prepare(self) -> None:
         """Start the readers, and wait for the first."""
+        self.start()
         with suppress(LostRayError, self.ray.exceptions.RayError):
             started = [self.take() for _ in range(self.count)]
             with self.connection.calling():
@@ -216,10 +236,13 @@ class RayReaders:
 
     def read(self, source: TextSource, start: StreamPosition, watches: Watches | None) -> Pass:
         """Begin a pass over `source`, or the rest of one from `start` on."""
+        self.start()
         return Pass(self, source, start, watches)
 
     def close(self) -> None:
         """Stop the readers and disconnect."""
+        if not self._started:
+            return
         for reader in self._idle:
             self.kill(reader)
         self._idle.clear()
@@ -252,20 +275,12 @@ class Pass:
         self, readers: RayReaders, source: TextSource, start: StreamPosition, watches: Watches | None
     ) -> None:
         self._readers, self._source, self._ray = readers, source, readers.ray
-        setting = Setting(
-            source.layout,
-            str(source.domain),
-            # rejected lines are sent to the learner, which alone writes them
-            f"{QUARANTINE}={os.devnull}" if source.on_error.kind == QUARANTINE else source.on_error.kind,
-            source.block_bytes,
-            source.unlabelled,
-            source.where,
-            source.ids,
-            source.marked,
-            tuple(source.sliced),
-            versions(),
-            machine(),
-        )
+        alike = ("layout", "block_bytes", "unlabelled", "where", "ids", "marked")
+        read = {name: getattr(source, name) for name in alike} | {"domain": str(source.domain)}
+        # rejected lines are sent to the learner, which alone writes them
+        kind = source.on_error.kind
+        read["on_error"] = f"{QUARANTINE}={os.devnull}" if kind == QUARANTINE else kind
+        setting = Setting(read, tuple(source.sliced), versions(), machine())
         self._failures = (LostRayError, self._ray.exceptions.RayError)
         self._setting: Any = None
         with suppress(LostRayError), readers.connection.calling():

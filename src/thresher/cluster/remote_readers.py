@@ -14,14 +14,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from thresher.data.sources.reader import RemoteBlocks, current_readers, reading_with
+from thresher.data.sources.reader import current_readers, reading_with
 
 if TYPE_CHECKING:
     from thresher.cluster.connection import Connection
-    from thresher.cluster.readers import RayReaders
-    from thresher.data.chunk import StreamPosition
-    from thresher.data.files.content import Watches
-    from thresher.data.sources.parsed import TextSource
 
 F = TypeVar("F", bound=Callable[..., Any])
 MOST_WORKERS = 1024
@@ -36,45 +32,14 @@ class Cluster(NamedTuple):
     warn: Say
 
 
-class _Workers:
-    """Readers that are started when the first file is read. See `data.sources.pieces.Readers`."""
-
-    def __init__(self, count: int | None, address: str | None, say: Say, warn: Say) -> None:
-        self._count, self._address, self._say, self._warn = count, address, say, warn
-        self._readers: RayReaders | None = None
-
-    def read(self, source: TextSource, start: StreamPosition, watches: Watches | None) -> RemoteBlocks:
-        return self._started().read(source, start, watches)
-
-    def prepare(self) -> None:
-        self._started().prepare()
-
-    def _started(self) -> RayReaders:
-        if self._readers is None:
-            from thresher.cluster.connection import Connection
-            from thresher.cluster.readers import RayReaders
-
-            here = self._address is None
-            self._say("starting Ray on this machine" if here else f"connecting to Ray at {self._address}")
-            connection = Connection(self._address, self._count)
-            self._readers = RayReaders(
-                connection, self._count or connection.processors, self._say, self._warn
-            )
-        return self._readers
-
-    def cluster(self) -> Cluster:
-        readers = self._started()
-        return Cluster(readers.connection, readers.count, self._warn)
-
-    def close(self) -> None:
-        if self._readers is not None:
-            self._readers.close()
-
-
 def current_cluster() -> Cluster | None:
     """The cluster within a block of `reading_elsewhere`; None if everything is done in this process."""
     readers = current_readers()
-    return readers.cluster() if isinstance(readers, _Workers) else None
+    if readers is None:
+        return None
+    from thresher.cluster.readers import RayReaders
+
+    return readers.cluster() if isinstance(readers, RayReaders) else None
 
 
 @contextmanager
@@ -91,6 +56,7 @@ def reading_elsewhere(
         yield
         return
     from thresher.cluster.connection import check_possible
+    from thresher.cluster.readers import RayReaders
 
     if not isinstance(ray, str | None):
         raise TypeError(f"ray must be the address of a cluster, such as 'auto', not {ray!r}")
@@ -101,7 +67,7 @@ def reading_elsewhere(
             raise ValueError(f"workers must be from 1 to {MOST_WORKERS}, not {workers}")
         workers = operator.index(workers)
     check_possible(ray)
-    ready = _Workers(workers, ray, say, warn)
+    ready = RayReaders(workers, ray, say, warn)
     try:
         with reading_with(ready):
             yield

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 
 from thresher.data.errors import printable
 from thresher.data.files.paths import expand
-from thresher.data.source import ReadRows, Source
+from thresher.data.report import Report
+from thresher.data.source import Source
 from thresher.engine.atomic import whole_file
 from thresher.learning.diagnostics import column_findings, findings
 from thresher.learning.evaluation import figures, slices
@@ -67,40 +68,30 @@ class Predicting:
             return [*map(printable, words)] if escaped else words
 
         for rows in self.source.rows():
-            if self.output == EXPLAIN:
-                yield self._explained(rows)
-                continue
-            answers = self._answers(rows)
-            written = self.model.head.written(answers, self.output, shown(self.model.classes or ()))
-            skipped = NAN if self.output == "label" else "\t".join([NAN] * math.prod(answers.shape[1:]))
-            lines = rows.in_place(written, skipped)
-            if rows.ids is not None:
-                ids = shown([one.translate(_ESCAPES) for one in rows.ids])
-                lines = [f"{one}\t{line}" for one, line in zip(ids, lines, strict=True)]
+            margins: Any = None
+            if self.output == EXPLAIN:  # JSON, which escapes control characters by itself
+                found = explain(self.model, rows.chunk)
+                margins, objects = found.margins, rows.in_place(found.told(self.top), SKIPPED)
+                if rows.ids is not None:
+                    objects = [{"id": name, **one} for name, one in zip(rows.ids, objects, strict=True)]
+                lines = [json.dumps(finite(one)) for one in objects]
+            else:
+                if self.output == "spread":
+                    answers = self.model.spreads(rows.chunk)
+                elif self.output == "interval":
+                    answers = self.model.intervals(rows.chunk, self.level).reshape(len(rows.chunk), -1)
+                else:
+                    margins = self.model.margins(rows.chunk)
+                    answers = self.model.respond(margins, self.output)
+                written = self.model.head.written(answers, self.output, shown(self.model.classes or ()))
+                skipped = NAN if self.output == "label" else "\t".join([NAN] * math.prod(answers.shape[1:]))
+                lines = rows.in_place(written, skipped)
+                if rows.ids is not None:
+                    ids = shown([one.translate(_ESCAPES) for one in rows.ids])
+                    lines = [f"{one}\t{line}" for one, line in zip(ids, lines, strict=True)]
+            if margins is not None and not (sound := np.isfinite(margins)).all():
+                self.broken += int((~sound).reshape(len(margins), -1).any(axis=1).sum())
             yield lines
-
-    def _explained(self, rows: ReadRows) -> list[str]:
-        """JSON, which escapes control characters by itself."""
-        found = explain(self.model, rows.chunk)
-        self._count_broken(found.margins)
-        objects = rows.in_place(found.told(self.top), SKIPPED)
-        if rows.ids is not None:
-            objects = [{"id": name, **one} for name, one in zip(rows.ids, objects, strict=True)]
-        return [json.dumps(finite(one)) for one in objects]
-
-    def _answers(self, rows: ReadRows) -> Any:
-        if self.output == "spread":
-            return self.model.spreads(rows.chunk)
-        if self.output == "interval":
-            return self.model.intervals(rows.chunk, self.level).reshape(len(rows.chunk), -1)
-        margins = self.model.margins(rows.chunk)
-        self._count_broken(margins)
-        return self.model.respond(margins, self.output)
-
-    def _count_broken(self, margins: Any) -> None:
-        sound = np.isfinite(margins)
-        if not sound.all():
-            self.broken += int((~sound).reshape(len(margins), -1).any(axis=1).sum())
 
 
 def predict(
@@ -145,19 +136,12 @@ def check_ensemble(model: Any, wanted: str) -> None:
         )
 
 
-@dataclass
-class Measured:
-    """The figures of a model on data."""
-
-    figures: dict[str, Any]
-    source: Source
-    troubles: list[findings.Finding]
-
-
 def measure(
     model: Any, data: Any, options: Options, *, inputs: Sequence[Path] = (), offsets: ArrayLike | None = None
-) -> Measured:
-    """Measure a model on labelled data, and on the rows with each value of some columns.
+) -> tuple[dict[str, Any], Report, list[findings.Finding]]:
+    """Figures of a model on labelled data, and on the rows with each value of some columns.
+
+    Also the counts of lines, and trouble.
 
     `inputs` are further files that are read, `offsets` those of rows in memory. Raises `UsageError`,
     `DataError`, OSError.
@@ -176,7 +160,8 @@ def measure(
     if options["plot"] is not None:
         plots.write(Path(options["plot"]), plots.agreement(head, found.binned, told))
     of_reading = column_findings.troubles_of_reading(source.report)
-    return Measured(told, source, [*found.troubles, *of_reading, *findings.worse_than_base(told, head)])
+    troubles = [*found.troubles, *of_reading, *findings.worse_than_base(told, head)]
+    return told, source.report, troubles
 
 
 def report(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,12 @@ def prepare(options: Options) -> Mapping[str, Callable[[], None]]:
     """What to compile, in words, and what compiles it. `UsageError`."""
     outputs, lenient = options["outputs"], options["losses"] == "all"
     models = dict[str, Model]()
-    for rule in _parts(options["rules"], "rule"):
-        for loss in _parts(options["losses"], "loss"):
+    rules, losses = (
+        [parts.part_name(parts.lookup(kind, name)) for name in _names(options[plural], parts.names(kind))]
+        for kind, plural in (("rule", "rules"), ("loss", "losses"))
+    )
+    for rule in rules:
+        for loss in losses:
             try:
                 with of_options():
                     models[f"{rule} with {loss} loss"] = Model(Recipe(rule, loss, outputs=outputs))
@@ -36,7 +40,7 @@ def prepare(options: Options) -> Mapping[str, Callable[[], None]]:
                     raise
     if not models:
         raise UsageError(f"no loss supports the outputs {outputs}")
-    formats = [*FORMATS] if options["formats"] == "all" else _names(options["formats"])
+    formats = _names(options["formats"], FORMATS)
     for name in formats:
         if name not in FORMATS:
             raise UsageError(f"no format is called '{name}'; known: all, {', '.join(FORMATS)}")
@@ -44,14 +48,8 @@ def prepare(options: Options) -> Mapping[str, Callable[[], None]]:
     return reading | {words: partial(compile_now, one) for words, one in models.items()}
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",")]
-
-
-def _parts(text: str, kind: str) -> list[str]:
-    """The parts in `text`; SpecError for an unknown one."""
-    found = parts.names(kind) if text == "all" else _names(text)
-    return [parts.part_name(parts.lookup(kind, name)) for name in found]
+def _names(text: str, every: Iterable[str]) -> list[str]:
+    return [*every] if text == "all" else [name.strip() for name in text.split(",")]
 
 
 def _read(name: str) -> None:
