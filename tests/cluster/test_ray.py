@@ -146,7 +146,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_two_nodes_give_the_same_models(nodes: Nodes, data: list[str], plain: bytes, tmp_path: Path) -> None:
     """All by the same two readers, until one is killed: to start them takes longest."""
-    assert nodes.connection.processors == 2
+    assert nodes.connection.ray.cluster_resources()["CPU"] == 2
     bad, wanted = with_a_bad_line(data[0], tmp_path / "bad.tsv"), tmp_path / "wanted"
     without, alone = trained([bad], wanted, on_error="skip"), boosted(data, tmp_path / "alone")
     with reading_elsewhere(2, None):

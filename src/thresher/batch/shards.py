@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 from thresher.batch import kernels
 from thresher.cluster.connection import LostRayError
 from thresher.cluster.reader import difference, versions
-from thresher.cluster.remote_readers import Cluster
 from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.source import Source
@@ -270,11 +269,11 @@ _WAITING = 8
 
 
 class There:
-    """Holds all shards in the processes of a cluster; used like `Here`."""
+    """Holds all shards in processes of the Ray of `current_cluster`; used like `Here`."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Any) -> None:
         self._cluster, self._ray = cluster, cluster.connection.ray
-        self._count = min(cluster.workers, SHARDS)
+        self._count = min(cluster.count, SHARDS)
         self._waiting: list[Any] = []
         kind = self._ray.remote(num_cpus=0, scheduling_strategy="SPREAD")(Worker)
         with self._calling():
@@ -324,7 +323,8 @@ class There:
 
     def _get(self, references: list[Any]) -> list[Any]:
         with self._errors():
-            return self._cluster.connection.get(references)
+            found: list[Any] = self._cluster.connection.get(references)
+        return found
 
     @contextmanager
     def _calling(self) -> Iterator[None]:

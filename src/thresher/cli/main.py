@@ -79,7 +79,7 @@ def _explain(error: Exception) -> int:
     try:
         status, line = status_and_line(error)
     except Exception:
-        if not signals.came():
+        if not signals.INTERRUPTER.came:
             raise
         # an interrupted import raises an ordinary error
         status, line = status_and_line(Cancelled())

@@ -113,11 +113,6 @@ INTERRUPTER = Interrupter()
 """The handler of this process."""
 
 
-def came() -> bool:
-    """Whether a signal has arrived."""
-    return INTERRUPTER.came
-
-
 def install_handlers() -> None:
     """Raise KeyboardInterrupt on every signal that asks the program to stop, unless it is ignored."""
     from thresher.learning.training.interruption import PLAIN, take

@@ -236,11 +236,6 @@ class Connection:
             raise NoRayError(f"Ray could not be started on this machine: {_in_one_line(error)}") from error
 
     @property
-    def processors(self) -> int:
-        """How many readers the cluster can run at once."""
-        return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
-
-    @property
     def lost(self) -> bool:
         """Whether the node of this machine has ended, and with it the connection."""
         return self._lifeline.lost

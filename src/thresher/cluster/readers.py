@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, Any
 from thresher.cluster.connection import Connection, LostRayError
 from thresher.cluster.packing import unpack
 from thresher.cluster.reader import Note, Reader, Setting, Task, machine, versions
-from thresher.cluster.remote_readers import Cluster
 from thresher.data.chunk import StreamPosition
 from thresher.data.errors import DataError
 from thresher.data.files.remote import is_remote
@@ -171,13 +170,8 @@ class RayReaders:
             self._say("starting Ray on this machine" if here else at)
             connection = Connection(self._address, self.count or None)
         self.connection, self.ray, self._started = connection, connection.ray, True
-        self.count = self.count or connection.processors
+        self.count = self.count or max(1, int(self.ray.cluster_resources().get("CPU", 1)))
         self._kind = self.ray.remote(num_cpus=1, max_restarts=0)(Reader)
-
-    def cluster(self) -> Cluster:
-        """Where work other than reading can be done."""
-        self.start()
-        return Cluster(self.connection, self.count, self.warn)
 
     def prepare(self) -> None:
         """Start the readers, and wait for the first."""

@@ -12,34 +12,28 @@ import functools
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from thresher.data.sources.reader import current_readers, reading_with
 
 if TYPE_CHECKING:
-    from thresher.cluster.connection import Connection
+    from thresher.cluster.readers import RayReaders
 
 F = TypeVar("F", bound=Callable[..., Any])
 MOST_WORKERS = 1024
 Say = Callable[[str], None]
 
 
-class Cluster(NamedTuple):
-    """Where work other than reading can be done."""
-
-    connection: Connection
-    workers: int
-    warn: Say
-
-
-def current_cluster() -> Cluster | None:
-    """The cluster within a block of `reading_elsewhere`; None if everything is done in this process."""
-    readers = current_readers()
-    if readers is None:
+def current_cluster() -> RayReaders | None:
+    """The readers within a block of `reading_elsewhere`; None if everything is done in this process."""
+    if (readers := current_readers()) is None:
         return None
     from thresher.cluster.readers import RayReaders
 
-    return readers.cluster() if isinstance(readers, RayReaders) else None
+    if not isinstance(readers, RayReaders):
+        return None
+    readers.start()
+    return readers
 
 
 @contextmanager

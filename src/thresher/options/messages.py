@@ -106,11 +106,6 @@ def flag_of(name: str) -> str:
     return f"--{_FLAGS.get(name, name).replace('_', '-')}"
 
 
-def negated(flag: str) -> str:
-    """The name on the command line that means False."""
-    return f"--no-{flag[2:]}"
-
-
 def literal(value: Any) -> str:
     """A value in Python; a text in double quotes if it can be."""
     plain = isinstance(value, str) and value.isprintable() and not set(value) & {'"', "\\"}
@@ -120,7 +115,7 @@ def literal(value: Any) -> str:
 def _on_the_shell(name: str, value: Any) -> str:
     flag = flag_of(name)
     if value is False:
-        return negated(flag)
+        return f"--no-{flag[2:]}"
     if isinstance(value, list):
         return " ".join(_on_the_shell(name, one) for one in value)
     return flag if value is True or value is _BARE else f"{flag} {shlex.quote(str(value))}"

@@ -21,7 +21,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from thresher.data.errors import DataError, shortened
 from thresher.options.kinds import Flag, Kind, WrongValueError
-from thresher.options.messages import as_shown, flag_of, function_of, mention, negated
+from thresher.options.messages import as_shown, flag_of, function_of, mention
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class Option:
     @property
     def negated(self) -> str:
         """Its name on the command line that means False; empty if there is none."""
-        return "" if not isinstance(self.kind, Flag) or self.kind.one_way else negated(self.flag)
+        return "" if not isinstance(self.kind, Flag) or self.kind.one_way else f"--no-{self.flag[2:]}"
 
     def words(self, value: Any) -> list[str]:
         """The option with a value as words of the command line."""

@@ -59,5 +59,8 @@ def successor(models: ModelSet, over: bool) -> ModelSet:
         return models
     if over:
         models.race.end(models)
-    decided = models.race.ended or len(models.alive) == 1
-    return ModelSet.of([copy(models.models[models.alive[0]])]) if decided else models
+    if not models.race.ended and len(models.alive) > 1:
+        return models
+    found = ModelSet.of([copy(models.models[models.alive[0]])])
+    models.say(f"after {found.examples:,} examples: continuing with {found.recipe.rule}")
+    return found

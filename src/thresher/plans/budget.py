@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
-from thresher.learning.diagnostics.findings import Finding, warn
 from thresher.learning.files.choice import Rated
 from thresher.options.messages import mention
 
@@ -20,21 +19,13 @@ _WIDE = math.log(10.0)
 """If one of the two models has more than ten times the weights of the other, twice as many are placed."""
 
 
-class Penalised(Rated, Protocol):
-    """A model on a frontier."""
-
-    @property
-    def penalty(self) -> float | None:
-        """Its penalty."""
-
-
 def budget_of(which: str) -> int | None:
     """N of ``nnz:N``; None for other choices."""
     kind, _, given = which.partition(":")
     return int(given) if kind == "nnz" else None
 
 
-def between(points: Sequence[Penalised], which: str) -> list[float]:
+def between(points: Sequence[Any], which: str) -> list[float]:
     """The penalties to try next for ``nnz:N``, ascending; none if no better use of the budget is expected.
 
     `points` are ordered by penalty. The number of weights is taken as a power of the penalty between the two
@@ -93,24 +84,7 @@ LONELY = (
 """The message if further models would lack the data that those of `between` have learned before"""
 
 
-def fill(
-    points: Sequence[Penalised], which: str, tried: set[str], learn: Callable[[list[float]], None] | None
-) -> None:
-    """Call `learn` with the penalties to try for `which`, unless it is in `tried`, to which it is added.
-
-    Warns if there are any and `learn` is None.
-    """
-    penalties = between(points, which)
-    if not penalties or which in tried:
-        return
-    tried.add(which)
-    if learn is None:
-        warn([Finding("budget", unread(penalties))])
-    else:
-        learn(penalties)
-
-
-def use_of(points: Sequence[Penalised], number: int, which: str) -> dict[str, Any] | None:
+def use_of(points: Sequence[Any], number: int, which: str) -> dict[str, Any] | None:
     """What the chosen model uses of the budget; None for other choices than ``nnz:N``.
 
     Also the number of weights of the fullest model within the budget, and of the next heavier one, or None if

@@ -34,8 +34,8 @@ from thresher.plans.folds import (
 )
 from thresher.plans.frontier import chosen_of
 from thresher.plans.models import CrossValidation
-from thresher.plans.path import any_penalties, is_varied, recipes_of
-from thresher.plans.penalties import PenaltyRange, penalty_name, with_penalty
+from thresher.plans.path import any_penalties, check_varied, recipes_of
+from thresher.plans.penalties import PenaltyRange, leaves_penalty_open, penalty_name, with_penalty
 from thresher.plans.repeat import passes_said, train_command
 from thresher.plans.run import Opened, Plan, Training
 from thresher.plans.run_setup import Inputs, groups_of
@@ -55,7 +55,10 @@ class CrossValidating(Plan):
 
     def look(self, recipe: Recipe) -> None:
         """Find out whether there are several penalties, and whether the models are too many or too large."""
-        varied = is_varied(self.options, recipe)
+        if self.options["l1"] is not None:
+            check_varied(self.options, recipe)
+        with of_options():
+            varied = self.options["l1"] is not None or leaves_penalty_open(self.options["rule"])
         self.penalty = penalty_name(recipe.rule) if varied else None
         count = PenaltyRange(self.options["l1"] or AUTO).count if varied else 1
         with of_options():

@@ -76,9 +76,7 @@ def of_trials(trials: Sequence[Trial], chosen: int | None) -> list[str]:
     return lines_of(rows, ["round", "rows", "progressive_loss", "late_loss", "setting"], chosen)
 
 
-def shown_with_choice(
-    points: Sequence[budget.Penalised], choice: str, table: Callable[[int | None], list[str]]
-) -> str:
+def shown_with_choice(points: Sequence[Any], choice: str, table: Callable[[int | None], list[str]]) -> str:
     """The table of models, with a star at the chosen one, and notes on the choice."""
     try:
         chosen: int | None = choose(points, choice)
@@ -172,6 +170,8 @@ class Alternatives:
 
     @property
     def _models(self) -> list[Any]:
+        if not self.models:
+            raise ValueError("no final model was trained: use cv(..., refit=True)")
         return self.models
 
     def number(self, which: str | int | None = None) -> int:
@@ -191,9 +191,18 @@ class Alternatives:
         return choose(self.points, which)
 
     def fill(self, which: str) -> None:
-        """Add further penalties if `which` is ``nnz:N`` and its budget lies between two of them."""
-        learn = None if self._learn is None else partial(self._learn, self)
-        budget.fill(self.points, which, self._tried, learn)
+        """Add further penalties if `which` is ``nnz:N`` and its budget lies between two of them.
+
+        Warns if there are any and the data cannot be read again.
+        """
+        penalties = budget.between(self.points, which)
+        if not penalties or which in self._tried:
+            return
+        self._tried.add(which)
+        if self._learn is None:
+            warn([Finding("budget", budget.unread(penalties))])
+        else:
+            self._learn(self, penalties)
 
     def choose(self, which: str | int | None = None) -> Any:
         """The selected model, independent of the others: see `number`."""
@@ -277,12 +286,6 @@ class CrossValidation(Alternatives):
     def __repr__(self) -> str:
         """The table printed by ``thresher cv``, with a star at the chosen one."""
         return shown_with_choice(self.points, self.choice, partial(of_estimates, self.points, self.penalty))
-
-    @property
-    def _models(self) -> list[Model]:
-        if not self.folds.whole:
-            raise ValueError("no final model was trained: use cv(..., refit=True)")
-        return self.models
 
     def add(self, more: Sequence[Judged]) -> None:
         """Add the results of further penalties."""

@@ -41,7 +41,7 @@ from thresher.plans.penalties import (
     with_penalty,
 )
 from thresher.plans.repeat import passes_said, train_command
-from thresher.plans.run import Opened, Plan, Training, check_same, of_recipe, record_to_go_on
+from thresher.plans.run import Opened, Plan, Training, check_same, of_recipe
 from thresher.plans.run_setup import Inputs, again_of, trainer_of
 from thresher.plans.ui import Ui
 
@@ -56,15 +56,6 @@ def check_varied(options: Options, base: Recipe) -> None:
             f"{name} differs between the models: leave it out of {mention('rule')}, or give its range,"
             f" {mention(l1='LO:HI:N')}"
         )
-
-
-def is_varied(options: Options, base: Recipe) -> bool:
-    """Whether to vary the penalty; `UsageError` if a range is given and the rule cannot use it."""
-    if options["l1"] is not None:
-        check_varied(options, base)
-        return True
-    with of_options():
-        return leaves_penalty_open(options["rule"])
 
 
 def any_penalties(base: Recipe) -> ModelSet:
@@ -127,7 +118,8 @@ class Paths(Plan):
         for one in found.models:
             one.curve = of_earlier(one.curve)
         check_same(self.difference(found), "the frontier")
-        return found, record_to_go_on(found.lead, models[found.alive[0]].record)
+        record, lines = models[found.alive[0]].record, found.lead.examples
+        return found, record or Record(lines=lines, examples=lines)
 
     def difference(self, models: ModelSet, before: TrainingState | None = None) -> Iterator[Difference]:
         """The penalties must be the same, too; and those of the finished models in the file."""

@@ -62,7 +62,13 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
         return None
     rule = header["recipe"]["rule"]
     if rule is None:
-        return _boosted(header, layout)
+        solver, boosted = header.get("solver"), header["recipe"]
+        if not isinstance(solver, dict) or not solver.keys() >= {*_SOLVER}:
+            return None
+        more = {name: solver[name] for name in _SOLVER} | {"loss": boosted["loss"]}
+        more |= {} if boosted["intercept"] else {"intercept": False}
+        words = [*words_of(TableOptions, _table(layout)), *words_of(SolverOptions, more)]
+        return command("boost", [*_DATA, "-m", "MODEL"], words)
     try:
         known = find("rule", rule.partition(":")[0]) is not None
     except SpecError:  # of a package that cannot be imported
@@ -74,7 +80,10 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
     recipe = Recipe.from_dict(header["recipe"])
     files = [need.file for need in needs_in(header) if need.file]
     patience = told["patience"]
-    said = {**_asked(recipe), **_table(layout), "where": told["where"] or None}
+    plain = vars(Recipe()) | {"centre": recipe.centred_by_default}
+    names = [name for name in declared(RecipeOptions) if name not in (*OF_RULES, "eta0")]
+    said = {name: getattr(recipe, name) for name in names if getattr(recipe, name) != plain[name]}
+    said |= {"rule": recipe.rule, **_table(layout), "where": told["where"] or None}
     said["modules"] = [*dict.fromkeys(files)] or None
     said["order"] = None if told["order"] == "as-is" else told["order"]
     said["early_stop"] = patience or None
@@ -94,24 +103,6 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
     said["names"] = None if info["weights"]["named"] is None else True
     said["weights_only"] = None if info["bytes"]["state"] else True
     return train_command(_DATA, None, said)
-
-
-def _boosted(header: dict[str, Any], layout: SettledLayout) -> str | None:
-    solver, recipe = header.get("solver"), header["recipe"]
-    if not isinstance(solver, dict) or not solver.keys() >= {*_SOLVER}:
-        return None
-    more = {name: solver[name] for name in _SOLVER}
-    more |= {"loss": recipe["loss"], **({} if recipe["intercept"] else {"intercept": False})}
-    words = [*words_of(TableOptions, _table(layout)), *words_of(SolverOptions, more)]
-    return command("boost", [*_DATA, "-m", "MODEL"], words)
-
-
-def _asked(recipe: Recipe) -> dict[str, Any]:
-    """The rule, and the options that differ from their defaults."""
-    plain = vars(type(recipe)()) | {"centre": recipe.centred_by_default}
-    names = [name for name in declared(RecipeOptions) if name not in (*OF_RULES, "eta0")]
-    changed = {name: getattr(recipe, name) for name in names if getattr(recipe, name) != plain[name]}
-    return {"rule": recipe.rule, **changed}
 
 
 def _table(layout: SettledLayout) -> dict[str, Any]:

@@ -168,6 +168,8 @@ class Plan:
     """whether models predict, even if nothing is held out"""
     race: Callable[[int], Referee] | None = None
     """makes a race of so many models, if they race"""
+    successor: Callable[[ModelSet, bool], ModelSet] = staticmethod(lambda models, over: models)
+    """what goes on in place of models that race, perhaps once the first pass is over"""
 
     dealt = ""
     """what would happen to a row with another number in a later pass, if rows are dealt by their numbers"""
@@ -202,7 +204,7 @@ class Plan:
             model = to_go_on(given)
         check_same(self.difference(found := ModelSet.of([model])), "the model")
         model.curve = of_earlier(model.curve)
-        return found, record_to_go_on(model, model.record)
+        return found, model.record or Record(lines=model.examples, examples=model.examples)
 
     def difference(self, models: ModelSet, before: TrainingState | None = None) -> Iterator[Difference]:
         """What options say otherwise than models that are to go on, or are resumed in the state `before`."""
@@ -211,10 +213,6 @@ class Plan:
     def rereads(self, source: Source, training: TrainingPlan, new: bool) -> int:
         """How often the data will be read beside the passes; `new`: the models had not learned other data."""
         return 0
-
-    def extras(self, ui: Ui) -> dict[str, Any]:
-        """Further arguments for the Trainer."""
-        return {}
 
     def figures(self, model: Any) -> dict[str, Any]:
         """Figures to report about the final model, beside those of every model."""
@@ -271,7 +269,7 @@ def prepare(plan: Plan, inputs: Inputs, ui: Ui, made: type[T], outputs: Sequence
     more |= {
         "slices": slices,
         "stopper": ui.stopper(checkpoint=checkpoint_path is not None),
-        **plan.extras(ui),
+        "successor": plan.successor,
     }
     more["more"] = plan.rereads(source, training, earlier is None)
     trainer = trainer_of(models, source, training, order, held, options["cache"], ui, **more)
@@ -426,11 +424,6 @@ def bags_of(given: Any) -> str | None:
         found = Contents.of(Path(given))
         given = Ensemble.read(found, readout_of) if ENSEMBLE in found.run else None
     return spec_of(given) if isinstance(given, Ensemble) else None
-
-
-def record_to_go_on(model: Model, record: Record | None) -> Record:
-    """The record of a model; one with what is known, if Python taught it more than that says."""
-    return record or Record(lines=model.examples, examples=model.examples)
 
 
 def of_recipe(given: Mapping[str, Any], recipe: Recipe) -> Iterator[Difference]:

@@ -32,7 +32,7 @@ from thresher.plans.ui import Ui
 class Auto(Plan):
     """Lanes with settings around the default rule, of which one wins."""
 
-    race = staticmethod(auto.race_of)
+    race, successor = staticmethod(auto.race_of), staticmethod(auto.successor)
 
     def __init__(self, options: Options) -> None:
         super().__init__(options.but(rule=DEFAULT_RULE))
@@ -63,17 +63,6 @@ class Auto(Plan):
         if initial is not None:
             raise UsageError(f"{mention('init')} is for one model only: give a rule other than auto")
         return self.lanes(recipe)
-
-    def extras(self, ui: Ui) -> dict[str, Any]:
-        """How to choose and announce the winner."""
-
-        def successor(models: ModelSet, over: bool) -> ModelSet:
-            found = auto.successor(models, over)
-            if found is not models:
-                ui.say(f"after {found.examples:,} examples: continuing with {found.recipe.rule}")
-            return found
-
-        return {"successor": successor}
 
     def figures(self, model: Model) -> dict[str, Any]:
         """The settings that won."""

@@ -137,28 +137,21 @@ def _record(one: segments.LogRecord, origin: LogOrigin, names: dict[int, str]) -
 
 
 def _row(chunk: Chunk, origin: LogOrigin, names: dict[int, str], labelled: bool) -> dict[str, Any]:
-    found = {"label": _label(chunk, origin)} if labelled else {}
+    found = dict[str, Any]()
+    if labelled and chunk.targets is not None:
+        found["label"] = chunk.targets[0].tolist()
+    elif labelled:
+        found["label"] = label = chunk.labels.item(0)
+        words, domain = origin.layout and origin.layout.classes, domain_of(origin.domain)
+        if words and domain.has_classes:  # those of the model
+            step = (domain.high - domain.low) / (len(words) - 1)
+            found["label"] = words[max(round((label - domain.low) / step), 0)]
     if may_have_offsets(chunk):
         chunk, offsets = split_offsets(chunk)
         found["offset"] = offsets.item(0)
     features = zip(chunk.keys.tolist(), chunk.values.tolist(), strict=True)
     named = {names.get(key, str(key)): value for key, value in features}
     return {**found, "importance": chunk.weights.item(0), "features": named}
-
-
-def _label(chunk: Chunk, origin: LogOrigin) -> Any:
-    """The label of a row, in words if they are the labels of the model."""
-    if chunk.targets is not None:
-        return chunk.targets[0].tolist()
-    label, words, domain = (
-        chunk.labels.item(0),
-        origin.layout and origin.layout.classes,
-        domain_of(origin.domain),
-    )
-    if not words or not domain.has_classes:
-        return label
-    step = (domain.high - domain.low) / (len(words) - 1)
-    return words[max(round((label - domain.low) / step), 0)]
 
 
 def _told_record(one: dict[str, Any]) -> list[str]:

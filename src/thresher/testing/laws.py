@@ -35,12 +35,8 @@ Setting = tuple[Any, str, Any]
 """An object, the name of an attribute, its value"""
 
 
-def _function(self: Kernel, *parts: object) -> Any:
-    return self.function
-
-
 NOT_COMPILED: tuple[Setting, ...] = (
-    (Kernel, "for_parts", _function),
+    (Kernel, "for_parts", lambda self, *parts: self.function),
     (calibrating, "learn", kernels.learn.function),
 )
 """Models run uncompiled; the index of the growing store stays compiled."""
