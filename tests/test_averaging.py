@@ -87,7 +87,7 @@ def test_the_mean_at_every_rate_within_one_ring(name: str) -> None:
 )
 def test_common_scales_are_folded_in_between(spec: str, rate: str, scale: float) -> None:
     """The ring has room for the whole stream, so it is only emptied because rows are rewritten."""
-    with compiled_if(spec.startswith("fobos:")):
+    with not_compiled():
         model = averaged(spec, rate=rate)
         check(model, streams.stream(seed=6, rows=1500, features=8, scale=scale))
         assert model.state()["place"][0] > 0

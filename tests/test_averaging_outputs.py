@@ -74,14 +74,6 @@ def test_the_mean_of_other_outputs(name: str) -> None:
             check(averaged(spec, "hinge", outputs, batch=batch, intercept=outputs != "values:3"), data)
 
 
-def test_the_compiled_mean() -> None:
-    """Of a group with a lazy penalty; tests/test_laws_of_outputs.py compiles the mean of batches."""
-    check(
-        averaged("fobos:l1=0.05,group=linf", "softmax", "classes:3"),
-        stream_for("softmax", "classes", seed=3, rows=300),
-    )
-
-
 class Sparse(Stream):
     """The first feature is in every row, the others in one row each: they stay constant or decay to zero."""
 

@@ -93,9 +93,13 @@ def test_formats_and_the_cut_of_the_stream_make_no_difference(
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.usefixtures("plainly")
-@pytest.mark.parametrize("stop", [1, 2, 5])
 @pytest.mark.parametrize(
-    "options", [{"passes": 3}, {"passes": 3, "holdout": 0.2, "early_stop": 1}, {"batch": 7}], ids=range(3)
+    ("stop", "options"),
+    [
+        *((1, {"passes": 3}), (2, {"batch": 7}), (5, {"passes": 3})),
+        (5, {"passes": 3, "holdout": 0.2, "early_stop": 1}),
+    ],
+    ids=range(4),
 )
 def test_it_resumes_where_it_stopped(
     stop: int, options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -111,13 +111,13 @@ def test_penalties(name: str, small_tables: None, untold: None, capfd: pytest.Ca
 @pytest.mark.parametrize("way", ["octets"], indirect=True)
 @pytest.mark.parametrize("name", ["ftrl", "ft-ftrl"])
 def test_half_lives_of_one_rule(name: str, untold: None, capfd: pytest.CaptureFixture[str]) -> None:
-    """Sums that fade and sums that last are not in one octet. One rule is compiled."""
+    """Sums that fade and sums that last are not in one octet."""
     lives = [5, 20, 33.3, 1e6]
     lasting = recipe_of(f"{name}:alpha=0.2,l1=0.3")
     fading = [recipe_of(f"{name}:alpha=0.2,l1=0.3,half_life={n}") for n in lives]
     assert lanes_of_octets([*fading, lasting]) == [0, 1, 2, 3, 4]
     assert len({id(model.loop.holder or model.loop) for model in ModelSet([*fading, lasting]).models}) == 2
-    with compiled_if(name in COMPILED):
+    with not_compiled():
         check(fading, WIDE)
     assert capfd.readouterr() == ("", "")
 

@@ -35,7 +35,6 @@ SHARES: dict[str, Callable[[], Share]] = {
     "forward": lambda: Folds(K, forward=True, total=ROWS),
     **{spec: partial(Bagged, Bags.of(spec, 5)) for spec in ("poisson:3", "disjoint:3", "halves:3:0.3")},
 }
-each_share = pytest.mark.parametrize("kind", SHARES)
 split = pytest.mark.parametrize("kind", [name for name in SHARES if name != "all"])
 """What lanes of all rows do is in `test_lanes`."""
 
@@ -112,8 +111,10 @@ def test_compiled(kind: str) -> None:
     check(kind, [recipe_of("ft-ftrl:alpha=0.2", l1=0.03)], WIDE)
 
 
-@each_share
-@pytest.mark.parametrize("batch", [1, 7])
+@pytest.mark.parametrize(
+    ("batch", "kind"),
+    [(7, "all"), (1, "folds"), (7, "folds"), (1, "forward"), (7, "poisson:3"), (1, "halves:3:0.3")],
+)
 @pytest.mark.usefixtures("small_tables", "plainly")
 def test_batches_many_outputs_and_passes(kind: str, batch: int) -> None:
     rng = np.random.default_rng(5)
@@ -132,8 +133,10 @@ def test_scales_and_admission_count_the_rows_that_are_learned(kind: str) -> None
     check(kind, [recipe_of(spec, admit="3,bits=10", scale="max-abs") for spec in specs], WIDE, passes=2)
 
 
-@each_share
-@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize(
+    ("batch", "kind"),
+    [(4, "all"), (1, "folds"), (4, "forward"), (1, "poisson:3"), (4, "disjoint:3"), (1, "halves:3:0.3")],
+)
 @pytest.mark.usefixtures("small_tables", "plainly")
 def test_they_go_on_from_their_state(kind: str, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the middle of the second pass, in octets or with incomplete batches."""

@@ -73,6 +73,7 @@ def of_kind(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
 
 @pytest.mark.parametrize("new", FORMATS)
 @pytest.mark.parametrize(("before", "after"), PAIRS)
+@pytest.mark.usefixtures("plainly")
 def test_values_that_are_all_others(of_kind: Any, tmp_path: Path, before: str, after: str, new: str) -> None:
     write(tmp_path / new, after)
     (said,) = said_of(of_kind(before), tmp_path / new)

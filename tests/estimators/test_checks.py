@@ -19,18 +19,15 @@ from thresher.sklearn import (
 CLASSIFIERS = [
     SparseOnlineClassifier(),
     SparseOnlineClassifier("adagrad-fobos", "softmax", passes=3),
-    SparseOnlineClassifier("arow", "squared-hinge", passes=1),
     SparseFrontierClassifier(l1s=[0.1, 1.0], cv=2, passes=1),
 ]
 REGRESSORS = [
     SparseOnlineRegressor(),
-    SparseOnlineRegressor("adagrad-rda", passes=1),
     SparseFrontierRegressor(l1s=2, cv=2, passes=1, choose="1se"),
 ]
 SELECTORS = [SparseStabilitySelector(bags=4)]
 DEFAULT = SparseOnlineClassifier().rule
-# squared-hinge has none
-SKIPPED = {"check_classifiers_multilabel_output_format_predict_proba", "check_array_api_input"}
+SKIPPED = {"check_array_api_input"}
 
 
 @pytest.mark.parametrize("estimator", [*CLASSIFIERS, *REGRESSORS, *SELECTORS], ids=repr)

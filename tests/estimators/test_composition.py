@@ -92,6 +92,7 @@ def test_skops_finds_nothing_to_trust_but_the_classes() -> None:
         np.testing.assert_array_equal(*more)
 
 
+@pytest.mark.usefixtures("plainly")
 def test_a_frontier_is_a_part_too() -> None:
     X, y = IRIS
     base = SparseFrontierClassifier(l1s=[0.1, 1.0, 1e4], random_state=0)

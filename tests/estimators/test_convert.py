@@ -142,6 +142,7 @@ def test_what_a_frontier_has_chosen() -> None:
         np.testing.assert_array_equal(labels, model.predict(X))
 
 
+@pytest.mark.usefixtures("plainly")
 def test_onnx_has_what_it_can_hold() -> None:
     wide = csr_array((X.ravel(), np.tile([7, 70, 700, 9_999_999], 150), np.arange(0, 601, 4)), (150, 10**7))
     model = SparseOnlineClassifier(l1=0.1, random_state=0).fit(wide, WORDS)

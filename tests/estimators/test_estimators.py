@@ -192,6 +192,7 @@ def test_several_classes(three: tuple[Array, Array]) -> None:
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
 
 
+@pytest.mark.usefixtures("plainly")
 def test_several_labels_and_values(three: tuple[Array, Array]) -> None:
     X, _ = three
     Y = (X[:, :3] > 0).astype(int)
@@ -243,6 +244,7 @@ def test_warm_start_goes_on(stories: tuple[Any, Array]) -> None:
     assert twice.set_params(warm_start=False).fit(X, y).t_ == 2001
 
 
+@pytest.mark.usefixtures("plainly")
 def test_early_stopping_keeps_the_best_pass(capsys: Any) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 40)), rng.integers(0, 2, 60)

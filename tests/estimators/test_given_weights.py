@@ -107,6 +107,7 @@ IN_ORDER: dict[str, Any] = {"shuffle": False, "passes": 1}
         (SIGNED, {"nonnegative": np.int64(1)}, (SIGNED, {"nonnegative": 1})),
     ],
 )
+@pytest.mark.usefixtures("plainly")
 def test_weights_are_those_of_train(given: Any, signs: Any, same: Any) -> None:
     fitted = clone(SparseOnlineRegressor(**IN_ORDER, **signs)).fit(given, Y)
     data, options = same or (given, signs)
@@ -116,6 +117,7 @@ def test_weights_are_those_of_train(given: Any, signs: Any, same: Any) -> None:
     assert not np.array_equal(fitted.predict(given), free.predict(given))
 
 
+@pytest.mark.usefixtures("plainly")
 def test_every_model_of_a_frontier_keeps_signs() -> None:
     found = SparseFrontierRegressor(nonnegative=1, nonpositive=[0], l1s=4, random_state=0).fit(SIGNED, Y)
     weights = found.coef_path_.toarray()

@@ -21,7 +21,10 @@ from thresher.learning.model.model import Model
 from thresher.learning.training.interruption import Interrupted
 from thresher.learning.training.trainer import Trainer
 
-pytestmark = pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+pytestmark = [
+    pytest.mark.usefixtures("plainly"),
+    pytest.mark.filterwarnings("ignore::thresher.TroubleWarning"),
+]
 ROWS = 600
 PLAIN: dict[str, Any] = {"rule": "sgd", "label": "click", "weight": "w", "passes": 1}
 

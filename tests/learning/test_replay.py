@@ -150,9 +150,8 @@ def test_it_equals_passes_that_read_the_data_again(case: Case, automatic: None) 
     assert whole[1][1] == MADE or case.plan.patience
     assert not caches()
     assert end(trainer(case, MADE)) == whole
-    for reading in ({"threads": 1, "block_bytes": 900}, {"threads": 3, "block_bytes": 5000}):
-        other = end(trainer(case, **reading))
-        assert other[0] == whole[0]  # the loss on a hold-out is summed chunk by chunk
+    other = end(trainer(case, threads=3, block_bytes=900))
+    assert other[0] == whole[0]  # the loss on a hold-out is summed chunk by chunk
     assert not bad or Path("bad.txt").read_bytes() == bad
     if case.cached and case.order == "as-is":
         assert caches()
@@ -164,7 +163,7 @@ def test_it_goes_on_from_any_checkpoint(case: Case, automatic: None, monkeypatch
     prepare(case)
     monkeypatch.setattr(matrices, "MOST_ROWS", 30)
     with checkpoints_kept() as taken:
-        whole = end(trainer(replace(case, plan=replace(case.plan, checkpoint_every=40))))
+        whole = end(trainer(replace(case, plan=replace(case.plan, checkpoint_every=55))))
     bad = Path("bad.txt").read_bytes() if Path("bad.txt").exists() else b""
     assert len(taken) >= 4
     for k, content in enumerate([*taken[1:-1:TRIED], *taken[-2:]]):
