@@ -17,6 +17,7 @@ from thresher import Model, evaluate, info, load, train
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import held_out
 from thresher.parts import REGISTRY
@@ -392,7 +393,7 @@ def test_learning_on_makes_it_untrue(thresher: Thresher, model: Path) -> None:
 @pytest.mark.parametrize("name", [one.name for one in fields(Record)])
 def test_a_record_that_cannot_be_is_refused(name: str, tmp_path: Path) -> None:
     model = learned("ftrl:l1=0.01")
-    model.keep_record(Record(), StreamStatistics())
+    ModelSet.of([model]).keep_records(lambda k: Record(), StreamStatistics())
     whole, tensors = model_file.header_of(model), model_file.tensors_of(model)
     for value in (None, -1, 1.5, {"": ""}, [1]):
         whole["record"][name] = value

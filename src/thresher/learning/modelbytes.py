@@ -15,7 +15,7 @@ from thresher.learning.model.prediction import Readout
 
 def as_bytes(model: Model | Readout) -> bytes:
     """A Model with its learning state, or a Readout. Raises `DivergedError` as `model_file.save`."""
-    with nullcontext() if isinstance(model, Readout) else model.at_rest():
+    with nullcontext() if isinstance(model, Readout) else model.feed.at_rest():
         return model_file.as_bytes(model_file.header_of(model), model_file.tensors_of(model))
 
 

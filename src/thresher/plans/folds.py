@@ -121,7 +121,7 @@ class Folds(Share):
     [[8], [7, 9]]
     """
 
-    deals = steady = True
+    deals = True
 
     def __init__(
         self, count: int, seed: int = 0, *, forward: bool = False, total: int = 0, whole: bool = False

@@ -219,7 +219,7 @@ def save_all(
     with ExitStack() as resting:
         for one in models:
             if isinstance(one, Model):  # which must not learn before all is written
-                resting.enter_context(one.at_rest())
+                resting.enter_context(one.feed.at_rest())
         kept = [None if one is None else (header_of(one), tensors_of(one, state=state)) for one in models]
         write_all(path, kept, run, beside)
 

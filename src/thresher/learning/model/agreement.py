@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from thresher.data.chunk import Chunk
 from thresher.data.columns import AS_DATE, AS_NUMBER, SPELLED
 from thresher.data.errors import DataError, first_few, shown
@@ -25,11 +27,14 @@ from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.offsets import without_offsets
 from thresher.data.source import Source, Watched
 from thresher.data.sources.parsed import ParsedSource
+from thresher.engine.index import HashedIndex
 from thresher.learning.diagnostics.findings import Finding, TroubleWarning, warn
 from thresher.options.messages import warn_user
 
 _SMALL = 1 << 32
 """Keys up to here number features; hashes of names are nearly all larger."""
+_SAMPLE = 1000
+"""How many keys of a model are examined"""
 _HARDLY = 0.05
 """The share of values up to which a model knows hardly any"""
 
@@ -175,7 +180,9 @@ def _kind_in(layout: AnyLayout | None) -> FeatureKind | None:
 
 def kind_of_model(model: Any) -> FeatureKind:
     """The features of the data that a model was trained on."""
-    keys, found = model._some_keys(), _kind_in(model.layout)
+    hashed, found = model.index.NAME == HashedIndex.NAME, _kind_in(model.layout)
+    # none if the rows of the index may each stand for several
+    keys = np.empty(0, np.uint64) if hashed else model.index.features(_SAMPLE)[1:]
     if found is not None:
         small = model.numbering is not None or bool(len(keys) and keys.max() <= _SMALL)
         return found._replace(numbers=found.numbers and small and not model.layout.bits)

@@ -148,7 +148,7 @@ class Bagged(Share):
     [[7, 9], [8]]
     """
 
-    deals = steady = together = True
+    deals = together = True
     recorded = slice(0)
 
     def __init__(self, bags: Bags, record: Record | None = None) -> None:

@@ -44,7 +44,7 @@ MOST = 100_000
 class ByColumn(Share):
     """Part 0 learns all rows; each value of a column has a part of its own, from its first row on."""
 
-    deals = steady = together = grows = True
+    deals = together = True
     recorded = slice(0)
     worth, most_waiting = 64, 1 << 23  # a call of the compiled loop; 100 MB
 

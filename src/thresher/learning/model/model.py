@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, overload
@@ -27,8 +27,6 @@ from thresher.learning.diagnostics.advice import (
     tiny_in,
 )
 from thresher.learning.diagnostics.findings import Finding
-from thresher.learning.diagnostics.run_findings import with_warnings
-from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.model.batch_feeder import BatchFeeder
 from thresher.learning.model.divergence import (
     Before,
@@ -139,7 +137,7 @@ class Model(LinearPredictor):
     def __copy__(self) -> Model:
         """An independent copy in the same state."""
         model = Model(self.recipe)
-        with self.at_rest():
+        with self.feed.at_rest():
             model.restore(self.state())
         model.feed.skip = self.feed.skip and (lambda first, count, error: None)
         model.names, model.curve = self.names, self.curve
@@ -155,10 +153,6 @@ class Model(LinearPredictor):
         from thresher.learning.modelbytes import as_bytes, from_bytes
 
         return from_bytes, (as_bytes(self),)
-
-    def at_rest(self) -> AbstractContextManager[None]:
-        """Block learning in this context, for consistent reads; RuntimeError while another thread learns."""
-        return self.feed.at_rest()
 
     @property
     def slices(self) -> dict[str, list[dict[str, Any]]]:
@@ -253,11 +247,6 @@ class Model(LinearPredictor):
             from thresher.learning.model.prediction import teach
 
             teach(self, data, *args, **given)
-
-    def keep_record(self, record: Record, seen: StreamStatistics) -> None:
-        """Set the record of this model's training, and the trouble that `seen` tells of."""
-        self.record = with_warnings(record, self, seen)
-        self.note_ids(seen.span, seen.columns, self.layout)
 
     def mark(self) -> None:
         """Note a point of the progressive curve, unless there is one or the loss is not finite.

@@ -160,17 +160,14 @@ class Share:
 
     parts = 1
     deals = False
-    """whether parts learn different rows"""
-    grows = False
-    """whether parts are made as rows come: each but the first has few of these"""
+    """whether parts learn different rows, which must then have the same numbers in every pass"""
     spec = ""
     """what a checkpoint calls it"""
-    steady = False
-    """whether a row must have the same number in every pass"""
     last = 0
     """number of a part that has learned the last row"""
     worth, most_waiting = 0, 0
-    """rows of each part that are worth dealing: fewer wait for others, until they have so many values"""
+    """rows of each part that are worth dealing: fewer wait for others, until they have so many values; above
+    0 if parts are made as rows come, and each but the first has few"""
     own_passes: NDArray[np.int64] = np.zeros(0, np.int64)
     """the passes that each part makes, where these differ"""
     kept: float = 0
@@ -327,13 +324,11 @@ class ModelSet:
         """
         self.flush()
         kept = [model for part in self.parts[self.share.recorded] for model in part.models]
+        kept += [self.lead] if self.share.together else []
         for k, model in enumerate(kept):
-            model.keep_record(records(k), seen)
-        if self.share.together:
-            whole = self.lead
-            whole.record = with_warnings(records(0), whole, seen)
-            for one in (whole, *self.models):
-                one.note_ids(seen.span, seen.columns, self.layout)
+            model.record = with_warnings(records(k), model, seen)
+        for model in (*kept, *self.models):
+            model.note_ids(seen.span, seen.columns, self.layout)
 
     @property
     def alive(self) -> list[int]:
@@ -367,7 +362,7 @@ class ModelSet:
 
     def may_replay(self, steady: bool) -> bool:
         """Whether the rules of all models are automatic, and rows come as the share needs them."""
-        ready = steady or not self.share.steady
+        ready = steady or not self.share.deals
         return ready and all(is_automatic(recipe) for recipe in self.recipes)
 
     def begin_pass(self, number: int, passes: int = 0) -> None:
@@ -425,7 +420,7 @@ class ModelSet:
         self._given += int(np.count_nonzero(chunk.weights))
         self._again = again
         rows, values = sum(map(len, self._waiting)), sum(one.nnz for one in self._waiting)
-        if rows >= self.share.worth * len(self.parts) or values >= self.share.most_waiting:
+        if rows >= self.share.worth * self.share.parts or values >= self.share.most_waiting:
             self.flush()
 
     def flush(self) -> None:
@@ -443,7 +438,7 @@ class ModelSet:
             given = ((p, dealt(p)) for p in numbers if self._is_due(p))
             return [(p, self.parts[p].learn(rows, self._again)) for p, rows in given if len(rows)]
 
-        at_once = [every[:1], every[1:]] if self.share.grows else [every[p : p + 1] for p in every]
+        at_once = [every[:1], every[1:]] if self.share.worth else [every[p : p + 1] for p in every]
         self._settle(chain.from_iterable(each(learn, at_once, chunk.nnz if compiled else 0)))
 
     def _grow(self) -> None:

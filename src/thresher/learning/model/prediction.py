@@ -54,10 +54,6 @@ if TYPE_CHECKING:
     from thresher.learning.model.model import Model
 
 
-_SAMPLE = 1000
-"""How many keys are examined."""
-
-
 def source_for(
     model: Any,
     data: Data,
@@ -237,11 +233,6 @@ class LinearPredictor:
         own = self._products(ones(rows.keys), np.zeros_like(bias)).astype(bias.dtype)
         parts: F64 = (own.T * rows.values).T.astype(np.float64)
         return Summands(rows, own, parts, bias.astype(np.float64))
-
-    def _some_keys(self) -> NDArray[np.uint64]:
-        """Keys of some features that the model knows; none if its rows may each stand for several."""
-        hashed = self.index.NAME == HashedIndex.NAME
-        return np.empty(0, np.uint64) if hashed else self.index.features(_SAMPLE)[1:]
 
     def knows(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Which of these features have a weight that is not 0; none if a weight may be that of several."""
