@@ -159,7 +159,7 @@ class FoldScores:
     """
 
     def __init__(self, models: ModelSet, folds: Folds, chunks: Iterable[Chunk]) -> None:
-        self._folds, dropped, rows = folds, models.dropped, 0
+        self._folds, dropped, head, rows = folds, models.dropped, models.recipe.head(), 0
         parts = models.parts[: folds.count]
         scores = [Scores({k: p.models[k] for k in p.alive if k not in dropped}) for p in parts]
         waiting, sizes = [list[Chunk]() for _ in parts], np.zeros(folds.count, np.int64)
@@ -173,12 +173,12 @@ class FoldScores:
             self._in_groups = chunk.groups is not None
             for k in range(folds.count):
                 waiting[k].append(part := chunk.take(numbers == k))
-                self._classes[k] += counts_of(models.recipe.head(), part)
+                self._classes[k] += counts_of(head, part)
                 if sum(one.nnz for one in waiting[k]) >= PIECE:
                     scores[k].add(concat(waiting[k]))
                     waiting[k] = []
             if folds.forward:
-                self._classes[-1] += counts_of(models.recipe.head(), chunk.take(numbers < 0))
+                self._classes[-1] += counts_of(head, chunk.take(numbers < 0))
         if rows < folds.count:
             raise DataError(f"{folds.count} folds need at least {folds.count} rows; rows read: {rows}")
         if not sizes.all():
