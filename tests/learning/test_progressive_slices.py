@@ -233,6 +233,7 @@ def test_data_without_columns_have_no_slices(tmp_path: Path) -> None:
         package.train(np.eye(4), [1, 0, 1, 0], slices="site")
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_learning_that_diverges_is_told_as_without_slices(clicks: Path) -> None:
     for slices in ((), "site"):
         with pytest.raises(DivergedError, match="is not finite"):
