@@ -562,7 +562,7 @@ def evaluate(
     given = labelled(model, data, y, sample_weight)
     figures, _, troubles = using.measure(measured, given, options, offsets=offsets)
     warn(troubles)
-    return Evaluated.of(figures, measured)
+    return Evaluated(figures, measured)
 
 
 def export(model: ModelOrFile, to: str, path: str | os.PathLike[str] | None = None) -> str | bytes:

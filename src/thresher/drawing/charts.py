@@ -62,12 +62,8 @@ class Series:
     """1 to 6; by default the next unused one"""
 
 
-class Strip(NamedTuple):
-    """The count between two values of x; many of these make a strip of density."""
-
-    low: float
-    high: float
-    weight: float
+Strip = Sequence[tuple[float, float, float]]
+"""Density along x: two values, and the count between them"""
 
 
 @dataclass(frozen=True)
@@ -80,7 +76,7 @@ class Panel:
     title: str = ""
     diagonal: str = ""
     """name of the line y = x, which is drawn only if it has a name"""
-    strip: Sequence[Strip] = ()
+    strip: Strip = ()
 
 
 class Dot(NamedTuple):
@@ -145,19 +141,23 @@ class Look(NamedTuple):
     """What distinguishes a series from others, with and without colour."""
 
     colour: str
-    dash: int
     shape: str
+    line: str
+    """CSS classes of its line"""
+    size: float
+    """radius of its markers"""
 
 
 def look_of(panel: Panel, number: int) -> Look:
     """The look of a series of a panel; quiet series use no colour."""
     series = panel.series[number]
     if series.quiet:
-        return Look("c0", 0, "circle")
+        return Look("c0", "circle", "line c0 d0 thin", 3.0)
     loud = [one for one in panel.series[:number] if not one.quiet]
     k = sum(one.colour is None for one in loud) if series.colour is None else series.colour - 1
     k, dash = k % len(SERIES), sum(one.kind != "dots" for one in loud) % len(DASHES)
-    return Look(SERIES[k], dash, _SHAPES[k])
+    line = f"line {SERIES[k]} d{dash}{' strong' if series.emphasis else ''}"
+    return Look(SERIES[k], _SHAPES[k], line, 6.5 if series.emphasis else 4.0)
 
 
 def drawn(series: Series, look: Look, x: Scale, y: Scale) -> list[str]:
@@ -187,32 +187,21 @@ def drawn(series: Series, look: Look, x: Scale, y: Scale) -> list[str]:
         between = "H{}V{}" if series.kind == "steps" else "L{} {}"
         path += "".join(between.format(number(dot.x), number(dot.y)) for dot in rest)
     if path:
-        found.append(tag("path", class_=line_class(series, look), d=path))
+        found.append(tag("path", class_=look.line, d=path))
     alone = [group[0] for group in groups if len(group) == 1]
     for dot in dots if series.kind in ("dots", "both") else alone:
         title = series.titles[dot.number] if series.titles else ""
-        found.append(marker(look, dot.x, dot.y, size_of(series), title))
+        found.append(marker(look, dot.x, dot.y, title))
     return found
 
 
-def line_class(series: Series, look: Look) -> str:
-    """CSS classes of its line."""
-    weight = " thin" if series.quiet else " strong" if series.emphasis else ""
-    return f"line {look.colour} d{look.dash}{weight}"
-
-
-def size_of(series: Series) -> float:
-    """Radius of its markers."""
-    return 3.0 if series.quiet else 6.5 if series.emphasis else 4.0
-
-
-def marker(look: Look, x: float, y: float, size: float, title: str = "") -> str:
+def marker(look: Look, x: float, y: float, title: str = "") -> str:
     """A point with its tooltip."""
     inner = tag("title", text_of(title)) if title else ""
     kind = f"mark {look.colour}"
     if look.shape == "circle":
-        return tag("circle", inner, class_=kind, cx=x, cy=y, r=size)
-    r, s = size * 1.25, size * 0.9
+        return tag("circle", inner, class_=kind, cx=x, cy=y, r=look.size)
+    r, s = look.size * 1.25, look.size * 0.9
     points = {
         "square": [(-s, -s), (s, -s), (s, s), (-s, s)],
         "diamond": [(0, -r), (r, 0), (0, r), (-r, 0)],
@@ -227,45 +216,39 @@ def marker(look: Look, x: float, y: float, size: float, title: str = "") -> str:
 _KEY, _GAP, _LEGEND_LINE, _WIDEST = 26.0, 18.0, 20.0, 260.0
 
 
-class _Entry(NamedTuple):
-    key: list[str]
-    """elements whose origin is the left end of the key"""
-    name: str
-    wide: float
-
-
 def legend(panel: Panel, left: float, top: float, room: float) -> list[str]:
     """Its elements."""
     body = []
     for row, entries in enumerate(_lines(panel, room)):
         x, middle = left, top + row * _LEGEND_LINE + 9
-        for one in entries:
-            body.append(tag("g", *one.key, transform=f"translate({number(x)} {number(middle)})"))
-            body.append(label(one.name, x + _KEY, middle + 4.5, "name", room=one.wide))
-            x += _KEY + one.wide + _GAP
+        for key, name, wide in entries:
+            body.append(tag("g", *key, transform=f"translate({number(x)} {number(middle)})"))
+            body.append(label(name, x + _KEY, middle + 4.5, "name", room=wide))
+            x += _KEY + wide + _GAP
     return body
 
 
-def _lines(panel: Panel, room: float) -> list[list[_Entry]]:
+def _lines(panel: Panel, room: float) -> list[list[tuple[list[str], str, float]]]:
+    """The lines of a legend: the elements of each key, from its left end, its name, and how wide that is."""
     keys = list[tuple[list[str], str]]()
     for k, series in enumerate(panel.series):
         if series.name:
             look, key = look_of(panel, k), list[str]()
             if series.kind != "dots":
-                key.append(tag("path", class_=line_class(series, look), d="M0 0H20"))
+                key.append(tag("path", class_=look.line, d="M0 0H20"))
             if series.kind in ("dots", "both"):
-                key.append(marker(look, 10, 0, size_of(series)))
+                key.append(marker(look, 10, 0))
             keys.append((key, series.name))
     if panel.diagonal:
         keys.append(([tag("path", class_="reference", d="M0 0H20")], panel.diagonal))
-    lines, left, most = list[list[_Entry]](), 0.0, min(_WIDEST, room - _KEY)
+    lines, left, most = list[list[tuple[list[str], str, float]]](), 0.0, min(_WIDEST, room - _KEY)
     for key, name in keys if len(keys) > 1 else []:
-        one = _Entry(key, name, min(width_of(fitted(name, most)), most))
-        if not lines or left < _KEY + one.wide:
+        wide = min(width_of(fitted(name, most)), most)
+        if not lines or left < _KEY + wide:
             lines.append([])
             left = room
-        lines[-1].append(one)
-        left -= _KEY + one.wide + _GAP
+        lines[-1].append((key, name, wide))
+        left -= _KEY + wide + _GAP
     return lines
 
 
@@ -292,7 +275,7 @@ def chart(
     series: Sequence[Series],
     *,
     diagonal: str = "",
-    strip: Sequence[Strip] = (),
+    strip: Strip = (),
     height: float = 400,
     **shape: Any,
 ) -> str:
@@ -357,7 +340,7 @@ def _placed(panel: Panel, top: float, end: float, width: float) -> _PlacedPanel:
 def _panel(laid: _PlacedPanel, left: float, width: float) -> list[str]:
     panel, right = laid.panel, width - _RIGHT
     values = [value for series in panel.series for value in series.x]
-    values += [end for one in panel.strip for end in (one.low, one.high)]
+    values += [end for low, high, _ in panel.strip for end in (low, high)]
     x = scale_of(panel.x, values, left, right)
     body, line = [], laid.top
     if panel.title:
@@ -391,11 +374,11 @@ def _panel(laid: _PlacedPanel, left: float, width: float) -> list[str]:
         middle = (laid.plot + laid.bottom) / 2
         body.append(label("no data", (left + right) / 2, middle, "tick", "middle"))
     cells = list[tuple[float, float, float]]()  # of density along x: the weight divided by the width
-    for one in panel.strip:
-        start, end = x.place(one.low), x.place(one.high)
+    for first, last, weight in panel.strip:
+        start, end = x.place(first), x.place(last)
         wide = 0.0 if start is None or end is None else max(end - start, 1.0)
-        if start is not None and wide and 0 < one.weight / wide < math.inf:
-            cells.append((start, wide, one.weight / wide))
+        if start is not None and wide and 0 < weight / wide < math.inf:
+            cells.append((start, wide, weight / wide))
     most = max((density for _, _, density in cells), default=1.0)
     for start, wide, density in cells:
         tall = max((_STRIP - 4) * (density / most), 0.6)
@@ -440,27 +423,19 @@ def bars(
     if axis:
         body.append(label(axis, _BAR_EDGE, top - 6, "tick", room=width - 2 * _BAR_EDGE))
     names = max((width_of(fitted(row.name, 0.36 * width)) for row in rows), default=0.0)
-    body += _rows(rows, _BAR_EDGE + names + 10, width - _BAR_EDGE, top, percent)
-    if not rows:
-        body.append(label("no data", width / 2, top + 14, "tick", "middle"))
-    height = top + max(len(rows), 1) * _ROW + 8
-    return document(title, description, body, width=width, height=height, style=style, name=name)
-
-
-def _rows(rows: Sequence[Bar], left: float, right: float, top: float, percent: bool) -> list[str]:
+    left, right = _BAR_EDGE + names + 10, width - _BAR_EDGE
     texts = [value_of(row.value, percent) for row in rows]
-    values = [row.value for row in rows if drawable(row.value)]
     below, above = (  # room for the values at the ends of the bars on one side of zero
         max(
-            (width_of(text, _SMALL) + 6 for row, text in zip(rows, texts, strict=True) if side(row.value)),
+            (width_of(t, _SMALL) + 6 for row, t in zip(rows, texts, strict=True) if (row.value < 0) == side),
             default=0.0,
         )
-        for side in (lambda value: value < 0, lambda value: not value < 0)
+        for side in (True, False)
     )
-    axis = Axis(low=min(values, default=0.0), high=max(values, default=0.0))
-    scale = scale_of(axis, [0.0, *values], left + below, right - above)
+    values = [row.value for row in rows if drawable(row.value)]
+    ends = Axis(low=min(values, default=0.0), high=max(values, default=0.0))
+    scale = scale_of(ends, [0.0, *values], left + below, right - above)
     zero = scale.place(0.0) or left
-    body = []
     for k, (row, text) in enumerate(zip(rows, texts, strict=True)):
         y = top + k * _ROW
         body.append(label(row.name, left - 10, y + 15, "name", "end", room=left - 9 - _BAR_EDGE))
@@ -472,4 +447,8 @@ def _rows(rows: Sequence[Bar], left: float, right: float, top: float, percent: b
         body.append(tag("rect", whole, class_="bar c2" if negative else "bar c1", **shape))
         body.append(label(text, end + (-5 if negative else 5), y + 15, "tick", "end" if negative else None))
     line = f"M{number(zero)} {number(top)}V{number(top + len(rows) * _ROW)}"
-    return [*body, tag("path", class_="axis", d=line)]
+    body.append(tag("path", class_="axis", d=line))
+    if not rows:
+        body.append(label("no data", width / 2, top + 14, "tick", "middle"))
+    height = top + max(len(rows), 1) * _ROW + 8
+    return document(title, description, body, width=width, height=height, style=style, name=name)

@@ -54,7 +54,7 @@ def _macros(found: RawPrediction) -> Iterator[str]:
         reads = f"rows of cells separated by {by}, {header}"
     macros = {
         "COLUMNS": len(found.columns),
-        "ROOM": min(found.room, _ON_STACK),
+        "ROOM": min(max(64, len(found.columns) + len(found.products)), _ON_STACK),
         "MASK": _word(found.mask),
         "GAPS": int(found.missing_is_mean),
         "MISSING": len(layout.missing),
@@ -122,16 +122,15 @@ def _model(model: ExportedModel, number: int, tables: list[str], *, hashed: bool
     """The arrays of a model; adds the struct that points to them to `tables`."""
     suffix = "f" if model.weights.dtype == np.float32 else ""
     begins, shift = buckets(model.keys)
-    places = np.searchsorted(model.keys, model.mean_keys) + 1
-    means = zip(model.mean_keys.tolist(), places.tolist(), model.means.tolist(), strict=True)
-    divisors = zip(model.divisor_keys.tolist(), model.divisors.tolist(), strict=True)
+    places = (np.searchsorted(model.keys, np.array([*model.means], np.uint64)) + 1).tolist()
+    means = zip(model.means.items(), places, strict=True)
     kinds = {
         "keys": ("uint64_t", map(_word, model.keys.tolist())),
         "begins": ("uint32_t", map(str, begins.tolist())),
         "weights": ("thresher_weight", _numbers(model.weights.ravel(), suffix)),
         "intercepts": ("thresher_weight", _numbers(model.intercepts, suffix)),
-        "means": ("centred", (f"{{{_word(key)}, {at}, {mean!r}}}" for key, at, mean in means)),
-        "divisors": ("scaled", (f"{{{_word(key)}, {by!r}}}" for key, by in divisors)),
+        "means": ("centred", (f"{{{_word(key)}, {at}, {mean!r}}}" for (key, mean), at in means)),
+        "divisors": ("scaled", (f"{{{_word(key)}, {by!r}}}" for key, by in model.divisors.items())),
     }
     for name, (kind, values) in kinds.items():
         yield from _array(kind, f"{name}_{number}", values)

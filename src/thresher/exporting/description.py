@@ -24,7 +24,7 @@ from thresher.data.layout import SettledLayout, has_columns
 from thresher.engine.index import HashedIndex, make_index
 from thresher.engine.lookup import mix
 from thresher.learning.model.ensemble import Ensemble, predictor_of
-from thresher.learning.model.objective import F64, Objective
+from thresher.learning.model.objective import Objective
 from thresher.learning.model.prediction import ModelOrFile, Readout
 from thresher.learning.model.scaling import ones
 from thresher.options.messages import mention
@@ -32,6 +32,8 @@ from thresher.options.messages import mention
 _PROBES = np.array([-40.0, -3.0, -0.7, 0.0, 0.4, 1.0, 2.5, 30.0])
 IDENTITY, SIGMOID, RAMP, EXP, SOFTMAX = "identity", "sigmoid", "ramp", "exp", "softmax"
 CALIBRATED = "calibrated"
+OTHER_TARGETS = f"use {mention(to='c')} or {mention(to='js')}"
+"""What helps where ONNX and SQL cannot express a model"""
 LINKS = (IDENTITY, SIGMOID, RAMP, EXP, SOFTMAX, CALIBRATED)
 
 
@@ -47,7 +49,7 @@ class Link(NamedTuple):
     by: float = 0.0
     plus: float = 0.0
 
-    def of(self, margins: F64) -> F64:
+    def of(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
         """The predictions for margins ``(n, outputs)``."""
         with np.errstate(over="ignore"):
             if self.name == SIGMOID:
@@ -128,10 +130,9 @@ class ExportedModel(NamedTuple):
     weights: NDArray[Any]
     """``(keys, outputs)``"""
     intercepts: NDArray[Any]
-    mean_keys: NDArray[np.uint64]
-    means: NDArray[np.float64]
-    divisor_keys: NDArray[np.uint64]
-    divisors: NDArray[np.float64]
+    means: dict[int, float]
+    """by key, ascending, as `divisors`"""
+    divisors: dict[int, float]
 
 
 class RawPrediction(NamedTuple):
@@ -158,24 +159,14 @@ class RawPrediction(NamedTuple):
     """names of features"""
     head: Objective
 
-    @property
-    def missing_is_mean(self) -> bool:
-        """Whether a missing number is told from 0."""
-        return self.layout.gaps and bool(self.columns)
-
-    @property
-    def mask(self) -> int:
-        """Mask of the bits of a key that are kept; ids keep all."""
-        return (self.layout if self.columns else SettledLayout()).mask
+    missing_is_mean: bool
+    """whether a missing number is told from 0"""
+    mask: int
+    """of the bits of a key that are kept; ids keep all"""
 
     def has(self, *kinds: str) -> bool:
         """Whether there is a column of these kinds."""
         return any(one.kind in kinds for one in self.columns)
-
-    @property
-    def room(self) -> int:
-        """The maximum number of features of a row without texts; of rows of ids, some number."""
-        return max(64, len(self.columns) + len(self.products))
 
 
 def describe(model: ModelOrFile) -> RawPrediction:
@@ -204,6 +195,8 @@ def describe(model: ModelOrFile) -> RawPrediction:
         labels if head.classifies else [],
         [one.names for one in readouts if one.names is not None],
         head,
+        layout.gaps and bool(columns),
+        (layout if columns else SettledLayout()).mask,
     )
 
 
@@ -276,20 +269,17 @@ def weights_of(readout: Readout) -> ExportedModel:
     table = readout.weights.reshape(len(readout.keys), readout.head.count)
     kept = table.any(axis=1)
     keys = readout.keys[kept]
-    index, none, nothing = make_index(readout.store), np.zeros(0, np.uint64), np.zeros(0)
+    index, means, by = make_index(readout.store), readout.means, readout.divisors
 
-    def with_weights(found: NDArray[np.uint64], numbers: NDArray[np.float64]) -> tuple[Any, Any]:
+    def with_weights(found: NDArray[np.uint64], numbers: NDArray[np.float64]) -> dict[int, float]:
         each = ones(found)
         rows = index.find(each.keys, each.indptr, each.values).rows if _store(readout) else found
         there = np.isin(rows, keys)
-        return found[there], numbers[there]
+        return dict(zip(found[there].tolist(), numbers[there].tolist(), strict=True))
 
-    means = by = none, nothing
-    if readout.means is not None:
-        means = with_weights(readout.means.keys, readout.means.means)
-    if readout.divisors is not None:
-        by = with_weights(readout.divisors.keys, readout.divisors.by)
-    return ExportedModel(keys, table[kept], readout.centred_bias, *means, *by)
+    centred = {} if means is None else with_weights(means.keys, means.means)
+    divided = {} if by is None else with_weights(by.keys, by.by)
+    return ExportedModel(keys, table[kept], readout.centred_bias, centred, divided)
 
 
 def letter_ranges(tokens: str) -> list[tuple[int, int, int]]:

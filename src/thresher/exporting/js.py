@@ -12,6 +12,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from thresher.exporting.description import ExportedModel, RawPrediction
 from thresher.exporting.json import described
 
@@ -36,7 +38,13 @@ def content_of(found: RawPrediction, *, module: bool = False) -> str:
 
 
 def _model(one: ExportedModel) -> dict[str, str]:
-    little = {name: array.astype(array.dtype.newbyteorder("<")) for name, array in one._asdict().items()}
+    arrays = {"keys": one.keys, "weights": one.weights, "intercepts": one.intercepts}
+    for name, numbers in (("mean", one.means), ("divisor", one.divisors)):
+        arrays |= {
+            f"{name}_keys": np.array([*numbers], np.uint64),
+            f"{name}s": np.array([*numbers.values()], float),
+        }
+    little = {name: array.astype(array.dtype.newbyteorder("<")) for name, array in arrays.items()}
     return {name: base64.b64encode(array.tobytes()).decode() for name, array in little.items()}
 
 

@@ -51,12 +51,10 @@ def _column(one: ExportedColumn) -> dict[str, Any]:
 
 
 def _model(one: ExportedModel) -> dict[str, Any]:
-    means = zip(map(str, one.mean_keys.tolist()), one.means.tolist(), strict=True)
-    divisors = zip(map(str, one.divisor_keys.tolist()), one.divisors.tolist(), strict=True)
     return {
         "intercepts": one.intercepts.tolist(),
         "keys": [*map(str, one.keys.tolist())],
         "weights": one.weights.tolist(),
-        "means": dict(means),
-        "divisors": dict(divisors),
+        "means": {str(key): mean for key, mean in one.means.items()},
+        "divisors": {str(key): by for key, by in one.divisors.items()},
     }

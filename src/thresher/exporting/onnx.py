@@ -5,9 +5,9 @@ Its numbers are float32. Columns of numbers are centred and scaled in the graph;
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,8 @@ from thresher.data.columns import NUMERIC
 from thresher.data.errors import DataError
 from thresher.engine.centring import FAR
 from thresher.exporting import description
-from thresher.exporting.description import CALIBRATED, IDENTITY, SOFTMAX, Link, RawPrediction
+from thresher.exporting.description import CALIBRATED, IDENTITY, OTHER_TARGETS, SOFTMAX, Link, RawPrediction
 from thresher.learning.diagnostics.advice import feature_name
-from thresher.learning.model.objective import Objective
-from thresher.options.messages import mention
 
 _OPSET, _ML_OPSET, _IR = 17, 3, 8
 KEYS = "thresher.feature_keys"
@@ -29,18 +27,6 @@ COLUMNS = "thresher.columns"
 """Metadata key: the names of the input columns, as a list in JSON"""
 _PROBABILITIES = {Link(description.SIGMOID, 1.0): "LOGISTIC", Link(SOFTMAX, 1.0): "SOFTMAX"}
 _GIVEN = "X"
-
-
-class Linear(NamedTuple):
-    """A linear model of the columns of a matrix."""
-
-    head: Objective
-    link: Link
-    table: NDArray[Any]
-    """``(outputs, columns)``"""
-    bias: NDArray[Any]
-    classes: list[Any] | None
-    """None if it predicts numbers"""
 
 
 def content_of(found: RawPrediction) -> bytes:
@@ -59,11 +45,11 @@ def content_of(found: RawPrediction) -> bytes:
             table[:, column] = model.weights[places[key]]
     words = found.layout.classes
     classes: list[Any] | None = [*words] if words else [int(float(one)) for one in found.labels]
-    linear = Linear(found.head, found.link, table, model.intercepts, classes if found.labels else None)
-    nodes, tensors = _prepared(found, keys)
-    told = {COLUMNS: json.dumps([one.name for one in found.columns])} if found.columns else None
-    told = told or {KEYS: " ".join(map(str, keys))}
-    return bytes(proto(linear, told, nodes, tensors).SerializeToString())
+    told = {KEYS: " ".join(map(str, keys))}
+    if found.columns:
+        told = {COLUMNS: json.dumps([one.name for one in found.columns])}
+    prepared = _prepared(found, keys)
+    return bytes(_proto(found, table, classes if found.labels else None, told, *prepared).SerializeToString())
 
 
 def _check(found: RawPrediction) -> None:
@@ -73,27 +59,26 @@ def _check(found: RawPrediction) -> None:
     change a probability by a hundredth, the mean of a count by one percent, or a number by one percent of 1
     or of the intercept.
     """
-    other, why, link = f"use {mention(to='c')} or {mention(to='js')}", "", found.link
+    why, link = "", found.link
     if unfit := next((one for one in found.columns if one.kind != NUMERIC), None):
         what = f"column '{unfit.name}' is {unfit.kind}"
-        why = f"{what}, and ONNX here has only columns of numbers: {other}"
+        why = f"{what}, and ONNX here has only columns of numbers: {OTHER_TARGETS}"
     elif found.products or found.store is not None:
         what = "products of columns" if found.products else "a hashed store"
-        why = f"ONNX cannot express {what}: {other}"
+        why = f"ONNX cannot express {what}: {OTHER_TARGETS}"
     elif found.kind == "labels":
         why = "ONNX's LinearClassifier predicts one class per example, not several labels"
     elif len(found.models) > 1:
-        why = f"an ensemble cannot be exported to ONNX: {other}, or export one of its models"
+        why = f"an ensemble cannot be exported to ONNX: {OTHER_TARGETS}, or export one of its models"
     if why:
         raise DataError(why)
     (model,) = found.models
-    by = dict(zip(model.divisor_keys.tolist(), model.divisors.tolist(), strict=True))
     heaviest = dict(zip(model.keys.tolist(), abs(model.weights).max(axis=1, initial=0).tolist(), strict=True))
     scale = max(link.by, 1.0) if link.name in (CALIBRATED, SOFTMAX) else 1.0
     least = 0.01 * max(1.0, float(abs(model.intercepts).max())) if link.name == IDENTITY else 0.01
-    for key, mean in zip(model.mean_keys.tolist(), model.means.tolist(), strict=True):
+    for key, mean in model.means.items():
         step = float(np.spacing(np.float32(abs(mean)))) * (abs(mean) >= FAR)
-        error = scale * heaviest.get(key, 0.0) * step / 2 / by.get(key, 1.0)
+        error = scale * heaviest.get(key, 0.0) * step / 2 / model.divisors.get(key, 1.0)
         if error > least:
             name = feature_name(key, found.layout, found.known[0] if found.known else None)
             raise DataError(
@@ -108,8 +93,7 @@ def _prepared(found: RawPrediction, keys: Sequence[int]) -> tuple[list[Any], lis
     import onnx
 
     (model,) = found.models
-    means = dict(zip(model.mean_keys.tolist(), model.means.tolist(), strict=True))
-    by = dict(zip(model.divisor_keys.tolist(), model.divisors.tolist(), strict=True))
+    means, by = model.means, model.divisors
     if not found.columns and not by and not means:
         return [], []
     numbers = {"means": [means.get(key, 0.0) for key in keys], "divisors": [by.get(key, 1.0) for key in keys]}
@@ -130,29 +114,32 @@ def _prepared(found: RawPrediction, keys: Sequence[int]) -> tuple[list[Any], lis
     return nodes, tensors
 
 
-def proto(
-    linear: Linear,
-    told: Mapping[str, str] | None = None,
-    nodes: Sequence[Any] = (),
-    tensors: Sequence[Any] = (),
+def _proto(
+    found: RawPrediction,
+    table: NDArray[Any],
+    classes: Sequence[Any] | None,
+    told: dict[str, str],
+    nodes: Sequence[Any],
+    tensors: Sequence[Any],
 ) -> Any:
     """An ``onnx.ModelProto`` with the input ``X`` ``(n, columns)``, which `nodes` turn into ``ready``.
 
+    `table` has the weights ``(outputs, columns)``; `classes` is None if numbers are predicted.
     Outputs: ``label`` and ``probabilities`` (``scores`` if the loss has none) for classes, else ``variable``.
     """
     import onnx
 
-    if not linear.table.shape[1]:
+    if not table.shape[1]:
         raise DataError("no feature has a weight: there are no columns to export")
     given, make, info = (
         "ready" if nodes else _GIVEN,
         onnx.helper.make_node,
         onnx.helper.make_tensor_value_info,
     )
-    head, link, table, bias = linear.head, linear.link, linear.table, linear.bias
+    head, link, bias = found.head, found.link, found.models[0].intercepts
     no_link = f"ONNX has no link function for the loss {parts.part_name(type(head.loss))!r}"
     columns, number, domain = table.shape[1], onnx.TensorProto.FLOAT, "ai.onnx.ml"
-    if linear.classes is None:
+    if classes is None:
         if link.name not in (IDENTITY, description.EXP):
             raise DataError(no_link)
         exponential = link.name == description.EXP
@@ -174,11 +161,11 @@ def proto(
             transform = "LOGISTIC" if len(bias) == 1 else _PROBABILITIES[link]
         if len(bias) == 1:
             table, bias = np.concatenate([-table, table]), np.concatenate([-bias, bias])
-        names, kind = {"classlabels_strings": linear.classes}, onnx.TensorProto.STRING
-        if not all(isinstance(one, str) for one in linear.classes):
-            if not all(isinstance(one, bool | int | float) and int(one) == one for one in linear.classes):
-                raise DataError(f"ONNX needs whole numbers or text as classes, not {linear.classes}")
-            names, kind = {"classlabels_ints": [*map(int, linear.classes)]}, onnx.TensorProto.INT64
+        names, kind = {"classlabels_strings": classes}, onnx.TensorProto.STRING
+        if not all(isinstance(one, str) for one in classes):
+            if not all(isinstance(one, bool | int | float) and int(one) == one for one in classes):
+                raise DataError(f"ONNX needs whole numbers or text as classes, not {classes}")
+            names, kind = {"classlabels_ints": [*map(int, classes)]}, onnx.TensorProto.INT64
         name = "probabilities" if head.has_probabilities else "scores"
         shared = transform == "LOGISTIC" and len(bias) > 2
         scored = "each" if shared else name
@@ -191,7 +178,6 @@ def proto(
     graph = onnx.helper.make_graph([*nodes, *made], "thresher", [shape], outputs, [*tensors])
     opsets = [onnx.helper.make_opsetid("", _OPSET), onnx.helper.make_opsetid(domain, _ML_OPSET)]
     model = onnx.helper.make_model(graph, producer_name="thresher", opset_imports=opsets, ir_version=_IR)
-    if told:
-        onnx.helper.set_model_props(model, dict(told))
+    onnx.helper.set_model_props(model, told)
     onnx.checker.check_model(model)
     return model

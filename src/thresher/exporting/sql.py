@@ -20,7 +20,7 @@ from thresher.data.features.murmur import hash_bytes
 from thresher.data.text.numbers import NUMBER
 from thresher.engine.centring import FAR
 from thresher.exporting import description
-from thresher.exporting.description import ExportedColumn, ExportedModel, Link, RawPrediction
+from thresher.exporting.description import OTHER_TARGETS, ExportedColumn, ExportedModel, Link, RawPrediction
 from thresher.options.messages import mention, mention_command
 
 _HEAD = """-- A model as a query, written by thresher. Put the name of your table in place of "rows" below.
@@ -65,7 +65,7 @@ def _check(found: RawPrediction) -> None:
     if found.store is not None or found.layout.bits:
         why = why or "categories share weights in this model, which SQL cannot express"
     if why:
-        raise DataError(f"{why}: {_other()}")
+        raise DataError(f"{why}: {OTHER_TARGETS}")
     several = [] if found.kind == "one" else found.names
     used = {*several, *(column.name for column in found.columns)}
     for what, names in (("columns", found.layout.columns), ("outputs", several)):
@@ -76,11 +76,7 @@ def _check(found: RawPrediction) -> None:
                 _write_text(f"{what}: SQL cannot write the name", raw)
             if (first := alike.setdefault(raw.lower(), name)) != name and used & {first, name}:
                 case = f"{what} '{first}' and '{name}' differ in case only, which DuckDB ignores"
-                raise DataError(f"{case}: rename one, or {_other()}")
-
-
-def _other() -> str:
-    return f"use {mention(to='c')} or {mention(to='js')}"
+                raise DataError(f"{case}: rename one, or {OTHER_TARGETS}")
 
 
 def _write_text(what: str, raw: bytes) -> str:
@@ -90,7 +86,7 @@ def _write_text(what: str, raw: bytes) -> str:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise DataError(f"{what} {raw!r:.60}: {_other()}")
+        raise DataError(f"{what} {raw!r:.60}: {OTHER_TARGETS}")
     return text
 
 
@@ -129,13 +125,15 @@ def _number(found: RawPrediction, column: ExportedColumn, model: ExportedModel, 
     place = int(np.searchsorted(model.keys, np.uint64(column.key)))
     if place == len(model.keys) or model.keys[place] != column.key or not model.weights[place, output]:
         return
-    kind, x = "REAL" if model.weights.dtype == np.float32 else _DOUBLE, f"CAST({_cell(column)} AS {_DOUBLE})"
-    mean = dict(zip(model.mean_keys.tolist(), model.means.tolist(), strict=True)).get(column.key)
+    kind, x = (
+        "REAL" if model.weights.dtype == np.float32 else _DOUBLE,
+        f"CAST(thresher_input.{_name(column.name)} AS {_DOUBLE})",
+    )
     value = f"CAST({x} AS REAL)"
-    if mean is not None:
+    if (mean := model.means.get(column.key)) is not None:
         plain = f"CASE WHEN ABS({x}) < {FAR} THEN CAST({value} AS {_DOUBLE}) ELSE {x} END"
         value = f"CAST({plain} - {_literal(mean)} AS REAL)"
-    if by := dict(zip(model.divisor_keys.tolist(), model.divisors.tolist(), strict=True)).get(column.key):
+    if by := model.divisors.get(column.key):
         value = f"CAST(CAST({value} AS {_DOUBLE}) / {_literal(by)} AS REAL)"
     product = f"CAST(CAST({_literal(model.weights[place, output])} AS {kind}) * {value} AS {_DOUBLE})"
     absent = [f"({x} > 0 AND -{x} > 0)"]  # NaN, which is greater than all numbers, and so is its negative
@@ -145,7 +143,7 @@ def _number(found: RawPrediction, column: ExportedColumn, model: ExportedModel, 
 
 def _category(found: RawPrediction, column: ExportedColumn) -> str:
     """The text of a cell, in the one spelling that numbers, booleans and times have in the model."""
-    text = f"CAST({_cell(column)} AS VARCHAR)"
+    text = f"CAST(thresher_input.{_name(column.name)} AS VARCHAR)"
     how = found.layout.spelling[column.place] if column.spelled else AS_TEXT
     if how == AS_NUMBER:
         plain = f"{text} LIKE '%.%' AND {text} NOT LIKE '%e%'"
@@ -229,10 +227,6 @@ def _log_odds(found: RawPrediction, margin: str) -> str:
     """What is positive if the positive one of two classes is predicted."""
     name, by, plus = found.link
     return f"{_literal(by)} * {margin} + {_literal(plus)}" if name == description.CALIBRATED else margin
-
-
-def _cell(column: ExportedColumn) -> str:
-    return f"thresher_input.{_name(column.name)}"
 
 
 def _literal(number: Any) -> str:

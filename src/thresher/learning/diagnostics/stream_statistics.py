@@ -15,7 +15,6 @@ from itertools import pairwise
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.data.features.names import numeric_keys
@@ -120,12 +119,9 @@ class StreamStatistics:
         if self.rows < _ROWS and self.numbers < _NUMBERS:
             self._add_features(chunk, layout)
         if (layout is None or not has_columns(layout)) and (span := chunk.span()) is not None:
-            before = self.span or span
-            self.span = min(before[0], span[0]), max(before[1], span[1])
-        self._add_labels(chunk.labels, chunk.weights)
-        self.rows += len(chunk)
-
-    def _add_labels(self, labels: NDArray[np.float32], weights: NDArray[np.float32]) -> None:
+            known = self.span or span
+            self.span = min(known[0], span[0]), max(known[1], span[1])
+        labels, weights = chunk.labels, chunk.weights
         before, started = labels[:-1], bool(self.rows)
         first, low, high = float(labels[0]), float(labels.min()), float(labels.max())
         self.rises += int(np.count_nonzero(labels[1:] > before)) + (started and first > self.last)
@@ -143,6 +139,7 @@ class StreamStatistics:
         self.weights += weights[sampled].tolist()
         while len(self.labels) > _LABELS:
             self.labels, self.weights, self.stride = self.labels[::2], self.weights[::2], 2 * self.stride
+        self.rows += len(chunk)
 
     def _add_offsets(self, chunk: Chunk) -> None:
         """Add up offsets that may be exposures."""

@@ -16,7 +16,7 @@ from thresher.learning.model.objective import F64
 
 BITS = 20
 """bits of a cell's number: sign, exponent and eleven digits, so cells are 0.05 % wide"""
-_SUMS = 3
+_SUMS, _BINS, _PARTS = 3, 10, 40
 NORMAL = 1.959963984540054
 """quantile of the normal distribution for an interval of 95 %"""
 
@@ -48,15 +48,15 @@ class Binned:
         self._weight += float(weights.sum())
         self._weights_squared += float(weights @ weights)
 
-    def bins(self, count: int = 10) -> list[dict[str, float]]:
+    def bins(self) -> list[dict[str, float]]:
         """Weight, mean prediction and mean outcome of each quantile bin; equal predictions share a bin."""
         (used,) = np.nonzero(self._sums[0])
         weight, predicted, came_true = self._sums[:, used]
         if not len(used):
             return []
         middles = np.cumsum(weight) - weight / 2
-        number = np.minimum((middles * (count / weight.sum())).astype(int), count - 1)
-        sums = [np.bincount(number, one, count) for one in (weight, predicted, came_true)]
+        number = np.minimum((middles * (_BINS / weight.sum())).astype(int), _BINS - 1)
+        sums = [np.bincount(number, one, _BINS) for one in (weight, predicted, came_true)]
         return [
             {"weight": w, "predicted": p / w, "observed": y / w}
             for w, p, y in zip(*(one.tolist() for one in sums), strict=True)
@@ -64,7 +64,7 @@ class Binned:
         ]
 
     def density(
-        self, low: float | None = None, high: float | None = None, count: int = 40
+        self, low: float | None = None, high: float | None = None
     ) -> list[tuple[float, float, float]]:
         """Low end, high end and importance of predictions in equal parts of an interval.
 
@@ -76,7 +76,7 @@ class Binned:
             return []
         places = predicted / weight
         ends = (places.min() if low is None else low), (places.max() if high is None else high)
-        found, edges = np.histogram(places, count, ends, weights=weight)
+        found, edges = np.histogram(places, _PARTS, ends, weights=weight)
         return [*zip(edges[:-1].tolist(), edges[1:].tolist(), found.tolist(), strict=True)]
 
     def effective(self, weight: float) -> float:

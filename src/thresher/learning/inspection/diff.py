@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,26 +25,15 @@ _HASHING = ("hash", "bits", "seed")
 """Fields of a layout that determine the key of a name."""
 
 
-class Moved(NamedTuple):
-    """The weights that changed most, each array ``(n,)``."""
-
-    keys: NDArray[Any]
-    outputs: NDArray[Any]
-    before: NDArray[Any]
-    after: NDArray[Any]
-
-    def those(self, rows: NDArray[Any]) -> Moved:
-        """Select `rows`."""
-        return Moved(*(array[rows] for array in self))
-
-    def joined(self, other: Moved, top: int) -> Moved:
-        """The `top` largest changes of both; on ties, the first in order of key and output."""
-        both = Moved(*map(np.concatenate, zip(self, other, strict=True)))
-        far = np.abs(both.after - both.before)
-        least = np.partition(far, len(far) - top)[len(far) - top] if 0 < top < len(far) else 0.0
-        likely = both.those(np.flatnonzero(far >= least))
-        far = np.abs(likely.after - likely.before)
-        return likely.those(np.lexsort((likely.outputs, likely.keys, -far))[:top])
+def _farthest(
+    top: int, keys: NDArray[Any], outputs: NDArray[Any], before: NDArray[Any], after: NDArray[Any]
+) -> list[NDArray[Any]]:
+    """The `top` largest changes of weights; on ties, the first in order of key and output."""
+    far = np.abs(after - before)
+    least = np.partition(far, len(far) - top)[len(far) - top] if 0 < top < len(far) else 0.0
+    likely = np.flatnonzero(far >= least)
+    order = likely[np.lexsort((outputs[likely], keys[likely], -far[likely]))[:top]]
+    return [array[order] for array in (keys, outputs, before, after)]
 
 
 def compare(a: Readout, b: Readout, headers: tuple[Header, Header], top: int = 20) -> dict[str, Any]:
@@ -52,7 +41,7 @@ def compare(a: Readout, b: Readout, headers: tuple[Header, Header], top: int = 2
     _check_comparable(a, b)
     counts = dict.fromkeys(("added", "removed", "changed_sign", "grew", "shrank", "same"), 0)
     total = squares = largest = 0.0
-    most = Moved(np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+    most: list[NDArray[Any]] = [np.zeros(0, kind) for kind in (np.uint64, np.int64, float, float)]
     for keys, before, after in _pairs(a, b):
         was, now, turned = before != 0, after != 0, before * after < 0
         kept, growth = was & now & ~turned, np.abs(after) - np.abs(before)
@@ -63,7 +52,8 @@ def compare(a: Readout, b: Readout, headers: tuple[Header, Header], top: int = 2
         total, squares = total + float(change.sum()), squares + float((change * change).sum())
         largest = max(largest, float(change.max(initial=0.0)))
         rows, outputs = np.nonzero(change)
-        most = most.joined(Moved(keys[rows], outputs, before[rows, outputs], after[rows, outputs]), top)
+        found = keys[rows], outputs, before[rows, outputs], after[rows, outputs]
+        most = _farthest(top, *map(np.concatenate, zip(most, found, strict=True)))
     intercepts = [one.bias.astype(float).tolist() for one in (a, b)]
     scaled_alike = a.means == b.means and (
         a.divisors is b.divisors

@@ -88,15 +88,10 @@ def frame_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 class Evaluated(dict[str, Any]):
     """The figures of `thresher.evaluate`, a dictionary."""
 
-    model: Mapping[str, Any]
-    """the model's columns in `frame`"""
-
-    @classmethod
-    def of(cls, figures: Mapping[str, Any], model: Any) -> Evaluated:
-        """The figures of a model."""
-        found = cls(figures)
-        found.model = {**identity_of(model), "nonzero": getattr(model, "nonzero", None)}
-        return found
+    def __init__(self, figures: Mapping[str, Any], model: Any = None) -> None:
+        """The figures of a `model`, of which `frame` tells too."""
+        super().__init__(figures)
+        self.model = {**identity_of(model), "nonzero": getattr(model, "nonzero", None)}
 
     def frame(self) -> pd.DataFrame:
         """The figures in one row, under the names that all results share. See docs/python.md."""

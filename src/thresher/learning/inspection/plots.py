@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from thresher.drawing import Axis, Bar, Panel, Series, Strip, bars, chart, panels
+from thresher.drawing import Axis, Bar, Panel, Series, bars, chart, panels
 from thresher.engine.atomic import check_writable, whole_file
 from thresher.learning.evaluation.curves import Binned, wilson
 from thresher.learning.model.objective import Objective
@@ -167,8 +167,7 @@ def agreement(head: Objective, found: Binned | None, figures: dict[str, Any], **
     titles = [f"predicted {a:.4g}, observed {b:.4g}" for a, b in zip(places, means, strict=True)]
     series = [Series(name, places, means, "both", titles=titles, **ends)]
     shape = {"height": 480, **shape}
-    strips = [Strip(*one) for one in strip]
-    return chart(title, caption, x, y, series, diagonal=diagonal, strip=strips, **shape)
+    return chart(title, caption, x, y, series, diagonal=diagonal, strip=strip, **shape)
 
 
 def _bars(head: Objective, figures: dict[str, Any], shape: dict[str, Any]) -> str:
