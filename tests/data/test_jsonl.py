@@ -43,8 +43,8 @@ def read(path: Path, block: int, cut: bool = False, layout: Any = LAYOUT, domain
 
     If `cut`, blocks of usual lines are read by compiled code.
     """
-    columns_of = jsonl.JsonlParser._columns_of if cut else lambda parser, file: None
-    with mock.patch.object(jsonl.JsonlParser, "_columns_of", columns_of):
+    compiled = ObjectColumns.cut if cut else lambda *_: 0
+    with mock.patch.object(ObjectColumns, "cut", compiled):
         return _read(path, block, layout, domain)
 
 
@@ -235,7 +235,7 @@ def test_usual_objects_are_cut(tmp_path: Path, gaps: bool, body: list[str]) -> N
     layout: Any = open_source(path, layout=given).layout
     path.write_text(FIRST + "\n".join(body) + "\n", encoding="utf-8", newline="")
     slow = read(path, 1 << 20, layout=layout)
-    with mock.patch.object(jsonl.JsonlParser, "_careful", None):
+    with mock.patch.object(jsonl.JsonlParser, "_object", None):
         assert read(path, 1 << 20, cut=True, layout=layout) == slow
 
 
@@ -259,7 +259,7 @@ def test_names_that_are_written_otherwise(name: str, tmp_path: Path) -> None:
     plain = json.dumps({"label": 1, "x": 1, name: 3}, ensure_ascii=False) + "\n"
     path.write_text(first + plain, encoding="utf-8")
     expected = read(path, 1 << 20, layout=layout)
-    with mock.patch.object(jsonl.JsonlParser, "_careful", None):
+    with mock.patch.object(jsonl.JsonlParser, "_object", None):
         assert read(path, 1 << 20, cut=True, layout=layout) == expected
 
 
@@ -277,7 +277,7 @@ def test_lists_of_classes(tmp_path: Path) -> None:
     assert quick == slow
     assert [one.line for one in quick[1]] == [7, 8, 9, 10, 11, 13]
     path.write_text("".join(lines[:5]) * 9)
-    with mock.patch.object(jsonl.JsonlParser, "_careful", None):
+    with mock.patch.object(jsonl.JsonlParser, "_object", None):
         assert len(read(path, 1 << 20, True, Layout(""), "labels:0-4")[0]) == 45
 
 
@@ -290,8 +290,7 @@ def test_names_of_features(cut: bool, tmp_path: Path) -> None:
     )
     path.write_text("".join(f'{{"label": 1, {one}}}\n' for one in values), encoding="utf-8")
     source = open_source(path, layout=Layout("", bins=("b",)), threads=1)
-    columns_of = jsonl.JsonlParser._columns_of if cut else lambda parser, file: None
-    with mock.patch.object(jsonl.JsonlParser, "_columns_of", columns_of):
+    with mock.patch.object(ObjectColumns, "cut", ObjectColumns.cut if cut else lambda *_: 0):
         keys = np.unique(np.concatenate([chunk.keys for chunk in source.chunks()]))
         names = find_names(source, keys)
     assert sorted(names.values()) == ["b=-15", "b=5", "c=a", "c=ü", "t=5", "t=u", "t=v", "x"]

@@ -232,10 +232,10 @@ class BatchParser:
             ).encode()
             for row, _ in listed
         ]
-        bad = [
-            self.bad_row(batch, kinds, row, code, line(row), raw)
-            for (row, code), raw in zip(listed[: self._reading.described], rows_as_json, strict=False)
-        ]
+        bad = list[BadLine]()
+        for (row, code), raw in zip(listed[: self._reading.described], rows_as_json, strict=False):
+            cell = shown[batch.schema.names.index(kinds.names[code // line_status.OUTCOMES])][row].as_py()
+            bad.append(self.bad_row(kinds, cell, code, line(row), raw))
         there, count = {name: batch.column(name) for name in batch.schema.names}, batch.num_rows
         ids = _texts(there[kinds.ids]) if kinds.ids and kinds.ids in there else None
         return Parsed(
@@ -356,36 +356,30 @@ class BatchParser:
         texts = texts if pa.types.is_large_binary(texts.type) else texts.view(pa.large_binary())
         coded = pc.dictionary_encode(texts)
         known = [word.strip(SPACES) for word in coded.dictionary.to_pylist()]
-        numbers = np.array(
-            [
-                words.number_of(one)
-                if words
-                else (float(one) if NUMBER.fullmatch(one) else _TRUTHS.get(one.lower(), math.nan))
-                for one in known
-            ],
-            np.float64,
-        )
+        numbers = np.array([*map(words.number_of if words else number_of, known)], np.float64)
         missing = pc.fill_null(pc.equal(pc.binary_length(texts), 0), True)
         found = np.append(numbers, 0.0)[pc.fill_null(coded.indices, len(known)).to_numpy()]
         return pa.array(found, mask=missing.to_numpy(zero_copy_only=False))
 
-    def bad_row(
-        self, batch: Any, kinds: ColumnEncodings, row: int, code: int, line: int, raw: bytes
-    ) -> BadLine:
-        """The bad line for a row of a batch, whose text is `raw`."""
+    def bad_row(self, kinds: ColumnEncodings, cell: Any, code: int, line: int, raw: bytes) -> BadLine:
+        """The bad line for a row whose text is `raw`, and the `cell` in its bad column."""
         column, outcome = divmod(code, line_status.OUTCOMES)
-        name = kinds.names[column]
-        found = (
-            "a larger sum"
-            if outcome == line_status.SUM_RANGE
-            else _shown(batch.column(name), row, outcome in NOT_FINITE)
-        )
-        expected = expected_of(outcome, name, self._domain, len(kinds.names))
+        found = "null" if cell is None else shown(_readable(cell).encode())
+        if outcome == line_status.SUM_RANGE:
+            found = "a larger sum"
+        elif outcome in NOT_FINITE and isinstance(cell, int | float | Decimal):
+            found = nonfinite(float(cell)) if not abs(float(cell)) < OVERFLOW else found
+        expected = expected_of(outcome, kinds.names[column], self._domain, len(kinds.names))
         if outcome == line_status.NUMBER and found == _NAN:
             found += "; if it stands for a missing number, make it null"
-        if outcome == line_status.LABEL_NUMBER and is_of_text(batch.column(name).type):
+        if outcome == line_status.LABEL_NUMBER and isinstance(cell, str | bytes):
             found += hint_of_words(found.strip("'").encode(), self._domain)
         return BadLine("", line, column + 1, expected, found, raw)
+
+
+def number_of(text: bytes) -> float:
+    """The number that is the label written so; NaN if it is none."""
+    return float(text) if NUMBER.fullmatch(text) else _TRUTHS.get(text.lower(), math.nan)
 
 
 def _point_lists(column: NDArray[np.int64], array: Any) -> Any:
@@ -431,14 +425,6 @@ def _point_grams(
     column[rows.LISTS] = lists.ctypes.data
     column[rows.DATA], column[rows.OFFSETS] = keys.ctypes.data, values.ctypes.data
     return [lists, keys, values]
-
-
-def _shown(column: Any, row: int, not_finite: bool) -> str:
-    """A cell in a message; if a number may be `not_finite` in float32, the message says so."""
-    cell: Any = column.view(as_bytes(column.type))[row].as_py()
-    if not_finite and isinstance(cell, int | float | Decimal) and not abs(float(cell)) < OVERFLOW:
-        return nonfinite(float(cell))
-    return "null" if cell is None else shown(_readable(cell).encode())
 
 
 def _texts(column: Any) -> list[str]:

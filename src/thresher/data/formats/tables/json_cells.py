@@ -5,7 +5,8 @@ of record batches (`arrow_rows`) hashes the cells where they are. A name is comp
 field which followed the same field in the row before, so fields in a steady order cost one comparison each.
 
 At a line with anything unusual (a nested value in a field that is read, an escape in a name, a number whose
-float32 is not certain) it stops, as at a bad or blank one: these are read one by one, in Python.
+float32 is not certain) it stops, as at a bad or blank one: these are read one by one, in Python, and their
+values are entered into the same cells.
 
 Without pyarrow, clicks are read three times as fast, and a line of 40 fields in a tenth of a millisecond.
 """
@@ -16,7 +17,8 @@ Without pyarrow, clicks are read three times as fast, and a line of 40 fields in
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,12 +29,14 @@ from thresher.data import columns
 from thresher.data.columns import CATEGORICAL, LABEL, LIST
 from thresher.data.files.blocks import PAD
 from thresher.data.formats.tables import arrow_rows as rows
-from thresher.data.formats.tables.arrow_batches import TEXTS, columns_read
+from thresher.data.formats.tables.arrow_batches import TEXTS, columns_read, number_of
+from thresher.data.formats.tables.spellings import text_of
 from thresher.data.formats.tables.table_rows import GAPPED, ColumnEncodings
 from thresher.data.labels import BASIS, PRIME
 from thresher.data.text.numbers import nearest_double, read_digits, read_power
-from thresher.data.text.spelling import GROWTH, ROOM, spelled
+from thresher.data.text.spelling import GROWTH, ROOM, respelled, spelled
 from thresher.data.text.words import (
+    SPACES,
     address,
     bits_of,
     byte,
@@ -66,6 +70,7 @@ _MOST_DECIMALS = -290
 _NULL, _TRUE, _ALS = (np.uint64(int.from_bytes(word, "little")) for word in (b"null", b"true", b"alse"))
 _FOUR, _ONE, _NOTHING = np.uint64(2**32 - 1), np.uint64(1), np.uint64(0)
 _BAD = np.int64(-1)
+_UNSEEN, _UNWATCHED = -1, -2
 _DEEPEST = 60
 
 
@@ -408,7 +413,7 @@ def _object(text, at, row, form, cells, firsts, room):
             elif role < IGNORED:
                 store_word(spans, 2 * (row * texts + place), np.uint64(begin))
                 store_word(spans, 2 * (row * texts + place) + 1, np.uint64(stop))
-            if firsts[c] < 0:
+            if firsts[c] == _UNSEEN:
                 firsts[c] = KINDS * row + kind
         store_word(fields, FIELD * c + FOUND, np.uint64(row))
         before, at = c, _past_blanks(text, at)
@@ -422,8 +427,8 @@ def _object(text, at, row, form, cells, firsts, room):
 
 
 @kernel
-def cut(text_bytes, at, size, form, cells, firsts, rooms):
-    """Find the cells of the lines ``text_bytes[at:size]``, which end with a newline.
+def cut(text_bytes, at, size, row, form, cells, firsts, rooms):
+    """Find the cells of the lines ``text_bytes[at:size]``, which end with a newline, as rows from `row` on.
 
     Args:
         form: ``(names, fields)``: the names of fields, each with a quote after it and zeros up to a
@@ -435,24 +440,14 @@ def cut(text_bytes, at, size, form, cells, firsts, rooms):
         rooms: uint8 scratch space for a spelling, and for all texts that are written in another way; int64
             (4,), how much is in use; int64 (elements, 2), addresses of elements of lists.
 
-    Returns the number of rows before the first line that is unusual.
+    Returns the row after the last; if a line is unusual, that is its row, of which some cells may be found.
     """
     names, fields = form
     numbers, valid, spans = cells
-    text, row = address(text_bytes), np.int64(0)
-    described = (
-        address(names),
-        address(fields),
-        np.int64(fields.shape[0] - 1),
-        np.int64(names.size - 8),
-    )
-    into = (
-        address(numbers),
-        address(valid),
-        address(spans),
-        np.int64(spans.shape[0]),
-        np.int64(spans.shape[1]),
-    )
+    text = address(text_bytes)
+    described = address(names), address(fields), np.int64(len(fields) - 1), np.int64(names.size - 8)
+    shape = np.int64(spans.shape[0]), np.int64(spans.shape[1])
+    into = address(numbers), address(valid), address(spans), *shape
     space = address(rooms[0]), address(rooms[1]), address(rooms[2]), address(rooms[3])
     while at < size:
         spans[row] = 0
@@ -510,17 +505,15 @@ def _distinct(text, table, most):
 
 
 _WORD = 8
-_UNWATCHED, _UNSEEN = 0, -1
 _SPARSE, _SMALL = 64, 1 << 20
 """Bytes of cells for each byte of text, beyond which lines lack most fields, and how many never matter"""
 _MORE, _ROOM = 64, 1 << 13
 """Fields that only later rows have, and bytes for their names"""
 
 
-class Cut(NamedTuple):
-    """The cells of lines, up to the first that is unusual."""
+class ObjectCells(NamedTuple):
+    """The cells of objects."""
 
-    lines: int
     table: NDArray[np.int64]
     """see `arrow_rows.encode`: the columns of numbers, categories and lists"""
     held: list[Any]
@@ -536,7 +529,14 @@ class Cut(NamedTuple):
 
 
 class ObjectColumns:
-    """What is read of the objects of a file."""
+    """What is read of the objects of a file, and the cells of some of them.
+
+    After `start`, lines are read in their order, by `cut` or, one by one, by `enter`; then `found` returns
+    their cells.
+    """
+
+    row: int
+    """the number of rows so far"""
 
     def __init__(
         self, kinds: ColumnEncodings, words: bool, lists: bool, watched: Callable[[str], str]
@@ -545,33 +545,29 @@ class ObjectColumns:
 
         A field for which `watched` returns a text is watched.
         """
-        self._kinds, read = kinds, columns_read(kinds)
+        read = columns_read(kinds)
+        of_labels = CLASSES if lists else WORDS if words else NUMBER
+        usual = {CATEGORICAL: TEXT, columns.TEXT: TEXT, LIST: LISTS, LABEL: of_labels}
         roles = [IGNORED] * len(kinds.names)
         for c in read:
-            what = kinds.what[c]
-            if what in columns.NUMBERS or (what == LABEL and not (words or lists)):
-                roles[c] = EXACT_NUMBER if kinds.codes[c] == GAPPED else NUMBER
-            elif what == CATEGORICAL and kinds.spelling[c] in columns.SPELLED:
+            roles[c] = usual.get(kinds.what[c], NUMBER)
+            if roles[c] == NUMBER and kinds.codes[c] == GAPPED:
+                roles[c] = EXACT_NUMBER
+            elif kinds.what[c] == CATEGORICAL and kinds.spelling[c] in columns.SPELLED:
                 roles[c] = SPELLED
-            else:
-                named = {
-                    CATEGORICAL: TEXT,
-                    columns.TEXT: TEXT,
-                    LIST: LISTS,
-                    LABEL: CLASSES if lists else WORDS,
-                }
-                roles[c] = named[what]
         own = [roles[c] for c in read]
         self._numbers = [k for k, role in enumerate(own) if role in (NUMBER, EXACT_NUMBER)]
         self._texts = [k for k, role in enumerate(own) if role not in (NUMBER, EXACT_NUMBER)]
-        self._columns = [read[k] for k in self._texts]
+        self._columns, self._roles = [read[k] for k in self._texts], [own[k] for k in self._texts]
         self._lists, self._classes = (
-            [k for k, c in enumerate(self._columns) if roles[c] == role] for role in (LISTS, CLASSES)
+            [k for k, one in enumerate(self._roles) if one == role] for role in (LISTS, CLASSES)
         )
         whats = [kinds.what[c] for c in self._columns]
         self._others = [
             k for k, what in enumerate(whats) if what == columns.TEXT or (what == LABEL and not lists)
         ]
+        self._number_names = [kinds.names[read[k]] for k in self._numbers]
+        self._text_names = [kinds.names[c] for c in self._columns]
         self._table = np.zeros((len(read), rows.FIELDS), np.int64)
         self._table[:, rows.COLUMN] = read
         self._table[self._texts, rows.FORM] = rows.SPANS
@@ -595,9 +591,9 @@ class ObjectColumns:
         for group in ([read[k] for k in self._numbers], self._columns):
             fields[[1 + c for c in group], PLACE] = range(len(group))
         fields[1 + len(kinds.names) : 1 + count, PLACE] = fields[[1 + c for c in again], PLACE]
-        self._firsts = np.full(len(fields), _UNSEEN)
+        self._watched = np.full(len(fields), _UNSEEN)
         for c, name in enumerate([*kinds.names, *(kinds.names[c] for c in again)], 1):
-            self._firsts[c] = _UNSEEN if watched(name) else _UNWATCHED
+            self._watched[c] = _UNSEEN if watched(name) else _UNWATCHED
         self._used = np.zeros(USES, np.int64)
         self._used[[KNOWN, NAMED]] = count, len(text)
         self._form = np.frombuffer(bytearray(text) + bytes(_ROOM), np.uint8), fields
@@ -607,43 +603,93 @@ class ObjectColumns:
         """The most lines of a text of this size whose cells take not much more memory."""
         return max(1, (_SPARSE * size + _SMALL) // (2 * _WORD * max(1, len(self._table))))
 
-    def cut(self, text: NDArray[np.uint8], begin: int, end: int, count: int, named: bool) -> Cut:
-        """The cells of the `count` lines ``text[begin:end]``; `named`: whether names are wanted."""
-        size = end - begin
-        numbers = np.empty((len(self._numbers), count))
-        valid = np.zeros((len(self._numbers), -(-count // 8)), np.uint8)
-        spans = np.empty((count, len(self._texts), 2), np.int64)
-        elements = np.empty((size // 2 + 1 if self._lists or self._classes else 0, 2), np.int64)
-        written = np.empty(size + GROWTH * count * len(self._texts) + PAD, np.uint8)
-        firsts, used = self._firsts.copy(), self._used
-        used[[WRITTEN, ELEMENTS]] = 0, 1
+    def start(self, size: int, count: int) -> None:
+        """Begin with `count` lines of so many bytes. A line may be read twice, first by `cut`."""
+        lists, written = self._lists or self._classes, size + GROWTH * count * len(self._texts)
+        self._cells = (
+            np.empty((len(self._numbers), count)),
+            np.zeros((len(self._numbers), -(-count // 8)), np.uint8),
+            np.empty((count, len(self._texts), 2), np.int64),
+        )
+        self._elements = np.empty((size + 2 if lists else 0, 2), np.int64)
+        self._written = np.empty(2 * written + PAD, np.uint8)
+        self._firsts, self.row = self._watched.copy(), 0
+        self._used[[WRITTEN, ELEMENTS]] = 0, 1
         self._form[1][:, FOUND] = _UNSEEN
-        into, rooms = (numbers, valid, spans), (self._scratch, written, used, elements)
-        lines = int(cut(text, begin, end, self._form, into, firsts, rooms))
-        spans = spans[:lines]
-        table, texts = self._table.copy(), np.array(self._texts, np.int64)
-        table[self._numbers, rows.DATA] = numbers.ctypes.data + _WORD * count * np.arange(len(numbers))
-        table[self._numbers, rows.VALID] = valid.ctypes.data + valid.shape[1] * np.arange(len(valid))
+
+    def cut(self, text: NDArray[np.uint8], begin: int, end: int, count: int) -> int:
+        """How many of the `count` lines ``text[begin:end]`` are read, up to the first that is unusual."""
+        row, rooms = self.row, (self._scratch, self._written, self._used, self._elements)
+        self.row = int(cut(text, begin, end, row, self._form, self._cells, self._firsts, rooms))
+        if self.row < row + count:  # nothing of the unusual line is left
+            self._cells[1][:, self.row >> 3] &= 255 - (1 << (self.row & 7))
+            self._firsts[self._firsts >= KINDS * self.row] = _UNSEEN
+            self._form[1][:, FOUND] = _UNSEEN
+        return self.row - row
+
+    def enter(self, objects: Sequence[Mapping[str, Any]]) -> None:
+        """Enter the values of the next lines, by field: numbers, texts, and lists of them."""
+        numbers, valid, spans = self._cells
+        own = np.arange(self.row, self.row + len(objects))
+        self.row += len(objects)
+        spans[own] = 0
+        for place, name in enumerate(self._number_names):
+            values = [one[name] for one in objects]
+            values = [_number_of(one) if isinstance(one, str) else one for one in values]
+            bits = np.array([one is not None for one in values]) << (own & 7)
+            numbers[place, own] = np.array(values, np.float64)
+            np.bitwise_or.at(valid[place], own >> 3, bits.astype(np.uint8))
+        for place, (name, role) in enumerate(zip(self._text_names, self._roles, strict=True)):
+            there = [k for k, one in enumerate(objects) if one[name] is not None]
+            values = [objects[k][name] for k in there]
+            if role in (LISTS, CLASSES):
+                lists = [[one for one in each if one is not None] for each in values]
+                ends = int(self._used[ELEMENTS]) + np.cumsum([0, *map(len, lists)])
+                flat, self._used[ELEMENTS] = [*chain.from_iterable(lists)], ends[-1]
+                if role == CLASSES:
+                    self._elements.view(np.float64)[ends[0] : ends[-1], 0] = flat
+                else:
+                    self._elements[ends[0] : ends[-1]] = self._write(flat)
+                found: Any = np.column_stack([ends[:-1], ends[1:]])
+            else:
+                texts = [one if isinstance(one, str) else text_of(one) for one in values]
+                found = self._write([*map(respelled, texts)] if role == SPELLED else texts)
+            spans[own[there], place] = found
+
+    def _write(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Keep some texts; returns the addresses of each and its end."""
+        letters = [text.encode() for text in texts]
+        ends = int(self._used[WRITTEN]) + np.cumsum([0, *map(len, letters)])
+        self._written.data[ends[0] : ends[-1]] = b"".join(letters)
+        self._used[WRITTEN] = ends[-1]
+        return self._written.ctypes.data + np.column_stack([ends[:-1], ends[1:]])
+
+    def found(self, named: bool) -> ObjectCells:
+        """The cells of all rows; `named`: whether names are wanted."""
+        numbers, valid, spans = self._cells
+        spans = spans[: self.row]
+        table, texts, elements = self._table.copy(), np.array(self._texts, np.int64), self._elements
+        table[self._numbers, rows.DATA] = numbers.ctypes.data + numbers.strides[0] * np.arange(len(numbers))
+        table[self._numbers, rows.VALID] = valid.ctypes.data + valid.strides[0] * np.arange(len(valid))
         places = spans.ctypes.data + 2 * _WORD * np.arange(len(texts))
         table[texts, rows.OFFSETS] = places
         table[texts[self._lists], rows.LISTS] = places[self._lists]
         table[texts[self._lists], rows.OFFSETS] = elements.ctypes.data
-        held: list[Any] = [numbers, valid, spans, elements, written]
+        held: list[Any] = [*self._cells, elements, self._written]
         for k in self._classes:
             there = np.packbits(spans[:, k, 1] != 0, bitorder="little")
             lists = [rows.DATA, rows.LISTS, rows.LISTS_VALID]
             table[self._texts[k], lists] = elements.ctypes.data, places[k], there.ctypes.data
             held.append(there)
         others = [(self._texts[k], self._columns[k], _joined(spans, k)) for k in self._others]
-        new = (self._firsts == _UNSEEN) & (firsts != _UNSEEN) & (firsts < KINDS * lines)
-        found = list[tuple[int, int, str]]()
-        for c in np.flatnonzero(new).tolist():
+        seen = list[tuple[int, int, str]]()
+        for c in np.flatnonzero(self._firsts >= 0).tolist():
             at, length = self._form[1][c, [BEGIN, SIZE]].tolist()
             name = json.loads(b'"' + self._form[0][at : at + length].tobytes())
-            found.append((*divmod(int(firsts[c]), KINDS), str(name)))
+            seen.append((*divmod(int(self._firsts[c]), KINDS), str(name)))
         values, read = dict[int, Any](), self._table[:, rows.COLUMN].tolist()
-        for k, row, bits in zip(self._numbers, numbers[:, :lines], valid, strict=True) if named else ():
-            there = np.unpackbits(bits, bitorder="little")[:lines] != 0
+        for k, row, bits in zip(self._numbers, numbers[:, : self.row], valid, strict=True) if named else ():
+            there = np.unpackbits(bits, bitorder="little")[: self.row] != 0
             values[read[k]] = pa.array(row, mask=~there)
         for k, c in enumerate(self._columns) if named else ():
             if k in self._lists:
@@ -651,8 +697,12 @@ class ObjectColumns:
                 values[c] = _joined(elements[each][:, np.newaxis], 0)
             else:
                 values[c] = _joined(spans, k)
-        most = lines * self._width + int(used[ELEMENTS])
-        return Cut(lines, table, held, most, others, sorted(found), values)
+        most = self.row * self._width + int(self._used[ELEMENTS])
+        return ObjectCells(table, held, most, others, seen, values)
+
+
+def _number_of(label: str) -> float | None:
+    return number_of(label.encode().strip(SPACES)) if label else None
 
 
 def _joined(spans: NDArray[np.int64], place: int) -> Any:

@@ -2,8 +2,8 @@
 
 An absent field and null are missing values. A field that is not a column of the layout is ignored; the first
 values of such fields are noticed. Compiled code (`json_cells`) reads usual lines. It stops at one that is
-unusual, such as a bad or blank one, which is read in Python, and goes on behind it. A test checks that both
-read the same.
+unusual, such as a bad or blank one, whose values Python enters into the same cells, and goes on behind it. A
+test checks that both read the same.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from thresher.data import columns
 from thresher.data.chunk import concat
 from thresher.data.columns import CATEGORICAL, EMPTY, LABEL, LIST, MOST_COLUMNS, NUMBERS, NUMERIC, TEXT
 from thresher.data.errors import BadLine, DataError, OddFileError, shown
-from thresher.data.files.blocks import LINES, Block
+from thresher.data.files.blocks import LINES
 from thresher.data.files.paths import is_stream
 from thresher.data.files.streams import OpenStreams
+from thresher.data.formats import line_status
 from thresher.data.formats.choosing import looks_pretty
 from thresher.data.formats.lines.parse_loop import too_long
 from thresher.data.formats.tables.arrow_batches import BatchParser, fits, guess, spelling_of_type
@@ -82,8 +83,6 @@ LINE_END = "the end of the line after its object"
 """What is expected where another object follows"""
 _USUAL = 16
 """How many times as many usual lines must follow those that are read one by one, or these become more"""
-_MOST_ALONE = 1 << 18
-"""Cells of the lines that are read one by one before compiled code goes on"""
 
 _NUMBER, _TEXT, _CLASSES, _NAMES = (
     "a number",
@@ -92,16 +91,19 @@ _NUMBER, _TEXT, _CLASSES, _NAMES = (
     "a list (text or a whole number each)",
 )
 """What the values of a field must be: texts, numbers and bools alike are read as text"""
-_ARROW = {
-    _NUMBER: pa.float64(),
-    _TEXT: pa.string(),
-    _CLASSES: pa.list_(pa.float64()),
-    _NAMES: pa.list_(pa.string()),
-}
 _WRONG = object()
 """In place of a value that is not what it must be"""
 _LARGE = pa.decimal128(38, 0)
 """The type of whole numbers beyond 64 bits"""
+
+
+class _Object(NamedTuple):
+    """The object of a line."""
+
+    fields: dict[str, Any]
+    """all, with their values"""
+    values: dict[str, Any]
+    """those that are read, as `_as` gives their values; None where there is none"""
 
 
 class _JsonHead(NamedTuple):
@@ -297,7 +299,7 @@ class JsonlParser(BatchParser):
 
     def __init__(self, files: Sequence[ColumnEncodings], layout: SettledLayout, reading: Reading) -> None:
         super().__init__(files, layout, reading)
-        self._cutters = dict[int, ObjectColumns | None]()
+        self._cutters = dict[int, ObjectColumns]()
         self._ignored = columns.Patterns(layout.ignore)
         kinds = zip(layout.columns, layout.kinds, strict=True)
         self._known = {name: LATE if kind == EMPTY else "" for name, kind in kinds}
@@ -308,43 +310,100 @@ class JsonlParser(BatchParser):
         """Parse the examples of a block of lines into arrays of an arena."""
         if block.kind != LINES:
             return too_long(block, self._arenas, self._on_error)
-        text, kinds = block.text[block.begin : block.size], self._files[block.file]
-        parsed, beside = self._lines(block), kinds.beside(self._reading.sliced)
+        kinds, text = self._files[block.file], block.text[: block.size]
+        if block.file not in self._cutters:
+            words, lists = self._domain.words is not None, self._domain.kind == LISTED
+            self._cutters[block.file] = ObjectColumns(kinds, words, lists, self._watched)
+        objects = self._cutters[block.file]
+        ends = np.append(block.begin, np.flatnonzero(text[block.begin :] == _NEWLINE) + block.begin + 1)
+        most, found = objects.most_lines(block.size), list[Parsed]()
+        for lo in range(0, max(1, len(ends) - 1), most):
+            found.append(self._lines(objects, kinds, text, ends[lo : lo + most + 1]))
+            if found[-1].bad and self._on_error == FAIL:
+                break
+        parsed, beside = self._joined(found), kinds.beside(self._reading.sliced)
         parsed = parsed._replace(noticed=kinds.noticed + tuple(parsed.noticed))
-        return kinds.with_cells(parsed, _cells(text.tobytes(), beside)) if beside else parsed
+        return kinds.with_cells(parsed, _cells(text[block.begin :].tobytes(), beside)) if beside else parsed
 
     def _watched(self, name: str) -> str:
         """Why a field is watched: its values are `LATE`, and so ignored, or it is awaited, to be `FOUND`."""
         found = self._known.get(name)
         return ("" if name in self._ignored else LATE) if found is None else found
 
-    def _lines(self, block: Block) -> Parsed:
-        """Parse a block: usual lines with compiled code, and those between them one by one.
+    def _lines(
+        self, objects: ObjectColumns, kinds: ColumnEncodings, text: NDArray[np.uint8], ends: NDArray[np.int64]
+    ) -> Parsed:
+        """Parse the lines between `ends`: usual lines with compiled code, and those between them one by one.
 
         The more of these there are, the more lines are read one by one before compiled code goes on.
         """
-        text, columns = block.text[: block.size], self._columns_of(block.file)
-        ends = np.append(block.begin, np.flatnonzero(text[block.begin :] == _NEWLINE) + block.begin + 1)
-        count, wrong = len(ends) - 1, undecoded(text)
+        count, wrong = len(ends) - 1, undecoded(text[ends[0] : ends[-1]])
         odd = np.array([count])
         if wrong is not None:
-            odd = np.append(np.unique(np.searchsorted(ends, wrong.places, "right") - 1), count)
-        most = columns.most_lines(block.size) if columns else 0
-        few_at_most = max(1, _MOST_ALONE // max(1, len(self._files[block.file].types)))
-        found, at, few = list[Parsed](), 0, 1
-        while not found or (at < count and not (found[-1].bad and self._on_error == FAIL)):
-            start, stop = at, min(int(odd[np.searchsorted(odd, at)]), at + most)
-            if columns is not None and stop > start:
-                found.append(self._cut(columns, block.file, text, ends[start : stop + 1]))
-                at += found[-1].tally.lines
-                if at == stop or (found[-1].bad and self._on_error == FAIL):
-                    continue
+            odd = np.append(np.unique(np.searchsorted(ends, wrong.places + ends[0], "right") - 1), count)
+        lines, refused, blank = np.zeros(count, np.int64), list[BadLine](), 0  # lines are those of rows
+        noticed = dict[tuple[str, str], tuple[str, str, int, str]]()
+        objects.start(int(ends[-1] - ends[0]), count)
+        at, few = 0, 1
+        while at < count and not (refused and self._on_error == FAIL):
+            begin, stop, row = at, int(odd[np.searchsorted(odd, at)]), objects.row
+            if stop > at:
+                at += objects.cut(text, int(ends[at]), int(ends[stop]), stop - at)
+                lines[row : objects.row] = range(begin, at)
             last = min(at + few, count)
-            found.append(self._careful(text[ends[at] : ends[last]].tobytes(), block.file))
-            few, at = min(2 * few, few_at_most) if at - start < _USUAL * few else 1, last
-        return found[0] if len(found) == 1 else self._joined(found)
+            few, values = 2 * few if at - begin < _USUAL * few else 1, list[dict[str, Any]]()
+            for line in text[ends[at] : ends[last]].tobytes().split(b"\n")[:-1]:
+                at += 1
+                if not line.strip():
+                    blank += 1
+                    continue
+                read = self._object(line, kinds.types)
+                if isinstance(read, BadLine):
+                    refused.append(read._replace(line=at))
+                    if self._on_error == FAIL:
+                        break
+                    continue
+                lines[objects.row + len(values)] = at - 1
+                values.append(read.values)
+                for name, value in read.fields.items():
+                    if value is not None and (what := self._watched(name)):
+                        noticed.setdefault((what, name), (what, name, at, _looks(value)))
+            if values:
+                objects.enter(values)
+        cells, naming = objects.found(self._reading.naming is not None), self._reading.naming
+        held, most = list[Any](), cells.most
+        for k, c, texts in cells.others:
+            own, features = self.point(cells.table[k], texts, kinds, c)
+            held += own
+            most += features
+        chunk, merged, found = self.encoded_columns(objects.row, kinds, cells.table, most)
+        if naming is not None:
+            self.offer_names(kinds, cells.named)
+        firsts = [
+            (self._watched(name), name, int(lines[row]) + 1, _LOOKS[kind]) for row, kind, name in cells.firsts
+        ]
+        wrong_rows = [row for row, _ in found]
+        places = np.sort(np.append(lines[wrong_rows], [one.line - 1 for one in refused]).astype(int))
+        rejected = [text[ends[line] : ends[line + 1]].tobytes() for line in places]
+        bad = refused + [
+            self._bad_row(
+                kinds, code, int(lines[row]) + 1, text[ends[lines[row]] : ends[lines[row] + 1] - 1].tobytes()
+            )
+            for row, code in found[: self._reading.described]
+        ]
+        bad.sort(key=lambda one: one.line)
+        return Parsed(
+            chunk,
+            LineTally(at, len(chunk), blank, len(places), merged),
+            bad[: self._reading.described],
+            b"".join(rejected) if self._on_error == QUARANTINE else b"",
+            noticed=_sorted([*noticed.values(), *(one for one in firsts if one[0])]),
+            gaps=np.searchsorted(np.delete(lines[: objects.row], wrong_rows), places).tolist(),
+        )
 
     def _joined(self, pieces: Sequence[Parsed]) -> Parsed:
+        if len(pieces) == 1:
+            return pieces[0]
         lines, rows, found = 0, 0, list[tuple[str, str, int, str]]()
         bad, gaps = list[BadLine](), list[int]()
         for one in pieces:
@@ -361,91 +420,17 @@ class JsonlParser(BatchParser):
             gaps=gaps,
         )
 
-    def _columns_of(self, file: int) -> ObjectColumns | None:
-        """What compiled code reads of the objects of a file; None if there is nothing."""
-        if file not in self._cutters:
-            kinds, words = self._files[file], self._domain.words is not None
-            given = kinds, words, self._domain.kind == LISTED, self._watched
-            self._cutters[file] = ObjectColumns(*given) if kinds.names else None
-        return self._cutters[file]
-
-    def _cut(self, columns: ObjectColumns, file: int, text: Any, ends: NDArray[np.int64]) -> Parsed:
-        """Parse lines that begin and end at these places, up to the first that is unusual."""
-        kinds, naming = self._files[file], self._reading.naming is not None
-        cut = columns.cut(text, int(ends[0]), int(ends[-1]), len(ends) - 1, naming)
-        held, most = list[Any](), cut.most
-        for k, c, texts in cut.others:
-            own, features = self.point(cut.table[k], texts, kinds, c)
-            held += own
-            most += features
-        chunk, merged, wrong = self.encoded_columns(cut.lines, kinds, cut.table, most)
-        if naming:
-            self.offer_names(kinds, cut.named)
-        firsts = [(self._watched(name), name, row + 1, _LOOKS[kind]) for row, kind, name in cut.firsts]
-        raw = [text[ends[row] : ends[row + 1]].tobytes() for row, _ in wrong]
-        bad = [
-            self._careful(line, file).bad[0]._replace(line=row + 1)
-            for (row, _), line in zip(wrong[: self._reading.described], raw, strict=False)
-        ]
-        return Parsed(
-            chunk,
-            LineTally(cut.lines, len(chunk), 0, len(wrong), merged),
-            bad,
-            b"".join(raw) if self._on_error == QUARANTINE else b"",
-            noticed=_sorted(one for one in firsts if one[0]),
-            gaps=[row - before for before, (row, _) in enumerate(wrong)],
-        )
-
-    def _careful(self, text: bytes, file: int) -> Parsed:
-        kinds, lines = self._files[file], text.split(b"\n")[:-1]
-        places, refused, blank = list[int](), list[BadLine](), 0
-        cells = {name: list[Any]() for name in kinds.types}
-        noticed = dict[tuple[str, str], tuple[str, str, int, str]]()
-        for k, line in enumerate(lines):
-            if not line.strip():
-                blank += 1
-                continue
-            read = self._object(line, kinds.types)
-            if isinstance(read, BadLine):
-                refused.append(read._replace(line=k + 1))
-                if self._on_error == FAIL:
-                    break
-                continue
-            for name, kind in kinds.types.items():
-                cells[name].append(_as(read.get(name), kind))
-            places.append(k)
-            for name, value in read.items():
-                what = self._watched(name) if value is not None else ""
-                if what and (what, name) not in noticed:
-                    looks = guess(_wider(pa.null(), value))
-                    looks = looks if looks in (NUMERIC, CATEGORICAL) else ""
-                    noticed[what, name] = what, name, k + 1, looks
-        arrays = [pa.array(cells[name], _ARROW[kind]) for name, kind in kinds.types.items()]
-        batch = pa.record_batch(arrays, [*kinds.types])
-        chunk, merged, wrong = self.encoded(batch, kinds)
-        bad = refused + [
-            self.bad_row(batch, kinds, row, code, places[row] + 1, lines[places[row]]) for row, code in wrong
-        ]
-        bad.sort(key=lambda one: one.line)
-        good = np.delete(np.array(places, np.int64), [row for row, _ in wrong]) + 1
-        gaps = np.searchsorted(good, [one.line for one in bad]).tolist()
-        rejected = [one.raw + b"\n" for one in bad] if self._on_error == QUARANTINE else []
-        tally = LineTally(len(lines), len(chunk), blank, len(bad), merged)
-        described, seen = bad[: self._reading.described], _sorted(noticed.values())
-        return Parsed(chunk, tally, described, b"".join(rejected), noticed=seen, gaps=gaps)
-
-    def bad_row(
-        self, batch: Any, kinds: ColumnEncodings, row: int, code: int, line: int, raw: bytes
-    ) -> BadLine:
+    def _bad_row(self, kinds: ColumnEncodings, code: int, line: int, raw: bytes) -> BadLine:
         """The bad line; if its object lacks the field in question, with the one that may be meant."""
-        bad = super().bad_row(batch, kinds, row, code, line, raw)
-        name = kinds.names[bad.column - 1]
-        if bad.found != "null" or name in (fields := [*_DECODER.decode(str(raw, "utf-8"))]):
+        read, name = self._object(raw, kinds.types), kinds.names[code // line_status.OUTCOMES]
+        assert isinstance(read, _Object)
+        bad = self.bad_row(kinds, read.values.get(name), code, line, raw)
+        if bad.found != "null" or name in read.fields:
             return bad
-        near = columns.misspelt(columns.unexpected(self._layout, fields), [name])
+        near = columns.misspelt(columns.unexpected(self._layout, [*read.fields]), [name])
         return bad._replace(found="no such field" + "".join(f": did you mean '{one}'?" for one in near))
 
-    def _object(self, line: bytes, types: Mapping[str, str]) -> dict[str, Any] | BadLine:
+    def _object(self, line: bytes, types: Mapping[str, str]) -> _Object | BadLine:
         """The fields of a line, those in `types` of these types; or the bad line."""
         try:
             read = _DECODER.decode(str(line, "utf-8"))
@@ -463,12 +448,16 @@ class JsonlParser(BatchParser):
             return BadLine("", 0, 1, "a JSON object", str(error), line)
         if not isinstance(read, dict):
             return BadLine("", 0, 1, "a JSON object", shown(line), line)
+        values = dict[str, Any].fromkeys(types)
         for name, value in read.items():
             kind = types.get(name)
             if kind is None and is_broken(name):
                 written = shown(name.encode("utf-8", "backslashreplace"))
                 return BadLine("", 0, 1, "names that are valid Unicode", written, line)
-            if kind is not None and _as(value, kind) is _WRONG:
+            if kind is None:
+                continue
+            values[name] = _as(value, kind)
+            if values[name] is _WRONG:
                 found = shown(json.dumps(value).encode())
                 if _says_missing(value):
                     found += (
@@ -478,7 +467,14 @@ class JsonlParser(BatchParser):
                 elif isinstance(value, str):
                     found += hint_of_numbers(value)
                 return BadLine("", 0, 1, f"{kind} in column '{name}'", found, line)
-        return read
+        return _Object(read, values)
+
+
+def _looks(value: Any) -> str:
+    """What a field looks like that has this value; empty for a list or an object."""
+    if isinstance(value, list | dict):
+        return ""
+    return CATEGORICAL if isinstance(value, str | bool) else NUMERIC
 
 
 def _sorted(found: Iterable[tuple[str, str, int, str]]) -> Noted:
@@ -487,11 +483,10 @@ def _sorted(found: Iterable[tuple[str, str, int, str]]) -> Noted:
     Of late fields enough are kept that the first `MOST_LATE` of all blocks are among them.
     """
     first = dict[tuple[str, str], tuple[str, str, int, str]]()
-    for one in found:
+    for one in sorted(found, key=lambda one: (one[2], one)):
         first.setdefault(one[:2], one)
-    ordered = sorted(first.values(), key=lambda one: (one[2], one))
-    late = [one for one in ordered if one[0] == LATE][: 2 * MOST_LATE]
-    return (*late, *(one for one in ordered if one[0] != LATE))
+    late = [one for one in first.values() if one[0] == LATE][: 2 * MOST_LATE]
+    return (*late, *(one for one in first.values() if one[0] != LATE))
 
 
 def is_broken(text: str) -> bool:
@@ -546,7 +541,7 @@ def _as(value: Any, kind: str) -> Any:
         if not isinstance(value, list):
             return _WRONG
         if kind == _CLASSES:
-            found = [_as(one, _NUMBER) for one in value]
+            found = [_WRONG if one is None else _as(one, _NUMBER) for one in value]
         else:
             texts = (str(one) if type(one) is int else one for one in value)
             found = [one if one is None or isinstance(one, str) else _WRONG for one in texts]
