@@ -72,11 +72,6 @@ def check_format(name: str) -> str:
     return name
 
 
-def features_of(layout: AnyLayout) -> str:
-    """The kind of its features: ``columns``, ``names`` or ``ids``."""
-    return listing.kind_of_features(layout.format)
-
-
 def check_layout(layout: SomeLayout) -> SomeLayout:
     """`layout`; raises `DataError` if an option is not valid for its format."""
     name = check_format(layout.format)

@@ -113,12 +113,6 @@ def target_of(targets, row):
 
 
 @scalar
-def no_class(target):
-    """Begin a set of classes in `target` (outputs,), with no class in it."""
-    target[:] = np.float32(-1)
-
-
-@scalar
 def enter_class(target, label, domain):
     """Add the class `label`, which must be in the domain, to `target`; returns the outcome."""
     place = np.int64(label - np.float32(domain.low))

@@ -33,6 +33,7 @@ from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import head_of
 from thresher.data.formats.choosing import CSV_OF_TABS
 from thresher.data.formats.tables.column_statistics import ColumnSeen, shown_cell
+from thresher.data.formats.tables.spellings import DATES
 from thresher.data.layout import has_columns
 from thresher.data.report import Noticed, Report
 from thresher.data.source import Source
@@ -134,7 +135,7 @@ def _of_cells(columns: Sequence[ColumnSeen], layout: Any) -> Iterator[Finding]:
         "dates-as-categories": (True, f"{dated} the weekday"),
     }
     for slug, (dates, remedy) in forms.items():
-        if found := [column for column in known if column.written and column.is_dates == dates]:
+        if found := [column for column in known if column.written and (column.written == DATES) == dates]:
             shapes = [f"column {one.name} holds {one.written} ({shown_cell(one.example)})" for one in found]
             listed = "; ".join([*shapes[:3], *([f"and {len(found) - 3} more"] if len(found) > 3 else [])])
             yield Finding(slug, f"{listed}, which are read as categories: {remedy}")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.errors import DataError
-from thresher.data.formats.choosing import features_of
+from thresher.data.formats.listing import kind_of_features
 from thresher.data.labels import listed_words
 from thresher.data.layout import SettledLayout
 from thresher.engine.index import HashedIndex
@@ -94,7 +94,7 @@ def _check_comparable(a: Readout, b: Readout) -> None:
         raise DataError(f"their stores differ: {a.store} and {b.store}")
     if a.layout is None or b.layout is None:
         return  # the caller knows what keys from memory mean
-    kinds = [features_of(one) for one in (a.layout, b.layout)]
+    kinds = [kind_of_features(one.format) for one in (a.layout, b.layout)]
     if kinds[0] != kinds[1] and "columns" in kinds:
         raise DataError(f"their features differ: {kinds[0]} and {kinds[1]}")
     if kinds[0] != kinds[1] and not has_small_keys(a if kinds[0] == "names" else b):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names, find_names, numeric_keys
-from thresher.data.formats.choosing import features_of
+from thresher.data.formats.listing import kind_of_features
 from thresher.data.inputs.any_data import Data
 from thresher.data.layout import has_columns
 from thresher.data.source import Source
@@ -87,7 +87,7 @@ def is_nameable(readout: Readout) -> bool:
     if readout.store.startswith(HashedIndex.NAME) or readout.layout is None:
         return False
     known = np.array([*known_names(readout)], np.uint64)
-    return features_of(readout.layout) != "ids" and not np.isin(readout.keys, known).all()
+    return kind_of_features(readout.layout.format) != "ids" and not np.isin(readout.keys, known).all()
 
 
 def check_namer(source: Source, store: str) -> None:

@@ -18,11 +18,11 @@ import numpy as np
 from thresher.data.chunk import Chunk
 from thresher.data.columns import AS_DATE, AS_NUMBER, SPELLED
 from thresher.data.errors import DataError, first_few, shown
+from thresher.data.feature_specs import names_in
 from thresher.data.features.murmur import hash_columns, seed_of
-from thresher.data.formats.choosing import features_of
-from thresher.data.formats.listing import FORMATS, LINES
+from thresher.data.formats.listing import FORMATS, LINES, kind_of_features
 from thresher.data.formats.tables.column_statistics import categories_of, first_values
-from thresher.data.formats.tables.spellings import LEAST, as_category, other_spelled, spelling_of, usual_of
+from thresher.data.formats.tables.spellings import LEAST, as_category, other_spelled, spelling_of
 from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.offsets import without_offsets
 from thresher.data.source import Source, Watched
@@ -172,7 +172,7 @@ def _kind_in(layout: AnyLayout | None) -> FeatureKind | None:
     """The features of data with this layout; None for data in memory, of which only the classes are known."""
     if layout is None or not (layout.format or has_columns(layout)):
         return None
-    features = features_of(layout)
+    features = kind_of_features(layout.format)
     return FeatureKind(
         features, FORMATS[layout.format].title if layout.format else "a table", features == NAMES
     )
@@ -267,7 +267,10 @@ def unknown_values(model: Any, source: Source) -> list[Finding]:
     """
     if not isinstance(source, ParsedSource) or source.layout.bits:
         return []
-    spelling, usual = categories_of(source.layout), usual_of(source.layout)
+    spelling, usual = (
+        categories_of(source.layout),
+        {name: rest for name, *rest in map(names_in, source.layout.usual)},
+    )
     respelled, unknown = dict[str, tuple[str, str]](), dict[str, tuple[str, str]]()
     for name, file, cells in first_values(source, spelling):
         own = {cell: as_category(cell, spelling[name]) for cell in dict.fromkeys(cells)}

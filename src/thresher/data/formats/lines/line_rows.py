@@ -132,7 +132,7 @@ def _list(text, at, domain, exact, target, empty):
     kind = domain.kind
     first, count, wanted = np.float32(0), np.int64(0), target.size
     if kind == LISTED:
-        line_status.no_class(target)
+        target[:] = np.float32(-1)  # no class
     more = kind == VALUES or not (empty or byte(text, at) == _COLON)
     while more:
         end, label, outcome = _label(text, at, domain, exact, True)

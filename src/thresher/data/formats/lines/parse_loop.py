@@ -23,7 +23,7 @@ from thresher.data.formats import line_status
 from thresher.data.formats.lines import line_rows as rows
 from thresher.data.labels import ONE, hint_of_words
 from thresher.data.report import AWAITED, FOUND, lines_not_utf8
-from thresher.data.sources.reader import FAIL, QUARANTINE, Arenas, LineTally, Parsed, Reading, RowArrays
+from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading, RowArrays
 from thresher.data.text.numbers import exact_numbers
 from thresher.data.text.sorting import BUCKETS
 
@@ -83,13 +83,13 @@ def gather(
     return Parsed(chunk, tally, bad, b"".join(rejected), gaps=gaps)
 
 
-def too_long(block: Block, arenas: Arenas, on_error: str) -> Parsed:
+def too_long(block: Block, reading: Reading) -> Parsed:
     """The result for a part of a line that is too long."""
-    nothing = arenas.columns(0, 0)
+    nothing = reading.arenas.columns(0, 0)
     nothing.indptr[0] = 0
     first = int(block.kind == LONG_HEAD)
     bad = BadLine("", 1, LONGEST_LINE + 1, "a line of at most 64 MB", "a longer one", b"")
-    rejected = block.text[: block.size].tobytes() if on_error == QUARANTINE else b""
+    rejected = block.text[: block.size].tobytes() if reading.on_error == QUARANTINE else b""
     tally = LineTally(lines=first, skipped=first)
     return Parsed(nothing.chunk(0, 0), tally, [bad] * first, rejected, gaps=[0] * first, ids=[""] * first)
 
@@ -188,7 +188,7 @@ class LineParser:
         """Parse the examples of a block into arrays of an arena."""
         reading, text, size = self._reading, block.text, block.size
         if block.kind != LINES:
-            return too_long(block, reading.arenas, reading.on_error)
+            return too_long(block, reading)
         if self._usual is not None:
             begin = text[block.begin : block.begin + _PEEK].tobytes()
             line, ended, _ = begin.partition(b"\n")

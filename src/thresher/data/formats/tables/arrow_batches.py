@@ -85,11 +85,6 @@ def guess(kind: Any) -> str:
     return LIST if is_text(inner) or types.is_integer(inner) or types.is_null(inner) else ""
 
 
-def is_of_categories(kind: Any) -> bool:
-    """Whether a type is that of categories: pandas' category, polars' Categorical and Enum."""
-    return bool(pa.types.is_dictionary(kind))
-
-
 def is_of_text(kind: Any) -> bool:
     """Whether a type is text, or a dictionary of text."""
     return is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
@@ -464,6 +459,8 @@ _AS_BYTES = {
     pa.string_view(): pa.binary_view(),
 }
 """The types of bytes in place of those of texts"""
+_VIEWED = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+"""The types in place of views, which pyarrow cannot take or join"""
 
 
 def is_text(kind: Any) -> bool:
@@ -473,34 +470,28 @@ def is_text(kind: Any) -> bool:
 
 def as_bytes(kind: Any) -> Any:
     """The type with bytes in place of strings, which may not be UTF-8."""
-    types = pa.types
-    if types.is_dictionary(kind):
+    if pa.types.is_dictionary(kind):
         return pa.dictionary(kind.index_type, as_bytes(kind.value_type), kind.ordered)
-    if types.is_list(kind):
-        return pa.list_(as_bytes(kind.value_type))
-    if types.is_large_list(kind):
-        return pa.large_list(as_bytes(kind.value_type))
-    return _AS_BYTES.get(kind, kind)
+    return _with(kind, _AS_BYTES)
+
+
+def _with(kind: Any, others: Mapping[Any, Any]) -> Any:
+    """The type with other types in place of some, in lists and structs too."""
+    types = pa.types
+    if types.is_struct(kind):
+        return pa.struct([one.with_type(_with(one.type, others)) for one in kind])
+    if types.is_list(kind) or types.is_large_list(kind):
+        return (pa.list_ if types.is_list(kind) else pa.large_list)(_with(kind.value_type, others))
+    return others.get(kind, kind)
 
 
 def take_rows(batch: Any, rows: NDArray[np.int64]) -> Any:
     """These rows of a batch. pyarrow cannot take rows of string views, as polars has them: these are cast."""
-    kinds = [_without_views(one.type) for one in batch.schema]
+    kinds = [_with(one.type, _VIEWED) for one in batch.schema]
     if kinds != batch.schema.types:
         fields = [one.with_type(kind) for one, kind in zip(batch.schema, kinds, strict=True)]
         batch = batch.cast(pa.schema(fields))
     return batch.take(pa.array(rows))
-
-
-def _without_views(kind: Any) -> Any:
-    types = pa.types
-    if types.is_string_view(kind) or types.is_binary_view(kind):
-        return TEXTS if types.is_string_view(kind) else pa.large_binary()
-    if types.is_list(kind):
-        return pa.list_(_without_views(kind.value_type))
-    if types.is_struct(kind):
-        return pa.struct([one.with_type(_without_views(one.type)) for one in kind])
-    return pa.large_list(_without_views(kind.value_type)) if types.is_large_list(kind) else kind
 
 
 def rows_not_utf8(array: Any) -> tuple[NDArray[np.int64], str]:
@@ -530,14 +521,14 @@ def cast(array: Any, kind: Any) -> Any:
     if pa.types.is_large_string(kind) and array.type in _AS_BYTES.values():
         kind = pa.large_binary()
     if pa.types.is_dictionary(array.type):  # pyarrow cannot take views
-        values, kind = _without_views(array.type.value_type), _without_views(kind)
+        values, kind = _with(array.type.value_type, _VIEWED), _with(kind, _VIEWED)
         array = pa.DictionaryArray.from_arrays(array.indices, cast(array.dictionary, values))
     return array if array.type == kind else pc.cast(array, kind, safe=False)
 
 
 def picked(array: Any, count: int) -> Any:
     """At most `count` values from all parts of an array; pyarrow cannot take views."""
-    kind = _without_views(array.type)
+    kind = _with(array.type, _VIEWED)
     return (array if kind == array.type else cast(array, kind)).take([*spread(range(len(array)), count)])
 
 
@@ -561,7 +552,7 @@ def texts_of(array: Any, spelling: str) -> Any:
     if types.is_dictionary(kind):
         return texts_of(cast(array, kind.value_type), spelling)
     if is_text(kind) and spelling not in SPELLED:
-        return cast(array, _without_views(kind))
+        return cast(array, _with(kind, _VIEWED))
     if types.is_boolean(kind) or types.is_integer(kind) or types.is_date(kind) or types.is_null(kind):
         return cast(array, TEXTS)
     if types.is_floating(kind):

@@ -66,22 +66,22 @@ def settle_arrow(
     """
     found = layout
     if not has_columns(found):
-        types = dict[str, Any]()  # where a later file says more than null
-        for field in (field for one in (schema, *later) for field in one):
-            if pa.types.is_null(types.get(field.name, pa.null())):
-                types[field.name] = field.type
-        typed = pa.schema(
-            [
-                field.with_type(types[field.name]) if pa.types.is_null(field.type) else field
-                for field in schema
-            ],
-            schema.metadata,
-        )
+        types = types_in((schema, *later))
+        typed = pa.schema([field.with_type(types[field.name]) for field in schema], schema.metadata)
         head = look()
         found = by_schema(layout, typed, arrow.guesses(typed), name, spelling_by(schema, head), later)
         found = with_usual(found, layout, first_texts(found, head))
     used = found.unlabelled() if unlabelled else found
     return found, kinds_by(used, schema, name, ids)
+
+
+def types_in(schemas: Iterable[Any]) -> dict[str, Any]:
+    """The first type of each field in the schemas of files that says more than null."""
+    found = dict[str, Any]()
+    for field in chain.from_iterable(schemas):
+        if pa.types.is_null(found.get(field.name, pa.null())):
+            found[field.name] = field.type
+    return found
 
 
 def kinds_by(layout: SettledLayout, schema: Any, name: str, ids: str = "") -> ColumnEncodings:
@@ -141,15 +141,11 @@ def by_schema(
     for field, kind in zip(schema, found.kinds, strict=False):
         if not kind:
             what = f"column '{field.name}' has type {arrow.type_name(field.type)}"
-            raise DataError(f"{name}: {what}: use {kinds_for(field, schema.names)}")
+            fit = (CATEGORICAL, IGNORE) if arrow.is_written(field.type) else (IGNORE,)
+            given, how = as_option_value([field.name], schema.names), arrow.remedy_of(field.type)
+            use = " or ".join(mention(**{one: given}) for one in fit)
+            raise DataError(f"{name}: {what}: use {use}{', or ' * bool(how)}{how}")
     return found
-
-
-def kinds_for(field: Any, names: Sequence[str]) -> str:
-    """The kinds that a column may have whose type cannot be a feature, as options, for messages."""
-    kinds = (CATEGORICAL, IGNORE) if arrow.is_written(field.type) else (IGNORE,)
-    options = " or ".join(mention(**{kind: as_option_value([field.name], names)}) for kind in kinds)
-    return f"{options}, or {how}" if (how := arrow.remedy_of(field.type)) else options
 
 
 def open_table(

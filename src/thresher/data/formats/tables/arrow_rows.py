@@ -122,7 +122,7 @@ def _classes(c, i, table, domain, target):
     step, each, data = table[c, LISTS_STEP], table[c, STEP], table[c, DATA]
     if not _is_valid(table[c, LISTS_VALID], at):
         return line_status.NO_LABEL
-    line_status.no_class(target)
+    target[:] = np.float32(-1)  # no class
     for entry in range(first + _offset(lists, step * at), first + _offset(lists, step * at + 1)):
         value, outcome = _label_or_weight(table_rows.LABEL, data, table[c, VALID], each * entry, domain)
         if outcome == line_status.EXAMPLE:
@@ -179,7 +179,7 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
             outcome = table_rows.outcome_of(kind, value, status, not there, domain)
             key, entered = names[c], value != np.float32(0) or (kind == table_rows.GAPPED and not there)
             if kind == table_rows.BINS:
-                key, value = table_rows.binned(value, seed)
+                key, value = whole_murmur3_64(table_rows.bin_of(value), seed), np.float32(1)
                 entered = there and status == FINE
             store_word(staged, slot, key)
             store_float(floats, slot, value)

@@ -15,7 +15,7 @@ from thresher.data.files.paths import is_stream
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import head_of, pieces_of
 from thresher.data.formats.listing import TABLES
-from thresher.data.formats.tables.spellings import DATES, WRITTEN, present, spread, text_of
+from thresher.data.formats.tables.spellings import WRITTEN, present, spread, text_of
 from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.data.source import Source
 from thresher.data.sources.parsed import ParsedSource
@@ -86,11 +86,6 @@ class ColumnSeen(NamedTuple):
     """a cell in quotes, if that is how cells are written, but quotes have no meaning"""
 
     @property
-    def is_dates(self) -> bool:
-        """Whether it holds dates."""
-        return self.written == DATES
-
-    @property
     def means_missing(self) -> bool:
         """Whether all strays are words for a missing value, such as ``NA`` and ``?``."""
         return all(means_missing(_bytes(cell)) for cell in self.strays)
@@ -109,10 +104,12 @@ def columns_seen(source: Source, chosen: Sequence[str] = ()) -> list[ColumnSeen]
     kinds = dict(zip(layout.columns, layout.kinds, strict=True))
     meant = {name for pattern in (*source.chosen, *chosen) for name in find(pattern)}
     if batch is not None:  # columns that are categories by their type, or numbers noted as such
-        from thresher.data.formats.tables.arrow_batches import guess, is_of_categories
+        from pyarrow.types import is_dictionary
+
+        from thresher.data.formats.tables.arrow_batches import guess
 
         numbers = {field.name for field in batch.schema if guess(field.type) == NUMERIC}
-        meant |= {field.name for field in batch.schema if is_of_categories(field.type)}
+        meant |= {field.name for field in batch.schema if is_dictionary(field.type)}
         meant |= {name for name in numbers if kinds.get(name) == CATEGORICAL}
     wanted = [name for name in cells if kinds.get(name) in (CATEGORICAL, NUMERIC, LABEL)]
     found = {name: _seen(name, kinds[name], cells[name], name in meant) for name in wanted}

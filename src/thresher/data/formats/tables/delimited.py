@@ -393,7 +393,7 @@ class DelimitedParser:
         """Parse the examples of a block into arrays of an arena."""
         reading, kinds, text = self._reading, self._files[block.file], block.text
         if block.kind != LINES:
-            return too_long(block, reading.arenas, reading.on_error)
+            return too_long(block, reading)
         grams, more = None, 0
         if TEXT in kinds.what:
             code = kinds.grams.code()

@@ -35,7 +35,7 @@ from __future__ import annotations
 import numpy as np
 
 from thresher.data.features.crossing import clear_spans, note_column
-from thresher.data.features.murmur import padded_murmur3_64
+from thresher.data.features.murmur import padded_murmur3_64, whole_murmur3_64
 from thresher.data.features.names import offer, offer_whole
 from thresher.data.features.ngrams import text_features
 from thresher.data.formats import line_status
@@ -267,8 +267,9 @@ def _enter_rest(cell, at, value, key, keys, values, nnz):
 def _numeric(kind, value, stored, key, seed, cell, at, keys, values, nnz, naming, column):
     """Append the feature of a number, if it is `stored`, or of its bin; returns the new `nnz`."""
     if kind == table_rows.BINS:
-        key, _ = table_rows.binned(value, seed)
-        offer_whole(naming, key, table_rows.bin_of(value), column)
+        place = table_rows.bin_of(value)
+        key = whole_murmur3_64(place, seed)
+        offer_whole(naming, key, place, column)
         return _enter(key, np.float32(1), keys, values, nnz)
     offer(naming, key, cell, 0, 0, column)
     nnz = _enter(key, value, keys, values, nnz) if stored else nnz
@@ -381,12 +382,8 @@ def parse_delimited(
         state: Has the additional counters `PLACE`, `BREAKS` and `HAS_NUL`. `BREAKS` counts line breaks in
             quoted cells, which count as lines too.
     """
-    at, row, nnz, result = (
-        state[line_status.AT],
-        state[line_status.ROWS],
-        state[line_status.NNZ],
-        line_status.DONE,
-    )
+    at, row, nnz = state[line_status.AT], state[line_status.ROWS], state[line_status.NNZ]
+    result = line_status.DONE
     indptr, keys, values, labels, weights, targets = columns
     text, features, scratch = address(text_bytes), (keys, values), np.empty(ROOM, np.uint8)
     described = (*kinds[:4], np.int64(kinds[0].size), address(scratch))
@@ -395,14 +392,8 @@ def parse_delimited(
     indptr[row] = nnz
     while at < size and result == line_status.DONE:
         start = at
-        outcome, column, stop, label, weight, merged = (
-            line_status.BLANK,
-            0,
-            nnz,
-            np.float32(0),
-            np.float32(1),
-            False,
-        )
+        outcome, column, stop, merged = line_status.BLANK, 0, nnz, False
+        label, weight = np.float32(0), np.float32(1)
         clear_spans(spans)
         if not ((kinds[0].size > 1 and ends_line(text, at)) or _repeats(text, at, header, first_at)):
             into = line_status.target_of(targets, row)
@@ -416,11 +407,7 @@ def parse_delimited(
         if outcome == line_status.EXAMPLE:
             stop, merged, outcome = table_rows.complete(keys, values, nnz, stop, mask, extra, rooms)
         if outcome in (line_status.UNDECIDED, line_status.CRAMPED):
-            state[PLACE], at, result = (
-                at,
-                start,
-                line_status.NEEDS_EXACT if outcome == line_status.UNDECIDED else line_status.NEEDS_ROOM,
-            )
+            state[PLACE], at, result = at, start, outcome
             break
         if outcome == line_status.EXAMPLE:
             labels[row], weights[row] = label, weight

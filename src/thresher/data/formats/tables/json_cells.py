@@ -371,13 +371,8 @@ def _cell(text, at, role, room):
     end, kind = _literal(text, at)
     if kind == NULL or end < 0:
         return end, kind, 0.0, none, none
-    return (
-        end if role < WORDS or role > CLASSES else _BAD,
-        kind,
-        np.float64(code == 116),
-        text + at,
-        text + end,
-    )
+    stop = end if role < WORDS or role > CLASSES else _BAD
+    return stop, kind, np.float64(code == 116), text + at, text + end
 
 
 @scalar

@@ -30,7 +30,7 @@ from thresher.data.formats import line_status
 from thresher.data.formats.choosing import looks_pretty
 from thresher.data.formats.lines.parse_loop import too_long
 from thresher.data.formats.tables.arrow_batches import BatchParser, fits, guess, spelling_of_type
-from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by
+from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by, types_in
 from thresher.data.formats.tables.delimited import HEAD, beginning, lines_of
 from thresher.data.formats.tables.json_cells import NESTED, STRINGS, TRUTHS, ObjectColumns
 from thresher.data.formats.tables.json_cells import NUMBERS as WRITTEN_NUMBERS
@@ -140,12 +140,8 @@ def open_table(
         whole = whole and len(head) < HEAD
         heads.append(_head_of(lines_of(head, name), name, live and is_stream(name), ids))
     if not has_columns(found):
-        types, values = dict[str, Any](), dict[str, list[str | bool | float]]()
-        for one in heads:
-            values = {**one.values, **values}
-            for field in one.fields:
-                if pa.types.is_null(types.get(field.name, pa.null())):
-                    types[field.name] = field.type
+        types = types_in(one.fields for one in heads)
+        values = dict(pair for one in reversed(heads) for pair in one.values.items())
         first = pa.schema([field.with_type(types[field.name]) for field in heads[0].fields])
         guesses = [EMPTY if pa.types.is_null(kind) else guess(kind) for kind in first.types]
         spelling = {
@@ -309,7 +305,7 @@ class JsonlParser(BatchParser):
     def parse(self, block: Any) -> Parsed:
         """Parse the examples of a block of lines into arrays of an arena."""
         if block.kind != LINES:
-            return too_long(block, self._arenas, self._on_error)
+            return too_long(block, self._reading)
         kinds, text = self._files[block.file], block.text[: block.size]
         if block.file not in self._cutters:
             words, lists = self._domain.words is not None, self._domain.kind == LISTED
@@ -386,10 +382,8 @@ class JsonlParser(BatchParser):
         places = np.sort(np.append(lines[wrong_rows], [one.line - 1 for one in refused]).astype(int))
         rejected = [text[ends[line] : ends[line + 1]].tobytes() for line in places]
         bad = refused + [
-            self._bad_row(
-                kinds, code, int(lines[row]) + 1, text[ends[lines[row]] : ends[lines[row] + 1] - 1].tobytes()
-            )
-            for row, code in found[: self._reading.described]
+            self._bad_row(kinds, code, int(k) + 1, text[ends[k] : ends[k + 1] - 1].tobytes())
+            for k, (_, code) in zip(lines[wrong_rows], found[: self._reading.described], strict=False)
         ]
         bad.sort(key=lambda one: one.line)
         return Parsed(

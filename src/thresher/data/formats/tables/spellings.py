@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from thresher.data.columns import AS_BOOLEAN, AS_DATE, AS_NUMBER, AS_TEXT, CATEGORICAL, SPELLED
-from thresher.data.feature_specs import as_list, names_in
+from thresher.data.feature_specs import as_list
 from thresher.data.layout import AnyLayout, Extension, SettledLayout
 from thresher.data.text.numbers import NUMBER, means_missing
 from thresher.data.text.spelling import respelled
@@ -186,12 +186,6 @@ def with_usual(
             if values := usual_in([as_category(one, spelling) for one in texts]):
                 found.append(as_list([name, *values]))
     return replace(layout, usual=tuple(found))
-
-
-def usual_of(layout: SettledLayout) -> dict[str, Sequence[str]]:
-    """The usual values of each column that has some."""
-    each = (names_in(one) for one in layout.usual)
-    return {name: values for name, *values in each}
 
 
 def present(cells: Iterable[str | bytes | None]) -> list[str]:

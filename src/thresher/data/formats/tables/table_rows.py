@@ -19,7 +19,7 @@ from thresher.data.errors import DataError
 from thresher.data.feature_specs import Grams, grams_of
 from thresher.data.features import crossing
 from thresher.data.features.crossing import Crosses, extra_of, of_columns
-from thresher.data.features.murmur import hash_columns, whole_murmur3_64
+from thresher.data.features.murmur import hash_columns
 from thresher.data.features.names import numeric_keys
 from thresher.data.formats import line_status
 from thresher.data.labels import VALUES, Domain
@@ -262,12 +262,6 @@ def bin_of(value):
         return -place if value < 0 else place
     place = np.int64(math.log(size) ** 2) + 2 if size > 2.0 else np.int64(size)
     return -place if value < 0 else place
-
-
-@scalar
-def binned(value, seed):
-    """The feature of the bin of a number: ``(key, value)``."""
-    return whole_murmur3_64(bin_of(value), seed), np.float32(1)
 
 
 @scalar
