@@ -281,15 +281,16 @@ def test_lists_of_classes(tmp_path: Path) -> None:
         assert len(read(path, 1 << 20, True, Layout(""), "labels:0-4")[0]) == 45
 
 
+@pytest.mark.parametrize(("label", "domain"), [("1", "binary"), ("[1]", "labels:0-4")])
 @pytest.mark.parametrize("cut", [False, True])
-def test_names_of_features(cut: bool, tmp_path: Path) -> None:
+def test_names_of_features(cut: bool, label: str, domain: str, tmp_path: Path) -> None:
     path = tmp_path / "d.jsonl"
     values = (
         *('"x": 2.5, "b": 7, "c": "a", "t": ["u", 5]', '"x": 0, "c": "ü", "t": [null]'),
         '"b": -40, "t": ["v"]',
     )
-    path.write_text("".join(f'{{"label": 1, {one}}}\n' for one in values), encoding="utf-8")
-    source = open_source(path, layout=Layout("", bins=("b",)), threads=1)
+    path.write_text("".join(f'{{"label": {label}, {one}}}\n' for one in values), encoding="utf-8")
+    source = open_source(path, layout=Layout("", bins=("b",)), domain=domain, threads=1)
     with mock.patch.object(ObjectColumns, "cut", ObjectColumns.cut if cut else lambda *_: 0):
         keys = np.unique(np.concatenate([chunk.keys for chunk in source.chunks()]))
         names = find_names(source, keys)

@@ -561,8 +561,7 @@ class ObjectColumns:
         self._others = [
             k for k, what in enumerate(whats) if what == columns.TEXT or (what == LABEL and not lists)
         ]
-        self._number_names = [kinds.names[read[k]] for k in self._numbers]
-        self._text_names = [kinds.names[c] for c in self._columns]
+        self._names = [[kinds.names[read[k]] for k in some] for some in (self._numbers, self._texts)]
         self._table = np.zeros((len(read), rows.FIELDS), np.int64)
         self._table[:, rows.COLUMN] = read
         self._table[self._texts, rows.FORM] = rows.SPANS
@@ -628,13 +627,13 @@ class ObjectColumns:
         own = np.arange(self.row, self.row + len(objects))
         self.row += len(objects)
         spans[own] = 0
-        for place, name in enumerate(self._number_names):
+        for place, name in enumerate(self._names[0]):
             values = [one[name] for one in objects]
             values = [_number_of(one) if isinstance(one, str) else one for one in values]
             bits = np.array([one is not None for one in values]) << (own & 7)
             numbers[place, own] = np.array(values, np.float64)
             np.bitwise_or.at(valid[place], own >> 3, bits.astype(np.uint8))
-        for place, (name, role) in enumerate(zip(self._text_names, self._roles, strict=True)):
+        for place, (name, role) in enumerate(zip(self._names[1], self._roles, strict=True)):
             there = [k for k, one in enumerate(objects) if one[name] is not None]
             values = [objects[k][name] for k in there]
             if role in (LISTS, CLASSES):
@@ -686,11 +685,11 @@ class ObjectColumns:
         for k, row, bits in zip(self._numbers, numbers[:, : self.row], valid, strict=True) if named else ():
             there = np.unpackbits(bits, bitorder="little")[: self.row] != 0
             values[read[k]] = pa.array(row, mask=~there)
-        for k, c in enumerate(self._columns) if named else ():
-            if k in self._lists:
-                each = np.concatenate([np.zeros(0, np.int64), *(np.arange(lo, hi) for lo, hi in spans[:, k])])
-                values[c] = _joined(elements[each][:, np.newaxis], 0)
-            else:
+        for k, (c, role) in enumerate(zip(self._columns, self._roles, strict=True)) if named else ():
+            if role == LISTS and len(spans):
+                own = np.concatenate([elements[lo:hi] for lo, hi in spans[:, k]])
+                values[c] = _joined(own[:, np.newaxis], 0)
+            elif role in (TEXT, SPELLED):
                 values[c] = _joined(spans, k)
         most = self.row * self._width + int(self._used[ELEMENTS])
         return ObjectCells(table, held, most, others, seen, values)

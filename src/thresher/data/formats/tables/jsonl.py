@@ -113,8 +113,6 @@ class _JsonHead(NamedTuple):
     """a schema of them"""
     values: Mapping[str, list[str | bool | float]]
     """their values other than lists"""
-    types: Mapping[str, Mapping[type, Any]]
-    """the types of their values other than lists"""
     lines: int
     size: int
     """bytes of these"""
@@ -217,7 +215,8 @@ def _fitting(layout: SettledLayout, head: _JsonHead, live: bool) -> Any:
     kinds, fields = dict(zip(layout.columns, layout.kinds, strict=True)), list[Any]()
     for field in head.fields:
         kind = kinds.get(field.name, "")
-        types = (field.type, *head.types.get(field.name, {}).values())
+        values = (one for one in head.values.get(field.name, ()) if not _says_missing(one))
+        types = dict.fromkeys([field.type, *(_TYPES[one] for one in dict.fromkeys(map(type, values)))])
         fit = [one for one in types if fits(one, kind)]
         if kind in (CATEGORICAL, TEXT):
             fit.sort(key=lambda one: not pa.types.is_string(one))
@@ -235,7 +234,6 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHe
     if pretty := looks_pretty(lines[0]):
         raise OddFileError(f"{name}: {pretty}")
     found, objects, values = dict[str, Any](), 0, defaultdict[str, list[str | bool | float]](list)
-    types = defaultdict[str, dict[type, Any]](dict)
     for line in lines:
         if (count := line.count(b'":')) > MOST_COLUMNS:
             raise DataError(f"{name}: {columns.too_many(count)}")
@@ -252,8 +250,6 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHe
                     values[field].append(value)
                 if not _says_missing(value):
                     found[field] = _wider(kind, value)
-                    if type(value) in _TYPES:
-                        types[field][type(value)] = _TYPES[type(value)]
     for field in [field for field, kind in found.items() if pa.types.is_null(kind)]:
         if some := {*map(type, values.get(field, ()))} & {str, float}:
             found[field] = pa.string() if str in some else pa.float64()
@@ -264,7 +260,7 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHe
     if not objects and ids:
         found[ids] = pa.null()
     fields = pa.schema([pa.field(field, kind) for field, kind in found.items()])
-    return _JsonHead(fields, values, types, len(lines), sum(map(len, lines)))
+    return _JsonHead(fields, values, len(lines), sum(map(len, lines)))
 
 
 def _says_missing(value: Any) -> bool:
