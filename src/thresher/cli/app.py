@@ -20,7 +20,7 @@ from click.shell_completion import get_completion_class
 
 from thresher._version import __version__
 from thresher.cli.errors import OutputClosedError, what_ended
-from thresher.cli.examples import epilog
+from thresher.cli.examples import EXAMPLES
 from thresher.cli.parser import REGISTERED, Command, unknown_command
 from thresher.options.option import Options, UsageError
 
@@ -129,7 +129,8 @@ def command_of(name: str) -> Command:
         except BrokenPipeError as error:
             raise OutputClosedError from error
 
-    shown = {"short_help": SHORT[name], "help": run.__doc__, "epilog": epilog(name)}
+    examples = "\n".join(["\b", "Examples:", *(f"  {example}" for example in EXAMPLES[name])])
+    shown = {"short_help": SHORT[name], "help": run.__doc__, "epilog": examples}
     return Command(name, options, arguments, guarded, hidden=hidden, **shown)
 
 

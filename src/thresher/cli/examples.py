@@ -79,8 +79,3 @@ EXAMPLES: dict[str, list[str]] = {}
 """By command name"""
 for _line in _LINES.splitlines():
     EXAMPLES.setdefault(re.findall(r"thresher (\w+)", _line)[0], []).append(_line)
-
-
-def epilog(command: str) -> str:
-    """The examples of a command, as preformatted lines."""
-    return "\n".join(["\b", "Examples:", *(f"  {example}" for example in EXAMPLES[command])])

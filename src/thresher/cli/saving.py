@@ -37,28 +37,22 @@ def check_targets(path: Path | None, options: Options, inputs: Iterable[str | Pa
 
     extras, held = extra_outputs(options), options.get("holdout")
     check_outputs([path, *extras], [*inputs, "-" if held is None else str(held)])
-    _check(path, "a model", begins_a_model)
+    check_kind(path, "a model", begins_a_model)
     started = [options.get(name) for name in ("init", "continue_from")]
     check_outputs(extras, [str(one) for one in started if one is not None])
-    _check(options.get("curve"), "a curve", lambda head: head.startswith(_CURVE))
+    check_kind(options.get("curve"), "a curve", lambda head: head.startswith(_CURVE))
     check_drawn(options)
 
 
 def check_drawn(options: Options) -> None:
     """UsageError if the picture or the table in the options exists, is not empty, and is of another kind."""
     check_picture(options.get("plot"))
-    _check(options.get("table"), "a table", lambda head: b"\t" in head.partition(b"\n")[0])
+    check_kind(options.get("table"), "a table", lambda head: b"\t" in head.partition(b"\n")[0])
 
 
 def check_picture(path: str | os.PathLike[str] | None) -> None:
     """UsageError if `path` exists, is not empty, and is not an SVG picture."""
-    _check(None if path is None else Path(path), "an SVG picture", lambda head: b"<svg" in head)
-
-
-def check_export(path: Path | None) -> None:
-    """UsageError if `path` exists, is not empty, and is not what ``thresher export`` writes."""
-    marks = (b"written by thresher", b'"thresher_export"', b"\x12\x08thresher")
-    _check(path, "an export", lambda head: any(mark in head for mark in marks))
+    check_kind(None if path is None else Path(path), "an SVG picture", lambda head: b"<svg" in head)
 
 
 def check_predictions(path: Path | None, words: Collection[str], identified: bool = False) -> None:
@@ -73,10 +67,11 @@ def check_predictions(path: Path | None, words: Collection[str], identified: boo
         lines = [line, *line.split(b"\t", 1)[1:]] if identified else [line]
         return not line or any(one in known or _NUMBERS.fullmatch(one) is not None for one in lines)
 
-    _check(path, "a file of predictions", predicts)
+    check_kind(path, "a file of predictions", predicts)
 
 
-def _check(path: Path | None, kind: str, is_ours: Callable[[bytes], bool]) -> None:
+def check_kind(path: Path | None, kind: str, is_ours: Callable[[bytes], bool]) -> None:
+    """UsageError if `path` exists, is not empty, and its beginning is not that of this kind of file."""
     if path is None or not path.is_file():
         return
     try:

@@ -28,7 +28,10 @@ def prepare() -> None:
             os.open(os.devnull, mode)
     if sys.stdout is None:
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stdout = _buffered(sys.stdout)
+    if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
+        # an unbuffered one (PYTHONUNBUFFERED) loses what a full disk rejects
+        whole: Any = io.BufferedWriter(sys.stdout.buffer)
+        sys.stdout = io.TextIOWrapper(whole, sys.stdout.encoding, sys.stdout.errors, line_buffering=True)
     closed = sys.stderr is None
     raw = io.FileIO(2, "w", closefd=False) if closed else getattr(sys.stderr.buffer, "raw", sys.stderr.buffer)
     sys.stderr = io.TextIOWrapper(
@@ -38,14 +41,6 @@ def prepare() -> None:
         line_buffering=True,
         write_through=True,
     )
-
-
-def _buffered(stream: Any) -> Any:
-    """The stream with a buffer: an unbuffered one (PYTHONUNBUFFERED) loses what a full disk rejects."""
-    if not isinstance(getattr(stream, "buffer", None), io.RawIOBase):
-        return stream
-    whole = io.BufferedWriter(stream.buffer)
-    return io.TextIOWrapper(whole, stream.encoding, stream.errors, line_buffering=True)
 
 
 class _Forgiving(io.RawIOBase):

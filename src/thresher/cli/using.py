@@ -16,6 +16,8 @@ from thresher.options.data import JudgingOptions
 from thresher.options.option import Options, UsageError, given_in
 
 _ENDINGS = (".html", ".htm")
+_EXPORTS = (b"written by thresher", b'"thresher_export"', b"\x12\x08thresher")
+"""Each export has one of them at its beginning"""
 
 
 @command(judging.PredictCommand, MODEL, DATA)
@@ -180,7 +182,7 @@ def export(model: str, options: Options) -> None:
 
     target = options["output_file"]
     check_outputs([target], [model])
-    saving.check_export(target)
+    saving.check_kind(target, "an export", lambda head: any(mark in head for mark in _EXPORTS))
     made = using.export(Path(model), options["to"])
     if target is None:
         click.echo(made, nl=False)

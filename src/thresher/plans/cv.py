@@ -16,6 +16,7 @@ from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
+from thresher.learning.training.shares import are_given
 from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
 from thresher.options.lanes import AUTO
 from thresher.options.layouts import layout_asked, of_options
@@ -147,9 +148,18 @@ def prepare(
 
     `outputs` are files that will be written. Raises `UsageError`, `DataError`, OSError.
     """
-    split = Split.of(options["folds"]).checked(
-        options["order"] or "as-is", groups_of(inputs, layout_asked(options), options)
-    )
+    split, order = Split.of(options["folds"]), options["order"] or "as-is"
+    instead = f"or draw folds, {mention(folds=split.count)}"
+    if split.forward and are_given(groups_of(inputs, layout_asked(options), options)):
+        raise DataError(
+            f"the blocks of {mention(folds=split.shown)} are consecutive rows, and a group may be in"
+            f" several: leave {mention('group')} out, {instead}"
+        )
+    if split.forward and order != "as-is":
+        raise DataError(
+            f"{mention(folds=split.shown)} follows the order of the data, which {mention(order=order)}"
+            f" changes: leave {mention('order')} out, {instead}"
+        )
     plan = CrossValidating(options, split, refit)
     found = run.prepare(plan, inputs, ui, Validation, outputs)
     if split.forward:  # their number tells where blocks begin

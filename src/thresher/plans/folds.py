@@ -42,7 +42,7 @@ from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.holdout import counts_of, difference
 from thresher.learning.training.progress import Figures
 from thresher.learning.training.scores import Scores
-from thresher.learning.training.shares import Rows, are_given, folds_of, folds_of_groups
+from thresher.learning.training.shares import Rows, folds_of, folds_of_groups
 from thresher.options.checks import check_whole
 from thresher.options.messages import mention
 from thresher.plans.penalties import penalty_in
@@ -76,21 +76,6 @@ class Split:
     def shown(self) -> int | str:
         """The number, or ``forward:K``."""
         return f"{_FORWARD}{self.count}" if self.forward else self.count
-
-    def checked(self, order: str, groups: Any) -> Split:
-        """This; `DataError` for another order than that of the data, or for groups, if folds go forward."""
-        instead = f"or draw folds, {mention(folds=self.count)}"
-        if self.forward and are_given(groups):
-            raise DataError(
-                f"the blocks of {mention(folds=self.shown)} are consecutive rows, and a group may be in"
-                f" several: leave {mention('group')} out, {instead}"
-            )
-        if self.forward and order != "as-is":
-            raise DataError(
-                f"{mention(folds=self.shown)} follows the order of the data, which {mention(order=order)}"
-                f" changes: leave {mention('order')} out, {instead}"
-            )
-        return self
 
 
 def blocks_of(first: int, rows: int, count: int, total: int) -> Rows:

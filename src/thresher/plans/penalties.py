@@ -97,9 +97,18 @@ class PenaltyRange:
     def __init__(self, text: Any) -> None:
         self.values: list[float] = []
         """empty if the range is to be found in the data"""
-        if isinstance(text, Sequence | np.ndarray) and not isinstance(text, str) and np.ndim(text):
-            self.count = len(text)
-            self._check_count()
+        listed = isinstance(text, Sequence | np.ndarray) and not isinstance(text, str) and np.ndim(text)
+        if not listed and not isinstance(text, str):
+            raise ValueError(f"penalties must be a list, or a range LO:HI:N or auto:N, not {text!r}")
+        found = None if listed else re.fullmatch(r"(?:(auto)|([^:]+):([^:]+))(?::(\d+))?", text)
+        if not listed and not found:
+            raise ValueError(
+                f"a range of penalties must be LO:HI:N or auto:N, such as 0.1:10:16, not {text!r}"
+            )
+        self.count = int(found[4] or 16) if found else len(text)
+        if not 2 <= self.count <= _MOST:
+            raise ValueError(f"a range must have 2 to {_MOST} penalties, not {self.count}")
+        if found is None:
             try:
                 self.values = [float(value) for value in text]
             except (TypeError, ValueError):
@@ -109,15 +118,6 @@ class PenaltyRange:
             if not all(low < high for low, high in pairwise(self.values)):
                 raise ValueError(f"penalties must ascend, not {text!r}")
             return
-        if not isinstance(text, str):
-            raise ValueError(f"penalties must be a list, or a range LO:HI:N or auto:N, not {text!r}")
-        found = re.fullmatch(r"(?:(auto)|([^:]+):([^:]+))(?::(\d+))?", text)
-        if not found:
-            raise ValueError(
-                f"a range of penalties must be LO:HI:N or auto:N, such as 0.1:10:16, not {text!r}"
-            )
-        self.count = int(found[4] or 16)
-        self._check_count()
         if found[1]:
             return
         try:
@@ -127,10 +127,6 @@ class PenaltyRange:
         if not all(0 < end < math.inf for end in ends):
             raise ValueError(f"a range of penalties must be LO:HI:N with numbers above 0, not {text!r}")
         self.values = self._between(*ends)
-
-    def _check_count(self) -> None:
-        if not 2 <= self.count <= _MOST:
-            raise ValueError(f"a range must have 2 to {_MOST} penalties, not {self.count}")
 
     def _between(self, low: float, high: float) -> list[float]:
         if not low < high:

@@ -278,13 +278,9 @@ class Selection:
         save_all([] if self.model is None else [self.model], path, {SELECTION: own}, extras)
 
     @classmethod
-    def load(cls, path: Path | str) -> Selection:
+    def load(cls, file: Path | str | Contents) -> Selection:
         """The selection in a file, with the weights of its model; `ModelFileError` if it is damaged."""
-        return cls.read(Contents.of(path))
-
-    @classmethod
-    def read(cls, found: Contents) -> Selection:
-        """The selection in a file that is open."""
+        found = file if isinstance(file, Contents) else Contents.of(file)
         if SELECTION not in found.run:
             raise ModelFileError(f"{found.name}: not a selection")
         with naming_file(found.name, found.header):

@@ -88,7 +88,7 @@ def facts_of(given: Any) -> Facts:
     with model_file.file_of(given, save) as path:
         found = model_file.Contents.of(path)
         if model_file.SELECTION in found.run:
-            return Facts(path.name, None, selection=Selection.read(found))
+            return Facts(path.name, None, selection=Selection.load(found))
         header, tensors = found.model(found.chosen())
         readout = model_file.readout_of(path, header, tensors)
         model = ReportedModel(header, readout, anatomy(path, header, tensors))

@@ -40,12 +40,14 @@ class ModelInfo(dict[str, Any]):
 
     def __repr__(self) -> str:
         """One line per figure, and tables."""
-        told: dict[str, Any] = {
-            "frontier": _told_frontier,
-            "ensemble": _told_ensemble,
-            "selection": figure_lines,
-        }
-        return as_shown("\n".join(told.get(self["kind"], _told_model)(self)))
+        if self["kind"] == "frontier":
+            lanes, chosen = self["lanes"], self["chosen"]
+            shown = {"choice": self["choice"], "chosen": chosen, "rule": lanes[chosen]["spec"]}
+            lines = [*lane_lines(lanes, self["penalty"], chosen), *figure_lines(shown)]
+        else:
+            told: dict[str, Any] = {"ensemble": _told_ensemble, "selection": figure_lines}
+            lines = told.get(self["kind"], _told_model)(self)
+        return as_shown("\n".join(lines))
 
 
 class ModelDiff(dict[str, Any]):
@@ -73,7 +75,7 @@ def describe(path: Path) -> ModelInfo:
     found = model_file.Contents.of(path)
     told: dict[str, Any] = {"model": str(path)}
     if model_file.SELECTION in found.run:
-        return ModelInfo({**told, "kind": "selection", **Selection.read(found).figures()})
+        return ModelInfo({**told, "kind": "selection", **Selection.load(found).figures()})
     if model_file.LANES not in found.run and (table := found.frontier()) is not None:
         return ModelInfo({**told, "kind": "frontier", **table.as_dict()})
     if model_file.LANES not in found.run and model_file.ENSEMBLE in found.run:
@@ -98,7 +100,7 @@ def load(path: Path) -> Readout | Ensemble[Readout] | Frontier | Selection:
     """What a file holds, to predict with. `ModelFileError`."""
     found = model_file.Contents.of(path)
     if model_file.SELECTION in found.run:
-        return Selection.read(found)
+        return Selection.load(found)
     if model_file.LANES in found.run or (table := found.frontier()) is None:
         return model_in(found)
     there = {k: model_file.readout_of(path, *found.model(k)) for k in found.there}
@@ -170,13 +172,6 @@ def name(
     figures = {"nonzero": sum(int(header["nonzero"]) for header, _ in models.values()), "named": len(names)}
     every = [models.get(k) for k in range(len(found))]
     return figures, partial(model_file.write_all, target, every, found.run, found.beside())
-
-
-def _told_frontier(found: dict[str, Any]) -> list[str]:
-    """The table of a frontier."""
-    chosen = found["chosen"]
-    shown = {"choice": found["choice"], "chosen": chosen, "rule": found["lanes"][chosen]["spec"]}
-    return [*lane_lines(found["lanes"], found["penalty"], chosen), *figure_lines(shown)]
 
 
 def _told_ensemble(found: dict[str, Any]) -> list[str]:
