@@ -586,10 +586,7 @@ def export(model: ModelOrFile, to: str, path: str | os.PathLike[str] | None = No
     >>> "double margins[THRESHER_OUTPUTS]" in export(model, "c")
     True
     """
-    made = using.export(model, to)
-    if path is not None:
-        using.write_export(made, Path(path))
-    return made
+    return using.export(model, to, None if path is None else Path(path))
 
 
 @reads_elsewhere

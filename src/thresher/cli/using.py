@@ -183,8 +183,6 @@ def export(model: str, options: Options) -> None:
     target = options["output_file"]
     check_outputs([target], [model])
     saving.check_kind(target, "an export", lambda head: any(mark in head for mark in _EXPORTS))
-    made = using.export(Path(model), options["to"])
+    made = using.export(Path(model), options["to"], target)
     if target is None:
         click.echo(made, nl=False)
-    else:
-        using.write_export(made, target)

@@ -194,18 +194,18 @@ def report(
     return found, partial(page.write, target, found)
 
 
-def export(model: ModelOrFile, to: str) -> str | bytes:
-    """A model as one file in another language. `DataError` for what it cannot express, `ModelFileError`."""
+def export(model: ModelOrFile, to: str, path: Path | None) -> str | bytes:
+    """A model as one file in another language, written to a path if there is one. OSError.
+
+    `DataError` for what the language cannot express, `ModelFileError`.
+    """
     from thresher.exporting.description import describe
 
     if to not in TARGETS:
         raise UsageError(f"to must be one of {', '.join(TARGETS)}, not {to!r}")
     target, more = ("js", {"module": True}) if to == "mjs" else (to, {})
     content: str | bytes = import_module(f"thresher.exporting.{target}").content_of(describe(model), **more)
+    if path is not None:
+        with whole_file(path, "w" if isinstance(content, str) else "wb") as file:
+            file.write(content)
     return content
-
-
-def write_export(content: str | bytes, target: Path) -> None:
-    """Write what `export` has made. OSError."""
-    with whole_file(target, "w" if isinstance(content, str) else "wb") as file:
-        file.write(content)
