@@ -15,6 +15,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from thresher._version import __version__
 from thresher.data.files.paths import unread
+from thresher.runs import files
 from thresher.serving import openapi
 from thresher.serving.bodies import check_charset, read_labels
 from thresher.serving.errors import NOT_JSON, Answer, RefusedError, refusal, told, why_not_json
@@ -151,7 +152,8 @@ class Endpoints:
         return told(openapi.ServiceReady(True, status.learning, status.reason))
 
     async def about(self, request: HttpRequest) -> Answer:
-        return told(await asyncio.get_running_loop().run_in_executor(self._pool, self._service.info))
+        loop, newest = asyncio.get_running_loop(), self._service.snapshot()[0]
+        return told(await loop.run_in_executor(self._pool, files.describe, newest))
 
     async def openapi(self, request: HttpRequest) -> Answer:
         return Answer(200, self._document)

@@ -35,7 +35,6 @@ from thresher.learning.model.objective import F64
 from thresher.learning.model.recipe import Recipe
 from thresher.options.option import UsageError
 from thresher.options.serving import DROP, FAKE_NEGATIVE, NEGATIVE
-from thresher.runs import files
 from thresher.serving.appending import EXPIRED_AT_ONCE, FIRST, MICRO, Ack, Appender, Draft, Memory, ticking
 from thresher.serving.errors import RefusedError
 from thresher.serving.learning import Learning, Snapshots
@@ -146,10 +145,6 @@ class Service:
     def explain(self, chunk: Chunk, names: Mapping[int, str], model: Any) -> Explanation:
         """Why these are the margins of some rows by a model; their features may have `names`. ValueError."""
         return explain(model, chunk, names)
-
-    def info(self) -> dict[str, Any]:
-        """What ``thresher info`` says of the newest snapshot."""
-        return files.describe(self.snapshot()[0])
 
     def status(self) -> Status:
         """The state of the service."""

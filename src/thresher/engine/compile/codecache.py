@@ -293,16 +293,16 @@ class CodeCache(_Cache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled code for a signature, or None."""
         rtsys.initialize(target_context)
-        reduced = self.kept(sig, target_context.codegen())
+        reduced = self.kept(sig)
         return reduced and _compiler.CompileResult._rebuild(target_context, *reduced)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Cache the compiled code for a signature."""
         self.keep(sig, data)
 
-    def kept(self, sig: Any, codegen: Any, words: str = "") -> Any:
+    def kept(self, sig: Any, words: str = "") -> Any:
         """What `keep` stored for a signature, in Numba's form, or None."""
-        found = self._place(sig, codegen, words)
+        found = self._place(sig, words)
         payload = None if found is None else read_code(*found)
         return None if payload is None else _Reviver(io.BytesIO(payload)).load()
 
@@ -310,23 +310,23 @@ class CodeCache(_Cache):
         """Store compiled code for a signature and further key `words`."""
         if any(not lifted.can_cache for lifted in data.lifted) or data.library.has_dynamic_globals:
             return
-        found = self._place(sig, data.target_context.codegen(), words)
+        found = self._place(sig, words)
         if found is not None:
             bare = data._replace(type_annotation="")  # a listing that takes 1 ms to write
             write_code(*found, _serialize.dumps(bare._reduce()))
 
     def lacks_mark(self, sig: Any, words: str) -> bool:
         """Whether a `mark` for the signature, `words` and current code can be stored and is missing."""
-        found = self._place(sig, cpu_target.target_context.codegen(), words)
+        found = self._place(sig, words)
         return found is not None and os.access(found[0].parent, os.W_OK) and read_code(*found) is None
 
     def mark(self, sig: Any, words: str) -> None:
         """Record that the function, and what is used with it for `words`, was compiled for a signature."""
-        found = self._place(sig, cpu_target.target_context.codegen(), words)
+        found = self._place(sig, words)
         if found is not None:
             write_code(*found, b"")
 
-    def _place(self, sig: Any, codegen: Any, words: str = "") -> tuple[Path, bytes] | None:
+    def _place(self, sig: Any, words: str) -> tuple[Path, bytes] | None:
         """The file for a signature, and the key stored in it; None if it cannot be cached."""
         types = sig.args if hasattr(sig, "args") else sig
         parts = {f"{cls.__module__}.{cls.__qualname__}": cls for cls in _classes(types)}
@@ -346,7 +346,8 @@ class CodeCache(_Cache):
             return None
         facts = [self._function.__module__, self._function.__qualname__, str(types), *sorted(parts)]
         facts += [stamp(*roots), numba.__version__, llvmlite.__version__, str(sys.implementation.cache_tag)]
-        facts += [*map(str, codegen.magic_tuple()), str(_config.OPT), str(_config.BOUNDSCHECK), words]
+        machine = cpu_target.target_context.codegen().magic_tuple()
+        facts += [*map(str, machine), str(_config.OPT), str(_config.BOUNDSCHECK), words]
         key = "\n".join(word.replace("\n", " ") for word in facts).encode()
         name = f"{self._function.__module__}.{self._function.__name__}"
         return folder / f"{name}-{hashlib.sha256(key).hexdigest()[:32]}.nbc", key

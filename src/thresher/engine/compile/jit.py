@@ -63,6 +63,8 @@ _llvm: Any = binding
 _compiler: Any = compiler
 _passes: Any = typed_passes
 _register: Any = register_pass
+_APART = set[Callable[..., Any]]()
+"""Functions that LLVM must not inline"""
 
 
 class _NoAddresses:
@@ -124,19 +126,9 @@ class _LinkedLowering(_passes.NativeLowering):
             _check_borrows(state)
         state.library = _Linked(state.targetctx.codegen(), state.func_id.func_qualname)
         done: bool = super().run_pass(state)
-        return done
-
-
-@_register(mutates_CFG=True, analysis_only=False)
-class _NoAliasLowering(_LinkedLowering):
-    """Lower typed statements to LLVM, into a `_Linked` library whose function LLVM must not inline."""
-
-    _name = "apart_lowering"
-
-    def run_pass(self, state: Any) -> bool:
-        done: bool = super().run_pass(state)
-        function = state.library._final_module.get_function(state.cr.fndesc.mangled_name)
-        function.add_function_attribute("noinline")
+        if state.func_id.func in _APART:
+            function = state.library._final_module.get_function(state.cr.fndesc.mangled_name)
+            function.add_function_attribute("noinline")
         return done
 
 
@@ -185,15 +177,13 @@ def _revived(
 class LinkedCompiler(_compiler.CompilerBase):
     """Compiles functions that only kernels call."""
 
-    lowering: type = _LinkedLowering
-
     def compile_extra(self, function: Any) -> Any:
         """Load the function from the cache, or compile and cache it, for use in other kernels too."""
         state, cache = self.state, CodeCache(function)
         if function.__closure__ or " at 0x" in str(state.args):  # function arguments have no stable name
             return self._compiled(function)
         words = state.flags.get_mangle_string()
-        reduced = cache.kept(state.args, state.targetctx.codegen(), words)
+        reduced = cache.kept(state.args, words)
         if reduced is not None:
             return _revived(state.targetctx, *reduced)
         compiled = self._compiled(function)
@@ -211,15 +201,9 @@ class LinkedCompiler(_compiler.CompilerBase):
         passes = _compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
         for place, (one, words) in enumerate(passes.passes):
             if one is _passes.NativeLowering:
-                passes.passes[place] = (self.lowering, words)
+                passes.passes[place] = (_LinkedLowering, words)
         passes.finalize()
         return [passes]
-
-
-class NoAliasCompiler(LinkedCompiler):
-    """Compiles functions that kernels call rarely, once for all calls."""
-
-    lowering = _NoAliasLowering
 
 
 class KernelCompiler(_compiler.Compiler):
@@ -270,9 +254,8 @@ class Kernel:
         return self.compiled
 
 
-def kernel(function: Callable[..., Any]) -> Kernel:
-    """Compile `function` on first call, without the GIL; the code is cached on disk for later processes."""
-    return Kernel(function)
+kernel = Kernel
+"""Decorator: compile a function on first call, without the GIL; the code is cached for later processes."""
 
 
 def _called_with(options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -286,9 +269,17 @@ def _called_with(options: Any) -> Callable[[Callable[..., Any]], Callable[..., A
 scalar = _called_with({**BORROWING, "forceinline": True})
 """Decorator for functions called by parts and kernels that neither create nor return arrays; plain Python
 when called from Python. LLVM inlines them, which makes parsers up to 50 % faster."""
-compiled_apart = _called_with({**BORROWING, "forceinline": False, "pipeline_class": NoAliasCompiler})
-"""Decorator for functions without new arrays that are called rarely, from several places: compiled once in a
-kernel, not inlined."""
+
+
+def compiled_apart(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a function without new arrays that is called rarely, from several places.
+
+    It is compiled once in a kernel, and not inlined.
+    """
+    _APART.add(function)
+    return _called_with({**BORROWING, "forceinline": False})(function)
+
+
 helper = _called_with(OPTIONS)
 """Decorator for functions called by kernels that create arrays: with reference counting, slower to compile
 and to run."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from thresher.engine.verbs import grouped
 from thresher.parts.groups import Single, adapt
 from thresher.parts.registry import part
+from thresher.parts.rules.fobos import Fobos
 from thresher.parts.rules.sgd import Sgd
 from thresher.parts.series import decays
 
@@ -50,6 +51,7 @@ class AdagradFobos(NamedTuple):
     PENALTIES = ("l1", "l2")
     LIMITS, TUNED = {"eta": "> 0"}, {"eta": (0.01, 3.0), "l1": (1e-7, 1e-3)}
     DTYPE = "float64"
+    grouped = Fobos.grouped
     place = Sgd.place  # no penalty before the first gradient
 
     def weight(self, S, j, now):
@@ -67,9 +69,6 @@ class AdagradFobos(NamedTuple):
         """Apply the step and the penalties to a group; `scale` holds the last gradient there."""
         if grouped(self.group):
             adapt(self.group, T, out, 1.0, now[STEPS] - T[0, PAID], self.eta, self.delta, self.l1, self.l2)
-
-    def grouped(self):
-        return grouped(self.group)
 
     def step(self, S, j, w, x, slope, now):
         """Add the gradient to the root of squares, then step; this example's penalty is applied lazily."""

@@ -26,6 +26,7 @@ from thresher.parts.ft_ftrl_state import (
 )
 from thresher.parts.groups import Single
 from thresher.parts.registry import part
+from thresher.parts.rules.fobos import Fobos
 
 
 @part("rule")
@@ -127,7 +128,7 @@ class FtFtrl(NamedTuple):
     begin_pass, end_passes = ft_ftrl_state.begin_pass, ft_ftrl_state.end_passes
     outgrown, step, step_on_sum = ft_ftrl_state.outgrown, ft_ftrl_state.step, ft_ftrl_state.step_on_sum
     size_before_margin, note_after_margin = ft_ftrl_state.size_before_margin, ft_ftrl_state.note_after_margin
-    slope_after_margin = ft_ftrl_state.slope_after_margin
+    slope_after_margin, grouped = ft_ftrl_state.slope_after_margin, Fobos.grouped
 
     def intercept(self):
         """A copy without a threshold and without `adapt`."""
@@ -135,9 +136,6 @@ class FtFtrl(NamedTuple):
 
     def weight(self, S, j, now):
         return ft_ftrl_state.settled(self, S, j, now) * S[j, INVERSE_SCALE]
-
-    def grouped(self):
-        return grouped(self.group)
 
     def meet(self, S, j, w, x, now):
         """The weight after rescaling to x."""
