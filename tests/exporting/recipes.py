@@ -164,9 +164,10 @@ def made(recipe: Drawn, folder: Path, seed: int) -> Any:
     more = {"models": recipe.models} if recipe.models > 1 else {}
     try:
         with not_compiled():
-            return train(
+            found = train(
                 path, passes=1 if recipe.options.get("calibrate") else 2, on_error="skip", **options, **more
             )
+            return found.readout() if recipe.models == 1 else found
     except (UsageError, DataError, OverflowError, DivergedError):  # plain Python's exp overflows
         return None
 

@@ -13,6 +13,7 @@ from tests.exporting.recipes import tried
 from tests.exporting.test_c import check
 from tests.exporting.test_js import near
 from tests.exporting.test_sql import answers, within
+from tests.plain import not_compiled
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
 ROWS = 400
@@ -27,8 +28,9 @@ def of_several(path: Path, loss: str) -> tuple[Any, Any, dict[str, Any]]:
     lines = (f"{CLASSES[k]},{a},{b}\n" for k, (a, b) in zip(z.argmax(1), X, strict=True))
     path.write_text("label,x,y\n" + "".join(lines))
     options: dict[str, Any] = {"outputs": "classes", "rule": "sgd", "rate": "constant:2", "passes": 1}
-    model = thresher.train(path, loss=loss, calibrate=True, **options)
-    fitted = model.head.calibrated()
+    with not_compiled():
+        trained = thresher.train(path, loss=loss, calibrate=True, **options)
+        model, fitted = trained.readout(), trained.head.calibrated()
     assert abs(np.log(fitted.slope)) > 0.3
     margins, found = model.predict(path, "margin"), model.predict(path, "probability")
     raised = np.exp(fitted.slope * (margins - margins.max(1, keepdims=True)))
@@ -43,7 +45,8 @@ def of_two(path: Path, loss: str) -> tuple[Any, Any, dict[str, Any]]:
     y = (X @ [1.0, -1.0] + chance.normal(0, 1, ROWS) > 0).astype(int)
     lines = (f"{'no' if not k else 'yes'},{a},{b}\n" for k, (a, b) in zip(y, X, strict=True))
     path.write_text("label,x,y\n" + "".join(lines))
-    model = thresher.train(path, rule="ftrl", loss=loss, calibrate=True, passes=1)
+    with not_compiled():
+        model = thresher.train(path, rule="ftrl", loss=loss, calibrate=True, passes=1).readout()
     found: dict[str, Any] = {name: model.predict(path, name) for name in ("margin", "probability", "label")}
     assert ((found["margin"] > 0) != (found["probability"] > 0.5)).sum() > 20
     return model, X, found
