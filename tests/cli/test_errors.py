@@ -204,7 +204,7 @@ def test_an_error_of_our_own_is_not_hidden(thresher: Thresher, monkeypatch: pyte
     def broken(data: object) -> list[str]:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("thresher.data.opening.expand_files", broken)
+    monkeypatch.setattr("thresher.data.opening.expand", broken)
     with pytest.raises(ZeroDivisionError):
         thresher("train train.svm -m m")
 

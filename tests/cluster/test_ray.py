@@ -121,7 +121,7 @@ def kill_one() -> None:
 
 def start_both(ray: Any) -> None:
     """Wait until two readers run: or one could read a short file before the other has begun."""
-    readers = current_readers()
+    readers = current_readers.get()
     assert isinstance(readers, RayReaders)
     readers.start()
     both = [readers.take(), readers.take()]

@@ -34,7 +34,7 @@ from thresher.data import (
 )
 from thresher.data.cache import CacheSource, CacheWarning
 from thresher.data.files import content as content_module
-from thresher.data.files.content import ContentTable, hash_file, stamp
+from thresher.data.files.content import hash_file, remember, remembered, stamp
 from thresher.data.sources.parsed import TextSource
 
 
@@ -192,32 +192,37 @@ def test_rejected_lines_of_an_earlier_process_are_written_again(tmp_path: Path, 
 
 
 def test_a_hash_is_remembered_until_the_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, table = written(tmp_path, b"1 1:1\n"), ContentTable(tmp_path / "table")
-    (tmp_path / "table").mkdir()
+    path = written(tmp_path, b"1 1:1\n")
+    monkeypatch.setenv("THRESHER_CACHE_DIR", str(tmp_path / "table"))
+    (tmp_path / "table" / "data").mkdir(parents=True)
     first, times = hash_file(path), (10**18, 10**18)
     os.utime(path, ns=times)
     assert stamp(path) is None  # a change within the same clock tick would go unnoticed
-    table.remember({path: (stamp(path), first)})
-    assert table.look_up(path) is None
+    remember({path: (stamp(path), first)})
+    assert remembered(path) is None
     monkeypatch.setattr(content_module, "SETTLED", 0)
-    table.remember({path: (stamp(path), first)})
-    assert table.look_up(path) == first
+    remember({path: (stamp(path), first)})
+    assert remembered(path) == first
     time.sleep(0.02)
     with open(path, "r+b") as file:
         file.write(b"1 1:2\n")
     os.utime(path, ns=times)
     status = os.stat(path)
     assert (status.st_size, status.st_mtime_ns) == (first.size, times[1])
-    assert table.look_up(path) is None
+    assert remembered(path) is None
     assert hash_file(path) != first
 
 
 @pytest.mark.parametrize("entry", [[6, 10**18, 1, 5], [6, 10**18, 1, 1, "x"], "x", None, {}])
-def test_what_is_no_entry_of_the_table_is_not_found(tmp_path: Path, entry: object) -> None:
-    path, table = written(tmp_path, b"1 1:1\n"), tmp_path / "table" / "contents.json"
-    table.parent.mkdir()
+def test_what_is_no_entry_of_the_table_is_not_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: object
+) -> None:
+    path, table = written(tmp_path, b"1 1:1\n"), tmp_path / "table" / "data" / "contents.json"
+    monkeypatch.setenv("THRESHER_CACHE_DIR", str(tmp_path / "table"))
+    monkeypatch.setattr(content_module, "SETTLED", 0)
+    table.parent.mkdir(parents=True)
     table.write_text(json.dumps({path: entry}))
-    assert ContentTable(tmp_path / "table").look_up(path) is None
+    assert remembered(path) is None
 
 
 def test_no_warning_without_a_reason(tmp_path: Path, folder: Path) -> None:
@@ -255,7 +260,6 @@ MOMENTS = {
 KILLED = """
 import json, os, signal, sys
 from thresher.data.cache_file import BatchWriter
-from thresher.data.files.content import ContentTable
 
 owner, name = sys.argv[1].split(".")
 table = {"BatchWriter": BatchWriter, "os": os, "json": json}[owner]

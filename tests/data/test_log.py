@@ -26,6 +26,7 @@ from thresher.data.log.records import (
     ROWS,
     LogEntry,
     PackedEntry,
+    RecordHead,
     packed,
     sealed,
 )
@@ -304,7 +305,9 @@ def forged(folder: Path, *records: bytes) -> Path:
 def one(kind: int = ROWS, **changes: Any) -> bytes:
     """A record whose hash is right, and whose content may be anything."""
     entry = packed(LogEntry(kind, rows(2), changes.pop("said", {})))
-    return sealed(entry._replace(**changes), 0, 0, 0)[0]
+    body = changes.pop("body", entry.body)
+    head = entry.head._replace(**{"size": len(body), **changes})
+    return sealed(PackedEntry(head, body), 0, 0, 0)[0]
 
 
 def of_arrays(**changes: Any) -> bytes:
@@ -359,7 +362,9 @@ def test_absurd_counts(field: str, tmp_path: Path) -> None:
 
 def test_deep_json(tmp_path: Path) -> None:
     deep = b'{"ids":' + b"[" * 10**6 + b"]" * 10**6 + b"}"
-    entry = PackedEntry(deep + bytes(-len(deep) % 8), GONE, 0, 0, 0, 0, len(deep), NOON)
+    body = deep + bytes(-len(deep) % 8)
+    head = RecordHead(len(body), len(deep), 0, 0, 0, NOON, 0, 0, GONE, 0, 0, 0, 0)
+    entry = PackedEntry(head, body)
     assert (
         "the note of a record" in contents_of(forged(tmp_path / "log", sealed(entry, 0, 0, 0)[0]))["damage"]
     )

@@ -315,7 +315,7 @@ class Pass:
             if stream is None:
                 break
             yield from self._blocks_of(stream)
-        self._positions.finish()
+        self._positions.begin(len(self._source.names) - 1)
         self._pace.finish()
         self._finished = True
 

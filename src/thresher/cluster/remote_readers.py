@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from thresher.data.sources.reader import current_readers, reading_with
+from thresher.data.sources.reader import current_readers
 
 if TYPE_CHECKING:
     from thresher.cluster.readers import RayReaders
@@ -26,7 +26,7 @@ Say = Callable[[str], None]
 
 def current_cluster() -> RayReaders | None:
     """The readers within a block of `reading_elsewhere`; None if everything is done in this process."""
-    if (readers := current_readers()) is None:
+    if (readers := current_readers.get()) is None:
         return None
     from thresher.cluster.readers import RayReaders
 
@@ -62,10 +62,11 @@ def reading_elsewhere(
         workers = operator.index(workers)
     check_possible(ray)
     ready = RayReaders(workers, ray, say, warn)
+    before = current_readers.set(ready)
     try:
-        with reading_with(ready):
-            yield
+        yield
     finally:
+        current_readers.reset(before)
         ready.close()
 
 

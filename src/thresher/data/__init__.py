@@ -6,48 +6,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from thresher.data.cache import CacheSource, CacheWriter, cache_entries, clear_cache, open_cache
-    from thresher.data.chunk import Chunk, StreamPosition, concat
-    from thresher.data.errors import BadLine, DataError
-    from thresher.data.opening import open_source, table_source
-    from thresher.data.report import Report
-    from thresher.data.source import MemorySource, Source
+    from thresher.data.cache import CacheSource as CacheSource
+    from thresher.data.cache import CacheWriter as CacheWriter
+    from thresher.data.cache import cache_entries as cache_entries
+    from thresher.data.cache import clear_cache as clear_cache
+    from thresher.data.cache import open_cache as open_cache
+    from thresher.data.chunk import Chunk as Chunk
+    from thresher.data.chunk import StreamPosition as StreamPosition
+    from thresher.data.chunk import concat as concat
+    from thresher.data.errors import BadLine as BadLine
+    from thresher.data.errors import DataError as DataError
+    from thresher.data.opening import open_source as open_source
+    from thresher.data.opening import table_source as table_source
+    from thresher.data.report import Report as Report
+    from thresher.data.source import MemorySource as MemorySource
+    from thresher.data.source import Source as Source
 
-_HOME = {
-    "BadLine": "errors",
-    "CacheSource": "cache",
-    "CacheWriter": "cache",
-    "Chunk": "chunk",
-    "DataError": "errors",
-    "MemorySource": "source",
-    "StreamPosition": "chunk",
-    "Report": "report",
-    "Source": "source",
-    "cache_entries": "cache",
-    "clear_cache": "cache",
-    "concat": "chunk",
-    "open_cache": "cache",
-    "open_source": "opening",
-    "table_source": "opening",
+_NAMES = {
+    "cache": ("CacheSource", "CacheWriter", "cache_entries", "clear_cache", "open_cache"),
+    "chunk": ("Chunk", "StreamPosition", "concat"),
+    "errors": ("BadLine", "DataError"),
+    "opening": ("open_source", "table_source"),
+    "report": ("Report",),
+    "source": ("MemorySource", "Source"),
 }
-
-__all__ = [
-    "BadLine",
-    "CacheSource",
-    "CacheWriter",
-    "Chunk",
-    "DataError",
-    "MemorySource",
-    "Report",
-    "Source",
-    "StreamPosition",
-    "cache_entries",
-    "clear_cache",
-    "concat",
-    "open_cache",
-    "open_source",
-    "table_source",
-]
+"""What other parts of the package, and users, take from each module; a module is imported on use"""
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

@@ -224,9 +224,7 @@ class CacheSource(Source):
     content: Sequence[Content] = ()
     """content of the data the cache was made from"""
 
-    def __init__(
-        self, path: Path, origin: TextSource, threads: int | None = None, *, trusted: bool = False
-    ) -> None:
+    def __init__(self, path: Path, origin: TextSource, *, trusted: bool = False) -> None:
         from thresher.data.cache_file import CachedBatches
         from thresher.data.sources.reader import Arenas, default_threads
 
@@ -234,7 +232,7 @@ class CacheSource(Source):
         self.path = path
         self._reader: CachedBatches | None = CachedBatches(path, trusted)
         self._origin = origin
-        self._threads = threads or default_threads()
+        self._threads = default_threads()
         self._arenas = Arenas(self._threads + 4)
         self.total_bytes, self.content = origin.total_bytes, origin.known()
         self.where, self.layout, self.marked = origin.where, origin.layout, origin.marked

@@ -40,9 +40,8 @@ class ColumnValues:
         known: Sequence[str] = (),
     ) -> None:
         self.column, self._most = column, most
-        at = layout.columns.index(column)
-        self.is_number = layout.kinds[at] in (NUMERIC, BINS)
-        is_spelled = bool(layout.spelling) and layout.spelling[at] in SPELLED
+        self.is_number = layout.kind_of[column] in (NUMERIC, BINS)
+        is_spelled = layout.spelling[layout.columns.index(column)] in SPELLED
         self._named = named if self.is_number else respelled if is_spelled else str
         self._missing = {"", *layout.missing}
         self.know(known)
@@ -95,11 +94,11 @@ def read_beside(source: Source, columns: Sequence[str], named: Callable[[str], s
     layout = source.layout
     for column in columns:
         wanted = named(column)
-        if layout is None or not has_columns(layout):
+        if not has_columns(layout):
             raise DataError(f"{wanted} needs a table with columns; these data have none")
         if column not in layout.columns:
             raise DataError(f"no column is called '{column}'; {column_meant(column, layout.columns)}")
-        kind, other = layout.kinds[layout.columns.index(column)], f"choose another column ({wanted})"
+        kind, other = layout.kind_of[column], f"choose another column ({wanted})"
         if kind in (LABEL, WEIGHT):
             raise DataError(f"'{column}' is the {kind}: {other}")
         if kind == LIST:

@@ -60,6 +60,8 @@ _SEVERAL = re.compile(r"[*?\[]|^\d+(-\d+)?$")
 
 
 KINDS = (*UNREAD, *FEATURES, LABEL, *SINGLE)
+_BY_OPTION = (NUMERIC, BINS, CATEGORICAL, TEXT, IGNORE)
+"""Kinds that an option of the same name gives to any number of columns"""
 
 
 def check_settled(layout: SettledLayout) -> SettledLayout:
@@ -116,11 +118,7 @@ def settle(
     options = (
         *((LABEL, pattern) for pattern in patterns),
         *((kind, getattr(layout, kind)) for kind in SINGLE if getattr(layout, kind)),
-        *((NUMERIC, pattern) for pattern in layout.numeric),
-        *((BINS, pattern) for pattern in layout.bins),
-        *((CATEGORICAL, pattern) for pattern in layout.categorical),
-        *((TEXT, pattern) for pattern in layout.text),
-        *((IGNORE, pattern) for pattern in layout.ignore),
+        *((kind, pattern) for kind in _BY_OPTION for pattern in getattr(layout, kind)),
     )
     chosen = dict[str, tuple[str, int]]()
     for kind, pattern in options:
@@ -204,20 +202,15 @@ def moved(trained: SettledLayout, kind: str, column: str) -> SettledLayout:
 
     `DataError` if the column is something else in the model.
     """
-    kinds = dict(zip(trained.columns, trained.kinds, strict=True))
-    if not column:
-        return replace(trained, kinds=tuple(IGNORE if one == kind else one for one in trained.kinds))
-    name = next(iter(finder(trained.columns)(column)), column)
-    if kinds.get(name, IGNORE) not in (*UNREAD, kind):
-        raise DataError(f"the model was trained with '{name}' as {kinds[name]}; leave {mention(kind)} out")
-    kinds = {one: IGNORE if had == kind else had for one, had in kinds.items()} | {name: kind}
-    spelling = dict(zip(trained.columns, trained.spelling, strict=True)) | {name: ""}
-    return replace(
-        trained,
-        columns=tuple(kinds),
-        kinds=tuple(kinds.values()),
-        spelling=tuple(spelling.values()),
-    )
+    kinds = {one: IGNORE if had == kind else had for one, had in trained.kind_of.items()}
+    spelling = dict(zip(trained.columns, trained.spelling, strict=True))
+    if column:
+        name = next(iter(matching(column, trained.columns)), column)
+        if (had := trained.kind_of.get(name, IGNORE)) not in (*UNREAD, kind):
+            raise DataError(f"the model was trained with '{name}' as {had}; leave {mention(kind)} out")
+        kinds[name], spelling[name] = kind, ""
+    found, own = tuple(kinds.values()), tuple(spelling.values())
+    return replace(trained, columns=tuple(kinds), kinds=found, spelling=own)
 
 
 def extending(trained: SettledLayout, chosen: Mapping[str, Any], grouped: bool = False) -> AnyLayout:
@@ -232,7 +225,7 @@ def extending(trained: SettledLayout, chosen: Mapping[str, Any], grouped: bool =
     if not (grouped or chosen.get("group")):
         trained = trained.ungrouped()
     given = {name: chosen[name] for name in COLUMN_OPTIONS if chosen.get(name)}
-    known = {name: kind for name, kind in zip(trained.columns, trained.kinds, strict=True) if kind != EMPTY}
+    known = {name: kind for name, kind in trained.kind_of.items() if kind != EMPTY}
     find = finder(trained.columns)
     for option, value in given.items():
         said = names_in(value) if option == LABEL else [value] if isinstance(value, str) else value
@@ -243,12 +236,11 @@ def extending(trained: SettledLayout, chosen: Mapping[str, Any], grouped: bool =
     like = for_new_data(trained, {name: value for name, value in chosen.items() if name not in given})
     patterns = tuple(one for one in trained.ignore if WILD.search(one))
     given["ignore"] = (*patterns, *given.get("ignore", ()))
-    spelling = tuple(zip(trained.columns, trained.spelling, strict=True))
     return Extension(
         **{**like.shared(), **given},
         known=tuple(known.items()),
         labels=trained.labels,
-        spelling=spelling,
+        spelling=tuple(zip(trained.columns, trained.spelling, strict=True)),
         usual=trained.usual,
     )
 
@@ -260,8 +252,7 @@ def same_columns(given: Layout, settled: SettledLayout, whose: str) -> bool:
     """
     if not any(getattr(given, name) for name in COLUMN_OPTIONS):
         return True
-    kinds = dict(zip(settled.columns, settled.kinds, strict=True))
-    found = as_list(settled.labels or [name for name, kind in kinds.items() if kind == LABEL])
+    found = as_list(settled.labels or [name for name, kind in settled.kind_of.items() if kind == LABEL])
     again = settle(replace(given, label=given.label or found), settled.columns, settled.kinds, whose)
     return (again.kinds, again.labels) == (settled.kinds, settled.labels)
 
@@ -394,9 +385,8 @@ def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str
 
     Raises `DataError` if the label, the weight or all feature columns of `layout` are missing.
     """
-    known = dict(zip(layout.columns, layout.kinds, strict=True))
+    known, patterns = layout.kind_of, Patterns(layout.ignore)
     check_sizes(names, file)
-    patterns = Patterns(layout.ignore)
     ignored = {name for name, kind in known.items() if kind == EMPTY and name in patterns}
     kinds = [IGNORE if name in ignored else known.get(name, IGNORE) for name in names]
     check_once(names, file, {name for name, kind in zip(names, kinds, strict=True) if kind == IGNORE})
@@ -405,17 +395,13 @@ def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str
     for name, kind in known.items():
         if name in there or kind in UNREAD or (some and kind in FEATURES):
             continue
-        what = f"'{name}' ({kind} in the training data);"
+        what = f" ({kind} in the training data)"
         if kind == LABEL:  # those of another column may be meant
-            theirs = f"name theirs, {mention('label')}, to evaluate"
-            what = f"'{name}' of labels: {theirs};"
+            what = f" of labels: name theirs, {mention('label')}, to evaluate"
         elif kind == WEIGHT:
-            use = (
-                "to count all rows alike, add it, with 1 in each row, or use"
-                f" {mention(weight='')} to evaluate"
-            )
-            what = f"'{name}' of importances: {use};"
-        raise DataError(f"{file}: no column {what} {column_meant(name, names)}")
+            use = f"add it, with 1 in each row, or use {mention(weight='')} to evaluate"
+            what = f" of importances: to count all rows alike, {use}"
+        raise DataError(f"{file}: no column '{name}'{what}; {column_meant(name, names)}")
     return kinds
 
 
@@ -431,7 +417,7 @@ def check_same(layout: SettledLayout, names: Sequence[str], file: str, ignores: 
     `ignores` says whether columns can be left out by an option.
     """
     check_once(names, file)
-    for name, kind in zip(layout.columns, layout.kinds, strict=True):
+    for name, kind in layout.kind_of.items():
         if kind in (*FEATURES, OFFSET) and name not in {*names, *layout.awaited}:
             raise DataError(f"{file}: no column '{name}'; {column_meant(name, names)}")
     for name in unexpected(layout, names):
@@ -442,8 +428,7 @@ def check_same(layout: SettledLayout, names: Sequence[str], file: str, ignores: 
 def lacking(layout: SettledLayout, names: Sequence[str]) -> list[str]:
     """The feature columns of the layout that a file does not have, except those that may come later."""
     there = {*names, *layout.awaited}
-    pairs = zip(layout.columns, layout.kinds, strict=True)
-    return [name for name, kind in pairs if kind in FEATURES and name not in there]
+    return [name for name, kind in layout.kind_of.items() if kind in FEATURES and name not in there]
 
 
 def lacking_in_objects(

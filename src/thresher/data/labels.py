@@ -151,8 +151,8 @@ _KNOWN = (
 )
 DOMAINS = {domain.name: domain for domain in _KNOWN}
 """Domains without a size. In `binary`, 0 and -1 both mean the negative class. `open`, and the lists of any
-length `values` and `labels`, are for labels that are ignored. The functions `classes`, `listed` and `values`
-make the other domains.
+length `values` and `labels`, are for labels that are ignored. The functions `of_classes` and `values` make
+the other domains.
 """
 
 
@@ -164,17 +164,12 @@ _NUMBER = re.compile(
 )
 
 
-def classes(low: int, high: int) -> Domain:
-    """One of the classes from `low` to `high`: ``classes:LO-HI``. Raises `DataError` for a bad range."""
-    return _of_classes("classes", low, high, ONE, None)
+def of_classes(name: str, low: int, high: int) -> Domain:
+    """One of the classes from `low` to `high`, ``classes:LO-HI``, or any of them, ``labels:LO-HI``.
 
-
-def listed(low: int, high: int) -> Domain:
-    """Any of the classes from `low` to `high`: ``labels:LO-HI``. Raises `DataError` for a bad range."""
-    return _of_classes("labels", low, high, LISTED, high - low + 1)
-
-
-def _of_classes(name: str, low: int, high: int, kind: int, width: int | None) -> Domain:
+    Raises `DataError` for a bad range.
+    """
+    kind, width = (LISTED, high - low + 1) if name == "labels" else (ONE, None)
     if not 1 <= high - low < MOST_CLASSES or max(abs(low), abs(high)) > 1 << 24:
         raise DataError(f"{name} {low}-{high}: give 2 to {MOST_CLASSES} classes, from low to high")
     meaning = f"a class from {low} to {high} as label"
@@ -225,7 +220,7 @@ def domain_of(name: str | Domain) -> Domain:
     if not isinstance(name, str):
         raise DataError(f"domain must be the name of a label domain, such as 'binary', not {name!r}")
     if found := re.fullmatch(r"(classes|labels):(-?\d+)-(-?\d+)", name):
-        return (classes if found[1] == "classes" else listed)(int(found[2]), int(found[3]))
+        return of_classes(found[1], int(found[2]), int(found[3]))
     if (found := re.fullmatch(r"values:(\d+),(\w+)", name)) and found[2] in DOMAINS:
         return values(int(found[1]), found[2])
     if name not in DOMAINS:

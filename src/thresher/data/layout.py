@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, Self, TypeGuard
 
 from thresher.data.errors import DataError
@@ -195,6 +196,11 @@ class SettledLayout(AnyLayout):
         if not self.spelling:
             object.__setattr__(self, "spelling", ("",) * len(self.columns))
 
+    @cached_property
+    def kind_of(self) -> dict[str, str]:
+        """The kind of each column, by its name."""
+        return dict(zip(self.columns, self.kinds, strict=True))
+
     @property
     def grouped_by(self) -> str:
         """The column of groups, or ``qid`` or ``tag``; empty if rows have no groups."""
@@ -207,28 +213,22 @@ class SettledLayout(AnyLayout):
 
     def as_dict(self) -> dict[str, Any]:
         """The format, and all fields that differ from their defaults."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {
-            f.name: given[f.name] for f in fields(self) if f.name == "format" or given[f.name] != f.default
-        }
+        given = [(one, getattr(self, one.name)) for one in fields(self)]
+        return {one.name: value for one, value in given if one.name == "format" or value != one.default}
 
     def unlabelled(self) -> SettledLayout:
         """This layout for prediction: a table needs neither labels, weights nor groups."""
-        return self._without("label", "weight", "group")
+        return self.ungrouped("label", "weight")
 
-    def ungrouped(self) -> SettledLayout:
-        """This layout for data that are held out or evaluated: no row needs a group."""
-        return self._without("group")
-
-    def _without(self, *unread: str) -> SettledLayout:
-        kinds = tuple("absent" if kind in unread else kind for kind in self.kinds)
+    def ungrouped(self, *unread: str) -> SettledLayout:
+        """This layout for data that are held out or evaluated: no row needs a group, or what is `unread`."""
+        kinds = tuple("absent" if kind in ("group", *unread) else kind for kind in self.kinds)
         return replace(self, kinds=kinds, group="")
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> SettledLayout:
         """The inverse of `as_dict`; raises `DataError` for fields that this version does not know."""
-        unknown = sorted(given.keys() - {field.name for field in fields(cls)})
-        if unknown:
+        if unknown := sorted(given.keys() - {field.name for field in fields(cls)}):
             raise DataError(f"the data were read with {', '.join(unknown)}, which this version does not know")
         listed: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
         for one in fields(cls):
@@ -260,7 +260,7 @@ def grouped_by(layout: AnyLayout | None) -> str:
     return layout.grouped_by if isinstance(layout, SettledLayout) else layout.group if layout else ""
 
 
-def has_columns(layout: AnyLayout) -> TypeGuard[SettledLayout]:
+def has_columns(layout: AnyLayout | None) -> TypeGuard[SettledLayout]:
     """Whether the columns and their kinds are settled."""
     return isinstance(layout, SettledLayout) and bool(layout.columns)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from thresher.data.columns import AS_TEXT, CATEGORICAL, SPELLED
 from thresher.data.errors import DataError, OddFileError
-from thresher.data.files.paths import binary_kind, expand_files, is_stream
+from thresher.data.files.paths import STDIN, binary_kind, called, expand, is_stream
 from thresher.data.files.streams import head_of
 from thresher.data.formats import choosing
 from thresher.data.formats.listing import FORMATS, TABLES
@@ -168,12 +168,18 @@ def open_source(
     Raises `DataError` at once if a file is missing, a directory, unreadable or empty.
     """
     from thresher.data.files.blocks import BLOCK_BYTES, CROSSED_BYTES
-    from thresher.data.sources.reader import readers_for
+    from thresher.data.sources.reader import current_readers
 
-    names, streams = expand_files(data), dict[str, Any]()
+    names, streams = expand(data), dict[str, Any]()
+    if names[0] != STDIN and os.path.isdir(names[0]):
+        raise DataError(
+            f"{names[0]}: a log of rows, not a file: give it to thresher.train or evaluate as it is"
+        )
     if not isinstance(layout, AnyLayout | None):
         raise DataError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
-    given, readers = layout or AnyLayout(), readers_for(names)
+    given, readers = layout or AnyLayout(), current_readers.get()
+    if once := next(filter(is_stream, names if readers is not None else ()), None):
+        raise DataError(f"{called(once)}: other processes cannot read standard input or a pipe; give a file")
     given = choosing.check_layout(_in_its_format(given, names))
     try:
         check_ids(given.format, ids)

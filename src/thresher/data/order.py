@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,21 +97,21 @@ CHUNK_ROWS = 1 << 15
 """Maximum rows per chunk of a permuted source."""
 
 
-class Order(Protocol):
-    """An order of rows."""
+class Order:
+    """An order of rows: that of the source, unless a subclass has another."""
 
-    spec: str
+    spec = "as-is"
     """the order as written on the command line"""
-    steady: bool
+    steady = True
     """whether every pass has the same order"""
 
     def reads(self, passes: int) -> int:
         """How many times the source is read for `passes` passes."""
-        ...
+        return passes
 
     def over(self, source: Source, number: int) -> Source:
         """The source of pass `number` (from 1), given `source` in its own order."""
-        ...
+        return source
 
 
 def make_order(spec: str, seed: int = 0) -> Order:
@@ -127,24 +127,10 @@ def make_order(spec: str, seed: int = 0) -> Order:
             f"{mention('order')} must be as-is, once, every or buffer:N with N rows at least 1,"
             f" not '{spec}'{near}"
         )
-    return AsIs()
+    return Order()
 
 
-class AsIs:
-    """The rows in the order of the source."""
-
-    spec, steady = "as-is", True
-
-    def reads(self, passes: int) -> int:
-        """The number of passes: every pass reads the source."""
-        return passes
-
-    def over(self, source: Source, number: int) -> Source:
-        """The source itself."""
-        return source
-
-
-class Permuted:
+class Permuted(Order):
     """A random permutation of all rows: the same in every pass (``once``), or a new one each (``every``).
 
     The first pass reads the whole source before it yields a row. All passes take the rows from memory
@@ -181,7 +167,7 @@ class Permuted:
             yield rows.take(piece), (source.total_bytes or 0) * (first + len(piece)) // len(order)
 
 
-class Buffered:
+class Buffered(Order):
     """A buffer of `size` rows: once it is full, each new row replaces a random one, which is yielded.
 
     At the end the buffer is emptied in random order. So a row comes at most `size` places early, and
@@ -193,10 +179,6 @@ class Buffered:
 
     def __init__(self, size: int, seed: int) -> None:
         self.spec, self._size, self._seed = f"buffer:{size}", size, seed
-
-    def reads(self, passes: int) -> int:
-        """The number of passes: every pass reads the source."""
-        return passes
 
     def over(self, source: Source, number: int) -> Source:
         """The rows of `source` as they leave the buffer."""

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -198,19 +199,13 @@ class SourceWrapper(Source, Generic[S]):
     keep_hash = _of_source("keep_hash")
     sliced = _of_source("sliced")
     namer = _of_source("namer")
+    expect = _of_source("expect")
+    confirm = _of_source("confirm")
 
     def __init__(self, source: S) -> None:
         self._source = source
         for name in _KNOWN_AT_ONCE:
             setattr(self, name, getattr(source, name))
-
-    def expect(self, content: Sequence[Content], whole: bool, now: bool = False) -> None:
-        """Let the underlying source expect this content."""
-        self._source.expect(content, whole, now)
-
-    def confirm(self) -> None:
-        """Let the underlying source confirm its content."""
-        self._source.confirm()
 
 
 _KNOWN_AT_ONCE = (
@@ -222,34 +217,23 @@ _KNOWN_AT_ONCE = (
 class Watched(SourceWrapper[Source]):
     """A source whose chunks are looked at on the way, alone or with the rows skipped among them."""
 
-    @property
-    def origin(self) -> TextSource | None:
-        """The files of the underlying source."""
-        return self._source.origin
-
-    def begin(self) -> None:
-        """A pass from the beginning, or from a place, begins."""
+    origin = _of_source("origin")
 
     def look(self, chunk: Chunk) -> None:
         """A chunk is about to be used."""
-
-    def end(self) -> None:
-        """A pass from the beginning has ended."""
+        raise NotImplementedError
 
     def rows(self, start: StreamPosition | None = None) -> Iterator[ReadRows]:
         """The rows of the source."""
-        self.begin()
         for rows in self._source.rows(start):
             self.look(rows.chunk)
             yield rows
-        if start is None:
-            self.end()
 
 
 NONE = 0
 """The hash of a row without a group"""
-_MOST = 1 << 20
-"""Names that are remembered"""
+MOST_NAMES = 1 << 20
+"""Names of groups whose hashes are remembered"""
 
 
 _VALUE = re.compile(r"[-+.:\d TZeE]+|[Tt]\w{3}|[Ff]\w{4}")
@@ -280,24 +264,10 @@ def spelled_alike(name: str) -> str:
     return name
 
 
-class HashedNames:
-    """Hashes of names, each computed once."""
-
-    def __init__(self) -> None:
-        self._known = {"": NONE}
-
-    def hashes(self, names: Iterable[str]) -> NDArray[np.uint64]:
-        """The hash of each name; `NONE` for an empty one."""
-        known, found = self._known, list[int]()
-        for name in names:
-            value = known.get(name)
-            if value is None:
-                bits = blake2b(spelled_alike(name).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-                value = known[name] = int.from_bytes(bits, "little") or 1
-            found.append(value)
-        if len(known) > _MOST:
-            self._known = {"": NONE}
-        return np.array(found, np.uint64)
+def hash_of_group(name: str) -> int:
+    """The hash of the name of a group; `NONE` for an empty one."""
+    bits = blake2b(spelled_alike(name).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(bits, "little") or 1 if name else NONE
 
 
 class BesideRows(SourceWrapper[Source]):
@@ -355,4 +325,4 @@ def groups_of(values: ArrayLike) -> NDArray[np.uint64]:
         "" if gone or value is None else str(value)
         for gone, value in zip(missing, given.tolist(), strict=True)
     ]
-    return HashedNames().hashes(texts)
+    return np.array([*map(lru_cache(MOST_NAMES)(hash_of_group), texts)], np.uint64)

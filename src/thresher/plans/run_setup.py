@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from thresher import parts
 from thresher.data.errors import OneLineError
-from thresher.data.files.paths import reads_once
+from thresher.data.files.paths import expand, is_stream
 from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.inputs.any_data import (
     Data,
@@ -301,7 +301,7 @@ def classes_in(
         options = {**read, "layout": layout} | ({"on_error": lenient(read["on_error"])} if worded else {})
         return as_source(data, domain, **options)
 
-    once = isinstance(data, Iterator) or (files and reads_once(data))
+    once = isinstance(data, Iterator) or (files and any(map(is_stream, expand(data))))
     extras = labels_beside(data)
     texts = None if extras is None else label_texts(extras)
     if texts and not (layout and layout.classes):

@@ -188,7 +188,7 @@ class Memory:
                 elif head.kind == KEPT:
                     ids, kept = [], ids
                 elif learned and "key" in note:
-                    rows = KnownRows(head.row + 1, head.last, record.rows_hash)
+                    rows = KnownRows(head.row + 1, head.last, head.hash_of_rows(record.body))
                     self.keys[fingerprint(note["key"])] = rows
                 if kept or head.kind == LABELS:
                     chunk = record.rows()
@@ -284,9 +284,11 @@ class Draft:
         if known is None:
             first, last = self._add(ROWS, chunk, key=key)
             if key:
-                self._keys[mark] = KnownRows(first, last, self.entries[-1].rows_hash)
+                entry = self.entries[-1]
+                self._keys[mark] = KnownRows(first, last, entry.head.hash_of_rows(entry.body))
             return Ack(first, last)
-        if records.packed(records.LogEntry(ROWS, chunk)).rows_hash != known.hash:
+        again = records.packed(records.LogEntry(ROWS, chunk))
+        if again.head.hash_of_rows(again.body) != known.hash:
             raise RefusedError(
                 422, "this Idempotency-Key was used for other rows: use a key of its own for each request"
             )

@@ -200,7 +200,7 @@ class LearningService(Service):
             size = int(min(size, max(settings.keep_bytes / _PARTS, least)))
         if settings.keep_seconds is not None:
             seconds = settings.keep_seconds / _PARTS
-        self.writer = LogWriter(folder, origin, None, size, seconds)
+        self.writer = LogWriter(folder, origin, size, seconds)
         if self.writer.cut:
             say(f"{folder}: cut off {self.writer.cut:,} bytes of a write that was not completed")
         try:

@@ -20,6 +20,7 @@ from thresher.sklearn.estimator import SparseEstimator, parameters, restored_if_
 from thresher.sklearn.row_order import drawn, groups_of_examples, held_out, weighted
 
 if TYPE_CHECKING:
+    from thresher.data.inputs.matrices import Matrix
     from thresher.sklearn.inputs import Examples
 
 
@@ -48,13 +49,10 @@ def chunk_of_row(X: Any, y: Any, width: int, labels: dict[Any, float] | None) ->
             return None
     elif not isinstance(label, float | int) or not abs(label) < EXTREME:
         return None
-    if kind in _CSR and not X.indices.dtype.isnative:
-        return None
-    if kind in _CSR:
-        return one_row(X.indices, X.data, np.uint64(width - 1), label)
-    row = X[0]
-    columns = row.nonzero()[0]
-    return one_row(columns, row[columns], np.uint64(width - 1), label)
+    if kind is np.ndarray:
+        columns = X[0].nonzero()[0]
+        return one_row(columns, X[0][columns], np.uint64(width - 1), label)
+    return one_row(X.indices, X.data, np.uint64(width - 1), label) if X.indices.dtype.isnative else None
 
 
 F64 = NDArray[np.float64]
@@ -71,7 +69,11 @@ _lasting_of = attrgetter(*_LASTING)
 
 @parameters
 class SparseOnlineEstimator(SparseEstimator):
-    """A single model, which can go on learning."""
+    """A single model, which can go on learning.
+
+    Classifiers and regressors define ``_one_row``: a Chunk of a single example without names of columns, if
+    that is quick to get, else None.
+    """
 
     _: KW_ONLY
     l1: float | None = None
@@ -113,7 +115,7 @@ class SparseOnlineEstimator(SparseEstimator):
             self._starts = self._starts if going_on else not (coef_init is None and intercept_init is None)
             if going_on:
                 self._check_goes_on()
-            numbers, weights, encoded = self._taken_in(X, y, sample_weight, reset=not going_on, whole=True)
+            matrix, weights, encoded = self._taken_in(X, y, sample_weight, reset=not going_on, whole=True)
             model = self._model if going_on else self._new_model()
             if coef_init is not None or intercept_init is not None:
                 if not self._weighs_columns(model):
@@ -121,10 +123,10 @@ class SparseOnlineEstimator(SparseEstimator):
                         "coef_init works only with columns of a matrix and a store that is not hashed"
                     )
                 begin_with(model, self.n_features_in_, coef_init, intercept_init)
-            matrix = self._matrix(numbers, encoded, model.head.domain)
+            model.head.domain.check(matrix.labels, matrix.targets)
             splitter = None
             if self.early_stopping:
-                grouped = groups_of_examples(groups, numbers.size)
+                grouped = groups_of_examples(groups, matrix.size)
                 splitter = partial(held_out, fraction=self.validation_fraction, groups=grouped)
             draws = drawn(self, matrix, weights, splitter)
             learned, held = draws.splits[0] if splitter else (draws.whole, None)
@@ -139,15 +141,15 @@ class SparseOnlineEstimator(SparseEstimator):
             trainer = Trainer(model, source, plan, order=source, holdout=judged, watcher=watcher)
             troubles = trainer.run().warnings
             self.n_iter_ = min(trainer.position.number, passes)
-            if not going_on:
-                self._number([model], numbers)
-                self._take(model)
-            self._keep_names(X, [model])
+            self._take(X, matrix, model, not going_on)
         inputs.warn_of(self, X, troubles)
         return self
 
-    def _take(self, model: Any) -> None:
-        self._model, self._sparse, self._learned_by = model, None, _lasting_of(self)
+    def _take(self, X: Any, matrix: Matrix, model: Any, new: bool) -> None:
+        """Take a model that has learned X, if it is not that of the estimator."""
+        if new:
+            self._model, self._sparse, self._learned_by = model, None, _lasting_of(self)
+        self._note_features(X, matrix, [model], new)
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, named: Any = None) -> Self:
         from thresher.data.inputs.arrays import may_have_rests
@@ -156,7 +158,8 @@ class SparseOnlineEstimator(SparseEstimator):
             raise ValueError("early_stopping should be False with partial_fit, which has no hold-out")
         first = not self.__sklearn_is_fitted__()
         self._check_options() if first else self._check_goes_on()
-        chunk = None if first or sample_weight is not None else self._one_row(X, y)
+        quick = not first and sample_weight is None and "feature_names_in_" not in vars(self)
+        chunk = self._one_row(X, y) if quick and self._kind == inputs.MATRIX else None
         if chunk is not None and not (self._model.centres and may_have_rests(chunk.values)):
             self._model.learn(chunk)
             return self
@@ -165,9 +168,9 @@ class SparseOnlineEstimator(SparseEstimator):
         X = inputs.held(X)
         with self._unchanged_by_errors():
             taken = self._taken_in(X, y, sample_weight, reset=first, whole=False, named=named)
-            numbers, weights, encoded = taken
+            matrix, weights, encoded = taken
             model = self._new_model() if first else self._model
-            matrix = self._matrix(numbers, encoded, model.head.domain)
+            model.head.domain.check(matrix.labels, matrix.targets)
             source = MatrixSource(matrix, weighted(in_order(weights), encoded))
             source.prepare()
             with restored_if_broken(self, matrix, weights):
@@ -175,12 +178,9 @@ class SparseOnlineEstimator(SparseEstimator):
                     before = model.examples
                     model.learn(chunk)
                     model.check_learned(chunk, before + 1)
-            if first:
-                self._number([model], numbers)
-                self._take(model)
-                self.n_iter_ = 1
-            self._keep_names(X, [model])
+            self._take(X, matrix, model, first)
         if first:
+            self.n_iter_ = 1
             inputs.warn_of(self, X, [])
         return self
 
@@ -197,18 +197,11 @@ class SparseOnlineEstimator(SparseEstimator):
             " model (warm_start=False)"
         )
 
-    def _one_row(self, X: Any, y: Any) -> Any:
-        """A Chunk of a single example, if that is quick to get; else None."""
-        raise NotImplementedError
-
     def _check_options(self) -> None:
         from thresher.options.checks import check_flag
 
-        super()._check_options()
+        self._check_shared(bool(self.early_stopping))
         check_flag("warm_start", self.warm_start)
-
-    def _holds_out(self) -> bool:
-        return bool(self.early_stopping)
 
     def _new_model(self) -> Any:
         from thresher.learning.model.model import Model

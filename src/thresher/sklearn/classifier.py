@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, Self
 
@@ -31,16 +32,6 @@ def _has_probabilities(estimator: Any) -> bool:
     raise AttributeError(parts.no_probabilities(loss))
 
 
-def _tells_labels(loss: Any) -> bool:
-    from thresher import parts
-    from thresher.learning.model.objective import leaves_classes_open
-
-    try:
-        return not leaves_classes_open(loss, None)
-    except parts.SpecError:
-        return False  # fit raises the error
-
-
 @parameters
 class SparseClassifying(ClassifierMixin, SparseEstimator):
     """A model that predicts one of several classes, or several labels at once."""
@@ -52,9 +43,13 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         """Sparse X; multi-label unless the loss is for exclusive classes."""
+        from thresher import parts
+        from thresher.learning.model.objective import leaves_classes_open
+
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.classifier_tags.multi_label = _tells_labels(self.loss)
+        with suppress(parts.SpecError):  # fit raises the error
+            tags.classifier_tags.multi_label = not leaves_classes_open(self.loss, None)
         return tags
 
     def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> EncodedLabels:
@@ -137,11 +132,9 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
             raise ValueError(f"class_weight must contain finite numbers >= 0, not {given}")
         return numbers.astype(np.float64)
 
-    def _sampled(self) -> str | None:
+    def _sampled(self) -> str:
         from thresher.learning.model.sampling import Sample, text_of
 
-        if self.sample is None:
-            return None
         found, layout = Sample.of(self.sample), self._layout_of_model()
         known = {text_of(name): k for k, name in enumerate(self.classes_.tolist())}
         if unknown := found.shares.keys() - known.keys():
@@ -311,8 +304,6 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         return self._partial_fit(X, y, sample_weight, classes)
 
     def _one_row(self, X: Any, y: Any) -> Any:
-        if self.class_weight is not None or self._multilabel or not self._unnamed_columns():
-            return None
-        if len(self._labels) != len(self.classes_):
+        if self.class_weight is not None or self._multilabel or len(self._labels) != len(self.classes_):
             return None
         return chunk_of_row(X, y, self.n_features_in_, self._labels)

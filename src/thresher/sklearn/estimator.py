@@ -23,9 +23,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names_in, check_consistent_length, check_is_fitted
 
 from thresher.sklearn import inputs
-from thresher.sklearn.inputs import MATRIX, Numbers
+from thresher.sklearn.inputs import MATRIX
 
 if TYPE_CHECKING:
+    from thresher.data.inputs.matrices import Matrix
     from thresher.data.layout import SettledLayout
     from thresher.learning.model.recipe import Spec
     from thresher.sklearn.inputs import Columns, RandomState, Reading
@@ -59,7 +60,14 @@ parameters = dataclass(eq=False, repr=False, match_args=False)
 
 @parameters
 class SparseEstimator(BaseEstimator):
-    """A thresher model as an estimator; its fields are the parameters that all have."""
+    """A thresher model as an estimator; its fields are the parameters that all have.
+
+    Classifiers and regressors define ``_encoded``, which encodes y and, with `reset`, sets the classes or the
+    number of outputs of the model (`whole` is True in `fit`; `named` are the classes passed to
+    `partial_fit`); ``_outputs``, the SPEC of the outputs; ``_faults``, the loss that `score` counts for each
+    prediction, ``(n,)`` or ``(n, outputs)``; and ``_score_of``, the `score` for mean faults ``(outputs,)`` on
+    examples with labels ``(n, outputs)``.
+    """
 
     rule: Spec = "ft-ftrl"
     loss: Spec = "logistic"
@@ -94,25 +102,6 @@ class SparseEstimator(BaseEstimator):
     _starts = False
     """whether `fit` was given initial weights"""
 
-    def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> EncodedLabels:
-        """Encode y; with `reset`, set the classes or number of outputs of the model.
-
-        `whole` is True in `fit`. `named` are the classes passed to `partial_fit`.
-        """
-        raise NotImplementedError
-
-    def _outputs(self) -> str:
-        """SPEC of the outputs."""
-        raise NotImplementedError
-
-    def _faults(self, head: Any, margins: F64, labels: F32, targets: F32 | None) -> F64:
-        """The loss that `score` counts for each prediction: ``(n,)``, or ``(n, outputs)``."""
-        raise NotImplementedError
-
-    def _score_of(self, faults: F64, truths: F64, weights: F64) -> float:
-        """The `score` for mean faults ``(outputs,)`` on examples with labels ``(n, outputs)``."""
-        raise NotImplementedError
-
     @contextmanager
     def _unchanged_by_errors(self) -> Iterator[None]:
         """Restore the attributes if a call fails, so that a fitted model does not change."""
@@ -123,7 +112,8 @@ class SparseEstimator(BaseEstimator):
             self.__dict__ = before
             raise
 
-    def _check_options(self) -> None:
+    def _check_shared(self, holds_out: bool) -> None:
+        """Check the parameters that all have; `holds_out`: whether `validation_fraction` counts."""
         from thresher.learning.training.passes import check_passes
         from thresher.learning.training.shares import is_last
         from thresher.options.checks import check_flag, check_whole
@@ -141,15 +131,11 @@ class SparseEstimator(BaseEstimator):
             raise ValueError(f"n_jobs must be a whole number or None, not {self.n_jobs!r}")
         held = self.validation_fraction
         share = isinstance(held, float | np.floating) and 0 < held < 1
-        if self._holds_out() and not (share or is_last(held)):
+        if holds_out and not (share or is_last(held)):
             raise ValueError(
                 "validation_fraction must be a number between 0 and 1, or the last rows, such as 'last:0.1',"
                 f" not {held!r}"
             )
-
-    def _holds_out(self) -> bool:
-        """Whether `validation_fraction` counts."""
-        raise NotImplementedError
 
     def _rule(self) -> Any:
         from thresher.parts import rule_of
@@ -171,14 +157,11 @@ class SparseEstimator(BaseEstimator):
             store=self._store(),
             intercept=self.fit_intercept,
             dtype=self.dtype,
-            sample=self._sampled(),
+            sample=None if self.sample is None else self._sampled(),
             calibrate=self.calibrate,
             nonnegative=inputs.columns_listed(self, "nonnegative", self.nonnegative),
             nonpositive=inputs.columns_listed(self, "nonpositive", self.nonpositive),
         )
-
-    def _sampled(self) -> str | None:
-        return None
 
     def centres(self) -> bool:
         """Whether columns are centred."""
@@ -201,7 +184,7 @@ class SparseEstimator(BaseEstimator):
         if not is_automatic(recipe):
             return _PASSES
         lengths = matrix.indptr[whole.rows + 1] - matrix.indptr[whole.rows]
-        size = Size(rows=whole.size, nonzeros=int(lengths.sum()))
+        size = Size(rows=len(lengths), nonzeros=int(lengths.sum()))
         crowded = passes_for(size._replace(features=size.rows))
         if passes_for(size) == crowded:  # features make no difference, and counting them takes time
             return crowded
@@ -214,47 +197,43 @@ class SparseEstimator(BaseEstimator):
 
     def _taken_in(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, whole: bool, named: Any = None
-    ) -> tuple[Numbers, F64, EncodedLabels]:
+    ) -> tuple[Matrix, F64, EncodedLabels]:
         """Features, importances and labels of the examples; with `reset`, of a new model: see `_encoded`."""
         from thresher.learning.inspection.feature_names import check_nameable
 
-        numbers = inputs.read(self, X, reset=reset)
+        matrix = inputs.read(self, X, reset=reset)
         if self.names:
             check_nameable(self._store())
-        weights = inputs.importances(sample_weight, numbers.size)
+        weights = inputs.importances(sample_weight, matrix.size)
         if y is None:
             raise ValueError("training requires y to be passed, but the target y is None")
-        check_consistent_length(np.empty(numbers.size), y)
-        return numbers, weights, self._encoded(y, weights, reset, whole, named)
+        check_consistent_length(weights, y)
+        encoded = self._encoded(y, weights, reset, whole, named)
+        matrix = matrix._replace(labels=encoded.labels, targets=encoded.targets)
+        if (
+            self._kind == MATRIX and matrix.indices.dtype != np.uint64
+        ):  # else it has entries for gaps and rests
+            matrix = matrix._replace(last=np.uint64(self.n_features_in_ - 1))
+        return matrix, weights, encoded
 
-    def _keep_names(self, X: Any, models: Sequence[Any]) -> None:
-        if self.names:
-            inputs.keep_names(self, X, models)
-
-    def _number(self, models: Sequence[Any], numbers: Numbers) -> None:
-        """Note that the features of new models are the columns of X, if it is a matrix."""
+    def _note_features(self, X: Any, matrix: Matrix, models: Sequence[Any], new: bool = True) -> None:
+        """Note of models that learned X which columns they know, if they are `new`, and keep names."""
         from thresher.learning.model.agreement import Numbering
 
-        if self._kind == MATRIX:
-            low, last = int(numbers.keys.min(initial=self.n_features_in_)), self.n_features_in_ - 1
+        if new and self._kind == MATRIX:
+            low, last = int(matrix.indices.min(initial=self.n_features_in_)), self.n_features_in_ - 1
             for model in models:
                 model.numbering = Numbering(low, last, True)
                 model.matches_names = hasattr(self, "feature_names_in_")
-
-    def _matrix(self, numbers: Numbers, encoded: EncodedLabels, domain: Any) -> Any:
-        from thresher.data.inputs.matrices import Matrix
-
-        domain.check(encoded.labels, encoded.targets)
-        last = [np.uint64(self.n_features_in_ - 1)] if self._kind == MATRIX and not numbers.adds else []
-        return Matrix(*numbers, encoded.labels, encoded.targets, *last)
+        if self.names:
+            inputs.keep_names(self, X, models)
 
     def _chunks(self, X: Any) -> Iterator[Any]:
-        from thresher.data.inputs.matrices import Matrix, MatrixSource, in_order
+        from thresher.data.inputs.matrices import MatrixSource, in_order
 
         check_is_fitted(self)
-        numbers = inputs.read(self, X, reset=False)
-        none = np.zeros(numbers.size, np.float32)
-        return MatrixSource(Matrix(*numbers, none), in_order(np.ones(numbers.size))).chunks()
+        matrix = inputs.read(self, X, reset=False)
+        return MatrixSource(matrix, in_order(np.ones(matrix.size))).chunks()
 
     def _margins(self, X: Any) -> F64:
         return np.concatenate([self._model.predict(chunk) for chunk in self._chunks(X)])
@@ -301,22 +280,15 @@ class SparseEstimator(BaseEstimator):
         """Whether there is a model."""
         return "_model" in vars(self)
 
-    def _readout(self) -> Any:
-        check_is_fitted(self)
-        return self._model.readout()
-
     def _shown(self, numbers: F64) -> F64:
         """Weights or intercepts ``(outputs, ...)`` in the form of scikit-learn."""
         return numbers
-
-    def _weights_of(self, readout: Any) -> F64:
-        return self._shown(readout.weights_of(readout.keys).T)
 
     def _table_of(self, readout: Any, keys: NDArray[np.uint64] | None, sparse: bool) -> Any:
         """Weights ``(outputs, keys)`` of features, which ascend; None: of the columns of X."""
         width = self.n_features_in_ if keys is None else len(keys)
         if sparse and not readout.unmet.any():
-            weights = self._weights_of(readout)
+            weights = self._shown(readout.weights_of(readout.keys).T)
             rows, stored = np.nonzero(weights)
             places = readout.keys.astype(np.int64) if keys is None else np.searchsorted(keys, readout.keys)
             return csr_matrix((weights[rows, stored], (rows, places[stored])), (len(weights), width))
@@ -332,15 +304,11 @@ class SparseEstimator(BaseEstimator):
         For tables with non-numeric columns, dictionaries, texts, and with a hashed store, columns correspond
         to `feature_keys_`.
         """
-        readout = self._readout()
+        readout = self.model_.readout()
         keys = None if self._weighs_columns() else readout.keys
         outputs, width = len(self._shown(readout.bias)), self.n_features_in_ if keys is None else len(keys)
         sparse = self._sparse if self._sparse is not None else width * outputs > DENSE
         return self._table_of(readout, keys, sparse)
-
-    def _unnamed_columns(self) -> bool:
-        """Whether X was a matrix without column names."""
-        return self._kind == MATRIX and "feature_names_in_" not in vars(self)
 
     def _weighs_columns(self, model: Any = None) -> bool:
         """Whether feature keys are columns of X, for `model` or the estimator's own model."""
@@ -351,7 +319,7 @@ class SparseEstimator(BaseEstimator):
     @property
     def intercept_(self) -> F64:
         """Intercepts ``(outputs,)``."""
-        return self._shown(self._readout().bias.astype(np.float64))
+        return self._shown(self.model_.readout().bias.astype(np.float64))
 
     @property
     def feature_keys_(self) -> NDArray[np.uint64]:
@@ -359,7 +327,7 @@ class SparseEstimator(BaseEstimator):
 
         With a hashed store, numbers of rows.
         """
-        keys: NDArray[np.uint64] = self._readout().keys
+        keys: NDArray[np.uint64] = self.model_.readout().keys
         return keys
 
     def sparsify(self) -> Self:

@@ -70,13 +70,13 @@ class SparseFrontierEstimator(SparseEstimator):
         self._check_options()
         X = inputs.held(X)
         with self._unchanged_by_errors():
-            numbers, weights, encoded = self._taken_in(X, y, sample_weight, reset=True, whole=True)
+            matrix, weights, encoded = self._taken_in(X, y, sample_weight, reset=True, whole=True)
             recipe = replace(self._recipe(), layout=self._layout_of_model())
-            matrix = self._matrix(numbers, encoded, recipe.head().domain)
-            draws = drawn(self, matrix, weights, self._split_of(y, numbers.size, groups))
+            recipe.head().domain.check(matrix.labels, matrix.targets)
+            draws = drawn(self, matrix, weights, self._split_of(y, matrix.size, groups))
             passes = self._passes_over(recipe, matrix, draws.whole)
             school = SideBySide(self, matrix, encoded, draws, passes)
-            penalties = self._penalties(recipe, school.source(draws.whole), draws.whole.size)
+            penalties = self._penalties(recipe, school.source(draws.whole), len(draws.whole.rows))
             school.learn(recipe, penalties)
             self._take(school, penalties)
             if more := between(self._points(), self.choose):  # a budget between two
@@ -84,8 +84,7 @@ class SparseFrontierEstimator(SparseEstimator):
                 school.learn(recipe, penalties)
                 self._take(school, penalties)
             self.choose_again(self.choose)
-            self._number(self._path, numbers)
-            self._keep_names(X, self._path)
+            self._note_features(X, matrix, self._path)
         inputs.warn_of(self, X, school.troubles)
         return self
 
@@ -117,7 +116,8 @@ class SparseFrontierEstimator(SparseEstimator):
         self._path, self._sparse = [school.models[k].readout() for k in kept], None
         self.l1s_, self.score_path_ = np.array(penalties)[kept], school.scores()[kept]
         self.loss_path_ = np.array([losses.mean(k) for k in kept])
-        self.nnz_path_ = np.array([np.count_nonzero(self._weights_of(one)) for one in self._path])
+        shown = (self._shown(one.weights_of(one.keys).T) for one in self._path)
+        self.nnz_path_ = np.array([*map(np.count_nonzero, shown)])
         if not np.isfinite(self.loss_path_).any():
             raise ValueError(
                 "no penalty has a finite loss on the held-out examples, or their weights are all zero"
@@ -159,7 +159,7 @@ class SparseFrontierEstimator(SparseEstimator):
         from thresher.options.checks import check_flag, check_whole
         from thresher.plans.penalties import PenaltyRange
 
-        super()._check_options()
+        self._check_shared(self.cv is None)
         check_choice(self.choose)
         check_flag("refit", self.refit)
         if self.cv is not None:
@@ -176,9 +176,6 @@ class SparseFrontierEstimator(SparseEstimator):
         else:
             check_whole("l1s", self.l1s, 2)
             PenaltyRange(f"auto:{self.l1s}")
-
-    def _holds_out(self) -> bool:
-        return self.cv is None
 
     @property
     def feature_keys_path_(self) -> NDArray[np.uint64]:

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,14 @@ from thresher.data.source import Source
 from thresher.options.option import declared
 
 if TYPE_CHECKING:
-    from thresher.data.inputs.any_data import ArrowTable, Matrix
+    from thresher.data.inputs.any_data import ArrowTable
+    from thresher.data.inputs.any_data import Matrix as AnyMatrix
+    from thresher.data.inputs.arrays import Csr
+    from thresher.data.inputs.matrices import Matrix
     from thresher.data.layout import AnyLayout
     from thresher.learning.diagnostics.findings import Finding
 
-    Examples = Matrix | ArrowTable | Iterable[Any]
+    Examples = AnyMatrix | ArrowTable | Iterable[Any]
     """n examples: a matrix, dense or sparse; a table; or rows of numbers, dictionaries or texts"""
     ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
     Columns = str | int | Sequence[str | int] | None
@@ -41,30 +44,14 @@ _NO_LABEL = "\0label"
 _FLOATS = [np.float64, np.float32]
 
 
-class Numbers(NamedTuple):
-    """The features of n examples as CSR arrays."""
-
-    indptr: NDArray[Any]
-    keys: NDArray[Any]
-    values: NDArray[Any]
-
-    @property
-    def adds(self) -> bool:
-        """Whether a matrix has entries that are no columns: see `engine.preparing`."""
-        return bool(self.keys.dtype == np.uint64)
-
-    @property
-    def size(self) -> int:
-        """Number of examples."""
-        return len(self.indptr) - 1
-
-
-def read(estimator: Any, X: Any, *, reset: bool) -> Numbers:
+def read(estimator: Any, X: Any, *, reset: bool) -> Matrix:
     """The features of X; with `reset` the estimator records the kind of X, else X must be of that kind.
 
+    All labels are 0.
     Raises ValueError (TypeError for non-numbers), like scikit-learn's own estimators; `DataError`.
     """
     from thresher.data.inputs.any_data import single
+    from thresher.data.inputs.matrices import Matrix
 
     X, name = held(X), type(estimator).__name__
     layout = layout_of(estimator)
@@ -90,16 +77,11 @@ def read(estimator: Any, X: Any, *, reset: bool) -> Numbers:
         from thresher.data.inputs.arrays import chunk_of
 
         arguments = {} if layout is None else {"seed": layout.seed, "text": layout.ngrams}
-        return _numbers(chunk_of(list(X), **arguments))
-    return (_matrix if kind == MATRIX else _table)(estimator, X, reset)
-
-
-def check_is_matrix(estimator: Any, X: Any) -> None:
-    """ValueError for rows that are no numbers."""
-    if (kind := kind_of(X)) != MATRIX:
-        without = "some of whose columns hold no numbers" if kind == TABLE else "not numbers"
-        name = type(estimator).__name__
-        raise ValueError(f"{name} takes columns of numbers, and X is {kind}, {without}: use thresher.select")
+        chunk = chunk_of(list(X), **arguments)
+        found = chunk.indptr, chunk.keys, chunk.values
+    else:
+        found = (_matrix if kind == MATRIX else _table)(estimator, X, reset)
+    return Matrix(*found, np.zeros(len(found[0]) - 1, np.float32))
 
 
 def layout_of(estimator: Any) -> Any:
@@ -151,7 +133,7 @@ def kind_of(X: Any, layout: Any = None) -> str:
     return MATRIX if all(any(test(kind) for test in tests) for kind in types) else TABLE
 
 
-def _matrix(estimator: Any, X: Any, reset: bool) -> Numbers:
+def _matrix(estimator: Any, X: Any, reset: bool) -> Csr:
     from thresher.data.chunk import check_starts
     from thresher.data.inputs.arrays import check_stored, nonzeros, with_rests
 
@@ -172,7 +154,7 @@ def _matrix(estimator: Any, X: Any, reset: bool) -> Numbers:
     keys = found[1]
     if estimator.centres() and keys.min(initial=0) >= 0 and keys.max(initial=-1) < estimator.n_features_in_:
         found = with_rests(*found, gaps)
-    return Numbers(*found)
+    return found
 
 
 def columns_listed(estimator: Any, option: str, given: Any) -> str | None:
@@ -198,7 +180,7 @@ def columns_listed(estimator: Any, option: str, given: Any) -> str | None:
     return as_list(found)
 
 
-def _table(estimator: Any, X: Any, reset: bool) -> Numbers:
+def _table(estimator: Any, X: Any, reset: bool) -> Csr:
     from thresher.data import concat
     from thresher.data.columns import check_same
     from thresher.data.formats.tables.arrow_files import reader_of
@@ -214,7 +196,8 @@ def _table(estimator: Any, X: Any, reset: bool) -> Numbers:
     source = source_of_table(estimator, X)
     if not reset:
         warn(unknown_values(estimator.model_, source))
-    return _numbers(concat([concat([chunk]) for chunk in source.chunks()]))
+    chunk = concat([concat([one]) for one in source.chunks()])
+    return chunk.indptr, chunk.keys, chunk.values
 
 
 def source_of_table(estimator: Any, X: Any) -> Source:
@@ -246,10 +229,6 @@ def _settle(layout: Any, table: Any) -> Any:
     settled, _ = settle_arrow(layout, schema, "X", True, lambda: next(iter(reader), None))
     columns, kinds, spelling = (own[:-1] for own in (settled.columns, settled.kinds, settled.spelling))
     return replace(settled, columns=columns, kinds=kinds, spelling=spelling)
-
-
-def _numbers(chunk: Any) -> Numbers:
-    return Numbers(chunk.indptr, chunk.keys, chunk.values)
 
 
 def importances(given: Any, count: int) -> NDArray[np.float64]:

@@ -108,6 +108,6 @@ class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
         return self._partial_fit(X, y, sample_weight)
 
     def _one_row(self, X: Any, y: Any) -> Any:
-        if self._targets or self._model.head.domain.name != "real" or not self._unnamed_columns():
+        if self._targets or self._model.head.domain.name != "real":
             return None
         return chunk_of_row(X, y, self.n_features_in_, None)

@@ -90,9 +90,12 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         from thresher.options.option import settle
         from thresher.plans.penalties import for_halves
         from thresher.plans.stability import selection_of, troubles_of
-        from thresher.sklearn.inputs import check_is_matrix
+        from thresher.sklearn.inputs import MATRIX, TABLE, kind_of
 
-        check_is_matrix(self, X)
+        if (kind := kind_of(X)) != MATRIX:
+            without = "some of whose columns hold no numbers" if kind == TABLE else "not numbers"
+            wanted = f"{type(self).__name__} takes columns of numbers, and X is {kind}, {without}"
+            raise ValueError(f"{wanted}: use thresher.select")
         given: Any = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
         matrix, (loss, outputs, labels) = csr_matrix(given[0]), _told(given[1])
         told = isinstance(self.loss, str) and self.loss == "auto"

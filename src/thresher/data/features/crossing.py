@@ -227,11 +227,10 @@ def of_columns(
     if not terms.terms:
         return None
     bits = dict.fromkeys(names, 0)
-    known = {name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind in FEATURES}
     find = finder(layout.columns)
     for place, factor in enumerate(terms.factors):
         matched = find(factor)
-        found = [name for name in matched if name in known]
+        found = [name for name in matched if layout.kind_of[name] in FEATURES]
         if not found:
             comes_late = matched or layout.format == "jsonl"
             value = as_option_value([factor], ())

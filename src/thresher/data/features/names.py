@@ -342,10 +342,9 @@ class Namer:
 
 def numeric_keys(layout: AnyLayout | None) -> dict[int, str]:
     """The keys of a table's numeric columns, with the names of the columns."""
-    if layout is None or not has_columns(layout):
+    if not has_columns(layout):
         return {}
-    kinds = zip(layout.columns, layout.kinds, strict=True)
-    names = [name for name, kind in kinds if kind == NUMERIC]
+    names = [name for name, kind in layout.kind_of.items() if kind == NUMERIC]
     keys = hash_columns(names, layout.seed) & np.uint64(layout.mask)
     return dict(zip(keys.tolist(), names, strict=True))
 

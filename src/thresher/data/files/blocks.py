@@ -85,16 +85,6 @@ class Block(NamedTuple):
         marked = self.offset == 0 and self.text[: len(MARK)].tobytes() == MARK
         return len(MARK) if marked else 0
 
-    @property
-    def is_unfinished(self) -> bool:
-        """Whether its last line ends with the file, without a line end."""
-        return self.kind == LINES and self.size > self.end - self.offset
-
-    @property
-    def has_nul(self) -> bool:
-        """Whether its text contains a NUL byte, which is not allowed in a line."""
-        return not self.text[: self.size].all()
-
 
 def check_is_text(head: bytes, name: str) -> None:
     """Raise `DataError` if a file that begins with `head` is a model or another binary file.

@@ -96,7 +96,7 @@ def hash_file(name: str, size: int | None = None) -> Content:
 def check_beginning(name: str, expected: Content) -> None:
     """Raise `DataError` unless a file still begins with the content that was read before."""
     far = remote.is_remote(name)
-    found = content_of(name) if far else ContentTable().look_up(name)
+    found = content_of(name) if far else remembered(name)
     if found != expected and not far:
         found = hash_file(name, expected.size)
     if found != expected:
@@ -130,7 +130,7 @@ def content_of(name: str) -> Content:
     """The content of a whole file, hashed unless remembered; a remote file by URL, size and time."""
     if remote.is_remote(name):
         return _identified(name, *remote.file_info(name))
-    return ContentTable().look_up(name) or hash_file(name)
+    return remembered(name) or hash_file(name)
 
 
 def remote_content(name: str) -> Content | None:
@@ -162,44 +162,40 @@ def trusted_folder(folder: str | os.PathLike[str] | None = None) -> Path | None:
         return None
 
 
-class ContentTable:
-    """Remembers the hashes of files by path, size, times and inode, in a small file in the cache folder."""
+def _table() -> tuple[Path | None, dict[str, Any]]:
+    """Hashes of files by path, with size, times and inode: where they are kept, if that can be trusted."""
+    folder = trusted_folder()
+    path, table = folder and folder / "contents.json", None
+    with contextlib.suppress(OSError, ValueError):
+        table = json.loads(path.read_text()) if path else None
+    return path, table if isinstance(table, dict) else {}
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder
 
-    def _load(self) -> tuple[Path | None, dict[str, Any]]:
-        """The path of the table, if its folder can be trusted, and what it holds."""
-        folder = trusted_folder(self._folder)
-        path, table = folder and folder / "contents.json", None
-        with contextlib.suppress(OSError, ValueError):
-            table = json.loads(path.read_text()) if path else None
-        return path, table if isinstance(table, dict) else {}
+def remembered(name: str) -> Content | None:
+    """The content of a file if it is remembered and the file has not changed since, or None."""
+    if remote.is_remote(name):
+        return remote_content(name)
+    now, found = stamp(name), _table()[1].get(os.path.abspath(name))
+    if now is None or not isinstance(found, list) or len(found) != 5 or found[:4] != now:
+        return None
+    return Content(found[4], found[0]) if isinstance(found[4], int) else None
 
-    def look_up(self, name: str) -> Content | None:
-        """The content of a file if it is remembered and the file has not changed since, or None."""
-        if remote.is_remote(name):
-            return remote_content(name)
-        now, found = stamp(name), self._load()[1].get(os.path.abspath(name))
-        if now is None or not isinstance(found, list) or len(found) != 5 or found[:4] != now:
-            return None
-        return Content(found[4], found[0]) if isinstance(found[4], int) else None
 
-    def remember(self, contents: dict[str, tuple[list[int] | None, Content]]) -> None:
-        """Store ``{path: (stamp before the file was read, content)}`` if there is a folder for it.
+def remember(contents: dict[str, tuple[list[int] | None, Content]]) -> None:
+    """Store ``{path: (stamp before the file was read, content)}`` if there is a folder for it.
 
-        Failures to write are ignored.
-        """
-        path, table = self._load()
-        if path is None:
-            return
-        for name, (before, content) in contents.items():
-            if before is not None and before == stamp(name) and before[0] == content.size:
-                table.pop(os.path.abspath(name), None)
-                table[os.path.abspath(name)] = [*before, content.hash]
-        kept = dict(list(table.items())[-_REMEMBERED:])
-        with contextlib.suppress(OSError), whole_file(path, cached=True) as file:
-            file.write(json.dumps(kept))
+    Failures to write are ignored.
+    """
+    path, table = _table()
+    if path is None:
+        return
+    for name, (before, content) in contents.items():
+        if before is not None and before == stamp(name) and before[0] == content.size:
+            table.pop(os.path.abspath(name), None)
+            table[os.path.abspath(name)] = [*before, content.hash]
+    kept = dict(list(table.items())[-_REMEMBERED:])
+    with contextlib.suppress(OSError), whole_file(path, cached=True) as file:
+        file.write(json.dumps(kept))
 
 
 class Watches:
@@ -314,7 +310,7 @@ class Watches:
             ):
                 raise DataError(f"{name}: changed while it was read")
         both = zip(self._names, self._stamps, self._done, strict=True)
-        ContentTable().remember({name: (when, content) for name, when, content in both})
+        remember({name: (when, content) for name, when, content in both})
         return self._done
 
     def hashed(self) -> dict[int, Content]:

@@ -108,27 +108,12 @@ def expand(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> l
     return names
 
 
-def expand_files(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
-    """As `expand`, and `DataError` for a log, which is no file."""
-    names = expand(data)
-    if names[0] != STDIN and os.path.isdir(names[0]):
-        raise DataError(
-            f"{names[0]}: a log of rows, not a file: give it to thresher.train or evaluate as it is"
-        )
-    return names
-
-
 def is_stream(name: str) -> bool:
     """Whether a file can be read only once: standard input or a pipe."""
     if name == STDIN or remote.is_remote(name):
         return name == STDIN
     mode = os.stat(name).st_mode
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
-
-
-def reads_once(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> bool:
-    """Whether any of the files that `data` names can be read only once. Errors as in `expand`."""
-    return any(is_stream(name) for name in expand(data))
 
 
 def in_both(names: Iterable[str], others: Iterable[str]) -> list[str]:

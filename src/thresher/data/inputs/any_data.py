@@ -207,7 +207,7 @@ def open_data(
     layout: AnyLayout | None = read.get("layout")
     if not is_bare(layout) and is_bare(source.layout):
         raise DataError("a layout is for files and tables, not for matrices, Chunks and pairs")
-    if current_readers() is not None and (source.origin is None or source.origin.readers is None):
+    if current_readers.get() is not None and (source.origin is None or source.origin.readers is None):
         both = f"{mention('workers')} and {mention('ray')}"
         raise DataError(f"{both} are for files, not for data in memory or a log")
     return grouped(shifted(source, offsets), groups)
@@ -276,7 +276,7 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Sour
         what = "rows of features" if isinstance(first, Mapping) else f"a matrix ({type(data).__name__})"
         raise DataError(f"{what} without labels: give {_BESIDE}, or name the label column, label=")
     prose = isinstance(first, str) and _PROSE.fullmatch(first) and not os.path.exists(first)
-    if prose and layout is not None and has_columns(layout) and TEXT in layout.kinds:
+    if prose and has_columns(layout) and TEXT in layout.kinds:
         column = layout.columns[layout.kinds.index(TEXT)]
         raise DataError(
             f"the texts of the model are in column '{column}': give rows, such as [{{'{column}': ...}}]"
@@ -310,7 +310,7 @@ def _are_examples(data: Any, layout: AnyLayout | None) -> bool:
 
     `DataError` for a matrix if the layout knows columns by name.
     """
-    columns, rows = layout is not None and has_columns(layout), _holds(data, Mapping)
+    columns, rows = has_columns(layout), _holds(data, Mapping)
     if hasattr(data, STREAM):
         return not columns or _is_plain_sparse(data, layout)
     matrix = hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or _holds(data, list | np.ndarray)
@@ -336,7 +336,7 @@ def _of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: di
     check_unmasked("sample_weight", weights)
     layout, wanted = options.get("layout"), domain_of(domain)
     words = layout.classes if layout else ()
-    as_matrix = (y is None or isinstance(layout, SettledLayout)) and not (layout and has_columns(layout))
+    as_matrix = (y is None or isinstance(layout, SettledLayout)) and not has_columns(layout)
     frame = not as_matrix and _is_plain_sparse(X, layout)
     table = None if as_matrix or frame else _as_table(X, layout)
     if table is not None:
@@ -383,7 +383,7 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
 
     A sparse DataFrame without names is a matrix, unless the model has columns. Others are made dense here.
     """
-    settled = layout if layout is not None and has_columns(layout) else None
+    settled = layout if has_columns(layout) else None
     if hasattr(data, STREAM):
         if form_of(data) != TABLE:
             if all(isinstance(one, str) or is_missing(one) for one in data) and first_of(data) is not None:
@@ -406,7 +406,7 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
         except UNREADABLE as error:
             raise fault_of("the rows: column", name, values, error) from error
     misspelt = lacking_in_objects(settled.unlabelled(), [*columns], NAME) if settled else []
-    for name, kind in zip(settled.columns, settled.kinds, strict=True) if settled else ():
+    for name, kind in settled.kind_of.items() if settled else ():
         if kind in (BINS, CATEGORICAL, NUMERIC, TEXT) and name not in misspelt:  # missing in every row
             empty = pa.string() if kind in (CATEGORICAL, TEXT) else pa.float64()
             columns.setdefault(name, pa.nulls(len(data), empty))
@@ -450,7 +450,7 @@ def _is_plain_sparse(X: Any, layout: AnyLayout | None) -> bool:
     """Whether X is a sparse frame with names that is read without its zeros."""
     if not is_sparse_frame(X) or (layout and layout.interact) or not _is_around_0(X):
         return False
-    if layout is not None and has_columns(layout):
+    if has_columns(layout):
         return {*layout.kinds} <= _PLAIN
     return _is_named(X) and is_bare(layout)
 
@@ -464,11 +464,9 @@ def _of_sparse_frame(
     labels.
     """
     names = [str(column) for column in frame.columns]
-    if layout is not None and has_columns(layout):
-        settled = layout
-    else:
-        shared = {} if layout is None else layout.shared()
-        settled = SettledLayout(**shared, columns=tuple(names), kinds=(NUMERIC,) * len(names))
+    shared = {} if layout is None else layout.shared()
+    new = SettledLayout(**shared, columns=tuple(names), kinds=(NUMERIC,) * len(names))
+    settled = layout if has_columns(layout) else new
     if labels is not None:
         count = 1 if np.ndim(labels) == 1 else np.shape(labels)[1]
         called = _label_names(layout or Layout(), frozenset(settled.columns), count, name)
@@ -531,11 +529,9 @@ def _joined(
             raise DataError(f"{whole.num_rows} examples have sample_weight of shape {np.shape(weights)}")
         whole = whole.append_column(weight, _column_of("sample_weight", weights, np.float64))
     if has_columns(base):
-        kinds = zip(base.columns, base.kinds, strict=True)
-        found = tuple(
-            ABSENT if kind == WEIGHT and name not in whole.column_names else kind for name, kind in kinds
-        )
-        return whole, _with_labels(replace(base, kinds=found), labels, weight)
+        there = {*whole.column_names}
+        found = [ABSENT if k == WEIGHT and name not in there else k for name, k in base.kind_of.items()]
+        return whole, _with_labels(replace(base, kinds=tuple(found)), labels, weight)
     return whole, replace(base.unsettled(), label=as_list(labels), weight=weight)
 
 
@@ -557,8 +553,7 @@ def _column_of(what: str, values: Any, dtype: Any) -> Any:
 def _label_names(layout: AnyLayout, taken: Set[str], count: int, given: Any) -> list[str]:
     """Names for the label columns: those of a settled layout, else names that are not taken."""
     if has_columns(layout):
-        known = dict(zip(layout.columns, layout.kinds, strict=True))
-        before = [*layout.labels] or [name for name, kind in known.items() if kind == LABEL]
+        before = [*layout.labels] or [name for name, kind in layout.kind_of.items() if kind == LABEL]
         if len(before) == count:
             return before
     named = isinstance(given, str) and given and "," not in given

@@ -444,8 +444,6 @@ class PairSource(Source):
 
 
 _LONGEST = 40
-_MISSING = ("NoneType", "NAType", "NaTType")
-"""Names of the types that mean a missing label in Python and pandas."""
 
 
 def array_of(labels: Any) -> NDArray[Any]:
@@ -476,7 +474,7 @@ def array_of(labels: Any) -> NDArray[Any]:
     if array.ndim == 1 and array.dtype.kind == "O":
         listed = array.tolist()
         for k, label in enumerate(listed):
-            if type(label).__name__ in _MISSING or (isinstance(label, float) and label != label):
+            if is_missing(label):
                 raise DataError(f"example {k + 1} has no label ({label}): remove such examples")
             if isinstance(label, str) != isinstance(listed[0], str):
                 raise DataError(

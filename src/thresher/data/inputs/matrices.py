@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk, StreamPosition, ends_of, read_only
 from thresher.data.errors import DataError, beyond_last, nonfinite
 from thresher.data.files.content import Content, changed
-from thresher.data.order import StoredRows
+from thresher.data.order import Order, StoredRows
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source, SourceWrapper
 from thresher.data.sources.reader import RowArrays
@@ -286,11 +286,6 @@ class Draw(NamedTuple):
     rows: I64
     weights: F32
 
-    @property
-    def size(self) -> int:
-        """Number of rows drawn."""
-        return len(self.rows)
-
     def take(self, places: NDArray[Any] | slice) -> Draw:
         """The entries at `places`, given as indices, as a mask or as a slice."""
         return Draw(self.rows[places], self.weights[places])
@@ -334,8 +329,8 @@ def by_content(matrix: Matrix, draw: Draw, seed: int) -> I64:
     return order
 
 
-class MatrixSource(Source):
-    """The examples of a draw, pass after pass, as a source.
+class MatrixSource(Source, Order):
+    """The examples of a draw, pass after pass, as a source, and the order of each pass.
 
     A chunk is valid until you request the next one.
     """
@@ -352,12 +347,13 @@ class MatrixSource(Source):
         super().__init__()
         self.class_names = class_names
         self._matrix, self._draw, self._seed = matrix, draw, shuffle
-        self.spec, self.steady = ("as-is", True) if shuffle is None else ("every", False)
+        if shuffle is not None:
+            self.spec, self.steady = "every", False
         self._number = 1
         lengths = matrix.indptr[draw.rows + 1] - matrix.indptr[draw.rows]
         ends = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         cuts = [0]
-        while (lo := cuts[-1]) < draw.size:
+        while (lo := cuts[-1]) < len(draw.rows):
             cuts.append(max(lo + 1, int(np.searchsorted(ends, ends[lo] + PIECE, side="right")) - 1))
         self._blocks = [*pairwise(cuts)]
         self._firsts: list[int] = ends[cuts].tolist()
@@ -378,10 +374,6 @@ class MatrixSource(Source):
         size = self._firsts[-1]
         self._held, self._all = {}, (np.empty(size, np.uint64), np.empty(size, np.float32))
 
-    def reads(self, passes: int) -> int:
-        """The number of passes: every pass reads the source."""
-        return passes
-
     def over(self, source: Source, number: int) -> MatrixSource:
         """This source, in the order of pass `number`: blocks permuted, or the rows if there is one block."""
         self._number = number
@@ -394,7 +386,7 @@ class MatrixSource(Source):
             chance = np.random.default_rng([self._seed, self._number])
             blocks = chance.permutation(blocks)
             if len(blocks) == 1:
-                draw = draw.take(chance.permutation(draw.size))
+                draw = draw.take(chance.permutation(len(draw.rows)))
         done, self.report = 0, Report()
         for block in blocks.tolist():
             chunk = self._chunk(draw, block)

@@ -250,28 +250,16 @@ class RecordHead(NamedTuple):
         """Rows to be learned up to its end."""
         return self.row + (self.rows if self.kind == ROWS else 0)
 
+    def hash_of_rows(self, body: Any) -> int:
+        """A hash of the rows in its body."""
+        return int(xxhash.xxh64_intdigest(memoryview(body)[self.note + -self.note % 8 :], seed=self.flags))
+
 
 class PackedEntry(NamedTuple):
-    """A body, and what its head says of it."""
+    """A record before it has a place in a log."""
 
+    head: RecordHead
     body: bytes
-    kind: int
-    flags: int
-    targets: int
-    rows: int
-    nnz: int
-    note: int
-    time: int
-
-    @property
-    def rows_hash(self) -> int:
-        """A hash of its rows."""
-        return hash_of_rows(self.body, self.note, self.flags)
-
-
-def hash_of_rows(body: Any, note: int, flags: int) -> int:
-    """A hash of the rows in a body that begins with a note of this length."""
-    return int(xxhash.xxh64_intdigest(memoryview(body)[note + -note % 8 :], seed=flags))
 
 
 def packed(entry: LogEntry) -> PackedEntry:
@@ -289,13 +277,14 @@ def packed(entry: LogEntry) -> PackedEntry:
         whole = b"".join((note, bytes(-len(note) % 8), whole))
     if len(whole) > LARGEST:
         raise DataError(f"{len(chunk):,} rows are too many for one record: send fewer at a time")
-    return PackedEntry(whole, entry.kind, flags, width, len(chunk), chunk.nnz, len(note), entry.time)
+    counts = len(whole), len(note), len(chunk), chunk.nnz
+    return PackedEntry(RecordHead(*counts, 0, entry.time, 0, 0, entry.kind, flags, width, 0, 0), whole)
 
 
 def sealed(one: PackedEntry, row: int, synced: int, before: int) -> tuple[bytes, int]:
     """A record as it is written, and its hash."""
-    numbers = (len(one.body), one.note, one.rows, one.nnz, row, one.time, synced, before)
-    head = _HEAD.pack(MARK, *numbers, one.kind, one.flags, one.targets, 0, 0)[:-8]  # without the hash
+    placed = one.head._replace(row=row, synced=synced, before=before)
+    head = _HEAD.pack(MARK, *placed)[:-8]  # without the hash
     total = xxhash.xxh64(head, seed=before)
     total.update(one.body)
     return b"".join((head, total.intdigest().to_bytes(8, "little"), one.body)), total.intdigest()

@@ -181,14 +181,13 @@ class LogRecord(NamedTuple):
         return LogPosition(self.offset + self.head.end, self.head.last, self.head.hash)
 
     @property
-    def rows_hash(self) -> int:
-        """A hash of its rows, as `PackedEntry` has it."""
-        body = memoryview(self.buffer)[self.at + HEAD : self.at + self.head.end]
-        return records.hash_of_rows(body, self.head.note, self.head.flags)
+    def body(self) -> memoryview:
+        """Its note and its rows."""
+        return memoryview(self.buffer)[self.at + HEAD : self.at + self.head.end]
 
     def note(self) -> dict[str, Any]:
         """What it says besides its rows. `DataError` if that is not what this version writes."""
-        text = self.buffer[self.at + HEAD : self.at + HEAD + self.head.note]
+        text = bytes(self.body[: self.head.note])
         try:
             found = dict(json.loads(text)) if text else {}
             lists, texts = ([found.get(name, one) for name in names] for names, one in _IN_NOTES)

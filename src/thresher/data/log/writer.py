@@ -9,18 +9,17 @@ import errno
 import math
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, time, timedelta
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from thresher.data.log.records import ROWS, PackedEntry, sealed
+from thresher.data.log.records import PackedEntry, sealed
 from thresher.data.log.segments import (
     LogError,
     LogPosition,
-    LogRecord,
     LogSegment,
     header_bytes,
     is_log,
@@ -75,16 +74,15 @@ def locked(folder: Path) -> int:
 class LogWriter:
     """The end of a log, to which records are appended.
 
-    A new log begins at `begin`, and is for rows of this `origin`. What a write that was cut short has left at
-    the end of an old log is cut off. Raises `LogError` if another process writes the log, if it is damaged,
-    or if it is for other rows; OSError.
+    A new log is for rows of this `origin`. What a write that was cut short has left at the end of an old log
+    is cut off. Raises `LogError` if another process writes the log, if it is damaged, or if it is for other
+    rows; OSError.
     """
 
     def __init__(
         self,
         folder: Path,
         origin: Mapping[str, Any],
-        begin: LogPosition | None = None,
         segment_bytes: int = SEGMENT_BYTES,
         segment_seconds: float = math.inf,
     ) -> None:
@@ -96,7 +94,7 @@ class LogWriter:
         self._lock, self.cut = locked(folder), 0
         """`cut`: bytes of an unfinished write that were cut off"""
         try:
-            self.end = begin or LogPosition(0, 0, 0)
+            self.end = LogPosition(0, 0, 0)
             self._file, self._segment = self._go_on() if is_log(folder) else self._begun()
         except BaseException:
             os.close(self._lock)
@@ -141,13 +139,12 @@ class LogWriter:
         """
         if self.failed:
             raise LogFailedError(f"{self.folder}: an earlier write failed")
-        if self.end == self._segment.begin or self.roll_if_due(entries[0].time):
-            self._since = entries[0].time
+        if self.end == self._segment.begin or self.roll_if_due(entries[0].head.time):
+            self._since = entries[0].head.time
         parts, ends, end = list[bytes](), list[LogPosition](), self.end
         for entry in entries:
             whole, found = sealed(entry, end.row, self.end.offset, end.hash)
-            rows = entry.rows if entry.kind == ROWS else 0
-            end = LogPosition(end.offset + len(whole), end.row + rows, found)
+            end = LogPosition(end.offset + len(whole), end.row + entry.head.last, found)
             parts.append(whole)
             ends.append(end)
         self._write(b"".join(parts))
@@ -308,15 +305,11 @@ def _cut(folder: Path, find: Callable[[], LogPosition], beside: Beside) -> CutOf
         os.close(lock)
 
 
-def _records(folder: Path) -> Iterator[LogRecord]:
-    return (record for some in records_from(folder) for record in some)
-
-
 def _end_of(folder: Path, row: int) -> LogPosition:
     """The last place between two records, of those that can be read, up to which there are so many rows."""
     at, trouble, together = read_segment(segment_paths(folder)[0]).begin, "", ""
     try:
-        for record in _records(folder):
+        for record in chain.from_iterable(records_from(folder)):
             if record.end.row > row:
                 together = f"rows {record.head.row + 1:,} to {record.head.last:,}"
                 break
@@ -336,14 +329,14 @@ def _last_row(folder: Path) -> int:
     """The last row that can be read."""
     row = read_segment(segment_paths(folder)[0]).begin.row
     with suppress(LogError):
-        for record in _records(folder):
+        for record in chain.from_iterable(records_from(folder)):
             row = record.end.row
     return row
 
 
 def _span(folder: Path) -> tuple[datetime, datetime]:
     """When the first and the last record were written."""
-    times = [one.head.time for one in _records(folder)] or [0]
+    times = [one.head.time for one in chain.from_iterable(records_from(folder))] or [0]
     return _START + timedelta(microseconds=min(times)), _START + timedelta(microseconds=max(times))
 
 
@@ -354,7 +347,7 @@ def _end_before(folder: Path, moment: datetime) -> LogPosition:
     """
     limit = (moment - _START) / timedelta(microseconds=1)
     begin = end = read_segment(segment_paths(folder)[0]).begin
-    for record in _records(folder):
+    for record in chain.from_iterable(records_from(folder)):
         if record.head.time >= limit:
             break
         end = record.end

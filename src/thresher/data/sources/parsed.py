@@ -13,6 +13,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -20,16 +21,17 @@ import numpy as np
 
 from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.errors import BadLine, DataError, OddFileError
-from thresher.data.files.blocks import BLOCK_BYTES, Block, BlockReader, block_ends
+from thresher.data.files.blocks import BLOCK_BYTES, LINES, Block, BlockReader, block_ends
 from thresher.data.files.content import (
     NOTHING_READ,
     Content,
-    ContentTable,
     ReadSoFar,
     Watches,
     check_beginning,
     content_of,
     hash_file,
+    remember,
+    remembered,
     stamp,
 )
 from thresher.data.files.paths import called, is_stream, size_of
@@ -39,7 +41,7 @@ from thresher.data.formats.choosing import is_in_batches, looks_like, looks_to_a
 from thresher.data.labels import NAME_WORDS, Domain, domain_of, listed_words, trained_on
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, chosen_in
 from thresher.data.report import MOST_LATE, NEW, OTHER_LABELS, Noticed, Report
-from thresher.data.source import HashedNames, ReadRows, Source
+from thresher.data.source import MOST_NAMES, ReadRows, Source, hash_of_group
 from thresher.data.sources.reader import (
     FAIL,
     QUARANTINE,
@@ -192,7 +194,8 @@ class ParsedSource(Source):
         self._threads = threads or default_threads()
         self._found = list[set[int]]()
         """the classes in each file, if all of a pass is read"""
-        self._arenas, self._names, self._started = Arenas(self._threads + 4), HashedNames(), False
+        self._arenas, self._started = Arenas(self._threads + 4), False
+        self._hash_of = lru_cache(MOST_NAMES)(hash_of_group)
 
     @abstractmethod
     def blocks(self, start: StreamPosition | None) -> Any:
@@ -308,7 +311,8 @@ class ParsedSource(Source):
             return chunk
         names = parsed.of_examples(parsed.ids)
         none = {""} if self.marked else {"", *self.layout.missing}
-        return replace(chunk, groups=self._names.hashes("" if one in none else one for one in names))
+        hashes = [self._hash_of("" if one in none else one) for one in names]
+        return replace(chunk, groups=np.array(hashes, np.uint64))
 
     def _count(self, block: Block | Span, parsed: Parsed, line: int) -> None:
         name = self.names[block.file]
@@ -324,9 +328,10 @@ class ParsedSource(Source):
         if bad and self.on_error.kind == FAIL:
             started = self.report.examples + parsed.tally.examples
             hint = ""
-            if isinstance(block, Block) and block.file == len(self.names) - 1 and block.is_unfinished:
+            if isinstance(block, Block) and block.kind == LINES and block.file == len(self.names) - 1:
                 lines = int(np.count_nonzero(block.text[: block.size] == ord("\n")))
-                hint = _CUT_OFF if lines == parsed.bad[0].line else ""
+                ended = block.size == block.end - block.offset  # else a line end was added to the last line
+                hint = "" if ended or lines != parsed.bad[0].line else _CUT_OFF
             raise DataError((str(bad[0]) if started else self._hinted(bad[0])) + hint)
         self.report.add(*parsed.tally, bad)
         self.report.notice(
@@ -460,21 +465,16 @@ class TextSource(ParsedSource):
 
         For standard input or a pipe, raises `DataError` until it has been read to its end with `keep_hash`.
         """
-        table = ContentTable()
-        contents, fresh = [], {}
+        fresh = {}
         for k, name in enumerate(self.names):
-            found = self._contents.get(k)
-            if found is None and is_stream(name):
+            if k not in self._contents and is_stream(name):
                 raise DataError("standard input or a pipe has no fingerprint before it has been read")
-            found = found or table.look_up(name)
-            if found is None:
-                before = stamp(name)
-                found = hash_file(name)
-                fresh[name] = (before, found)
+            if (found := self._contents.get(k) or remembered(name)) is None:
+                fresh[name] = stamp(name), (found := hash_file(name))
             self._contents[k] = found
-            contents.append(found)
         if fresh:
-            table.remember(fresh)
+            remember(fresh)
+        contents = (self._contents[k] for k in range(len(self.names)))
         return "-".join(f"{content.hash:016x}.{content.size:x}" for content in contents)
 
     def known(self) -> list[Content]:

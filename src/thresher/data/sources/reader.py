@@ -13,7 +13,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import closing, contextmanager
+from contextlib import closing
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, StreamPosition
-from thresher.data.errors import BadLine, DataError
+from thresher.data.errors import BadLine
 from thresher.data.files.blocks import Block, BlockReader, TextBuffer
 from thresher.data.files.content import ReadSoFar
-from thresher.data.files.paths import called, is_stream, size_of
+from thresher.data.files.paths import size_of
 from thresher.data.labels import Domain
 from thresher.data.report import FIRST_BAD
 
@@ -377,39 +377,16 @@ class Readers(Protocol):
         ...
 
 
-_current: ContextVar[Readers | None] = ContextVar("readers", default=None)
-
-
-def current_readers() -> Readers | None:
-    """The readers that sources opened here will use; None: threads of this process."""
-    return _current.get()
+current_readers: ContextVar[Readers | None] = ContextVar("readers", default=None)
+"""The readers that sources opened here will use; None: threads of this process"""
 
 
 def prepare_readers() -> float:
     """Start the readers that sources opened here will use, if any; the seconds that took."""
     started = time.perf_counter()
-    if (readers := current_readers()) is not None:
+    if (readers := current_readers.get()) is not None:
         readers.prepare()
     return time.perf_counter() - started
-
-
-def readers_for(names: Sequence[str]) -> Readers | None:
-    """`current_readers`, for these files; `DataError` if one of them can be read by this process only."""
-    readers = current_readers()
-    once = next(filter(is_stream, names), None) if readers is not None else None
-    if once is not None:
-        raise DataError(f"{called(once)}: other processes cannot read standard input or a pipe; give a file")
-    return readers
-
-
-@contextmanager
-def reading_with(readers: Readers | None) -> Iterator[None]:
-    """Within this block, the files that are opened are read by `readers`; None: as outside the block."""
-    before = _current.set(readers or _current.get())
-    try:
-        yield
-    finally:
-        _current.reset(before)
 
 
 def pieces_of(source: TextSource, start: StreamPosition) -> Iterator[Piece]:
@@ -446,15 +423,12 @@ class Positions:
 
     def span(self, file: int, offset: int, end: int, position: int) -> Span:
         """The span of a block of `file`, of which `position` bytes as stored had been read."""
-        self._begin(file)
+        self.begin(file)
         so_far = self._watches.so_far() if self._watches else None
         return Span(file, offset, end, self._before + position, so_far)
 
-    def finish(self) -> None:
-        """End the pass."""
-        self._begin(len(self._names) - 1)
-
-    def _begin(self, file: int) -> None:
+    def begin(self, file: int) -> None:
+        """Begin a file, and those before it; the last one at the end of a pass."""
         while self._file < file:
             self._before += (size_of(self._names[self._file]) or 0) if self._file >= 0 else 0
             self._file += 1

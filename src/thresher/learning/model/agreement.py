@@ -9,13 +9,13 @@ Where the kinds differ no feature has a weight, and every prediction would be th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.data.chunk import Chunk
+from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.columns import AS_DATE, AS_NUMBER, SPELLED
 from thresher.data.errors import DataError, first_few, shown
 from thresher.data.feature_specs import names_in
@@ -25,7 +25,7 @@ from thresher.data.formats.tables.column_statistics import categories_of, first_
 from thresher.data.formats.tables.spellings import LEAST, as_category, other_spelled, spelling_of
 from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.offsets import without_offsets
-from thresher.data.source import Source, Watched
+from thresher.data.source import ReadRows, Source, Watched
 from thresher.data.sources.parsed import ParsedSource
 from thresher.engine.index import HashedIndex
 from thresher.learning.diagnostics.findings import Finding, TroubleWarning, warn
@@ -106,17 +106,17 @@ class _Numbered(Watched):
         super().__init__(source)
         self._numbering = numbering
 
-    def begin(self) -> None:
+    def rows(self, start: StreamPosition | None = None) -> Iterator[ReadRows]:
+        """The rows of the source."""
         self._low, self._high, self._warned = _SMALL, -1, False
+        yield from super().rows(start)
+        if start is None and not self._warned:
+            self._compare(True)
 
     def look(self, chunk: Chunk) -> None:
         if not self._warned and (span := without_offsets(chunk).span()) is not None:
             self._low, self._high = min(self._low, span[0]), max(self._high, span[1])
             self._compare(False)
-
-    def end(self) -> None:
-        if not self._warned:
-            self._compare(True)
 
     def _compare(self, whole: bool) -> None:
         """Warn if the ids so far, or those of the whole file, show that features are numbered differently."""

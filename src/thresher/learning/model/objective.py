@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import OneLineError
-from thresher.data.labels import DOMAINS, Domain, classes, listed, values
+from thresher.data.labels import DOMAINS, Domain, of_classes, values
 from thresher.data.source import Source
 from thresher.engine import calibrating, kernels, outputs
 from thresher.options.messages import mention
@@ -64,7 +64,7 @@ class Outputs(NamedTuple):
                 raise ValueError(f"values:{high}: give at least 1 and at most {1 << 16}")
             return cls("values", 1, high)
         kind: Literal["classes", "labels"] = "classes" if found[1] == "classes" else "labels"
-        (classes if kind == "classes" else listed)(low, high)
+        of_classes(kind, low, high)
         return cls(kind, low, high)
 
     @property
@@ -145,7 +145,7 @@ class Objective:
             return values(high, self.loss.DOMAIN)
         if kind == "one":
             return DOMAINS[self.loss.DOMAIN]
-        return classes(low, high) if kind == "classes" else listed(low, high)
+        return of_classes(kind, low, high)
 
     @property
     def open_domain(self) -> Domain:

@@ -17,7 +17,7 @@ from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import BadLine, DataError
 from thresher.data.formats.tables.column_statistics import ColumnSeen
 from thresher.data.inputs.matrices import identified
-from thresher.data.order import AsIs, Order
+from thresher.data.order import Order
 from thresher.data.report import Report
 from thresher.data.source import Source
 from thresher.data.sources.reader import prepare_readers
@@ -180,7 +180,7 @@ class Trainer:
         self.models = model if isinstance(model, ModelSet) else ModelSet.of([model])
         self.source, self.plan = identified(source), plan
         self.reread = reread or (lambda: self.source)
-        self.order: Order = order or AsIs()
+        self.order = order or Order()
         self.holdout = judging or Holdout(plan.holdout_every, holdout)
         self.holdout.attach(self.models.recipe, source)
         self.policy = policy or Patience(plan.patience)

@@ -404,7 +404,7 @@ class DelimitedParser:
             most = int(np.count_nonzero(text[: block.size] == _NEWLINE)) + 1
         arrays = reading.arenas.columns(most, block.size + 4 * count + 16 + more, width)
         state = np.zeros(rows.ALL_COUNTERS, np.int64)
-        state[rows.HAS_NUL] = block.has_nul
+        state[rows.HAS_NUL] = not block.text[: block.size].all()
         begin, blank = block.begin, self._layout.header and block.offset == 0
         while blank and begin < block.size:
             line = self._row_at(block, begin)
