@@ -114,8 +114,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 64_181,
-    "data": 17_775,
+    "all": 64_185,
+    "data": 17_779,
     "learning": 13_474,
     "parts": 5_511,
     "engine": 5_003,

@@ -166,7 +166,7 @@ ELSEWHERE = {
     ", or skip it with --ignore {}": "a sparse frame: tests/learning/test_given.py",
     "labels were given beside the table in training: {},"
     " and leave --label out": "a model of Python: tests/learning/test_first_hour.py",
-    "to count all rows alike, add it, with 1 in each row,"
+    "add it, with 1 in each row,"
     " or use --weight '' to evaluate": "an option with an empty value: tests/cli/test_importance.py",
     "{} adds models to {}, which does not have the others: run again without --resume": STOPPED,
     "{} is left from an interrupted run, from which --resume continues; this run"

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from functools import lru_cache
 from hashlib import blake2b
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -232,7 +231,7 @@ class Watched(SourceWrapper[Source]):
 
 NONE = 0
 """The hash of a row without a group"""
-MOST_NAMES = 1 << 20
+_MOST = 1 << 20
 """Names of groups whose hashes are remembered"""
 
 
@@ -264,10 +263,15 @@ def spelled_alike(name: str) -> str:
     return name
 
 
-def hash_of_group(name: str) -> int:
-    """The hash of the name of a group; `NONE` for an empty one."""
-    bits = blake2b(spelled_alike(name).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(bits, "little") or 1 if name else NONE
+class GroupHashes(dict[str, int]):
+    """The hash of each name of a group, computed once; `NONE` for an empty name."""
+
+    def __missing__(self, name: str) -> int:
+        if len(self) >= _MOST:
+            self.clear()
+        bits = blake2b(spelled_alike(name).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        self[name] = found = int.from_bytes(bits, "little") or 1 if name else NONE
+        return found
 
 
 class BesideRows(SourceWrapper[Source]):
@@ -325,4 +329,5 @@ def groups_of(values: ArrayLike) -> NDArray[np.uint64]:
         "" if gone or value is None else str(value)
         for gone, value in zip(missing, given.tolist(), strict=True)
     ]
-    return np.array([*map(lru_cache(MOST_NAMES)(hash_of_group), texts)], np.uint64)
+    known = GroupHashes()
+    return np.array([known[text] for text in texts], np.uint64)

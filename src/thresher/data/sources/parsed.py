@@ -13,7 +13,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -41,7 +40,7 @@ from thresher.data.formats.choosing import is_in_batches, looks_like, looks_to_a
 from thresher.data.labels import NAME_WORDS, Domain, domain_of, listed_words, trained_on
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, chosen_in
 from thresher.data.report import MOST_LATE, NEW, OTHER_LABELS, Noticed, Report
-from thresher.data.source import MOST_NAMES, ReadRows, Source, hash_of_group
+from thresher.data.source import GroupHashes, ReadRows, Source
 from thresher.data.sources.reader import (
     FAIL,
     QUARANTINE,
@@ -194,8 +193,7 @@ class ParsedSource(Source):
         self._threads = threads or default_threads()
         self._found = list[set[int]]()
         """the classes in each file, if all of a pass is read"""
-        self._arenas, self._started = Arenas(self._threads + 4), False
-        self._hash_of = lru_cache(MOST_NAMES)(hash_of_group)
+        self._arenas, self._known, self._started = Arenas(self._threads + 4), GroupHashes(), False
 
     @abstractmethod
     def blocks(self, start: StreamPosition | None) -> Any:
@@ -311,7 +309,8 @@ class ParsedSource(Source):
             return chunk
         names = parsed.of_examples(parsed.ids)
         none = {""} if self.marked else {"", *self.layout.missing}
-        hashes = [self._hash_of("" if one in none else one) for one in names]
+        known = self._known
+        hashes = [known["" if one in none else one] for one in names]
         return replace(chunk, groups=np.array(hashes, np.uint64))
 
     def _count(self, block: Block | Span, parsed: Parsed, line: int) -> None:
