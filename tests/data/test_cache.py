@@ -40,7 +40,7 @@ from thresher.data.sources.parsed import TextSource
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("THRESHER_CACHE_DIR", str(own_cache(tmp_path / "home")))
     return tmp_path / "cache"
 
 
