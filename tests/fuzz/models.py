@@ -96,7 +96,8 @@ class Case:
         """A trainer in the middle of training or at its beginning."""
         plan = replace(PLAN, checkpoint=path, checkpoint_every=EVERY)
         model = loaded[0] if loaded else self.model()
-        made = Trainer(model, MemorySource(self.data(3, TRAINED), model.head.domain), plan)
+        head = model.lead.head if loaded else model.head
+        made = Trainer(model, MemorySource(self.data(3, TRAINED), head.domain), plan)
         if loaded:
             with model_file.naming_file(path):
                 made.continue_from(loaded[1])
