@@ -350,7 +350,11 @@ def ones(keys: U64) -> Chunk:
 
 def alone(chunk: Chunk, layout: SettledLayout | None) -> Chunk:
     """`chunk` without offsets, rests and gaps: features as users know them."""
-    chunk = without_offsets(chunk)
+    return features(without_offsets(chunk), layout)
+
+
+def features(chunk: Chunk, layout: SettledLayout | None) -> Chunk:
+    """`chunk`, which has no offsets, without rests and gaps: its largest key is a feature."""
     mask, gaps = (_WHOLE, False) if layout is None else (layout.mask, layout.gaps and has_columns(layout))
     in_memory = layout is None or not (layout.format or has_columns(layout))
     if not (gaps and preparing.any_beyond(read_only(chunk.values), FAR)) and not (
@@ -398,7 +402,7 @@ class Centring(Means):
         parts = list[Chunk]()
         for k in range(first):  # features of the first examples become columns that were zero before
             row = chunk.rows(k, k + 1)
-            new = alone(row, None).keys if self._wanted is None else np.intersect1d(row.keys, self._wanted)
+            new = features(row, None).keys if self._wanted is None else np.intersect1d(row.keys, self._wanted)
             new = np.setdiff1d(new, self.keys)
             keys = np.concatenate([self.keys, new])
             fresh = np.tile([float(before + k), float(before + k), 0.0], (len(new), 1))
