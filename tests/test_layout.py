@@ -114,9 +114,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 64_189,
+    "all": 64_187,
     "data": 17_779,
-    "learning": 13_478,
+    "learning": 13_476,
     "parts": 5_511,
     "engine": 5_003,
     "plans": 4_012,

@@ -267,10 +267,8 @@ def unknown_values(model: Any, source: Source) -> list[Finding]:
     """
     if not isinstance(source, ParsedSource) or source.layout.bits:
         return []
-    spelling, usual = (
-        categories_of(source.layout),
-        {name: rest for name, *rest in map(names_in, source.layout.usual)},
-    )
+    spelling = categories_of(source.layout)
+    usual = {name: rest for name, *rest in map(names_in, source.layout.usual)}
     respelled, unknown = dict[str, tuple[str, str]](), dict[str, tuple[str, str]]()
     for name, file, cells in first_values(source, spelling):
         own = {cell: as_category(cell, spelling[name]) for cell in dict.fromkeys(cells)}
