@@ -17,7 +17,7 @@ from tests.cli.conftest import Thresher
 from tests.commands import OLDER_MODEL
 from tests.interrupts import Meanwhile
 from thresher.cli import saving
-from thresher.data import cache, cache_file, open_source
+from thresher.data import cache, open_source
 from thresher.data.cache import CacheWarning
 from thresher.data.sources import parsed
 from thresher.data.sources.parsed import OnError, Quarantine
@@ -131,7 +131,7 @@ def test_a_lost_cache_folder_costs_only_the_cache(folder: Path, monkeypatch: pyt
         cache.touch()
         raise OSError(20, "Not a directory")
 
-    monkeypatch.setattr("thresher.data.cache_file.BatchWriter.write", lambda self, *given: losing(*given))
+    monkeypatch.setattr("thresher.data.cache.RowWriter.write", lambda self, *given: losing(*given))
     with pytest.warns(CacheWarning, match="no cache was written"):
         model = library.train("train.svm", passes=2)
     assert np.array_equal(model.weights()[1], whole.weights()[1])
@@ -243,7 +243,7 @@ def test_a_cache_may_vanish_while_it_is_opened(folder: Path) -> None:
         for chunk in source.chunks():
             writer.write(chunk)
         writer.commit()
-        meanwhile = Meanwhile(moment, lambda: cache.clear_cache(place), _file(cache), _file(cache_file))
+        meanwhile = Meanwhile(moment, lambda: cache.clear_cache(place), _file(cache))
         with meanwhile:
             found = cache.open_cache(source, place)
         assert found is None or len(next(iter(found.chunks())))

@@ -145,7 +145,7 @@ def test_a_list_of_rules_is_short_and_a_page_tells_limits(thresher: Thresher) ->
 def test_the_cache_is_made_shown_and_removed(thresher: Thresher, folder: Path) -> None:
     assert thresher("cache").out.startswith("data: 0 files")
     thresher("train train.svm -m m --passes 2 -q")
-    assert list((folder / "cache" / "data").glob("*.arrow"))
+    assert list((folder / "cache" / "data").glob("*.rows"))
     assert not thresher("cache").out.startswith("data: 0 files")
     (folder / "cache" / "code").unlink()
     assert thresher("cache --clear").out.startswith("removed data: ")
@@ -163,9 +163,9 @@ def test_clearing_the_cache_removes_only_what_is_ours(
 ) -> None:
     monkeypatch.setenv("THRESHER_CACHE_DIR", str(folder))
     data, code = folder / "data", folder / "code"
-    ours = [data / f"1f-{'0a' * 16}.arrow", data / "contents.json", code / f"x.learn-{'0a' * 16}.nbc"]
+    ours = [data / f"1f-{'0a' * 16}.rows", data / "contents.json", code / f"x.learn-{'0a' * 16}.nbc"]
     ours.append(code / ".x.learn.0a0a0a0a.0b0b0b0b.partial")
-    theirs = [data / "sub" / "mine.arrow", data / "mine.arrow", data / "x.partial", code / "main.py"]
+    theirs = [data / "sub" / "mine.rows", data / "mine.rows", data / "x.partial", code / "main.py"]
     for path in (*ours, *theirs):
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text("x")

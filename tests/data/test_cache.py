@@ -14,7 +14,6 @@ from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from tests.commands import SAMPLE, own_cache, run_code, said, start
@@ -27,12 +26,11 @@ from thresher.data import (
     DataError,
     Report,
     cache_entries,
-    cache_file,
     clear_cache,
     open_cache,
     open_source,
 )
-from thresher.data.cache import CacheSource, CacheWarning
+from thresher.data.cache import CachedRows, CacheSource, CacheWarning, RowWriter
 from thresher.data.files import content as content_module
 from thresher.data.files.content import hash_file, remember, remembered, stamp
 from thresher.data.sources.parsed import TextSource
@@ -79,13 +77,15 @@ def test_the_cache_gives_back_what_was_written(tmp_path: Path, folder: Path, wid
             reports.append(cached.report.as_dict())
         assert equal(again, chunks)
         assert cached.report.as_dict() == source.report.as_dict()
-    key_type = pa.ipc.open_file(str(cached.path)).schema.field(0).type.value_field.type.field(0).type
-    assert key_type == (pa.uint32() if wide is None else pa.uint64())
+    rows = CachedRows(cached.path)
+    kinds = [dict(one[:2] for one in rows.note(k)["arrays"])["keys"] for k in range(rows.count)]
+    assert kinds == ["<u4" if chunk.keys.max(initial=0) < 2**32 else "<u8" for chunk in chunks]
+    assert ("<u8" in kinds) == (wide is not None)
     middle = len(chunks) // 2
     cached.report = Report.from_dict(reports[middle])
     assert equal(list(cached.chunks(chunks[middle].after)), chunks[middle + 1 :])
     assert cached.report.as_dict() == source.report.as_dict()
-    assert [path.suffix for path in folder.iterdir()] == [".arrow"]
+    assert [path.suffix for path in folder.iterdir()] == [".rows"]
 
 
 def test_it_is_found_by_content_and_options(tmp_path: Path, folder: Path) -> None:
@@ -120,19 +120,19 @@ def test_entries_can_be_listed_and_cleared(tmp_path: Path) -> None:
     assert clear_cache() == (0, 0)
 
 
-@pytest.mark.parametrize("harm", ["flip", "cut", "text", "empty"])
+@pytest.mark.parametrize("harm", ["flip", "count", "cut", "text", "empty"])
 def test_a_damaged_cache_is_removed_and_the_text_read(tmp_path: Path, folder: Path, harm: str) -> None:
     path = written(tmp_path, some_text(400))
     cached, chunks = filled(source_of(path), folder)
     content = bytearray(cached.path.read_bytes())
     if harm == "flip":
-        batches = pa.ipc.open_file(pa.BufferReader(bytes(content)))
-        values = batches.get_batch(len(chunks) // 2).column(0).values.field(1).to_numpy().tobytes()
-        content[content.index(values) + 1] ^= 4
+        content[content.index(chunks[len(chunks) // 2].values.tobytes()) + 1] ^= 4
+    elif harm == "count":
+        content[content.rindex(b'"examples": ') + len('"examples": ')] ^= 1
     elif harm == "cut":
         del content[len(content) // 2 :]
     elif harm == "text":
-        content[:] = b"not arrow at all" * 1000
+        content[:] = b"no rows at all..." * 1000
     else:
         content.clear()
     os.replace(written(tmp_path, bytes(content), "damaged"), cached.path)
@@ -147,7 +147,8 @@ def test_a_damaged_cache_is_removed_and_the_text_read(tmp_path: Path, folder: Pa
 
 
 def test_a_full_disk_does_no_harm(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache_file, "open_sink", lambda path: pa.OSFile("/dev/full", "w"))
+    real = RowWriter.__init__
+    monkeypatch.setattr(RowWriter, "__init__", lambda self, path: real(self, Path("/dev/full")))
     with pytest.warns(CacheWarning, match="no cache was written") as caught:
         cached, chunks = filled(source_of(written(tmp_path, some_text(400))), folder)
     assert cached is None
@@ -250,25 +251,24 @@ def test_a_folder_that_others_can_write_to_is_neither_read_nor_written(tmp_path:
 
 OPTIONS = ["--passes", "2", "--quiet"]
 MOMENTS = {
-    "a batch is half written": ("BatchWriter.write", 3),
-    "the keys are widened": ("os.replace", 1),
-    "the last batch is due": ("BatchWriter.finish", 1),
+    "a batch is half written": ("RowWriter.write", 3),
+    "the last batch is due": ("RowWriter.finish", 1),
     "all is written and nothing synced": ("os.fsync", 1),
-    "all is synced and not renamed": ("os.replace", 2),
+    "all is synced and not renamed": ("os.replace", 1),
     "the table of contents is due": ("json.dumps", 1),
 }
 KILLED = """
 import json, os, signal, sys
-from thresher.data.cache_file import BatchWriter
+from thresher.data.cache import RowWriter
 
 owner, name = sys.argv[1].split(".")
-table = {"BatchWriter": BatchWriter, "os": os, "json": json}[owner]
+table = {"RowWriter": RowWriter, "os": os, "json": json}[owner]
 real, left = getattr(table, name), int(sys.argv[2])
 
 def deadly(*given, **named):
     global left
     where = os.path.join("cache", "data")
-    counts = owner != "json" or (isinstance(given[0], dict) and "hash" not in given[0])
+    counts = owner != "json" or (isinstance(given[0], dict) and "arrays" not in given[0])
     left -= os.path.isdir(where) and counts
     if left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -317,9 +317,9 @@ def test_a_run_killed_while_it_writes_is_safe(moment: str, data: str, whole: byt
     assert status == -signal.SIGKILL, err
     assert not (tmp_path / "killed").exists()
     assert trained(tmp_path, data) == whole
-    assert ".arrow" in cached(tmp_path)
+    assert ".rows" in cached(tmp_path)
     clear_cache(own_cache(tmp_path) / "data")
-    assert not [suffix for suffix in cached(tmp_path) if suffix in (".arrow", ".partial", ".narrow")]
+    assert not [suffix for suffix in cached(tmp_path) if suffix in (".rows", ".partial")]
 
 
 def test_four_processes_share_one_cache(data: str, whole: bytes, tmp_path: Path) -> None:
@@ -331,6 +331,6 @@ def test_four_processes_share_one_cache(data: str, whole: bytes, tmp_path: Path)
         _, err = process.communicate(timeout=300)
         assert (process.returncode, said(err)) == (0, "")
         assert (tmp_path / f"model{k}").read_bytes() == whole
-    assert cached(tmp_path).count(".arrow") == 1
-    assert not [suffix for suffix in cached(tmp_path) if suffix in (".partial", ".narrow")]
+    assert cached(tmp_path).count(".rows") == 1
+    assert not [suffix for suffix in cached(tmp_path) if suffix == ".partial"]
     assert os.listdir(own_cache(tmp_path) / "data").count("contents.json") <= 1

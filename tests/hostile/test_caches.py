@@ -25,8 +25,8 @@ def at_once(folder: Path, model: bytes, count: int) -> None:
         assert (process.returncode, said(err)) == (0, "")
         assert (folder / f"m{k}").read_bytes() == model
     left = sorted(path.suffix for path in (folder / "cache" / "data").iterdir())
-    assert [suffix for suffix in left if suffix not in (".json", ".arrow")] == []
-    assert left.count(".arrow") == 1
+    assert [suffix for suffix in left if suffix not in (".json", ".rows")] == []
+    assert left.count(".rows") == 1
 
 
 def emptied(folder: Path) -> Path:
@@ -51,7 +51,7 @@ def test_eight_processes_on_one_cache_of_data(folder: Path, model: bytes, repeat
     at_once(folder, model, 8)
     running = [start(*TRAIN, f"m{k}", folder=folder) for k in range(8)]
     while any(process.poll() is None for process in running):
-        for path in data.glob("*.arrow"):
+        for path in data.glob("*.rows"):
             path.unlink(missing_ok=True)
     for k, process in enumerate(running):
         _, err = process.communicate()
@@ -66,7 +66,7 @@ def cut(folder: Path, model: bytes, step: int) -> int:
     from thresher import train
     from thresher.learning.files.model_file import save
 
-    (whole,) = (folder / "cache" / "data").glob("*.arrow")
+    (whole,) = (folder / "cache" / "data").glob("*.rows")
     content, tried = whole.read_bytes(), 0
     for size in range(0, len(content), step):
         for damaged in (content[:size], content[:size] + b"\0" * (len(content) - size)):

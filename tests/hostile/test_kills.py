@@ -15,8 +15,8 @@ _KILLER = """
 import os, signal, sys
 place, at, when = sys.argv.pop(1), int(sys.argv.pop(1)), sys.argv.pop(1)
 if place == "batch":
-    from thresher.data import cache_file as module
-    owner, name = module.BatchWriter, "write"
+    from thresher.data import cache as module
+    owner, name = module.RowWriter, "write"
 else:
     owner, name = os, place
 whole, calls = getattr(owner, name), []
@@ -71,7 +71,7 @@ def sweep(folder: Path, places: list[tuple[str, int, str]], tried: Tried) -> int
         died += 1
         assert gone_on(folder) == model, (place, at, when)
         assert [name for name in names_in(folder) if "checkpoint" in name] == [], (place, at, when)
-        assert all(cache.suffix != ".arrow" or cache.stat().st_size for cache in data.iterdir())
+        assert all(cache.suffix != ".rows" or cache.stat().st_size for cache in data.iterdir())
     tried(died)
     return died
 

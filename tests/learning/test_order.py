@@ -83,7 +83,7 @@ def test_threads_blocks_and_the_cache_change_nothing(data: Stream, order: str, e
     assert len({model for model, _ in found}) == 1
     for _, outcome in found:  # the loss is summed chunk by chunk
         assert outcome.holdout == (pytest.approx(found[0][1].holdout) if every else None)
-    assert len(list(Path("cache/data").glob("*.arrow"))) == (order == "buffer:30")
+    assert len(list(Path("cache/data").glob("*.rows"))) == (order == "buffer:30")
     for _, outcome in found:
         assert outcome.examples == 3 * (400 - (held_out(0, 400, every, 6).sum() if every else 0))
         assert outcome.skipped == 1

@@ -139,7 +139,7 @@ def end(ready: Trainer) -> Any:
 
 
 def caches() -> list[Path]:
-    return list(Path("cache").rglob("*.arrow"))
+    return list(Path("cache").rglob("*.rows"))
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)

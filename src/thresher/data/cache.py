@@ -4,16 +4,25 @@ A cache file is named after the content of the data and the options that affect 
 data files keeps the cache valid, and changed data never match it. Cache files are in
 ``$THRESHER_CACHE_DIR``, the user's cache folder or a folder you give; you may remove them at any time.
 
+In a file, each chunk is a record, whose parts are padded to multiples of 8 bytes: a hash of the rest and the
+size of the head (both u8), the head (JSON: a note, with the place of the chunk and the counts so far, and the
+names, dtypes and shapes of its arrays), and these arrays. Keys are u4 where those of the chunk fit. A last
+record without rows holds the final report. The file ends with where each record begins and the last one ends,
+their number (all u8) and a mark, without which it is incomplete.
+
 A chunk is checked against its hash once per process, and not at all by the process that wrote it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import mmap
 import os
 import queue
 import re
 import secrets
+import struct
 import threading
 import time
 from bisect import bisect_left
@@ -22,28 +31,158 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from thresher.data.chunk import Chunk, StreamPosition
+import numpy as np
+import xxhash
+
+from thresher.data.chunk import Chunk, StreamPosition, concat
 from thresher.data.errors import DataError
 from thresher.data.files.content import data_cache_folder, trusted_folder
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source
+from thresher.data.sources.reader import Arenas, default_threads
 from thresher.engine.atomic import clear_abandoned
 from thresher.engine.folders import CacheWarning as CacheWarning
 from thresher.engine.folders import private_folder
 from thresher.options.messages import warn_user
 
 if TYPE_CHECKING:
-    from thresher.data.cache_file import BatchWriter, CachedBatches, Note
     from thresher.data.files.content import Content
     from thresher.data.sources.parsed import TextSource
 
-
+VERSION = 4
+"""Version of the file layout and of the parsers; caches of other versions are not found"""
+_MARK, _HEAD, _END = b"thrRows4", struct.Struct("<QQ"), struct.Struct("<Q8s")
+_ARRAYS = "indptr", "keys", "values", "labels", "weights"
+_LARGEST_NARROW = 2**32 - 1
+_WINDOW = 16 << 20
+"""Bytes before the current chunk that stay mapped"""
 _AHEAD = 4
 _STALE = 24 * 3600.0
-_OURS = re.compile(r"[0-9a-f]+-[0-9a-f]{32}\.arrow|\d+-[0-9a-f]{16}\.(partial|narrow)")
+_OURS = re.compile(r"[0-9a-f]+-[0-9a-f]{32}\.rows|\d+-[0-9a-f]{16}\.partial")
 """Names of cache files; other files in the folder are left alone"""
+Note = dict[str, Any]
+"""What is kept of a chunk beside its arrays"""
+
+
+class DamagedCacheError(Exception):
+    """A cache file is incomplete or has changed since it was written."""
+
+
+class RowWriter:
+    """Writes chunks to `path`. Every method raises `OSError` if the disk is full or failing."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._file, self._places = path, open(path, "wb"), [0]  # noqa: SIM115
+
+    def write(self, chunk: Chunk, note: Note) -> None:
+        """Append one chunk and its note."""
+        arrays: dict[str, Any] = {name: getattr(chunk, name) for name in _ARRAYS} | chunk.beside()
+        if int(chunk.keys.max(initial=0)) <= _LARGEST_NARROW:
+            arrays["keys"] = chunk.keys.astype(np.uint32)
+        forms = [(name, one.dtype.str, one.shape) for name, one in arrays.items()]
+        head = json.dumps({**note, "arrays": forms}).encode()
+        total, pieces = xxhash.xxh64(), list[bytes | memoryview]([len(head).to_bytes(8, "little"), head])
+        pieces += [np.ascontiguousarray(one).reshape(-1).view(np.uint8).data for one in arrays.values()]
+        padded = [one for piece in pieces for one in (piece, bytes(-len(piece) % 8))]
+        for one in padded:
+            total.update(one)
+        self._file.write(total.intdigest().to_bytes(8, "little"))
+        self._file.writelines(padded)
+        self._places.append(self._file.tell())
+
+    def finish(self, note: Note) -> None:
+        """Append the last note and sync the file to disk."""
+        self.write(concat([]), note)
+        self._file.write(np.array(self._places, "<u8").data)
+        self._file.write(_END.pack(len(self._places) - 1, _MARK))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+    def abandon(self) -> None:
+        """Close and remove the file."""
+        with suppress(OSError):
+            self._file.close()
+        self._path.unlink(missing_ok=True)
+
+
+class CachedRows:
+    """Reads a cache file by memory map. Raises `DamagedCacheError` if it is incomplete or has changed."""
+
+    def __init__(self, path: Path, trusted: bool = False) -> None:
+        """`trusted`: do not check the chunks, since this process has just written the file.
+
+        FileNotFoundError if there is none.
+        """
+        self._path, self._dropped = path, 0
+        try:
+            with open(path, "rb") as file:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            count, mark = _END.unpack_from(self._map, len(self._map) - _END.size)
+            if mark != _MARK:
+                raise ValueError("incomplete")
+            begin = len(self._map) - _END.size - 8 * (count + 1)
+            self._places: list[int] = np.frombuffer(self._map, "<u8", count + 1, begin).tolist()
+        except FileNotFoundError:
+            raise
+        except (OSError, ValueError, OverflowError, struct.error) as error:
+            raise DamagedCacheError(f"{path}: {error}") from error
+        self.count = count - 1
+        self._checked = bytearray([trusted] * count)
+        self.last = self.note(self.count)
+        self._check(self.count)
+
+    def note(self, k: int) -> Note:
+        """What was noted of chunk `k`."""
+        return self._head(k)[0]
+
+    def _head(self, k: int) -> tuple[Note, int]:
+        """The note of a record, and where its arrays begin."""
+        try:
+            at = self._places[k] + _HEAD.size
+            size: int = _HEAD.unpack_from(self._map, at - _HEAD.size)[1]
+            note = json.loads(self._map[at : at + size])
+            if not isinstance(note, dict):
+                raise ValueError("a chunk has no note")
+            return note, at + size + -size % 8
+        except (ValueError, IndexError, struct.error) as error:
+            raise DamagedCacheError(f"{self._path}: {error}") from error
+
+    def _check(self, k: int) -> None:
+        begin = self._places[k]
+        if not self._checked[k]:
+            with memoryview(self._map) as whole, whole[begin + 8 : self._places[k + 1]] as rest:
+                found = xxhash.xxh64_intdigest(rest)
+            if found != _HEAD.unpack_from(self._map, begin)[0]:
+                raise DamagedCacheError(f"{self._path}: chunk {k} has changed")
+        self._checked[k] = True
+
+    def chunk(self, k: int, arenas: Arenas) -> tuple[Chunk, Note]:
+        """Chunk `k`, checked against its hash when first read.
+
+        Its arrays are views of the map, except that 32-bit keys are widened into an arena.
+        """
+        (note, at), begin = self._head(k), self._places[k]
+        self._check(k)
+        # unmap pages well before, so that they do not count as memory of this process: they stay in the
+        # system's page cache, and a view still in use maps them again
+        if not 0 <= begin - self._dropped <= 2 * _WINDOW:
+            end = max(begin - _WINDOW, 0) // mmap.PAGESIZE * mmap.PAGESIZE
+            first, self._dropped = self._dropped, end
+            if first < end and hasattr(mmap, "MADV_DONTNEED"):
+                self._map.madvise(mmap.MADV_DONTNEED, first, end - first)
+        arrays = dict[str, Any]()
+        for name, kind, shape in note["arrays"]:
+            arrays[name] = np.ndarray(shape, kind, self._map, at)
+            at += arrays[name].nbytes + -arrays[name].nbytes % 8
+        if arrays["keys"].dtype != np.uint64:
+            wide = arenas.columns(0, len(arrays["keys"])).keys
+            wide[:] = arrays["keys"]
+            arrays["keys"] = wide
+        place, after = (StreamPosition(*note[name]) if note[name] else None for name in ("place", "after"))
+        return Chunk(**arrays, place=place, after=after), note
 
 
 class CacheEntry(NamedTuple):
@@ -87,11 +226,9 @@ def _remove(path: Path) -> bool:
 
 
 def _file_name(source: TextSource, fingerprint: str) -> str:
-    from thresher.data.cache_file import VERSION
-
     size = sum(int(part.partition(".")[2], 16) for part in fingerprint.split("-"))
     words = f"{VERSION}\n{source.identity}\n{fingerprint}"
-    return f"{size:x}-{hashlib.sha256(words.encode()).hexdigest()[:32]}.arrow"
+    return f"{size:x}-{hashlib.sha256(words.encode()).hexdigest()[:32]}.rows"
 
 
 def open_cache(source: TextSource, folder: str | os.PathLike[str] | None = None) -> CacheSource | None:
@@ -100,13 +237,11 @@ def open_cache(source: TextSource, folder: str | os.PathLike[str] | None = None)
     The data are hashed only if a cache for data of the same size exists and their hash is not known yet.
     A damaged cache is removed. A cache in a folder that others can write to is ignored.
     """
-    from thresher.data.cache_file import DamagedCacheError
-
     place = trusted_folder(folder)
     if place is None:
         return None  # `CacheWriter` warns about the folder
     size = "*" if source.total_bytes is None else f"{source.total_bytes:x}"
-    if not any(place.glob(f"{size}-*.arrow")) or not (source.rereadable or source.finished):
+    if not any(place.glob(f"{size}-*.rows")) or not (source.rereadable or source.finished):
         return None
     path = place / _file_name(source, source.fingerprint())
 
@@ -142,7 +277,7 @@ class CacheWriter:
         self._error: Exception | None = None
         self._warned = False
         self._shown = 0
-        self._writer: BatchWriter | None = None
+        self._writer: RowWriter | None = None
         self._thread = threading.Thread(target=self._work, name="thresher-cache", daemon=True)
         self._thread.start()
 
@@ -162,15 +297,13 @@ class CacheWriter:
         return {"counts": report, "bad": news}
 
     def _work(self) -> None:
-        from thresher.data.cache_file import BatchWriter
-
         try:
             self._folder = private_folder(data_cache_folder(self._given))
             self._path = self._folder / f"{os.getpid()}-{secrets.token_hex(8)}.partial"
             for entry in cache_entries(self._folder):
-                if entry.path.suffix != ".arrow" and time.time() - entry.modified > _STALE:
+                if entry.path.suffix != ".rows" and time.time() - entry.modified > _STALE:
                     _remove(entry.path)
-            self._writer = BatchWriter(self._path, self._source.domain.width or 0, self._source.has_groups)
+            self._writer = RowWriter(self._path)
             while (job := self._jobs.get()) is not None:
                 self._writer.write(*job)
         except Exception as error:  # noqa: BLE001 no error of the cache may stop training
@@ -184,7 +317,7 @@ class CacheWriter:
         if self._error is None and self._writer is not None:
             try:
                 self._shown = 0  # the last note holds all bad lines that are kept
-                self._writer.finish({"end": True, "place": None, "after": None, **self._new_entries()})
+                self._writer.finish(self._new_entries())
                 path = self._folder / _file_name(self._source, self._source.fingerprint())
                 os.replace(self._path, path)  # not `whole_file`: the name is known only now, from the content
                 return CacheSource(path, self._source, trusted=True)
@@ -225,12 +358,9 @@ class CacheSource(Source):
     """content of the data the cache was made from"""
 
     def __init__(self, path: Path, origin: TextSource, *, trusted: bool = False) -> None:
-        from thresher.data.cache_file import CachedBatches
-        from thresher.data.sources.reader import Arenas, default_threads
-
         super().__init__(origin.names)
         self.path = path
-        self._reader: CachedBatches | None = CachedBatches(path, trusted)
+        self._reader: CachedRows | None = CachedRows(path, trusted)
         self._origin = origin
         self._threads = default_threads()
         self._arenas = Arenas(self._threads + 4)
@@ -253,8 +383,6 @@ class CacheSource(Source):
 
     def chunks(self, start: StreamPosition | None = None) -> Chunks:
         """One pass, or the rest from `start` on (set `report` to its state there first)."""
-        from thresher.data.cache_file import DamagedCacheError
-
         if start is None:
             self.report = Report()
         place = start
@@ -279,7 +407,7 @@ class CacheSource(Source):
             yield chunk
         self.report = self._origin.report
 
-    def _read(self, reader: CachedBatches, start: StreamPosition | None) -> Iterator[tuple[Chunk, Note]]:
+    def _read(self, reader: CachedRows, start: StreamPosition | None) -> Iterator[tuple[Chunk, Note]]:
         """The chunks from the first on that does not begin before `start`."""
 
         def begin(k: int) -> tuple[int, ...]:

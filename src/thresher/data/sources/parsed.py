@@ -203,11 +203,6 @@ class ParsedSource(Source):
         """The first rows as a record batch; None if they do not come in batches, or cannot be looked at."""
         return None
 
-    @property
-    def has_groups(self) -> bool:
-        """Whether rows have groups."""
-        return bool(self.marked or self.layout.grouped_by)
-
     def parser(self) -> Parser:
         """A parser of its blocks, for one thread."""
         reading = Reading(self.domain, self.on_error.kind, self._arenas, self.namer, self.ids, self.sliced)
@@ -305,7 +300,7 @@ class ParsedSource(Source):
                 yield ReadRows(parsed.with_cells(self._grouped(chunk, parsed)), parsed.gaps, parsed.ids)
 
     def _grouped(self, chunk: Chunk, parsed: Parsed) -> Chunk:
-        if not self.has_groups or parsed.ids is None:
+        if parsed.ids is None or not (self.marked or self.layout.grouped_by):
             return chunk
         names = parsed.of_examples(parsed.ids)
         none = {""} if self.marked else {"", *self.layout.missing}
