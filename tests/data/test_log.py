@@ -31,9 +31,8 @@ from thresher.data.log.records import (
     sealed,
 )
 from thresher.data.log.segments import LogError, LogPosition, LogRun, header_bytes, records_from, segment_name
-from thresher.data.log.source import LogOrigin, LogSource
+from thresher.data.log.source import LogOrigin, LogSource, contents_of
 from thresher.data.log.writer import LogFailedError, LogFullError, LogWriter
-from thresher.runs.log import contents_of
 
 ORIGIN = LogOrigin(None, "binary", "0").as_dict()
 

@@ -9,8 +9,8 @@ import pytest
 from tests.commands import run
 from tests.serving.test_service import check_law, learned, model, rows, serving, until
 from thresher.data.chunk import Chunk
+from thresher.data.log.source import contents_of
 from thresher.data.log.writer import cut_after
-from thresher.runs.log import contents_of
 from thresher.serving.learning import Snapshots
 
 __all__ = ["model", "rows"]

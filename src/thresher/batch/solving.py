@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,8 @@ from thresher.batch.shards import (
     stripes,
 )
 from thresher.cluster.remote_readers import current_cluster
-from thresher.data.formats.tables.column_statistics import ColumnSeen
+from thresher.data.formats.tables.column_statistics import ColumnSeen, columns_seen
+from thresher.data.labels import DOMAINS
 from thresher.data.layout import has_columns
 from thresher.data.report import Report
 from thresher.data.source import Source
@@ -242,6 +243,8 @@ def solver_of(source: Source, intercept: bool, loss: Any, plan: BoostPlan) -> Ro
 
 
 STORE = "growing"
+TWO_CLASSES = replace(DOMAINS["binary"], meaning="a label -1, 0 or 1")
+"""The labels of data to fit"""
 TRIES = 3
 """How often the work is begun, if workers are lost."""
 
@@ -334,10 +337,12 @@ def solved(
     started: float,
     callback: Callable[[Round], None],
 ) -> Boosted:
-    """Fit a model to all examples of `source`; `started` is the start of the work, by `time.perf_counter`.
+    """Fit a model to all examples of `source`, with its warnings.
 
+    `started` is the start of the work, by `time.perf_counter`.
     If a worker that holds rows is lost, the work begins again, up to `TRIES` times in all.
     """
+    columns = columns_seen(source)
     started += prepare_readers()
     for tries_left in reversed(range(TRIES)):
         try:
@@ -347,7 +352,9 @@ def solved(
                 figures = last.number, last.sweeps, last.objective, last.certificate, solver.endless()
                 took = time.perf_counter() - started
                 solution = Solution(plan, solver.examples, features, *figures, took)
-                return Boosted(solver, loss, solution, source)
+                found = Boosted(solver, loss, solution, source)
+            found.warnings = troubles_of(found, columns, source.report)
+            return found
         except LostWorkerError as error:
             if not tries_left:
                 raise

@@ -112,8 +112,9 @@ def log(log: str, options: Options) -> None:
     A log is data: thresher train --continue MODEL LOG learns what the server has learned. The exit status is
     1 if the log is damaged; what a write that was cut short has left at its end is no damage.
     """
+    from thresher.data.log.source import contents_of
     from thresher.data.log.writer import cut_after, cut_before
-    from thresher.runs.log import contents_of
+    from thresher.runs.files import LogInfo
 
     found = dict[str, Any]()
     if options["cut"] is not None:
@@ -124,8 +125,7 @@ def log(log: str, options: Options) -> None:
         at = off.at and f"{off.at.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
         found = {"cut_at": at, "rows_cut_off": off.rows}
         found |= {"cut_off_bytes": off.bytes, "cut_off_to": off.folder and str(off.folder)}
-    told = contents_of(log, options["last"])
-    told.update(found)
+    told = LogInfo(contents_of(log, options["last"]) | found)
     if found and found["cut_off_to"] is None:
         end = told["last_time"] and f": the last record was written at {told['last_time']}"
         click.echo(f"warning: nothing is cut off{end or ''}", err=True)

@@ -154,4 +154,4 @@ def write_curve(path: Path | None, table: Iterable[Row]) -> None:
     from thresher.learning.training.progress import Row
 
     with whole_file(path) as file:
-        file.write(tab_separated([Row._fields, *([f"{value:.9g}" for value in row] for row in table)]))
+        file.write(tab_separated([row._asdict() for row in table], Row._fields, "{:.9g}".format))

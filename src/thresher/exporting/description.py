@@ -201,7 +201,7 @@ def describe(model: ModelOrFile) -> RawPrediction:
 
 
 def _check(first: Readout, layout: SettledLayout) -> None:
-    why, lists = "", [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind == LIST]
+    why, lists = "", [name for name, kind in layout.kind_of.items() if kind == LIST]
     if first.shifted:
         why = "the model was trained with offsets, which cannot be exported: train it without"
     elif first.unmet.any():

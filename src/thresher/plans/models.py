@@ -54,9 +54,7 @@ def lane_lines(dicts: Sequence[dict[str, Any]], penalty: str, chosen: int | None
 def table_of_points(points: Sequence[Point], penalty: str, chosen: int | None) -> str:
     """The table of a frontier as tab-separated values, with a header."""
     dicts = [{**one.as_dict(penalty), "chosen": k == chosen} for k, one in enumerate(points)]
-    heads = [*dict.fromkeys(key for one in dicts for key in one)]
-    rows = [["" if (value := one.get(head)) is None else str(value) for head in heads] for one in dicts]
-    return tab_separated([heads, *rows])
+    return tab_separated(dicts, [*dict.fromkeys(key for one in dicts for key in one)])
 
 
 def of_estimates(estimates: Sequence[Estimate], penalty: str | None, chosen: int | None) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from thresher.data.columns import same_columns
 from thresher.data.errors import DataError
-from thresher.data.inputs.any_data import Data, is_matrix, open_data
+from thresher.data.inputs.any_data import Data, is_matrix
 from thresher.data.layout import COLUMN_OPTIONS, AnyLayout, Layout, SettledLayout
 from thresher.data.log.source import LogSource
 from thresher.data.order import Order, make_order
@@ -240,7 +240,7 @@ def prepare(plan: Plan, inputs: Inputs, ui: Ui, made: type[T], outputs: Sequence
         )
     domain = recipe.head().domain
     domain_now = domain.of_model(earlier is not None)
-    source = open_data(inputs.data, domain_now, inputs.groups, inputs.offsets, **read)
+    source = inputs.open(domain_now, read)
     held = holdout_of(judge, domain, source, read, training.passes == 1)
     check_written(outputs, options, inputs.data, source, held)
     if earlier is not None and isinstance(source, LogSource) and source.begin.row:

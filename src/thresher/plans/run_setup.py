@@ -26,7 +26,7 @@ from thresher.data.inputs.any_data import (
     open_data,
 )
 from thresher.data.inputs.arrays import label_texts
-from thresher.data.labels import DOMAINS, listed_words
+from thresher.data.labels import DOMAINS, Domain, listed_words
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, grouped_by
 from thresher.data.log.segments import is_log
 from thresher.data.log.source import LogSource
@@ -97,6 +97,10 @@ class Inputs(NamedTuple):
     """the group of each row of data in memory"""
     offsets: Any = None
     """the offset of each row of data in memory"""
+
+    def open(self, domain: Domain, read: Mapping[str, Any]) -> Source:
+        """A source of the data, with labels of a domain, opened as the options `read` say. `DataError`."""
+        return open_data(self.data, domain, self.groups, self.offsets, **read)
 
 
 def held_apart(options: Options, default: HeldOutPart = 0) -> tuple[HeldOutPart, Data | None]:
@@ -261,8 +265,7 @@ def again_of(inputs: Inputs, source: Source, domain: Any, read: Mapping[str, Any
     """The data of a source to read before or after training: a line is never quarantined twice."""
     if lenient(read["on_error"]) == read["on_error"]:
         return source
-    read = {**read, "on_error": lenient(read["on_error"])}
-    return open_data(inputs.data, domain, inputs.groups, inputs.offsets, **read)
+    return inputs.open(domain, {**read, "on_error": lenient(read["on_error"])})
 
 
 def holdout_of(

@@ -41,7 +41,7 @@ from thresher.learning.files.model_file import (
     tensors_of_names,
 )
 from thresher.learning.files.schema import check
-from thresher.learning.inspection.formatting import tab_separated, table_of
+from thresher.learning.inspection.formatting import tab_separated, table_of_rows
 from thresher.learning.inspection.frames import frame_of
 from thresher.learning.model.model import Model
 from thresher.learning.model.prediction import names_of
@@ -209,18 +209,19 @@ class Selection:
     def lines(self) -> list[str]:
         """The table of the most stable features, with a star at those that are kept."""
         shown = [
-            {"": "*" if one.pop("kept") else " ", **one, "feature": str(one["feature"])}
+            {
+                "": "*" if one.pop("kept") else " ",
+                **one,
+                "feature": str(one["feature"]),
+                "name": one["name"] or "",
+            }
             for one in self.rows()[:_SHOWN]
         ]
-        if not any(one["name"] for one in shown):
-            shown = [{name: value for name, value in one.items() if name != "name"} for one in shown]
         if not shown:
             return ["no feature lives in any half"]
-        heads = [head.replace("_", " ") for head in shown[0]]
-        rows = [
-            [float(f"{one:.4g}") if isinstance(one, float) else one for one in row.values()] for row in shown
-        ]
-        lines = table_of(heads, [["" if one is None else one for one in row] for row in rows])
+        for row in shown:
+            row |= {name: float(f"{one:.4g}") for name, one in row.items() if isinstance(one, float)}
+        lines = table_of_rows(shown, [name for name in shown[0] if any(one[name] != "" for one in shown)])
         kept, others = (int(those[_SHOWN:].sum()) for those in (self.kept, ~self.kept))
         more = f"... and {kept:,} more that are kept, {others:,} that are not"
         return [*lines, more] if kept or others else lines
@@ -263,8 +264,7 @@ class Selection:
     def table(self) -> str:
         """All features as tab-separated values, with a header."""
         heads = [head for head in _HEADS if self.outputs or head != "output"]
-        rows = [[one[head] for head in heads] for one in self.rows()]
-        return tab_separated([heads, *([_cell(value) for value in row] for row in rows)])
+        return tab_separated(self.rows(), heads, _cell)
 
     def save(self, path: Path | str) -> None:
         """Write the file that ``thresher select`` writes, replacing an older one. Raises OSError.
@@ -301,8 +301,8 @@ class Selection:
 
 def _cell(value: Any) -> str:
     """A value as a cell of the file."""
-    if value is None or isinstance(value, bool):
-        return "" if value is None else "yes" if value else "no"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return repr(value) if isinstance(value, float) else printable(str(value).replace("\\", r"\\"))
 
 

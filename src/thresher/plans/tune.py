@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from thresher.data.formats.tables.column_statistics import columns_seen
-from thresher.data.inputs.any_data import open_data
 from thresher.data.order import Order, make_order
 from thresher.data.report import Report
 from thresher.data.source import Source
@@ -204,7 +203,7 @@ def prepare(inputs: Inputs, options: Options, ui: Ui, *, outputs: Sequence[Path 
     base, read = recipe_for(
         inputs, options.but(rule=DEFAULT_RULE, centre=centre), layout_asked(options), every, ui
     )
-    source = open_data(inputs.data, base.head().domain, inputs.groups, inputs.offsets, **read)
+    source = inputs.open(base.head().domain, read)
     held = holdout_of(judge, base.head().domain, source, read, once=True)
     check_written(outputs, options, inputs.data, source, held)
     with of_options():

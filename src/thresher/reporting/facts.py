@@ -17,8 +17,8 @@ from thresher.data.report import Report
 from thresher.learning.diagnostics.column_findings import troubles_of_columns, troubles_of_reading
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.evaluation.curves import Ranking
-from thresher.learning.evaluation.figures import Assessment, assessed
-from thresher.learning.evaluation.slices import figures_of_slices, slices_of
+from thresher.learning.evaluation.figures import Assessment
+from thresher.learning.evaluation.slices import measured
 from thresher.learning.files import model_file
 from thresher.learning.files.choice import FrontierTable
 from thresher.learning.inspection.describe import anatomy
@@ -112,14 +112,13 @@ def measure(
     assert facts.model is not None
     readout = facts.model.readout
     source = source_for(readout, data, readout.head.domain, offsets=offsets, **reading)
-    slices = slices_of(source, columns, readout.head, threshold)
     ranks = _Ranks(readout.head, readout.classes)
-    found = assessed(readout, source, threshold, *([ranks] if ranks.found else []), *slices)
+    found, slices = measured(readout, source, threshold, columns, *([ranks] if ranks.found else []))
     facts.test = Test(
         found.figures(),
         found,
         ranks.found,
-        figures_of_slices(slices).get("slices", {}),
+        slices,
         source.report,
         [Path(name).name for name in source.names if name != _MEMORY],
         troubles_of_columns(columns_seen(source), source.layout) + troubles_of_reading(source.report),

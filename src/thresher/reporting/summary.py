@@ -67,8 +67,8 @@ def _learned(info: dict[str, Any]) -> tuple[int, str]:
 def _purpose(model: ReportedModel) -> str:
     head, words = model.readout.head, model.readout.classes
     layout = model.readout.layout
-    kinds = dict(zip(layout.columns, layout.kinds, strict=True)) if layout else {}
-    label = next((f" {_quoted(name)}" for name, kind in kinds.items() if kind == "label"), "")
+    kinds = layout.kind_of.items() if layout else ()
+    label = next((f" {_quoted(name)}" for name, kind in kinds if kind == "label"), "")
     kind = head.outputs.kind
     if not head.classifies and kind != "one":
         return f"{head.count:,} numbers"

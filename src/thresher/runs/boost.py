@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from thresher.batch.rounds import BoostPlan, Round, loss_of
-from thresher.batch.solving import Boosted, solved, troubles_of
-from thresher.data.formats.tables.column_statistics import columns_seen
-from thresher.data.inputs.any_data import open_data
-from thresher.data.labels import DOMAINS, listed_words
+from thresher.batch.solving import TWO_CLASSES, Boosted, solved
+from thresher.data.labels import listed_words
 from thresher.data.source import Source
 from thresher.data.sources.reader import default_threads
 from thresher.options.layouts import layout_asked, of_options
@@ -25,9 +23,6 @@ from thresher.plans.run_setup import (
     reading_of,
 )
 from thresher.plans.ui import Ui
-
-_TWO_CLASSES = replace(DOMAINS["binary"], meaning="a label -1, 0 or 1")
-
 
 Run = Callable[[Callable[[Round], None]], Boosted]
 """Fits the model, with its warnings, and calls back with every round. Raises `DataError`"""
@@ -59,13 +54,6 @@ def prepare(
         )
     if note:
         ui.say(note)
-    source = open_data(inputs.data, _TWO_CLASSES, **read)
+    source = inputs.open(TWO_CLASSES, read)
     check_written(outputs, options, inputs.data, source)
-
-    def run(callback: Callable[[Round], None]) -> Boosted:
-        seen = columns_seen(source)
-        found = solved(source, options["intercept"], loss, plan, started, callback)
-        found.warnings = troubles_of(found, seen, source.report)
-        return found
-
-    return source, run
+    return source, partial(solved, source, options["intercept"], loss, plan, started)

@@ -1,4 +1,4 @@
-"""What is in a file: one model or many, how two differ; one of many taken out; names found for weights."""
+"""What is in a file or a log, and how two models differ; one of many taken out; names found for weights."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, printable
 from thresher.data.features.names import Names
 from thresher.engine.atomic import stamp
 from thresher.learning.files import choice, model_file
 from thresher.learning.inspection import describe as describing
-from thresher.learning.inspection import diff, feature_names, plots
-from thresher.learning.inspection.formatting import figure_lines, of_first_pass, table_of
+from thresher.learning.inspection import diff, feature_names, formatting, plots
+from thresher.learning.inspection.formatting import figure_lines
 from thresher.learning.model.ensemble import Ensemble, model_in
 from thresher.learning.model.objective import in_words
 from thresher.learning.model.prediction import Readout
@@ -30,6 +30,8 @@ from thresher.plans.stability import Selection
 
 _SHOWN = 50
 """maximum number of rows of a printed table"""
+_ROWS_SHOWN, _FEATURES_SHOWN = 10, 20
+"""maximum number of rows of a record of a log, and of features of a row, as text"""
 _UNREAD = ("ignore", "absent", "empty")
 """column kinds that are not read"""
 _WEIGHTS = ("positive", "negative", "named", "l1_norm", "l2_norm", "largest")
@@ -62,12 +64,26 @@ class ModelDiff(dict[str, Any]):
         lines = figure_lines(shown)
         if self["options"]:
             rows = [[name.replace("_", " "), *pair] for name, pair in self["options"].items()]
-            lines += ["", *table_of(["option", "A", "B"], rows)]
+            lines += ["", *formatting.table_of(["option", "A", "B"], rows)]
         if moved := self["moved"]:
             heads = [name for name in moved[0] if any(one[name] is not None for one in moved)]
-            rows = [[one[name] if name != "feature" else str(one[name]) for name in heads] for one in moved]
-            lines += ["", *table_of(heads, rows)]
+            moved = [{**one, "feature": str(one["feature"])} for one in moved]
+            lines += ["", *formatting.table_of_rows(moved, heads)]
         return "\n".join(lines)
+
+
+class LogInfo(dict[str, Any]):
+    """The content of a log; printed, what ``thresher log`` prints."""
+
+    def __repr__(self) -> str:
+        """One line per figure, then the last records."""
+        figures = {name: value for name, value in self.items() if name != "last" and value is not None}
+        columns = figures.pop("columns", [])
+        figures |= {"columns": ", ".join(columns)} if columns else {}
+        lines = figure_lines(figures)
+        for one in self["last"]:
+            lines += ["", *_told_record(one)]
+        return as_shown("\n".join(lines))
 
 
 def describe(path: Path) -> ModelInfo:
@@ -181,15 +197,17 @@ def _told_ensemble(found: dict[str, Any]) -> list[str]:
         shown |= {"passes": passes_made(found["record"])}
         shown |= {name: found["record"][name] for name in ("order", "examples")}
         shown |= _continued(found["record"])
-    heads = [head.replace("_", " ") for head in found["each"][0]]
-    lines = [*figure_lines(shown), "", *table_of(heads, [[*one.values()] for one in found["each"][:_SHOWN]])]
-    return [*lines, *_more(found["each"])]
+    return [*figure_lines(shown), *_table(found["each"])]
 
 
-def _more(rows: Sequence[Any]) -> list[str]:
-    """That some rows of a table are not shown, if there are so many."""
+def _table(rows: Sequence[dict[str, Any]], without: str = "") -> list[str]:
+    """The first rows as a table, after a blank line, and how many more there are."""
+    if not rows:
+        return []
+    names = [name for name in dict.fromkeys(name for row in rows for name in row) if name != without]
     every = spelled(f"{flag_of('json')} has all", "the dictionary has all")
-    return [f"... and {len(rows) - _SHOWN:,} more: {every}"] if len(rows) > _SHOWN else []
+    more = [f"... and {len(rows) - _SHOWN:,} more: {every}"] if len(rows) > _SHOWN else []
+    return ["", *formatting.table_of_rows(rows, names, _SHOWN), *more]
 
 
 def _continued(record: dict[str, Any]) -> dict[str, str]:
@@ -204,18 +222,12 @@ def _told_model(found: dict[str, Any]) -> list[str]:
         {**one, "group": "(without a name)" if one["group"] is None else one["group"] or "(no namespace)"}
         for one in found["groups"]
     ]
-    lines = figure_lines(_figures(found))
     read = [one for one in found["columns"] if one["kind"] not in _UNREAD]
-    for rows in (read, groups, found["by_output"]):
-        heads = list(dict.fromkeys(head for one in rows for head in one))
-        if found["outputs"] == "one" and "features" in heads:
-            heads.remove("nonzero")  # the same as the number of features
-        if rows:
-            cells = [[one.get(head) for head in heads] for one in rows[:_SHOWN]]
-            lines += ["", *table_of([head.replace("_", " ") for head in heads], cells)]
-        lines += _more(rows)
-        if rows is read and len(read) < len(found["columns"]):
-            lines.append(f"{len(found['columns']) - len(read):,} columns were not read")
+    same = "nonzero" if found["outputs"] == "one" else ""  # as the number of features
+    lines = [*figure_lines(_figures(found)), *_table(read, same)]
+    if len(read) < len(found["columns"]):
+        lines.append(f"{len(found['columns']) - len(read):,} columns were not read")
+    lines += [*_table(groups, same), *_table(found["by_output"])]
     if found["nameable"] and found["weights"]["named"] is None:
         finder = spelled("thresher name MODEL DATA", "thresher.name_features(model, data)")
         lines += ["", f"the weights have no names: {finder} finds them and their columns"]
@@ -249,7 +261,7 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
     shown["examples" if "left_out" in facts else "examples_learned"] = facts["examples"]
     shown |= {"left_out": facts["left_out"]} if "left_out" in facts else {}
     later = {name: facts[name] for name in ("loss_of_later_passes",) if name in facts}
-    shown |= {"progressive_loss": of_first_pass(facts["progressive_loss"], bool(later)), **later}
+    shown |= {"progressive_loss": formatting.of_first_pass(facts["progressive_loss"], bool(later)), **later}
     shown |= {name: facts[name] for name in ("features_seen", "features_live", "nonzero")}
     shown |= {name: weights[name] for name in _WEIGHTS}
     if len(weights["intercept"]) == 1:
@@ -258,3 +270,28 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
     shown |= {f"bytes_{name}": size for name, size in facts["bytes"].items()}
     shown |= {"warning" if not k else f"warning_{k + 1}": one for k, one in enumerate(facts["warnings"])}
     return shown if facts["command"] is None else {**shown, "command": facts["command"]}
+
+
+def _told_record(one: dict[str, Any]) -> list[str]:
+    """A record in lines."""
+    more = [f"{name} {printable(one[name])}" for name in ("key", "model") if name in one]
+    more += [f"ids {printable(', '.join(one['ids']))}"] if "ids" in one else []
+    lines = [
+        "  ".join([f"{one['kind']} after row {one['after_row']:,}", formatting.shown(one["time"]), *more])
+    ]
+    rows = one.get("rows", [])
+    lines += ["  " + _told_row(row) for row in rows[:_ROWS_SHOWN]]
+    if len(rows) > _ROWS_SHOWN:
+        lines.append(f"  ... and {len(rows) - _ROWS_SHOWN:,} more rows: {flag_of('json')} has all")
+    return lines
+
+
+def _told_row(row: dict[str, Any]) -> str:
+    features = [f"{printable(name)}={formatting.shown(value)}" for name, value in row["features"].items()]
+    more = len(features) - _FEATURES_SHOWN
+    features[_FEATURES_SHOWN:] = [f"... and {more:,} more"] if more > 0 else []
+    parts = [f"row {row['row']:,}"] if "row" in row else []
+    parts += [f"id {printable(row['id'])}"] if "id" in row else []
+    parts += [f"label {formatting.shown(row['label'])}"] if "label" in row else []
+    parts += [f"importance {formatting.shown(row['importance'])}"] if row["importance"] != 1 else []
+    return "  ".join([*parts, *features])

@@ -19,13 +19,13 @@ from thresher.data.files.paths import expand
 from thresher.data.report import Report
 from thresher.data.source import Source
 from thresher.engine.atomic import whole_file
-from thresher.learning.diagnostics import column_findings, findings
-from thresher.learning.evaluation import figures, slices
+from thresher.learning.diagnostics.findings import Finding
+from thresher.learning.evaluation.slices import measured
 from thresher.learning.files import model_file
 from thresher.learning.inspection import plots
 from thresher.learning.inspection.explanation import SKIPPED, explain
 from thresher.learning.inspection.formatting import finite
-from thresher.learning.model.ensemble import Ensemble, ModelsByValue
+from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.prediction import ModelOrFile, source_for
 from thresher.options.data import ReadOptions
 from thresher.options.judging import TARGETS
@@ -138,7 +138,7 @@ def check_ensemble(model: Any, wanted: str) -> None:
 
 def measure(
     model: Any, data: Any, options: Options, *, inputs: Sequence[Path] = (), offsets: ArrayLike | None = None
-) -> tuple[dict[str, Any], Report, list[findings.Finding]]:
+) -> tuple[dict[str, Any], Report, list[Finding]]:
     """Figures of a model on labelled data, and on the rows with each value of some columns.
 
     Also the counts of lines, and trouble.
@@ -146,22 +146,15 @@ def measure(
     `inputs` are further files that are read, `offsets` those of rows in memory. Raises `UsageError`,
     `DataError`, OSError.
     """
-    head, threshold = model.head, options["threshold"]
-    with of_options():
-        figures.check_threshold(head, threshold)
+    head = model.head
     source = source_for(model, data, head.domain, offsets=offsets, **given_in(options, ReadOptions))
     check_written([], options, data, source, inputs=inputs)
     with of_options():
-        extras = slices.slices_of(source, options["slices"], head, threshold)
-    if isinstance(model, ModelsByValue):
-        extras = [slices.slices_by(model, threshold), *extras]
-    found = figures.assessed(model, source, threshold, *extras)
-    told = {**found.figures(), "nonzero": model.nonzero, **slices.figures_of_slices(extras)}
+        found, slices = measured(model, source, options["threshold"], options["slices"])
+    told = {**found.figures(), "nonzero": model.nonzero, **({"slices": slices} if slices else {})}
     if options["plot"] is not None:
         plots.write(Path(options["plot"]), plots.agreement(head, found.binned, told))
-    of_reading = column_findings.troubles_of_reading(source.report)
-    troubles = [*found.troubles, *of_reading, *findings.worse_than_base(told, head)]
-    return told, source.report, troubles
+    return told, source.report, found.troubles(source.report)
 
 
 def report(

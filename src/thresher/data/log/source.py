@@ -1,20 +1,24 @@
-"""A log as a source of Chunks: the rows that are to be learned, in order."""
+"""A log as a source of Chunks, the rows to be learned in order; and as figures, all that it holds."""
 
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.columns import FEATURES, OFFSET
 from thresher.data.errors import DataError
+from thresher.data.features.names import numeric_keys
 from thresher.data.files.content import Content
 from thresher.data.labels import Domain, domain_of
 from thresher.data.layout import FEATURE_FIELDS, AnyLayout, Extension, Layout, SettledLayout
+from thresher.data.log import records, segments
 from thresher.data.log.segments import LogError, LogPosition, LogRun, place_at, records_from, segments_of
-from thresher.data.offsets import without_offsets
+from thresher.data.offsets import may_have_offsets, split_offsets, without_offsets
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source
 from thresher.options.messages import mention
@@ -229,3 +233,122 @@ class LiveLog(LogSource):
                     break
                 yield synced
                 at = synced.end
+
+
+def contents_of(folder: str | os.PathLike[str], last: int = 0) -> dict[str, Any]:
+    """The figures of a log, all of which is read and checked, and its last records, as JSON shows them.
+
+    `LogError` if the folder is not a log; what is damaged is among the figures.
+    """
+    paths = segments.segment_paths(folder)
+    origin, segment = LogOrigin(None, "open", ""), None
+    first: segments.LogRecord | None = None
+    end: segments.LogRecord | None = None
+    count = promoted = keys = 0
+    waiting, newest, damage = set[str](), deque[segments.LogRecord](maxlen=last), None
+    try:
+        for some in segments.records_from(folder):
+            path = max(one for one in paths if int(one.stem) <= some.begin.offset)
+            if segment is None or path != segment.path:
+                segment = segments.read_segment(path)
+                origin = LogOrigin.of(segment.origin)
+            try:
+                check_rows(some.rows(), origin.domain, origin.layout)
+                fit = True
+            except DataError:  # of many records at once; which of them?
+                fit = False
+            for one in some:
+                kind = one.head.kind
+                try:
+                    if kind in (records.KEPT, records.LABELS) or (kind == records.ROWS and not fit):
+                        domain = "open" if kind == records.KEPT else origin.domain
+                        check_rows(one.rows(), domain, origin.layout)
+                    note = one.note()
+                except DataError as error:
+                    place = one.offset - segment.begin.offset + segment.header
+                    where = f"{segment.path}: byte {place:,}, after row {one.head.row:,}"
+                    raise segments.LogError(f"{where}: {error}") from error
+                if kind == records.KEPT:
+                    waiting.update(note.get("ids", []))
+                else:
+                    waiting.difference_update(note.get("ids", []), note.get("expired", ()))
+                    waiting.update(note.get("kept", ()))
+                count, promoted, keys = (
+                    count + 1,
+                    promoted + (kind == records.PROMOTED),
+                    keys + ("key" in note),
+                )
+                first, end = first or one, one
+            newest.extend(some)
+    except segments.LogError as error:
+        damage = str(error)
+    begin, layout, unfinished = first.head.row if first else 0, origin.layout, None
+    if damage is None:  # what is left of a write that was cut short
+        tail = segments.read_segment(paths[-1])
+        unfinished = tail.end - (end.end.offset if end else tail.begin.offset)
+    found = {
+        "log": str(folder),
+        "rows": end.end.row - begin if end else 0,
+        "first_row": begin + 1 if end else None,
+        "last_row": end.end.row if end else None,
+        "records": count,
+        "waiting_for_labels": len(waiting),
+        "keys": keys,
+        "promoted": promoted,
+        "first_time": _time(first.head.time) if first else None,
+        "last_time": _time(end.head.time) if end else None,
+        "segments": len(paths),
+        "bytes": sum(path.stat().st_size for path in paths),
+        "unfinished_bytes": unfinished,
+        "model": origin.model,
+        "labels": origin.domain,
+        "format": layout.format if layout else None,
+        "columns": [*layout.columns] if layout else [],
+        "damage": damage,
+    }
+    names = numeric_keys(layout)
+    return {**found, "last": [_record(one, origin, names) for one in newest]}
+
+
+def _time(microseconds: int) -> str | None:
+    if not microseconds:
+        return None
+    try:
+        when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
+    except OverflowError:
+        return f"{microseconds} microseconds"
+    return when.isoformat().replace("+00:00", "Z")
+
+
+def _record(one: segments.LogRecord, origin: LogOrigin, names: dict[int, str]) -> dict[str, Any]:
+    """A record as JSON shows it."""
+    head, note = one.head, one.note()
+    found = {"kind": records.KINDS[head.kind], "after_row": head.row, "time": _time(head.time), **note}
+    if head.kind not in (records.ROWS, records.KEPT, records.LABELS):
+        return found
+    chunk = one.rows()
+    ids = next((note[name] for name in ("ids", "kept", "expired") if name in note), None)
+    found.pop("ids", None)
+    rows = [_row(chunk.rows(k, k + 1), origin, names, head.kind != records.KEPT) for k in range(len(chunk))]
+    for k, row in enumerate(rows):
+        rows[k] = {"row": head.row + k + 1} | row if head.kind == records.ROWS else row
+        rows[k] = {"id": ids[k]} | rows[k] if ids and len(ids) == len(rows) else rows[k]
+    return {**found, "rows": rows}
+
+
+def _row(chunk: Chunk, origin: LogOrigin, names: dict[int, str], labelled: bool) -> dict[str, Any]:
+    found = dict[str, Any]()
+    if labelled and chunk.targets is not None:
+        found["label"] = chunk.targets[0].tolist()
+    elif labelled:
+        found["label"] = label = chunk.labels.item(0)
+        words, domain = origin.layout and origin.layout.classes, domain_of(origin.domain)
+        if words and domain.has_classes:  # those of the model
+            step = (domain.high - domain.low) / (len(words) - 1)
+            found["label"] = words[max(round((label - domain.low) / step), 0)]
+    if may_have_offsets(chunk):
+        chunk, offsets = split_offsets(chunk)
+        found["offset"] = offsets.item(0)
+    features = zip(chunk.keys.tolist(), chunk.values.tolist(), strict=True)
+    named = {names.get(key, str(key)): value for key, value in features}
+    return {**found, "importance": chunk.weights.item(0), "features": named}

@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk
 from thresher.data.columns import LABEL, LABELS_BESIDE
 from thresher.data.errors import DataError
+from thresher.data.report import Report
 from thresher.data.source import Source
-from thresher.learning.diagnostics.findings import Finding, unresolved_labels
+from thresher.learning.diagnostics.column_findings import troubles_of_reading
+from thresher.learning.diagnostics.findings import Finding, unresolved_labels, worse_than_base
 from thresher.learning.evaluation.curves import Binned
 from thresher.learning.evaluation.evaluate import Evaluation
-from thresher.learning.inspection.formatting import table_of
+from thresher.learning.inspection.formatting import table_of, table_of_rows
 from thresher.learning.model.objective import F64, Listener, Objective
 
 MOST = 1000
@@ -294,12 +296,12 @@ class Assessment:
         for one in also:
             one.add(chunk, margins)
 
-    @property
-    def troubles(self) -> list[Finding]:
-        """Labels that float32 does not tell apart, so that the figures are not to be trusted."""
+    def troubles(self, report: Report) -> list[Finding]:
+        """Labels that float32 does not tell apart, trouble with columns, and probabilities far off."""
         plain = self.plain
         found = unresolved_labels(self.head, plain.examples, plain.low, plain.high)
-        return [] if found is None else [Finding("unresolved-labels", found)]
+        told = [] if found is None else [Finding("unresolved-labels", found)]
+        return [*told, *troubles_of_reading(report), *worse_than_base(self.figures(), self.head)]
 
     def figures(self) -> Figures:
         """The figures of ``thresher evaluate --json``, without the number of weights."""
@@ -342,5 +344,5 @@ def figure_tables(figures: Figures) -> list[str]:
     for name in ("by_class", "calibration"):
         if found := figures.get(name):
             lines += ["", name.replace("_", " ")]
-            lines += table_of([*found[0]], [[*one.values()] for one in found])
+            lines += table_of_rows(found)
     return lines

@@ -15,7 +15,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,13 +31,10 @@ from thresher.data.source import Source
 from thresher.engine.sound import Tensors, given, require, under
 from thresher.learning.evaluation.curves import NORMAL, error_of_mean, wilson
 from thresher.learning.evaluation.evaluate import row_means
-from thresher.learning.evaluation.figures import claimed
+from thresher.learning.evaluation.figures import Assessment, assessed, claimed
 from thresher.learning.inspection.formatting import finite, table_of
-from thresher.learning.model.objective import F64, Objective
+from thresher.learning.model.objective import F64, Listener, Objective
 from thresher.options.messages import mention
-
-if TYPE_CHECKING:
-    from thresher.learning.model.ensemble import ModelsByValue
 
 SHOWN = 20
 """maximum number of values with figures of their own"""
@@ -263,7 +260,7 @@ def chosen_columns(layout: AnyLayout | None, wanted: Sequence[str]) -> list[str]
     ValueError for too many columns, and for a repeated one.
     """
     columns = list[str]()
-    kinds = dict(zip(layout.columns, layout.kinds, strict=True)) if layout and has_columns(layout) else {}
+    kinds = layout.kind_of if has_columns(layout) else {}
     for one in wanted:
         found = matching(one, [*kinds])
         if len(found) > 1:
@@ -295,14 +292,19 @@ def slices_of(
     return [Slices(k, values, head, threshold) for k, values in enumerate(each, before)]
 
 
-def slices_by(models: ModelsByValue[Any], threshold: float | None = None) -> Slices:
-    """The figures of each value that has a model of its own; of others, those of the model of all rows."""
-    return Slices(0, models.column_values(), models.head, threshold, every=True)
+def measured(
+    model: Any, source: Source, threshold: float | None, columns: Sequence[str], *also: Listener
+) -> tuple[Assessment, Figures]:
+    """How good a model is on `source`, and figures of the rows with each value of some columns, by column.
 
-
-def figures_of_slices(slices: Sequence[Slices]) -> Figures:
-    """``slices``: the figures by column, after all examples were read; nothing without slices."""
-    return {"slices": {one.column: one.figures() for one in slices}} if slices else {}
+    Of models by value, also of each value that has a model of its own; of others, those of the model of all
+    rows. Raises the errors of `assessed` and of `slices_of`.
+    """
+    slices = slices_of(source, columns, model.head, threshold)
+    if model.values:
+        slices = [Slices(0, model.column_values(), model.head, threshold, every=True), *slices]
+    found = assessed(model, source, threshold, *also, *slices)
+    return found, {one.column: one.figures() for one in slices}
 
 
 def shown_names(rows: Sequence[Figures]) -> list[str]:

@@ -35,7 +35,7 @@ def groups_of(readout: Readout) -> list[dict[str, Any]]:
     Without names and numeric columns the list is empty.
     """
     layout = readout.layout or SettledLayout()
-    kinds = dict(zip(layout.columns, layout.kinds, strict=True))
+    kinds = layout.kind_of
     if readout.store.startswith(HashedIndex.NAME) or not (readout.names or NUMERIC in kinds.values()):
         return []
     groups = [b"", *(name.encode("utf-8", "surrogateescape") for name in kinds)]

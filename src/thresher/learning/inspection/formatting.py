@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from thresher.data.errors import printable
@@ -45,9 +45,21 @@ def figure_lines(figures: Mapping[str, Any]) -> list[str]:
     return [f"{name.replace('_', ' '):<{_NAME_WIDTH}} {shown(value)}" for name, value in figures.items()]
 
 
-def tab_separated(rows: Iterable[Sequence[str]]) -> str:
-    """Rows as tab-separated values, a line each."""
-    return "".join("\t".join(row) + "\n" for row in rows)
+def tab_separated(
+    rows: Sequence[Mapping[str, Any]], names: Sequence[str], cell: Callable[[Any], str] = str
+) -> str:
+    """Rows as tab-separated values, a line each after that of `names`; what is None is empty."""
+    cells = (["" if (one := row.get(name)) is None else cell(one) for name in names] for row in rows)
+    return "".join("\t".join(line) + "\n" for line in [names, *cells])
+
+
+def table_of_rows(
+    rows: Sequence[Mapping[str, Any]], names: Iterable[str] = (), most: int | None = None
+) -> list[str]:
+    """The lines of a table of rows, of which some may lack a figure: of these names, by default of all."""
+    named = [*names] or [*dict.fromkeys(name for row in rows for name in row)]
+    cells = [[row.get(name) for name in named] for row in rows[:most]]
+    return table_of([name.replace("_", " ") for name in named], cells)
 
 
 def table_of(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:

@@ -170,8 +170,6 @@ class Ensemble(LinearPredictor, Generic[M]):
     class. `spread` tells how much the models disagree. Other figures are sums or means over the models.
     """
 
-    values: Sequence[str] = ()
-    """the values of the column whose rows each model but the first has learned"""
     curve = ()
     """several models keep no curve"""
     features_waiting = None

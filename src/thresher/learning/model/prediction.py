@@ -171,6 +171,8 @@ class LinearPredictor:
     """whether each example has an offset"""
     sliced: Sequence[str] = ()
     """columns whose cells predictions need beside the features"""
+    values: Sequence[str] = ()
+    """values of a column that have a model of their own"""
     centres: bool
     """whether columns are centred"""
     index: Index
