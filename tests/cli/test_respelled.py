@@ -156,6 +156,8 @@ def test_predict_evaluate_and_a_start_from_weights_warn(folder: Path, thresher: 
 
 
 CODES = ["01730", "00501", "10001", "94110"]
+DAYS = ["2024-05-01", "2024-05-02", "2024-06-01", "2024-07-01"]
+TIMES = [f"{day}T10:00:00" for day in DAYS]
 WORDS = ["new york", "rome", "köln", "ulm"]
 
 
@@ -166,7 +168,8 @@ def table(values: list[str], change: Callable[[str], Any] = str) -> pd.DataFrame
 @pytest.fixture(scope="module")
 def models() -> dict[str, Any]:
     return {
-        values[0]: train(table(values), categorical="a", rule="sgd", passes=1) for values in (CODES, WORDS)
+        values[0]: train(table(values), categorical="a", rule="sgd", passes=1)
+        for values in (CODES, WORDS, DAYS, TIMES)
     }
 
 
@@ -180,6 +183,9 @@ def models() -> dict[str, Any]:
         (WORDS, str.upper, "'NEW YORK'", "'new york'"),
         (WORDS, lambda word: f" {word}", "' new york'", "'new york'"),
         (WORDS, lambda word: f'"{word}"', "'\"new york\"'", "'new york'"),
+        (DAYS, pd.Timestamp, "'2024-05-01T00:00:00'", "'2024-05-01'"),
+        (DAYS, "{} 00:00:00".format, "'2024-05-01 00:00:00'", "'2024-05-01'"),
+        (TIMES, lambda time: time.replace("T", " "), "'2024-05-01 10:00:00'", "'2024-05-01T10:00:00'"),
     ],
 )
 def test_values_that_the_model_knows_in_another_spelling(

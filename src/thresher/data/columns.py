@@ -45,9 +45,9 @@ NUMBERS = (NUMERIC, BINS, WEIGHT, OFFSET)
 SINGLE = (WEIGHT, OFFSET, GROUP)
 """Kinds of which there is one column at most, which yields no features."""
 AS_TEXT, AS_NUMBER, AS_BOOLEAN, AS_DATE = "text", "number", "boolean", "date"
-"""What the values of a column were in the training data: texts, which are features as they are written, or
-values, which are spelled as `text.spelling` does."""
-SPELLED = (AS_NUMBER, AS_BOOLEAN, AS_DATE)
+"""What the values of a column were in the training data: texts and dates, which are features as they are
+written, or values, which are spelled as `text.spelling` does."""
+SPELLED = (AS_NUMBER, AS_BOOLEAN)
 _SHOWN, _LONGEST = 12, 60
 _NEAR = 0.75
 """Names at least so similar may be one, misspelt"""
@@ -77,8 +77,9 @@ def check_settled(layout: SettledLayout) -> SettledLayout:
         raise DataError(f"the layout's offset must be {BASE}, of vw, or empty, not '{layout.offset}'")
     if len(layout.spelling) != len(layout.columns):
         raise DataError(f"the layout has {len(layout.columns)} columns but {len(layout.spelling)} spellings")
-    if unknown := {*layout.spelling} - {"", AS_TEXT, *SPELLED}:
-        raise DataError(f"unknown spelling '{min(unknown)}'; known: {', '.join((AS_TEXT, *SPELLED))}")
+    known = (AS_TEXT, AS_DATE, *SPELLED)
+    if unknown := {*layout.spelling} - {"", *known}:
+        raise DataError(f"unknown spelling '{min(unknown)}'; known: {', '.join(known)}")
     check_once(layout.columns, "layout")
     return layout
 

@@ -236,7 +236,7 @@ def respelled(source: ParsedSource) -> list[Noticed]:
 
     texts = {name for name, what in categories_of(source.layout).items() if what not in SPELLED}
     first = dict[str, set[str]]()
-    known = {name: what for name, what in categories_of(source.layout).items() if what in SPELLED}
+    known = {name: what for name, what in categories_of(source.layout).items() if what != AS_TEXT}
     found = list[Noticed]()
     for name, file, cells in first_values(source, known, 1):
         kinds = {kind_of(cell.strip().encode("utf-8", "surrogatepass")) for cell in cells}

@@ -588,7 +588,7 @@ static int margins_of(const list *row, double margins[THRESHER_OUTPUTS])
 
 #if THRESHER_SPELLED
 
-/* ---- one spelling for each value of a category: 1.0 is 1, TRUE is true, times are in UTC ---- */
+/* ---- one spelling for each value of a category: 1.0 is 1, TRUE is true ---- */
 
 static int is_digit(char code)
 {
@@ -601,23 +601,10 @@ static const char *digits_from(const char *at, const char *end)
     return at;
 }
 
-static int two(const char *at)
-{
-    return (at[0] - '0') * 10 + at[1] - '0';
-}
-
 static char *put_zeros(char *to, int count)
 {
     while (count-- > 0) *to++ = '0';
     return to;
-}
-
-static char *put_two(char *to, int number, char after)
-{
-    to[0] = (char)('0' + number / 10);
-    to[1] = (char)('0' + number % 10);
-    to[2] = after;
-    return to + 3;
 }
 
 /* Replace the digits of a large whole number by all those of the nearest double. */
@@ -701,103 +688,10 @@ static size_t spell_number(const char *at, const char *end, char *room)
     return (size_t)(to - room);
 }
 
-/* The end of a fraction of a second, and, in `last`, that without zeros at the end. */
-static const char *fraction_from(const char *at, const char *end, const char **last)
-{
-    const char *stop = at;
-    *last = at;
-    if (at + 1 < end && *at == '.' && is_digit(at[1])) {
-        stop = digits_from(at + 1, end);
-        for (*last = stop; (*last)[-1] == '0';) --*last;
-        if (*last == at + 1) *last = at;
-    }
-    return stop;
-}
-
-static int is_clock(const char *at, const char *end)
-{
-    return at + 5 <= end && at[2] == ':' && digits_from(at, at + 2) == at + 2 && digits_from(at + 3, at + 5) == at + 5
-           && two(at) < 24 && two(at + 3) < 60;
-}
-
-static int is_date(const char *at, const char *end)
-{
-    return at + 10 <= end && at[4] == '-' && at[7] == '-' && digits_from(at, end) == at + 4
-           && digits_from(at + 5, at + 7) == at + 7 && digits_from(at + 8, at + 10) == at + 10 && two(at + 5) >= 1
-           && two(at + 5) <= 12 && two(at + 8) >= 1 && two(at + 8) <= 31;
-}
-
-/* Minutes east of UTC that a zone says; whether it is one. */
-static int is_zone(const char *at, const char *end, int *east)
-{
-    int sign;
-    *east = 0;
-    if (at == end || (at + 1 == end && (*at | 32) == 'z') || is_word(at, (size_t)(end - at), "utc")) return 1;
-    if (*at == ' ' && is_word(at + 1, (size_t)(end - at - 1), "utc")) return 1;
-    sign = *at == '+' ? 1 : *at == '-' ? -1 : 0;
-    if (sign == 0 || at + 3 > end || digits_from(at + 1, at + 3) != at + 3) return 0;
-    *east = 60 * two(at + 1);
-    at += 3;
-    if (at < end) {
-        at += *at == ':';
-        if (at + 2 != end || digits_from(at, end) != end) return 0;
-        *east += two(at);
-    }
-    *east *= sign;
-    return 1;
-}
-
-static long floor_by(long number, long by)
-{
-    return number / by - (number % by < 0);
-}
-
-/* Write a date and time in UTC: its size; 0: it is none. Days count from 0000-03-01. */
-static size_t spell_time(const char *at, const char *end, char *room)
-{
-    const char *clock = at + 16, *last, *stop;
-    long year, month, day, days, minutes, era;
-    int east, second = 0;
-    char *to;
-    if (((at[10] | 32) != ' ' && (at[10] | 32) != 't') || !is_clock(at + 11, end)) return 0;
-    if (clock + 3 <= end && *clock == ':' && digits_from(clock + 1, clock + 3) == clock + 3) {
-        second = two(clock + 1);
-        clock += 3;
-    }
-    stop = fraction_from(clock, end, &last);
-    if (!is_zone(stop, end, &east) || second > 60 || last - clock > 40) return 0;
-    month = two(at + 5);
-    year = 100 * two(at) + two(at + 2) - (month <= 2);
-    days = 365 * year + floor_by(year, 4) - floor_by(year, 100) + floor_by(year, 400) + (153 * ((month + 9) % 12) + 2) / 5
-           + two(at + 8) - 1;
-    minutes = 1440 * days + 60 * two(at + 11) + two(at + 14) - east;
-    days = floor_by(minutes, 1440);
-    minutes -= 1440 * days;
-    era = floor_by(days, 146097);
-    day = days - era * 146097;
-    year = (day - day / 1460 + day / 36524 - day / 146096) / 365;
-    day -= 365 * year + year / 4 - year / 100;
-    month = (5 * day + 2) / 153;
-    day -= (153 * month + 2) / 5 - 1;
-    month += month < 10 ? 3 : -9;
-    year += era * 400 + (month <= 2);
-    if (year < 0 || year > 9999) return 0;
-    put_two(room, (int)(year / 100), '-');
-    put_two(room + 2, (int)(year % 100), '-');
-    put_two(room + 5, (int)month, '-');
-    put_two(room + 8, (int)day, 'T');
-    if (minutes == 0 && second == 0 && last == clock) return 10;
-    to = put_two(room + 11, (int)(minutes / 60), ':');
-    to = put_two(to, (int)(minutes % 60), ':');
-    to = put_two(to, second, 0) - 1;
-    memcpy(to, clock, (size_t)(last - clock));
-    return (size_t)(to + (last - clock) - room);
-}
-
 /* The spelling of a value, in `room` of 128 bytes or in the cell itself. */
 static void spell(const char **text, size_t *size, char *room)
 {
-    const char *at = *text, *end = at + *size, *last, *stop;
+    const char *at = *text, *end = at + *size, *stop;
     size_t found = 0;
     while (at < end && *at == ' ') at++;
     while (at < end && end[-1] == ' ') end--;
@@ -808,23 +702,7 @@ static void spell(const char **text, size_t *size, char *room)
         *size = (size_t)(end - at);
         return;
     }
-    if (is_digit(*at) || ((*at == '+' || *at == '-' || *at == '.') && end - at > 1)) {
-        if (is_date(at, end)) {
-            if (end == at + 10) {
-                *text = at;
-                *size = 10;
-                return;
-            }
-            found = spell_time(at, end, room);
-        } else if (end >= at + 8 && is_clock(at, end) && at[5] == ':') {
-            if (fraction_from(at + 8, end, &last) == end && digits_from(at + 6, at + 8) == at + 8) {
-                *text = at;
-                *size = (size_t)(last - at);
-                return;
-            }
-        } else
-            found = spell_number(at, end, room);
-    }
+    if (is_digit(*at) || ((*at == '+' || *at == '-' || *at == '.') && end - at > 1)) found = spell_number(at, end, room);
     if (!found) {
         static const char *const words[] = {"true", "false", "nan", "inf", "-inf"};
         for (size_t k = 0; k < sizeof words / sizeof *words; k++)

@@ -285,31 +285,10 @@ const thresher = (() => {
     return `${sign}${digits[0]}${digits.length > 1 ? "." : ""}${digits.slice(1)}e${before - 1}`;
   }
 
-  const TIME = /^(\d{4})-(\d\d)-(\d\d)[ Tt](\d\d):(\d\d)(?::(\d\d))?(\.\d+)?(?:[zZ]| ?[uU][tT][cC]|([+-])(\d\d)(?::?(\d\d))?)?$/;
-
-  function spelledTime(text) {
-    const found = TIME.exec(text);
-    if (!found || found[4] > 23 || found[5] > 59 || found[6] > 60) return null;
-    const fraction = (found[7] || "").replace(/\.?0*$/, "");
-    if (fraction.length > 40) return null;
-    const east = (found[8] === "-" ? -1 : 1) * (60 * Number(found[9] || 0) + Number(found[10] || 0));
-    const time = new Date(0);
-    time.setUTCFullYear(Number(found[1]), Number(found[2]) - 1, Number(found[3]));
-    time.setUTCHours(Number(found[4]), Number(found[5]) - east);
-    const year = time.getUTCFullYear(), second = found[6] || "00";
-    if (year < 0 || year > 9999) return null;
-    const iso = `${String(year).padStart(4, "0")}${time.toISOString().slice(-20, -8)}`;
-    return iso.endsWith("T00:00") && second === "00" && !fraction ? iso.slice(0, 10) : `${iso}:${second}${fraction}`;
-  }
-
   function spelled(cell) {
     const text = asText(cell).replace(/^ +| +$/g, "");
-    const date = /^\d{4}-(\d\d)-(\d\d)/.exec(text), clock = /^(\d\d):(\d\d):\d\d(\.\d+)?$/.exec(text);
     if (!text) return cell;
     if (/^(?:0|[1-9][0-9]{0,20})$/.test(text)) return text;
-    if (date && date[1] >= 1 && date[1] <= 12 && date[2] >= 1 && date[2] <= 31)
-      return text.length === 10 ? text : spelledTime(text) ?? cell;
-    if (clock && clock[1] < 24 && clock[2] < 60) return text.slice(0, 8) + (clock[3] || "").replace(/\.?0*$/, "");
     if (/^(?:true|false|nan|-?inf)$/i.test(text)) return text.toLowerCase();
     return spelledNumber(text) ?? cell;
   }

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.data.columns import AS_BOOLEAN, AS_DATE, AS_NUMBER, AS_TEXT, BINS, CATEGORICAL, NUMERIC, TEXT
+from thresher.data.columns import AS_BOOLEAN, AS_NUMBER, AS_TEXT, BINS, CATEGORICAL, NUMERIC, TEXT
 from thresher.data.errors import DataError
 from thresher.data.features.murmur import hash_bytes
 from thresher.data.text.numbers import NUMBER
@@ -142,15 +142,12 @@ def _number(found: RawPrediction, column: ExportedColumn, model: ExportedModel, 
 
 
 def _category(found: RawPrediction, column: ExportedColumn) -> str:
-    """The text of a cell, in the one spelling that numbers, booleans and times have in the model."""
+    """The text of a cell, in the one spelling that numbers and booleans have in the model."""
     text = f"CAST(thresher_input.{_name(column.name)} AS VARCHAR)"
     how = found.layout.spelling[column.place] if column.spelled else AS_TEXT
     if how == AS_NUMBER:
         plain = f"{text} LIKE '%.%' AND {text} NOT LIKE '%e%'"
         return f"CASE WHEN {plain} THEN RTRIM(RTRIM({text}, '0'), '.') ELSE {text} END"
-    if how == AS_DATE:
-        text = f"REPLACE({text}, ' ', 'T')"
-        return f"CASE WHEN {text} LIKE '%T00:00:00' THEN SUBSTR({text}, 1, 10) ELSE {text} END"
     return f"LOWER({text})" if how == AS_BOOLEAN else text
 
 

@@ -1,8 +1,7 @@
 """One spelling for each value of a categorical column, whatever the format and type that hold it.
 
 Booleans are ``true`` and ``false``. Numbers are decimal without needless zeros, as JavaScript writes them:
-``1``, ``0.5``, ``1e-7``. Dates and times follow ISO 8601, in UTC, without needless zeros; midnight is the
-date alone. Everything else stays as it is written.
+``1``, ``0.5``, ``1e-7``. Everything else, dates among it, stays as it is written.
 """
 
 # Numba infers the types of compiled code.
@@ -34,14 +33,8 @@ def _digits(cell, at, end):
     return at
 
 
-@scalar
-def _two(cell, at):
-    """The number of two digits at `at`."""
-    return (byte(cell, at) - 48) * 10 + byte(cell, at + 1) - 48
-
-
-_TRUE, _FALSE, _NAN, _INF, _MINUS_INF, _UTC = (
-    np.uint64(int.from_bytes(word, "little")) for word in (b"true", b"false", b"nan", b"inf", b"-inf", b"utc")
+_TRUE, _FALSE, _NAN, _INF, _MINUS_INF = (
+    np.uint64(int.from_bytes(word, "little")) for word in (b"true", b"false", b"nan", b"inf", b"-inf")
 )
 
 
@@ -169,127 +162,6 @@ def _number(cell, at, end, room):
     return _write(room, np.int64(negative), count, count + exponent)
 
 
-@scalar
-def _days(year, month, day):
-    """Days of a date since 0000-03-01, in the Gregorian calendar."""
-    year -= month <= 2
-    return 365 * year + year // 4 - year // 100 + year // 400 + (153 * ((month + 9) % 12) + 2) // 5 + day - 1
-
-
-@scalar
-def _date_of(days):
-    """The inverse of `_days`: ``(year, month, day)``."""
-    era = days // 146097
-    day = days - era * 146097
-    year = (day - day // 1460 + day // 36524 - day // 146096) // 365
-    day -= 365 * year + year // 4 - year // 100
-    month = (5 * day + 2) // 153
-    day -= (153 * month + 2) // 5 - 1
-    month = month + 3 if month < 10 else month - 9
-    return era * 400 + year + (month <= 2), month, day
-
-
-@scalar
-def _zone(cell, at, end):
-    """The zone at `at`: ``(minutes east of UTC, whether the cell ends with it)``."""
-    if at == end or (at + 1 == end and byte(cell, at) | 32 == 122):
-        return np.int64(0), True
-    word = at + (byte(cell, at) == 32)
-    if end == word + 3 and _lower(cell, word, 3) == _UTC:
-        return np.int64(0), True
-    sign = 44 - byte(cell, at)
-    if abs(sign) != 1 or at + 3 > end or _digits(cell, at + 1, at + 3) != at + 3:
-        return np.int64(0), False
-    minutes, at = 60 * _two(cell, at + 1), at + 3
-    if at < end:
-        at += byte(cell, at) == 58
-        if at + 2 != end or _digits(cell, at, end) != end:
-            return np.int64(0), False
-        minutes += _two(cell, at)
-    return sign * minutes, True
-
-
-@scalar
-def _store_two(room, at, number, after):
-    """Write a number of two digits, and the byte after it."""
-    store_byte(room, at, 48 + number // 10)
-    store_byte(room, at + 1, 48 + number % 10)
-    store_byte(room, at + 2, after)
-
-
-@scalar
-def _fraction(cell, at, end):
-    """The fraction of a second at `at`: ``(where it ends without zeros at the end, where it ends)``."""
-    if at >= end or byte(cell, at) != 46:
-        return at, at
-    last = stop = _digits(cell, at + 1, end)
-    if stop == at + 1:
-        return at, at
-    while byte(cell, last - 1) == 48:
-        last -= 1
-    return at if last == at + 1 else last, stop
-
-
-@scalar
-def _is_clock(cell, at, end):
-    """Whether ``HH:MM`` is at `at`."""
-    return (
-        at + 5 <= end
-        and byte(cell, at + 2) == 58
-        and _digits(cell, at, end) == at + 2
-        and _digits(cell, at + 3, at + 5) == at + 5
-        and _two(cell, at) < 24
-        and _two(cell, at + 3) < 60
-    )
-
-
-@scalar
-def _is_date(cell, at, end):
-    """Whether ``YYYY-MM-DD`` is at `at`."""
-    return (
-        at + 10 <= end
-        and _digits(cell, at, end) == at + 4
-        and byte(cell, at + 4) == 45
-        and byte(cell, at + 7) == 45
-        and _digits(cell, at + 5, at + 7) == at + 7
-        and _digits(cell, at + 8, at + 10) == at + 10
-        and 1 <= _two(cell, at + 5) <= 12
-        and 1 <= _two(cell, at + 8) <= 31
-    )
-
-
-@scalar
-def _time(cell, at, end, room):
-    """Write the date and time in ``cell[at:end]`` to `room`: its size, 0 if it is none."""
-    if byte(cell, at + 10) | 32 not in (32, 116) or not _is_clock(cell, at + 11, end):
-        return np.int64(0)
-    clock, second = at + 16, np.int64(0)
-    if clock + 3 <= end and byte(cell, clock) == 58 and _digits(cell, clock + 1, clock + 3) == clock + 3:
-        second, clock = _two(cell, clock + 1), clock + 3
-    last, stop = _fraction(cell, clock, end)
-    east, ends = _zone(cell, stop, end)
-    if not ends or second > 60 or last - clock > 40:
-        return np.int64(0)
-    days = _days(100 * _two(cell, at) + _two(cell, at + 2), _two(cell, at + 5), _two(cell, at + 8))
-    minutes = 1440 * days + 60 * _two(cell, at + 11) + _two(cell, at + 14) - east
-    year, month, day = _date_of(minutes // 1440)
-    if year < 0 or year > 9999:
-        return np.int64(0)
-    minutes %= 1440
-    _store_two(room, 0, year // 100, 45)
-    _store_two(room, 2, year % 100, 45)
-    _store_two(room, 5, month, 45)
-    _store_two(room, 8, day, 84)
-    if minutes == 0 and second == 0 and last == clock:
-        return np.int64(10)
-    _store_two(room, 11, minutes // 60, 58)
-    _store_two(room, 14, minutes % 60, 58)
-    _store_two(room, 17, second, 0)
-    for k in range(clock, last):
-        store_byte(room, 19 + k - clock, byte(cell, k))
-    return 19 + last - clock
-
-
 @compiled_apart
 def spelled(cell, at, end, room):
     """The spelling of the value ``cell[at:end]``: ``(address of its text, begin and end there)``.
@@ -307,16 +179,7 @@ def spelled(cell, at, end, room):
     if stop == end and end - at <= _WHOLE and (first != 48 or end - at == 1):
         return cell, at, end
     if 48 <= first <= 57 or (first in (43, 45, 46) and end - at > 1):
-        if _is_date(cell, at, end):
-            if end == at + 10:
-                return cell, at, end
-            size = _time(cell, at, end, room)
-        elif end >= at + 8 and _is_clock(cell, at, end) and byte(cell, at + 5) == 58:
-            last, stop = _fraction(cell, at + 8, end)
-            if stop == end and _digits(cell, at + 6, at + 8) == at + 8:
-                return cell, at, last
-        else:
-            size = _number(cell, at, end, room)
+        size = _number(cell, at, end, room)
     if size == 0 and 3 <= end - at <= 5:
         size = _word(cell, at, end - at, room)
     return (room, np.int64(0), size) if size > 0 else (cell, given, after)
@@ -346,8 +209,8 @@ def spell_all(text, places, out, ends):
 def respelled(text: str) -> str:
     """The spelling of one text, in Python.
 
-    >>> [respelled(text) for text in ("True", "17.0", "2024-05-01 01:00", "Ulm")]
-    ['true', '17', '2024-05-01T01:00:00', 'Ulm']
+    >>> [respelled(text) for text in ("True", "17.0", "Ulm")]
+    ['true', '17', 'Ulm']
     """
     written = text.encode("utf-8", "surrogatepass")
     cell = np.frombuffer(written + bytes(ROOM), np.uint8)

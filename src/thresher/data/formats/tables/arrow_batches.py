@@ -142,10 +142,10 @@ def fits(found: Any, kind: str) -> bool:
 
 @functools.lru_cache(256)
 def is_written(kind: Any) -> bool:
-    """Whether values of a type can be converted to text."""
+    """Whether values of a type can be converted to text; those of a zone that nobody knows cannot."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     try:
-        return bool(cast(pa.nulls(0, kind), pa.large_string()).type) and not hasattr(kind, "storage_type")
+        return bool(cast(pa.nulls(1, kind), pa.large_string()).type) and not hasattr(kind, "storage_type")
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         return False
 
@@ -242,7 +242,10 @@ class BatchParser:
             (*kinds.noticed, *noticed),
             [row - before for before, (row, _) in enumerate(wrong)],
             kinds.marks.ids(there, count) if kinds.marks else ids,
-            [_texts(there[one]) if one in there else [""] * count for one in self._reading.sliced],
+            [
+                _texts(dates_as_texts(there[one])) if one in there else [""] * count
+                for one in self._reading.sliced
+            ],
         )
 
     def encoded(self, batch: Any, kinds: ColumnEncodings) -> tuple[Chunk, int, list[tuple[int, int]]]:
@@ -449,6 +452,8 @@ def _point_text(column: NDArray[np.int64], array: Any, form: int = rows.LONG) ->
 
 
 TEXTS = pa.large_string()
+_NEEDLESS = r"(?:\.0+|(\.[0-9]*[1-9])0+)([-+].*)?$"
+"""Zeros at the end of a fraction of a second, and the zone after it"""
 _DECIMALS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 """Decimals of a second that a unit of time has"""
 
@@ -553,8 +558,10 @@ def texts_of(array: Any, spelling: str) -> Any:
         return texts_of(cast(array, kind.value_type), spelling)
     if is_text(kind) and spelling not in SPELLED:
         return cast(array, _with(kind, _VIEWED))
-    if types.is_boolean(kind) or types.is_integer(kind) or types.is_date(kind) or types.is_null(kind):
+    if types.is_boolean(kind) or types.is_integer(kind) or types.is_null(kind):
         return cast(array, TEXTS)
+    if types.is_date(kind) or types.is_time(kind) or types.is_timestamp(kind):
+        return iso_texts(array)
     if types.is_floating(kind):
         if pa.types.is_float64(array.type):
             array = cast(array, TEXTS)
@@ -562,8 +569,6 @@ def texts_of(array: Any, spelling: str) -> Any:
             array = cast(array, pa.float32())
             whole = pc.equal(array, pc.floor(array))
             array = pc.if_else(whole, cast(cast(array, pa.float64()), TEXTS), cast(array, TEXTS))
-    elif types.is_timestamp(kind) and kind.tz:
-        array = cast(array, pa.timestamp(kind.unit, "UTC"))
     elif types.is_duration(kind):
         seconds = cast(cast(array, pa.int64()), TEXTS)
         exponent, nothing = (pa.scalar(text, TEXTS) for text in (f"e-{_DECIMALS[kind.unit]}", ""))
@@ -580,6 +585,30 @@ def texts_of(array: Any, spelling: str) -> Any:
     bits = pa.py_buffer(np.packbits(valid, bitorder="little")) if texts.null_count else None
     buffers = [bits, pa.py_buffer(ends), pa.py_buffer(written)]
     return pa.Array.from_buffers(texts.type, len(texts), buffers)
+
+
+def dates_as_texts(array: Any) -> Any:
+    """The array, but for dates and times the categories that they are."""
+    return texts_of(array, columns.AS_DATE) if spelling_of_type(array.type) == columns.AS_DATE else array
+
+
+def iso_texts(array: Any) -> Any:
+    """Dates and times in ISO 8601, as isoformat() writes them, but without zeros at the end of a fraction.
+
+    >>> some = pa.array([0, 1_500_000], pa.timestamp("us", "+01:00"))
+    >>> iso_texts(some).to_pylist()
+    ['1970-01-01T01:00:00+01:00', '1970-01-01T01:00:01.5+01:00']
+    """
+    kind = array.type
+    if pa.types.is_date(kind):
+        return cast(array, TEXTS)
+    coded = pc.dictionary_encode(array)  # which costs less than writing a time again
+    if pa.types.is_timestamp(kind) and kind.tz:
+        texts = pc.strftime(coded.dictionary, "%Y-%m-%dT%H:%M:%S%Ez")
+    else:  # quicker
+        texts = pc.replace_substring(cast(coded.dictionary, TEXTS), " ", "T")
+    texts = pc.replace_substring_regex(texts, _NEEDLESS, r"\1\2")
+    return cast(pa.DictionaryArray.from_arrays(coded.indices, texts), TEXTS)
 
 
 def fraction_in(column: Any) -> float | None:

@@ -218,15 +218,16 @@ def _of_lines(layout: AnyLayout, lines: Sequence[bytes], most: int) -> Mapping[s
 
 
 def _of_column(column: Any, kind: str | None) -> list[str]:
-    """The cells that are text or numbers; text may be stored that is not UTF-8.
+    """The cells that are text, dates or numbers; text may be stored that is not UTF-8.
 
     In a column of amounts all cells are like the first that is not whole: to write all of many columns takes
     long, and amounts are no trouble.
     """
-    from thresher.data.formats.tables.arrow_batches import as_bytes, fraction_in
+    from thresher.data.formats.tables.arrow_batches import as_bytes, dates_as_texts, fraction_in
 
     if kind == NUMERIC and (fraction := fraction_in(column)) is not None:
         return [str(fraction)] * (len(column) - column.null_count)
+    column = dates_as_texts(column)
     plain = as_bytes(column.type)
     cells = (column if plain == column.type else column.view(plain)).to_pylist()
     if plain != column.type:

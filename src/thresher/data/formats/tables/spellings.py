@@ -25,6 +25,7 @@ _BOOLEAN = re.compile(rb"true|false", re.IGNORECASE)
 _NOT_FINITE = re.compile(rb"nan|-?inf", re.IGNORECASE)
 _PADDED = re.compile(rb"\+.*|-?0[0-9].*", re.DOTALL)
 _FRACTION = re.compile(rb"[^.]*\.([0-9]*)")
+_MIDNIGHT = re.compile("[T ]00:00:00$")
 _WIDE = 1e15
 _WIDEST = 20
 """Digits of the longest codes that have lost their zeros"""
@@ -33,6 +34,9 @@ _CHANGED: tuple[Callable[[str], str], ...] = (
     *(lambda text, form=form: form.format(text.strip()) for form in (" {}", "{} ", " {} ", '"{}"', "'{}'")),
     *(lambda text, form=form: unicodedata.normalize(form, text) for form in ("NFC", "NFD")),
     lambda text: text.strip("\"'"),
+    *(lambda text, pair=pair: text.replace(*pair, 1) for pair in ("T ", " T")),  # dates and times
+    lambda text: _MIDNIGHT.sub("", text),
+    lambda text: f"{text}T00:00:00",
 )
 """What programs do to texts on the way from one file to another"""
 

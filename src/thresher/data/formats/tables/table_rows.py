@@ -39,8 +39,8 @@ LIST, NOTE, SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, TEXT, BINS, WORD, GAPPED,
 """How a column is read. A value in a `NOTE` column is only noted; a `SKIP` column is ignored; `GAPPED`
 columns are numeric, and a missing cell is a stored 0."""
 SPELLED, NUMERALS = 16, 32
-"""Added to the code of a column whose cells are values that can be written in several ways: booleans and
-dates; numbers, of which NaN and infinity make the row bad."""
+"""Added to the code of a column whose cells are values that can be written in several ways:
+booleans; numbers, of which NaN and infinity make the row bad."""
 _CODES = {
     columns.IGNORE: SKIP,
     columns.ABSENT: SKIP,
