@@ -16,6 +16,10 @@ OLDER_MODEL = bytes(8) + b'{"__metadata__":{"thresher":'
 SAMPLE = Path(__file__).parent.parent / "examples" / "data" / "rcv1_train2000.dat.gz"
 
 
+RUN = "from thresher.cli.main import run\nrun()\n"
+"""The last lines of `code` that runs the program."""
+
+
 def own_cache(folder: Path) -> Path:
     """A cache folder without parsed data, but with the compiled code of other tests."""
     cache = folder / "cache"
@@ -37,29 +41,25 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 def start(
     *arguments: object,
     folder: Path,
+    code: str = "",
     stdin: Any = subprocess.DEVNULL,
     stdout: Any = subprocess.PIPE,
     stderr: Any = subprocess.PIPE,
     **variables: str,
 ) -> subprocess.Popen[bytes]:
-    """Start ``thresher ARGUMENTS`` in `folder`; through Python if it may read the given variables."""
+    """Start ``thresher ARGUMENTS`` in `folder`, or Python `code` that changes thresher and runs it.
+
+    Through Python if it may read the given variables.
+    """
     begin = forked if variables.keys() <= {"THRESHER_CACHE_DIR"} else started
     streams: Any = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
-    return begin([*map(str, arguments)], cwd=folder, env=environment(folder, **variables), **streams)
-
-
-def run_code(code: str, *words: str, folder: Path) -> tuple[int, str]:
-    """Status and errors of ``python -c CODE WORDS``, which changes thresher and runs it."""
-    pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with forked([*words], code, cwd=folder, env=environment(folder), **pipes) as process:
-        _, err = process.communicate(timeout=300)
-    return process.returncode, err.decode()
+    return begin([*map(str, arguments)], code, cwd=folder, env=environment(folder, **variables), **streams)
 
 
 def run(*arguments: object, folder: Path, **options: Any) -> tuple[int, str, str]:
     """Status, output and errors of ``thresher ARGUMENTS``, without the messages of a first run."""
     with start(*arguments, folder=folder, **options) as process:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=300)
     return process.returncode, (out or b"").decode(), said(err or b"")
 
 

@@ -24,7 +24,7 @@ ELSEWHERE = {
     "docs/serving": "tests/serving/test_serving_docs.py",
     "docs/sklearn": "tests/estimators/test_examples.py",
 }
-FEW_ROWS = re.compile("thresher train (weather.csv|two.svm) ")
+FEW_ROWS = re.compile("thresher train (weather.csv|mail.csv|two.svm|.*zoo.model --rule pa-i) ")
 """Plain Python learns these rows in less time than their loop is compiled, which no other page needs."""
 TESTED = [
     page

@@ -2,7 +2,6 @@
 
 import gc
 import json
-import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 
 import thresher
-from tests.commands import HERE, SAMPLE, run, start
+from tests.commands import RUN, SAMPLE, own_cache, run, start
 from tests.own_packages import LOSS, install, install_template, rule
 from tests.stopping import once_learned, stopping
 from thresher.cli import app
@@ -64,11 +63,11 @@ def forget(name: str, *modules: str) -> None:
 def test_a_package_on_the_command_line(tmp_path: Path) -> None:
     """Its rule trains, the model predicts and goes on in other processes; without it, they say what to do."""
     install_template(tmp_path / "site")
-    paths = os.pathsep.join([str(HERE), str(tmp_path / "site")])
+    found = f"import sys\nsys.path[:0] = [{str(tmp_path / 'site')!r}]\n{RUN}"
     train = ["train", SAMPLE, "--rule", "forgetful-sgd:eta=1,decay=1e-3", "--passes", "1", "--json", "-q"]
 
-    def status(*words: object, path: str = paths) -> tuple[int, str, str]:
-        return run(*words, folder=tmp_path, PYTHONPATH=path)
+    def status(*words: object, code: str = found) -> tuple[int, str, str]:
+        return run(*words, folder=tmp_path, code=code)
 
     code, out, err = status(*train, "-m", "a")
     assert (code, err) == (0, "")
@@ -78,20 +77,22 @@ def test_a_package_on_the_command_line(tmp_path: Path) -> None:
     assert (code, err, predicted.count("\n")) == (0, "", 2000)
     assert status("train", SAMPLE, "--continue", "a", "-m", "b", "-q")[0] == 0
     assert "--rule forgetful-sgd:eta=1.0,decay=0.001" in status("info", "a")[1]
-    without = str(HERE)
-    code, _, err = status("train", SAMPLE, "--continue", "a", "-m", "b", path=without)
+    code, _, err = status("train", SAMPLE, "--continue", "a", "-m", "b", code="")
     assert (code, err) == (1, f"thresher: a: {NEED}\n")
-    assert status("predict", "a", SAMPLE, path=without)[1] == predicted, "weights need no rule"
-    code, _, err = status(*train, "-m", "b", path=without)
+    assert status("predict", "a", SAMPLE, code="")[1] == predicted, "weights need no rule"
+    code, _, err = status(*train, "-m", "b", code="")
     assert (code, err.startswith("thresher: no rule is called 'forgetful-sgd'; ")) == (2, True)
 
 
 def test_code_of_a_file_is_compiled_once(tmp_path: Path) -> None:
+    """All other code is that of other tests; what is compiled here goes with the folder."""
     (tmp_path / "mine.py").write_text(rule("MineAlone", 1.5))
-    own, said = ["--rule", "mine-alone", "--module", "mine.py"], []
+    own, said, code = ["--rule", "mine-alone", "--module", "mine.py"], [], tmp_path / "cache" / "code"
+    code.mkdir(parents=True)
+    for known in (own_cache(tmp_path / "known") / "code").glob("*.nbc"):
+        (code / known.name).symlink_to(known.resolve())
     for _ in range(2):
-        new = {"THRESHER_CACHE_DIR": str(tmp_path / "new")}
-        with start("train", SAMPLE, "-m", "a", "--passes", "1", *own, folder=tmp_path, **new) as process:
+        with start("train", SAMPLE, "-m", "a", "--passes", "1", *own, folder=tmp_path) as process:
             said.append(process.communicate(timeout=300)[1].decode())
         assert process.returncode == 0, said
     assert [COMPILING in one for one in said] == [True, False]

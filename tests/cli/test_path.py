@@ -15,7 +15,7 @@ import pytest
 
 import thresher as package
 from tests.cli.conftest import Thresher
-from tests.commands import run_code
+from tests.commands import run
 from tests.models import one_of
 from tests.stopping import checkpoints_kept
 from thresher import load, path
@@ -378,7 +378,7 @@ def test_a_kill_while_the_file_is_written_costs_nothing(
     if older:
         assert thresher(OTHER).status == 0
     before = Path("f").read_bytes() if older else None
-    status, err = run_code(_KILLER, *f"{COMMAND} --checkpoint-every 100".split(), folder=folder)
+    status, _, err = run(*f"{COMMAND} --checkpoint-every 100".split(), folder=folder, code=_KILLER)
     assert status == 9, err
     assert Path("f.checkpoint").exists()
     assert (Path("f").read_bytes() if older else None) == before

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Thresher
-from tests.commands import environment, run_code
+from tests.commands import RUN, environment, run
 from thresher.data.errors import DataError
 from thresher.learning.inspection import feature_names
 from thresher.learning.model.model import Model
@@ -218,9 +218,9 @@ def compiling(*_, **__):
                 pass
 ModelSet.learn = compiling
 """
-    code += "from thresher.cli.main import run\nrun()\n"
+    code += RUN
     command = ("train", "train.svm", "-m", "m", "-q")
-    assert run_code(code, *command, folder=folder) == (130, "thresher: interrupted\n")
+    assert run(*command, folder=folder, code=code) == (130, "", "thresher: interrupted\n")
     assert sorted(p.name for p in folder.iterdir()) == ["cache", "test.svm", "train.svm"]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Thresher
-from tests.commands import SAMPLE, run_code
+from tests.commands import SAMPLE, run
 
 NOTING = """
 from thresher.cli.main import run
@@ -26,7 +26,7 @@ run()
 
 def looked_up(command: str, folder: Path) -> set[str]:
     """The files of compiled code that a command needs; those of other tests are reused."""
-    status, err = run_code(NOTING, *command.split(), folder=folder)
+    status, _, err = run(*command.split(), folder=folder, code=NOTING)
     assert status == 0, err
     noted = folder / "looked-up"
     found = set(noted.read_text().split())

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import SAMPLE, own_cache, run_code, said, start
+from tests.commands import SAMPLE, own_cache, run, said, start
 from tests.data.forms import some_text
 from tests.data.reference import same, written
 from thresher.cli.main import status_of
@@ -313,7 +313,7 @@ def trained(folder: Path, data: str, *options: str) -> bytes:
 def test_a_run_killed_while_it_writes_is_safe(moment: str, data: str, whole: bytes, tmp_path: Path) -> None:
     where, nth = MOMENTS[moment]
     words = [where, str(nth), "train", data, "-m", "killed", *OPTIONS]
-    status, err = run_code(KILLED, *words, folder=tmp_path)
+    status, _, err = run(*words, folder=tmp_path, code=KILLED)
     assert status == -signal.SIGKILL, err
     assert not (tmp_path / "killed").exists()
     assert trained(tmp_path, data) == whole

@@ -139,7 +139,8 @@ def test_every_character_is_known_and_lowered_as_python_does(tokens: str, part: 
         assert known[code] == (ord(lower) << 1 | 1 if is_part else 0), hex(code)
 
 
-FORMATS = pytest.mark.parametrize("name", WRITERS)
+# TSV is read as CSV is, but for quotes; no other test would compile its loop over texts
+FORMATS = pytest.mark.parametrize("name", [name for name in WRITERS if name != "data.tsv"])
 SPECS = ("words=1-2,scale=log", "words=0,chars=2-3,norm", "words=1,shortest=1,case")
 OTHERS = {"label": "label", "n": "numeric", "city": "categorical"}
 texts = st.none() | st.lists(st.sampled_from(["Fine", "fine,", "Öl", "東京", "a", "'x'", "_", "—"])).map(

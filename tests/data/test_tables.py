@@ -124,6 +124,8 @@ def test_bad_rows_are_told_others_learned(tmp_path: Path, name: str, monkeypatch
 
 
 LISTS = pytest.mark.parametrize("name", [name for name in WRITERS if "sv" not in name])
+# TSV is read as CSV is, but for quotes; no other test would compile its loop for several labels
+SEVERAL = pytest.mark.parametrize("name", [name for name in WRITERS if name != "data.tsv"])
 VALUES = Layout(label="b,c,a")
 PLAIN = Layout("svmlight")
 
@@ -153,7 +155,7 @@ def as_svmlight(rows: list[dict[str, Any]], *labels: str) -> str:
     return "".join(f"{head} {key}:{row['x']}\n" for head, row in zip(heads, rows, strict=True))
 
 
-@FORMATS
+@SEVERAL
 @pytest.mark.parametrize("block", [1, 40, 1 << 20])
 def test_columns_as_values(tmp_path: Path, name: str, block: int) -> None:
     rows = some_values(60)
@@ -182,7 +184,7 @@ def test_tables_in_memory() -> None:
     assert np.array_equal(targets, np.array([[row[name] for name in "bca"] for row in rows], np.float32))
 
 
-@FORMATS
+@SEVERAL
 def test_columns_in_another_order_and_without_labels(tmp_path: Path, name: str) -> None:
     rows = some_values(20)
     WRITERS[name](rows, tmp_path / name)
@@ -199,7 +201,7 @@ def test_columns_in_another_order_and_without_labels(tmp_path: Path, name: str) 
     assert found == [row[2:] for row in rows_of(again)]
 
 
-@FORMATS
+@SEVERAL
 def test_bad_values(tmp_path: Path, name: str) -> None:
     rows = some_values(20)
     rows[4]["c"], rows[7]["b"], rows[19]["a"] = None, None, None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import run_code, start
+from tests.commands import run, start
 from tests.hostile.conftest import Tried
 from tests.hostile.trials import here, names_in, svmlight
 
@@ -44,7 +44,7 @@ ALL = [
 
 def killed(folder: Path, place: str, at: int, when: str) -> bool:
     """Whether the kill ended the training; otherwise it finished before."""
-    status, err = run_code(_KILLER, place, str(at), when, *_TRAIN, folder=folder)
+    status, _, err = run(place, at, when, *_TRAIN, folder=folder, code=_KILLER)
     assert status in (0, -signal.SIGKILL), err
     return status != 0
 

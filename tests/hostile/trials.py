@@ -19,7 +19,6 @@ from thresher.data import DataError, open_source
 
 Limit = str | Callable[[], None]
 """Code that a process runs before the program; or a function, for a process that no server forks."""
-_RUN = "\nfrom thresher.cli.main import run\nrun()"
 # not ru_maxrss, which a process inherits from its parent
 _PEAK = """
 with open("/proc/self/status") as file:
@@ -78,7 +77,7 @@ def thresher(
     """Status, standard output and standard error of the program, run with a `limit` or by another command."""
     if isinstance(limit or "", str) and not (prefix or unset or world or variables):
         streams: Any = {"stdin": subprocess.DEVNULL, "stdout": stdout, "stderr": subprocess.PIPE}
-        code = f"{limit}{_RUN}" if limit else ""
+        code = f"{limit}\n{commands.RUN}" if limit else ""
         with forked([*map(str, words)], code, cwd=folder, env=environment(folder), **streams) as process:
             out, err = process.communicate(timeout=timeout)
         return process.returncode, (out or b"").decode(errors="replace"), said(err)
