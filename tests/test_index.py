@@ -303,7 +303,7 @@ def learn_side_by_side(index: GrowingIndex, loops: list[OneState | ManyState], c
     while done < len(chunk):
         found: Resolved = index.resolve(chunk.keys, chunk.indptr, chunk.values, done, len(chunk), rows)
         for loop in loops:
-            stop = loop.learn(found, done, loop.targets(chunk, None), chunk.weights, None, chunk.nnz)
+            stop = loop.learn(found, done, loop.targets(chunk), chunk.weights, None, chunk.nnz)
             assert stop == found.hi
         done = found.hi
         if done < len(chunk):

@@ -1,6 +1,7 @@
 """Offsets: a number of each example that is added to its margin, and to nothing else. Plain Python."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from tests.test_laws import EXACT
 from thresher import parts
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
-from thresher.data.offsets import OFFSET, split_offsets, with_offsets, without_offsets
+from thresher.data.offsets import with_offsets
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
@@ -152,7 +153,7 @@ def test_what_is_saved_is_what_predicts(tmp_path: Any) -> None:
         loaded = thresher.load(tmp_path / name)
         assert np.array_equal(loaded.predict(chunk), model.predict(chunk))
         with pytest.raises(DataError, match="was trained with offsets, and these data have none"):
-            loaded.predict(without_offsets(chunk))
+            loaded.predict(replace(chunk, offsets=None))
     assert thresher.info(tmp_path / "whole")["offset"] is True
 
 
@@ -216,35 +217,56 @@ def test_what_takes_rows_takes_offsets(tmp_path: Any) -> None:
     assert beside.share.tolist() == within.share.tolist()
 
 
-def test_the_largest_id_is_a_feature_where_there_are_no_offsets() -> None:
-    values = np.arange(40) % 5 + 100.0
-    found = []
-    for key in (OFFSET, OFFSET - 1):
-        rows = [(float(v > 102), {key: float(v)}) for v in values]
-        found.append(learned(Recipe(rule="ftrl", centre=True), Chunk.of_rows(rows)))
-    assert found[0].weights()[1].tolist() == found[1].weights()[1].tolist()
-    assert found[0].intercept == found[1].intercept
+KEYS = [1, 2, 3, 4, 5, 6]
+LAST = [0, 3, 2**63 - 1, 2**63, 2**64 - 4, 2**64 - 1]
+"""As many, in the same order: the largest, and complements of others"""
 
 
-def test_the_rest_of_a_large_number_in_column_0_is_no_offset() -> None:
-    X = np.array([[1.0, 2.0], [3.0, 1.0], [2.0**25 + 1, 4.0]])
-    model = thresher.train(X, [1, 0, 1], centre=True, passes=1)
-    chunk = Chunk.of_rows([(1.0, {1: 1.0}), (1.0, {2: 1.0, OFFSET: 3.0})])
-    assert without_offsets(chunk).indptr.tolist() == [0, 1, 2]
-    assert not model.shifted
-    assert np.isfinite(model.predict(X)).all()
+def rows_with(keys: list[int]) -> Chunk:
+    rng = np.random.default_rng(13)
+    X = rng.integers(100, 105, (60, len(keys))) * (rng.random((60, len(keys))) < [0.9, 0.7, 1, 0.8, 1, 0.9])
+    rows = [(float(row.sum() % 2), {k: float(v) for k, v in zip(keys, row, strict=True) if v}) for row in X]
+    return Chunk.of_rows(rows)
 
 
-def test_splitting_is_the_inverse() -> None:
-    chunk = streams.stream(seed=13).chunk
-    offsets = shifts(len(chunk))
-    whole = with_offsets(chunk, offsets)
-    whole.check()
-    again, found = split_offsets(whole)
-    assert np.array_equal(found, offsets)
-    for name in ("indptr", "keys", "values", "labels", "weights"):
-        assert np.array_equal(getattr(again, name), getattr(chunk, name))
-    assert without_offsets(chunk) is chunk
+@pytest.mark.parametrize("shifted", [False, True])
+@pytest.mark.parametrize("options", [*OPTIONS[:-1], {"centre": True}, {"dtype": "float64"}], ids=str)
+def test_every_key_is_a_feature(options: dict[str, Any], shifted: bool, tmp_path: Any) -> None:
+    found, kept = [], []
+    for keys in (KEYS, LAST):
+        chunk = rows_with(keys)
+        chunk = with_offsets(chunk, shifts(len(chunk))) if shifted else chunk
+        recipe = recipe_of(
+            {**options, "offset": shifted, "seed": 0} | ({"admit": "2,bits=20"} if "admit" in options else {})
+        )
+        model = learned(recipe, chunk)
+        first, *others = halves(chunk)
+        continued = thresher.train(first, recipe, passes=1)
+        continued.save(tmp_path / "half.model")
+        for more in others:
+            continued = thresher.train(more, continue_from=tmp_path / "half.model", passes=1)
+        assert continued.weights()[1].tolist() == model.weights()[1].tolist()
+        found.append((model.weights()[1].tolist(), model.intercept, model.predict(chunk).tolist()))
+        kept.append(model.weights()[0].tolist())
+        assert [one["margin"] for one in model.explain(chunk)] == model.predict(chunk).tolist()
+    assert found[0] == found[1]
+    assert set(kept[1]) <= {*LAST}
+    assert 2**64 - 1 in kept[1]
+    assert len(kept[0]) == len(kept[1])
+
+
+def test_a_model_without_offsets_refuses_them() -> None:
+    chunk = rows_with(KEYS)
+    shifted = with_offsets(chunk, shifts(len(chunk)))
+    shifted.check()
+    with pytest.raises(DataError, match="trained without any"):
+        learned(Recipe(rule="ftrl"), shifted)
+    with pytest.raises(DataError, match="trained without any"):
+        learned(Recipe(rule="ftrl"), chunk).predict(shifted)
+    with pytest.raises(DataError, match="have offsets already"):
+        with_offsets(shifted, shifts(len(chunk)))
+    with pytest.raises(DataError, match="have offsets already"):
+        thresher.train(shifted, recipe_of({}), offsets=shifts(len(chunk)))
 
 
 @pytest.mark.parametrize(
@@ -259,9 +281,7 @@ def test_wrong_offsets_are_refused(offsets: Any, said: str) -> None:
         with_offsets(Chunk.of_rows([(1.0, {1: 1.0}), (1.0, {})]), offsets)
 
 
-def test_the_key_of_offsets_is_taken() -> None:
-    with pytest.raises(DataError, match="put another column first"):
-        with_offsets(Chunk.of_rows([(1.0, {OFFSET: 1.0})]), [1.0])
+def test_wrong_uses_are_refused() -> None:
     model = thresher.train(np.eye(3), [1, 0, 1], rule="ftrl")
     with pytest.raises(DataError, match="trained without any"):
         model.predict(np.eye(3), offsets=np.ones(3))

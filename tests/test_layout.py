@@ -116,11 +116,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 SIZES = {
     "all": 64_063,
     "data": 17_794,
-    "learning": 13_492,
+    "learning": 13_466,
     "parts": 5_511,
     "engine": 5_003,
     "plans": 4_012,
-    "serving": 3_857,
+    "serving": 3_859,
     "options": 2_387,
     "sklearn": 2_319,
     "cli": 2_121,

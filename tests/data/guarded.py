@@ -99,7 +99,7 @@ class ProtectedArenas(Arenas):
         super().__init__(0)
         self._places, self._turns = Places(), cycle(range(_AT_A_TIME))
 
-    def columns(self, rows: int, nnz: int, width: int | None = None) -> RowArrays:
+    def columns(self, rows: int, nnz: int, width: int | None = None, shifted: bool = False) -> RowArrays:
         turn = next(self._turns)
 
         def one(name: str, size: int, kind: Any) -> NDArray[Any]:
@@ -111,6 +111,7 @@ class ProtectedArenas(Arenas):
             one("values", nnz, np.float32),
             one("labels", rows, np.float32),
             one("weights", rows, np.float32),
+            one("offsets", (rows + 1) * shifted, np.float32),
             None if width is None else one("targets", rows * width, np.float32).reshape(rows, width),
         )
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ import pytest
 import thresher
 from thresher.data import DataError, open_source
 from thresher.data.layout import Layout
-from thresher.data.offsets import OFFSET, split_offsets, without_offsets
 from thresher.learning.diagnostics.findings import TroubleWarning
 from thresher.options.option import UsageError
 
@@ -80,17 +80,17 @@ def test_every_table_has_them(form: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bits", [0, 2])
 @pytest.mark.parametrize("form", FORMS)
-def test_each_row_ends_with_its_own(form: str, bits: int, tmp_path: Path) -> None:
+def test_each_row_has_its_own(form: str, bits: int, tmp_path: Path) -> None:
     path = write(tmp_path / f"rows.{form}", SHIFTS.tolist())
     layout = Layout(offset="shift", bits=bits, interact=("x,c",), categorical=("c",))
     whole = next(iter(open_source(path, layout=layout, domain="real").chunks()))
-    own, offsets = split_offsets(whole)
-    assert np.array_equal(offsets, SHIFTS.astype(np.float32))
-    assert not bits or own.keys.max() < 4
+    assert whole.offsets is not None
+    assert np.array_equal(whole.offsets, SHIFTS.astype(np.float32))
+    assert not bits or whole.keys.max() < 4
     without = Layout(ignore=("shift",), bits=bits, interact=("x,c",), categorical=("c",))
     plain = next(iter(open_source(path, layout=without, domain="real").chunks()))
-    assert np.array_equal(own.keys, plain.keys)
-    assert np.array_equal(own.values, plain.values)
+    assert np.array_equal(whole.keys, plain.keys)
+    assert np.array_equal(whole.values, plain.values)
 
 
 @pytest.mark.parametrize("cell", BAD)
@@ -142,7 +142,7 @@ def test_offsets_have_limits_for_steps(loss: str, offset: float, limits: str, tm
 def test_bases_of_vw_text(tmp_path: Path) -> None:
     path = vw(tmp_path / "rows.vw")
     model = thresher.train(path, offset="base", **GIVEN)
-    offsets = split_offsets(next(iter(open_source(path, layout=model.layout, domain="real").chunks())))[1]
+    offsets: Any = next(iter(open_source(path, layout=model.layout, domain="real").chunks())).offsets
     assert np.array_equal(offsets, SHIFTS.astype(np.float32))
     rows = [{"x": float(x), w: 1.0} for x, w in zip(X, WORDS, strict=True)]
     beside = thresher.train((rows, LABELS), offsets=SHIFTS, **GIVEN)
@@ -153,7 +153,8 @@ def test_bases_of_vw_text(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"few.vw:3:5: expected a base that is finite in float32, found"):
         thresher.train(tmp_path / "few.vw", offset="base", **GIVEN)
     source = open_source(tmp_path / "few.vw", layout=Layout(offset="base"), domain="real", on_error="skip")
-    assert split_offsets(next(iter(source.chunks())))[1].tolist() == [0.5, 0.0]
+    offsets = next(iter(source.chunks())).offsets
+    assert offsets.tolist() == [0.5, 0.0]
     with pytest.raises(DataError, match='offsets are offset="base"'):
         thresher.train(path, offset="shift", **GIVEN)
 
@@ -175,6 +176,35 @@ def test_passes_checkpoints_caches_and_processes(tmp_path: Path) -> None:
     assert held.holdout is not None
     found = thresher.path(path, l1=[0.1, 0.5], holdout=0.25, offset="shift", **GIVEN)
     assert len(thresher.predict(found, path)) == ROWS
+
+
+LINES = {
+    "svm": lambda y, shift, row: f"{y} " + " ".join(f"{k}:{v}" for k, v in row.items()),
+    "ffm": lambda y, shift, row: f"{y} " + " ".join(f"2:{k}:{v}" for k, v in row.items()),
+    "vw": lambda y, shift, row: f"{y} | " + " ".join(f"{k}:{v}" for k, v in row.items()),
+    "based.vw": lambda y, shift, row: f"{y} 1 {shift} | " + " ".join(f"{k}:{v}" for k, v in row.items()),
+}
+
+
+@pytest.mark.parametrize("form", LINES)
+def test_the_largest_id_is_a_feature_in_every_format(form: str, tmp_path: Path) -> None:
+    found, given = list[Any](), GIVEN | {"passes": 2, "centre": True}
+    given |= {"offset": "base"} if form.startswith("based") else {}
+    for name, keys in (("low", [1, 2, 3]), ("high", [4, 2**64 - 5, 2**64 - 1])):
+        rows = [
+            dict(zip(keys, [int(x), 2 + int(x > 0), int(w == "a")], strict=True))
+            for x, w in zip(X, WORDS, strict=True)
+        ]
+        lines = [*map(LINES[form], LABELS, SHIFTS, rows)]
+        path, half = tmp_path / f"{name}.{form}", tmp_path / f"{name}.half.{form}"
+        path.write_text("\n".join(lines) + "\n")
+        half.write_text("\n".join(lines[:25]) + "\n")
+        models = [thresher.train(path, cache=cache, **given) for cache in (True, False)]
+        models += [thresher.train(half, continue_from=models[0], passes=1)]
+        assert {*models[0].weights()[0].tolist()} <= {*keys}
+        found.append([(m.weights()[1].tolist(), m.intercept, m.predict(path).tolist()) for m in models])
+    assert found[0] == found[1]
+    assert len(found[0][0][0]) == 3
 
 
 def test_the_log_of_rows_keeps_them(tmp_path: Path) -> None:
@@ -202,7 +232,6 @@ def test_what_has_offsets_says_so(tmp_path: Path) -> None:
     told = thresher.info(tmp_path / "m.model")
     assert "--offset shift" in told["command"]
     assert told["offset"] is True
-    assert OFFSET not in model.weights()[0]
     assert model.features_seen == 3
     frame = model.weights_frame()
     assert "shift" not in set(frame["feature"])
@@ -221,7 +250,8 @@ def test_offsets_are_explained(tmp_path: Path) -> None:
     for row in range(3):
         terms = sum(term.contribution for term in found.terms(row))
         assert found.margins[row] == pytest.approx(terms + found.intercepts[0] + found.offsets[row])
-    assert not explain(thresher.train(without_offsets(chunk), **GIVEN), without_offsets(chunk)).offsets
+    plain = replace(chunk, offsets=None)
+    assert explain(thresher.train(plain, **GIVEN), plain).offsets is None
 
 
 def test_what_makes_no_sense_is_refused(tmp_path: Path) -> None:

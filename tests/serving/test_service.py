@@ -239,7 +239,12 @@ def _logged(folder: Path) -> Chunk:
     return concat([*LogSource(folder).chunks()])
 
 
-def test_labels_may_come_later(model: Path, rows: Chunk, tmp_path: Path) -> None:
+@pytest.mark.parametrize("shifted", [False, True])
+def test_labels_may_come_later(model: Path, rows: Chunk, tmp_path: Path, shifted: bool) -> None:
+    if shifted:
+        rows = with_offsets(rows, np.linspace(-1, 2, len(rows)))
+        recipe = model_of("ftrl:alpha=0.5,l1=0.1", dtype="float32", offset=True).recipe
+        thresher.train(rows.rows(0, 10), recipe, passes=1).save(model)
     folder, some = tmp_path / "log", rows.rows(10, 13)
     with serving(model, folder) as service:
         service.keep(["x", "y", "z"], some, service.margins(some)).result()
@@ -257,6 +262,8 @@ def test_labels_may_come_later(model: Path, rows: Chunk, tmp_path: Path) -> None
     expected = concat([some.rows(2, 3), some.rows(0, 1)])
     assert np.array_equal(found.keys, expected.keys)
     assert np.array_equal(found.values, expected.values)
+    assert [*found.beside()] == ["offsets"] * shifted
+    assert not shifted or (found.offsets == expected.offsets).all()
     check_law(model, folder, tmp_path / "expected")
 
 

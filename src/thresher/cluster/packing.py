@@ -42,8 +42,8 @@ class Packed(NamedTuple):
     """(n,) or (1,) likewise; int8 if all are small whole numbers"""
     weights: NDArray[np.float32]
     """(n,) or (1,) likewise"""
-    targets: NDArray[np.float32] | None
-    """(n, outputs)"""
+    beside: dict[str, NDArray[Any]]
+    """what the chunk has beside these, by name: see `Chunk.beside`"""
     tags: tuple[str, ...] | None
     rest: Any
     """the `Parsed` without its chunk"""
@@ -51,7 +51,7 @@ class Packed(NamedTuple):
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        return sum(one.nbytes for one in self if isinstance(one, np.ndarray))
+        return sum(one.nbytes for one in (*self, *self.beside.values()) if isinstance(one, np.ndarray))
 
 
 @kernel
@@ -145,7 +145,7 @@ class Packer:
             *(keys, words, cuts, sent, others),
             small if small.astype(np.float32).tobytes() == numbers.tobytes() else numbers,
             _unless_constant(chunk.weights),
-            chunk.targets,
+            chunk.beside(),
             chunk.tags,
             parsed._replace(chunk=None),  # type: ignore[arg-type]
         )
@@ -164,9 +164,8 @@ def _unless_constant(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
 def unpack(packed: Packed, arenas: Arenas) -> Parsed:
     """The parsed block, with arrays from `arenas`."""
     rows, nnz = len(packed.lengths), len(packed.keys)
-    width = None if packed.targets is None else packed.targets.shape[1]
     # powers of two, so that the memory of one block is large enough for most others
-    columns = arenas.columns(1 << rows.bit_length(), 1 << nnz.bit_length(), width)
+    columns = arenas.columns(1 << rows.bit_length(), 1 << nnz.bit_length())
     columns.indptr[0] = 0
     np.cumsum(packed.lengths, dtype=np.int64, out=columns.indptr[1 : rows + 1])
     if len(packed.cuts):
@@ -178,7 +177,7 @@ def unpack(packed: Packed, arenas: Arenas) -> Parsed:
         read_values(packed.values, packed.others, columns.values[:nnz])
     else:
         columns.values[:nnz] = packed.values
-    if columns.targets is not None and packed.targets is not None:
-        columns.targets[:rows] = packed.targets
-    parsed: Parsed = packed.rest._replace(chunk=replace(columns.chunk(rows, nnz), tags=packed.tags))
+    beside: Any = {name: one.copy() for name, one in packed.beside.items()}
+    chunk = replace(columns.chunk(rows, nnz), tags=packed.tags, **beside)
+    parsed: Parsed = packed.rest._replace(chunk=chunk)
     return parsed

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from thresher.data.files.content import Content
     from thresher.data.sources.parsed import TextSource
 
-VERSION = 4
+VERSION = 5
 """Version of the file layout and of the parsers; caches of other versions are not found"""
 _MARK, _HEAD, _END = b"thrRows4", struct.Struct("<QQ"), struct.Struct("<Q8s")
 _ARRAYS = "indptr", "keys", "values", "labels", "weights"

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from thresher.data.errors import DataError, printable
 
 _DTYPES = tuple(np.dtype(name) for name in ("int64", "uint64", "float32", "float32", "float32"))
-_BESIDE = "targets", "groups", "cells"
+_BESIDE = "targets", "groups", "cells", "offsets"
 UNKNOWN, MOST_CELLS = -1, 1 << 17
 """What stands for cells that are not known; numbers that stand for others are below the second."""
 
@@ -56,6 +56,8 @@ class Chunk:
     cells: NDArray[Any] | None = None
     """(n, columns) the values of some columns of a table beside the features (see `Source.sliced`): texts as
     they are read, then numbers that stand for them"""
+    offsets: NDArray[np.float32] | None = None
+    """(n,) numbers that are added to the margins of the examples: see `data.offsets`"""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -68,6 +70,10 @@ class Chunk:
     def beside(self) -> dict[str, NDArray[Any]]:
         """The arrays, by name, that this chunk has but others may lack, with a row for each example."""
         return {name: array for name in _BESIDE if (array := getattr(self, name)) is not None}
+
+    def room_beside(self, rows: int) -> dict[str, NDArray[Any]]:
+        """Arrays for so many `rows` like those of `beside`."""
+        return {name: np.empty((rows, *one.shape[1:]), one.dtype) for name, one in self.beside().items()}
 
     def span(self) -> tuple[int, int] | None:
         """The lowest and the highest key; None without any. Looks only at the ends of rows."""
@@ -101,6 +107,9 @@ class Chunk:
                 )
                 and (self.groups is None or (self.groups.dtype == np.uint64 and self.groups.shape == rows))
                 and (self.cells is None or self.cells.shape[:1] == rows)
+                and (
+                    self.offsets is None or (self.offsets.dtype == np.float32 and self.offsets.shape == rows)
+                )
                 and (rows[0] < 2 or (ends[1:] >= ends[:-1]).all())
             )
         except (AttributeError, IndexError):
@@ -122,6 +131,8 @@ class Chunk:
             floats(numbers, what)
         if self.targets is not None:
             floats(self.targets.ravel(), "label")
+        if self.offsets is not None:
+            floats(self.offsets, "offset")
         _check_importances(self.weights)
 
     def rows(self, lo: int, hi: int) -> Chunk:
@@ -142,6 +153,7 @@ class Chunk:
             None if self.targets is None else self.targets[lo:hi],
             None if self.groups is None else self.groups[lo:hi],
             None if self.cells is None else self.cells[lo:hi],
+            None if self.offsets is None else self.offsets[lo:hi],
         )
 
     def pieces(self, most: int, rows: int | None = None) -> Iterator[Chunk]:

@@ -51,7 +51,7 @@ class StoredRows:
         own, before, first = self._arrays, self._count, int(self._arrays.indptr[self._count])
         count, nnz = before + len(chunk), first + chunk.nnz
         if not len(own):
-            fresh: Any = {n: np.empty((0, *one.shape[1:]), one.dtype) for n, one in chunk.beside().items()}
+            fresh: Any = chunk.room_beside(0)
             own = self._arrays = replace(own, **fresh)
         beside = own.beside()
         if nnz > own.nnz:

@@ -84,7 +84,7 @@ class KeptRow(NamedTuple):
     """A row whose label is still to come; a copy, since a view would hold all of the body that brought it."""
 
     cells: bytes
-    """its keys, then its values"""
+    """its keys, then its values, then its offset if it has one"""
     since: int
     """when it came, by the clock of `ticking`"""
     learned: bool
@@ -98,14 +98,16 @@ class KeptRow(NamedTuple):
     def of(cls, chunk: Chunk, k: int, since: int, learned: bool, offset: int = 0) -> KeptRow:
         """Row k of a chunk."""
         lo, hi = chunk.indptr[k : k + 2]
-        return cls(chunk.keys[lo:hi].tobytes() + chunk.values[lo:hi].tobytes(), since, learned, offset)
+        shift = b"" if chunk.offsets is None else chunk.offsets[k].tobytes()
+        cells = chunk.keys[lo:hi].tobytes() + chunk.values[lo:hi].tobytes() + shift
+        return cls(cells, since, learned, offset)
 
     def labelled(self, label: float, importance: float) -> Chunk:
         """The row with a label and an importance."""
-        count = len(self.cells) // 12
-        keys, values = np.frombuffer(self.cells, np.uint64, count), self.cells[8 * count :]
-        labels, weights = np.array([label], np.float32), np.array([importance], np.float32)
-        return Chunk(np.array([0, count]), keys, np.frombuffer(values, np.float32), labels, weights)
+        count, given = len(self.cells) // 12, np.array([[label], [importance]], np.float32)
+        values, offsets = np.split(np.frombuffer(self.cells[8 * count :], np.float32), [count])
+        row = Chunk(np.array([0, count]), np.frombuffer(self.cells, np.uint64, count), values, *given)
+        return replace(row, offsets=offsets if len(offsets) else None)
 
     def size(self, one: str) -> int:
         """Bytes of memory that it takes, with this id."""

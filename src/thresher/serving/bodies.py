@@ -264,8 +264,8 @@ class Bodies:
         if labelled:
             targets = chunk.labels if chunk.targets is None else chunk.targets
             found.append((too_heavy(targets, chunk.weights), repeat(LIGHT)))
-        if self._offsets is not None:
-            found.append((self._offsets.beyond(chunk), repeat(self._offsets.expected)))
+        if self._offsets is not None and chunk.offsets is not None:
+            found.append((self._offsets.beyond(chunk.offsets), repeat(self._offsets.expected)))
         return [one for one in found if one[0].any()]
 
     def _objects(self, body: bytes) -> list[dict[str, Any]]:

@@ -310,7 +310,7 @@ class LearningService(Service):
             return self._submit(Draft.keep, ids, chunk)
         p = self.model.respond(margins, "probability")
         labels, importances = np.full(len(chunk), self._negative), ((1 - p) * (1 + p)).astype(np.float32)
-        rows = Chunk(chunk.indptr, chunk.keys, chunk.values, labels, importances)
+        rows = replace(chunk, labels=labels.astype(np.float32), weights=importances)
         return self._submit(Draft.keep, ids, rows, True)
 
     def label(

@@ -126,12 +126,13 @@ def _block_for(chunk: Chunk, row: int) -> StoredRows:
 
     It consists of large arrays, which return to the system at once when they are freed.
     """
-    width, grouped = None if chunk.targets is None else chunk.targets.shape[1], chunk.groups is not None
-    rows = max(1, BLOCK_BYTES // (16 + 4 * (width or 0) + 8 * grouped))
+    chunk = replace(chunk, cells=None)
+    rows = max(1, BLOCK_BYTES // (16 + sum(one.nbytes for one in chunk.room_beside(1).values())))
     nnz = max(BLOCK_BYTES // 12, int(chunk.indptr[row + 1] - chunk.indptr[row]))
-    arrays = RowArrays.of(lambda size: np.empty(size, np.uint8), rows, nnz, width).chunk(rows, nnz)
+    arrays = RowArrays.of(lambda size: np.empty(size, np.uint8), rows, nnz, None).chunk(rows, nnz)
     arrays.indptr[0] = 0
-    return StoredRows(replace(arrays, groups=np.empty(rows, np.uint64) if grouped else None))
+    beside: Any = chunk.room_beside(rows)
+    return StoredRows(replace(arrays, **beside))
 
 
 PIECE = 1 << 17

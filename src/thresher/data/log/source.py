@@ -18,7 +18,6 @@ from thresher.data.labels import Domain, domain_of
 from thresher.data.layout import FEATURE_FIELDS, AnyLayout, Extension, Layout, SettledLayout
 from thresher.data.log import records, segments
 from thresher.data.log.segments import LogError, LogPosition, LogRun, place_at, records_from, segments_of
-from thresher.data.offsets import may_have_offsets, split_offsets, without_offsets
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source
 from thresher.options.messages import mention
@@ -201,9 +200,8 @@ def check_rows(chunk: Chunk, domain: str | Domain, layout: SettledLayout | None)
     if chunk.targets is not None and one.width is None and not one.open:
         raise DataError(f"expected {one.meaning}, found {chunk.targets.shape[1]} labels for each row")
     one.check(chunk.labels, chunk.targets)
-    keys = without_offsets(chunk).keys
-    if layout is not None and layout.bits and len(keys) and int(keys.max()) > layout.mask:
-        raise DataError(f"a key has more than {layout.bits} bits: {int(keys.max())}")
+    if layout is not None and layout.bits and chunk.nnz and int(chunk.keys.max()) > layout.mask:
+        raise DataError(f"a key has more than {layout.bits} bits: {int(chunk.keys.max())}")
 
 
 class LiveLog(LogSource):
@@ -346,9 +344,8 @@ def _row(chunk: Chunk, origin: LogOrigin, names: dict[int, str], labelled: bool)
         if words and domain.has_classes:  # those of the model
             step = (domain.high - domain.low) / (len(words) - 1)
             found["label"] = words[max(round((label - domain.low) / step), 0)]
-    if may_have_offsets(chunk):
-        chunk, offsets = split_offsets(chunk)
-        found["offset"] = offsets.item(0)
+    if chunk.offsets is not None:
+        found["offset"] = chunk.offsets.item(0)
     features = zip(chunk.keys.tolist(), chunk.values.tolist(), strict=True)
     named = {names.get(key, str(key)): value for key, value in features}
     return {**found, "importance": chunk.weights.item(0), "features": named}

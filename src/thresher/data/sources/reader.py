@@ -127,7 +127,7 @@ class Parser(Protocol):
         ...
 
 
-_TYPES = np.int64, np.uint64, np.float32, np.float32, np.float32, np.float32
+_TYPES = np.int64, np.uint64, *5 * (np.float32,)
 
 
 class RowArrays(NamedTuple):
@@ -138,6 +138,8 @@ class RowArrays(NamedTuple):
     values: NDArray[np.float32]
     labels: NDArray[np.float32]
     weights: NDArray[np.float32]
+    offsets: NDArray[np.float32]
+    """empty unless rows have offsets"""
     targets: NDArray[np.float32] | None
 
     def chunk(self, rows: int, nnz: int) -> Chunk:
@@ -149,19 +151,25 @@ class RowArrays(NamedTuple):
             self.labels[:rows],
             self.weights[:rows],
             targets=self.targets[:rows] if self.targets is not None and self.targets.size else None,
+            offsets=self.offsets[:rows] if self.offsets.size else None,
         )
 
     @classmethod
     def of(
-        cls, memory: Callable[[int], NDArray[np.uint8] | None], rows: int, nnz: int, width: int | None
+        cls,
+        memory: Callable[[int], NDArray[np.uint8] | None],
+        rows: int,
+        nnz: int,
+        width: int | None,
+        shifted: bool = False,
     ) -> RowArrays:
-        """Uninitialised arrays for `rows` rows, `nnz` values and `width` targets per row.
+        """Uninitialised arrays for `rows` rows, `nnz` values, `width` targets per row; offsets if `shifted`.
 
         They are one after the other in the `memory` of so many bytes; each in its own if that is None.
         """
-        cells = rows * (width or 0)
-        root, at = memory(8 * (rows + 1) + 12 * nnz + 8 * rows + 4 * cells), 0
-        lengths, arrays = (rows + 1, nnz, nnz, rows, rows, cells), list[Any]()
+        cells, shifts = rows * (width or 0), (rows + 1) * shifted
+        root, at = memory(8 * (rows + 1) + 12 * nnz + 8 * rows + 4 * (shifts + cells)), 0
+        lengths, arrays = (rows + 1, nnz, nnz, rows, rows, shifts, cells), list[Any]()
         if root is None:
             arrays += map(np.empty, lengths, _TYPES)
         for length, kind in zip(lengths, _TYPES, strict=True) if root is not None else ():
@@ -187,9 +195,9 @@ class Arenas:
         self._keep = keep
         self._free: list[mmap.mmap] = []
 
-    def columns(self, rows: int, nnz: int, width: int | None = None) -> RowArrays:
-        """Uninitialised columns for `rows` rows, `nnz` stored values, and `width` targets per row."""
-        return RowArrays.of(self._memory, rows, nnz, width)
+    def columns(self, rows: int, nnz: int, width: int | None = None, shifted: bool = False) -> RowArrays:
+        """Uninitialised columns for `rows` rows: see `RowArrays.of`."""
+        return RowArrays.of(self._memory, rows, nnz, width, shifted)
 
     def _memory(self, need: int) -> NDArray[np.uint8] | None:
         if need < _SMALL:
@@ -213,8 +221,8 @@ class Arenas:
     def roomier(self, columns: RowArrays, rows: int, nnz: int) -> RowArrays:
         """Columns for twice as many values, with a copy of the first `rows` rows and `nnz` values."""
         width = None if columns.targets is None else columns.targets.shape[1]
-        more = self.columns(len(columns.labels), 2 * len(columns.keys), width)
-        for new, old, used in zip(more, columns, (rows + 1, nnz, nnz, rows, rows, rows + 1), strict=True):
+        more = self.columns(len(columns.labels), 2 * len(columns.keys), width, columns.offsets.size > 0)
+        for new, old, used in zip(more, columns, (rows + 1, nnz, nnz, *4 * (rows + 1,)), strict=True):
             if new is not None and old is not None:
                 new[:used] = old[:used]
         return more

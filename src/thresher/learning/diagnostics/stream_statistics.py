@@ -19,7 +19,6 @@ import numpy as np
 from thresher.data.chunk import Chunk
 from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
-from thresher.data.offsets import OFFSET, may_have_offsets
 from thresher.learning.files.schema import Finite, Form, Key, Positive, form_of
 from thresher.learning.model.objective import Objective
 from thresher.learning.model.scaling import alone
@@ -143,10 +142,10 @@ class StreamStatistics:
 
     def _add_offsets(self, chunk: Chunk) -> None:
         """Add up offsets that may be exposures."""
-        o = chunk.values[chunk.keys == OFFSET].astype(np.float64) if may_have_offsets(chunk) else np.zeros(0)
-        if len(o) < len(chunk) or o.min() <= 0:
+        if chunk.offsets is None or chunk.offsets.min() <= 0:
             self.offset_sums = []
             return
+        o = chunk.offsets.astype(np.float64)
         w, y = chunk.weights.astype(np.float64), chunk.labels.astype(np.float64)
         log = np.log(o)
         root = np.exp(np.minimum(o, 100.0) / 4)

@@ -9,7 +9,7 @@ import numpy as np
 
 from thresher.data.chunk import Chunk
 from thresher.data.features.names import numeric_keys
-from thresher.data.offsets import F32, split_offsets
+from thresher.data.offsets import F32
 from thresher.learning.model.objective import F64, Output
 from thresher.learning.model.prediction import LinearPredictor, Summands
 
@@ -124,8 +124,7 @@ def explain(model: LinearPredictor, chunk: Chunk, names: Mapping[int, str] = _NO
     ValueError for an ensemble whose models centre or scale columns differently.
     """
     own: Any = model
-    rows, offsets = split_offsets(chunk) if model.shifted else (chunk, None)
-    terms, known = model.terms(rows), numeric_keys(own.layout)
+    terms, known = model.terms(chunk), numeric_keys(own.layout)
     for more in (own.names or _NONE, names):
         known |= {key: more[key] for key in terms.rows.keys.tolist() if key not in known and key in more}
-    return Explanation(model.margins(chunk), terms, known, Responses(model), offsets)
+    return Explanation(model.margins(chunk), terms, known, Responses(model), chunk.offsets)

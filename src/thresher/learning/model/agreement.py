@@ -24,7 +24,6 @@ from thresher.data.formats.listing import FORMATS, LINES, kind_of_features
 from thresher.data.formats.tables.column_statistics import categories_of, first_values
 from thresher.data.formats.tables.spellings import LEAST, as_category, other_spelled, spelling_of
 from thresher.data.layout import AnyLayout, has_columns
-from thresher.data.offsets import without_offsets
 from thresher.data.source import ReadRows, Source, Watched
 from thresher.data.sources.parsed import ParsedSource
 from thresher.engine.index import HashedIndex
@@ -114,7 +113,7 @@ class _Numbered(Watched):
             self._compare(True)
 
     def look(self, chunk: Chunk) -> None:
-        if not self._warned and (span := without_offsets(chunk).span()) is not None:
+        if not self._warned and (span := chunk.span()) is not None:
             self._low, self._high = min(self._low, span[0]), max(self._high, span[1])
             self._compare(False)
 
@@ -316,7 +315,6 @@ class _NumbersAsInModel(Watched):
         self._wanted = wanted
 
     def look(self, chunk: Chunk) -> None:
-        chunk = without_offsets(chunk)
         if self._error is not None and chunk.nnz:
             if are_names(chunk) if self._wanted else chunk.keys.max() <= _SMALL:
                 raise self._error

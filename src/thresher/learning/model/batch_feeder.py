@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import MOST_CELLS, UNKNOWN, Chunk, concat, read_only
 from thresher.data.layout import SettledLayout
-from thresher.data.offsets import F32, split_offsets
+from thresher.data.offsets import F32, offsets_of
 from thresher.engine.index import Resolved, make_index
 from thresher.engine.sound import MOST_STEPS, Tensors, beneath, copied, given, offsets, require, under
 from thresher.learning.model.divergence import (
@@ -89,7 +89,7 @@ BEFORE_END = "feed-before-end."
 _ARRAYS = ("indptr", "keys", "values", "labels", "weights")
 
 
-def _check_pending(state: Tensors, batch: int, head: Objective) -> None:
+def _check_pending(state: Tensors, batch: int, head: Objective, shifted: bool) -> None:
     """StateError or DataError unless `state` holds the examples of an incomplete batch."""
     rows = len(given(state, _PREFIX + "labels", (None,), np.float32))
     keys = given(state, _PREFIX + "keys", (None,), np.uint64)
@@ -106,6 +106,8 @@ def _check_pending(state: Tensors, batch: int, head: Objective) -> None:
     listed = head.outputs.kind in ("labels", "values") and rows > 0
     shape = (rows, head.count) if listed else (0, None)
     targets = given(state, _PREFIX + "targets", shape, np.float32)
+    if shifted and rows:
+        given(state, _PREFIX + "offsets", (rows,), np.float32)
     if _PREFIX + "cells" in state:
         cells = given(state, _PREFIX + "cells", (rows, None), np.int64)
         within = (cells >= UNKNOWN) & (cells < MOST_CELLS)
@@ -201,8 +203,8 @@ class BatchFeeder:
             if lo > 0 or stop < len(chunk):
                 chunk = chunk.rows(lo, stop)
             chunk = chunk.counting()
-            if self.shifted:
-                Offsets.of(self._loss).check(chunk, self.examples)
+            if (offsets := offsets_of(chunk, self.shifted)) is not None:
+                Offsets.of(self._loss).check(offsets, self.examples)
             if len(chunk) and self._before_end:  # continue from before the last batch, which was incomplete
                 self.restore(self._before_end)
                 for learner in learners:
@@ -219,7 +221,7 @@ class BatchFeeder:
                 learner.loop.count_as(again)
             self._at, watched = 0, len(learners) == 1 and learners[0].loop.watches
             for raw in chunk.pieces(PIECE):  # small enough for its values to stay in cache
-                piece = self.intake.transform(raw, again, self.shifted)
+                piece = self.intake.transform(raw, again)
                 # checking in advance is a tenth slower than a loop that stops at extreme values itself
                 if not (self._extremes or again or watched):
                     self._extremes = has_extremes(piece)
@@ -296,12 +298,12 @@ class BatchFeeder:
     def _learn(self, learners: Sequence[Model], chunk: Chunk) -> None:
         if not len(chunk) or all(learner.error for learner in learners):
             return
-        chunk, offsets = split_offsets(chunk) if self.shifted else (chunk, None)
+        offsets = None if chunk.offsets is None else read_only(chunk.offsets)
         if chunk.nnz > self._rows.size:
             self._rows = np.empty(chunk.nnz, np.uint32)
         longest = chunk.nnz if len(chunk) == 1 else int(np.diff(chunk.indptr).max())
         fed = [
-            _Feeding(one, one.loop, (one.loop.targets(chunk, offsets), chunk.weights, offsets, longest))
+            _Feeding(one, one.loop, (one.loop.targets(chunk), chunk.weights, offsets, longest))
             for one in learners
             if not one.error
         ]
@@ -409,10 +411,7 @@ class BatchFeeder:
         whole = {**self.index.tensors(), **self.intake.state(), "counters": counts}
         if self.batch > 1:
             held = {name: getattr(self.pending, name) for name in _ARRAYS}
-            targets, cells = self.pending.targets, self.pending.cells
-            held["targets"] = np.zeros((0, 0), np.float32) if targets is None else targets
-            if cells is not None:
-                held["cells"] = cells
+            held |= {"targets": np.zeros((0, 0), np.float32), **replace(self.pending, groups=None).beside()}
             whole |= beneath(_PREFIX, held) | beneath(BEFORE_END, self._before_end)
         return whole
 
@@ -429,7 +428,7 @@ class BatchFeeder:
         rows, steps = self.index.check(state, self.batch), int(counted)
         self.intake.check(state)
         if self.batch > 1:
-            _check_pending(state, self.batch, head)
+            _check_pending(state, self.batch, head, self.shifted)
         before, befores = under(state, BEFORE_END), [under(own, BEFORE_END_OF_LOOP) for _, own in loops]
         for loop, own in loops:
             loop.check(own, rows, steps)
@@ -453,5 +452,6 @@ class BatchFeeder:
             held: dict[str, Any] = {name: state[_PREFIX + name].copy() for name in _ARRAYS}
             targets = state[_PREFIX + "targets"].copy()
             held["targets"] = targets if targets.size else None
-            tensors = state
-            self.pending = Chunk(**held, cells=tensors.get(_PREFIX + "cells")).counting()
+            tensors: Tensors = state
+            held |= {name: tensors.get(_PREFIX + name) for name in ("cells", "offsets")}
+            self.pending = Chunk(**held).counting()

@@ -24,7 +24,6 @@ from thresher.data.chunk import Chunk
 from thresher.data.column_values import ColumnValues, apart, read_beside
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.inputs.matrices import DistinctKeys
-from thresher.data.offsets import may_have_offsets
 from thresher.data.source import Source
 from thresher.engine.index import GrowingIndex
 from thresher.engine.sound import Tensors, given, require
@@ -92,8 +91,7 @@ class ByColumn(Share):
         grown[: len(self._counted)] = self._counted
         counting = chunk.weights > 0
         np.add.at(grown[:, 0], numbers[counting], 1)
-        stored = np.diff(chunk.indptr) - may_have_offsets(chunk)
-        np.add.at(grown[:, 1], numbers[counting], stored[counting])
+        np.add.at(grown[:, 1], numbers[counting], np.diff(chunk.indptr)[counting])
         self._counted = grown
         if grown[:, 0].sum() > self.kept:
             self.kept, self._numbers = 0, [np.zeros(0, np.int32)]

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import DataError, OneLineError
-from thresher.data.offsets import offsets_of
+from thresher.data.offsets import F32
 from thresher.engine.centring import any_beyond
 from thresher.engine.index import Resolved, words_of
 from thresher.engine.kernels import LOSS_SUM
@@ -56,17 +56,16 @@ class Offsets(NamedTuple):
         exposure = " (of an exposure, give the logarithm)" if self.high < -self.low else ""
         return f"an offset from {self.low:.4g} to {self.high:.4g}, the limits of this loss{exposure}"
 
-    def beyond(self, chunk: Chunk) -> NDArray[np.bool_]:
-        """The rows whose offsets are not among them."""
-        offsets = offsets_of(chunk)
+    def beyond(self, offsets: F32) -> NDArray[np.bool_]:
+        """Which of the offsets of rows are not among them."""
         return (offsets < self.low) | (offsets > self.high)
 
-    def check(self, chunk: Chunk, before: int) -> None:
+    def check(self, offsets: F32, before: int) -> None:
         """`DataError` for the first row beyond them; `before` examples came before."""
-        if (wrong := self.beyond(chunk)).any():
+        if (wrong := self.beyond(offsets)).any():
             k = int(np.argmax(wrong))
-            found = offsets_of(chunk)[k]
-            raise DataError(f"example {before + k + 1:,}: expected {self.expected}, found {found:g}")
+            found = f"expected {self.expected}, found {offsets[k]:g}"
+            raise DataError(f"example {before + k + 1:,}: {found}")
 
 
 @functools.lru_cache(typed=True)  # parts of different classes can be equal tuples

@@ -60,9 +60,8 @@ class EightLanes:
         """
         if self._piece is piece and k in self._ends:
             return self._ends.pop(k)
-        added = None if offsets is None else read_only(offsets)
         indptr, rows, values = map(read_only, piece[1:])
-        stream = LaneStream(indptr, rows, values, read_only(targets), read_only(weights), added)
+        stream = LaneStream(indptr, rows, values, read_only(targets), read_only(weights), offsets)
         state = self.S, self.clocks, self.B, self.bclocks
         sums, fallen = (self.index.seen, self.tally, self.alive), [k]
         self._piece, self._ends = piece, {}

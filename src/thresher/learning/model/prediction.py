@@ -31,7 +31,7 @@ from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data, as_source, is_beside, open_data, with_labels
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
-from thresher.data.offsets import shifted, split_offsets, unused_offsets, with_offsets, without_offsets
+from thresher.data.offsets import offsets_of, shifted, unused_offsets, with_offsets
 from thresher.data.source import ReadRows, Source
 from thresher.engine.index import HashedIndex, Index, make_index
 from thresher.engine.sound import Tensors, ascending, given, offsets, require
@@ -197,7 +197,7 @@ class LinearPredictor:
     readout: Callable[[], Readout]
     """the settled weights, without the learning state"""
     _prepared: Callable[[Chunk], Chunk]
-    """rows without offsets as they are multiplied: with columns centred and scaled"""
+    """rows as they are multiplied: with columns centred and scaled"""
     _products: Callable[[Chunk, NDArray[Any]], F64]
     """weighted sums of prepared rows, with these intercepts ``(outputs,)``"""
     _bias: Callable[[], NDArray[Any]]
@@ -220,13 +220,11 @@ class LinearPredictor:
         They include the offsets, if the model was trained with any. `DataError` if the rows have none.
         """
         chunk.check_arrays()
-        if not self.shifted:
-            return self._products(self._prepared(chunk), self._bias())
-        own, offsets = split_offsets(chunk)
-        return self._products(self._prepared(own), self._bias()) + offsets
+        found, offsets = self._products(self._prepared(chunk), self._bias()), offsets_of(chunk, self.shifted)
+        return found if offsets is None else found + offsets
 
     def terms(self, chunk: Chunk) -> Summands:
-        """What the margins of `chunk`, which has no offsets, are sums of.
+        """What the margins of `chunk`, without offsets, are sums of.
 
         ValueError for an ensemble whose models centre or scale columns differently.
         """
@@ -413,7 +411,7 @@ class LinearPredictor:
         keys, count = readout.keys, 0
         sums, squares = np.zeros(len(keys) + 1), np.zeros(len(keys) + 1)
         for read in self._each(data, self.effects, reading):
-            rows = readout.terms(without_offsets(read.chunk)).rows
+            rows = readout.terms(read.chunk).rows
             places = np.searchsorted(keys, rows.keys)
             places[np.append(keys, np.uint64(0))[places] != rows.keys] = len(keys)
             values = rows.values.astype(np.float64)

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import OneLineError
 from thresher.data.layout import SettledLayout
-from thresher.data.offsets import split_offsets, with_offsets
 from thresher.engine import centring as preparing
 from thresher.engine.sound import MOST_STEPS, Tensors, ascending, given, require
 from thresher.learning.model.sampling import Sampler
@@ -202,15 +201,11 @@ class Preprocessor:
             if part is not None:
                 part.bind(layout)
 
-    def transform(self, chunk: Chunk, again: bool, shifted: bool = False) -> Chunk:
-        """`chunk` prepared for learning. Its rows are counted unless they come `again`, in a later pass.
-
-        If the rows are `shifted`, their offsets stay as they are.
-        """
+    def transform(self, chunk: Chunk, again: bool) -> Chunk:
+        """`chunk` prepared for learning. Its rows are counted unless they come `again`, in a later pass."""
         if not self._parts:
             return chunk
         chunk = chunk if self.sampler is None else self.sampler.learned(chunk)
-        chunk, offsets = split_offsets(chunk) if shifted else (chunk, None)
         before = self._rows
         if again:
             chunk = self.read(chunk)
@@ -218,8 +213,7 @@ class Preprocessor:
             for part in (self._centring, self._scaling):
                 chunk = chunk if part is None else part.running(chunk, before)
         self._rows += 0 if again else len(chunk)
-        chunk = chunk if self.admission is None else self.admission.kept(chunk, before, again)
-        return chunk if offsets is None else with_offsets(chunk, offsets)
+        return chunk if self.admission is None else self.admission.kept(chunk, before, again)
 
     def read(self, chunk: Chunk) -> Chunk:
         """`chunk` prepared for prediction: by the current means and divisors, which do not change."""

@@ -150,14 +150,14 @@ class RuleState:
         self._rules = [in_dtype(one, kind) for one in (rule, self.bias_rule) for kind in (np.float64, dtype)]
         _, self._row_rule, _, self._bias_row_rule = self._rules
 
-    def targets(self, chunk: Chunk, offsets: F32 | None) -> F32:
+    def targets(self, chunk: Chunk) -> F32:
         """The target of each row for the loss, or of each output for the joint loss."""
         found = self.head.targets(chunk) if self.inner else chunk.labels
         if self._origin < 0 or not len(self.B):
             return found
         clocks = self.bclock.reshape(-1, self.bclock.shape[-1])
         if not clocks[0, self._started]:  # the origin is that of the first example, without its offset
-            first = found[0] if offsets is None else found[0] - offsets[0]
+            first = found[0] if chunk.offsets is None else found[0] - chunk.offsets[0]
             clocks[:, self._origin], clocks[:, self._started] = first, 1.0
         return (found - clocks[:, self._origin]).astype(found.dtype)
 
@@ -402,12 +402,11 @@ class OneState(RuleState):
     ) -> int:
         """Learn the examples lo..resolved.hi-1; return the first example that was not learned."""
         room = np.empty(longest, self.dtype)  # allocated here: in Numba it would cost 0.1 s of compiling
-        added = None if offsets is None else read_only(offsets)
         kept: Any = None
         if self.history is not None:
             newest, more = np.zeros(self.history.ring.shape[2]), np.empty(longest)
             kept = averaging.Adding(self.clock, self.history.ring, self.history.place, newest, more)
-        limits = (read_only(weights), added, lo, resolved.hi, self.limit, room, kept)
+        limits = (read_only(weights), offsets, lo, resolved.hi, self.limit, room, kept)
         if self.calibration is None or self.again:  # margins of these are not those of new examples
             return self._learn_with(self._learn, self.head.loss, resolved, targets, *limits)
         compiled = self._calibrating
@@ -445,7 +444,7 @@ class ManyState(RuleState):
             if len(self._places) < len(self.S):
                 self._places = np.zeros(len(self.S), np.int64)
             room = self.batch, self._each, self._places
-            added = (None if offsets is None else read_only(offsets),)
+            added = (offsets,)
         kept: Any = outputs.FORGOTTEN
         if self.history is not None:
             kept = averaging.Pasts(self.clock, self.history.ring, self.history.place)

@@ -34,7 +34,6 @@ from thresher.data.errors import DataError
 from thresher.data.feature_specs import terms_of
 from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
-from thresher.data.offsets import without_offsets
 from thresher.engine import centring as preparing
 from thresher.engine.centring import FAR
 from thresher.engine.lookup import empty_index, find, find_or_add, reindex, resized
@@ -349,12 +348,7 @@ def ones(keys: U64) -> Chunk:
 
 
 def alone(chunk: Chunk, layout: SettledLayout | None) -> Chunk:
-    """`chunk` without offsets, rests and gaps: features as users know them."""
-    return features(without_offsets(chunk), layout)
-
-
-def features(chunk: Chunk, layout: SettledLayout | None) -> Chunk:
-    """`chunk`, which has no offsets, without rests and gaps: its largest key is a feature."""
+    """`chunk` without rests and gaps: features as users know them."""
     mask, gaps = (_WHOLE, False) if layout is None else (layout.mask, layout.gaps and has_columns(layout))
     in_memory = layout is None or not (layout.format or has_columns(layout))
     if not (gaps and preparing.any_beyond(read_only(chunk.values), FAR)) and not (
@@ -402,7 +396,7 @@ class Centring(Means):
         parts = list[Chunk]()
         for k in range(first):  # features of the first examples become columns that were zero before
             row = chunk.rows(k, k + 1)
-            new = features(row, None).keys if self._wanted is None else np.intersect1d(row.keys, self._wanted)
+            new = alone(row, None).keys if self._wanted is None else np.intersect1d(row.keys, self._wanted)
             new = np.setdiff1d(new, self.keys)
             keys = np.concatenate([self.keys, new])
             fresh = np.tile([float(before + k), float(before + k), 0.0], (len(new), 1))

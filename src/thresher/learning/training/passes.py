@@ -37,7 +37,6 @@ from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.files.paths import STDIN
 from thresher.data.inputs.matrices import CompactRows, DistinctKeys, identified
-from thresher.data.offsets import may_have_offsets, without_offsets
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source, SourceWrapper
 from thresher.data.sources.parsed import TextSource
@@ -80,7 +79,6 @@ class Size(NamedTuple):
         counting = chunk.weights > 0
         rows = int(np.count_nonzero(counting))
         nonzeros = chunk.nnz if rows == len(chunk) else int(np.diff(chunk.indptr)[counting].sum())
-        nonzeros -= rows if may_have_offsets(chunk) else 0
         each = LEAST_BYTES + (0 if chunk.targets is None else 4 * chunk.targets.shape[1])
         each += 0 if chunk.groups is None else 8
         size = self.bytes + 12 * nonzeros + each * rows
@@ -277,7 +275,7 @@ class ReplayBuffer(SourceWrapper[Source]):
         if self.size.bytes > self._budget:
             self.drop()
         elif self._held:
-            self._keys.add(without_offsets(chunk.counting()).keys)
+            self._keys.add(chunk.counting().keys)
         elif self._rows is not None and self._copying:
             source, share = self._source, 1.0
             if source.rereadable and source.total_bytes:
@@ -292,7 +290,7 @@ class ReplayBuffer(SourceWrapper[Source]):
         """The size of all rows, with the number of their features."""
         if not self._held:
             for chunk in self.later().chunks():
-                self._keys.add(without_offsets(chunk.counting()).keys)
+                self._keys.add(chunk.counting().keys)
         return self.size._replace(features=self._keys.count)
 
     def drop(self) -> None:

@@ -35,6 +35,7 @@ _ENDS_TOKEN = byte_set(b" \t\n#")
 def read_line(self, text, at, columns, nnz, domain, exact, targets, row, extra):
     """Read one line with grammar `self`. Stores features from `nnz` on, several labels in ``targets[row]``.
 
+    `columns` are the addresses of keys, values and offsets.
     ``extra = (crosses, naming)`` receives spans and names, if not None. Returns ``(position of the line end
     or of the error, nnz, whether keys ascend, label, weight, outcome)``.
     """
@@ -205,8 +206,8 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, e
         grammar: The format.
         text_bytes: uint8, with 64 spare bytes after `size`.
         size: Bytes of text.
-        columns: ``(indptr, keys, values, labels, weights, targets)``, with room for all rows, twice the
-            features, and one more row of `targets` (None if a line has one label).
+        columns: ``(indptr, keys, values, labels, weights, offsets, targets)``, with room for all rows, twice
+            the features, and one more row of `targets` (None if a line has one label).
         domain: A `labels.Range`.
         state: int64 (COUNTERS,), kept between calls.
         bad: int64 table that gets one row per bad line: start, position of the error, outcome, lines and
@@ -221,8 +222,8 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, e
     """
     at, row, nnz = state[line_status.AT], state[line_status.ROWS], state[line_status.NNZ]
     result = line_status.DONE
-    indptr, keys, values, labels, weights, targets = columns
-    text, features = address(text_bytes), (address(keys), address(values))
+    indptr, keys, values, labels, weights, offsets, targets = columns
+    text, features = address(text_bytes), (address(keys), address(values), address(offsets))
     known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
     indptr[row] = nnz
     while at < size and result == line_status.DONE:

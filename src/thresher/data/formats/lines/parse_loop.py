@@ -154,6 +154,7 @@ class LineParser:
         tag: Callable[[bytes], str | None] | None = None,
         advice: Callable[[int, bytes, int], str] = lambda outcome, line, place: "",
         after_listed: str = LISTED,
+        shifted: bool = False,
     ) -> None:
         """Set up a thread's parser.
 
@@ -169,8 +170,10 @@ class LineParser:
             advice: A hint about a bad line, or an empty string, given its outcome, the line, and the error
                 position.
             after_listed: What must follow a label in a list of labels.
+            shifted: Whether the grammar stores offsets.
         """
         self._grammar, self._reading, self._usual, self._named = grammar, reading, usual, named
+        self._shifted = shifted
         self._factors = [(place, name) for place, name in enumerate(factors) if name != ANY]
         naming = reading.naming if named or crosses else None  # None compiles less code
         self._extra = crossing.extra_of(crosses, naming)
@@ -198,7 +201,7 @@ class LineParser:
         most = size // 2 + 1
         if self._domain.width:
             most = int(np.count_nonzero(text[:size] == ord("\n"))) + 2
-        columns = reading.arenas.columns(most, size + 16, self._domain.width)
+        columns = reading.arenas.columns(most, size + 16, self._domain.width, self._shifted)
         domain, crosses = self._domain.code(), self._extra[0]
         state = np.zeros(line_status.COUNTERS, np.int64)
         state[line_status.AT] = block.begin

@@ -398,7 +398,7 @@ class Vw(NamedTuple):
             self.careful, text, at, self.based, domain, exact, targets, row
         )
         start, ascend = nnz, True
-        keys, values = columns
+        keys, values, offsets = columns
         while outcome == EXAMPLE and byte(text, at) == _BAR:
             first, begin = nnz, at + 1
             at, space, outcome = _namespace(self.careful, self, text, begin, exact)
@@ -408,9 +408,7 @@ class Vw(NamedTuple):
                 )
                 note_namespace(extra[0], space[0], first, nnz)
         if self.based:
-            store_word(keys, nnz, _LARGEST_ID)
-            store_float(values, nnz, base)
-            nnz += 1
+            store_float(offsets, row, base)
         return at, nnz, ascend, label, weight, outcome
 
 
@@ -522,4 +520,5 @@ def parser(layout: AnyLayout, reading: Reading) -> LineParser:
         usual=USUAL if simple else None,
         tag=partial(text_of, namespace=grouped.encode()) if grouped else tag_of,
         advice=advice,
+        shifted=based,
     )

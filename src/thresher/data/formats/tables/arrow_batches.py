@@ -269,7 +269,7 @@ class BatchParser:
         self, count: int, kinds: ColumnEncodings, table: NDArray[np.int64], most: int
     ) -> tuple[Chunk, int, list[tuple[int, int]]]:
         """As `encoded`, of columns in memory that `table` describes, with at most so many features."""
-        arrays = self._arenas.columns(count, 2 * most + 16, self._domain.width)
+        arrays = self._arenas.columns(count, 2 * most + 16, self._domain.width, kinds.shifted)
         state, wrong = np.zeros(line_status.COUNTERS, np.int64), list[tuple[int, int]]()
         domain, read = self._domain.code(), table[:, rows.COLUMN]
         used = kinds.codes[read], kinds.keys[read], kinds.seeds[read]

@@ -156,7 +156,7 @@ def _width(codes):
 def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
     """Read column `c` of rows [lo, hi): features are appended to the staged rows, except lists and texts."""
     codes, names, seeds = kinds
-    keys, values, counts, wrong, labels, weights, origins = stage
+    keys, values, counts, wrong, labels, weights, shifts, origins = stage
     kind, seed, width = codes[c], seeds[c], _width(codes)
     form, data, offsets, indices = table[c, FORM], table[c, DATA], table[c, OFFSETS], table[c, INDICES]
     valid, first = table[c, VALID], table[c, FIRST]
@@ -174,6 +174,8 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
             labels[r], outcome = _label(c, i, table, names[c], domain, line_status.target_of(targets, r))
         elif kind == table_rows.WEIGHT:
             weights[r], outcome = _label_or_weight(kind, data, valid, at, domain)
+        elif kind == table_rows.OFFSET:
+            shifts[r], outcome = _label_or_weight(kind, data, valid, at, domain)
         elif kind != table_rows.LIST and kind != table_rows.TEXT:
             value, there, status = _number(data, valid, at)
             outcome = table_rows.outcome_of(kind, value, status, not there, domain)
@@ -183,7 +185,7 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
                 entered = there and status == FINE
             store_word(staged, slot, key)
             store_float(floats, slot, value)
-            counts[r] += entered or kind == table_rows.OFFSET
+            counts[r] += entered
             if kind == table_rows.GAPPED and abs(value) >= FAR and status == FINE:
                 rest = rest_of(load_double(data, at), value)
                 if rest != np.float32(0):
@@ -209,8 +211,8 @@ def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses):
         store_word(out, nnz + k, load_word(staged, 8 * (r * width + k)))
         store_float(out_values, nnz + k, load_float(floats, r * width + k))
         if crosses is not None:
-            if stage[6][r * width + k] >= 0:
-                note_column(crosses, table[stage[6][r * width + k], COLUMN], nnz + k, nnz + k + 1)
+            if stage[7][r * width + k] >= 0:
+                note_column(crosses, table[stage[7][r * width + k], COLUMN], nnz + k, nnz + k + 1)
     nnz += stage[2][r]
     for c in range(codes.size):
         begin, lists, step = nnz, table[c, LISTS], table[c, LISTS_STEP]
@@ -252,8 +254,8 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, extra):
 
     Args:
         count: Rows of the batch.
-        columns: ``(indptr, keys, values, labels, weights, targets)``, with room for all rows and twice the
-            features.
+        columns: ``(indptr, keys, values, labels, weights, offsets, targets)``, with room for all rows and
+            twice the features; `offsets` may be empty.
         table: (columns, FIELDS) describes the columns of the batch.
         kinds: ``(codes, keys, seeds)`` of the columns.
         mask: Bits of a key that are kept.
@@ -264,14 +266,14 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, extra):
 
     Returns true if the products of a row do not fit; otherwise all is done or `bad` is full.
     """
-    indptr, keys, values, labels, weights, targets = columns
+    indptr, keys, values, labels, weights, offsets, targets = columns
     room = np.empty(BUCKETS, np.uint64)
     rooms = room, np.empty(ROW_ROOM, np.float32), room
-    cells, floats = TILE * _width(kinds[0]), np.ones((2, TILE), np.float32)
+    cells, floats = TILE * _width(kinds[0]), np.ones((3, TILE), np.float32)
     counts, wrong = np.zeros(TILE, np.int64), np.zeros(TILE, np.int64)
     origins = np.empty(cells if extra[0] is not None else 0, np.int64)
     staged = np.empty(cells, np.uint64), np.empty(cells, np.float32)
-    stage = (*staged, counts, wrong, floats[0], floats[1], origins)
+    stage = (*staged, counts, wrong, floats[0], floats[1], floats[2], origins)
     tile = _tile(targets)
     row, nnz, i, cramped = state[line_status.ROWS], state[line_status.NNZ], state[line_status.AT], False
     indptr[row] = nnz
@@ -290,6 +292,8 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, extra):
             if code == line_status.EXAMPLE:
                 state[line_status.MERGED] += merged
                 labels[row], weights[row] = floats[0, i - lo], floats[1, i - lo]
+                if offsets.size:
+                    offsets[row] = floats[2, i - lo]
                 _settle(targets, row, tile, i - lo)
                 row, nnz = row + 1, last
                 indptr[row] = nnz

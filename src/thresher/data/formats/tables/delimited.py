@@ -402,7 +402,7 @@ class DelimitedParser:
         count, most, width = len(kinds.names), block.size // min(len(kinds.names), 2) + 1, self._domain.width
         if width:  # then it pays to count the lines
             most = int(np.count_nonzero(text[: block.size] == _NEWLINE)) + 1
-        arrays = reading.arenas.columns(most, block.size + 4 * count + 16 + more, width)
+        arrays = reading.arenas.columns(most, block.size + 4 * count + 16 + more, width, kinds.shifted)
         state = np.zeros(rows.ALL_COUNTERS, np.int64)
         state[rows.HAS_NUL] = not block.text[: block.size].all()
         begin, blank = block.begin, self._layout.header and block.offset == 0

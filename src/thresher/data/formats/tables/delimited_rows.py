@@ -308,7 +308,7 @@ def _meant(code, cell, at, end, tokens, scratch):
 
 @scalar
 def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, into, dialect):
-    """Read one row. Stores features from `nnz` on, several labels in `into`.
+    """Read one row. Stores features from `nnz` on, several labels in `into`, an offset at address ``out[2]``.
 
     Returns ``(position of the line end or error, nnz, label, weight, outcome, column)``.
     """
@@ -343,8 +343,10 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
                 label = line_status.keep_label(into, names[c], value)
             elif kind == table_rows.WEIGHT:
                 weight = value
+            elif kind == table_rows.OFFSET:
+                store_float(out[2], 0, value)
             elif outcome == line_status.EXAMPLE and (last > first or kind == table_rows.GAPPED):
-                stored = last == first or value != np.float32(0) or kind == table_rows.OFFSET
+                stored = last == first or value != np.float32(0)
                 nnz = _numeric(
                     *(kind, value, stored, names[c], seeds[c], cell, first, keys, values, nnz, extra[1], c)
                 )
@@ -384,8 +386,8 @@ def parse_delimited(
     """
     at, row, nnz = state[line_status.AT], state[line_status.ROWS], state[line_status.NNZ]
     result = line_status.DONE
-    indptr, keys, values, labels, weights, targets = columns
-    text, features, scratch = address(text_bytes), (keys, values), np.empty(ROOM, np.uint8)
+    indptr, keys, values, labels, weights, offsets, targets = columns
+    text, scratch = address(text_bytes), np.empty(ROOM, np.uint8)
     described = (*kinds[:4], np.int64(kinds[0].size), address(scratch))
     known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
     first_at, header, spans = kinds[3], kinds[4], extra[0]
@@ -397,8 +399,9 @@ def parse_delimited(
         clear_spans(spans)
         if not ((kinds[0].size > 1 and ends_line(text, at)) or _repeats(text, at, header, first_at)):
             into = line_status.target_of(targets, row)
+            out = keys, values, address(offsets) + 4 * row
             at, stop, label, weight, outcome, column = _row(
-                text, start, size, described, room, grams, features, nnz, domain, known, extra, into, dialect
+                text, start, size, described, room, grams, out, nnz, domain, known, extra, into, dialect
             )
         if outcome == line_status.EXAMPLE and state[HAS_NUL]:
             for place in range(at - 1, start - 1, -1):

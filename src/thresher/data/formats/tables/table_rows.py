@@ -24,7 +24,6 @@ from thresher.data.features.names import numeric_keys
 from thresher.data.formats import line_status
 from thresher.data.labels import VALUES, Domain
 from thresher.data.layout import SettledLayout
-from thresher.data.offsets import OFFSET as OFFSET_KEY
 from thresher.data.report import LACKING, LATE, MOST_LATE
 from thresher.data.text.numbers import FINE, HARD, OUT_OF_RANGE
 from thresher.data.text.sorting import ascending
@@ -76,8 +75,7 @@ class ColumnEncodings(NamedTuple):
 
     codes: NDArray[np.int64]
     keys: NDArray[np.uint64]
-    """for a numeric column, the hash of its name; for one of several label columns, its index; for that of
-    offsets, their key"""
+    """for a numeric column, the hash of its name; for one of several label columns, its index"""
     seeds: NDArray[np.uint64]
     """hash seeds for the values of other columns"""
     grams: Grams
@@ -118,6 +116,11 @@ class ColumnEncodings(NamedTuple):
         whole = Chunk.from_csr(starts, keys, np.insert(chunk.values, at, 0), chunk.labels)
         return replace(chunk, indptr=whole.indptr, keys=whole.keys, values=whole.values)
 
+    @property
+    def shifted(self) -> bool:
+        """Whether rows have offsets."""
+        return columns.OFFSET in self.what
+
     def beside(self, sliced: Sequence[str]) -> list[str]:
         """The columns of a file of text whose cells identify or mark rows, and those `sliced`."""
         return [*(self.marks.columns if self.marks else [self.ids] if self.ids else []), *sliced]
@@ -156,10 +159,7 @@ def kinds_of(
     identity = columns.identity(ids, names, file) if ids else layout.grouped_by
     kinds, hashes = columns.kinds_in(layout, names, file), hash_columns(names, layout.seed)
     labels, nameless = {name: k for k, name in enumerate(layout.labels)}, np.array([not one for one in names])
-    keys = [
-        OFFSET_KEY if kind == columns.OFFSET else labels.get(name, key)
-        for name, kind, key in zip(names, kinds, hashes.tolist(), strict=True)
-    ]
+    keys = [labels.get(name, key) for name, key in zip(names, hashes.tolist(), strict=True)]
     looks = dict(zip(names, guesses, strict=False))
     late = [name for name in columns.unexpected(layout, names) if name != identity]
     noticed = [(LATE, name, 0, looks.get(name, "")) for name in late[:MOST_LATE]]
@@ -272,8 +272,7 @@ def complete(keys, values, start, own, mask, extra, rooms):
     """
     if mask != _ALL:
         for k in range(start, own):
-            if keys[k] != _ALL:  # which is an offset
-                keys[k] &= mask
+            keys[k] &= mask
     stop, status = crossing.cross(extra[0], keys, values, start, own, extra[1])
     if status != crossing.DONE:
         return own, False, line_status.CRAMPED if status == crossing.NO_ROOM else line_status.PRODUCTS
