@@ -11,9 +11,11 @@ from numba.extending import overload, overload_method
 from tests import oracle_base, oracles_projection
 from tests.oracle_base import Vector
 from tests.oracles import ORACLES
-from thresher.engine.compile.jit import OPTIONS, kernel
+from thresher.engine.compile import translate
+from thresher.engine.compile.jit import kernel
 from thresher.engine.verbs import value_slope
 
+OPTIONS = translate.OPTIONS["helper"]
 _CLASSES: dict[Any, Any] = {}
 
 
@@ -76,7 +78,7 @@ def _bare(function: Any) -> Any:
 
 
 @kernel
-def _steps(frame, loss, X, y, importance, w):
+def _steps(frame, loss, X, y, importance, w, out):
     for i in range(len(y)):
         x = X[i % len(X)]
         w = meet(frame, w, x)
@@ -86,7 +88,8 @@ def _steps(frame, loss, X, y, importance, w):
         value, slope = value_slope(loss, margin, y[i])
         look(frame, x, margin, slope, importance[i])
         w = advance(frame, w, importance[i] * slope * x, i + 1, importance[i] * value)
-    return w
+    for j in range(len(w)):
+        out[j] = w[j]
 
 
 def run(
@@ -98,5 +101,7 @@ def run(
     X = np.hstack([X, np.ones((rows, 1))]) if intercept else np.ascontiguousarray(X)
     oracle = ORACLES[name](rule, (np.arange(X.shape[1]) < features).astype(np.float64))
     frame = _frame(name, oracle)
-    w = _steps.for_parts(frame, loss, rule)(frame, loss, X, y, importance, oracle.begin())
+    begin = oracle.begin()
+    w = np.empty_like(begin)
+    _steps(frame, loss, X, y, importance, begin, w)
     return oracle.read(w)

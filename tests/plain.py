@@ -17,8 +17,7 @@ from typing import Any
 import pytest
 
 from thresher.engine import index, lanes, verbs
-from thresher.engine.compile.inplace import snapshot
-from thresher.engine.protocol import PROTOCOL
+from thresher.engine.protocol import PROTOCOL, snapshot
 from thresher.learning.training import passes
 from thresher.testing.laws import NOT_COMPILED
 

@@ -16,7 +16,7 @@ from tests.forks import forked
 from tests.streams import Vector
 from thresher import parts
 from thresher.engine.compile.jit import kernel
-from thresher.engine.compile.part_errors import PartError
+from thresher.engine.protocol import PartError
 from thresher.engine.verbs import at, step, value_slope, weight
 from thresher.parts.registry import REGISTRY, SpecError, part
 from thresher.testing import check_rule

@@ -128,7 +128,7 @@ def test_nan_is_bad_in_a_column_of_json_that_has_nothing_else(given: Any, tmp_pa
 
 @kernel
 def _doubles(text: Any, starts: Any, out: Any) -> None:
-    at: Any = address(text)  # type: ignore[call-arg]
+    at: Any = address(text)
     for k in range(starts.size):
         out[k] = read_double(at, starts[k])
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from tests.streams import RULES, has_rate, settings_of
 from tests.telling import notices_to
 from thresher.data import open_source
 from thresher.engine import kernels
-from thresher.engine.compile import notices
+from thresher.engine.compile import codecache, notices
 from thresher.engine.compile.notices import compiling, seconds_compiling
 from thresher.engine.folders import cache_folder
 from thresher.learning.model.eight_lanes import LaneState
@@ -74,7 +73,7 @@ def knows_reading(folder: Path) -> dict[str, str]:
     list(open_source(SAMPLE).chunks())
     variables, code = cold(folder), folder / "cache" / "code"
     code.mkdir()
-    for file in (cache_folder() / "code").glob("thresher.data.*.nbc"):
+    for file in (cache_folder() / "code").glob("thresher.data.*.code"):
         (code / file.name).symlink_to(file.resolve())
     return variables
 
@@ -143,8 +142,8 @@ def test_nobody_compiles_what_no_cache_can_keep(monkeypatch: pytest.MonkeyPatch,
     compile_ahead(Model(), False)()
     monkeypatch.setattr("thresher.engine.compile.codecache.usable_folder", lambda: tmp_path)
     kind = ahead._kind(Model(), False)
-    assert ahead._cache().lacks_mark(*kind)
-    ahead._cache().mark(*kind)
+    assert codecache.lacks_mark(kernels.learn.function, *kind)
+    codecache.mark(kernels.learn.function, *kind)
     compile_ahead(Model(), False)()
 
 
@@ -153,7 +152,7 @@ def test_a_second_process_that_finds_all_compiled_is_not_told_of(
     seconds: str, told: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said, marks = list[str](), list[Any]()
-    monkeypatch.setattr(kernels.learn, "cache", SimpleNamespace(mark=lambda *kind: marks.append(kind)))
+    monkeypatch.setattr(codecache, "mark", lambda function, *kind: marks.append(kind))
     with notices_to(said.append), subprocess.Popen(["sleep", seconds]) as process:
         ahead.waiting(process.pid, ("this", "kind"))()
         process.returncode = 0  # it has been waited for
@@ -169,7 +168,7 @@ def test_a_second_process_that_finds_all_compiled_is_not_told_of(
     ],
 )
 def test_it_tells_what_is_compiled(options: Any, work: notices.Work, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels.learn, "cache", SimpleNamespace(lacks_mark=lambda *kind: True))
+    monkeypatch.setattr(codecache, "lacks_mark", lambda function, *kind: True)
     monkeypatch.setattr("threading.active_count", lambda: 1)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.setattr("os.fork", lambda: 1 << 30)

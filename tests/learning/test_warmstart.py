@@ -16,8 +16,7 @@ from thresher import parts
 from thresher.data import open_source
 from thresher.data.chunk import Chunk, concat
 from thresher.data.features.names import Names
-from thresher.engine.compile.inplace import snapshot
-from thresher.engine.protocol import writes
+from thresher.engine.protocol import snapshot, writes
 from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
 from thresher.learning.model.prediction import Readout

@@ -55,11 +55,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.compile.inplace import snapshot
 from thresher.engine.compile.jit import helper, kernel
 from thresher.engine.kernels import move_clocks, multiply
 from thresher.engine.outputs import moment, owned
-from thresher.engine.protocol import implements
+from thresher.engine.protocol import implements, snapshot
 from thresher.engine.verbs import area, areas, drift, grouped, start_over
 
 _GUESSES = 5  # steps of Newton's method to find where a weight reaches zero

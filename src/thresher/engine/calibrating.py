@@ -24,7 +24,7 @@ SIZE = 8
 PRIOR = 10.0
 """Examples' worth of curvature that hold a = 1 and b = 0"""
 _LEAST = float(np.finfo(np.float64).eps)
-learn = kernels.learn.compiled
+learn = kernels.learn
 """The loop that is told one example after the other"""
 
 

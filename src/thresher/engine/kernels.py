@@ -26,9 +26,9 @@ import math
 
 import numpy as np
 
-from thresher.engine.compile.inplace import snapshot
 from thresher.engine.compile.jit import helper, inlined, kernel, scalar
 from thresher.engine.lookup import fetch
+from thresher.engine.protocol import snapshot
 from thresher.engine.verbs import (
     catch_up,
     constrain,

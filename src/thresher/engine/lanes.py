@@ -42,27 +42,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.np import arrayobj
 
-from thresher.engine.compile.inplace import (
-    LINE,
-    SCRATCH,
-    STACK,
-    TABLE,
-    WORD,
-    data_of,
-    entry,
-    in_place,
-    load,
-    loop_of_vectors,
-    store,
-)
-from thresher.engine.compile.jit import kernel, scalar
+from thresher.engine.compile.jit import in_place, kernel, scalar
 from thresher.engine.kernels import AHEAD, aim, count, move_clocks, raised
-from thresher.engine.lookup import emit_prefetch
 from thresher.engine.verbs import (
     meet,
     outgrown,
@@ -75,54 +57,13 @@ from thresher.engine.verbs import (
 )
 
 LANES = 8
-_arrays: Any = arrayobj  # this module has no type hints
-_tools: Any = cgutils
 
 
-def room(context, builder, kind, shape):
-    """An array of this type on the stack."""
-    item = context.get_data_type(kind.dtype)
-    size, itemsize = int(np.prod(shape)), context.get_abi_sizeof(item)
-    memory = _tools.alloca_once(builder, ir.ArrayType(item, size))
-    memory.align = LINE
-    made = context.make_array(kind)(context, builder)
-    _arrays.populate_array(
-        made,
-        data=builder.bitcast(memory, item.as_pointer()),
-        shape=[WORD(n) for n in shape],
-        strides=[WORD(itemsize * int(np.prod(shape[axis + 1 :]))) for axis in range(len(shape))],
-        itemsize=WORD(itemsize),
-        meminfo=None,
-    )
-    return made
-
-
-@in_place(lambda body, args: types.void)
+@in_place
 def each_lane(body, args):
     """Call ``body(k, *args)`` for every lane k."""
     for k in range(LANES):
         body(k, *args)
-
-
-@each_lane.emits
-def _emit_each_lane(context, builder, signature, values):
-    body, given = signature.args
-    wanted = context.typing_context.resolve_function_type(body, (types.intp, *given.types), {})
-    function = context.get_function(body, wanted)
-    casts = zip(_tools.unpack_tuple(builder, values[1]), given.types, wanted.args[1:], strict=True)
-    items = [context.cast(builder, *cast) for cast in casts]
-    before, loop, after = builder.block, *(builder.append_basic_block(name) for name in ("lane", "lanes"))
-    builder.branch(loop)
-    builder.position_at_end(loop)
-    k = builder.phi(WORD)
-    k.add_incoming(WORD(0), before)
-    function(builder, [k, *items])
-    following = builder.add(k, WORD(1))
-    k.add_incoming(following, builder.block)
-    back = builder.cbranch(builder.icmp_unsigned("<", following, WORD(LANES)), loop, after)
-    back.set_metadata("llvm.loop", loop_of_vectors(builder.module))
-    builder.position_at_end(after)
-    return context.get_dummy_value()
 
 
 # Parts
@@ -164,259 +105,101 @@ def _made(template: Any, columns: Any, k: Any) -> Any:
     return tuple.__new__(type(template), values)
 
 
-@in_place(lambda parts, k: parts.types[0])
+@in_place
 def part_of(parts, k):
     """The part of lane k, from the result of `side_by_side`."""
     return _made(parts[0], iter(parts[1]), k)
 
 
-@part_of.emits
-def _emit_part(context, builder, signature, values):
-    parts, k = values
-    template, columns = signature.args[0].types
-    given = builder.extract_value(parts, 1)
-    leaves = iter(enumerate(columns.types))
-
-    def emit(kind, value):
-        items = []
-        for place, inner in enumerate(kind.types):
-            item = builder.extract_value(value, place)
-            if isinstance(inner, types.BaseTuple):
-                item = emit(inner, item)
-            else:
-                leaf, column = next(leaves)
-                if column != types.none:
-                    data = data_of(context, builder, column, builder.extract_value(given, leaf))
-                    item = load(builder, entry(builder, data, k), STACK)
-            items.append(item)
-        return context.make_tuple(builder, kind, items)
-
-    return emit(template, builder.extract_value(parts, 0))
-
-
-@in_place(lambda parts: parts)
+@in_place
 def on_stack(parts):
     """Copy merged parts, with their numbers on the stack."""
     return parts
 
 
-@on_stack.emits
-def _emit_on_stack(context, builder, signature, values):
-    kind = signature.args[0].types[1]
-    template, columns = _tools.unpack_tuple(builder, values[0])
-    items = _tools.unpack_tuple(builder, columns)
-    for place, column in enumerate(kind.types):
-        if column != types.none:
-            made = room(context, builder, column, (LANES,))
-            source, size = data_of(context, builder, column, items[place]), made.itemsize
-            _tools.raw_memcpy(builder, made.data, source, WORD(LANES), size)
-            items[place] = made._getvalue()
-    return context.make_tuple(
-        builder, signature.return_type, [template, context.make_tuple(builder, kind, items)]
-    )
-
-
 # A number for each lane, on the stack
 
 
-@in_place(lambda value: types.Array(types.unliteral(value), 1, "C"))
+@in_place
 def lanes_like(value):
     """An uninitialised array (LANES,) for values of this type."""
     return np.empty(LANES, object)  # holds values of any type, unconverted
 
 
-@lanes_like.emits
-def _emit_lanes(context, builder, signature, values):
-    return room(context, builder, signature.return_type, (LANES,))._getvalue()
-
-
-@in_place(lambda lanes, k: lanes.dtype)
+@in_place
 def take_lane(lanes, k):
     """The number of lane k."""
     return lanes[k]
 
 
-@take_lane.emits
-def _emit_taken(context, builder, signature, values):
-    lanes, k = values
-    return load(builder, entry(builder, data_of(context, builder, signature.args[0], lanes), k), STACK)
-
-
-@in_place(lambda lanes, k, value: types.void)
+@in_place
 def put(lanes, k, value):
     """Write the number of lane k."""
     lanes[k] = value
 
 
-@put.emits
-def _emit_put(context, builder, signature, values):
-    lanes, k, value = values
-    item = context.cast(builder, value, signature.args[2], signature.args[0].dtype)
-    store(builder, item, entry(builder, data_of(context, builder, signature.args[0], lanes), k), STACK)
-    return context.get_dummy_value()
-
-
 # Clocks, on the stack
 
 
-@in_place(lambda parts, value: types.Array(types.unliteral(value), 2, "C"))
+@in_place
 def clocks_like(parts, value):
     """An uninitialised array (scalars, LANES) for clocks of such values."""
     return np.empty((len(parts[0].CLOCK), LANES), np.asarray(value).dtype)
 
 
-@clocks_like.emits
-def _emit_clocks(context, builder, signature, values):
-    return room(context, builder, signature.return_type, (_scalars(signature), LANES))._getvalue()
-
-
-@in_place(lambda parts, clocks, k: types.Array(clocks.dtype, 1, "C"))
+@in_place
 def clock_of(parts, clocks, k):
     """A copy of the clock of lane k: (scalars,)."""
     return clocks[:, k].copy()
 
 
-@clock_of.emits
-def _emit_clock(context, builder, signature, values):
-    _, clocks, k = values
-    made = room(context, builder, signature.return_type, (_scalars(signature),))
-    source = data_of(context, builder, signature.args[1], clocks)
-    for c in range(_scalars(signature)):
-        builder.store(load(builder, _of_lane(builder, source, c, k), STACK), entry(builder, made.data, c))
-    return made._getvalue()
-
-
-@in_place(lambda parts, clocks, k, clock, wanted: types.void)
+@in_place
 def put_clock(parts, clocks, k, clock, wanted):
     """Write the clock back if `wanted`."""
     if wanted:
         clocks[:, k] = clock
 
 
-@put_clock.emits
-def _emit_put_clock(context, builder, signature, values):
-    _, clocks, k, clock, wanted = values
-    target = data_of(context, builder, signature.args[1], clocks)
-    source = data_of(context, builder, signature.args[3], clock)
-    for c in range(_scalars(signature)):
-        address = _of_lane(builder, target, c, k)
-        new, old = builder.load(entry(builder, source, c)), load(builder, address, STACK)
-        store(builder, builder.select(wanted, new, old), address, STACK)
-    return context.get_dummy_value()
-
-
-@in_place(lambda parts, nows, k: types.UniTuple(nows.dtype, len(parts.types[0].instance_class.CLOCK)))
+@in_place
 def now_of(parts, nows, k):
     """The clock of lane k in the form verbs of a coordinate read; see `snapshot`."""
     return tuple(nows[:, k])
 
 
-@now_of.emits
-def _emit_now(context, builder, signature, values):
-    _, nows, k = values
-    source, kind = data_of(context, builder, signature.args[1], nows), signature.return_type
-    items = [load(builder, _of_lane(builder, source, c, k), STACK) for c in range(kind.count)]
-    return context.make_tuple(builder, kind, items)
-
-
 # Rows of a table (rows, columns, LANES)
 
 
-@in_place(lambda parts, S, j, k: types.Array(S.dtype, 2, "C"))
+@in_place
 def row_of(parts, S, j, k):
     """A copy of row j of lane k, as a table with one row: (1, columns)."""
     return S[np.newaxis, j, :, k].copy()
 
 
-@row_of.emits
-def _emit_row(context, builder, signature, values):
-    _, S, j, k = values
-    made = room(context, builder, signature.return_type, (1, _columns(signature)))
-    for c, address in enumerate(_addresses(context, builder, signature, S, j, k)):
-        builder.store(load(builder, address, TABLE), entry(builder, made.data, c))
-    return made._getvalue()
-
-
-@in_place(lambda parts, S, j, k, row, wanted: types.void)
+@in_place
 def put_row(parts, S, j, k, row, wanted):
     """Write the row back if `wanted`."""
     if wanted:
         S[j, :, k] = row[0]
 
 
-@put_row.emits
-def _emit_put_row(context, builder, signature, values):
-    _, S, j, k, row, wanted = values
-    source = data_of(context, builder, signature.args[4], row)
-    for c, address in enumerate(_addresses(context, builder, signature, S, j, k)):
-        new, old = builder.load(entry(builder, source, c)), load(builder, address, TABLE)
-        store(builder, builder.select(wanted, new, old), address, TABLE)
-    return context.get_dummy_value()
-
-
-@in_place(lambda parts, S, j: types.void)
+@in_place
 def fetch_lanes(parts, S, j):
     """Prefetch row j of all lanes into the cache; see `fetch`."""
-
-
-@fetch_lanes.emits
-def _emit_fetch(context, builder, signature, values):
-    first = _addresses(context, builder, signature, *values[1:], WORD(0))[0]
-    item = context.get_data_type(signature.args[1].dtype)
-    size = _columns(signature) * LANES * context.get_abi_sizeof(item)
-    for begin in range(0, size, LINE):
-        emit_prefetch(builder, builder.add(builder.ptrtoint(first, WORD), WORD(begin)))
-    return context.get_dummy_value()
 
 
 # Scratch (entries, LANES)
 
 
-@in_place(lambda scratch, at, k: scratch.dtype)
+@in_place
 def held(scratch, at, k):
     """The value stored at entry `at` for lane k."""
     return scratch[at, k]
 
 
-@held.emits
-def _emit_held(context, builder, signature, values):
-    scratch, at, k = values
-    data = data_of(context, builder, signature.args[0], scratch)
-    return load(builder, _of_lane(builder, data, at, k), SCRATCH)
-
-
-@in_place(lambda scratch, at, k, w: types.void)
+@in_place
 def hold(scratch, at, k, w):
     """Store a value there."""
     scratch[at, k] = w
-
-
-@hold.emits
-def _emit_hold(context, builder, signature, values):
-    scratch, at, k, w = values
-    data = data_of(context, builder, signature.args[0], scratch)
-    item = context.cast(builder, w, signature.args[3], signature.args[0].dtype)
-    store(builder, item, _of_lane(builder, data, at, k), SCRATCH)
-    return context.get_dummy_value()
-
-
-def _scalars(signature):
-    return len(signature.args[0].types[0].instance_class.CLOCK)
-
-
-def _columns(signature):
-    return len(signature.args[0].types[0].instance_class.SLOTS)
-
-
-def _of_lane(builder, data, line, k):
-    line = WORD(line) if isinstance(line, int) else line
-    return entry(builder, data, builder.add(builder.mul(line, WORD(LANES)), k))
-
-
-def _addresses(context, builder, signature, S, j, k):
-    data, columns = data_of(context, builder, signature.args[1], S), _columns(signature)
-    first = builder.mul(j if j.type == WORD else builder.zext(j, WORD), WORD(columns))
-    return [_of_lane(builder, data, builder.add(first, WORD(c)), k) for c in range(columns)]
 
 
 class LaneStream(NamedTuple):

@@ -26,13 +26,11 @@ import math
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
 from numpy.typing import NDArray
 
-from thresher.engine.compile.inplace import in_place
-from thresher.engine.compile.jit import kernel, scalar
+from thresher.engine.compile.jit import emitted_by, in_place, kernel, scalar
+
+emitted_by("thresher.engine.compile.emitted")
 
 REGISTERS = 1 << 14
 MOST_RANK = 50
@@ -65,31 +63,12 @@ def empty_index(limit: int) -> NDArray[np.uint32]:
     return np.zeros(min(int(NEAR), limit) + 2 * limit, np.uint32)
 
 
-@in_place(lambda array, at: types.void)
+@in_place
 def fetch(array, at):
     """Prefetch entry (of a table: row) `at` of an array into the cache, without waiting.
 
     It may lie beyond the array. Plain Python does nothing.
     """
-
-
-@fetch.emits
-def _emit_fetch(context, builder, signature, values):
-    given = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=values[0])
-    at = context.cast(builder, values[1], signature.args[1], types.uint64)
-    offset = builder.mul(at, builder.extract_value(given.strides, 0))
-    emit_prefetch(builder, builder.add(builder.ptrtoint(given.data, ir.IntType(64)), offset))
-    return context.get_dummy_value()
-
-
-def emit_prefetch(builder: Any, address: Any) -> None:
-    """Prefetch the cache line that contains `address`, a number."""
-    flags = [ir.Constant(ir.IntType(32), value) for value in (0, 3, 1)]  # to read, to keep, data
-    pointer = builder.inttoptr(address, ir.IntType(8).as_pointer())
-    kind = ir.FunctionType(ir.VoidType(), [pointer.type, *(flag.type for flag in flags)])
-    builder.call(
-        cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8"), [pointer, *flags]
-    )
 
 
 @scalar

@@ -32,10 +32,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.engine.calibrating import calibrate_outputs, copy_calibration
-from thresher.engine.compile.inplace import snapshot
 from thresher.engine.compile.jit import helper, kernel, scalar
 from thresher.engine.kernels import LAST_HEAVIEST, LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, aim, end_example, raised
-from thresher.engine.protocol import implements
+from thresher.engine.protocol import implements, snapshot
 from thresher.engine.verbs import (
     catch_up,
     constrain,

@@ -13,17 +13,25 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numba.extending import overload
 
-from thresher.engine.compile.jit import BORROWING, OPTIONS
-from thresher.engine.compile.part_errors import RETURNS, declare_part
+from thresher.engine.compile import jit
+from thresher.engine.compile.jit import in_place
 
 T = TypeVar("T", bound=type)
 
+NUMBER, PAIR, TRUTH = "a number", "two numbers, (loss, slope)", "true or false"
+RETURNS: dict[str, str] = {}
+"""What the methods of a verb return: one of these three, or "" for nothing that is used"""
+KINDS: dict[type, str] = {}
+"""The classes of parts, and what they are"""
 IN_SPECS = ("group",)
 """Fields that are parts of the kind with the same name, and are written in the SPEC"""
 NEVER = ">= 1, or inf"
 """The limit of a number whose infinity means never: loops are compiled without its code (`in_dtype`)"""
+
+
+class PartError(TypeError):
+    """A method of a part that cannot be compiled, or returns something else than its verb."""
 
 
 class Verb(NamedTuple):
@@ -88,7 +96,7 @@ def verb(
         for kind in kinds:
             PROTOCOL[kind][name] = declared
         if compiled:  # `implements` has checked the parameters, so Numba need not
-            overload(call, jit_options=OPTIONS if arrays else BORROWING, strict=False)(method)
+            jit.declare(call, "helper" if arrays else "borrowing", method)
         return call
 
     return declare
@@ -101,7 +109,7 @@ def implements(kind: str) -> Callable[[T], T]:
     """
 
     def complete(cls: T) -> T:
-        declare_part(kind, cls)
+        KINDS[cls] = kind
         for name, declared in PROTOCOL[kind].items():
             method, takes = getattr(cls, name, None), ", ".join(declared.parameters)
             if method is None and declared.required:
@@ -139,3 +147,16 @@ def in_dtype(value: Any, dtype: Any) -> Any:
     numbers = {f: cast(v) for f, v in value._asdict().items() if isinstance(v, float)}
     never = {f: None for f, v in numbers.items() if limits.get(f) == NEVER and np.isinf(v)}
     return tuple.__new__(type(value), (value._asdict() | numbers | never).values())
+
+
+@in_place
+def snapshot(self, clock, S):
+    """The clock as a tuple in the dtype of S: the argument `now` of `weight` and `step`.
+
+    A tuple stays in registers, so a loop over a row loads and rounds it once. A running sum is rounded in
+    the same way when it is noted and when the lazy update is applied, so the differences add up.
+
+    If the verbs got the clock as an array of float64, every read would be a load and a conversion: truncated
+    gradient took 4.7 ns per non-zero. With the tuple it takes 2.6, and plain C 2.35.
+    """
+    return tuple(clock.astype(S.dtype, copy=False))

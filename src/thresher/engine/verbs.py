@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from thresher.engine.compile.part_errors import NUMBER, PAIR, TRUTH
-from thresher.engine.protocol import rebuilt, verb
+from thresher.engine.protocol import NUMBER, PAIR, TRUTH, rebuilt, verb
 
 # Losses
 

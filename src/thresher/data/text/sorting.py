@@ -9,7 +9,7 @@ there are no branches. Equal keys leave a gap in the positions, and then the row
 """
 
 # Numba infers the types of compiled code.
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, assignment, var-annotated"
 
 from __future__ import annotations
 

@@ -7,17 +7,13 @@ everything that determines its contents, the file repeats that text, and it appe
 The text that a name is made from has the function, its types, classes, sources, versions and processor. The
 sources are those that the function's module and the classes among its types import, directly or not: an edit
 of one reader leaves the code of every rule valid, and a cache can be copied to a machine with the same
-processor. The file is renamed when it is complete: there is nothing to lock. Loading means unpickling, so
-only files that nobody else can have written are read, as ssh does with keys.
+processor. The file is renamed when it is complete: there is nothing to lock. Only files that nobody else can
+have written are loaded, as ssh does with keys.
 
-The LLVM IR of functions that kernels call is cached too, by its own types: a kernel for another loss only
-translates its loss and itself, and one for another rule or format shares everything but its own functions.
-The first use of another loss took 2.0 s of processor more than the second, and then 1.1; TSV after svmlight
-3.5, and then 2.3. For that, a first run writes 82 small files in 0.13 s. Functions with a function among
-their arguments are not cached, because the name of such a type contains an address.
-
-Loading does not need the compiler. By default Numba imports everything needed to compile (0.2 s) before it
-loads a compiled function; only its run-time library is needed.
+A file holds machine code for the arguments of a kernel, and no more: it is found, loaded and run without the
+compiler. What kernels call is compiled with each of them. Its LLVM IR was kept too, by its own types, so that
+another loss took half as long to compile; but a first run wrote 82 files, which were unpickled, and took
+11.8 s on a busy machine where it takes 7.3 now.
 
 Source code is hashed, so that no edit is served old machine code. Numba stamps a cached function only with
 its own file. A kernel's code comes from many files: those that its module imports, and those of the parts it
@@ -33,9 +29,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import io
+import importlib.util
 import os
-import pickle
 import re
 import sys
 import threading
@@ -46,13 +41,9 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import llvmlite
-import numba
 import numpy as np
-from numba.core import compiler, environment, serialize
-from numba.core.caching import _Cache
-from numba.core.registry import cpu_target
-from numba.core.runtime.nrt import rtsys
 
+from thresher.engine.compile import machine
 from thresher.engine.folders import (
     CacheWarning,
     cache_folder,
@@ -109,6 +100,7 @@ def _imports(module: str) -> frozenset[str]:
         words = re.findall(r"(\w+)(?: as \w+)?", re.sub(r"#[^\n]*", "", names))
         inner = {f"{package}.{word}" for word in words}
         found |= inner if inner and inner <= SOURCES.keys() else {plain or package, *inner}
+    found |= {*re.findall(r'"(thresher[\w.]*)"', SOURCES[module].text)}  # imported when it is needed
     return frozenset(name for name in found if name in SOURCES)
 
 
@@ -177,7 +169,7 @@ class _Seen:
             self.total.update(value.tobytes())
         elif id(value) not in self._known:
             self._known.add(id(value))
-            function = getattr(value, "py_func", None) or value
+            function = getattr(value, "py_func", None) or getattr(value, "function", None) or value
             self._say(type(value).__name__, module, str(getattr(value, "__qualname__", "")))
             if isinstance(value, tuple | list):
                 for one in value:
@@ -218,10 +210,6 @@ class _Seen:
 _MAGIC = b"thresher compiled code 1\n"
 NOT_WARNED = threading.Lock()
 """Acquired forever by the first warning"""
-_config: Any = numba.config
-_compiler: Any = compiler  # these modules have no type hints
-_serialize: Any = serialize
-_environments: Any = environment
 
 
 def code_folder() -> Path:
@@ -252,14 +240,15 @@ def _warn(error: OSError) -> None:
     )
 
 
-def _classes(numba_types: Iterable[Any]) -> Iterator[type]:
-    for one in numba_types:
-        cls = getattr(one, "instance_class", None)
-        if cls is not None:
-            yield cls
-        inner = getattr(one, "types", None)
-        if isinstance(inner, tuple):
-            yield from _classes(inner)
+def _classes(kind: Any) -> Iterator[type]:
+    """The classes of parts in a kind."""
+    if isinstance(kind, tuple) and kind and isinstance(kind[0], type):
+        if kind[0] is not tuple:
+            yield kind[0]
+        kind = kind[1]
+    if isinstance(kind, tuple):
+        for one in kind:
+            yield from _classes(one)
 
 
 def _has_file(module: str) -> bool:
@@ -267,114 +256,60 @@ def _has_file(module: str) -> bool:
     return os.path.isfile(getattr(sys.modules.get(module), "__file__", None) or "")
 
 
-class CodeCache(_Cache):
-    """Numba's interface to the cached code of one function."""
+def _said(kind: Any) -> str:
+    """What arguments of this kind are, in words that mean the same in other processes."""
+    if isinstance(kind, type):
+        return f"{kind.__module__}.{kind.__qualname__}"
+    first, *more = kind
+    if isinstance(first, type):
+        return f"{_said(first)}({', '.join(map(_said, more[0]))})"
+    return f"{first.descr if first.names else first.str} {more}"
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-        self._enabled = True
 
-    @property
-    def cache_path(self) -> str:
-        """The folder of all files."""
-        return str(code_folder())
+@functools.cache
+def _versions() -> tuple[str, ...]:
+    """Of all that makes machine code; Numba's is read from its file, since its import takes long."""
+    found = importlib.util.find_spec("numba")
+    folder = Path(found.origin if found is not None and found.origin else "numba").parent
+    compiler = (folder / "_version.py").read_text(encoding="utf-8")
+    settings = (f"NUMBA_{name}" for name in ("OPT", "BOUNDSCHECK", "CPU_NAME", "CPU_FEATURES"))
+    words = (os.environ.get(name, "") for name in settings)
+    return compiler, llvmlite.__version__, str(sys.implementation.cache_tag), *machine.processor(), *words
 
-    def enable(self) -> None:
-        """Use the cache from now on."""
-        self._enabled = True
 
-    def disable(self) -> None:
-        """Do not use the cache from now on."""
-        self._enabled = False
-
-    def flush(self) -> None:
-        """Do nothing: stale code has another file name."""
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled code for a signature, or None."""
-        rtsys.initialize(target_context)
-        reduced = self.kept(sig)
-        return reduced and _compiler.CompileResult._rebuild(target_context, *reduced)
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Cache the compiled code for a signature."""
-        self.keep(sig, data)
-
-    def kept(self, sig: Any, words: str = "") -> Any:
-        """What `keep` stored for a signature, in Numba's form, or None."""
-        found = self._place(sig, words)
-        payload = None if found is None else read_code(*found)
-        return None if payload is None else _Reviver(io.BytesIO(payload)).load()
-
-    def keep(self, sig: Any, data: Any, words: str = "") -> None:
-        """Store compiled code for a signature and further key `words`."""
-        if any(not lifted.can_cache for lifted in data.lifted) or data.library.has_dynamic_globals:
-            return
-        found = self._place(sig, words)
-        if found is not None:
-            bare = data._replace(type_annotation="")  # a listing that takes 1 ms to write
-            write_code(*found, _serialize.dumps(bare._reduce()))
-
-    def lacks_mark(self, sig: Any, words: str) -> bool:
-        """Whether a `mark` for the signature, `words` and current code can be stored and is missing."""
-        found = self._place(sig, words)
-        return found is not None and os.access(found[0].parent, os.W_OK) and read_code(*found) is None
-
-    def mark(self, sig: Any, words: str) -> None:
-        """Record that the function, and what is used with it for `words`, was compiled for a signature."""
-        found = self._place(sig, words)
-        if found is not None:
-            write_code(*found, b"")
-
-    def _place(self, sig: Any, words: str) -> tuple[Path, bytes] | None:
-        """The file for a signature, and the key stored in it; None if it cannot be cached."""
-        types = sig.args if hasattr(sig, "args") else sig
-        parts = {f"{cls.__module__}.{cls.__qualname__}": cls for cls in _classes(types)}
-        roots = [self._function, *(parts[name] for name in sorted(parts))]
-        if not self._enabled or not _has_file(self._function.__module__):
+def place_of(function: Callable[..., Any], kind: Any, words: str = "") -> tuple[Path, bytes] | None:
+    """The file for a function and a kind of arguments, and the key in it; None if it cannot be cached."""
+    parts = {_said(cls): cls for cls in _classes(kind)}
+    if not _has_file(function.__module__):
+        return None
+    # A class that another process would not find, as it was made in a function, would be another class there.
+    for cls in parts.values():
+        found: Any = sys.modules.get(cls.__module__)
+        for name in cls.__qualname__.split("."):
+            found = getattr(found, name, None)
+        if found is not cls or not (cls.__module__ == "builtins" or _has_file(cls.__module__)):
             return None
-        # Cached code names the classes of its types. One that another process would not find, as it was made
-        # in a function, would become another class there, and so another type than that of the arguments.
-        for cls in parts.values():
-            found: Any = sys.modules.get(cls.__module__)
-            for name in cls.__qualname__.split("."):
-                found = getattr(found, name, None)
-            if found is not cls or not _has_file(cls.__module__):
-                return None
-        folder = usable_folder()
-        if folder is None:
-            return None
-        facts = [self._function.__module__, self._function.__qualname__, str(types), *sorted(parts)]
-        facts += [stamp(*roots), numba.__version__, llvmlite.__version__, str(sys.implementation.cache_tag)]
-        machine = cpu_target.target_context.codegen().magic_tuple()
-        facts += [*map(str, machine), str(_config.OPT), str(_config.BOUNDSCHECK), words]
-        key = "\n".join(word.replace("\n", " ") for word in facts).encode()
-        name = f"{self._function.__module__}.{self._function.__name__}"
-        return folder / f"{name}-{hashlib.sha256(key).hexdigest()[:32]}.nbc", key
+    folder = usable_folder()
+    if folder is None:
+        return None
+    facts = [function.__module__, function.__qualname__, *map(_said, kind)]
+    facts += [stamp(function, *(parts[name] for name in sorted(parts))), *_versions(), words]
+    key = "\n".join(word.replace("\n", " ") for word in facts).encode()
+    name = f"{function.__module__}.{function.__name__}"
+    return folder / f"{name}-{hashlib.sha256(key).hexdigest()[:32]}.code", key
 
 
-class _Reviver(pickle.Unpickler):
-    """Unpickles Numba's compiled code without importing the modules it was compiled from.
-
-    An environment holds constants that machine code reads, and a module's names, which are read only by code
-    that runs Python objects; ours never does. Importing those modules of Numba takes 0.1 s.
-    """
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) == (_environments.__name__, _environments._rebuild_env.__name__):
-            return _environment
-        return super().find_class(module, name)
+def lacks_mark(function: Callable[..., Any], kind: Any, words: str) -> bool:
+    """Whether a `mark` for this kind, `words` and the current code can be stored and is missing."""
+    found = place_of(function, kind, words)
+    return found is not None and os.access(found[0].parent, os.W_OK) and read_code(*found) is None
 
 
-def _environment(module: str, constants: list[Any], name: str) -> Any:
-    """The environment of a compiled function, as Numba would rebuild it, without the module's names."""
-    found = _environments.lookup_environment(name)
-    if found is None:
-        found = _environments.Environment({"__name__": module})
-        found.consts[:] = constants
-        found.env_name = name
-        _environments.Environment._memo[name] = found
-    return found
+def mark(function: Callable[..., Any], kind: Any, words: str) -> None:
+    """Record that the function, and what is used with it for `words`, was compiled for this kind."""
+    found = place_of(function, kind, words)
+    if found is not None:
+        write_code(*found, b"")
 
 
 def read_code(path: Path, key: bytes) -> bytes | None:

@@ -61,13 +61,12 @@ def when_compiling(tell: Tell | None) -> Tell | None:
     return before
 
 
-def work_of(function: str, types: Iterable[Any]) -> Work | None:
-    """The work of compiling the function of this full name for arguments of these types; None: no message."""
+def work_of(function: str, args: Iterable[Any]) -> Work | None:
+    """The work of compiling the function of this full name for these arguments; None: no message."""
     work = WORKS.get(function)
     if work is None or "{}" not in work.what:
         return work
-    parts = (getattr(one, "instance_class", None) for one in types)
-    grammar = next((part.__module__ for part in parts if part is not None), "lines")
+    grammar = next((type(one).__module__ for one in args if isinstance(one, tuple)), "lines")
     return work._replace(what=work.what.format(grammar.rpartition(".")[2].removesuffix("_rows")))
 
 

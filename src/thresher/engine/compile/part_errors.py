@@ -15,12 +15,10 @@ from typing import Any, NamedTuple
 from numba import types as numba_types
 from numba.core.errors import ForceLiteralArg, NumbaError, UnsupportedBytecodeError
 
+from thresher.engine.protocol import KINDS, PAIR, RETURNS, PartError
+
 _types: Any = numba_types  # has no type hints
-NUMBER, PAIR, TRUTH = "a number", "two numbers, (loss, slope)", "true or false"
 _REFUSED = NumbaError, UnsupportedBytecodeError
-RETURNS: dict[str, str] = {}
-"""What the methods of a verb return: NUMBER, PAIR, TRUTH, or "" for nothing that is used"""
-_KINDS: dict[type, str] = {}
 _known: dict[str, _Failure] = {}
 """All failures by how a call of the method begins in messages: Numba does not try again what has failed."""
 _PLACE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)|at (?P<at>\S+\.py) \((?P<number>\d+)\)')
@@ -30,10 +28,6 @@ _OTHERS = re.compile(r"[/\\](?:numba|thresher)[/\\]")
 _WRAPPED = re.compile(
     r"Failed in \w+ mode pipeline|During: |raised from |There are \d+ candidate|\s*- Of which "
 )
-
-
-class PartError(TypeError):
-    """A method of a part that cannot be compiled, or returns something else than its verb."""
 
 
 class _Failure(NamedTuple):
@@ -52,13 +46,6 @@ class _Compiling(threading.local):
 
 
 _now = _Compiling()
-
-
-def declare_part(kind: str, cls: type) -> None:
-    """Note that a class is a part of this kind, and forget failures of an earlier class of its name."""
-    _KINDS[cls] = kind
-    for begin in [begin for begin, one in _known.items() if one.cls.__name__ == cls.__name__]:
-        del _known[begin]
 
 
 @contextlib.contextmanager
@@ -111,12 +98,14 @@ def _note(method: Callable[..., Any], cls: type, error: Exception) -> None:
 
 def _known_in(text: str, but: str = "") -> _Failure | None:
     """The failure of another method that a message of Numba mentions."""
-    return next((one for begin, one in _known.items() if begin in text and begin != but), None)
+    latest = {cls.__name__: cls for cls in KINDS}
+    known = ((begin, one) for begin, one in _known.items() if latest[one.cls.__name__] is one.cls)
+    return next((one for begin, one in known if begin in text and begin != but), None)
 
 
 def _part_of(function: Callable[..., Any], types: Sequence[Any]) -> type | None:
     cls: Any = getattr(types[0], "instance_class", None) if types else None
-    return cls if cls in _KINDS and getattr(cls, function.__name__, None) is function else None
+    return cls if cls in KINDS and getattr(cls, function.__name__, None) is function else None
 
 
 def check_returned(function: Callable[..., Any], types: Sequence[Any], returned: Any) -> None:
@@ -149,7 +138,7 @@ def _named(returned: Any) -> str:
 
 
 def _begin(function: Callable[..., Any], cls: type) -> str:
-    return f"{_KINDS[cls]} {cls.__qualname__.rpartition('.')[2]}: {function.__name__}"
+    return f"{KINDS[cls]} {cls.__qualname__.rpartition('.')[2]}: {function.__name__}"
 
 
 def _error_of(failure: _Failure) -> PartError:

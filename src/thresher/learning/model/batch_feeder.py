@@ -15,6 +15,7 @@ compiles, and is learned by one thread.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +26,6 @@ from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -59,13 +59,13 @@ R = TypeVar("R")
 
 WORTH = 1 << 15
 """Least number of stored values for which threads are worth starting."""
-_config: Any = numba.config  # its settings are defined at run time
 _here = threading.local()
 
 
 def processors() -> int:
     """How many threads to use: one per processor of this process, or `NUMBA_NUM_THREADS`."""
-    return int(_config.NUMBA_NUM_THREADS)
+    given = os.environ.get("NUMBA_NUM_THREADS", "")
+    return int(given) if given.isdecimal() and int(given) > 0 else len(os.sched_getaffinity(0))
 
 
 def each(function: Callable[[T], R], items: Sequence[T], values: int) -> list[R]:

@@ -25,11 +25,10 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher.data.chunk import Chunk, read_only
 from thresher.engine import averaging, calibrating, kernels, outputs
-from thresher.engine.compile.inplace import snapshot
 from thresher.engine.compile.jit import Kernel
 from thresher.engine.index import HashedIndex, Index, Resolved
 from thresher.engine.lookup import resized
-from thresher.engine.protocol import in_dtype, shares_a_clock, writes
+from thresher.engine.protocol import in_dtype, shares_a_clock, snapshot, writes
 from thresher.engine.sound import Tensors, beneath, given, require, under
 from thresher.learning.model.margins import Read, first_rows, margins
 from thresher.learning.model.objective import F64, Objective

@@ -23,12 +23,13 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numba
 import numpy as np
 
 from thresher.data.chunk import Chunk
 from thresher.data.offsets import with_offsets
 from thresher.engine import kernels
+from thresher.engine.compile import codecache
+from thresher.engine.compile.machine import kind_of
 from thresher.engine.compile.notices import LEARNING, OF_MANY, Work, compiling
 from thresher.learning.evaluation.evaluate import score
 from thresher.learning.model.eight_lanes import LaneState
@@ -41,7 +42,6 @@ LONGEST = 120
 """Seconds after which the child gives up: it may wait for ever for a lock that a thread of a library held"""
 _UNTOLD = 0.5
 """Seconds of waiting that need no message"""
-_typeof: Any = numba.typeof
 FEATURES = 1 << 13
 """More than a new table has room for, so that the code that grows it is compiled too."""
 
@@ -60,7 +60,7 @@ def waiting(process: int, kind: Any, work: Work = LEARNING) -> Callable[[], None
         if not ended:
             with compiling(work):
                 os.waitpid(process, 0)
-        _cache().mark(*kind)
+        codecache.mark(kernels.learn.function, *kind)
 
     return wait
 
@@ -80,7 +80,7 @@ def compile_ahead(
     parts = [loop.holder.parts for loop in loops if isinstance(loop, LaneState)]
     alone = threading.active_count() == 1 and (os.cpu_count() or 1) > 1
     kind = _kind(model, predicts, len(learners), parts)
-    if sys.platform != "linux" or not alone or not _cache().lacks_mark(*kind):
+    if sys.platform != "linux" or not alone or not codecache.lacks_mark(kernels.learn.function, *kind):
         return lambda: None
     parent = os.getpid()
     with warnings.catch_warnings():  # about threads: the only ones belong to numpy's libraries and survive it
@@ -95,7 +95,7 @@ def compile_now(model: Model) -> None:
     """Compile what training and predicting with this model need; no process is forked for it later."""
     learn_anything(model, True)
     for predicts in (True, False):
-        _cache().mark(*_kind(model, predicts))
+        codecache.mark(kernels.learn.function, *_kind(model, predicts))
 
 
 def _compile(model: Model, predicts: bool, learners: Sequence[Model | ModelSet], parent: int) -> None:
@@ -117,19 +117,15 @@ def _compile(model: Model, predicts: bool, learners: Sequence[Model | ModelSet],
         os._exit(status)
 
 
-def _cache() -> Any:
-    return kernels.learn.cache
-
-
 def _kind(
     model: Model, predicts: bool, learners: int = 0, parts: Sequence[Any] = ()
 ) -> tuple[tuple[Any, ...], str]:
     """What determines the compiled code: the types of the parts, and options as text."""
-    types = tuple(_typeof(part) for part in (model.head.joint, model.rule, model.rule.intercept(), *parts))
+    kinds = tuple(kind_of(part) for part in (model.head.joint, model.rule, model.rule.intercept(), *parts))
     recipe, store = model.recipe, model.recipe.store.partition(":")[0]
     words = (learners, recipe.numbers, store, model.head.count > 1, recipe.batch > 1, recipe.average)
     more = (recipe.scale, recipe.offset, recipe.admit is None, predicts, model.feed.listener is not None)
-    return types, " ".join(map(str, (*words, *more)))
+    return kinds, " ".join(map(str, (*words, *more)))
 
 
 def learn_anything(model: Model, predicts: bool, learners: Sequence[Model | ModelSet] = ()) -> None:

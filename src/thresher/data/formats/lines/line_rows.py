@@ -14,7 +14,6 @@ lines, sorts rows and keeps the table of bad lines for all formats.
 from __future__ import annotations
 
 import numpy as np
-from numba.extending import overload
 
 from thresher.data.features import crossing
 from thresher.data.formats import line_status
@@ -23,7 +22,7 @@ from thresher.data.labels import LISTED, VALUES
 from thresher.data.text.numbers import FINE, HARD, NOT_A_NUMBER, looked_up, read_number
 from thresher.data.text.sorting import merge_row
 from thresher.data.text.words import address, among, byte, byte_set
-from thresher.engine.compile.jit import BORROWING, compiled_apart, kernel, scalar
+from thresher.engine.compile.jit import compiled_apart, declare, kernel, scalar
 
 _NUL, _TAB, _NEWLINE, _RETURN, _SPACE, _COLON, _COMMA = 0, 9, 10, 13, 32, 58, 44
 _WAITING = byte_set(
@@ -42,9 +41,11 @@ def read_line(self, text, at, columns, nnz, domain, exact, targets, row, extra):
     return self.read_line(text, at, columns, nnz, domain, exact, targets, row, extra)
 
 
-@overload(read_line, jit_options=BORROWING)
-def _read_line(self, text, at, columns, nnz, domain, exact, targets, row, extra):
-    return getattr(getattr(self, "instance_class", None), "read_line", None)
+declare(
+    read_line,
+    "borrowing",
+    lambda self, *args: getattr(getattr(self, "instance_class", None), "read_line", None),
+)
 
 
 @scalar

@@ -28,7 +28,7 @@ they are used. The first use of TSV took 5.7 s, and then 3.9.
 """
 
 # Numba infers the types of compiled code.
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, assignment, var-annotated"
 
 from __future__ import annotations
 

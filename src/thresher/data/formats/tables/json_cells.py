@@ -12,7 +12,7 @@ Without pyarrow, clicks are read three times as fast, and a line of 40 fields in
 """
 
 # Numba infers the types of compiled code.
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, assignment, var-annotated"
 
 from __future__ import annotations
 

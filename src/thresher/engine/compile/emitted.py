@@ -1,0 +1,301 @@
+"""Hand-written bodies of functions, imported only to compile.
+
+The emitted code accesses three kinds of memory that never overlap (stack, tables, scratch) and declares so.
+Otherwise LLVM would have to compare addresses before each loop over lanes, and would not vectorise it.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, call-overload"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.np import arrayobj
+
+from thresher.engine import lanes, lookup, protocol
+from thresher.engine.compile.translate import emits
+from thresher.engine.lanes import LANES
+
+_arrays: Any = arrayobj  # these modules have no type hints
+_tools: Any = cgutils
+LINE = 64
+"""Bytes per cache line"""
+STACK, TABLE, SCRATCH = "stack", "table", "scratch"
+WORD: Any = ir.IntType(64)
+
+
+def load(builder, address, where):
+    """Load from an address in one of the three kinds of memory."""
+    return _mark_disjoint(builder.load(address), where)
+
+
+def store(builder, item, address, where):
+    """Store to an address in one of the three kinds of memory."""
+    _mark_disjoint(builder.store(item, address), where)
+
+
+def _mark_disjoint(instruction, where):
+    module = instruction.module
+
+    def note(*values):
+        return module.add_metadata(values)
+
+    domain = note(ir.MetaDataString(module, "thresher"))
+    scopes = {place: note(ir.MetaDataString(module, place), domain) for place in (STACK, TABLE, SCRATCH)}
+    instruction.set_metadata("alias.scope", note(scopes.pop(where)))
+    instruction.set_metadata("noalias", note(*scopes.values()))
+    return instruction
+
+
+def data_of(context, builder, kind, array):
+    """The address of the first item of an array."""
+    return context.make_array(kind)(context, builder, array).data
+
+
+def entry(builder, data, at):
+    """The address of item `at` of a vector."""
+    return builder.gep(data, [at if isinstance(at, ir.Value) else WORD(at)])
+
+
+def loop_of_vectors(module):
+    """Metadata for a loop that must be vectorised before it is unrolled."""
+
+    def note(name, *values):
+        return module.add_metadata([ir.MetaDataString(module, f"llvm.loop.{name}"), *values])
+
+    vectors = note("isvectorized", ir.IntType(32)(1))
+    wishes = [note("unroll.disable"), note("vectorize.followup_vectorized", vectors)]
+    loop = ir.values.MDValue(module, wishes, name=str(len(module.metadata)))
+    loop.operands = (loop, *wishes)  # LLVM requires that it refers to itself
+    return loop
+
+
+def room(context, builder, kind, shape):
+    """An array of this type on the stack."""
+    item = context.get_data_type(kind.dtype)
+    size, itemsize = int(np.prod(shape)), context.get_abi_sizeof(item)
+    memory = _tools.alloca_once(builder, ir.ArrayType(item, size))
+    memory.align = LINE
+    made = context.make_array(kind)(context, builder)
+    _arrays.populate_array(
+        made,
+        data=builder.bitcast(memory, item.as_pointer()),
+        shape=[WORD(n) for n in shape],
+        strides=[WORD(itemsize * int(np.prod(shape[axis + 1 :]))) for axis in range(len(shape))],
+        itemsize=WORD(itemsize),
+        meminfo=None,
+    )
+    return made
+
+
+def emit_prefetch(builder: Any, address: Any) -> None:
+    """Prefetch the cache line that contains `address`, a number."""
+    flags = [ir.Constant(ir.IntType(32), value) for value in (0, 3, 1)]  # to read, to keep, data
+    pointer = builder.inttoptr(address, ir.IntType(8).as_pointer())
+    kind = ir.FunctionType(ir.VoidType(), [pointer.type, *(flag.type for flag in flags)])
+    builder.call(
+        cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8"), [pointer, *flags]
+    )
+
+
+def _scalars(signature):
+    return len(signature.args[0].types[0].instance_class.CLOCK)
+
+
+def _columns(signature):
+    return len(signature.args[0].types[0].instance_class.SLOTS)
+
+
+def _of_lane(builder, data, line, k):
+    line = WORD(line) if isinstance(line, int) else line
+    return entry(builder, data, builder.add(builder.mul(line, WORD(LANES)), k))
+
+
+def _addresses(context, builder, signature, S, j, k):
+    data, columns = data_of(context, builder, signature.args[1], S), _columns(signature)
+    first = builder.mul(j if j.type == WORD else builder.zext(j, WORD), WORD(columns))
+    return [_of_lane(builder, data, builder.add(first, WORD(c)), k) for c in range(columns)]
+
+
+@emits(lanes.each_lane, lambda body, args: types.void)
+def _emit_each_lane(context, builder, signature, values):
+    body, given = signature.args
+    wanted = context.typing_context.resolve_function_type(body, (types.intp, *given.types), {})
+    function = context.get_function(body, wanted)
+    casts = zip(_tools.unpack_tuple(builder, values[1]), given.types, wanted.args[1:], strict=True)
+    items = [context.cast(builder, *cast) for cast in casts]
+    before, loop, after = builder.block, *(builder.append_basic_block(name) for name in ("lane", "lanes"))
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    k = builder.phi(WORD)
+    k.add_incoming(WORD(0), before)
+    function(builder, [k, *items])
+    following = builder.add(k, WORD(1))
+    k.add_incoming(following, builder.block)
+    back = builder.cbranch(builder.icmp_unsigned("<", following, WORD(LANES)), loop, after)
+    back.set_metadata("llvm.loop", loop_of_vectors(builder.module))
+    builder.position_at_end(after)
+    return context.get_dummy_value()
+
+
+@emits(lanes.part_of, lambda parts, k: parts.types[0])
+def _emit_part(context, builder, signature, values):
+    parts, k = values
+    template, columns = signature.args[0].types
+    given = builder.extract_value(parts, 1)
+    leaves = iter(enumerate(columns.types))
+
+    def emit(kind, value):
+        items = []
+        for place, inner in enumerate(kind.types):
+            item = builder.extract_value(value, place)
+            if isinstance(inner, types.BaseTuple):
+                item = emit(inner, item)
+            else:
+                leaf, column = next(leaves)
+                if column != types.none:
+                    data = data_of(context, builder, column, builder.extract_value(given, leaf))
+                    item = load(builder, entry(builder, data, k), STACK)
+            items.append(item)
+        return context.make_tuple(builder, kind, items)
+
+    return emit(template, builder.extract_value(parts, 0))
+
+
+@emits(lanes.on_stack, lambda parts: parts)
+def _emit_on_stack(context, builder, signature, values):
+    kind = signature.args[0].types[1]
+    template, columns = _tools.unpack_tuple(builder, values[0])
+    items = _tools.unpack_tuple(builder, columns)
+    for place, column in enumerate(kind.types):
+        if column != types.none:
+            made = room(context, builder, column, (LANES,))
+            source, size = data_of(context, builder, column, items[place]), made.itemsize
+            _tools.raw_memcpy(builder, made.data, source, WORD(LANES), size)
+            items[place] = made._getvalue()
+    return context.make_tuple(
+        builder, signature.return_type, [template, context.make_tuple(builder, kind, items)]
+    )
+
+
+@emits(lanes.lanes_like, lambda value: types.Array(types.unliteral(value), 1, "C"))
+def _emit_lanes(context, builder, signature, values):
+    return room(context, builder, signature.return_type, (LANES,))._getvalue()
+
+
+@emits(lanes.take_lane, lambda lanes, k: lanes.dtype)
+def _emit_taken(context, builder, signature, values):
+    lanes, k = values
+    return load(builder, entry(builder, data_of(context, builder, signature.args[0], lanes), k), STACK)
+
+
+@emits(lanes.put, lambda lanes, k, value: types.void)
+def _emit_put(context, builder, signature, values):
+    lanes, k, value = values
+    item = context.cast(builder, value, signature.args[2], signature.args[0].dtype)
+    store(builder, item, entry(builder, data_of(context, builder, signature.args[0], lanes), k), STACK)
+    return context.get_dummy_value()
+
+
+@emits(lanes.clocks_like, lambda parts, value: types.Array(types.unliteral(value), 2, "C"))
+def _emit_clocks(context, builder, signature, values):
+    return room(context, builder, signature.return_type, (_scalars(signature), LANES))._getvalue()
+
+
+@emits(lanes.clock_of, lambda parts, clocks, k: types.Array(clocks.dtype, 1, "C"))
+def _emit_clock(context, builder, signature, values):
+    _, clocks, k = values
+    made = room(context, builder, signature.return_type, (_scalars(signature),))
+    source = data_of(context, builder, signature.args[1], clocks)
+    for c in range(_scalars(signature)):
+        builder.store(load(builder, _of_lane(builder, source, c, k), STACK), entry(builder, made.data, c))
+    return made._getvalue()
+
+
+@emits(lanes.put_clock, lambda parts, clocks, k, clock, wanted: types.void)
+def _emit_put_clock(context, builder, signature, values):
+    _, clocks, k, clock, wanted = values
+    target = data_of(context, builder, signature.args[1], clocks)
+    source = data_of(context, builder, signature.args[3], clock)
+    for c in range(_scalars(signature)):
+        address = _of_lane(builder, target, c, k)
+        new, old = builder.load(entry(builder, source, c)), load(builder, address, STACK)
+        store(builder, builder.select(wanted, new, old), address, STACK)
+    return context.get_dummy_value()
+
+
+@emits(
+    lanes.now_of, lambda parts, nows, k: types.UniTuple(nows.dtype, len(parts.types[0].instance_class.CLOCK))
+)
+def _emit_now(context, builder, signature, values):
+    _, nows, k = values
+    source, kind = data_of(context, builder, signature.args[1], nows), signature.return_type
+    items = [load(builder, _of_lane(builder, source, c, k), STACK) for c in range(kind.count)]
+    return context.make_tuple(builder, kind, items)
+
+
+@emits(lanes.row_of, lambda parts, S, j, k: types.Array(S.dtype, 2, "C"))
+def _emit_row(context, builder, signature, values):
+    _, S, j, k = values
+    made = room(context, builder, signature.return_type, (1, _columns(signature)))
+    for c, address in enumerate(_addresses(context, builder, signature, S, j, k)):
+        builder.store(load(builder, address, TABLE), entry(builder, made.data, c))
+    return made._getvalue()
+
+
+@emits(lanes.put_row, lambda parts, S, j, k, row, wanted: types.void)
+def _emit_put_row(context, builder, signature, values):
+    _, S, j, k, row, wanted = values
+    source = data_of(context, builder, signature.args[4], row)
+    for c, address in enumerate(_addresses(context, builder, signature, S, j, k)):
+        new, old = builder.load(entry(builder, source, c)), load(builder, address, TABLE)
+        store(builder, builder.select(wanted, new, old), address, TABLE)
+    return context.get_dummy_value()
+
+
+@emits(lanes.fetch_lanes, lambda parts, S, j: types.void)
+def _emit_fetch(context, builder, signature, values):
+    first = _addresses(context, builder, signature, *values[1:], WORD(0))[0]
+    item = context.get_data_type(signature.args[1].dtype)
+    size = _columns(signature) * LANES * context.get_abi_sizeof(item)
+    for begin in range(0, size, LINE):
+        emit_prefetch(builder, builder.add(builder.ptrtoint(first, WORD), WORD(begin)))
+    return context.get_dummy_value()
+
+
+@emits(lanes.held, lambda scratch, at, k: scratch.dtype)
+def _emit_held(context, builder, signature, values):
+    scratch, at, k = values
+    data = data_of(context, builder, signature.args[0], scratch)
+    return load(builder, _of_lane(builder, data, at, k), SCRATCH)
+
+
+@emits(lanes.hold, lambda scratch, at, k, w: types.void)
+def _emit_hold(context, builder, signature, values):
+    scratch, at, k, w = values
+    data = data_of(context, builder, signature.args[0], scratch)
+    item = context.cast(builder, w, signature.args[3], signature.args[0].dtype)
+    store(builder, item, _of_lane(builder, data, at, k), SCRATCH)
+    return context.get_dummy_value()
+
+
+@emits(lookup.fetch, lambda array, at: types.void)
+def _emit_fetch_row(context, builder, signature, values):
+    given = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=values[0])
+    at = context.cast(builder, values[1], signature.args[1], types.uint64)
+    offset = builder.mul(at, builder.extract_value(given.strides, 0))
+    emit_prefetch(builder, builder.add(builder.ptrtoint(given.data, ir.IntType(64)), offset))
+    return context.get_dummy_value()
+
+
+@emits(protocol.snapshot, lambda self, clock, S: types.UniTuple(S.dtype, len(self.instance_class.CLOCK)))
+def _emit_snapshot(context, builder, signature, values):
+    kind, source = signature.return_type, signature.args[1]
+    data = data_of(context, builder, source, values[1])
+    loaded = (builder.load(entry(builder, data, k)) for k in range(kind.count))
+    items = [context.cast(builder, item, source.dtype, kind.dtype) for item in loaded]
+    return context.make_tuple(builder, kind, items)

@@ -1,0 +1,414 @@
+"""What Numba is told, and machine code made with it: imported only to compile.
+
+Functions that only kernels call are translated once, and turned into machine code in the kernel.
+
+Numba makes a whole library of each function that a kernel calls: it optimises it, generates machine code
+that never runs, and links it into its callers, where all of that happens again at each level of calls.
+Here such a function is only translated and linked; its callers optimise it together with their own code.
+That halves the compile time of a kernel, and the machine code is as good.
+
+The two hooks that Numba has for that are `pipeline_class` and a library class. A first training run with an
+empty cache took 13.7 s of processor before, 7.9 after (the svmlight parser 8.0 and 3.2, `learn` 3.2 and 1.6,
+`find_or_add` 1.5 and 0.5). The loops are as fast: `sgd` 3.7 and 3.8, `ftrl` 6.4 and 6.5, `ft-ftrl` 11.5 and
+11.9 ns per non-zero; averages of many outputs became 20 % faster. LLVM is told to inline scalars: left to
+itself, it made the parsers of svmlight and VW text 20 % slower.
+
+Functions of one coordinate do no reference counting (`BORROWING`). Numba counts references to an array at
+every call, and removes the counting only if it can analyse the control flow. One branch too many prevented
+that: `ft-ftrl` took 28.5 ns per non-zero, and 12.0 without the counts; `normalized` took 10.1 and 9.3. (`sgd`
+takes 3.8, `ftrl` 6.5.) The price is that such a function must neither create nor return an array, nor call
+one that does: the array would be freed twice, or never. The compiler checks that, after a crash showed why.
+
+Loops over outputs are vectorised only if LLVM finds no reference counts in them. Numba removes these between
+two rounds of optimisation, and by default the first round does too little; at level ``max`` (used unless the
+user sets NUMBA_OPT) it does the same work as the second. ns per non-zero to read and to write a softmax model
+of 20 classes: `fobos` 20.7 and 11.8 before, 9.9 and 6.0 after; `sgd` 15.1 and 8.4 before, 4.7 and 4.1 after.
+Compile times and the loops of one output did not change. Lower levels save at most 5 %, since half of
+compiling is type inference; other pass managers gained nothing.
+
+Some functions are compiled once and not inlined (`compiled_apart`). LLVM inlines everything it is told to,
+and the number parser was in the VW parser five times. Labels, weights and scales now share one copy, and so
+do the sorts of short rows: optimising takes a quarter less. LLVM's own heuristics inlined them all the same,
+so it is forbidden.
+
+What costs time to compile is avoided. Single instructions and copies of a clock (`fetch`, `snapshot`) are
+emitted in place. Numba makes a library, with machine code, of `in` with a tuple for each length, and of `min`
+and `max` for each pair of types, again in every process: parsers test bits (`among`), and loops do not call
+them. Allocating an array in a kernel brings in numpy's allocation code, 0.1 s: `learn` and the cell parser
+get their room as an argument. Assigning to whole slices costs a second, for the error messages about shapes,
+so kernels write loops.
+"""
+
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import inspect
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils, codegen, compiler, lowering, pythonapi, registry, typed_passes
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import register_pass
+from numba.core.cpu import CPUTargetOptions
+from numba.core.errors import TypingError
+from numba.core.imputils import lower_builtin
+from numba.core.typing.templates import Signature
+from numba.extending import overload, type_callable
+from numba.np import arrayobj
+
+from thresher.engine.compile import machine
+from thresher.engine.compile.jit import DECLARED, InPlace
+from thresher.engine.compile.machine import ORDER
+from thresher.engine.compile.notices import compiling, work_of
+from thresher.engine.compile.part_errors import check_returned, in_kernel, in_method
+
+__all__ = ["OPTIONS", "emits", "machine_code", "overload"]
+_codegen: Any = codegen  # these modules have no type hints
+_compiler: Any = compiler
+_passes: Any = typed_passes
+_register: Any = register_pass
+_lowering: Any = lowering
+_arrays: Any = arrayobj
+_types: Any = types
+_tools: Any = cgutils
+
+
+class _NoAddresses:
+    """A code generator for functions without an address, which need no environment."""
+
+    def __init__(self, generator: Any) -> None:
+        self._generator = generator
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._generator, name)
+
+    def set_env(self, name: str, env: Any) -> None:
+        """Do nothing."""
+
+
+class _Linked(_codegen.JITCodeLibrary):
+    """A library to link into others, without optimisation or machine code of its own."""
+
+    @property
+    def codegen(self) -> Any:
+        return _NoAddresses(self._codegen)
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0
+
+    def _optimize_functions(self, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+@_register(mutates_CFG=True, analysis_only=False)
+class _LinkedLowering(_passes.NativeLowering):
+    """Lower typed statements to LLVM, into a `_Linked` library."""
+
+    _name = "linked_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        if not state.flags.nrt:
+            _check_borrows(state)
+        state.library = _Linked(state.targetctx.codegen(), state.func_id.func_qualname)
+        done: bool = super().run_pass(state)
+        return done
+
+
+@_register(mutates_CFG=True, analysis_only=False)
+class _NoAliasLowering(_LinkedLowering):
+    """Lower typed statements to LLVM, into a `_Linked` library whose function LLVM must not inline."""
+
+    _name = "apart_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        done: bool = super().run_pass(state)
+        function = state.library._final_module.get_function(state.cr.fndesc.mangled_name)
+        function.add_function_attribute("noinline")
+        return done
+
+
+def _check_borrows(state: Any) -> None:
+    """TypingError if a function creates arrays without counting references: freed twice, or never."""
+    made = [state.return_type]
+    for expression, signature in state.calltypes.items():
+        if getattr(expression, "op", "") == "call":
+            called = getattr(state.typemap[expression.func.name], "typing_key", None)
+            made += [signature.return_type] * inspect.isfunction(called)
+    for one in made:
+        if state.targetctx.data_model_manager[one].contains_nrt_meminfo():
+            name = state.func_id.func_qualname
+            raise TypingError(
+                f"{name} makes or returns {one}, but does not count references: compute with numbers only, or"
+                " make it a helper"
+            )
+
+
+class LinkedCompiler(_compiler.CompilerBase):
+    """Compiles functions that only kernels call."""
+
+    lowering: type = _LinkedLowering
+
+    def compile_extra(self, function: Any) -> Any:
+        """The function, for use in kernels; errors name the method of a part."""
+        with in_method(function, self.state.args):
+            compiled = super().compile_extra(function)
+        check_returned(function, self.state.args, compiled.signature.return_type)
+        return compiled
+
+    def define_pipelines(self) -> list[Any]:
+        """Numba's pipeline with another last step."""
+        passes = _compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+        for place, (one, words) in enumerate(passes.passes):
+            if one is _passes.NativeLowering:
+                passes.passes[place] = (self.lowering, words)
+        passes.finalize()
+        return [passes]
+
+
+class NoAliasCompiler(LinkedCompiler):
+    """Compiles functions that kernels call rarely, once for all calls."""
+
+    lowering = _NoAliasLowering
+
+
+_ALL: Any = {"error_model": "numpy", "_nrt": True, "no_cfunc_wrapper": True}
+_CALLED: Any = {**_ALL, "pipeline_class": LinkedCompiler}
+_BORROWING: Any = {**_CALLED, "_nrt": False}
+OPTIONS: dict[str, Any] = {
+    "scalar": {**_BORROWING, "forceinline": True},
+    "borrowing": _BORROWING,
+    "apart": {**_BORROWING, "forceinline": False, "pipeline_class": NoAliasCompiler},
+    "helper": _CALLED,
+    "inlined": {**_CALLED, "forceinline": True},
+}
+"""How functions that kernels call are compiled"""
+_config: Any = numba.config  # its settings are defined at run time
+if "NUMBA_OPT" not in os.environ:
+    # At lower levels, reference counts are removed only after vectorisation, and so prevent it.
+    _config.OPT = type(_config.OPT)("max")
+
+
+def called(subject: Any, way: str, method: Callable[..., Any]) -> None:
+    """See `jit.declare`."""
+    overload(subject, jit_options=OPTIONS[way], strict=False)(method)
+
+
+def emits(what: InPlace, kind: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator for the function that emits the body of `what`: ``(context, builder, signature, values)``.
+
+    `kind` is its signature, or maps the types of its parameters to that of its result. Numba does not treat
+    it as a function, because it would count references for functions that create arrays.
+    """
+    typing: Any = type_callable(what)
+    if isinstance(kind, Signature):
+
+        def typer(*args: Any) -> Any:
+            return kind
+
+        typer.__signature__ = inspect.signature(what.plain)  # type: ignore[attr-defined]
+    else:
+        typer = kind
+    typing(lambda context: typer)
+
+    def decorate(emit: Callable[..., Any]) -> Callable[..., Any]:
+        lowered: Any = lower_builtin(what, _types.VarArg(_types.Any))
+        lowered(emit)
+        return emit
+
+    return decorate
+
+
+# Entries: functions that take their arguments as a tuple of Python objects
+
+_WORD: Any = ir.IntType(64)
+_POINTER: Any = ir.IntType(8).as_pointer()
+_HALF: Any = ir.IntType(32)
+_CLASS, _SIZE, _VALUE, _ITEMS = 8, 16, 16, tuple.__basicsize__
+"""Offsets in CPython's objects: the class, the length of a tuple, a number, the items of a tuple"""
+_DATA, _AXES, _SHAPE, _STRIDES, _DTYPE, _FLAGS = 16, 24, 32, 40, 56, 64
+"""Offsets in NumPy's arrays, fixed by its binary interface"""
+_ENTRY = "thresher_entry"
+_HEADER = 80
+"""Bytes of memory that counts references before its items: 5 words, and room to align the items at 32"""
+
+
+class _Entry:
+    """Emits a function that takes a tuple of Python objects, for a compiled one.
+
+    It compares what the objects are with the words of `machine.expected`, in the same order, before it reads
+    them; if one differs, it returns NotImplemented. Compiled code runs without the interpreter's lock.
+    """
+
+    def __init__(self, context: Any, library: Any, fndesc: Any, args: Any) -> None:
+        module = context.create_module("entry")
+        kind = context.call_conv.get_function_type(fndesc.restype, fndesc.argtypes)
+        callee = ir.Function(module, kind, fndesc.llvm_func_name)
+        entry = ir.Function(module, ir.FunctionType(_POINTER, [_POINTER, _WORD.as_pointer()]), _ENTRY)
+        self.context, self.words, self.checked = context, entry.args[1], 0
+        self.builder = builder = ir.IRBuilder(entry.append_basic_block("entry"))
+        self.other = entry.append_basic_block("other")
+        self.api = api = pythonapi.PythonAPI(context, builder)
+        values = self.items(fndesc.argtypes, args, entry.args[0])
+        unlocked = api.save_thread()
+        status, result = context.call_conv.call_function(
+            builder, callee, fndesc.restype, fndesc.argtypes, values
+        )
+        api.restore_thread(unlocked)
+        with builder.if_then(status.is_error, likely=False):
+            api.err_set_string("PyExc_RuntimeError", "compiled code failed")
+            builder.ret(_tools.get_null_value(_POINTER))
+        builder.ret(api.from_native_value(fndesc.restype, result, None))
+        builder.position_at_end(self.other)
+        other = self.at(self.words, 0, _POINTER)
+        api.incref(other)
+        builder.ret(other)
+        _emit_memory(module)
+        library.add_ir_module(module)
+
+    def at(self, address: Any, offset: int, kind: Any) -> Any:
+        """What is stored there."""
+        address = self.builder.bitcast(address, _POINTER)
+        place = self.builder.gep(address, [_WORD(offset)])
+        return self.builder.load(self.builder.bitcast(place, kind.as_pointer()))
+
+    def check(self, found: Any) -> None:
+        """Go on only if a word is the next one that is expected."""
+        self.checked += 1
+        same = self.builder.icmp_unsigned("==", found, self.at(self.words, 8 * self.checked, _WORD))
+        following = self.builder.append_basic_block()
+        self.builder.cbranch(same, following, self.other)
+        self.builder.position_at_end(following)
+
+    def items(self, kinds: Any, given: Any, address: Any) -> list[Any]:
+        """The values of a tuple."""
+        self.check(self.at(address, _SIZE, _WORD))
+        places = (self.at(address, _ITEMS + 8 * k, _POINTER) for k in range(len(given)))
+        return [self.value(*one) for one in zip(kinds, given, places, strict=True)]
+
+    def value(self, kind: Any, given: Any, address: Any) -> Any:
+        """The value of this Numba type, read from a Python object like `given`."""
+        self.check(self.at(address, _CLASS, _WORD))
+        context, builder = self.context, self.builder
+        if isinstance(kind, _types.BaseTuple):
+            return context.make_tuple(builder, kind, self.items(kind.types, given, address))
+        if isinstance(kind, _types.Array):
+            self.check(self.at(address, _DTYPE, _WORD))
+            axes, flags = (builder.zext(self.at(address, one, _HALF), _WORD) for one in (_AXES, _FLAGS))
+            self.check(axes)
+            self.check(builder.and_(flags, _WORD(ORDER)))
+            made, item = context.make_array(kind)(context, builder), context.get_data_type(kind.dtype)
+            shape, strides = (self.at(address, one, _WORD.as_pointer()) for one in (_SHAPE, _STRIDES))
+            _arrays.populate_array(
+                made,
+                data=self.at(address, _DATA, item.as_pointer()),
+                shape=[self.at(shape, 8 * axis, _WORD) for axis in range(kind.ndim)],
+                strides=[self.at(strides, 8 * axis, _WORD) for axis in range(kind.ndim)],
+                itemsize=_WORD(context.get_abi_sizeof(item)),
+                meminfo=None,
+            )
+            return made._getvalue()
+        if isinstance(kind, _types.Boolean):
+            return builder.icmp_signed("!=", self.api.object_istrue(address), _HALF(0))
+        if isinstance(kind, _types.Integer) and type(given) is int:
+            return (self.api.long_as_longlong if kind.signed else self.api.long_as_ulonglong)(address)
+        if isinstance(kind, _types.Number):
+            return self.at(address, _VALUE, context.get_data_type(kind))
+        if isinstance(kind, _types.NoneType):
+            return context.get_dummy_value()
+        raise NotImplementedError(f"a kernel cannot take {kind}")
+
+
+def _emit_memory(module: Any) -> None:
+    """What Numba's own library does to allocate and free arrays: a count of references, then the items."""
+
+    def function(name: str, result: Any, *kinds: Any) -> Any:
+        return ir.Function(module, ir.FunctionType(result, kinds), name)
+
+    malloc, free = function("malloc", _POINTER, _WORD), function("free", ir.VoidType(), _POINTER)
+    made = function("NRT_MemInfo_alloc_aligned", _POINTER, _WORD, _HALF)
+    made.linkage = "weak_odr"  # kept until it is known what is called
+    builder = ir.IRBuilder(made.append_basic_block())
+    memory = builder.call(malloc, [builder.add(made.args[0], _WORD(_HEADER))])
+    words = builder.bitcast(memory, _WORD.as_pointer())
+    first = builder.add(builder.ptrtoint(memory, _WORD), _WORD(_HEADER))
+    data = builder.and_(first, _WORD(-32 & (2**64 - 1)))
+    for place, value in enumerate((_WORD(1), _WORD(0), _WORD(0), data, made.args[0])):
+        builder.store(value, builder.gep(words, [_WORD(place)]))
+    builder.ret(memory)
+    for name in ("NRT_MemInfo_call_dtor", "NRT_Free"):
+        freed = function(name, ir.VoidType(), _POINTER)
+        freed.linkage = "weak_odr"  # kept until it is known what is called
+        builder = ir.IRBuilder(freed.append_basic_block())
+        builder.call(free, [freed.args[0]])
+        builder.ret_void()
+
+
+def machine_code(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
+    """Compile a function for such arguments: what `machine.loaded` takes."""
+    while DECLARED:
+        DECLARED.pop(0)()
+
+    class Lower(_lowering.Lower):
+        def create_cpython_wrapper(self, release_gil: bool = False) -> None:
+            _Entry(self.context, self.library, self.fndesc, args)
+
+    class Lowering(_passes.NativeLowering):
+        _name = "entry_lowering"
+
+        @property
+        def lowering_class(self) -> type:
+            return Lower
+
+    _register(mutates_CFG=True, analysis_only=False)(Lowering)
+
+    class EntryCompiler(LinkedCompiler):
+        lowering = Lowering
+
+        def compile_extra(self, function: Any) -> Any:
+            return _compiler.CompilerBase.compile_extra(self, function)
+
+    flags: Any = _compiler.Flags()
+    CPUTargetOptions.parse_as_flags(flags, {"nopython": True, "nogil": True, **_ALL})
+    flags.no_compile = True
+    cpu: Any = registry.cpu_target
+    kinds = tuple(numba.typeof(one) for one in args)
+    work = work_of(f"{function.__module__}.{function.__name__}", args)
+    wanted = gc.isenabled()
+    gc.disable()  # it would find nothing
+    try:
+        with compiling(work), global_compiler_lock, in_kernel():
+            done = _compiler.compile_extra(
+                cpu.typing_context, cpu.target_context, function, kinds, None, flags, {},
+                pipeline_class=EntryCompiler,
+            )  # fmt: skip
+            library = done.library
+            if not library._finalized:
+                library.finalize()
+            module = library._final_module
+            for one in module.functions:
+                if one.name == _ENTRY:
+                    entry = one
+                elif not one.is_declaration:
+                    one.linkage = "internal"  # names are not those of all parts that a process may load
+            name = entry.name = hashlib.sha256(module.as_bitcode()).hexdigest()
+            code = library._codegen._tm.emit_object(module)
+    finally:
+        if wanted:
+            gc.enable()
+    return machine.packed(name, code)
