@@ -78,6 +78,8 @@ _lowering: Any = lowering
 _arrays: Any = arrayobj
 _types: Any = types
 _tools: Any = cgutils
+_APART = set[Any]()
+"""Functions that LLVM must not inline"""
 
 
 class _NoAddresses:
@@ -127,19 +129,9 @@ class _LinkedLowering(_passes.NativeLowering):
             _check_borrows(state)
         state.library = _Linked(state.targetctx.codegen(), state.func_id.func_qualname)
         done: bool = super().run_pass(state)
-        return done
-
-
-@_register(mutates_CFG=True, analysis_only=False)
-class _NoAliasLowering(_LinkedLowering):
-    """Lower typed statements to LLVM, into a `_Linked` library whose function LLVM must not inline."""
-
-    _name = "apart_lowering"
-
-    def run_pass(self, state: Any) -> bool:
-        done: bool = super().run_pass(state)
-        function = state.library._final_module.get_function(state.cr.fndesc.mangled_name)
-        function.add_function_attribute("noinline")
+        if state.func_id.func in _APART:
+            function = state.library._final_module.get_function(state.cr.fndesc.mangled_name)
+            function.add_function_attribute("noinline")
         return done
 
 
@@ -181,19 +173,13 @@ class LinkedCompiler(_compiler.CompilerBase):
         return [passes]
 
 
-class NoAliasCompiler(LinkedCompiler):
-    """Compiles functions that kernels call rarely, once for all calls."""
-
-    lowering = _NoAliasLowering
-
-
 _ALL: Any = {"error_model": "numpy", "_nrt": True, "no_cfunc_wrapper": True}
 _CALLED: Any = {**_ALL, "pipeline_class": LinkedCompiler}
 _BORROWING: Any = {**_CALLED, "_nrt": False}
 OPTIONS: dict[str, Any] = {
     "scalar": {**_BORROWING, "forceinline": True},
     "borrowing": _BORROWING,
-    "apart": {**_BORROWING, "forceinline": False, "pipeline_class": NoAliasCompiler},
+    "apart": {**_BORROWING, "forceinline": False},
     "helper": _CALLED,
     "inlined": {**_CALLED, "forceinline": True},
 }
@@ -206,6 +192,8 @@ if "NUMBA_OPT" not in os.environ:
 
 def called(subject: Any, way: str, method: Callable[..., Any]) -> None:
     """See `jit.declare`."""
+    if way == "apart":
+        _APART.add(subject)
     overload(subject, jit_options=OPTIONS[way], strict=False)(method)
 
 
