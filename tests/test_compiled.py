@@ -79,7 +79,7 @@ model.head.losses(margins, chunk)
 stats = {}
 for name in ("learn", "read", "add_up", "score", "respond"):
     kernel = getattr(kernels, name)
-    stats[name] = [kernel.loaded, kernel.compiled, len(kernel.codes)]
+    stats[name] = [kernel.loaded, kernel.compiled, len(kernel.entries)]
 print(json.dumps([stats, model.weights()[1].tolist(), model.tally.loss]))
 """
 

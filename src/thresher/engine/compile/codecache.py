@@ -35,7 +35,7 @@ import re
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -240,30 +240,16 @@ def _warn(error: OSError) -> None:
     )
 
 
-def _classes(kind: Any) -> Iterator[type]:
-    """The classes of parts in a kind."""
-    if isinstance(kind, tuple) and kind and isinstance(kind[0], type):
-        if kind[0] is not tuple:
-            yield kind[0]
-        kind = kind[1]
-    if isinstance(kind, tuple):
-        for one in kind:
-            yield from _classes(one)
-
-
 def _has_file(module: str) -> bool:
     """Whether another process could import the module; false for code typed at a prompt."""
     return os.path.isfile(getattr(sys.modules.get(module), "__file__", None) or "")
 
 
-def _said(kind: Any) -> str:
-    """What arguments of this kind are, in words that mean the same in other processes."""
-    if isinstance(kind, type):
-        return f"{kind.__module__}.{kind.__qualname__}"
-    first, *more = kind
-    if isinstance(first, type):
-        return f"{_said(first)}({', '.join(map(_said, more[0]))})"
-    return f"{first.descr if first.names else first.str} {more}"
+def _said(one: Any) -> str:
+    """An item of `machine.kind_of`, in words that mean the same in other processes."""
+    if isinstance(one, type):
+        return f"{one.__module__}.{one.__qualname__}"
+    return str(one if isinstance(one, int) else one.descr if one.names else one.str)
 
 
 @functools.cache
@@ -279,7 +265,8 @@ def _versions() -> tuple[str, ...]:
 
 def place_of(function: Callable[..., Any], kind: Any, words: str = "") -> tuple[Path, bytes] | None:
     """The file for a function and a kind of arguments, and the key in it; None if it cannot be cached."""
-    parts = {_said(cls): cls for cls in _classes(kind)}
+    classes = (cls for cls in kind if isinstance(cls, type))
+    parts = {_said(cls): cls for cls in classes if cls.__module__.partition(".")[0] not in _LIBRARIES}
     if not _has_file(function.__module__):
         return None
     # A class that another process would not find, as it was made in a function, would be another class there.
@@ -287,13 +274,13 @@ def place_of(function: Callable[..., Any], kind: Any, words: str = "") -> tuple[
         found: Any = sys.modules.get(cls.__module__)
         for name in cls.__qualname__.split("."):
             found = getattr(found, name, None)
-        if found is not cls or not (cls.__module__ == "builtins" or _has_file(cls.__module__)):
+        if found is not cls or not _has_file(cls.__module__):
             return None
     folder = usable_folder()
     if folder is None:
         return None
     facts = [function.__module__, function.__qualname__, *map(_said, kind)]
-    facts += [stamp(function, *(parts[name] for name in sorted(parts))), *_versions(), words]
+    facts += [stamp(machine.Code, function, *(parts[name] for name in sorted(parts))), *_versions(), words]
     key = "\n".join(word.replace("\n", " ") for word in facts).encode()
     name = f"{function.__module__}.{function.__name__}"
     return folder / f"{name}-{hashlib.sha256(key).hexdigest()[:32]}.code", key

@@ -1,13 +1,14 @@
 """Machine code: loaded from its bytes and called, without the compiler.
 
-The bytes are an object file whose one function takes a tuple of Python objects, the arguments, and the
-addresses of what they are made of (`expected`). `translate` makes it.
+The bytes are an object file whose one function takes a tuple of Python objects, the arguments, and the words
+that these have to match (`Code`). `translate` makes it.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,30 +16,25 @@ from llvmlite import binding
 
 _llvm: Any = binding  # has no type hints
 _CALL: Any = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p)
-ORDER = 0x1 | 0x2 | 0x100 | 0x400
-"""The flags of an array that its type depends on: C and Fortran order, aligned, writeable"""
+C, F = 0x1, 0x2
+ORDERS = {True: 0x501, False: 0x503}
+"""The flags of an array that its type depends on, by whether it is in C order: C and else also Fortran order,
+aligned, writeable"""
+_ENTRIES: dict[str, tuple[Any, bytes]] = {}
+"""Functions that are loaded, by name, and their object files, which LLVM does not copy"""
 
 
-def kind_of(value: Any) -> Any:
-    """What compiled code depends on: for an array, its dtype, axes and order; else its class."""
-    cls = type(value)
-    if cls is np.ndarray:
-        return value.dtype, value.ndim, value.flags.num & ORDER
-    if issubclass(cls, tuple):
-        return cls, tuple(map(kind_of, value))
-    return cls
-
-
-def expected(args: tuple[Any, ...]) -> list[int]:
-    """What code compares with its arguments: addresses of classes and dtypes, lengths of tuples, orders."""
-    found = [len(args)]
+def kind_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What compiled code depends on: classes, lengths of tuples, dtypes, axes and orders of arrays."""
+    found: list[Any] = [len(args)]
     for value in args:
-        found.append(id(type(value)))
+        found.append(type(value))
         if isinstance(value, np.ndarray):
-            found += id(value.dtype), value.ndim, value.flags.num & ORDER
+            flags = value.flags.num
+            found += value.dtype, value.ndim, flags & ORDERS[flags & C != 0]
         elif isinstance(value, tuple):
-            found += expected(value)
-    return found
+            found += kind_of(value)
+    return tuple(found)
 
 
 @functools.cache
@@ -55,30 +51,50 @@ def _engine() -> Any:
 @functools.cache
 def processor() -> tuple[str, str, str]:
     """Whose code runs here: the system, the processor, its abilities."""
-    features = _llvm.get_host_cpu_features().flatten()
+    try:
+        features = _llvm.get_host_cpu_features().flatten()
+    except RuntimeError:  # LLVM cannot tell on some systems
+        features = ""
     return _llvm.get_process_triple(), _llvm.get_host_cpu_name(), features
 
 
-def packed(name: str, code: bytes) -> bytes:
-    """The name of the function that is called, and the object file."""
-    return name.encode() + b"\n" + code
+def packed(name: str, needs: list[str], code: bytes) -> bytes:
+    """The name of the function that is called, the names of functions that it calls, and the object file."""
+    return " ".join([name, *needs]).encode() + b"\n" + code
+
+
+def entry_of(given: bytes) -> Any:
+    """The function that is called, from `packed`; ImportError if it calls one that does not exist here."""
+    words, _, code = given.partition(b"\n")
+    name, *needs = words.decode().split(" ")
+    if name not in _ENTRIES:
+        engine = _engine()
+        if any(_llvm.address_of_symbol(one) is None or one.startswith("PyExc_") for one in needs):
+            import_module("thresher.engine.compile.translate")  # they are Numba's, or mean what it has there
+        for one in needs:  # LLVM would end the process
+            if _llvm.address_of_symbol(one) is None:
+                raise ImportError(f"compiled code calls {one}, which is in no library that is loaded")
+        engine.add_object_file(_llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        _ENTRIES[name] = _CALL(engine.get_function_address(name)), code
+    return _ENTRIES[name][0]
 
 
 class Code:
-    """Machine code for one kind of arguments, and what it expects of them."""
+    """Machine code, and what its arguments have to match: addresses of classes and dtypes, and numbers."""
 
-    def __init__(self, given: bytes, args: tuple[Any, ...]) -> None:
-        """`given` is from `packed`; `args` are like those of calls."""
-        name, _, code = given.partition(b"\n")
-        engine = _engine()
-        engine.add_object_file(_llvm.ObjectFileRef.from_data(code))
-        engine.finalize_object()
-        self._kept = kind_of(args)  # the classes and dtypes whose addresses are expected
-        words = [id(NotImplemented), *expected(args)]
-        self.words = (ctypes.c_uint64 * len(words))(*words)
-        self.place = ctypes.addressof(self.words)
-        self.entry = _CALL(engine.get_function_address(name.decode()))
+    def __init__(self, entry: Any, kind: tuple[Any, ...]) -> None:
+        self._kept = [NotImplemented, RuntimeError, *kind]
+        words = [one if type(one) is int else id(one) for one in self._kept]
+        self._words = (ctypes.c_uint64 * len(words))(*words)
+        self._place = ctypes.addressof(self._words)
+        self._entry = entry
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
         """The result for these arguments; NotImplemented if they are of another kind."""
-        return self.entry(args, self.place)
+        try:
+            return self._entry(args, self._place)
+        except RuntimeError as error:
+            if isinstance(error, RecursionError):
+                raise
+            raise import_module("thresher.engine.compile.translate").raised(error) from None

@@ -53,7 +53,7 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils, codegen, compiler, lowering, pythonapi, registry, typed_passes
+from numba.core import cgutils, codegen, compiler, lowering, pythonapi, registry, serialize, typed_passes
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.cpu import CPUTargetOptions
@@ -65,7 +65,7 @@ from numba.np import arrayobj
 
 from thresher.engine.compile import machine
 from thresher.engine.compile.jit import DECLARED, InPlace
-from thresher.engine.compile.machine import ORDER
+from thresher.engine.compile.machine import ORDERS
 from thresher.engine.compile.notices import compiling, work_of
 from thresher.engine.compile.part_errors import check_returned, in_kernel, in_method
 
@@ -75,6 +75,7 @@ _compiler: Any = compiler
 _passes: Any = typed_passes
 _register: Any = register_pass
 _lowering: Any = lowering
+_serialize: Any = serialize
 _arrays: Any = arrayobj
 _types: Any = types
 _tools: Any = cgutils
@@ -239,16 +240,18 @@ _HEADER = 80
 class _Entry:
     """Emits a function that takes a tuple of Python objects, for a compiled one.
 
-    It compares what the objects are with the words of `machine.expected`, in the same order, before it reads
+    It compares what the objects are with the words of `machine.Code`, in the same order, before it reads
     them; if one differs, it returns NotImplemented. Compiled code runs without the interpreter's lock.
     """
 
     def __init__(self, context: Any, library: Any, fndesc: Any, args: Any) -> None:
+        if context.data_model_manager[fndesc.restype].contains_nrt_meminfo():
+            raise TypingError(f"a kernel cannot return {fndesc.restype}")
         module = context.create_module("entry")
         kind = context.call_conv.get_function_type(fndesc.restype, fndesc.argtypes)
         callee = ir.Function(module, kind, fndesc.llvm_func_name)
         entry = ir.Function(module, ir.FunctionType(_POINTER, [_POINTER, _WORD.as_pointer()]), _ENTRY)
-        self.context, self.words, self.checked = context, entry.args[1], 0
+        self.context, self.words, self.checked = context, entry.args[1], 1  # after two objects
         self.builder = builder = ir.IRBuilder(entry.append_basic_block("entry"))
         self.other = entry.append_basic_block("other")
         self.api = api = pythonapi.PythonAPI(context, builder)
@@ -259,7 +262,9 @@ class _Entry:
         )
         api.restore_thread(unlocked)
         with builder.if_then(status.is_error, likely=False):
-            api.err_set_string("PyExc_RuntimeError", "compiled code failed")
+            data, size = (builder.extract_value(builder.load(status.excinfoptr), k) for k in (0, 1))
+            said = api.bytes_from_string_and_size(data, builder.sext(size, api.py_ssize_t))
+            api.err_set_object(self.at(self.words, 8, _POINTER), said)
             builder.ret(_tools.get_null_value(_POINTER))
         builder.ret(api.from_native_value(fndesc.restype, result, None))
         builder.position_at_end(self.other)
@@ -299,7 +304,7 @@ class _Entry:
             self.check(self.at(address, _DTYPE, _WORD))
             axes, flags = (builder.zext(self.at(address, one, _HALF), _WORD) for one in (_AXES, _FLAGS))
             self.check(axes)
-            self.check(builder.and_(flags, _WORD(ORDER)))
+            self.check(builder.and_(flags, _WORD(ORDERS[kind.layout == "C"])))
             made, item = context.make_array(kind)(context, builder), context.get_data_type(kind.dtype)
             shape, strides = (self.at(address, one, _WORD.as_pointer()) for one in (_SHAPE, _STRIDES))
             _arrays.populate_array(
@@ -313,8 +318,13 @@ class _Entry:
             return made._getvalue()
         if isinstance(kind, _types.Boolean):
             return builder.icmp_signed("!=", self.api.object_istrue(address), _HALF(0))
-        if isinstance(kind, _types.Integer) and type(given) is int:
-            return (self.api.long_as_longlong if kind.signed else self.api.long_as_ulonglong)(address)
+        if isinstance(given, int):
+            if not kind.signed:
+                raise OverflowError(f"{given} is too large for 64 bits with a sign")
+            found, failed = self.api.long_as_longlong(address), self.api.c_api_error()
+            with builder.if_then(failed, likely=False):
+                builder.ret(_tools.get_null_value(_POINTER))  # OverflowError
+            return found
         if isinstance(kind, _types.Number):
             return self.at(address, _VALUE, context.get_data_type(kind))
         if isinstance(kind, _types.NoneType):
@@ -333,6 +343,8 @@ def _emit_memory(module: Any) -> None:
     made.linkage = "weak_odr"  # kept until it is known what is called
     builder = ir.IRBuilder(made.append_basic_block())
     memory = builder.call(malloc, [builder.add(made.args[0], _WORD(_HEADER))])
+    with builder.if_then(_tools.is_null(builder, memory), likely=False):
+        builder.ret(memory)  # the caller raises MemoryError
     words = builder.bitcast(memory, _WORD.as_pointer())
     first = builder.add(builder.ptrtoint(memory, _WORD), _WORD(_HEADER))
     data = builder.and_(first, _WORD(-32 & (2**64 - 1)))
@@ -347,8 +359,18 @@ def _emit_memory(module: Any) -> None:
         builder.ret_void()
 
 
-def machine_code(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
-    """Compile a function for such arguments: what `machine.loaded` takes."""
+def raised(error: RuntimeError) -> BaseException:
+    """The exception that compiled code raised: `_Entry` gives its class and arguments as Numba keeps them."""
+    cls, args, _ = _serialize._numba_unpickle(0, *error.args, *error.args)
+    found: BaseException = cls(*(one for one in args if not isinstance(one, ir.Value)))  # no computed ones
+    return found
+
+
+def machine_code(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[bytes, bool]:
+    """Compile a function for such arguments: what `machine.entry_of` takes, and whether it may be kept.
+
+    Code has addresses of this process if it uses large constant arrays, or functions of other languages.
+    """
     while DECLARED:
         DECLARED.pop(0)()
 
@@ -395,8 +417,10 @@ def machine_code(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
                 elif not one.is_declaration:
                     one.linkage = "internal"  # names are not those of all parts that a process may load
             name = entry.name = hashlib.sha256(module.as_bitcode()).hexdigest()
-            code = library._codegen._tm.emit_object(module)
+            used = (*module.functions, *module.global_variables)
+            needs = [one.name for one in used if one.is_declaration and not one.name.startswith("llvm.")]
+            code = machine.packed(name, needs, library._codegen._tm.emit_object(module))
     finally:
         if wanted:
             gc.enable()
-    return machine.packed(name, code)
+    return code, not library.has_dynamic_globals

@@ -121,7 +121,7 @@ def _kind(
     model: Model, predicts: bool, learners: int = 0, parts: Sequence[Any] = ()
 ) -> tuple[tuple[Any, ...], str]:
     """What determines the compiled code: the types of the parts, and options as text."""
-    kinds = tuple(kind_of(part) for part in (model.head.joint, model.rule, model.rule.intercept(), *parts))
+    kinds = kind_of((model.head.joint, model.rule, model.rule.intercept(), *parts))
     recipe, store = model.recipe, model.recipe.store.partition(":")[0]
     words = (learners, recipe.numbers, store, model.head.count > 1, recipe.batch > 1, recipe.average)
     more = (recipe.scale, recipe.offset, recipe.admit is None, predicts, model.feed.listener is not None)
