@@ -434,23 +434,6 @@ def test_a_larger_filter_admits_fewer_too_early() -> None:
     assert shares[2] < 0.002
 
 
-def test_by_chance_a_feature_enters_after_a_geometric_number_of_sightings() -> None:
-    keys = np.random.default_rng(6).integers(0, 2**64, 4000, np.uint64)
-    rows = 60
-    chunk = Chunk.from_csr(
-        np.arange(rows + 1) * 4000, np.tile(np.sort(keys), rows), np.ones(rows * 4000), np.ones(rows)
-    )
-    seen = {}
-    for seed in (0, 1):
-        kept = Admission("poisson:0.2", seed).kept(chunk, 0, False)
-        missed = np.array([rows - count for count in Counter(kept.keys.tolist()).values()])
-        share = [np.mean(missed >= k) for k in range(5)]
-        assert share == pytest.approx(0.8 ** np.arange(5), abs=0.03)
-        seen[seed] = set(kept.rows(0, 1).keys.tolist())
-    both = len(seen[0] & seen[1]) / len(seen[0])
-    assert both == pytest.approx(0.2, abs=0.06)
-
-
 @pytest.mark.parametrize(
     ("spec", "again"),
     [
