@@ -11,6 +11,7 @@ import thresher
 from tests import oracles, streams
 from tests.covering import covering_for
 from tests.plain import compiled_if, not_compiled
+from tests.test_law_of_continuing import halves
 from tests.test_laws import EXACT
 from thresher import parts
 from thresher.data.chunk import Chunk
