@@ -1,4 +1,4 @@
-"""Estimators of a single model: `fit` and `partial_fit`.
+"""Estimators of a single model: `fit` and `partial_fit`; weights in the form of linear models, to start from.
 
 A single example takes a shortcut: scikit-learn's validation of a row takes 400 µs, learning it 10.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, csr_matrix
+from scipy.sparse import csr_array, csr_matrix, issparse, vstack
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.sklearn import inputs
@@ -20,7 +20,11 @@ from thresher.sklearn.estimator import SparseEstimator, parameters, restored_if_
 from thresher.sklearn.row_order import drawn, groups_of_examples, held_out, weighted
 
 if TYPE_CHECKING:
+    from thresher.data.chunk import Chunk
     from thresher.data.inputs.matrices import Matrix
+    from thresher.learning.model.model import Model
+    from thresher.learning.model.objective import Objective
+    from thresher.learning.model.prediction import Readout
     from thresher.sklearn.inputs import Examples
 
 
@@ -28,7 +32,7 @@ _CSR = (csr_matrix, csr_array)
 _DTYPES = (np.dtype(np.float32), np.dtype(np.float64))  # in the machine's byte order
 
 
-def chunk_of_row(X: Any, y: Any, width: int, labels: dict[Any, float] | None) -> Any:
+def chunk_of_row(X: Any, y: Any, width: int, labels: dict[Any, float] | None) -> Chunk | None:
     """A Chunk of the only example of a CSR or dense X ``(1, width)`` and y ``(1,)``; None for anything else.
 
     `labels` maps classes to labels; None if y is the label itself. Inputs that are not obviously valid take
@@ -106,7 +110,6 @@ class SparseOnlineEstimator(SparseEstimator):
         from thresher.data.inputs.matrices import MatrixSource
         from thresher.learning.training.progress import PassPrinter
         from thresher.learning.training.trainer import Trainer, TrainingPlan
-        from thresher.sklearn.initial_weights import begin_with
 
         self._check_options()
         X = inputs.held(X)
@@ -145,7 +148,7 @@ class SparseOnlineEstimator(SparseEstimator):
         inputs.warn_of(self, X, troubles)
         return self
 
-    def _take(self, X: Any, matrix: Matrix, model: Any, new: bool) -> None:
+    def _take(self, X: Examples, matrix: Matrix, model: Any, new: bool) -> None:
         """Take a model that has learned X, if it is not that of the estimator."""
         if new:
             self._model, self._sparse, self._learned_by = model, None, _lasting_of(self)
@@ -203,7 +206,7 @@ class SparseOnlineEstimator(SparseEstimator):
         self._check_shared(bool(self.early_stopping))
         check_flag("warm_start", self.warm_start)
 
-    def _new_model(self) -> Any:
+    def _new_model(self) -> Model:
         from thresher.learning.model.model import Model
 
         model = Model(self._recipe())
@@ -215,3 +218,42 @@ class SparseOnlineEstimator(SparseEstimator):
         """One more than the number of examples learned so far, counting repetitions."""
         check_is_fitted(self)
         return 1 + int(getattr(self._model, "examples", 0))
+
+
+def as_readout(head: Objective, store: str, coef: Any, bias: F64) -> Readout:
+    """A readout of `coef` ``(outputs, d)``, CSR, and `bias` ``(outputs,)``; keys are columns.
+
+    A loss with a margin for each of two classes also accepts a single margin.
+    """
+    from thresher.learning.model.prediction import Readout
+
+    if head.count == 2 * coef.shape[0]:
+        coef, bias = vstack([csr_matrix(coef.shape), coef]), np.r_[0.0, bias]
+    columns = coef.tocsc()
+    columns.eliminate_zeros()
+    used: NDArray[Any] = np.flatnonzero(np.diff(columns.indptr))
+    table = columns[:, used].toarray().T.astype(np.float64)
+    weights = np.ascontiguousarray(table[:, 0] if head.count == 1 else table)
+    return Readout(head, store, used.astype(np.uint64), weights, bias)
+
+
+def begin_with(model: Model, width: int, coef: ArrayLike | None, intercept: ArrayLike | None) -> None:
+    """Set weights and intercepts of a new model with `width` columns; None means zeros. ValueError."""
+    from thresher.learning.model.warm_start import start_from
+
+    outputs = model.head.count
+    shapes = {
+        (outputs, width),
+        *([(width,)] if outputs == 1 else []),
+        *([(1, width)] if outputs == 2 else []),
+    }
+    given: Any = csr_matrix((outputs, width)) if coef is None else coef
+    if np.shape(given) not in shapes:
+        raise ValueError(f"coef_init has shape {np.shape(given)}, expected {(outputs, width)}")
+    table = csr_matrix(given if issparse(given) else np.atleast_2d(np.asarray(given)), dtype=np.float64)
+    bias = np.zeros(table.shape[0]) if intercept is None else np.asarray(intercept, np.float64).reshape(-1)
+    if bias.size != table.shape[0]:
+        raise ValueError(f"intercept_init has {bias.size} numbers, expected {table.shape[0]}")
+    if not (np.isfinite(table.data).all() and np.isfinite(bias).all()):
+        raise ValueError("coef_init and intercept_init must be finite")
+    start_from(model, as_readout(model.head, model.store, table, bias))

@@ -20,10 +20,12 @@ from thresher.sklearn.base import SparseOnlineEstimator, chunk_of_row
 from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator, parameters
 
 if TYPE_CHECKING:
+    from thresher.data.chunk import Chunk
+    from thresher.learning.model.objective import Objective
     from thresher.sklearn.inputs import ClassWeight, Examples
 
 
-def _has_probabilities(estimator: Any) -> bool:
+def _has_probabilities(estimator: SparseEstimator) -> bool:
     from thresher import parts
 
     loss = estimator._model.loss if estimator.__sklearn_is_fitted__() else parts.make("loss", estimator.loss)
@@ -171,14 +173,14 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         codes = self._codes(self._model.head, margins)
         return codes if self._multilabel else np.asarray(self.classes_[codes])
 
-    def _codes(self, head: Any, margins: F64) -> NDArray[np.int64]:
+    def _codes(self, head: Objective, margins: F64) -> NDArray[np.int64]:
         """Indices of the predicted classes, or zeros and ones ``(n, labels)``."""
         margins = self._decisions(margins)
         if margins.ndim > 1 and not self._multilabel:
             return np.asarray(margins.argmax(axis=1), np.int64)
         return np.asarray(head.positive(margins), np.int64)
 
-    def _faults(self, head: Any, margins: F64, labels: F32, targets: F32 | None) -> F64:
+    def _faults(self, head: Objective, margins: F64, labels: F32, targets: F32 | None) -> F64:
         codes = self._codes(head, margins)
         if targets is not None:
             wrong: NDArray[np.bool_] = (codes != (targets > 0)).any(axis=1)
@@ -303,7 +305,7 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
             classes = named
         return self._partial_fit(X, y, sample_weight, classes)
 
-    def _one_row(self, X: Any, y: Any) -> Any:
+    def _one_row(self, X: Any, y: Any) -> Chunk | None:
         if self.class_weight is not None or self._multilabel or len(self._labels) != len(self.classes_):
             return None
         return chunk_of_row(X, y, self.n_features_in_, self._labels)

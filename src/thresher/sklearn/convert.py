@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.learning.model.agreement import Numbering
 from thresher.learning.model.objective import Objective
+from thresher.sklearn.base import as_readout
 from thresher.sklearn.classifier import SparseOnlineClassifier
-from thresher.sklearn.initial_weights import as_readout
 from thresher.sklearn.inputs import MATRIX
 from thresher.sklearn.regressor import SparseOnlineRegressor
 

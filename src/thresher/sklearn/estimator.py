@@ -26,10 +26,13 @@ from thresher.sklearn import inputs
 from thresher.sklearn.inputs import MATRIX
 
 if TYPE_CHECKING:
-    from thresher.data.inputs.matrices import Matrix
+    from thresher.data.chunk import Chunk
+    from thresher.data.inputs.matrices import Draw, Matrix
     from thresher.data.layout import SettledLayout
-    from thresher.learning.model.recipe import Spec
-    from thresher.sklearn.inputs import Columns, RandomState, Reading
+    from thresher.learning.model.model import Model
+    from thresher.learning.model.prediction import LinearPredictor, Readout
+    from thresher.learning.model.recipe import Recipe, Spec
+    from thresher.sklearn.inputs import Columns, Examples, RandomState, Reading
 
 
 NESTED = ("rule", "loss", "rate")
@@ -142,7 +145,7 @@ class SparseEstimator(BaseEstimator):
 
         return rule_of(self.rule, self.rate, self.eta0, l1=getattr(self, "l1", None), l2=self.l2)
 
-    def _recipe(self) -> Any:
+    def _recipe(self) -> Recipe:
         from thresher.learning.model.recipe import Recipe
 
         return Recipe(
@@ -171,7 +174,7 @@ class SparseEstimator(BaseEstimator):
             return False  # given weights are for values as they are
         return is_centred(self._rule(), self.scale, self.centre)
 
-    def _passes_over(self, recipe: Any, matrix: Any, whole: Any) -> int:
+    def _passes_over(self, recipe: Recipe, matrix: Matrix, whole: Draw) -> int:
         """The number of passes over the examples of a matrix, of which `whole` is a draw of all."""
         from thresher.learning.training.passes import AUTO, Size, is_automatic, passes_for
 
@@ -216,7 +219,9 @@ class SparseEstimator(BaseEstimator):
             matrix = matrix._replace(last=np.uint64(self.n_features_in_ - 1))
         return matrix, weights, encoded
 
-    def _note_features(self, X: Any, matrix: Matrix, models: Sequence[Any], new: bool = True) -> None:
+    def _note_features(
+        self, X: Any, matrix: Matrix, models: Sequence[LinearPredictor], new: bool = True
+    ) -> None:
         """Note of models that learned X which columns they know, if they are `new`, and keep names."""
         from thresher.learning.model.agreement import Numbering
 
@@ -228,17 +233,17 @@ class SparseEstimator(BaseEstimator):
         if self.names:
             inputs.keep_names(self, X, models)
 
-    def _chunks(self, X: Any) -> Iterator[Any]:
+    def _chunks(self, X: Examples) -> Iterator[Chunk]:
         from thresher.data.inputs.matrices import MatrixSource, in_order
 
         check_is_fitted(self)
         matrix = inputs.read(self, X, reset=False)
         return MatrixSource(matrix, in_order(np.ones(matrix.size))).chunks()
 
-    def _margins(self, X: Any) -> F64:
+    def _margins(self, X: Examples) -> F64:
         return np.concatenate([self._model.predict(chunk) for chunk in self._chunks(X)])
 
-    def explain(self, X: Any, top: int | None = None) -> list[dict[str, Any]]:
+    def explain(self, X: Examples, top: int | None = None) -> list[dict[str, Any]]:
         """Why each row is predicted so: see `thresher.Model.explain`. The labels are those of ``predict``."""
         from thresher.learning.inspection.explanation import explain
         from thresher.options.checks import check_whole
@@ -284,7 +289,7 @@ class SparseEstimator(BaseEstimator):
         """Weights or intercepts ``(outputs, ...)`` in the form of scikit-learn."""
         return numbers
 
-    def _table_of(self, readout: Any, keys: NDArray[np.uint64] | None, sparse: bool) -> Any:
+    def _table_of(self, readout: Readout, keys: NDArray[np.uint64] | None, sparse: bool) -> Any:
         """Weights ``(outputs, keys)`` of features, which ascend; None: of the columns of X."""
         width = self.n_features_in_ if keys is None else len(keys)
         if sparse and not readout.unmet.any():
@@ -310,7 +315,7 @@ class SparseEstimator(BaseEstimator):
         sparse = self._sparse if self._sparse is not None else width * outputs > DENSE
         return self._table_of(readout, keys, sparse)
 
-    def _weighs_columns(self, model: Any = None) -> bool:
+    def _weighs_columns(self, model: Model | None = None) -> bool:
         """Whether feature keys are columns of X, for `model` or the estimator's own model."""
         from thresher.engine.index import HashedIndex
 
@@ -416,7 +421,7 @@ class SparseEstimator(BaseEstimator):
 
 
 @contextmanager
-def restored_if_broken(estimator: Any, matrix: Any, weights: Any) -> Iterator[None]:
+def restored_if_broken(estimator: SparseEstimator, matrix: Matrix, weights: F64) -> Iterator[None]:
     """Restore the model after an error, if numbers are so large that they can break weights."""
     from thresher.learning.model.divergence import DivergedError, is_extreme
 
@@ -426,5 +431,5 @@ def restored_if_broken(estimator: Any, matrix: Any, weights: Any) -> Iterator[No
         yield
     except DivergedError:
         if kept is not None:
-            vars(estimator._model).update(vars(kept))  # in place: others may refer to it
+            estimator._model.__dict__.update(vars(kept))  # in place: others may refer to it
         raise

@@ -32,7 +32,10 @@ from thresher.sklearn.row_order import Splitter, drawn, folds, given_splits, gro
 
 if TYPE_CHECKING:
     from thresher.data.source import Source
+    from thresher.learning.files.choice import Point
+    from thresher.learning.model.recipe import Recipe
     from thresher.sklearn.inputs import Examples
+    from thresher.sklearn.sidebyside import SideBySide
 
 FALLBACK = "0.01:10"
 """Range of penalties if none leaves a weight after the first rows"""
@@ -88,7 +91,7 @@ class SparseFrontierEstimator(SparseEstimator):
         inputs.warn_of(self, X, school.troubles)
         return self
 
-    def _split_of(self, y: Any, size: int, groups: Any) -> Splitter:
+    def _split_of(self, y: ArrayLike, size: int, groups: ArrayLike | None) -> Splitter:
         from sklearn.model_selection import check_cv  # takes 0.2 s to import
 
         grouped = groups_of_examples(groups, size)
@@ -99,7 +102,7 @@ class SparseFrontierEstimator(SparseEstimator):
         splitter = check_cv(self.cv, y, classifier=is_classifier(self))
         return partial(given_splits, splits=splitter.split(np.empty((size, 1)), y, groups), size=size)
 
-    def _penalties(self, recipe: Any, source: Source, rows: int) -> list[float]:
+    def _penalties(self, recipe: Recipe, source: Source, rows: int) -> list[float]:
         """The penalties given, or as many as wanted, in a range found from the first rows."""
         from thresher.plans.penalties import NoWeightError, PenaltyRange, penalty_name
 
@@ -111,7 +114,7 @@ class SparseFrontierEstimator(SparseEstimator):
         except NoWeightError:
             return PenaltyRange(f"{FALLBACK}:{self.l1s}").values
 
-    def _take(self, school: Any, penalties: list[float]) -> None:
+    def _take(self, school: SideBySide, penalties: list[float]) -> None:
         kept, losses = school.kept, school.losses
         self._path, self._sparse = [school.models[k].readout() for k in kept], None
         self.l1s_, self.score_path_ = np.array(penalties)[kept], school.scores()[kept]
@@ -126,7 +129,7 @@ class SparseFrontierEstimator(SparseEstimator):
         self.se_path_ = np.array([losses.error_of_difference(k, best) for k in kept], float)
         self._passes = school.passes[kept]
 
-    def _points(self) -> list[Any]:
+    def _points(self) -> list[Point]:
         from thresher.learning.files.choice import Point
 
         paths = (self.l1s_, self.nnz_path_, self.loss_path_, self.se_path_)

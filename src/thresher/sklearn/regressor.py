@@ -14,6 +14,8 @@ from thresher.sklearn.base import SparseOnlineEstimator, chunk_of_row
 from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator, parameters
 
 if TYPE_CHECKING:
+    from thresher.data.chunk import Chunk
+    from thresher.learning.model.objective import Objective
     from thresher.learning.model.recipe import Spec
     from thresher.sklearn.inputs import Examples
 
@@ -71,7 +73,7 @@ class SparseRegressing(RegressorMixin, SparseEstimator):
         found: F64 = self._model.head.respond(margins, "label", 0.0)
         return found.reshape(len(found), *self._targets)
 
-    def _faults(self, head: Any, margins: F64, labels: F32, targets: F32 | None) -> F64:
+    def _faults(self, head: Objective, margins: F64, labels: F32, targets: F32 | None) -> F64:
         found: F64 = head.respond(margins, "label", 0.0)
         squares: F64 = (found - (labels if targets is None else targets)) ** 2
         return squares
@@ -107,7 +109,7 @@ class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
         """
         return self._partial_fit(X, y, sample_weight)
 
-    def _one_row(self, X: Any, y: Any) -> Any:
+    def _one_row(self, X: Any, y: Any) -> Chunk | None:
         if self._targets or self._model.head.domain.name != "real":
             return None
         return chunk_of_row(X, y, self.n_features_in_, None)

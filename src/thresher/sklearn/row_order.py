@@ -13,13 +13,16 @@ in `partial_fit` nothing is repeated or moved: a weight is an importance, and la
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from thresher.sklearn.estimator import F32, F64, EncodedLabels
+from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator
+
+if TYPE_CHECKING:
+    from thresher.data.inputs.matrices import Draw, Matrix
 
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.int64]
@@ -31,15 +34,15 @@ Splitter = Callable[[F32, Rows], list[tuple[Flags, Flags]]]
 class Drawn(NamedTuple):
     """What `fit` is to learn."""
 
-    whole: Any
+    whole: Draw
     """a draw of all examples"""
-    splits: list[tuple[Any, Any]]
+    splits: list[tuple[Draw, Draw]]
     """draws of rows to learn, in the order of the first pass, and of rows to hold out"""
     seed: int
     """seed of the orders of all passes"""
 
 
-def drawn(estimator: Any, matrix: Any, weights: F64, splitter: Splitter | None) -> Drawn:
+def drawn(estimator: SparseEstimator, matrix: Matrix, weights: F64, splitter: Splitter | None) -> Drawn:
     """Draw examples by an estimator's `shuffle` and `random_state`; without `splitter`, none is held out."""
     from thresher.data.inputs.matrices import as_copies, by_content, in_order
 
@@ -57,7 +60,7 @@ def drawn(estimator: Any, matrix: Any, weights: F64, splitter: Splitter | None) 
     return Drawn(draw.take(mixed) if shuffle else draw, splits, seed)
 
 
-def weighted(draw: Any, encoded: EncodedLabels) -> Any:
+def weighted(draw: Draw, encoded: EncodedLabels) -> Draw:
     """The draw, with weights multiplied by the importances of the labels."""
     if encoded.factors is None:
         return draw
@@ -121,7 +124,7 @@ def _numbered(groups: U64) -> tuple[Rows, Rows]:
     return numbers, np.bincount(numbers)
 
 
-def groups_of_examples(groups: Any, size: int) -> U64 | None:
+def groups_of_examples(groups: ArrayLike | None, size: int) -> U64 | None:
     """The groups given to `fit`, as numbers; None if there are none."""
     if groups is None:
         return None

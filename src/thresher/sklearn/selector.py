@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, replace
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -80,16 +80,13 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         X ``(n, d)``, dense or sparse; y ``(n,)`` or ``(n, outputs)``. ValueError for other arguments;
         `DivergedError`.
         """
-        from thresher.data.chunk import Chunk
         from thresher.learning.diagnostics.findings import warn
-        from thresher.learning.model.bags import Bags, bagged
-        from thresher.learning.model.ensemble import HALVES
-        from thresher.learning.model.recipe import Recipe
-        from thresher.learning.training import passes as counting
-        from thresher.options.lanes import SelectOptions
+        from thresher.options.lanes import SelectRun
         from thresher.options.option import settle
-        from thresher.plans.penalties import for_halves
-        from thresher.plans.stability import selection_of, troubles_of
+        from thresher.plans import select
+        from thresher.plans.run_setup import Inputs
+        from thresher.plans.stability import troubles_of
+        from thresher.plans.ui import Ui
         from thresher.sklearn.inputs import MATRIX, TABLE, kind_of
 
         if (kind := kind_of(X)) != MATRIX:
@@ -98,29 +95,15 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
             raise ValueError(f"{wanted}: use thresher.select")
         given: Any = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
         matrix, (loss, outputs, labels) = csr_matrix(given[0]), _told(given[1])
-        told = isinstance(self.loss, str) and self.loss == "auto"
-        recipe = Recipe(
-            self.rule, loss if told else self.loss, outputs=outputs, l1=for_halves(self.rule, self.l1)
-        )
+        names = ("rule", "l1", "bags", "share", "false", "nonzero", "passes")
+        options: dict[str, Any] = {name: getattr(self, name) for name in names} | {"outputs": outputs}
+        options["loss"] = loss if isinstance(self.loss, str) and self.loss == "auto" else self.loss
         order = check_random_state(self.random_state)
-        recipe = replace(recipe, seed=int(order.randint(1 << 31)))
+        options["seed"] = int(order.randint(1 << 31))
         rows = order.permutation(len(labels)) if self.shuffle else np.arange(len(labels))
-        matrix = matrix[rows]
-        chunk = Chunk.from_csr(matrix.indptr, matrix.indices, matrix.data, labels[rows])
-        own: Any = settle(
-            SelectOptions, {name: getattr(self, name) for name in ("bags", "share", "false", "nonzero")}
-        )
-        passes, automatic = counting.agreed_passes(self.passes, counting.REPLAY)
-        if automatic and counting.is_automatic(recipe):
-            size = counting.Size(features=len(np.unique(chunk.keys)))
-            passes = counting.passes_for(size.plus(chunk))
-        models = bagged(recipe, Bags(own["bags"], HALVES, recipe.seed, own["share"]))
-        for number in range(1, passes + 1):
-            models.begin_pass(number, passes)
-            models.learn(chunk, again=number > 1)
-        models.finish()
-        models.check_finite()
-        found = selection_of(models.models, own["false"], own["nonzero"])
+        data = Inputs((matrix[rows], labels[rows]))
+        run = select.prepare(data, settle(SelectRun, options), Ui(), keep=False)
+        found = run.selected(run.run())
         warn(troubles_of(found) if len(found.keys) else [])
         self.selection_ = found
         self.share_, self.mean_weight_ = np.zeros((2, matrix.shape[1]))

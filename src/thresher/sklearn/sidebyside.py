@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -23,6 +23,9 @@ from thresher.plans.penalties import with_penalty
 from thresher.sklearn.estimator import F64, EncodedLabels
 from thresher.sklearn.row_order import Drawn, weighted
 
+if TYPE_CHECKING:
+    from thresher.sklearn.frontier import SparseFrontierEstimator
+
 
 class SideBySide:
     """Learns a model for each penalty from an estimator's data, and scores it on rows held out from it.
@@ -38,7 +41,12 @@ class SideBySide:
     """of the models, on all rows that were held out from them"""
 
     def __init__(
-        self, estimator: Any, matrix: Matrix, encoded: EncodedLabels, draws: Drawn, most: int
+        self,
+        estimator: SparseFrontierEstimator,
+        matrix: Matrix,
+        encoded: EncodedLabels,
+        draws: Drawn,
+        most: int,
     ) -> None:
         """`most`: passes over the rows, unless a model stops early."""
         self._estimator, self._matrix, self._encoded, self._most = estimator, matrix, encoded, most
@@ -81,13 +89,13 @@ class SideBySide:
         means = (np.atleast_1d(faults) / weights.sum() for faults in self._faults)
         return np.array([self._estimator._score_of(mean, truths, weights) for mean in means])
 
-    def _keep(self, models: Sequence[Model], numbers: Sequence[int], lost: Any) -> None:
+    def _keep(self, models: Sequence[Model], numbers: Sequence[int], lost: Collection[int]) -> None:
         self.models = dict(zip(numbers, models, strict=True))
         self.kept = [k for k in self.kept if k not in lost]
         if not self.kept:
             raise DivergedError("learning diverged in some fold under every penalty")
 
-    def _score(self, models: Sequence[Any], draw: Draw) -> None:
+    def _score(self, models: Sequence[Model], draw: Draw) -> None:
         """Predict rows that these models have not learned."""
         factors, done = self._encoded.factors, 0
         for chunk in MatrixSource(self._matrix, draw).chunks():
