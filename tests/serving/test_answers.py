@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 import thresher
+from thresher.data.bodies import Rows
 from thresher.learning.inspection.explanation import explain
 from thresher.serving.answers import Answers, lines_of
-from thresher.serving.bodies import Bodies, Rows
+from thresher.serving.bodies import Bodies
 from thresher.serving.errors import RefusedError
 
 LINES = b"""{"label": "spam", "x": 1, "c": "a", "id": "p"}

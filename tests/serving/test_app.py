@@ -13,10 +13,11 @@ import pytest
 
 import thresher
 from tests.serving.asking import Asked, Learning, Transport, done
+from thresher.data.bodies import Rows
 from thresher.data.errors import DataError
 from thresher.learning.model.ensemble import load
 from thresher.serving.appending import Ack
-from thresher.serving.bodies import Bodies, Rows
+from thresher.serving.bodies import Bodies
 from thresher.serving.errors import RefusedError
 from thresher.serving.openapi import ENDPOINTS, PATHS, Refusal
 from thresher.serving.predicting import BatchKind
@@ -92,6 +93,9 @@ def test_labels_come_late(ask: Asked, service: Learning) -> None:
     late = ask("POST", "/label", b'{"id": "a", "label": 1}\n{"id": 7, "label": 0, "weight": 2}')
     assert late.json == {"first": 1, "last": 2, "learned": 2, "waiting": 0, "repeated": 0, "unknown": []}
     assert [(name, weight) for name, _, weight in service.labels] == [("a", 1.0), ("7", 2.0)]
+    body = b'[{"id": 1, "label": 1, "weight": 0}, {"id": 2, "label": 1, "weight": 16777217.5}]'
+    assert ask("POST", "/label", body).status == 200
+    assert [weight for *_, weight in service.labels[2:]] == [0.0, 16777218.0]
 
 
 def test_a_row_with_a_wrong_id_costs_no_other_its_answer(ask: Asked, service: Learning) -> None:
@@ -119,28 +123,32 @@ def test_a_label_finds_its_row_however_the_id_is_written(ask: Asked, service: Le
     [
         (b"", "the body is empty"),
         (b"{", "expected lines such as"),
-        (b'{"id": "a"}', "expected lines such as"),
-        (b'{"id": "a", "label": 7}', "line 1: expected"),
-        (b'{"id": "a", "label": "x"}', "expected"),
-        (b'{"id": "a", "label": 1, "weight": -1}', "expected a weight of at least 0"),
+        (b'{"id": "a"}', "line 1: expected a label in column 'label', found no such field"),
+        (b'{"label": 1}', "no column is called 'id'"),
+        (b'{"id": "a", "label": 7}', "line 1: expected a label -1, 0 or 1"),
+        (b'{"id": "a", "label": "x"}', "line 1: expected a finite number as label"),
+        (b'{"id": "a", "label": 1, "weight": -1}', "line 1: expected a weight of at least 0"),
         (
             b'{"id": "b", "label": 1}\n{"id": "a", "label": 1, "weight": 3e38}',
             "line 2: expected an importance",
         ),
-        (b'{"id": "a", "label": 1, "weight": 1e400}', "expected"),
-        (b'[{"id": "a", "label": 1, "colour": 1}]', "expected lines such as"),
-        (b"\xff\xfe", "expected lines such as"),
-        (b'{"id": "\xff", "label": 1}', "expected lines such as"),
-        (b'{"id": null, "label": 1}', "true or false, found null"),
-        (b'{"id": "a", "label": 1}\n{"id": [1], "label": 1}', "line 2: expected an id: a text of 1 to 1,000"),
-        (b'{"id": {"a": 1}, "label": 1}', 'found {"a": 1}'),
-        (b'{"id": NaN, "label": 1}', "expected lines such as"),
-        (b'{"id": "v2", "click": 1}', "unknown field `click` (line 1)"),
-        (b'{"id": 1, "label": 1}\n{"id": 2, "label": 1, "weight": "a"}', "got `str` (line 2, weight)"),
-        (b'[{"id": 1, "label": 1}, {"id": 2}]', "missing required field `label` (line 2)"),
-        (b'{"id": "", "label": 1}', 'found ""'),
+        (b'{"id": "a", "label": 1, "weight": 1e400}', "expected a finite number in column 'weight'"),
+        (b'[{"id": "a", "label": 1, "colour": 1}]', "unknown field colour; expected lines such as"),
+        (b"\xff\xfe", "line 1: expected UTF-8"),
+        (b'{"id": "\xff", "label": 1}', "line 1: expected UTF-8"),
+        (b'{"id": null, "label": 1}', "line 1: expected an id: a text of 1 to 1,000 letters"),
+        (b'{"id": "a", "label": 1}\n{"id": [1], "label": 1}', "line 2: expected an id"),
+        (b'{"id": {"a": 1}, "label": 1}', "line 1: expected an id"),
+        (b'{"id": NaN, "label": 1}', "line 1: expected an id"),
+        (b'{"id": "v2", "click": 1}', "line 1: expected a label"),
+        (
+            b'{"id": 1, "label": 1}\n{"id": 2, "label": 1, "weight": "a"}',
+            "line 2: expected a number in column",
+        ),
+        (b'[{"id": 1, "label": 1}, {"id": 2}]', "line 2: expected a label"),
+        (b'{"id": "", "label": 1}', "line 1: expected an id"),
         (b'{"id": "' + b"a" * 1001 + b'", "label": 1}', "line 1: expected an id"),
-        (b'{"id": "\\ud800", "label": 1}', "expected"),
+        (b'{"id": "\\ud800", "label": 1}', "line 1: expected an id"),
         (b'{"id": ' + b"[" * 9000, "nested too deeply"),
     ],
 )

@@ -18,8 +18,9 @@ from thresher.data.errors import DataError
 from thresher.data.formats.listing import TABLES
 from thresher.data.opening import open_source
 from thresher.data.source import ReadRows
-from thresher.serving.bodies import MEDIA, Bodies
+from thresher.serving.bodies import Bodies
 from thresher.serving.errors import RefusedError
+from thresher.serving.openapi import MEDIA
 
 BOM = b"\xef\xbb\xbf"
 TYPES = {form: media for media, form in MEDIA.items()}

@@ -201,6 +201,12 @@ class SettledLayout(AnyLayout):
         """The kind of each column, by its name."""
         return dict(zip(self.columns, self.kinds, strict=True))
 
+    @cached_property
+    def features(self) -> dict[str, bool]:
+        """The columns that features come from, and whether they hold numbers."""
+        numbers, others = ("numeric", "bins"), ("categorical", "list", "text")
+        return {name: kind in numbers for name, kind in self.kind_of.items() if kind in (*numbers, *others)}
+
     @property
     def grouped_by(self) -> str:
         """The column of groups, or ``qid`` or ``tag``; empty if rows have no groups."""

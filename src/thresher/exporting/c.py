@@ -14,14 +14,7 @@ from typing import Any
 import numpy as np
 
 from thresher.data.columns import BINS, CATEGORICAL, NUMERIC, TEXT
-from thresher.exporting.description import (
-    LINKS,
-    UNLABELLED,
-    ExportedColumn,
-    ExportedModel,
-    RawPrediction,
-    letter_ranges,
-)
+from thresher.exporting import description
 
 _RUNTIME = Path(__file__).with_name("runtime.c")
 _KINDS = {NUMERIC: "NUMERIC", BINS: "BINS", CATEGORICAL: "CATEGORICAL", TEXT: "TEXT"}
@@ -32,7 +25,7 @@ _PLAIN = (string.ascii_letters + string.digits + " _-.,:").encode()
 """Bytes that mean themselves wherever they stand in a string or a comment"""
 
 
-def content_of(found: RawPrediction) -> str:
+def content_of(found: description.RawPrediction) -> str:
     """The text of the file."""
     text = _RUNTIME.read_text(encoding="utf-8")
     head, rest = text.split("/* @macros */\n")
@@ -40,7 +33,7 @@ def content_of(found: RawPrediction) -> str:
     return "".join([head, *_macros(found), before, *_tables(found), after])
 
 
-def _macros(found: RawPrediction) -> Iterator[str]:
+def _macros(found: description.RawPrediction) -> Iterator[str]:
     wide = found.models[0].weights.dtype == np.float64
     layout, grams, texts = found.layout, found.grams, found.has(TEXT)
     of_texts = {"WORDS_LOW": grams.words[0], "WORDS_HIGH": grams.words[1], "CHARS_LOW": grams.chars[0]}
@@ -65,7 +58,7 @@ def _macros(found: RawPrediction) -> Iterator[str]:
         **(of_texts if texts else {}),
         "HEADER": int(layout.header),
         "WIDTH": len(layout.columns),
-        "BARE_WIDTH": sum(kind not in UNLABELLED for kind in layout.kinds),
+        "BARE_WIDTH": sum(kind not in description.UNLABELLED for kind in layout.kinds),
         "DELIMITER": delimiter.encode()[0] if delimiter else ord("\t"),
         "QUOTES": int(layout.quoting and layout.format == "csv"),
         "FIELDS": int(layout.format == "libffm"),
@@ -78,7 +71,7 @@ def _macros(found: RawPrediction) -> Iterator[str]:
         "SIGNED": int(bool(store and store.signed)),
         "CENTRED": int(any(len(one.means) for one in found.models)),
         "SCALED": int(any(len(one.divisors) for one in found.models)),
-        "LINK": LINKS.index(found.link.name),
+        "LINK": description.LINKS.index(found.link.name),
         "LINK_BY": repr(found.link.by),
         "LINK_PLUS": repr(found.link.plus),
         "LABELS": len(found.labels),
@@ -91,7 +84,7 @@ def _macros(found: RawPrediction) -> Iterator[str]:
     yield f"typedef {'double' if wide else 'float'} thresher_weight;\n"
 
 
-def _tables(found: RawPrediction) -> Iterator[str]:
+def _tables(found: description.RawPrediction) -> Iterator[str]:
     if found.columns:
         names = [_name(one.name) for one in found.columns]
         yield from _array("name", "thresher_columns", names, static="")
@@ -107,7 +100,7 @@ def _tables(found: RawPrediction) -> Iterator[str]:
         listed = ("{" + ", ".join(map(str, (*one, -1)[:3])) + "}" for one in found.products)
         yield f"static const int products[][3] = {{{', '.join(listed)}}};\n"
     if found.has(TEXT):
-        rows = (f"{{{a}, {b}, {c}}}" for a, b, c in letter_ranges(found.grams.tokens))
+        rows = (f"{{{a}, {b}, {c}}}" for a, b, c in description.letter_ranges(found.grams.tokens))
         yield from _array("letter_range", "letters", rows)
     for names, array in ((found.labels, "thresher_labels"), (found.names, "thresher_outputs")):
         if names:
@@ -118,7 +111,9 @@ def _tables(found: RawPrediction) -> Iterator[str]:
     yield from _array("table", "tables", tables)
 
 
-def _model(model: ExportedModel, number: int, tables: list[str], *, hashed: bool) -> Iterator[str]:
+def _model(
+    model: description.ExportedModel, number: int, tables: list[str], *, hashed: bool
+) -> Iterator[str]:
     """The arrays of a model; adds the struct that points to them to `tables`."""
     suffix = "f" if model.weights.dtype == np.float32 else ""
     begins, shift = buckets(model.keys)
@@ -180,5 +175,5 @@ def _text(text: str) -> str:
     return '"' + "".join(chr(b) if b in _PLAIN else f"\\{b:03o}" for b in raw) + '"'
 
 
-def _column(one: ExportedColumn) -> str:
+def _column(one: description.ExportedColumn) -> str:
     return f"{{{_KINDS[one.kind]}, {one.spelled + one.numbers}, {_word(one.key)}, {_word(one.seed)}}}"

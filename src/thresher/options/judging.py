@@ -6,26 +6,10 @@ from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import Annotated, TypedDict
 
-from thresher.options.data import (
-    OF_BAD_LINES,
-    ON_ERROR,
-    JudgingOptions,
-    ReadingOptions,
-    ReadOptions,
-    WritingOptions,
-)
+from thresher.options import data, training
 from thresher.options.kinds import Choice, Column, File, Number, Repeated, Text, Whole, WrongValueError, text
 from thresher.options.model import ModulesOption
 from thresher.options.option import SHELL_SWITCH, SWITCH, Option
-from thresher.options.training import (
-    PICTURE,
-    SHELL_PICTURE,
-    AnyPath,
-    JsonOption,
-    ModelFile,
-    SliceOption,
-    TableOption,
-)
 
 OUTPUTS = ("margin", "probability", "label", "spread", "interval", "explain")
 
@@ -60,7 +44,7 @@ class WhichModel(TypedDict, total=False):
     ]
 
 
-class PredictCommand(WhichModel, WritingOptions, ReadingOptions, ModulesOption, total=False):
+class PredictCommand(WhichModel, data.WritingOptions, data.ReadingOptions, ModulesOption, total=False):
     """The options of ``thresher predict``."""
 
     output_file: Annotated[
@@ -105,8 +89,8 @@ class ThresholdOption(TypedDict, total=False):
 
 class _Calibration(TypedDict, total=False):
     plot: Annotated[
-        AnyPath | None,
-        PICTURE,
+        training.AnyPath | None,
+        training.PICTURE,
         "An SVG file to draw: the calibration; or, if there are no probabilities, the error by class or by "
         "output.",
     ]
@@ -115,12 +99,12 @@ class _Calibration(TypedDict, total=False):
 class EvaluateCommand(
     WhichModel,
     ThresholdOption,
-    SliceOption,
+    training.SliceOption,
     _Calibration,
-    JudgingOptions,
-    ReadingOptions,
+    data.JudgingOptions,
+    data.ReadingOptions,
     ModulesOption,
-    JsonOption,
+    training.JsonOption,
     total=False,
 ):
     """The options of ``thresher evaluate``."""
@@ -128,7 +112,7 @@ class EvaluateCommand(
     detail: Annotated[bool, SHELL_SWITCH, "Also print the confusion matrix, each class and the calibration."]
 
 
-class MeasuringRun(ThresholdOption, SliceOption, ReadOptions):
+class MeasuringRun(ThresholdOption, training.SliceOption, data.ReadOptions):
     """The options of a run that measures a model from Python."""
 
 
@@ -150,7 +134,13 @@ class _Page(TypedDict, total=False):
 
 
 class ReportCommand(
-    _Page, SliceOption, ThresholdOption, JudgingOptions, ReadingOptions, ModulesOption, JsonOption
+    _Page,
+    training.SliceOption,
+    ThresholdOption,
+    data.JudgingOptions,
+    data.ReadingOptions,
+    ModulesOption,
+    training.JsonOption,
 ):
     """The options of ``thresher report``."""
 
@@ -173,7 +163,7 @@ class WeightsCommand(ModulesOption, total=False):
     ]
 
 
-class DiffCommand(ModulesOption, JsonOption, total=False):
+class DiffCommand(ModulesOption, training.JsonOption, total=False):
     """The options of ``thresher diff``."""
 
     top: Annotated[int, Option(Whole(0), "N", default=20), "Show the N weights that moved most."]
@@ -196,29 +186,29 @@ class ExportCommand(ModulesOption, total=False):
     ]
 
 
-class ChooseCommand(ModelFile, JsonOption):
+class ChooseCommand(training.ModelFile, training.JsonOption):
     """The options of ``thresher choose``."""
 
 
 class _Drawn(TypedDict, total=False):
     plot: Annotated[
         Path | None,
-        SHELL_PICTURE,
+        training.SHELL_PICTURE,
         "An SVG file to draw: the frontier of a path, or the shares of a selection.",
     ]
 
 
-class InfoCommand(_Drawn, TableOption, ModulesOption, JsonOption):
+class InfoCommand(_Drawn, training.TableOption, ModulesOption, training.JsonOption):
     """The options of ``thresher info``."""
 
 
-class NameCommand(WritingOptions, ModulesOption, JsonOption, total=False):
+class NameCommand(data.WritingOptions, ModulesOption, training.JsonOption, total=False):
     """The options of ``thresher name``."""
 
     output_file: Annotated[
         Path | None, Option(File(), "FILE", short="-o", unset="MODEL itself"), "Where to write."
     ]
-    on_error: Annotated[str, Option(ON_ERROR, "WHAT", default="skip"), OF_BAD_LINES]
+    on_error: Annotated[str, Option(data.ON_ERROR, "WHAT", default="skip"), data.OF_BAD_LINES]
 
 
 class WarmCommand(ModulesOption, total=False):
@@ -240,7 +230,7 @@ class CacheCommand(TypedDict, total=False):
     clear: Annotated[bool, SWITCH, "Remove it all; it is made again when needed."]
 
 
-class LogCommand(JsonOption, total=False):
+class LogCommand(training.JsonOption, total=False):
     """The options of ``thresher log``."""
 
     last: Annotated[int, Option(Whole(0), "N", default=0), "Show the last N records, with their rows."]

@@ -15,13 +15,7 @@ from thresher.data.sources.reader import default_threads
 from thresher.options.layouts import layout_asked, of_options
 from thresher.options.messages import mention, mention_command
 from thresher.options.option import Options, UsageError
-from thresher.plans.run_setup import (
-    Inputs,
-    check_written,
-    classes_in,
-    has_offsets,
-    reading_of,
-)
+from thresher.plans import run_setup
 from thresher.plans.ui import Ui
 
 Run = Callable[[Callable[[Round], None]], Boosted]
@@ -29,7 +23,7 @@ Run = Callable[[Callable[[Round], None]], Boosted]
 
 
 def prepare(
-    inputs: Inputs, options: Options, ui: Ui, *, outputs: Sequence[Path | None] = ()
+    inputs: run_setup.Inputs, options: Options, ui: Ui, *, outputs: Sequence[Path | None] = ()
 ) -> tuple[Source, Run]:
     """Data for a fit, and what fits the model; `outputs` are files that will be written.
 
@@ -42,10 +36,10 @@ def prepare(
             **{name: options[name] for name in names}, threads=options["threads"] or default_threads()
         )
     layout = layout_asked(options)
-    if has_offsets(inputs, layout):
+    if run_setup.has_offsets(inputs, layout):
         raise UsageError(f"{mention('offset')} is for {mention_command('train')}; boost adds none to margins")
-    read = reading_of(options) | {"layout": layout}
-    _, _, read, note = classes_in(inputs.data, None, None, read)
+    read = run_setup.reading_of(options) | {"layout": layout}
+    _, _, read, note = run_setup.classes_in(inputs.data, None, None, read)
     words = read["layout"].classes if read["layout"] else ()
     if len(words) > 2:
         raise UsageError(
@@ -55,5 +49,5 @@ def prepare(
     if note:
         ui.say(note)
     source = inputs.open(TWO_CLASSES, read)
-    check_written(outputs, options, inputs.data, source)
+    run_setup.check_written(outputs, options, inputs.data, source)
     return source, partial(solved, source, options["intercept"], loss, plan, started)

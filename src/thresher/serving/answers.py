@@ -18,17 +18,18 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from thresher.data.columns import BINS, FEATURES, NUMERIC
-from thresher.data.layout import SettledLayout, has_columns
+from thresher.data.bodies import Rows
 from thresher.data.source import filled
-from thresher.learning.inspection.explanation import Responses
-from thresher.learning.model.objective import F64
+from thresher.learning.inspection import explanation
+from thresher.learning.model.prediction import LinearPredictor
 from thresher.options.kinds import Whole, WrongValueError
-from thresher.serving.bodies import Bodies, Rows
+from thresher.serving.bodies import Bodies
 from thresher.serving.errors import NOT_JSON, RefusedError, why_not_json
 from thresher.serving.openapi import EXPLAIN, JSON, OUTPUTS, DescribedModel, Inferred, TensorData, TensorKind
 
+F64 = NDArray[np.float64]
 _encoder = msgspec.json.Encoder()
 
 
@@ -117,15 +118,13 @@ _decode = msgspec.json.Decoder(Inquiry).decode
 class Answers:
     """Writes predictions of a model."""
 
-    def __init__(self, model: Any, name: str = "") -> None:
-        """`model` is a LinearPredictor, `name` its name in addresses."""
-        self._model, self._name, self._said = model, name, Responses(model)
+    def __init__(self, model: LinearPredictor, name: str = "") -> None:
+        """`name` of the model in addresses."""
+        self._model, self._name, self._said = model, name, explanation.Responses(model)
         self.usual = self._said.usual
         """what is written if nothing is asked for"""
-        layout: SettledLayout | None = model.layout
-        self._of_table = layout is not None and has_columns(layout)
-        kinds = zip(layout.columns, layout.kinds, strict=True) if layout is not None else ()
-        self._features = {name: kind for name, kind in kinds if kind in FEATURES}
+        self._of_table = model.layout is not None and bool(model.layout.columns)
+        self._features = {} if model.layout is None else model.layout.features
 
     def check(self, output: str, top: str = "") -> None:
         """`RefusedError` for what the model does not have, and for a `top` that is not for an explanation."""
@@ -201,8 +200,8 @@ class Answers:
         inputs = [TensorKind(_LINES, "BYTES", [-1])]
         if self._of_table:
             inputs = [
-                TensorKind(name, "FP64" if kind in (NUMERIC, BINS) else "BYTES", [-1])
-                for name, kind in self._features.items()
+                TensorKind(name, "FP64" if is_number else "BYTES", [-1])
+                for name, is_number in self._features.items()
             ]
         margins = np.zeros((1, self._model.head.count))
         outputs = list[TensorKind]()
@@ -232,7 +231,7 @@ class Answers:
             raise RefusedError(400, f"each element of the tensor '{_LINES}' must be a row")
         return rows
 
-    def _tensor(self, output: str, margins: F64) -> TensorData:
+    def _tensor(self, output: Any, margins: F64) -> TensorData:
         """An output for rows with these margins."""
         found, head = self._model.respond(margins, output), self._model.head
         several = head.outputs.kind == "labels"

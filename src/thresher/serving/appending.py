@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import queue
-import re
 import sys
 import threading
 import time
@@ -22,12 +21,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data import bodies
 from thresher.data.chunk import Chunk, concat
-from thresher.data.formats.tables.jsonl import is_broken
-from thresher.data.log import records
-from thresher.data.log.records import GONE, KEPT, LABELS, NOTHING, PROMOTED, ROWS
-from thresher.data.log.segments import LogPosition, records_from
-from thresher.data.log.writer import LogFailedError, LogFullError, LogWriter
+from thresher.data.log import records, segments
+from thresher.data.log import writer as writing
 from thresher.serving.errors import RefusedError
 from thresher.serving.openapi import LabelsLearned
 
@@ -36,11 +33,6 @@ _Request = tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]
 """Where the answer goes, the method of `Draft` that is asked, and its arguments"""
 FIRST = "-"
 """What the log calls the model that the server was started with, which no shadow can be called"""
-MOST_LETTERS = 1000
-"""Of a key or an id, many of which are in memory"""
-AN_ID = f"an id: a text of 1 to {MOST_LETTERS:,} letters in valid Unicode, a number, true or false"
-_NO_ID = re.compile(r"[\[{]|null|-?(?:nan|inf)", re.IGNORECASE)
-"""How values begin that can be no ids, unless they are texts"""
 MICRO = 1_000_000
 """Microseconds in a second"""
 _EACH = 300
@@ -57,12 +49,6 @@ _RETRY = 5.0
 def ticking() -> int:
     """Microseconds by a clock that nobody sets, so that rows are waited for as long as they should be."""
     return time.monotonic_ns() // 1000
-
-
-def is_id(written: str, is_text: bool) -> bool:
-    """Whether what is written so, without the quotes of a text, can be the id of a row."""
-    fits = 0 < len(written) <= MOST_LETTERS and not is_broken(written)
-    return fits and (is_text or _NO_ID.match(written) is None)
 
 
 def fingerprint(text: str) -> bytes:
@@ -180,24 +166,24 @@ class Memory:
         time to come was written just now.
         """
         time_of_log, wall = 0, time.time_ns() // 1000
-        for some in records_from(folder):
+        for some in segments.records_from(folder):
             for record in some:
                 note, head = record.note(), record.head
-                learned, time_of_log = head.kind == ROWS, min(head.time, wall)
+                learned, time_of_log = head.kind == records.ROWS, min(head.time, wall)
                 ids, kept = note.get("ids", []), note.get("kept", [])
-                if head.kind == PROMOTED:
+                if head.kind == records.PROMOTED:
                     self.promoted, self.promoted_at = note["model"], record.offset
-                elif head.kind == KEPT:
+                elif head.kind == records.KEPT:
                     ids, kept = [], ids
                 elif learned and "key" in note:
                     rows = KnownRows(head.row + 1, head.last, head.hash_of_rows(record.body))
                     self.keys[fingerprint(note["key"])] = rows
-                if kept or head.kind == LABELS:
+                if kept or head.kind == records.LABELS:
                     chunk = record.rows()
                 for k, one in enumerate(kept):
                     self.let_go(one)
                     self.keep(one, KeptRow.of(chunk, k, time_of_log, learned, record.offset))
-                if head.kind == LABELS:
+                if head.kind == records.LABELS:
                     for one, *given in zip(ids, chunk.labels.tolist(), chunk.weights.tolist(), strict=True):
                         if row := self.kept.get(one):
                             self.keep(one, row._replace(given=(given[0], given[1])))
@@ -220,7 +206,7 @@ class Memory:
 class Draft:
     """The entries of one write, and what they will change in the memory. `RefusedError`."""
 
-    def __init__(self, memory: Memory, end: LogPosition) -> None:
+    def __init__(self, memory: Memory, end: segments.LogPosition) -> None:
         """`end` of the log, where the first entry is written."""
         self._memory, self._now, self.time = memory, ticking(), time.time_ns() // 1000
         self.entries = list[records.PackedEntry]()
@@ -239,7 +225,7 @@ class Draft:
         given = {name: value for name, value in note.items() if value}
         self.entries.append(records.packed(records.LogEntry(kind, chunk, given, self.time)))
         first = self._row + 1
-        self._row += len(chunk) if kind == ROWS else 0
+        self._row += len(chunk) if kind == records.ROWS else 0
         return first, self._row
 
     def _kept(self, one: str) -> KeptRow | None:
@@ -279,17 +265,17 @@ class Draft:
 
     def learn(self, chunk: Chunk, key: str = "") -> Ack:
         """Add rows with labels; those with a key that is known are not learned again."""
-        if len(key) > MOST_LETTERS:
-            raise RefusedError(400, f"the key has more than {MOST_LETTERS:,} letters")
+        if len(key) > bodies.MOST_LETTERS:
+            raise RefusedError(400, f"the key has more than {bodies.MOST_LETTERS:,} letters")
         mark = fingerprint(key)
         known = self._keys.get(mark) or self._memory.keys.get(mark)
         if known is None:
-            first, last = self._add(ROWS, chunk, key=key)
+            first, last = self._add(records.ROWS, chunk, key=key)
             if key:
                 entry = self.entries[-1]
                 self._keys[mark] = KnownRows(first, last, entry.head.hash_of_rows(entry.body))
             return Ack(first, last)
-        again = records.packed(records.LogEntry(ROWS, chunk))
+        again = records.packed(records.LogEntry(records.ROWS, chunk))
         if again.head.hash_of_rows(again.body) != known.hash:
             raise RefusedError(
                 422, "this Idempotency-Key was used for other rows: use a key of its own for each request"
@@ -318,7 +304,9 @@ class Draft:
             raise RefusedError(413, f"rows of {most_bytes:,} bytes at most can wait for their labels")
         if self._bytes + size > most_bytes:
             raise RefusedError(429, f"rows of {self._bytes:,} bytes wait for their labels already", 1.0)
-        found = self._add(ROWS, chunk, kept=ids) if negative else self._add(KEPT, chunk, ids=ids)
+        found = (
+            self._add(records.ROWS, chunk, kept=ids) if negative else self._add(records.KEPT, chunk, ids=ids)
+        )
         for one, row in zip(ids, rows, strict=True):
             self._changed.pop(one, None)  # the order is that in which they came
             self._changed[one] = row
@@ -354,11 +342,15 @@ class Draft:
                     row = replace(row, weights=row.weights * np.float32(correct(row, label)))
                 rows[one] = kept, row
         if rows:
-            first, last = self._add(ROWS, concat([row for _, row in rows.values()]), ids=[*rows])
+            first, last = self._add(records.ROWS, concat([row for _, row in rows.values()]), ids=[*rows])
         if waiting:
             given = np.array([given for _, *given in waiting.values()], np.float32).T.copy()
             starts = np.zeros(len(waiting) + 1, np.int64)
-            self._add(LABELS, Chunk(starts, NOTHING.keys, NOTHING.values, *given), ids=[*waiting])
+            self._add(
+                records.LABELS,
+                Chunk(starts, records.NOTHING.keys, records.NOTHING.values, *given),
+                ids=[*waiting],
+            )
         for one, (kept, _) in rows.items():
             self._let_go(one, kept, learned=True, labelled=True)
         for one, (kept, label, importance) in waiting.items():
@@ -384,9 +376,9 @@ class Draft:
                     gone.append(one)
         if rows:
             labelled = [one for one, kept in waited if kept.given]
-            self._add(ROWS, concat([*rows.values()]), expired=[*rows], labelled=labelled)
+            self._add(records.ROWS, concat([*rows.values()]), expired=[*rows], labelled=labelled)
         if gone:
-            self._add(GONE, NOTHING, ids=gone)
+            self._add(records.GONE, records.NOTHING, ids=gone)
         for one, kept in waited:
             self._let_go(one, kept, learned=one in rows or kept.learned, labelled=kept.given is not None)
         self._old = before
@@ -394,7 +386,7 @@ class Draft:
 
     def promote(self, name: str) -> Ack:
         """Let the model of this name take over, `FIRST` or a shadow; the answer is the last row before."""
-        _, last = self._add(PROMOTED, NOTHING, model=name)
+        _, last = self._add(records.PROMOTED, records.NOTHING, model=name)
         self._promoted = name
         return Ack(last, last)
 
@@ -403,7 +395,11 @@ class Appender:
     """Takes requests from any thread. `synced` is called with the new end of the log after each write."""
 
     def __init__(
-        self, writer: LogWriter, memory: Memory, most_waiting: int, synced: Callable[[LogPosition], None]
+        self,
+        writer: writing.LogWriter,
+        memory: Memory,
+        most_waiting: int,
+        synced: Callable[[segments.LogPosition], None],
     ) -> None:
         self.writer, self.memory = writer, memory
         self.trouble = ""
@@ -479,9 +475,9 @@ class Appender:
     def _refusal(self, error: Exception) -> RefusedError:
         if isinstance(error, RefusedError):
             return error
-        if isinstance(error, LogFullError | LogFailedError):
+        if isinstance(error, writing.LogFullError | writing.LogFailedError):
             self.trouble = str(error)
-            full = isinstance(error, LogFullError)
+            full = isinstance(error, writing.LogFullError)
             told = f"nothing can be learned{'' if full else ' until a restart'}: {error}"
             return RefusedError(503, told, _RETRY if full else None)
         return RefusedError(500, f"this cannot be written to the log: {str(error) or type(error).__name__}")

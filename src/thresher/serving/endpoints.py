@@ -17,7 +17,7 @@ from thresher._version import __version__
 from thresher.data.files.paths import unread
 from thresher.runs import files
 from thresher.serving import openapi
-from thresher.serving.bodies import check_charset, read_labels
+from thresher.serving.bodies import check_charset
 from thresher.serving.errors import NOT_JSON, Answer, RefusedError, refusal, told, why_not_json
 from thresher.serving.metrics import Metrics
 from thresher.serving.openapi import ARROW, ENDPOINTS, JSON, PATHS, Endpoint
@@ -126,21 +126,22 @@ class Endpoints:
         return plain
 
     async def predict(self, request: HttpRequest) -> Answer:
-        work, query, arrow = self._predicting, request.asked.query, ARROW in request.asked.header(b"accept")
-        ids = query.get("ids", "")
-        given = request.body, request.asked.media, query.get("output", ""), ids, query.get("top", "")
-        found = await self._done(request, lambda: work.predict(*given))
-        if ids:
+        asked, predict = request.asked, self._predicting.predict
+        query = {name: asked.query.get(name, "") for name in ("output", "ids", "top")}
+        arrow = ARROW in asked.header(b"accept")
+        found = await self._done(request, lambda: predict(request.body, asked.media, **query, arrow=arrow))
+        if query["ids"]:
             await _kept(self._service.keep(found.rows.good_ids, found.rows.chunk, found.margins))
-        return await self._done(request, lambda: found.answer(arrow))
+        return found.answer
 
     async def learn(self, request: HttpRequest) -> Answer:
         rows = await self._done(request, lambda: self._predicting.labelled(request.body, request.asked.media))
         return learned(rows, await _kept(self._service.learn(rows.chunk, request.asked.key)))
 
     async def label(self, request: HttpRequest) -> Answer:
-        late = read_labels(request.body, self._service.model, self._limits.rows)
-        return told(await _kept(self._service.label(*late)), len(late[0]))
+        late = self._predicting.now.bodies.read_labels(request.body)
+        kept = self._service.label(late.ids, late.chunk.labels, late.chunk.weights)
+        return told(await _kept(kept), late.good)
 
     async def metrics(self, request: HttpRequest) -> Answer:
         return Answer(200, self._metrics.page(), CONTENT_TYPE_LATEST)

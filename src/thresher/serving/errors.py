@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
+from thresher.data import bodies
 from thresher.data.errors import DataError, printable
 from thresher.options.messages import without_options
 from thresher.serving.openapi import JSON
@@ -33,6 +34,11 @@ class RefusedError(Exception):
         self.status, self.message, self.headers = status, message, {**headers}
         if retry_after is not None:
             self.headers["Retry-After"] = str(max(1, round(retry_after)))
+
+
+def refused(error: DataError) -> RefusedError:
+    """Why data that clients sent are not read."""
+    return RefusedError(413 if isinstance(error, bodies.TooLargeError) else 400, error.args[0])
 
 
 class Answer(NamedTuple):
@@ -60,7 +66,7 @@ def refusal(error: Exception) -> Answer:
     Options, which a client cannot give, are left out.
     """
     if isinstance(error, DataError):
-        error = RefusedError(400, error.args[0])
+        error = refused(error)
     elif not isinstance(error, RefusedError):
         tell_fault(error)
         error = RefusedError(500, "a fault of the service, about which its standard error says more")

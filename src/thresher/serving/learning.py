@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,16 +19,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.data.chunk import Chunk, StreamPosition
-from thresher.data.log.segments import LogError, LogPosition, read_segment, segment_paths
+from thresher.data.log import segments
 from thresher.data.log.source import LiveLog, NoExamplesError
 from thresher.data.report import Report
-from thresher.data.source import Chunks
-from thresher.learning.files import checkpoint
-from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.files import checkpoint, model_file
 from thresher.learning.model.model import Model
+from thresher.learning.training import progress
 from thresher.learning.training.ahead import learn_anything
 from thresher.learning.training.interruption import Stopper
-from thresher.learning.training.progress import Recent, total
 from thresher.options.option import settle
 from thresher.options.training import TrainRun
 from thresher.plans import train as plans
@@ -101,7 +99,7 @@ class _Followed(LiveLog):
 
     turn: Callable[[Chunk], AbstractContextManager[None]]
 
-    def chunks(self, start: StreamPosition | None = None) -> Chunks:
+    def chunks(self, start: StreamPosition | None = None) -> Generator[Chunk, None, None]:
         with closing(super().chunks(start)) as chunks:
             for chunk in chunks:
                 with self.turn(chunk):
@@ -127,7 +125,7 @@ def _prepared(begin: Mapping[str, Any], source: LiveLog, state: Path) -> Trainin
     """The training that `begin` says, or the one that is in a checkpoint. `LogError` if it needs that."""
     again = state.exists()
     if source.begin.row and not again:
-        raise LogError(
+        raise segments.LogError(
             f"{source.folder}: begins with row {source.begin.row + 1:,}, and {state.name}, which has learned"
             " those before, is missing"
         )
@@ -135,16 +133,16 @@ def _prepared(begin: Mapping[str, Any], source: LiveLog, state: Path) -> Trainin
     given |= {"passes": 1, "checkpoint": state, "resume": again}
     try:
         return plans.prepare(Inputs(source), settle(TrainRun, given), _Unheard())
-    except ModelFileError as error:
+    except model_file.ModelFileError as error:
         if not again or state.name not in str(error):
             raise
         remedy = (
             "put back one from a backup" if source.begin.row else "remove it, and the log is learned again"
         )
-        raise LogError(f"{error}: {remedy}") from error
+        raise segments.LogError(f"{error}: {remedy}") from error
 
 
-def newer_than(folder: Path, end: LogPosition) -> list[Path]:
+def newer_than(folder: Path, end: segments.LogPosition) -> list[Path]:
     """Checkpoints in the folder of a log that have learned what comes after a place, and their models.
 
     `LogError` if the log lacks its beginning, so that they could not be made again.
@@ -154,14 +152,14 @@ def newer_than(folder: Path, end: LogPosition) -> list[Path]:
         if state.exists():
             try:
                 place = checkpoint.load(state)[1].position.place
-            except ModelFileError:  # it cannot be used as it is
+            except model_file.ModelFileError:  # it cannot be used as it is
                 place = StreamPosition(0, end.offset + 1, end.row)
             if place is not None and place.offset > end.offset:
                 model = state.with_name(state.name.removesuffix(_CHECKPOINT) + MODEL)
                 found += [one for one in (state, model) if one.exists()]
-    first = read_segment(segment_paths(folder)[0]).begin.row
+    first = segments.read_segment(segments.segment_paths(folder)[0]).begin.row
     if found and first:
-        raise LogError(
+        raise segments.LogError(
             f"{folder}: begins with row {first + 1:,}, so {found[0].name}, which has learned rows after"
             f" {end.row:,}, cannot be made again: put back one from a backup, or begin a new log"
         )
@@ -175,7 +173,7 @@ class Learning:
         self,
         begin: Mapping[str, Any],
         folder: Path,
-        wait: Callable[[Learning, LogPosition], LogPosition | None],
+        wait: Callable[[Learning, segments.LogPosition], segments.LogPosition | None],
         snapshots: Snapshots,
         fault: Callable[[str], None],
         say: Callable[[str], None],
@@ -222,17 +220,17 @@ class Learning:
     def _place(self) -> StreamPosition:
         return self._run.trainer.position.place or StreamPosition(0, 0, 0)
 
-    def reached(self, at: LogPosition) -> None:
+    def reached(self, at: segments.LogPosition) -> None:
         """All before a place is learned: records without rows need not be read again, and may be removed."""
         trainer = self._run.trainer
         if at.offset > self._place.offset:
             trainer.position = replace(trainer.position, place=StreamPosition(0, at.offset, at.row))
 
-    def _sums(self) -> Recent:
+    def _sums(self) -> progress.Recent:
         """Sums over the last rows."""
         with self._lock:
             rows, tallies, *others = zip(*self._recent, strict=True)
-        return Recent(sum(rows), total(tallies), *map(sum, others))
+        return progress.Recent(sum(rows), progress.total(tallies), *map(sum, others))
 
     def lately(self) -> tuple[float, float, float]:
         """Progressive loss, mean prediction and mean label of the last rows; NaN if they are not known."""
@@ -268,7 +266,9 @@ class Learning:
             last = Report.from_dict(report).first_bad[-1]
             self._say(f"rows that were not learned: {self.skipped:,}; row {last.line:,}: {last.found}")
         with self._lock:
-            self._recent.append(Recent(len(chunk), self.model.tally.since(before), predicted, labels, looked))
+            self._recent.append(
+                progress.Recent(len(chunk), self.model.tally.since(before), predicted, labels, looked)
+            )
             self._rows += len(chunk)
             while self._rows - self._recent[0].rows >= _WINDOW:
                 self._rows -= self._recent.popleft().rows

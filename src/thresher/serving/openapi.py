@@ -7,15 +7,23 @@ from typing import Any, NamedTuple
 import msgspec
 
 from thresher._version import __version__
+from thresher.data import bodies
 
 EXPLAIN = "explain"
 OUTPUTS = ("probability", "label", "margin", EXPLAIN)
 """What can be asked for of a row"""
 JSON, LINES, ARROW = "application/json", "application/x-ndjson", "application/vnd.apache.arrow.stream"
-ROWS = (
-    *(JSON, LINES, "application/jsonl", "text/csv", "text/tab-separated-values", "text/x-vw"),
-    *("text/x-svmlight", "text/x-libsvm", "text/x-libffm", ARROW, "application/octet-stream"),
-)
+MEDIA = {
+    **dict.fromkeys((JSON, LINES, "application/jsonl"), "jsonl"),
+    "text/csv": "csv",
+    "text/tab-separated-values": "tsv",
+    "text/x-vw": "vw",
+    **dict.fromkeys(("text/x-svmlight", "text/x-libsvm"), "svmlight"),
+    "text/x-libffm": "libffm",
+    ARROW: "arrow",
+}
+"""The formats of bodies, by media type"""
+ROWS = (*MEDIA, "application/octet-stream")
 """Media types of bodies with rows; the last stands for the format that the model was trained on"""
 FAULTS = {
     400: "The request is wrong; nothing was done.",
@@ -50,14 +58,6 @@ class ServiceReady(msgspec.Struct):
     reason: str
 
 
-class WrongRow(msgspec.Struct):
-    """A row that was not taken."""
-
-    line: int
-    column: int
-    error: str
-
-
 class RowsLearned(msgspec.Struct):
     """Rows are on disk."""
 
@@ -65,7 +65,7 @@ class RowsLearned(msgspec.Struct):
     last: int
     learned: int
     refused: int
-    errors: list[WrongRow]
+    errors: list[bodies.WrongRow]
     repeated: bool
 
 
@@ -189,10 +189,7 @@ ENDPOINTS = {
         (_OUTPUT, _TOP, _IDS),
     ),
     "learn": _told(
-        "POST",
-        "/learn",
-        "Learn the labelled rows of the body.",
-        "Rows are on disk.",
+        *("POST", "/learn", "Learn the labelled rows of the body.", "Rows are on disk."),
         RowsLearned,
         ROWS,
         (_KEY,),
@@ -210,10 +207,7 @@ ENDPOINTS = {
         "GET", "/v2/models/{name}", "Inputs and outputs of the model.", "Tensors.", DescribedModel
     ),
     "infer": _told(
-        "POST",
-        "/v2/models/{name}/infer",
-        "Predict in the Open Inference Protocol.",
-        "Tensors.",
+        *("POST", "/v2/models/{name}/infer", "Predict in the Open Inference Protocol.", "Tensors."),
         Inferred,
         (JSON,),
     ),

@@ -7,10 +7,11 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
+from thresher.data.bodies import Rows
 from thresher.data.chunk import Chunk, concat
 from thresher.serving.answers import Answers, lines_of
 from thresher.serving.appending import Ack
-from thresher.serving.bodies import Bodies, Rows
+from thresher.serving.bodies import Bodies
 from thresher.serving.errors import Answer, RefusedError, refusal, told
 from thresher.serving.metrics import Metrics
 from thresher.serving.openapi import ARROW, EXPLAIN, LINES, RowsLearned
@@ -41,12 +42,11 @@ class Later(NamedTuple):
 
 
 class Predicted(NamedTuple):
-    """Rows with their margins."""
+    """Rows with their margins, and the answer."""
 
     rows: Rows
     margins: Any
-    answer: Callable[[bool], Answer]
-    """the answer; whether as an Arrow stream. `RefusedError`"""
+    answer: Answer
 
 
 class _Serving(NamedTuple):
@@ -75,32 +75,27 @@ class Predictions:
             )
         return own
 
-    def predict(self, body: bytes, media: str, output: str = "", ids: str = "", top: str = "") -> Predicted:
-        """The rows of a body and their margins. `RefusedError`."""
+    def predict(
+        self, body: bytes, media: str, output: str = "", ids: str = "", top: str = "", arrow: bool = False
+    ) -> Predicted:
+        """The rows of a body, their margins and the answer, perhaps as an Arrow stream. `RefusedError`."""
         model, bodies, answers, _ = self.now
         answers.check(output, top)
+        if output == EXPLAIN and arrow:
+            raise RefusedError(406, "explanations are lines of JSON, not an Arrow stream")
         rows = bodies.read(body, media, labelled=False, ids=ids)
         self._count(rows, "predicted")
         if output != EXPLAIN:
-            explanation, margins = None, self._service.margins(rows.chunk, model)
+            margins = self._service.margins(rows.chunk, model)
+            written = answers.write(rows, margins, output, arrow)
         else:
             try:
                 names = bodies.names(body, media, rows.chunk.keys)
-                explanation = self._service.explain(rows.chunk, names, model)
+                found = self._service.explain(rows.chunk, names, model)
             except ValueError as error:
                 raise RefusedError(400, error.args[0]) from error
-            margins = explanation.margins
-
-        def answer(arrow: bool) -> Answer:
-            if explanation is None:
-                written = answers.write(rows, margins, output, arrow)
-            elif arrow:
-                raise RefusedError(406, "explanations are lines of JSON, not an Arrow stream")
-            else:
-                written = lines_of(rows, explanation.told(int(top) if top else None))
-            return _predicted(rows, written, ARROW if arrow else LINES)
-
-        return Predicted(rows, margins, answer)
+            margins, written = found.margins, lines_of(rows, found.told(int(top) if top else None))
+        return Predicted(rows, margins, _predicted(rows, written, ARROW if arrow else LINES))
 
     def infer(self, body: bytes) -> bytes:
         """The answer to a request of the Open Inference Protocol. `RefusedError`."""
@@ -124,7 +119,7 @@ class Predictions:
             for count in (1, 2):
                 self.together([body] * count, BatchKind("/predict", media, ""))
             with suppress(RefusedError):
-                self.predict(body, media, EXPLAIN).answer(False)
+                self.predict(body, media, EXPLAIN)
                 if self._service.learns:
                     self.now.bodies.read(body, media, labelled=True)
         self._metrics.rows.clear()
@@ -158,7 +153,7 @@ class Predictions:
         model, reader, answers, _ = self.now
 
         def alone(body: bytes) -> Answer:
-            return self.predict(body, kind.media, kind.output).answer(False)
+            return self.predict(body, kind.media, kind.output).answer
 
         try:
             several = reader.read_together(bodies, kind.media) if len(bodies) > 1 else None

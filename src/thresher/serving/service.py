@@ -24,14 +24,13 @@ import xxhash
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.data.log.segments import LogError, LogPosition, header_bytes, segment_paths
+from thresher.data.log import segments
+from thresher.data.log import writer as writing
 from thresher.data.log.source import LogOrigin
-from thresher.data.log.writer import SEGMENT_BYTES, LogWriter
 from thresher.engine.atomic import stamp
 from thresher.learning.files import model_file
-from thresher.learning.inspection.explanation import Explanation, explain
-from thresher.learning.model.ensemble import Ensemble, load
-from thresher.learning.model.objective import F64
+from thresher.learning.inspection import explanation
+from thresher.learning.model import ensemble
 from thresher.learning.model.recipe import Recipe
 from thresher.options.option import UsageError
 from thresher.options.serving import DROP, FAKE_NEGATIVE, NEGATIVE
@@ -40,6 +39,7 @@ from thresher.serving.errors import RefusedError
 from thresher.serving.learning import Learning, Snapshots
 from thresher.serving.openapi import LabelsLearned
 
+F64 = NDArray[np.float64]
 NO_LEARNING = "this server does not learn: start it with --learn and --log DIR"
 _LONG = 256 << 20
 """Bytes that take about a second to read"""
@@ -95,7 +95,7 @@ class Settings:
     """requests that are known again by their key"""
     most_kept_bytes: int = 1 << 30
     """memory of rows whose label is still to come"""
-    segment_bytes: int = SEGMENT_BYTES
+    segment_bytes: int = writing.SEGMENT_BYTES
     """length at which a file of the log is followed by the next"""
     keep_bytes: int | None = None
     keep_seconds: float | None = None
@@ -115,7 +115,7 @@ class Service:
     def __init__(self, path: Path, name: str = "", say: Callable[[str], None] = lambda line: None) -> None:
         self.path, self.name, self._say, self._closing = path, name or path.stem, say, threading.Event()
         self._stamp, self._reason = stamp(path), ""
-        self.model: Any = load(path)
+        self.model: Any = ensemble.load(path)
 
     def start(self) -> None:
         """Begin to look whether the file is replaced."""
@@ -127,7 +127,7 @@ class Service:
                 continue
             self._stamp = now
             try:
-                found = load(self.path)
+                found = ensemble.load(self.path)
             except (model_file.ModelFileError, OSError) as error:
                 self._reason = f"not reloaded: {error}"
                 self._say(self._reason)
@@ -142,9 +142,9 @@ class Service:
         found: F64 = (self.model if model is None else model).margins(chunk)
         return found
 
-    def explain(self, chunk: Chunk, names: Mapping[int, str], model: Any) -> Explanation:
+    def explain(self, chunk: Chunk, names: Mapping[int, str], model: Any) -> explanation.Explanation:
         """Why these are the margins of some rows by a model; their features may have `names`. ValueError."""
-        return explain(model, chunk, names)
+        return explanation.explain(model, chunk, names)
 
     def status(self) -> Status:
         """The state of the service."""
@@ -183,7 +183,7 @@ class LearningService(Service):
         self._caught_up, self._untended = set[str](), ""
         self._grown, self._complete = threading.Condition(), False
         head, what = self.model.head, settings.unlabelled
-        if isinstance(self.model, Ensemble):
+        if isinstance(self.model, ensemble.Ensemble):
             raise UsageError(f"{path} is an ensemble, which can be served, but does not learn here")
         if what != DROP and head.domain.name != "binary":
             raise UsageError(f"--unlabelled {what} is for two classes, and this model has other labels")
@@ -196,11 +196,11 @@ class LearningService(Service):
         # what a file begins with
         size, seconds = settings.segment_bytes, math.inf
         if settings.keep_bytes is not None:
-            least = len(header_bytes(LogPosition(0, 0, 0), origin))
+            least = len(segments.header_bytes(segments.LogPosition(0, 0, 0), origin))
             size = int(min(size, max(settings.keep_bytes / _PARTS, least)))
         if settings.keep_seconds is not None:
             seconds = settings.keep_seconds / _PARTS
-        self.writer = LogWriter(folder, origin, size, seconds)
+        self.writer = writing.LogWriter(folder, origin, size, seconds)
         if self.writer.cut:
             say(f"{folder}: cut off {self.writer.cut:,} bytes of a write that was not completed")
         try:
@@ -238,12 +238,12 @@ class LearningService(Service):
         self._appender.start()
         self._sweeper.start()
 
-    def _grow(self, end: LogPosition) -> None:
+    def _grow(self, end: segments.LogPosition) -> None:
         with self._grown:
             self._synced = end
             self._grown.notify_all()
 
-    def _wait(self, learning: Learning, at: LogPosition) -> LogPosition | None:
+    def _wait(self, learning: Learning, at: segments.LogPosition) -> segments.LogPosition | None:
         """The end of what is synced, once it is beyond a place; None when the service ends."""
         while self._synced.offset <= at.offset:
             learning.reached(at)
@@ -265,7 +265,9 @@ class LearningService(Service):
         self._say(f"learning{which} has stopped: {reason}")
         if name == self.current:
             with suppress(model_file.ModelFileError, OSError):
-                self.model = load(self.snapshot()[0])  # weights of the one that learned may not be finite
+                self.model = ensemble.load(
+                    self.snapshot()[0]
+                )  # weights of the one that learned may not be finite
             self._reason = reason
 
     def margins(self, chunk: Chunk, model: Any = None) -> F64:
@@ -277,7 +279,7 @@ class LearningService(Service):
         parts = [chunk.rows(lo, lo + _PIECE) for lo in range(0, len(chunk), _PIECE)]
         return np.concatenate([self.margins(one) for one in parts])
 
-    def explain(self, chunk: Chunk, names: Mapping[int, str], model: Any) -> Explanation:
+    def explain(self, chunk: Chunk, names: Mapping[int, str], model: Any) -> explanation.Explanation:
         """Why these are the margins of some rows, all by one model. ValueError."""
         with self._learning.gate.reading():
             return super().explain(chunk, names, self.model)
@@ -352,14 +354,14 @@ class LearningService(Service):
             self._untended = ""
         except RefusedError:
             return
-        except (OSError, LogError) as error:
+        except (OSError, segments.LogError) as error:
             if str(error) != self._untended:
                 self._untended = str(error)
                 self._say(self._untended)
 
     def _remove_old(self) -> None:
         """Remove the oldest segments if the log is larger than wanted, and nothing in them is needed."""
-        paths, settings = segment_paths(self.folder), self.settings
+        paths, settings = segments.segment_paths(self.folder), self.settings
         begun, ticked = self._begun  # a clock that is set forward must not make files old
         now = min(time.time(), begun + (ticking() - ticked) / MICRO)
         needed = min(one.saved_offset for one in self.models.values())

@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from contextlib import closing
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from thresher.data.files.content import Watches
     from thresher.data.sources.parsed import TextSource
 
+T = TypeVar("T")
 TAG = "tag"
 """What identifies a row of VW text."""
 FAIL, SKIP, QUARANTINE = "fail", "skip", "quarantine"
@@ -101,7 +102,7 @@ class Parsed(NamedTuple):
     cells: Sequence[Sequence[str]] = ()
     """for each column of `Reading.sliced`, its cells in the same rows; empty texts where there is none"""
 
-    def of_examples(self, texts: Sequence[str]) -> Sequence[str]:
+    def of_examples(self, texts: Sequence[T]) -> Sequence[T]:
         """Of texts of all rows, those of the examples."""
         count = len(self.chunk)
         if not self.gaps:

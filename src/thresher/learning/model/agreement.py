@@ -9,7 +9,7 @@ Where the kinds differ no feature has a weight, and every prediction would be th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -214,10 +214,17 @@ def check_format(model: Any, layout: AnyLayout | None) -> None:
         raise refusal(before, now)
 
 
-def names_refused(model: Any, layout: AnyLayout) -> DataError | None:
-    """The error for rows with this layout whose features are names; None unless they must be numbers."""
+def names_refused(model: Any, layout: AnyLayout) -> Callable[[Chunk], Chunk]:
+    """What raises `DataError` for rows with this layout whose features are names, if they must be numbers."""
     before, now = kind_of_model(model), _kind_in(layout) or FeatureKind()
-    return refusal(before, now) if (before.features, now.features) == (IDS, NAMES) else None
+    refused = refusal(before, now) if (before.features, now.features) == (IDS, NAMES) else None
+
+    def check(chunk: Chunk) -> Chunk:
+        if refused is not None and are_names(chunk):
+            raise refused
+        return chunk
+
+    return check
 
 
 def are_names(chunk: Chunk) -> bool:

@@ -13,9 +13,9 @@ from __future__ import annotations
 import functools
 import math
 from bisect import bisect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,12 +23,14 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import DataError, OneLineError
+from thresher.data.layout import SettledLayout
 from thresher.data.offsets import F32
 from thresher.engine.centring import any_beyond
 from thresher.engine.index import Resolved, words_of
 from thresher.engine.kernels import LOSS_SUM
 from thresher.engine.lookup import set_aside
 from thresher.engine.protocol import writes
+from thresher.learning.diagnostics.advice import feature_names
 
 EXTREME = np.float32(2.0**61)
 """The squares of a few such values overflow a float32 sum. Nanoseconds since 1970 are below it."""
@@ -66,6 +68,30 @@ class Offsets(NamedTuple):
             k = int(np.argmax(wrong))
             found = f"expected {self.expected}, found {offsets[k]:g}"
             raise DataError(f"example {before + k + 1:,}: {found}")
+
+
+def rows_beyond(
+    model: Any, layout: SettledLayout, chunk: Chunk, labelled: bool, learned: bool
+) -> list[tuple[NDArray[np.bool_], Iterable[str]]]:
+    """For each limit that rows are beyond, which rows, and what was expected of each of these.
+
+    They are rows to predict, or if `labelled` to learn; `learned`: now, or when their labels come.
+    """
+    found = list[tuple[NDArray[np.bool_], Iterable[str]]]()
+    if learned and has_extremes(chunk):
+        rows, places = extremes(chunk)
+        texts = (
+            f"a value below 2^61 ({EXTREME:.2g}) in magnitude, found {chunk.values[at]:.6g} in {name}"
+            for at, name in zip(places, feature_names(chunk.keys[places].tolist(), layout), strict=True)
+        )
+        found.append((np.isin(np.arange(len(chunk)), rows), texts))
+    if labelled:
+        targets = chunk.labels if chunk.targets is None else chunk.targets
+        found.append((too_heavy(targets, chunk.weights), repeat(LIGHT)))
+    if model.shifted and chunk.offsets is not None:
+        offsets = Offsets.of(model.head.loss)
+        found.append((offsets.beyond(chunk.offsets), repeat(offsets.expected)))
+    return [one for one in found if one[0].any()]
 
 
 @functools.lru_cache(typed=True)  # parts of different classes can be equal tuples

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
+from itertools import repeat
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Unpack, overload
@@ -30,7 +32,7 @@ from thresher.data.columns import check_same
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data, as_source, is_beside, open_data, with_labels
-from thresher.data.layout import AnyLayout, SettledLayout, has_columns
+from thresher.data.layout import AnyLayout, SettledLayout, has_columns, settle_without_columns
 from thresher.data.offsets import offsets_of, shifted, unused_offsets, with_offsets
 from thresher.data.source import ReadRows, Source
 from thresher.engine.index import HashedIndex, Index, make_index
@@ -38,7 +40,14 @@ from thresher.engine.sound import Tensors, ascending, given, offsets, require
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import warn
 from thresher.learning.files.choice import by_option
-from thresher.learning.model.agreement import Numbering, check_format, in_agreement, numbering_of
+from thresher.learning.model.agreement import (
+    Numbering,
+    check_format,
+    in_agreement,
+    names_refused,
+    numbering_of,
+)
+from thresher.learning.model.divergence import rows_beyond
 from thresher.learning.model.margins import any_output, table_margins
 from thresher.learning.model.objective import F64, Objective, Output
 from thresher.learning.model.recipe import with_gaps
@@ -51,6 +60,7 @@ from thresher.options.option import settle
 if TYPE_CHECKING:
     import pandas as pd
 
+    from thresher.data.bodies import BodyReader
     from thresher.learning.model.model import Model
 
 
@@ -91,6 +101,44 @@ def layout_for(model: Any, options: Any) -> AnyLayout:
     if model.centres and not has_columns(layout):
         layout = replace(layout, gaps=True)
     return layout
+
+
+def body_reader(model: LinearPredictor, form: str, most_rows: int) -> BodyReader:
+    """A reader of rows in memory, in this format, for a model. `DataError` if it cannot have any."""
+    from thresher.data.bodies import BodyReader
+    from thresher.data.formats.listing import FORMATS, TABLES
+
+    layout = layout_for(model, settle(ReadOptions, {"format": form}))
+    if not has_columns(layout):
+        if form in TABLES:
+            title = FORMATS[form].title
+            raise DataError(f"the model was not trained on a table, so its rows cannot be {title}")
+        layout = settle_without_columns(layout)
+    domains = {True: model.head.domain.of_model(goes_on=True), False: model.head.open_domain}
+    beyond = partial(rows_beyond, model, layout)
+    return BodyReader(layout, domains, most_rows, names_refused(model, layout), beyond, model.sliced)
+
+
+def label_reader(model: LinearPredictor, most_rows: int) -> BodyReader:
+    """A reader of lines of labels that come after their rows, with importances if these are not 1."""
+    from thresher.data.bodies import BodyReader, Limit
+
+    layout = SettledLayout("jsonl", columns=("label", "weight"), kinds=("label", "numeric"))
+    layout = replace(layout, classes=tuple(model.classes or ()))
+
+    def weighed(chunk: Chunk) -> Chunk:
+        rows = np.repeat(np.arange(len(chunk)), np.diff(chunk.indptr))
+        weights = np.bincount(rows, chunk.values, len(chunk)).astype(np.float32)
+        assert chunk.cells is not None
+        weights[chunk.cells[:, 0] == ""] = 1.0
+        return replace(chunk, weights=weights)
+
+    def beyond(chunk: Chunk, *kind: bool) -> list[Limit]:
+        negative = chunk.weights < 0, repeat("a weight of at least 0")
+        return [negative, *rows_beyond(model, layout, chunk, True, False)]
+
+    domains = {True: model.head.domain.of_model(True)}
+    return BodyReader(layout, domains, most_rows, weighed, beyond, ["weight"])
 
 
 def labelled(model: Any, data: Any, y: Any = None, sample_weight: Any = None) -> Any:

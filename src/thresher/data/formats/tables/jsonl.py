@@ -496,9 +496,10 @@ def _cells(text: bytes, fields: Sequence[str]) -> list[list[str]]:
     return found
 
 
-def are_texts(text: bytes, field: str) -> list[bool]:
-    """Whether a field is a text, or a finite number, in each line that is not blank."""
-    return [isinstance(_read(line).get(field), str) for line in text.split(b"\n") if line.strip()]
+def objects_in(text: bytes, every: bool = False) -> list[dict[str, Any]]:
+    """The objects in lines, numbers as texts: none if one is bad; with `every`, {} for a bad one."""
+    found = [_read(line) for line in text.split(b"\n") if line.strip()]
+    return found if every or all(found) else []
 
 
 def _read(line: bytes) -> dict[str, Any]:
