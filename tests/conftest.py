@@ -6,27 +6,21 @@ Tests that need the same compiled code run on the same worker: those of parsers,
 that try all rules, and those of one file. Signals have their default effect on processes started by tests,
 even if ``nohup`` or a shell ignores them for background jobs.
 
-Why tests compile little: from cold caches they once took 28 minutes of processor, nearly all for compiling,
-`learn` 266 times for 33 rules. Compiled code has the same source as plain Python, and Numba is not ours to
-test. So each rule is compiled once, with the default settings, and compared with its dense oracle; for other
-dtypes, stores, losses, rates, outputs and averages, one rule of each kind of state is compiled. `make
-mutants` guards against having too few tests.
+Compiled code has the same source as plain Python, and Numba is not ours to test. So each rule is compiled
+once, with the default settings, and compared with its dense oracle; for other dtypes, stores, losses, rates,
+outputs and averages, one rule of each kind of state is compiled. `make mutants` guards against having too few
+tests. From cold caches, 10,000 tests took 1,440 s of processor on two cores: 450 s compiling (113 variants of
+`learn` 129 s, 29 of parsers 100 s, 37 of the loops of lanes, batches and many outputs 118 s), 200 s in child
+processes, 36 s collecting, and the rest plain Python in so many places that what all of them do had to be
+made faster (`tests/plain.py`). A test of few rows with options that no other test compiles belongs to
+`plainly`, unless it compares margins with sums or exports to the last bit: plain Python rounds them to
+float32. Large data are cheaper compiled: the pages of `docs` would take 226 s plain and take 25 s.
 
-The 18 minutes that remained were a third compiling, half plain Python and the rest child processes. Laws now
-run as one test per rule that names the case in its message, on streams just long enough for a rule to
-truncate, forget and revive. Tests of options use 200 narrow rows and plain Python, or a combination of rule,
-loss and format that is compiled anyway; large data are cheaper compiled: the pages of `docs` would take 226 s
-plain and take 25 s. Waiting costs as much as working, so files are not synced to the disk, and there is a
-worker more than processors. Workers import the test files in different orders before they collect them: in a
-fresh clone each compiles some to bytecode for the others (collecting took 24.8 s, and then 20.0). Tried
-without gain: other pass managers and optimisation levels, garbage collection (2 %), scikit-learn's checks in
-plain Python (117 s, not 41).
-
-With 10,000 tests it was 1,440 s of processor on two cores: 450 s compiling (113 variants of `learn` 129 s, 29
-of parsers 100 s, 37 of the loops of lanes, batches and many outputs 118 s), 200 s in child processes, 36 s
-collecting, and the rest plain Python in so many places that what all of them do had to be made faster
-(`tests/plain.py`). A test of few rows with options that no other test compiles belongs to `plainly`, unless
-it compares margins with sums or exports to the last bit: plain Python rounds them to float32.
+Laws run as one test per rule that names the case in its message, on streams just long enough for a rule to
+truncate, forget and revive. Waiting costs as much as working, so files are not synced to the disk, and there
+is a worker more than processors. Workers import the test files in different orders before they collect them:
+in a fresh clone each compiles some to bytecode for the others. Tried without gain: other pass managers and
+optimisation levels, garbage collection, scikit-learn's checks in plain Python.
 """
 
 import gc

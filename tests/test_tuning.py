@@ -13,8 +13,7 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.parts import SpecError, make, rule_of
 from thresher.plans import tuning
-from thresher.plans.tuning import Tuner, judged_rows, ranges_of, values_of, with_values
-from thresher.testing.laws import bits
+from thresher.plans.tuning import Tuner, ranges_of, values_of, with_values
 
 ROWS = 600
 STREAM = stream(seed=5, rows=ROWS, features=60, density=0.2).chunk
@@ -35,17 +34,6 @@ def tuned(chunk: Chunk = STREAM, budget: int = 24, seed: int = 0, until: int | N
         lanes.finish()
         tuner.settle(lanes)
     return tuner
-
-
-def test_the_winner_is_the_model_of_its_rule() -> None:
-    tuner = tuned()
-    trial, model = tuner.winner()
-    alone = Model(trial.rule, rate=trial.rate, centre=False)
-    alone.learn(STREAM)
-    assert bits(model) == bits(alone)
-    assert model.recipe == alone.recipe
-    best = min(one.late_loss for one in tuner.trials if one.late_loss is not None)
-    assert trial.late_loss == best
 
 
 def test_losses_are_those_of_the_rows() -> None:
@@ -119,22 +107,6 @@ def test_seeds() -> None:
     assert one[:2] == other[:2] == [trial.rule + str(trial.rate) for trial in tuned(budget=2).trials]
     assert set(one[2:12]).isdisjoint(other[2:12])
     assert len(set(one)) == 24
-
-
-@pytest.mark.parametrize(("rows", "judged"), [(0, 0), (1, 0), (5, 4), (10, 9), (11, 9), (60_000, 54_000)])
-def test_the_last_tenth(rows: int, judged: int) -> None:
-    assert judged_rows(rows) == judged
-
-
-@pytest.mark.parametrize("rows", [0, 1, 5, 100])
-@pytest.mark.parametrize("budget", [1, 3, 8])
-def test_few_rows(rows: int, budget: int) -> None:
-    """No lane is dropped, and without a criterion the first rule is chosen unchanged."""
-    tuner = tuned(STREAM.rows(0, rows), budget, until=judged_rows(rows))
-    assert len(tuner.trials) == budget
-    assert not any(one.dropped for one in tuner.trials)
-    assert tuner.winner()[1].examples == rows
-    assert rows > 1 or tuner.chosen == 0
 
 
 def test_rules_without_anything_to_tune_are_tried_once() -> None:

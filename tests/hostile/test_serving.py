@@ -14,7 +14,7 @@ from subprocess import Popen
 
 import pytest
 
-from tests.commands import run, said
+from tests.commands import said
 from tests.hostile.conftest import SmallDisk, Tried
 from tests.hostile.test_serving_kills import LINES, answers, check, clicks, free_port, serving
 
@@ -72,36 +72,6 @@ def test_a_full_disk_stops_learning_until_there_is_room(folder: Path, small_disk
         assert asked(port, "/predict", ROW)[0] == 200
         filler.unlink()
         until(lambda: asked(port, "/learn", ROW)[0] == 200)
-        ended(process)
-    check(model, folder, [])
-
-
-def test_a_second_server_on_a_log_is_refused(folder: Path) -> None:
-    model, port = clicks(folder), free_port()
-    with serving(model, folder, port) as process:
-        answers(port, process)
-        other = run("serve", model, "--port", 0, "--learn", "--log", "log", folder=folder)
-        assert other[0] == 1
-        assert "log: another server writes this log" in other[2]
-        assert asked(port, "/learn", ROW)[0] == 200
-        ended(process)
-
-
-def test_a_server_that_was_stopped_goes_on(folder: Path) -> None:
-    model, port = clicks(folder), free_port()
-    with serving(model, folder, port) as process:
-        answers(port, process)
-        for _ in range(3):
-            process.send_signal(signal.SIGSTOP)
-            client = socket.create_connection(("127.0.0.1", port), timeout=30)
-            client.sendall(
-                b"POST /learn HTTP/1.1\r\nhost: a\r\ncontent-type: application/x-ndjson\r\n"
-                b"connection: close\r\ncontent-length: %d\r\n\r\n%b" % (len(ROW), ROW.encode())
-            )
-            time.sleep(0.2)
-            process.send_signal(signal.SIGCONT)
-            assert client.recv(100).startswith(b"HTTP/1.1 200 ")
-            client.close()
         ended(process)
     check(model, folder, [])
 
@@ -219,24 +189,3 @@ def test_bodies_of_every_wrong_kind(folder: Path, tried: Tried) -> None:
         assert "fault" not in ended(process)
     check(model, folder, [])
     tried(len(paths) * (len(MEDIA) + 4) * len(BODIES))
-
-
-def test_a_body_beyond_the_limit_is_refused_as_it_comes(folder: Path) -> None:
-    model, port = clicks(folder), free_port()
-    with serving(model, folder, port, "--most-body", "100KB") as process:
-        answers(port, process)
-        before = memory(process)
-        for chunked in (False, True):
-            with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
-                length = "transfer-encoding: chunked" if chunked else f"content-length: {1 << 40}"
-                head = f"POST /learn HTTP/1.1\r\nhost: a\r\ncontent-type: {LINES}\r\n{length}\r\n\r\n"
-                part = b"10000\r\n" + bytes(1 << 16) + b"\r\n" if chunked else bytes(1 << 16)
-                with suppress(OSError):
-                    client.sendall(head.encode())
-                    for _ in range(1000):
-                        client.sendall(part)
-                    pytest.fail("all was taken")
-                with suppress(OSError):
-                    assert client.recv(100)[9:12] in (b"413", b"")
-        assert memory(process) - before < 30
-        ended(process)

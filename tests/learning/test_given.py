@@ -119,13 +119,6 @@ def test_a_file_is_as_good_as_a_table(model: thresher.Model, tmp_path: Path) -> 
         assert fresh.layout is not None
 
 
-def test_a_model_that_learned_files_predicts_tables(model: thresher.Model, tmp_path: Path) -> None:
-    WHOLE.to_csv(tmp_path / "a.csv", index=False)
-    trained = train(tmp_path / "a.csv", label="y")
-    same(trained, model)
-    assert trained.predict(FRAME).tobytes() == model.predict(FRAME).tobytes()
-
-
 def test_new_and_empty_columns_can_be_ignored(model: thresher.Model, tmp_path: Path) -> None:
     more = FRAME.assign(id=range(60))
     with pytest.warns(thresher.TroubleWarning, match="column id .the table. is ignored"):
@@ -323,8 +316,6 @@ def test_what_labels_are_called() -> None:
     [
         ((FRAME, Y[:5]), {}, r"60 examples have labels of shape \(5,\)"),
         ((FRAME, Y), {"label": "age"}, "leave label and weight out"),
-        ((MATRIX,), {}, r"a matrix \(ndarray\) without labels: give X and y"),
-        ((FRAME.to_dict("records"),), {}, "rows of features without labels"),
         (("a.csv", Y), {}, "not for str, which has its own"),
         ((MATRIX, Y), {"label": "y"}, "a layout is for files and tables"),
         ((WHOLE,), {"label": "y", "sample_weight": Y}, "sample_weight needs labels y"),
@@ -539,9 +530,3 @@ def test_names_count_for_every_kind_of_model(make: Callable[[], Any]) -> None:
     for frame in (OTHER_ORDER, OTHER_ORDER.sparse.to_dense()):
         assert np.array_equal(thresher.predict(model, frame), thresher.predict(model, SPARSE))
         assert thresher.evaluate(model, frame, SPARSE_Y) == thresher.evaluate(model, (SPARSE, SPARSE_Y))
-
-
-def test_labels_that_are_words() -> None:
-    words = np.where(SPARSE_Y > 0, "yes", "no")
-    model = thresher.train(SPARSE, words, **OPTIONS)
-    assert {*model.predict(OTHER_ORDER, output="label").tolist()} == {"yes", "no"}

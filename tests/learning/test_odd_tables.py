@@ -265,8 +265,12 @@ def test_two_columns_of_one_name(kind: str, tmp_path: Path) -> None:
     elif kind == "csv":
         Path(path).write_text("label,a,a\n" + "0,1,2\n1,2,3\n" * 9)
     data = {"table": rows, "frame": rows.to_pandas()}.get(kind, path)
-    with pytest.raises(DataError, match="two columns are called 'a'"):
-        thresher.train(data)
+    for call in (thresher.train, thresher.train(rows.select([0, 1])).predict):
+        with pytest.raises(DataError, match="two columns are called 'a'"):
+            call(data)
+    if kind in ("table", "frame"):
+        with pytest.raises(ValueError, match="two columns are called 'a'"):
+            SparseOnlineClassifier().fit(data, rows["label"].to_numpy())
 
 
 def test_objects_of_polars_are_not_hashed_by_their_addresses() -> None:

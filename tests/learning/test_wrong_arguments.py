@@ -4,6 +4,7 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -182,28 +183,24 @@ def test_names_that_a_model_or_boost_does_not_have() -> None:
     assert thresher.boost(X, ["a", "b", "a", "b"]).classes == ("a", "b")
 
 
-@pytest.mark.parametrize("on_error", [3, "x"])
-def test_on_error_is_checked_wherever_it_is_given(on_error: Any) -> None:
+def test_an_option_is_checked_wherever_it_is_given() -> None:
     model = thresher.train((X, Y))
+    learning: list[Any] = [thresher.path, thresher.cv, thresher.tune, thresher.ensemble, thresher.boost]
     for call in (
-        lambda: thresher.predict(model, X, on_error=on_error),
-        lambda: thresher.evaluate(model, X, Y, on_error=on_error),
-        lambda: model.predict(X, on_error=on_error),
-        lambda: thresher.boost((X, Y), on_error=on_error),
-        lambda: thresher.path((X, Y), on_error=on_error),
-        lambda: thresher.cv((X, Y), on_error=on_error),
-        lambda: thresher.tune((X, Y), on_error=on_error),
-        lambda: thresher.ensemble((X, Y), on_error=on_error),
+        *learning,
+        partial(thresher.predict, model),
+        partial(thresher.evaluate, model),
+        model.predict,
     ):
-        with pytest.raises(DataError, match="on_error must be fail, skip or quarantine=FILE"):
-            call()
-
-
-def test_seeds_are_checked_by_models_too() -> None:
-    with pytest.raises(ValueError, match="seed must be at most 18446744073709551615"):
-        thresher.Model(seed=2**64)
-    with pytest.raises(ValueError, match="seed must be"):
-        thresher.boost((X, Y), seed=2**64)
+        for wrong in (3, "x"):
+            with pytest.raises(DataError, match="on_error must be fail, skip or quarantine=FILE"):
+                call((X, Y), on_error=wrong)
+    for call in (*learning, lambda data, seed: thresher.Model(seed=seed)):
+        with pytest.raises(ValueError, match="seed must be"):
+            call((X, Y), seed=2**64)
+    for call in (thresher.path, thresher.ensemble):
+        with pytest.raises(ValueError, match="early_stop must be a whole number of at least 1"):
+            call((X, Y), early_stop=0)
 
 
 @pytest.mark.parametrize("name", ["bins", "categorical", "label", "missing", "interact"])
@@ -211,16 +208,6 @@ def test_a_dictionary_is_not_a_list_of_columns(name: str) -> None:
     given: dict[str, Any] = {name: {"c": 4}}
     with pytest.raises(ValueError, match=f"{name} must be .*, not "):
         thresher.train([{"c": 1.0}, {"c": 2.0}], [1, -1], **given)
-
-
-def test_early_stop_and_seed_are_checked_beside_train() -> None:
-    with pytest.raises(ValueError, match="early_stop must be a whole number of at least 1"):
-        thresher.path((X, Y), early_stop=0)
-    with pytest.raises(ValueError, match="early_stop must be a whole number of at least 1"):
-        thresher.ensemble((X, Y), early_stop=0)
-    for function in (thresher.path, thresher.cv, thresher.tune, thresher.ensemble):
-        with pytest.raises(ValueError, match="seed must be a whole number from 0 to"):
-            function((X, Y), seed=2**64)
 
 
 @pytest.mark.parametrize("on_error", ["skip", "quarantine"])
