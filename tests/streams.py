@@ -5,15 +5,13 @@ The registry says which rules, losses and rates there are. A new rule is tested 
 matter for a particular rule.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from thresher import parts
-from thresher.data.chunk import Chunk
 from thresher.learning.model.model import Model
 from thresher.testing.streams import Examples as Stream
 from thresher.testing.streams import Vector, cut, fingerprint, labels_of, read_weights, stream, stream_of
@@ -168,19 +166,3 @@ def case(*names: object) -> Iterator[None]:
 
 def domain_of(loss: str) -> str:
     return str(parts.lookup("loss", loss).DOMAIN)
-
-
-def check_cutting_and_looking(made: Callable[[], Model], chunk: Chunk, ends: Sequence[int]) -> None:
-    """Where a stream is cut, at these `ends` or everywhere, makes no difference, nor do predictions."""
-    whole, ranges, ones = made(), made(), made()
-    whole.learn(chunk)
-    for lo, hi in pairwise(ends):
-        ranges.learn(chunk, lo, hi)
-        before = fingerprint(ranges)
-        ranges.predict(chunk)
-        ranges.readout().predict(chunk)
-        assert fingerprint(ranges) == before
-    for piece in cut(chunk, list(range(1, len(chunk)))):
-        ones.learn(piece)
-    assert fingerprint(ranges) == fingerprint(whole)
-    assert fingerprint(ones) == fingerprint(whole)

@@ -22,7 +22,6 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.modelbytes import as_bytes
 
-SPECS = ["poisson:3", "disjoint:3", "halves:3", "halves:3:0.3"]
 SAMPLE = "examples/data/rcv1_train2000.dat.gz"
 
 
@@ -30,33 +29,6 @@ def ensemble_of(recipe: Recipe, bags: Bags, chunk: Chunk) -> Ensemble[Model]:
     found = taught([recipe], Bagged(bags), chunk).lead
     assert isinstance(found, Ensemble)
     return found
-
-
-def test_draws_do_not_depend_on_the_cut() -> None:
-    for spec in SPECS:
-        whole = Bags.of(spec, 3).draw(0, 1000)
-        parts = [Bags.of(spec, 3).draw(lo, hi - lo) for lo, hi in [(0, 1), (1, 7), (7, 7), (7, 1000)]]
-        assert np.array_equal(whole, np.column_stack(parts))
-        assert not np.array_equal(whole, Bags.of(spec, 4).draw(0, 1000))
-
-
-def test_poisson_draws() -> None:
-    """Counts have the probabilities of Poisson(1); rows, models and seeds are independent."""
-    rows = 100_000
-    draws = Bags.of(4).draw(10**12, rows)
-    counts = np.bincount(draws.ravel(), minlength=5)
-    expected = np.exp(-1.0) / np.array([1, 1, 2, 6]) * draws.size
-    assert (np.abs(counts[:4] - expected) < 5 * np.sqrt(expected)).all()
-    other = Bags.of(4, seed=1).draw(10**12, rows)
-    columns = [*draws, draws[0, np.r_[1:rows, 0]], *other]
-    off = np.corrcoef(columns)[~np.eye(len(columns), dtype=bool)]
-    assert np.abs(off).max() < 5 / np.sqrt(rows)
-
-
-def test_disjoint_draws() -> None:
-    draws = Bags.of("disjoint:7").draw(5, 70_000)
-    assert (draws.sum(axis=0) == 1).all()
-    assert np.abs(draws.sum(axis=1, dtype=np.int64) - 10_000).max() < 5 * 100
 
 
 @pytest.mark.parametrize("spec", ["", "1", 1, 0, True, 2.5, "bags:4", "disjoint:", "1000", "poisson:1", -3])

@@ -3,7 +3,6 @@
 import gc
 import weakref
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -200,38 +199,6 @@ def test_a_hashed_store_merges_keys_that_meet_in_one_example() -> None:
     assert read_weights(model, 2) == pytest.approx(read_weights(summed, 2), abs=1e-12)
     assert model.predict(data.chunk) == pytest.approx(summed.predict(Chunk.of_rows(rows)), abs=1e-12)
     assert model.features_seen == 2
-
-
-def kernel_of(spec: str, keys: Keys, x: Floats, z: Floats, seeds: int) -> Floats:
-    """<phi(x), phi(z)> under each seed: (seeds,)."""
-    indptr, found = np.array([0, len(keys), 2 * len(keys)]), np.empty(seeds)
-    both, values = np.concatenate([keys, keys]), np.concatenate([x, z]).astype(np.float32)
-    for seed in range(seeds):
-        index = make_index(spec, seed)
-        _, ends, rows, merged = index.find(both, indptr, values)
-        phi = [np.bincount(rows[a:b].astype(int), merged[a:b], index.size) for a, b in pairwise(ends)]
-        found[seed] = phi[0] @ phi[1]
-    return found
-
-
-KEYS = {
-    "consecutive": np.arange(1, 41, dtype=np.uint64),
-    "strided": np.arange(1, 41, dtype=np.uint64) * np.uint64(1024),
-    "spread": spread_keys(9, 40),
-}
-
-
-@pytest.mark.parametrize("keys", KEYS.values(), ids=KEYS)
-def test_the_signed_hash_kernel_is_unbiased_and_its_variance_falls_as_one_over_the_rows(keys: Keys) -> None:
-    """Weinberger et al. (2009), lemma 2, over seeds; the signs must be as random as the rows are."""
-    rng = np.random.default_rng(10)
-    x, z = rng.normal(0.5, 1.0, (2, len(keys))).astype(np.float32).astype(float)
-    squares = (x @ x) * (z @ z) - (x * z) @ (x * z)
-    crossed = (x @ z) ** 2 - (x * z) @ (x * z)
-    for bits in (3, 5, 7):
-        found = kernel_of(f"hashed:{bits},signed", keys, x, z, 3000)
-        assert abs(found.mean() - x @ z) < 4 * found.std() / np.sqrt(3000)
-        assert found.var() * 2**bits == pytest.approx(squares + crossed, rel=0.15)
 
 
 @pytest.mark.parametrize("spec", ["ftrl:alpha=0.2,l1=0.1", "pa", "adagrad-rda:eta=0.2,l1=0.02", "l1-ball"])

@@ -84,20 +84,6 @@ def test_with_every_loss(loss: str, tmp_path: Path) -> None:
     check(data, model_of("ft-ftrl", loss, centre=True).recipe, tmp_path / "m")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"average": True, "rule": "sgd", "rate": "constant:0.1"},
-        {"average": True, "rule": "fobos:l1=0.02", "rate": "constant:0.1", "batch": 5},
-        *({"scale": "max-abs"}, {"scale": "standard"}, {"admit": "3"}, {"admit": "poisson:0.5"}),
-        *({"seed": 5, "store": "hashed:5"}, {"intercept": False}, {"dtype": "float64", "batch": 11}),
-    ],
-    ids=str,
-)
-def test_with_every_option_of_a_model(options: dict[str, Any], whole: Chunk, tmp_path: Path) -> None:
-    check(whole, Recipe(**{"rule": "ftrl", **options}), tmp_path / "m")
-
-
 def test_with_many_outputs(tmp_path: Path) -> None:
     data = stream(seed=23, rows=ROWS)
     classes = Chunk.from_csr(data.chunk.indptr, data.chunk.keys, data.chunk.values, np.arange(ROWS) * 7 % 3)

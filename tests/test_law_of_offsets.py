@@ -93,54 +93,12 @@ def test_offsets_of_zero_are_none(options: dict[str, Any]) -> None:
     assert model.features_seen == plain.features_seen
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_where_a_stream_is_cut_or_stopped_changes_nothing(options: dict[str, Any]) -> None:
-    chunk = with_shifts(streams.stream(seed=5))[0].chunk
-    whole = streams.fingerprint(learned(recipe_of(options), chunk))
-    assert streams.fingerprint(learned(recipe_of(options), *streams.cut(chunk, [1, 2, 30, 31, 77]))) == whole
-    stopped, resumed = Model(recipe_of(options)), Model(recipe_of(options))
-    stopped.learn(chunk.rows(0, 40))
-    resumed.restore(stopped.state())
-    resumed.learn(chunk.rows(40, len(chunk)))
-    resumed.finish()
-    assert streams.fingerprint(resumed) == whole
-
-
 def test_the_store_changes_nothing() -> None:
     chunk = with_shifts(streams.stream(seed=6))[0].chunk
     found = [learned(recipe_of({"store": store}), chunk) for store in ("growing", "direct", "hashed:8")]
     for model in found[1:]:
         assert np.array_equal(model.predict(chunk), found[0].predict(chunk))
         assert np.array_equal(np.sort(model.weights()[1]), np.sort(found[0].weights()[1]))
-
-
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_lanes_are_runs(options: dict[str, Any]) -> None:
-    chunk = with_shifts(streams.stream(seed=7))[0].chunk
-    rule = options.get("rule", "ftrl").partition(":")[0]
-    recipes = [recipe_of({**options, "rule": f"{rule}:l1={l1}"}) for l1 in (0.01, 0.02, 0.05, 0.1, 0.2)]
-    lanes = ModelSet(recipes)
-    for piece in streams.cut(chunk, [50]):
-        lanes.learn(piece)
-    lanes.finish()
-    for recipe, lane in zip(recipes, lanes.models, strict=True):
-        alone = learned(recipe, chunk)
-        assert [a.tolist() for a in lane.weights()] == [a.tolist() for a in alone.weights()]
-        assert lane.tally == alone.tally
-
-
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_a_stream_continued_is_a_stream(options: dict[str, Any], tmp_path: Any) -> None:
-    chunk = with_shifts(streams.stream(seed=8))[0].chunk
-    files = []
-    for k, parts_of in enumerate(([chunk], halves(chunk))):
-        first, *others = parts_of
-        model = thresher.train(first, recipe_of(options), passes=1)
-        for more in others:
-            model = thresher.train(more, continue_from=model, passes=1)
-        model.save(tmp_path / f"{k}.model")
-        files.append(Model.load(tmp_path / f"{k}.model"))
-    assert streams.fingerprint(files[0]) == streams.fingerprint(files[1])
 
 
 def test_what_is_saved_is_what_predicts(tmp_path: Any) -> None:

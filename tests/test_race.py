@@ -19,7 +19,6 @@ from thresher.learning.model.recipe import Recipe
 from thresher.plans import auto
 from thresher.plans import train as plans_train
 from thresher.plans.race import Race, RaceRecord
-from thresher.testing.laws import bits
 
 ROWS = 700
 STREAM = stream(seed=3, rows=ROWS, features=40, density=0.2).chunk
@@ -36,12 +35,6 @@ class Marks:
     def __call__(self, record: RaceRecord, lanes: ModelSet, last: bool) -> None:
         self.seen.append((lanes.examples, last))
         self.losses.append(record.losses().tolist())
-
-
-def weakest(record: RaceRecord, lanes: ModelSet, last: bool) -> None:
-    """Drops the lane with the highest loss."""
-    if len(lanes.alive) > 1:
-        lanes.parts[0].drop(max(lanes.alive, key=lambda k: float(record.losses()[k])), "weak")
 
 
 def raced(race: Race | None, places: Sequence[int] = (), chunk: Chunk = STREAM) -> ModelSet:
@@ -73,26 +66,6 @@ def losses_between(first: int, last: int) -> list[float]:
         model.learn(STREAM, first, last)
         found.append(model.tally.loss - before)
     return found
-
-
-def test_one_is_left() -> None:
-    lanes = raced(race := Race(weakest, 3, 64, 600), [100, 300])
-    whole = [losses_between(done // 2, done) for done in (64, 128)]
-    first = int(np.argmax(whole[0]))
-    second = max((k for k in range(3) if k != first), key=lambda k: whole[1][k])
-    assert list(lanes.dropped) == [first, second]
-    (left,) = lanes.alive
-    assert race.ended
-    alone = Model(RECIPES[left])
-    alone.learn(STREAM)
-    assert bits(lanes.models[left]) == bits(alone)
-    assert bits(lanes.models[left]) == bits(alone)
-
-
-def test_nobody_is_judged_early() -> None:
-    marks = Marks()
-    raced(Race(marks, 3, 1024, 4096))
-    assert marks.seen == []
 
 
 def test_the_excess_is_that_of_the_rows() -> None:
@@ -191,18 +164,6 @@ def test_the_field_begins_with_the_recipe() -> None:
     assert len({one.rule for one in field}) == len(field) == 8
     assert {one.make_rule().l1 for one in field} == {1.0, 2.0}
     assert {one.batch for one in field} == {5}
-
-
-def test_records_go_on() -> None:
-    through, before, after = (Race(Marks(), 3, 64, 600) for _ in range(3))
-    raced(through)
-    lanes = raced(before, chunk=STREAM.rows(0, 301))
-    after.record.restore(before.record.state())
-    resumed = ModelSet(RECIPES, race=after)
-    resumed.restore(lanes.state())
-    resumed.learn(STREAM, 301)
-    assert after.record.state()["sums"].tolist() == through.record.state()["sums"].tolist()
-    assert after.record.ends == through.record.ends
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,15 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import thresher as package
 from tests.cli.conftest import Ran, Thresher
-from tests.stopping import once_learned, stopping
-from thresher.learning.files import checkpoint, model_file
+from tests.stopping import checkpoints_kept, once_learned, stopping
+from thresher.learning.files import model_file
 from thresher.learning.model.recipe import Recipe
 from thresher.plans import auto
 
@@ -111,32 +109,21 @@ def table(ran: Ran) -> list[list[float]]:
 
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("options", ["", "--batch 7", "--holdout test.svm --early-stop 1"])
-def test_stopping_changes_nothing(
-    options: str, thresher: Thresher, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stopping_changes_nothing(options: str, thresher: Thresher, request: pytest.FixtureRequest) -> None:
     """Checkpoints of the race, and of its winner, which is not the default."""
     every = 70
     if "--batch" in options:
         request.getfixturevalue("narrow")
         every = 35
     command = f"train train.svm -m a --rule auto --passes 2 --checkpoint-every {every} -q --json {options}"
-    save, written = checkpoint.save, []
-
-    def keeping(path: Path, *rest: Any) -> None:
-        save(path, *rest)
-        written.append(path)
-        shutil.copy(path, f"kept-{len(written)}")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "save", keeping)
-        whole = thresher(command)
-    assert whole.status == 0, whole.err
+    with checkpoints_kept() as kept:
+        whole = thresher.ok(command)
     content = Path("a").read_bytes()
     for number in (1, 3, 4, 5, 8):
-        racing = model_file.LANES in model_file.Contents.of(f"kept-{number}").run
-        assert racing == (number <= 4), number
         Path("a").unlink()
-        shutil.copy(f"kept-{number}", "a.checkpoint")
+        Path("a.checkpoint").write_bytes(kept[number - 1])
+        racing = model_file.LANES in model_file.Contents.of("a.checkpoint").run
+        assert racing == (number <= 4), number
         ran = thresher.ok(f"{command} --resume")
         assert Path("a").read_bytes() == content, number
         assert ran.json["rule"] == whole.json["rule"] != DEFAULT

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 from tests.cli.conftest import Thresher
-from tests.commands import run
 from tests.models import without_record
 
 BAD = [
@@ -31,19 +30,6 @@ KINDS: dict[str, Callable[[bytes], bytes]] = {
     "xz": partial(lzma.compress, preset=0),
     "zstd": compress_zstd,
 }
-
-
-def test_compression_and_threads_change_nothing(thresher: Thresher, folder: Path) -> None:
-    raw = (folder / "train.svm").read_bytes() * 4  # more than one block
-    models = set()
-    for kind, packed in KINDS.items():
-        Path(kind).write_bytes(packed(raw))
-        for threads in (1, 3):
-            assert thresher(f"train {kind} -m m --threads {threads} -q --passes 1").status == 0
-            models.add(Path("m").read_bytes())
-    with open("gzip", "rb") as stdin:
-        assert run("train", "-", "-m", "m", "--passes", "1", folder=folder, stdin=stdin)[0] == 0
-    assert models == {Path("m").read_bytes()}
 
 
 def littered(text: bytes) -> bytes:

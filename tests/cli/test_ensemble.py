@@ -9,7 +9,7 @@ import pytest
 
 import thresher as package
 from tests.cli.conftest import ROWS, Thresher
-from thresher.learning.files import checkpoint
+from tests.stopping import checkpoints_kept
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.bags import Bags
 from thresher.learning.model.model import Model
@@ -119,26 +119,14 @@ def test_words_and_margins(thresher: Thresher) -> None:
     ],
 )
 @pytest.mark.usefixtures("narrow")
-def test_stopping_changes_nothing(
-    number: int, options: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stopping_changes_nothing(number: int, options: str, thresher: Thresher) -> None:
     start = COMMAND.replace("--rule ftrl --l1 0.1", "") if "--rule" in options else COMMAND
     start = start.replace("--ensemble 3", "") if "--ensemble" in options else start
     command = f"{start} --checkpoint-every 35 --json --curve {{}} {options}"
-    save, written = checkpoint.save, list[Path]()
-
-    def keeping(path: Path, *rest: Any) -> None:
-        save(path, *rest)
-        written.append(path)
-        if len(written) == number:
-            shutil.copy(path, "kept")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "save", keeping)
-        whole = thresher(command.format("a.tsv"))
-    assert whole.status == 0, whole.err
+    with checkpoints_kept() as kept:
+        thresher.ok(command.format("a.tsv"))
     shutil.move("e", "whole")
-    shutil.copy("kept", "e.checkpoint")
+    Path("e.checkpoint").write_bytes(kept[number - 1])
     stopped = thresher("info e.checkpoint")
     assert (stopped.status, "checkpoint of many models" in stopped.out) == (0, True)
     thresher.ok(f"{command.format('b.tsv')} --resume")

@@ -425,20 +425,6 @@ def test_a_signal_while_the_file_is_written_waits(
     assert names() == NAMES
 
 
-def test_a_full_disk_leaves_the_older_file(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert thresher(OTHER).status == 0
-    before = Path("f").read_bytes()
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    ran = thresher(f"{COMMAND} --no-cache")
-    assert (ran.status, ran.err.splitlines()[-1]) == (1, "thresher: f: the disk is full")
-    assert Path("f").read_bytes() == before
-    assert names() == NAMES
-
-
 def test_a_frontier_in_python_is_saved_in_the_same_way(thresher: Thresher) -> None:
     found: Frontier = path("train.svm", "ft-ftrl", l1="0.1:1:3")
     found.save("f", "1se")

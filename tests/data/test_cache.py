@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import stat
-import subprocess
 import sys
 import time
 import warnings
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import SAMPLE, own_cache, run, said, start
+from tests.commands import SAMPLE, own_cache, run, said
 from tests.data.forms import some_text
 from tests.data.reference import same, written
 from thresher.cli.main import status_of
@@ -320,17 +319,3 @@ def test_a_run_killed_while_it_writes_is_safe(moment: str, data: str, whole: byt
     assert ".rows" in cached(tmp_path)
     clear_cache(own_cache(tmp_path) / "data")
     assert not [suffix for suffix in cached(tmp_path) if suffix in (".rows", ".partial")]
-
-
-def test_four_processes_share_one_cache(data: str, whole: bytes, tmp_path: Path) -> None:
-    running = [
-        start("train", data, "-m", f"model{k}", *OPTIONS, folder=tmp_path, stdout=subprocess.DEVNULL)
-        for k in range(4)
-    ]
-    for k, process in enumerate(running):
-        _, err = process.communicate(timeout=300)
-        assert (process.returncode, said(err)) == (0, "")
-        assert (tmp_path / f"model{k}").read_bytes() == whole
-    assert cached(tmp_path).count(".rows") == 1
-    assert not [suffix for suffix in cached(tmp_path) if suffix == ".partial"]
-    assert os.listdir(own_cache(tmp_path) / "data").count("contents.json") <= 1

@@ -1,6 +1,5 @@
 """Lists of labels and labels that are words: laws 5 and 9, the cache, and the first look that finds them."""
 
-import gzip
 import json
 import re
 from pathlib import Path
@@ -14,23 +13,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.data.lines.svmlight import parse_line
-from tests.data.reference import BadLineError, bits, float32_of, parse_text, read_all, rows_of, same, written
+from tests.data.reference import BadLineError, bits, float32_of, parse_text, read_all, rows_of, written
 from tests.data.tables import Streamed
 from thresher.data import (
-    CacheWriter,
     Chunk,
     DataError,
     MemorySource,
     concat,
-    open_cache,
     open_source,
     table_source,
 )
 from thresher.data.labels import MOST_CLASSES, WordTable, any_words, of_classes
 from thresher.data.layout import Layout, SettledLayout
 from thresher.data.opening import with_words
-from thresher.data.order import make_order
-from thresher.learning.training.holdout import Holdout
 
 BINARY = (
     "a label -1, 0 or 1"
@@ -195,61 +190,6 @@ def some_lists(count: int, seed: int = 0, outputs: int = 5) -> bytes:
 
 def listed(path: object, **options: Any) -> list[Chunk]:
     return list(open_source(path, domain="labels:1-5", on_error="skip", **options).chunks())  # type: ignore[arg-type]
-
-
-def test_threads_compression_and_blocks_change_nothing(tmp_path: Path) -> None:
-    text = some_lists(300)
-    plain = listed(written(tmp_path, text, "plain"), block_bytes=500, threads=1)
-    packed = written(tmp_path, gzip.compress(text), "packed")
-    for threads in (1, 2, 4):
-        chunks = listed(packed, block_bytes=500, threads=threads)
-        assert len(chunks) == len(plain) > 5
-        assert all(same(a, b) for a, b in zip(chunks, plain, strict=True))
-    whole = listed(packed)
-    assert len(whole) == 1
-    assert rows_of(concat(plain)) == rows_of(whole[0])
-    targets: Any = whole[0].targets
-    assert 0 < (targets > 0).sum() < targets.size / 2
-    assert np.array_equal(np.concatenate([chunk.targets for chunk in plain]), targets)
-
-
-@pytest.mark.parametrize("late", [False, True])
-def test_the_cache_keeps_targets(tmp_path: Path, late: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    text = some_lists(300) + (b"\n1,2 18446744073709551615:2" if late else b"")
-    path, folder = written(tmp_path, text), tmp_path / "cache"
-    source = open_source(path, domain="labels:1-5", on_error="skip", block_bytes=500)
-    writer, chunks = CacheWriter(source, folder), []
-    for chunk in source.chunks():
-        writer.write(chunk)
-        chunks.append(chunk)
-    assert writer.commit() is not None
-    found = open_cache(open_source(path, domain="labels:1-5", on_error="skip", block_bytes=500), folder)
-    assert all(same(a, b) for a, b in zip(found.chunks(), chunks, strict=True))
-    for other in ("labels:1-6", "labels:0-5", "labels"):
-        again = open_source(path, domain=other, on_error="skip", block_bytes=500)
-        assert open_cache(again, folder) is None
-
-
-@pytest.mark.parametrize("spec", ["once", "every", "buffer:7", "buffer:1000"])
-def test_orders_take_targets_along(spec: str) -> None:
-    data = Chunk.from_csr(np.arange(101), np.arange(100), np.ones(100), np.arange(300.0).reshape(100, 3))
-    source = MemorySource([data.rows(0, 30), data.rows(30, 30), data.rows(30, 100)])
-    out = concat(list(make_order(spec, 1).over(source, 1).chunks()))
-    order = out.keys.astype(int)
-    assert sorted(order.tolist()) == list(range(100)) != order.tolist()
-    assert np.array_equal(out.targets, data.targets[order])  # type: ignore[arg-type,index]
-    assert np.array_equal(out.labels, data.labels[order])
-
-
-def test_a_holdout_takes_targets_along() -> None:
-    data = Chunk.from_csr(np.arange(11), np.arange(10), np.ones(10), np.arange(20.0).reshape(10, 2))
-    holdout = Holdout(every=3)
-    (rest,) = holdout.rest(MemorySource(data)).chunks()
-    source = holdout.source()
-    (held,) = source.chunks()
-    assert np.asarray(rest.targets)[:, 0].tolist() == [2, 4, 8, 10, 12, 16, 18]
-    assert np.asarray(held.targets).tolist() == [[0, 1], [6, 7], [14, 15]]
 
 
 def test_targets_in_memory_are_checked_and_named() -> None:

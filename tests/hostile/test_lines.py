@@ -50,13 +50,6 @@ def test_a_line_of_a_hundred_megabytes(folder: Path, name: str, size: int, end: 
     assert peak_memory(_READ.format(name=name), folder, 800) == f"{2 if end else 1} 1\n"
 
 
-def test_a_line_just_too_long(folder: Path) -> None:
-    Path("d.svm").write_bytes(b"1 1:1\n1 2:1" + b" " * LONGEST + b"\n1 3:1\n")
-    source = open_source("d.svm", on_error="skip")
-    assert sum(len(chunk) for chunk in source.chunks()) == 2
-    assert str(source.report.first_bad[0]).startswith("d.svm:2:67108865: expected a line of at most 64 MB")
-
-
 MANY = 1_000_000
 IN_CI = ["d.svm", "d.parquet"]
 OTHERS = ["d.vw", "d.jsonl", "d.csv", "d.tsv", "d.arrow", "d.arrows"]

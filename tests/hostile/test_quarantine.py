@@ -1,20 +1,14 @@
 """The quarantine file has the rejected lines byte for byte, in order, each with a newline at its end."""
 
-import json
 import random
-import signal
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from tests.commands import start
 from tests.hostile.conftest import Tried
-from tests.hostile.trials import here, said
 from thresher.data import open_source
 from thresher.data.files.blocks import BlockReader
 from thresher.data.layout import Layout
@@ -116,51 +110,3 @@ def test_bad_lines_that_are_too_long(folder: Path, tried: Tried, monkeypatch: py
             assert sum(len(chunk) for chunk in source.chunks()) == 2
             assert Path("left").read_bytes() == long[-size:] + b"\nbad\n"
             tried(1)
-
-
-_TABLE = {
-    "label": [1, None, 7, 1, 0],
-    "x": [1.0, 2.0, 3.0, float("nan"), 4.0],
-    "c": ["a", "b\r\n", "c", "é", "e"],
-}
-_LEFT = [
-    {"label": None, "x": 2.0, "c": "b\r\n"},
-    {"label": 7, "x": 3.0, "c": "c"},
-    {"label": 1, "x": float("nan"), "c": "é"},
-]
-
-
-@pytest.mark.parametrize("name", ["d.parquet", "d.arrow", "d.arrows"])
-def test_rejected_rows_of_tables_are_lines_of_json(folder: Path, name: str) -> None:
-    table = pa.table(_TABLE)
-    if name == "d.parquet":
-        pq.write_table(table, name)
-    else:
-        with (pa.ipc.new_file if name == "d.arrow" else pa.ipc.new_stream)(name, table.schema) as file:
-            file.write_table(table)
-    source = open_source(name, on_error="quarantine=left")
-    assert sum(len(chunk) for chunk in source.chunks()) == 2
-    lines = Path("left").read_bytes().splitlines()
-    assert [repr(json.loads(line)) for line in lines] == [repr(row) for row in _LEFT]
-
-
-def test_a_resumed_training_leaves_the_same_quarantine_file(folder: Path, tried: Tried) -> None:
-    text, rejected = mixed(CASES["d.svm"], b"\n", 2)
-    Path("d.svm").write_bytes(text * 50)
-    train = ["train", "d.svm", "-m", "m", "-q", "--on-error", "quarantine=left", "--threads", "2"]
-    assert here(*train, folder=folder)[0] == 0
-    model = Path("m").read_bytes()
-    assert Path("left").read_bytes() == rejected * 50
-    for examples in (500,):
-        Path("m").unlink()
-        with start(*train, "--checkpoint-every", examples, folder=folder) as process:
-            while process.poll() is None and not Path("m.checkpoint").exists():
-                pass
-            process.send_signal(signal.SIGKILL)
-        with open("left", "ab") as file:
-            file.write(b"litter")
-        status, _, err = here(*train, "--resume", folder=folder)
-        assert status == 0, said(err.encode())
-        assert Path("m").read_bytes() == model
-        assert Path("left").read_bytes() == rejected * 50
-        tried(1)

@@ -9,12 +9,11 @@ from scipy.sparse import csr_matrix
 
 import thresher
 from tests.plain import not_compiled
-from tests.streams import cut, fingerprint
+from tests.streams import fingerprint
 from thresher.data.chunk import Chunk
 from thresher.engine.calibrating import INTERCEPT, OWN_LOSS, PRIOR, RAW_LOSS, SIZE, SLOPE, calibrate_outputs
 from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
-from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.objective import FittedLink
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
@@ -196,32 +195,6 @@ def test_the_model_is_the_same(case: dict[str, Any]) -> None:
     assert state.keys() - other.keys() == {"calibration"}
 
 
-@cases
-def test_cutting_looking_and_stopping_change_nothing(case: dict[str, Any], tmp_path: Path) -> None:
-    chunk, place = rows_for(case), tmp_path / "model"
-    with not_compiled():
-        whole, ranges, ones = (Model(**case) for _ in range(3))
-        whole.learn(chunk)
-        for lo, hi in ((0, 1), (1, 200), (200, 201), (201, ROWS)):
-            ranges.learn(chunk, lo, hi)
-            ranges.predict(chunk, "label")
-            model_file.save(ranges, place)
-            ranges, _ = model_file.load(place)
-        for piece in cut(chunk, list(range(1, ROWS))):
-            ones.learn(piece)
-        whole.learn(chunk, again=True)
-        ones.learn(chunk, again=True)
-        ranges.learn(chunk, again=True)
-    assert fingerprint(ranges) == fingerprint(ones) == fingerprint(whole)
-    model_file.save(whole, place)
-    expected = whole.predict_proba(chunk).tobytes()
-    assert thresher.load(place).predict_proba(chunk).tobytes() == expected
-    assert whole.readout().predict_proba(chunk).tobytes() == expected
-    model_file.save(whole, place, state=False)
-    thresher.load(place).save(place)
-    assert thresher.load(place).predict_proba(chunk).tobytes() == expected
-
-
 def test_rows_that_come_again_teach_no_calibration() -> None:
     with not_compiled():
         model = Model("sgd", calibrate=True)
@@ -231,20 +204,6 @@ def test_rows_that_come_again_teach_no_calibration() -> None:
         assert model.loop.calibration == pytest.approx(before, abs=0)
         model.learn(rows(seed=1))
         assert (model.loop.calibration != before).any()
-
-
-@pytest.mark.parametrize("case", [{}, OF_SEVERAL["shared clock"]], ids=["two", "several"])
-def test_lanes_are_runs(case: dict[str, Any]) -> None:
-    rates, chunk = (0.1, 1.0, 2.0, 4.0, 8.0), rows_for(case)
-    recipes = [Recipe(**{"rule": "sgd", **case, "calibrate": True, "rate": f"constant:{r}"}) for r in rates]
-    with not_compiled():
-        lanes = ModelSet(recipes)
-        lanes.learn(chunk)
-        for lane, recipe in zip(lanes.models, recipes, strict=True):
-            alone = Model(recipe)
-            alone.learn(chunk)
-            assert lane.predict_proba(chunk).tobytes() == alone.predict_proba(chunk).tobytes()
-            assert repr(alone.loop.calibration) == repr(lane.loop.calibration)
 
 
 def test_it_is_applied_where_it_helps() -> None:

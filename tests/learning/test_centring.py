@@ -3,7 +3,6 @@
 import csv
 import json
 from collections.abc import Callable
-from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +16,13 @@ from tests import oracles
 from tests.streams import (
     Stream,
     Vector,
-    check_cutting_and_looking,
-    fingerprint,
     model_of,
     stream_of,
 )
-from tests.test_laws_of_state import STORES, make_small
 from thresher import parts
 from thresher.data.chunk import Chunk
 from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
-from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.preprocessing import Preprocessor
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import start_from
@@ -123,29 +118,6 @@ def data_for(case: dict[str, Any], seed: int = 5) -> Stream:
 
 
 @laws
-def test_cutting_and_looking_change_nothing(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    make_small(monkeypatch)
-    chunk, store = data_for(case).chunk, STORES[[*CASES.values()].index(case) % len(STORES)]
-    check_cutting_and_looking(lambda: made(case, store=store), chunk, [0, 1, 1, 2, 50, 51, ROWS])
-
-
-@laws
-def test_stopping_changes_nothing(case: dict[str, Any], tmp_path: Path) -> None:
-    chunk = data_for(case).chunk
-    whole = made(case)
-    whole.learn(chunk)
-    for k in (1, 2, 30, 120):
-        begun = made(case)
-        begun.learn(chunk, 0, k)
-        begun.save(tmp_path / "model")
-        resumed, copied = Model.load(tmp_path / "model"), copy(begun)
-        for one in (resumed, copied):
-            one.learn(chunk, k, ROWS)
-            assert fingerprint(one) == fingerprint(whole)
-            np.testing.assert_array_equal(one.predict(chunk), whole.predict(chunk))
-
-
-@laws
 def test_weights_are_for_values_as_they_are(case: dict[str, Any], tmp_path: Path, plainly: None) -> None:
     data, model = data_for(case), made(case, dtype="float64")
     model.learn(data.chunk)
@@ -178,17 +150,6 @@ def test_rules_see_the_centred_values(spec: str) -> None:
     found[readout.keys.astype(int)] = readout.weights
     assert found == pytest.approx(trace.weights, rel=1e-6, abs=1e-6)
     assert float(readout.centred_bias[0]) == pytest.approx(trace.intercept, rel=1e-6, abs=1e-6)
-
-
-def test_lanes_equal_runs() -> None:
-    chunk = columns(9).chunk
-    recipes = [Recipe("ft-ftrl", l1=l1, centre=True) for l1 in (0.5, 1.0, 2.0)]
-    lanes = ModelSet(recipes)
-    lanes.learn(chunk)
-    for lane, recipe in zip(lanes.models, recipes, strict=True):
-        alone = Model(recipe)
-        alone.learn(chunk)
-        np.testing.assert_array_equal(lane.predict(chunk), alone.predict(chunk))
 
 
 FRAME = pd.DataFrame(

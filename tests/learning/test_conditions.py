@@ -16,13 +16,10 @@ import thresher
 from tests.stopping import checkpoints_kept
 from thresher.data import Chunk, DataError, open_source
 from thresher.data.layout import Layout
-from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.model_file import ModelFileError
-from thresher.learning.model.model import Model
+from thresher.learning.modelbytes import as_bytes
 from thresher.learning.training.holdout import difference
-from thresher.learning.training.passes import Passes
 from thresher.learning.training.shares import MatchingRows, as_text, groups_held_out, part_of
-from thresher.learning.training.trainer import Trainer, TrainingPlan
 
 ROWS = 120
 CHANCE = np.random.default_rng(3)
@@ -218,32 +215,17 @@ def test_it_is_for_data_with_columns() -> None:
 
 
 def test_going_on_from_any_checkpoint() -> None:
-    name, condition = write("csv"), "day >= 20"
-
-    def ended(loaded: Any = None, held: str = condition) -> bytes:
-        layout = Layout("csv", ignore=("day", "new"))
-        passes = Passes(open_source(name, layout=layout, marked=held, block_bytes=300), 2, cached=True)
-        plan = TrainingPlan(
-            2, holdout_every=MatchingRows(held), checkpoint=Path("checkpoint"), checkpoint_every=20
-        )
-        model = loaded[0] if loaded else Model("ftrl")
-        ready = Trainer(model, passes.first, plan, reread=passes.later)
-        if loaded:
-            with model_file.naming_file("checkpoint"):
-                ready.continue_from(loaded[1])
-        ready.run()
-        model_file.save(ready.model, "model")
-        return Path("model").read_bytes()
-
+    held: dict[str, Any] = {**OPTIONS, "passes": 2, "checkpoint": "spare", "checkpoint_every": 20}
+    name, held["holdout"] = write("csv"), "day >= 20"
     with checkpoints_kept() as taken:
-        whole = ended()
+        whole = as_bytes(thresher.train(name, **held))
     assert len(taken) > 5
     for content in taken[::2]:
-        Path("checkpoint").write_bytes(content)
-        assert ended(checkpoint.load(Path("checkpoint"))) == whole
-    Path("checkpoint").write_bytes(taken[0])
+        Path("spare").write_bytes(content)
+        assert as_bytes(thresher.train(name, resume=True, **held)) == whole
+    Path("spare").write_bytes(taken[0])
     with pytest.raises(ModelFileError, match=r"made with holdout=.day >= 20.; leave holdout out"):
-        ended(checkpoint.load(Path("checkpoint")), "day >= 21")
+        thresher.train(name, resume=True, **held | {"holdout": "day >= 21"})
 
 
 HELD = 400

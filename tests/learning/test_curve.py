@@ -22,7 +22,6 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training import progress
-from thresher.learning.training.interruption import Interrupted
 from thresher.learning.training.progress import MOST, Curve, CurvePoint, ProgressLines
 from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
 from thresher.plans.folds import Folds
@@ -79,16 +78,9 @@ def test_of_the_best_pass_nothing_behind_it_is_kept() -> None:
 
 def test_a_stopped_training_goes_on_with_its_curve(tmp_path: Path) -> None:
     path, plan = tmp_path / "c", TrainingPlan(2, checkpoint=tmp_path / "c", checkpoint_every=50)
-    trainer = Trainer(Model("ftrl:l1=0.3,alpha=9"), MemorySource([DATA]), plan)
-    saved = trainer.save_checkpoint
-
-    def once() -> None:
-        saved()
-        raise Interrupted(path, 50)
-
-    trainer.save_checkpoint = once  # type: ignore[method-assign]
-    with pytest.raises(Interrupted):
-        trainer.run()
+    with checkpoints_kept() as kept:
+        Trainer(Model("ftrl:l1=0.3,alpha=9"), MemorySource([DATA]), plan).run()
+    path.write_bytes(kept[0])
     models, training_state = checkpoint.load(path)
     assert [point.examples for point in models.lead.curve] == [1, 2, 4, 8, 16, 32]
     again = Trainer(models, MemorySource([DATA]), plan)

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ from scipy.sparse import csr_matrix
 import thresher
 from tests.intakes import FEATURES, KEYS, LAYOUT, NUMERIC, ROWS, sightings, table
 from tests.plain import not_compiled
-from tests.streams import Stream, Vector, check_cutting_and_looking, fingerprint, model_of
-from tests.test_laws_of_state import STORES, make_small
+from tests.streams import Stream, Vector, fingerprint, model_of
+from tests.test_laws_of_state import STORES
 from thresher.data import DataError, MemorySource
 from thresher.data.chunk import Chunk, concat
 from thresher.data.features.murmur import hash_bytes
@@ -23,9 +22,7 @@ from thresher.data.layout import SettledLayout
 from thresher.learning.files import model_file
 from thresher.learning.model import scaling
 from thresher.learning.model.model import Model
-from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.preprocessing import Admission, Preprocessor, admission_spec
-from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.scaling import SCALES
 
 pytestmark = pytest.mark.usefixtures("plainly")
@@ -145,16 +142,6 @@ CASES: dict[str, dict[str, Any]] = {
 }
 WAYS = [("max-abs", "2,bits=12"), ("standard", "poisson:0.4,bits=12"), ("standard", None), (None, 3)]
 laws = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-ways = pytest.mark.parametrize(("scale", "admit"), WAYS)
-
-
-def half(of: int) -> Any:
-    """Every second pair of a case and a way; the other pairs are for the other law."""
-    pairs = [(name, k) for c, name in enumerate(CASES) for k in range(len(WAYS)) if (c + k) % 2 == of]
-    values = [(CASES[name], *WAYS[k]) for name, k in pairs]
-    return pytest.mark.parametrize(
-        ("case", "scale", "admit"), values, ids=[f"{name}-{WAYS[k]}" for name, k in pairs]
-    )
 
 
 def made(case: dict[str, Any], **options: Any) -> Model:
@@ -166,53 +153,6 @@ def made(case: dict[str, Any], **options: Any) -> Model:
 def labelled(case: dict[str, Any], chunk: Chunk) -> Chunk:
     labels = (chunk.labels > 0).astype(np.float32) if "outputs" in case else chunk.labels
     return Chunk(chunk.indptr, chunk.keys, chunk.values, labels, chunk.weights)
-
-
-@half(0)
-def test_cutting_and_looking_change_nothing(
-    case: dict[str, Any], scale: Any, admit: Any, data: Stream, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_small(monkeypatch)
-    chunk, turn = labelled(case, data.chunk), [*CASES.values()].index(case) // 2 + WAYS.index((scale, admit))
-    store = STORES[turn % len(STORES)]  # every way meets every store, and every case two of them
-    with not_compiled():
-        one = partial(made, case, scale=scale, admit=admit, store=store)
-        check_cutting_and_looking(one, chunk, [0, 1, 1, 50, 51, ROWS])
-
-
-@half(1)
-def test_stopping_changes_nothing(case: Any, scale: Any, admit: Any, data: Stream, tmp_path: Path) -> None:
-    chunk, place = labelled(case, data.chunk), tmp_path / "model"
-    with not_compiled():
-        through, stopped = (made(case, scale=scale, admit=admit) for _ in range(2))
-        for lo, hi in ((0, 61), (61, ROWS)):
-            through.learn(chunk, lo, hi)
-            stopped.learn(chunk, lo, hi)
-            model_file.save(stopped, place)
-            stopped, _ = model_file.load(place)
-        model_file.save(through, tmp_path / "through")
-        model_file.save(stopped, place)
-    assert place.read_bytes() == (tmp_path / "through").read_bytes()
-
-
-@pytest.mark.parametrize("name", ["ftrl", "classes", "every feature"])
-@ways
-@pytest.mark.parametrize("store", ["growing", "hashed:9,signed"])
-def test_what_is_saved_is_what_predicts(
-    name: str, scale: Any, admit: Any, store: str, data: Stream, tmp_path: Path
-) -> None:
-    case = CASES[name]
-    with not_compiled():
-        model = made(case, scale=scale, admit=admit, store=store)
-        model.learn(labelled(case, data.chunk))
-        model_file.save(model, tmp_path / "model", state=False)
-        readout, header = model_file.load_readout(tmp_path / "model")
-    new = table(33).chunk
-    assert np.abs(model.predict(new) - model.intercept).max() > 0
-    assert readout.predict(new).tobytes() == model.predict(new).tobytes()
-    assert model.readout().predict(new).tobytes() == model.predict(new).tobytes()
-    assert (header["recipe"]["scale"], header["recipe"]["store"]) == (scale, model.store)
-    assert not any(name.startswith(("state", "admit")) for name in model_file.read(tmp_path / "model")[1])
 
 
 @laws
@@ -388,17 +328,6 @@ def test_features_that_weigh_elsewhere_keep_all_divisors() -> None:
 
 
 @scales
-def test_lanes_are_runs(scale: str) -> None:
-    recipes = [Recipe("ftrl", l1=l1, scale=scale) for l1 in (0.1, 1.0)]
-    lanes = ModelSet(recipes)
-    lanes.learn(table().chunk)
-    for recipe, lane in zip(recipes, lanes.models, strict=True):
-        alone = Model(recipe)
-        alone.learn(table().chunk)
-        assert weights(lane) == weights(alone)
-
-
-@scales
 def test_files_matrices_and_tables_of_numbers_agree(scale: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {"rule": "sgd", "scale": scale, "passes": 3}
     lines = [
@@ -503,23 +432,6 @@ def test_a_larger_filter_admits_fewer_too_early() -> None:
     assert shares[0] > 0.2
     assert shares[1] < 0.1
     assert shares[2] < 0.002
-
-
-def test_by_chance_a_feature_enters_after_a_geometric_number_of_sightings() -> None:
-    keys = np.random.default_rng(6).integers(0, 2**64, 4000, np.uint64)
-    rows = 60
-    chunk = Chunk.from_csr(
-        np.arange(rows + 1) * 4000, np.tile(np.sort(keys), rows), np.ones(rows * 4000), np.ones(rows)
-    )
-    seen = {}
-    for seed in (0, 1):
-        kept = Admission("poisson:0.2", seed).kept(chunk, 0, False)
-        missed = np.array([rows - count for count in Counter(kept.keys.tolist()).values()])
-        share = [np.mean(missed >= k) for k in range(5)]
-        assert share == pytest.approx(0.8 ** np.arange(5), abs=0.03)
-        seen[seed] = set(kept.rows(0, 1).keys.tolist())
-    both = len(seen[0] & seen[1]) / len(seen[0])
-    assert both == pytest.approx(0.2, abs=0.06)
 
 
 @pytest.mark.parametrize(

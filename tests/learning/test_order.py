@@ -12,7 +12,7 @@ from tests.commands import own_cache
 from tests.models import without_record
 from tests.streams import Stream, stream
 from thresher import Chunk, Model, open_source, train
-from thresher.data import MemorySource, concat
+from thresher.data import MemorySource
 from thresher.data.order import StoredRows, make_order
 from thresher.learning.files.model_file import save
 from thresher.learning.training.passes import Passes
@@ -125,24 +125,3 @@ def test_a_pipe_can_be_permuted_without_a_cache(data: Stream, monkeypatch: pytes
     monkeypatch.setattr("sys.stdin", Pipe())
     assert trained("every", data="-")[0] == from_file
     assert not list(Path("cache").glob("data/*.arrow"))
-
-
-def test_sorted_labels_are_learned_better_in_random_order(data: Stream) -> None:
-    """All examples of one class come first: the held-out error shows the effect of the order."""
-    order = np.argsort(-data.chunk.labels, kind="stable")
-    both = [data.chunk.rows(int(k), int(k) + 1) for k in order]
-    held = stream(rows=400, weighted=False).chunk
-    errors = {}
-    for name in ("as-is", "once", "buffer:400"):
-        ready = Trainer(
-            Model("sgd", rate="inverse-sqrt:0.3"),
-            MemorySource(concat(both)),
-            TrainingPlan(),
-            order=make_order(name),
-            holdout=MemorySource(held),
-        )
-        figures = ready.run().holdout
-        assert figures is not None
-        errors[name] = float(figures["loss"] or 0.0)
-    assert errors["once"] < errors["as-is"]
-    assert errors["buffer:400"] < errors["as-is"]

@@ -5,7 +5,7 @@ import signal
 import weakref
 from dataclasses import replace
 from fractions import Fraction
-from itertools import cycle, pairwise
+from itertools import cycle
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -371,18 +371,6 @@ def test_kept_rows_are_the_rows_however_they_are_cut(room: int, most: int, cuts:
     rest = stream.rows(first, 50)
     for name in ("indptr", "keys", "values", "labels", "weights", "targets", "groups"):
         assert (getattr(joined, name) == getattr(rest, name)).all()
-
-
-@pytest.mark.usefixtures("usual")
-def test_the_number_of_passes_is_one_function_of_rows_features_and_nonzeros() -> None:
-    assert passes_for(Size()) == 1
-    rows = (1, 75, 77, 78, 112, 149, 150, 10**6)
-    assert [passes_for(Size(n, 10, features=5)) for n in rows] == [5, 5, 5, 6, 22, 39, 40, 40]
-    ramp = [passes_for(Size(n, 10, features=13)) for n in range(100, 500)]
-    assert all(0 <= more - fewer <= 1 for fewer, more in pairwise(ramp))
-    assert passes_for(Size(9)) == 40
-    assert [passes_for(Size(10**5, many, features=5)) for many in (10**5, 10**6, 10**7)] == [40, 4, 3]
-    assert [passes_for(Size(10**5, many, features=10**5)) for many in (10**5, 10**6, 10**7)] == [5, 4, 3]
 
 
 PASSED: list[dict[str, Any]] = [

@@ -11,12 +11,10 @@ from sklearn.base import clone
 
 import thresher
 from tests.plain import not_compiled
-from tests.streams import cut, fingerprint
+from tests.streams import fingerprint
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
-from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
-from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.sampling import Sample
 from thresher.learning.training.shares import SAMPLE, bits_of, unit
@@ -71,36 +69,6 @@ def test_the_state_is_that_of_the_rows_drawn(case: dict[str, Any]) -> None:
     assert {name: state[name] for name in other} == other
     assert (sampled.examples, sampled.left_out) == (ROWS, int((~kept).sum()))
     assert 0 < len(rows) < ROWS / 2
-
-
-@cases
-def test_cutting_and_stopping_change_nothing(case: dict[str, Any], tmp_path: Path) -> None:
-    chunk, place = rows_for(case), tmp_path / "model"
-    with not_compiled():
-        whole, ranges, ones = (Model(**case) for _ in range(3))
-        whole.learn(chunk)
-        for lo, hi in ((0, 1), (1, 200), (200, 201), (201, ROWS)):
-            ranges.learn(chunk, lo, hi)
-            ranges.predict(chunk)
-            model_file.save(ranges, place)
-            ranges, _ = model_file.load(place)
-        for piece in cut(chunk, list(range(1, ROWS))):
-            ones.learn(piece)
-    assert fingerprint(ranges) == fingerprint(ones) == fingerprint(whole)
-    assert thresher.load(place).predict(chunk).tobytes() == whole.predict(chunk).tobytes()
-
-
-def test_lanes_are_runs() -> None:
-    chunk = clicks()
-    recipes = [Recipe("ftrl", l1=l1, sample="0=0.2,correct", seed=3) for l1 in (0.1, 1.0)]
-    with not_compiled():
-        lanes, alone = ModelSet(recipes), [Model(recipe) for recipe in recipes]
-        lanes.learn(chunk)
-        for model in alone:
-            model.learn(chunk)
-    assert lanes.lead.left_out == alone[0].left_out > 0
-    for lane, model in zip(lanes.models, alone, strict=True):
-        assert lane.predict(chunk).tobytes() == model.predict(chunk).tobytes()
 
 
 def test_a_later_pass_draws_other_rows() -> None:

@@ -10,7 +10,7 @@ import pytest
 import thresher
 from thresher.data import Chunk, MemorySource
 from thresher.learning.training.holdout import Holdout
-from thresher.learning.training.shares import folds_of, held_out, part_of
+from thresher.learning.training.shares import held_out, part_of
 
 ROWS = 1000
 CHUNK = Chunk.from_csr(
@@ -52,30 +52,6 @@ def test_which_rows_are_held_out(share: Any) -> None:
         held = [int(row) for chunk in source.chunks() for row in chunk.keys]
         assert held == [i % 40 for i in expected]
         assert rest == [i % 40 for i in others]
-
-
-@pytest.mark.parametrize("every", [10, 3, Fraction(5, 2)])
-def test_the_choice_has_no_period(every: Any) -> None:
-    """Of rows in groups, each place of the group is held out equally often, and by another seed others."""
-    for period in (2, 5, 10, 30):
-        held = held_out(0, 6000, every, 1).reshape(-1, period).mean(axis=0)
-        assert np.abs(held - float(1 / every)).max() < 5 * np.sqrt(period / 6000 / float(every))
-    one, other = held_out(0, 6000, every, 1), held_out(0, 6000, every, 2)
-    assert 0.5 / every < other[one].mean() < 2 / every
-
-
-@pytest.mark.parametrize("count", [2, 5, 10])
-def test_folds_have_no_period(count: int) -> None:
-    folds = folds_of(0, 6000, count, 1)
-    assert np.array_equal(
-        np.sort(folds.reshape(-1, count), axis=1), np.tile(np.arange(count), (6000 // count, 1))
-    )
-    for place in range(10):
-        sizes = np.bincount(folds[place::10], minlength=count)
-        assert np.abs(sizes - 600 / count).max() < 5 * np.sqrt(600 / count)
-    for first, rows in ((0, 1), (7, 1), (13, 29), (4999, 1001)):
-        assert np.array_equal(folds_of(first, rows, count, 1), folds[first : first + rows])
-    assert (folds_of(0, 6000, count, 2) != folds).mean() > 0.4
 
 
 def test_the_first_of_ten_are_in_every_fold() -> None:
