@@ -115,13 +115,13 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 64_224,
+    "all": 64_221,
     "data": 18_172,
     "learning": 13_542,
     "parts": 5_511,
     "engine": 5_266,
     "plans": 4_012,
-    "serving": 3_354,
+    "serving": 3_351,
     "options": 2_377,
     "sklearn": 2_317,
     "cli": 2_121,
@@ -138,7 +138,7 @@ SIZES = {
     "__main__": 5,
 }
 # folder -> the most names that its modules may take from data and learning
-DOORS = {"runs": 30, "sklearn": 90, "serving": 30, "reporting": 30, "exporting": 30}
+DOORS = {"runs": 30, "sklearn": 90, "serving": 30, "reporting": 28, "exporting": 29}
 # folder -> the only packages outside the standard library that its modules may import
 OUTSIDE = {
     "engine": {"numba", "numpy", "llvmlite"},

@@ -184,6 +184,12 @@ def test_many_false() -> None:
     assert troubles_of(stable(57, kept=0, others=3)) == [], "there is nothing to be false"
 
 
+def test_a_table_of_no_features_has_its_header() -> None:
+    none = stable(57, kept=0, others=0)
+    assert none.table() == "feature\tname\tkept\tshare\tmean\tlow\thigh\tsign_changes\n"
+    assert none.lines() == ["no feature lives in any half"]
+
+
 @pytest.mark.usefixtures("plainly")
 def test_the_file(tmp_path: Path) -> None:
     rows = [{"a": float(x[3]), "b\tc": float(x[7]), "d": 1.0} for x in X]

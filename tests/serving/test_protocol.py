@@ -40,7 +40,8 @@ class Peer:
     def __init__(self, limit: int) -> None:
         self.read, self.owed, self.most, self.held = list[Read](), 0, 0, 0
         self.transport = Transport()
-        self.site = Site(self, self, Limits(limit, 10, 10, 1.0), self, remembered=0)
+        own: Any = self
+        self.site = Site(own, own, Limits(limit, 10, 10, 1.0), own, remembered=0)
         self.connection = HttpConnection(self.site)
         self.connection.connection_made(self.transport)
 

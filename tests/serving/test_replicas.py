@@ -115,13 +115,13 @@ def test_options_are_settings() -> None:
     read = {name: _read(name, text) for name, text in given.items()}
     assert read["wait"] == Quantity("seconds", 5400)
     both = (Shadow("a", "ftrl"), Shadow("b", "sgd"))
-    found = settings_of(settle(LearningOptions, {**read, "shadow": both}) | {"most_pending": 7})
+    found = settings_of(settle(LearningOptions, {**read, "shadow": both}).but(most_pending=7))
     assert (found.wait, found.unlabelled, found.keep_bytes, found.keep_seconds) == (
         *(5400, "negative", 1_500_000_000, None),
     )
     assert (found.snapshots.rows, found.snapshots.seconds) == (500, float("inf"))
     assert (found.most_kept, found.shadows) == (7, {"a": "ftrl", "b": "sgd"})
-    assert settings_of(settle(LearningOptions, {}) | {"most_pending": 1_000_000}) == Settings()
+    assert settings_of(settle(LearningOptions, {}).but(most_pending=1_000_000)) == Settings()
 
 
 def test_two_shadows_have_two_names(clicks: Path, tmp_path: Path) -> None:

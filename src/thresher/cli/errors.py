@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
-from typing import Any
 
 from thresher.options.option import Options
 
@@ -33,7 +32,7 @@ class OutputClosedError(Exception):
     """The reader of our output, such as head, closed the pipe."""
 
 
-def check_strictly(warnings: Sequence[Any], options: Options) -> None:
+def check_strictly(warnings: Sequence[object], options: Options) -> None:
     """`WarnedError` if the options are strict and there are warnings."""
     if options["strict"] and warnings:
         count = "a warning" if len(warnings) == 1 else f"{len(warnings)} warnings"

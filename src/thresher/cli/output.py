@@ -15,6 +15,7 @@ from thresher.cli.errors import reason_of
 from thresher.options.option import Options
 
 if TYPE_CHECKING:
+    from thresher.data.report import Report
     from thresher.learning.diagnostics.findings import Finding
     from thresher.learning.training.progress import Row
     from thresher.learning.training.trainer import Outcome
@@ -74,7 +75,7 @@ def show_result(figures: Mapping[str, Any], as_json: bool, written: Path | None)
             click.echo(f"thresher: {written} is saved, but its figures cannot be printed: {reason}", err=True)
 
 
-def tell_skipped(report: Any) -> None:
+def tell_skipped(report: Report) -> None:
     """Print how many lines were skipped or merged, and the first of them, on standard error."""
     if report.skipped:
         lines = "line" if report.skipped == 1 else "lines"
@@ -117,7 +118,7 @@ def shown_use(use: dict[str, Any] | None, as_json: bool) -> dict[str, Any]:
     return {"budget": use if as_json else sentence(use)} if use else {}
 
 
-def tell_reading(report: Any) -> None:
+def tell_reading(report: Report) -> None:
     """Print what a model that does not learn should tell of the lines and columns of data."""
     from thresher.learning.diagnostics.column_findings import troubles_of_reading
 

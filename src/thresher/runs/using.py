@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from thresher.data.errors import printable
 from thresher.data.files.paths import expand
@@ -68,7 +68,7 @@ class Predicting:
             return [*map(printable, words)] if escaped else words
 
         for rows in self.source.rows():
-            margins: Any = None
+            margins: NDArray[np.float64] | None = None
             if self.output == EXPLAIN:  # JSON, which escapes control characters by itself
                 found = explain(self.model, rows.chunk)
                 margins, objects = found.margins, rows.in_place(found.told(self.top), SKIPPED)
@@ -127,7 +127,7 @@ def predict(
     return Predicting(model, source, wanted, level, options["top"])
 
 
-def check_ensemble(model: Any, wanted: str) -> None:
+def check_ensemble(model: object, wanted: str) -> None:
     """`UsageError` for a single model."""
     if not isinstance(model, Ensemble):
         raise UsageError(

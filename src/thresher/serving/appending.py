@@ -11,6 +11,7 @@ import queue
 import sys
 import threading
 import time
+from collections import ChainMap
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -213,11 +214,12 @@ class Draft:
         self._count, self._bytes = len(memory.kept), memory.kept_bytes
         """of rows that are kept"""
         self._offset, self._row = end.offset, end.row
-        self._keys = dict[bytes, KnownRows]()
         self._promoted, self._old = "", 0
         """the model that takes over, and the time before which ids of learned rows may be forgotten"""
-        self._changed, self._gone = dict[str, KeptRow | None](), set[str]()
-        self._learned_now = dict[bytes, LearnedRow]()
+        self._keys = ChainMap[bytes, KnownRows]({}, memory.keys)
+        self._learned = ChainMap[bytes, LearnedRow]({}, memory.learned)
+        self._kept, self._gone = ChainMap[str, KeptRow | None]({}, memory.kept), set[str]()  # type: ignore[arg-type]
+        """as the memory will be; None for rows that are kept no longer, and their ids"""
         self._fates = [LearnedRow(self._now, labelled) for labelled in (False, True)]
 
     def _add(self, kind: int, chunk: Chunk, **note: Any) -> tuple[int, int]:
@@ -228,34 +230,25 @@ class Draft:
         self._row += len(chunk) if kind == records.ROWS else 0
         return first, self._row
 
-    def _kept(self, one: str) -> KeptRow | None:
-        """The row that is kept under this id, if any."""
-        return self._changed[one] if one in self._changed else self._memory.kept.get(one)
-
-    def _learned(self, one: str) -> LearnedRow | None:
-        """What is known of a row that was kept under this id and learned."""
-        mark = fingerprint(one)
-        return self._learned_now.get(mark) or self._memory.learned.get(mark)
-
     def _let_go(self, one: str, row: KeptRow, *, learned: bool, labelled: bool) -> None:
         """Keep a row no longer; whether it is learned, and with a label that has come."""
         self._gone.add(one)
-        self._changed[one] = None
+        self._kept[one] = None
         self._count -= 1
         self._bytes -= row.size(one)
         if learned:
-            self._learned_now[fingerprint(one)] = self._fates[labelled]
+            self._learned[fingerprint(one)] = self._fates[labelled]
 
     def settle(self) -> None:
         """The entries are on disk: let the memory know."""
         memory = self._memory
-        memory.keys.update(self._keys)
+        memory.keys.update(self._keys.maps[0])
         for one in self._gone:
             memory.let_go(one)
-        for one, row in self._changed.items():
+        for one, row in self._kept.maps[0].items():
             if row is not None:
                 memory.keep(one, row)
-        memory.learned.update(self._learned_now)
+        memory.learned.update(self._learned.maps[0])
         if self._promoted:
             memory.promoted, memory.promoted_at = self._promoted, self._offset
         if self._old:
@@ -268,7 +261,7 @@ class Draft:
         if len(key) > bodies.MOST_LETTERS:
             raise RefusedError(400, f"the key has more than {bodies.MOST_LETTERS:,} letters")
         mark = fingerprint(key)
-        known = self._keys.get(mark) or self._memory.keys.get(mark)
+        known = self._keys.get(mark)
         if known is None:
             first, last = self._add(records.ROWS, chunk, key=key)
             if key:
@@ -288,7 +281,9 @@ class Draft:
         With `negative`, these are learned as they are at once: with that label, and their importances.
         """
         firsts = {one: k for k, one in reversed([*enumerate(ids)])}
-        new = sorted(k for one, k in firsts.items() if not (self._kept(one) or self._learned(one)))
+        new = sorted(
+            k for one, k in firsts.items() if not (self._kept.get(one) or fingerprint(one) in self._learned)
+        )
         most, most_bytes = self._memory.most_kept, self._memory.most_bytes
         if len(new) > most:
             raise RefusedError(413, f"at most {most:,} rows can wait for their labels")
@@ -308,8 +303,8 @@ class Draft:
             self._add(records.ROWS, chunk, kept=ids) if negative else self._add(records.KEPT, chunk, ids=ids)
         )
         for one, row in zip(ids, rows, strict=True):
-            self._changed.pop(one, None)  # the order is that in which they came
-            self._changed[one] = row
+            self._kept.maps[0].pop(one, None)  # the order is that in which they came
+            self._kept[one] = row
         self._count += len(rows)
         self._bytes += size
         return Ack(*found)
@@ -329,7 +324,7 @@ class Draft:
         unknown, repeated, first, last = list[str](), 0, 0, 0
         rows, waiting = dict[str, tuple[KeptRow, Chunk]](), dict[str, tuple[KeptRow, float, float]]()
         for one, label, importance in zip(ids, labels.tolist(), importances.tolist(), strict=True):
-            kept, learned = self._kept(one), self._learned(one)
+            kept, learned = self._kept.get(one), self._learned.get(fingerprint(one))
             if one in rows or one in waiting or (kept.given if kept else learned and learned.labelled):
                 repeated += 1
             elif kept is None:
@@ -354,7 +349,7 @@ class Draft:
         for one, (kept, _) in rows.items():
             self._let_go(one, kept, learned=True, labelled=True)
         for one, (kept, label, importance) in waiting.items():
-            self._changed[one] = kept._replace(given=(label, importance))
+            self._kept[one] = kept._replace(given=(label, importance))
         return LabelsLearned(first, last, len(rows), len(waiting), repeated, unknown)
 
     def expire(self, before: int, negative: float | None) -> int:
@@ -367,7 +362,7 @@ class Draft:
         for one, there in self._memory.kept.items():
             if there.since >= before or len(waited) >= EXPIRED_AT_ONCE:
                 break
-            if kept := self._kept(one):
+            if kept := self._kept.get(one):
                 waited.append((one, kept))
                 without = None if negative is None or kept.learned else (negative, 1.0)
                 if given := kept.given or without:

@@ -23,6 +23,7 @@ from thresher.serving.metrics import Metrics
 from thresher.serving.openapi import ARROW, ENDPOINTS, JSON, PATHS, Endpoint
 from thresher.serving.predicting import Predictions, learned
 from thresher.serving.reading import Asked, HttpRequest, head_of
+from thresher.serving.service import Service
 
 T = TypeVar("T")
 SMALL = 16_384
@@ -56,7 +57,7 @@ class Endpoints:
 
     def __init__(
         self,
-        service: Any,
+        service: Service,
         predicting: Predictions,
         limits: Limits,
         metrics: Metrics,

@@ -15,7 +15,7 @@ from prometheus_client import (
 )
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-from thresher.serving.service import Status
+from thresher.serving.service import Service, Status
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 _GROWING = ("sequence", "learned", "syncs", "sync_seconds", "skipped")
@@ -24,7 +24,7 @@ _GROWING = ("sequence", "learned", "syncs", "sync_seconds", "skipped")
 class Metrics:
     """Counters and figures for ``/metrics``."""
 
-    def __init__(self, service: Any) -> None:
+    def __init__(self, service: Service) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # times at which counting began, as many again
         self._registry = own = CollectorRegistry()
         self._requests = Counter("thresher_requests", "requests answered", ["path", "status"], registry=own)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from thresher.data.bodies import Rows
 from thresher.data.chunk import Chunk, concat
-from thresher.serving.answers import Answers, lines_of
+from thresher.learning.model.prediction import LinearPredictor
+from thresher.serving.answers import F64, Answers, lines_of
 from thresher.serving.appending import Ack
 from thresher.serving.bodies import Bodies
 from thresher.serving.errors import Answer, RefusedError, refusal, told
@@ -45,14 +46,14 @@ class Predicted(NamedTuple):
     """Rows with their margins, and the answer."""
 
     rows: Rows
-    margins: Any
+    margins: F64
     answer: Answer
 
 
 class _Serving(NamedTuple):
     """A model that serves, and what reads rows and writes answers for it."""
 
-    model: Any
+    model: LinearPredictor
     bodies: Bodies
     answers: Answers
     kinds: dict[tuple[bytes, ...], BatchKind | None]

@@ -21,12 +21,12 @@ from functools import lru_cache, partial
 from http import HTTPStatus
 from pathlib import Path
 from time import monotonic
-from typing import Any
 from urllib.parse import quote
 
-from thresher.serving.endpoints import SMALL, Limits, too_large
+from thresher.serving.endpoints import SMALL, Endpoints, Limits, too_large
 from thresher.serving.errors import Answer, RefusedError, refusal
-from thresher.serving.predicting import BatchKind, Later
+from thresher.serving.metrics import Metrics
+from thresher.serving.predicting import BatchKind, Later, Predictions
 from thresher.serving.reading import LONGEST_HEAD, NOTHING, Asked, Body, HttpRequest, check_beginning
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -70,10 +70,10 @@ class Site:
 
     def __init__(
         self,
-        endpoints: Any,
-        predicting: Any,
+        endpoints: Endpoints,
+        predicting: Predictions,
         limits: Limits,
-        metrics: Any,
+        metrics: Metrics,
         log: AccessLog | None = None,
         remembered: int = 1024,
     ) -> None:

@@ -13,11 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 from thresher.learning.training.interruption import take
 from thresher.options.messages import flag_of
-from thresher.options.option import UsageError, given_in
+from thresher.options.option import Options, UsageError, given_in
 from thresher.options.serving import LearningOptions
 from thresher.serving.endpoints import Endpoints, Limits
 from thresher.serving.errors import tell_fault
@@ -47,7 +46,7 @@ _TICK = 0.1
 _BACKLOG = 2048
 
 
-def serve(model: Path, options: Any) -> None:
+def serve(model: Path, options: Options) -> None:
     """Serve the model until a signal comes. `UsageError`, `ModelFileError`, `DataError`, OSError."""
     connections, allowed = options["most_connections"], None
     if resource is not None:  # as many as there may be descriptors
@@ -90,7 +89,7 @@ def serve(model: Path, options: Any) -> None:
             service.close()
 
 
-def settings_of(options: Any) -> Settings:
+def settings_of(options: Options) -> Settings:
     """How a service learns. `UsageError` for two shadows of one name."""
     every, keep, shadows = options["snapshot_every"], options["keep"], options["shadow"]
     names = [one.name for one in shadows]

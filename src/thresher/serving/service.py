@@ -31,6 +31,7 @@ from thresher.engine.atomic import stamp
 from thresher.learning.files import model_file
 from thresher.learning.inspection import explanation
 from thresher.learning.model import ensemble
+from thresher.learning.model.prediction import LinearPredictor
 from thresher.learning.model.recipe import Recipe
 from thresher.options.option import UsageError
 from thresher.options.serving import DROP, FAKE_NEGATIVE, NEGATIVE
@@ -137,7 +138,7 @@ class Service:
             self.model, self._reason = found, ""
             self._say(f"reloaded {self.path}{other and f', a model of {other}'}")
 
-    def margins(self, chunk: Chunk, model: Any = None) -> F64:
+    def margins(self, chunk: Chunk, model: LinearPredictor | None = None) -> F64:
         """Margins of some rows, by `model`, which they were read for, or the one that serves."""
         found: F64 = (self.model if model is None else model).margins(chunk)
         return found
@@ -270,7 +271,7 @@ class LearningService(Service):
                 )  # weights of the one that learned may not be finite
             self._reason = reason
 
-    def margins(self, chunk: Chunk, model: Any = None) -> F64:
+    def margins(self, chunk: Chunk, model: LinearPredictor | None = None) -> F64:
         """Margins of some rows, each by the model as it is between two examples; all models read the same."""
         if len(chunk) <= _PIECE:
             with self._learning.gate.reading():
