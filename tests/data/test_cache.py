@@ -147,7 +147,13 @@ def test_a_damaged_cache_is_removed_and_the_text_read(tmp_path: Path, folder: Pa
 
 def test_a_full_disk_does_no_harm(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = RowWriter.__init__
-    monkeypatch.setattr(RowWriter, "__init__", lambda self, path: real(self, Path("/dev/full")))
+
+    def full(self: RowWriter, path: Path) -> None:
+        real(self, path)  # which is removed in the end: a device must not be
+        self._file.close()
+        self._file = open("/dev/full", "wb")  # noqa: SIM115
+
+    monkeypatch.setattr(RowWriter, "__init__", full)
     with pytest.warns(CacheWarning, match="no cache was written") as caught:
         cached, chunks = filled(source_of(written(tmp_path, some_text(400))), folder)
     assert cached is None
