@@ -17,7 +17,7 @@ from benchmarks.defaults import VW
 from benchmarks.measure import Sample, Summary, python
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
-from thresher.plans.tuning import judged_rows
+from thresher.plans.tune import judged_rows
 
 FILES = [f"criteo/criteo_hashed20_{k}-{k + 19999}.svm.gz" for k in (0, 20000, 40000)]
 TUNE, ONE = "thresher tune, 64 settings", "thresher train"

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from thresher.data import Chunk, MemorySource, concat, open_source
 from thresher.learning.evaluation.evaluate import score
-from thresher.learning.model.model import DivergedError, Model
+from thresher.learning.model.divergence import DivergedError
+from thresher.learning.model.model import Model
 
 RATES = (
     "inverse-sqrt:{eta0}",

@@ -25,7 +25,7 @@ from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.shares import Rows, folds_of
 from thresher.plans import folds as module
-from thresher.plans.folds import Folds, FoldScores, check_size, estimates_of, judged_of
+from thresher.plans.folds import Folds, FoldScores, check_size, estimates_of
 from thresher.plans.penalties import PenaltyRange
 from thresher.testing.laws import bits
 
@@ -86,7 +86,7 @@ def test_means_and_standard_errors() -> None:
         [{"examples": 5, "loss": loss, "auc": None if k < 3 else 0.75} for k, loss in enumerate(row)]
         for row in losses
     ]
-    found = estimates_of(judged_of(ModelSet(recipes, folds), folds, figures), varied=True)
+    found = estimates_of(ModelSet(recipes, folds), folds, figures)
     assert [one.penalty for one in found] == [0.1, 1.0, 10.0]
     for one, row in zip(found, losses, strict=True):
         assert one.loss == one.figures["loss"] == pytest.approx(row.mean())
@@ -95,10 +95,11 @@ def test_means_and_standard_errors() -> None:
         difference = row - losses[1]
         assert one.paired_error == pytest.approx(difference.std(ddof=1) / 2)
         assert "examples" not in one.figures
-    sizes = [replace(one, nonzero=size) for one, size in zip(found, (900.5, 500.0, 3.25), strict=True)]
+    counts = [900, 901], [500], [3, 3, 3, 4]
+    sizes = [replace(one, counts=each) for one, each in zip(found, counts, strict=True)]
     chosen = {which: choose(sizes, which) for which in ("best", "within:2%", "within:200%", "nnz:499", "1se")}
     assert chosen == {"best": 1, "within:2%": 1, "within:200%": 2, "nnz:499": 2, "1se": 1}
-    close = replace(sizes[2], figures={"loss": found[1].loss + 0.01}, paired_error=0.02)
+    close = replace(sizes[2], folds=[{"loss": found[1].loss + 0.01}], paired_error=0.02)
     assert choose([*sizes[:2], close], "1se") == 2
     with pytest.raises(ValueError, match=r"at most 3 weights: the sparsest has 3\.25"):
         choose(sizes, "nnz:3")
@@ -108,9 +109,9 @@ def test_a_fold_whose_rows_weigh_nothing_has_no_loss() -> None:
     chunk = replace(DENSE, weights=np.where(FOLDS == 1, 0.0, 1.0).astype(np.float32))
     models, folds = folded([recipe_of("fobos:l1=0.01")], chunk)
     figures = judged(models, folds, [chunk])
-    (found,) = estimates_of(judged_of(models, folds, figures), varied=False)
+    (found,) = estimates_of(models, folds, figures)
     assert found.loss == pytest.approx((figures[0][0]["loss"] + figures[0][2]["loss"]) / 2)
-    assert (found.penalty, found.as_dict(None)["loss"]) == (None, found.loss)
+    assert (found.penalty, found.as_dict(None)["loss"]) == (0.01, found.loss)
 
 
 @pytest.mark.usefixtures("small_tables", "plainly")
@@ -125,7 +126,7 @@ def test_a_penalty_that_diverges_in_a_fold_is_dropped_and_the_others_go_on() -> 
         assert len(said) == 1
         assert said[0].startswith(f"{WILD.rule}: without fold 1, the loss of example ")
         assert [len(one) for one in figures] == [K, 0]
-        found = estimates_of(judged_of(models, folds, figures), varied=False)
+        found = estimates_of(models, folds, figures)
         assert (found[1].dropped, found[1].loss) == (models.dropped[1], float("inf"))
         assert choose(found, "nnz:1000") == 0
         with pytest.raises(DivergedError, match="the loss of example"):
@@ -152,7 +153,7 @@ def test_how_many_there_may_be(count: int, models: int, words: str) -> None:
 def test_tables_that_no_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reported before any is made; nothing is reported if the memory is unknown."""
     recipe = Recipe("ftrl", l1=0.1, store="hashed:10")
-    size = 4 * 2 * 1024 * 4 * len(recipe.make_rule().SLOTS)
+    size = 4 * 2 * 1024 * 4 * len(recipe.rule_part.SLOTS)
     for memory in (size, float("inf")):
         monkeypatch.setattr(os, "sysconf", lambda name, memory=memory: memory if "PAGES" in name else 1)
         check_size(recipe, 3, 2, True)

@@ -261,7 +261,7 @@ def test_a_hashed_store_of_impossible_size(bits: int) -> None:
 
 def loop_on(index: GrowingIndex, spec: str, **options: Any) -> OneState | ManyState:
     recipe = Recipe(spec, **options)
-    return make_loop(recipe, recipe.head(), recipe.make_rule(), index)
+    return make_loop(recipe, recipe.objective, recipe.rule_part, index)
 
 
 def learn_side_by_side(index: GrowingIndex, loops: list[OneState | ManyState], chunk: Chunk) -> None:

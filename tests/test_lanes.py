@@ -208,7 +208,7 @@ def test_four_or_more_of_a_kind_learn_in_octets(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_number_that_all_lanes_share_is_one_number() -> None:
-    made = [recipe_of(f"fobos:l1={l1},l2=0.1").make_rule() for l1 in ("0.0", "-0.0")]
+    made = [recipe_of(f"fobos:l1={l1},l2=0.1").rule_part for l1 in ("0.0", "-0.0")]
     template, columns = engine_lanes.side_by_side(made)
     assert template == made[0]
     (own,) = (column for column in columns if column is not None)

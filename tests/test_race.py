@@ -16,9 +16,9 @@ from thresher.engine.sound import StateError
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
-from thresher.plans import auto
+from thresher.plans import race as auto
 from thresher.plans import train as plans_train
-from thresher.plans.race import Race, RaceRecord
+from thresher.plans.race import Race
 
 ROWS = 700
 STREAM = stream(seed=3, rows=ROWS, features=40, density=0.2).chunk
@@ -32,9 +32,9 @@ class Marks:
         self.seen: list[tuple[int, bool]] = []
         self.losses: list[list[float]] = []
 
-    def __call__(self, record: RaceRecord, lanes: ModelSet, last: bool) -> None:
+    def __call__(self, race: Race, lanes: ModelSet, last: bool) -> None:
         self.seen.append((lanes.examples, last))
-        self.losses.append(record.losses().tolist())
+        self.losses.append(race.losses().tolist())
 
 
 def raced(race: Race | None, places: Sequence[int] = (), chunk: Chunk = STREAM) -> ModelSet:
@@ -85,15 +85,15 @@ def test_the_excess_is_that_of_the_rows() -> None:
     difference = late[:, 0] - late[:, 1]
     apart = difference - difference.sum() / own.sum() * own
     error = np.sqrt((apart**2).sum() * 32 / 31)
-    found = race.record.excess(0, 1)
+    found = race.excess(0, 1)
     assert found.share == pytest.approx(difference.sum() / late[:, 0].sum())
     assert found.errors == pytest.approx(difference.sum() / error)
 
 
 def test_blocks_grow_with_the_rows() -> None:
-    done, ends = 0, [0]
+    done, ends, race = 0, [0], Race(Marks(), 3, 1, 1 << 20)
     while done < 5000:
-        done += RaceRecord.due(done)
+        done += race.due(done)
         ends.append(done)
     for rows in (512, 1024, 2048, 4096, 5000):
         late = [end for end in ends if rows / 2 < end <= rows]
@@ -106,7 +106,7 @@ class InfoDict:
     """Lanes with given losses."""
 
     def __init__(self, each: Sequence[Sequence[float]]) -> None:
-        self.record, self.examples = RaceRecord(len(each[0])), 0
+        self.race, self.examples = Race(Marks(), len(each[0]), 1, 1 << 20), 0
         self.alive, self.dropped = list(range(len(each[0]))), list[int]()
         self.lost = [0.0] * len(each[0])
         lanes: Any = self
@@ -115,7 +115,7 @@ class InfoDict:
             self.examples += 1
             self.lost = [a + b for a, b in zip(self.lost, losses, strict=True)]
             if self.examples % 8 == 0:
-                self.record.note(lanes)
+                self.race.note(lanes)
 
     @property
     def models(self) -> list[Any]:
@@ -146,14 +146,14 @@ def test_who_is_left(losses: list[list[float]], rows: int, last: bool, left: lis
     each = np.resize(losses, (rows, len(losses[0])))
     jitter = 1.0 + 1e-2 * np.random.default_rng(1).standard_normal(each.shape)
     told: Any = InfoDict((each * jitter).tolist())
-    auto.judge(told.record, told, last)
+    auto.judge(told.race, told, last)
     assert told.alive == left
 
 
 def test_a_favourite_that_diverged_leaves_its_place() -> None:
     told: Any = InfoDict([[1.0, 0.999, 0.99]] * 512)
     told.drop(0, "diverged")
-    auto.judge(told.record, told, True)
+    auto.judge(told.race, told, True)
     assert told.alive == [1]
 
 
@@ -162,7 +162,7 @@ def test_the_field_begins_with_the_recipe() -> None:
     field = auto.field(recipe)
     assert field[0] == recipe
     assert len({one.rule for one in field}) == len(field) == 8
-    assert {one.make_rule().l1 for one in field} == {1.0, 2.0}
+    assert {one.rule_part.l1 for one in field} == {1.0, 2.0}
     assert {one.batch for one in field} == {5}
 
 
@@ -180,10 +180,10 @@ def test_the_field_begins_with_the_recipe() -> None:
 def test_damaged_records(change) -> None:  # type: ignore[no-untyped-def]
     race = Race(Marks(), 3, 64, 600)
     raced(race)
-    state = race.record.state()
+    state = race.state()
     change(state)
     with pytest.raises(StateError):
-        RaceRecord(3).restore(state)
+        Race(Marks(), 3, 64, 600).restore(state)
 
 
 def test_lanes_go_when_one_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

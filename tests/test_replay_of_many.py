@@ -13,7 +13,7 @@ from tests.streams import stream
 from thresher.data.errors import DataError
 from thresher.data.source import MemorySource
 from thresher.learning.files import checkpoint, model_file
-from thresher.learning.model.bags import Bags, bagged
+from thresher.learning.model.bags import bagged, share_of
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
@@ -150,7 +150,7 @@ def test_tuning_reads_rows_that_can_be_read_once() -> None:
     "make",
     [
         lambda: ModelSet([Recipe("ft-ftrl", l1=l1, batch=4) for l1 in L1S]),
-        lambda: bagged(Recipe("ft-ftrl", l1=0.1), Bags.of("poisson:2")),
+        lambda: bagged(Recipe("ft-ftrl", l1=0.1), share_of("poisson:2")),
     ],
     ids=["lanes", "ensemble"],
 )
@@ -167,14 +167,17 @@ def test_they_go_on_from_any_checkpoint(make: Any, tmp_path: Path) -> None:
         models, state = checkpoint.load(path)
         again = Trainer(models, MemorySource([DATA]), plan)
         again.continue_from(state)
-        assert again.run().passes == MADE
+        assert again.run().figures["passes"] == MADE
         assert [as_bytes(one) for one in models.models] == [as_bytes(one) for one in whole.models.models]
 
 
 def test_all_rules_must_be_automatic() -> None:
     lanes = ModelSet([Recipe(rule, centre=True) for rule in ("ft-ftrl", "ft-fobos")])
     assert not lanes.may_replay(True)
-    assert Trainer(lanes, MemorySource([DATA]), TrainingPlan(replay=bytes_of(REPLAY))).run().passes == 1
+    assert (
+        Trainer(lanes, MemorySource([DATA]), TrainingPlan(replay=bytes_of(REPLAY))).run().figures["passes"]
+        == 1
+    )
 
 
 UNUSED = "with {}, passes=.auto. is one pass, which keeps no rows: leave replay out, or use passes=5"

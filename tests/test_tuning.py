@@ -12,8 +12,8 @@ from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.parts import SpecError, make, rule_of
-from thresher.plans import tuning
-from thresher.plans.tuning import Tuner, ranges_of, values_of, with_values
+from thresher.plans import tune as tuning
+from thresher.plans.tune import Tuner, ranges_of, values_of, with_values
 
 ROWS = 600
 STREAM = stream(seed=5, rows=ROWS, features=60, density=0.2).chunk

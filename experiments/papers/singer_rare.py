@@ -245,7 +245,7 @@ def _table(found: dict[str, Kept]) -> str:
         (
             rule,
             f"{one.lowest:.1%}",
-            f"{one.recipe.make_rule().l1:.1e}",
+            f"{one.recipe.rule_part.l1:.1e}",
             f"{one.error:.1%}",
             f"{one.weights:,}",
             f"{one.garbage} of {FREQUENT}",

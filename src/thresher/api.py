@@ -28,7 +28,7 @@ from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import Output
 from thresher.learning.model.prediction import AnyModel, ModelOrFile, labelled, with_columns
 from thresher.learning.model.recipe import Recipe, Spec
-from thresher.learning.training.progress import ProgressLines
+from thresher.learning.training.progress import ProgressLines, Ui
 from thresher.learning.training.trainer import Outcome
 from thresher.options import lanes, training
 from thresher.options.checks import check_flag, check_whole
@@ -41,13 +41,10 @@ from thresher.plans import path as plans_path
 from thresher.plans import select as plans_select
 from thresher.plans import train as plans_train
 from thresher.plans import tune as plans_tune
-from thresher.plans.frontier import Learned
 from thresher.plans.models import CrossValidation, Frontier, Tuned, with_choice
-from thresher.plans.penalties import penalty_name
 from thresher.plans.run import Training, bags_of
 from thresher.plans.run_setup import Inputs, labels_or_part
 from thresher.plans.stability import Selection
-from thresher.plans.ui import Ui
 from thresher.runs import boost as runs_boost
 from thresher.runs import files, using
 
@@ -145,9 +142,9 @@ def train(
     4
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
-    given = settle(training.TrainRun, {**options, "rule": rule, "loss": loss}, train)
+    given = settle(training.TrainCommand, {**options, "rule": rule, "loss": loss}, train)
     with reading_elsewhere(given["workers"], given["ray"]):
-        ui = Ui(None if given["report_every"] is None else ProgressLines(print))
+        ui = Ui() if given["report_every"] is None else ProgressLines(print)
         run = plans_train.prepare(
             Inputs(with_labels(data, labels, sample_weight), groups, offsets), given, ui
         )
@@ -197,7 +194,7 @@ def ensemble(
     given = settle(training.EnsembleRun, {**options, "rule": rule, "loss": loss}, ensemble)
     with reading_elsewhere(given["workers"], given["ray"]):
         inputs = Inputs(with_labels(data, labels, sample_weight), groups, offsets)
-        ui = Ui(None if given["report_every"] is None else ProgressLines(print))
+        ui = Ui() if given["report_every"] is None else ProgressLines(print)
         bags = (bags_of(given["continue_from"]) or 8) if models is None else models
         run = plans_train.prepare(inputs, given, ui, bags=bags)
         found: Ensemble[Model] = _learned(run)
@@ -238,19 +235,13 @@ def path(
     (True, 12)
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
-    given = settle(lanes.PathRun, {**options, "rule": rule, "loss": loss}, path)
+    given = settle(lanes.PathCommand, {**options, "rule": rule, "loss": loss}, path)
     with reading_elsewhere(given["workers"], given["ray"]):
         run = plans_path.prepare(
             Inputs(with_labels(data, labels, sample_weight), groups, offsets), given, Ui()
         )
         outcome = _outcome(run)
-
-    def learn(found: Frontier, l1s: list[float]) -> None:
-        found.points[:], found.models[:] = run.again(l1s).added_to(Learned(found.points, found.models))
-
-    penalty = penalty_name(run.trainer.models.models[0].rule)
-    own = penalty, *run.learned(), warn(outcome.warnings), given["choose"] or lanes.BEST
-    return with_choice(Frontier(*own, learn if run.rereadable else None))
+    return with_choice(replace(run.frontier(), warnings=warn(outcome.warnings)))
 
 
 @takes(lanes.CvOptions)
@@ -294,7 +285,7 @@ def cv(
     True
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
-    given = settle(lanes.CvRun, {**options, "rule": rule, "loss": loss}, cv)
+    given = settle(lanes.CvCommand, {**options, "rule": rule, "loss": loss}, cv)
     check_flag("refit", refit)
     with reading_elsewhere(given["workers"], given["ray"]):
         inputs = Inputs(with_labels(data, labels, sample_weight), groups, offsets)
@@ -390,7 +381,7 @@ def select(
     (0.75, True, True)
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
-    given = settle(lanes.SelectRun, {**options, "rule": rule, "loss": loss}, select)
+    given = settle(lanes.SelectCommand, {**options, "rule": rule, "loss": loss}, select)
     check_flag("keep", keep)
     with reading_elsewhere(given["workers"], given["ray"]):
         inputs = Inputs(with_labels(data, labels, sample_weight), groups, offsets)

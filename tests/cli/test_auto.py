@@ -12,7 +12,7 @@ from tests.cli.conftest import Ran, Thresher
 from tests.stopping import checkpoints_kept, once_learned, stopping
 from thresher.learning.files import model_file
 from thresher.learning.model.recipe import Recipe
-from thresher.plans import auto
+from thresher.plans import race as auto
 
 DEFAULT = Recipe().rule
 BY_ITSELF = ("seconds", "examples_per_second", "rule", "model")

@@ -24,10 +24,10 @@ from thresher.data.sources.parsed import OnError, Quarantine
 from thresher.engine import atomic
 from thresher.engine.atomic import temporary_path
 from thresher.learning.files import model_file
+from thresher.learning.training.progress import Ui
 from thresher.options.option import Options
 from thresher.options.training import TrainCommand
 from thresher.plans import run as training
-from thresher.plans.ui import Ui
 from thresher.reporting import page
 from thresher.reporting.page import BEGINNING
 

@@ -26,7 +26,6 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.training.interruption import Interrupted
 from thresher.learning.training.scores import Scores
-from thresher.plans import frontier
 from thresher.plans.budget import between
 from thresher.plans.frontier import pareto_front, points_of
 from thresher.plans.models import Frontier
@@ -215,7 +214,7 @@ def test_what_is_not_finished(thresher: Thresher, monkeypatch: pytest.MonkeyPatc
     """Its checkpoint is not a model, its penalties stay the same, and a message says how to continue."""
     command = "path train.svm -m f --rule ft-ftrl --l1 0.1:1:3 --checkpoint-every 100"
     with monkeypatch.context() as patch:
-        patch.setattr(frontier, "save", lambda *given: exit(3))
+        patch.setattr(Frontier, "write", lambda *given: exit(3))
         with pytest.raises(SystemExit):
             thresher(command)
     assert not Path("f").exists()
@@ -407,13 +406,13 @@ def test_two_savers_leave_the_models_of_one(thresher: Thresher, monkeypatch: pyt
 def test_a_signal_while_the_file_is_written_waits(
     thresher: Thresher, whole: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save = frontier.save
+    save = Frontier.write
 
-    def interrupted(*given: Any) -> None:
+    def interrupted(*given: Any) -> Any:
         signal.raise_signal(signal.SIGTERM)
-        save(*given)
+        return save(*given)
 
-    monkeypatch.setattr(frontier, "save", interrupted)
+    monkeypatch.setattr(Frontier, "write", interrupted)
     ran = thresher(f"{COMMAND} --json")
     assert ran.status == 130
     assert ran.err.splitlines()[-2:] == [
@@ -616,13 +615,13 @@ def test_a_second_reading_that_is_stopped_continues(
 
 def test_state_is_written_for_a_checkpoint(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once, and only if the second reading makes one, which `--resume` adds to what is in the file."""
-    save, states = frontier.save, list[bool]()
+    save, states = Frontier.write, list[bool]()
 
-    def noting(path: Path, found: Any, models: Any, state: bool) -> None:
+    def noting(found: Frontier, path: Path, chosen: int, choice: str, state: bool) -> Any:
         states.append(state)
-        save(path, found, models, state)
+        return save(found, path, chosen, choice, state)
 
-    monkeypatch.setattr(frontier, "save", noting)
+    monkeypatch.setattr(Frontier, "write", noting)
     monkeypatch.setattr(model_file, "MUCH", 0)
     monkeypatch.setattr(model_file, "LARGE", 0)
     for more, expected in (

@@ -12,7 +12,7 @@ import pytest
 import thresher as package
 from tests.cli.conftest import Ran, Thresher
 from thresher.learning.files import model_file
-from thresher.plans import tuning
+from thresher.plans import tune as tuning
 
 TUNE = "tune train.svm -m a --budget 8 --rules ft-ftrl,adagrad-fobos -q"
 

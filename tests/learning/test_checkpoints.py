@@ -137,7 +137,8 @@ def end(ready: Trainer) -> tuple[bytes, list[Any], Any, Any]:
     """The model file, the table without speeds, the figures, and the counts of lines."""
     outcome: Outcome = ready.run()
     model_file.save(ready.model, "model")
-    figures = (outcome.examples, outcome.passes, outcome.progressive_loss, outcome.skipped, outcome.holdout)
+    timed = ("seconds", "seconds_compiling", "examples_per_second")
+    figures = {k: v for k, v in outcome.figures.items() if k not in timed}, outcome.holdout
     reports = [report.as_dict() for report in outcome.reports]
     return Path("model").read_bytes(), [row[:-1] for row in outcome.table], figures, reports
 
@@ -159,7 +160,7 @@ def test_going_on_from_any_checkpoint_ends_in_the_same_place(case: Case, data: l
 def test_the_early_stops_above_do_take_an_earlier_pass(data: list[str]) -> None:
     for name in ("early stop", "early stop on a file", "early stop, patience to spare"):
         ready = trainer(CASES[name], data)
-        kept = ready.run().passes
+        kept = ready.run().figures["passes"]
         assert kept < ready.position.number <= CASES[name].plan.passes + 1
 
 

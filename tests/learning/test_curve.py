@@ -17,7 +17,7 @@ from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.inspection.plots import stages_of_curve, stages_of_table
 from thresher.learning.model import model as model_module
-from thresher.learning.model.bags import Bags, bagged
+from thresher.learning.model.bags import bagged, share_of
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
@@ -148,9 +148,9 @@ CLASSES = replace(PASSED, labels=(np.arange(len(PASSED)) % 3).astype(np.float32)
 RULE = "ftrl:alpha=9,l1=0.1"
 
 
-def run(model: Any, passes: int, chunk: Chunk = PASSED, watcher: Any = None, **plan: Any) -> Outcome:
+def run(model: Any, passes: int, chunk: Chunk = PASSED, ui: Any = None, **plan: Any) -> Outcome:
     source = MemorySource(cut(chunk, [3, 30, 31]))
-    return Trainer(model, source, TrainingPlan(passes, **plan), watcher=watcher).run()
+    return Trainer(model, source, TrainingPlan(passes, **plan), ui=ui).run()
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_they_are_those_of_a_training_in_one_pass(options: dict[str, Any], chunk
     alone, outcome = run(one, 1, chunk), run(several, 4, chunk, holdout_every=0)
     assert several.tally == one.tally
     assert several.tally.weight == pytest.approx(float(PASSED.weights.sum()))
-    assert outcome.progressive_loss == alone.progressive_loss
+    assert outcome.figures["progressive_loss"] == alone.figures["progressive_loss"]
     assert several.repeated.weight == pytest.approx(3 * one.tally.weight)
     assert one.repeated == (0.0, 0.0)
     assert several.repeated.average != pytest.approx(several.tally.average)
@@ -193,7 +193,7 @@ def test_rows_may_come_again_between_new_ones() -> None:
 def test_many_models_have_those_of_each_alone(batch: int) -> None:
     recipes = [Recipe(f"ftrl:alpha=9,l1={l1}", batch=batch) for l1 in (0.01, 0.1, 0.5, 1, 2)]
     lanes, folds = ModelSet(recipes), ModelSet(recipes, Folds(3, whole=True))
-    bags = bagged(recipes[0], Bags.of("disjoint:2"))
+    bags = bagged(recipes[0], share_of("disjoint:2"))
     for many in (lanes, folds, bags):
         run(many, 3)
     for recipe, *found in zip(recipes, lanes.models, folds.parts[-1].models, strict=True):
@@ -236,7 +236,7 @@ def test_files_and_copies_keep_them(options: Any, tmp_path: Path) -> None:
 
 def test_the_table_tells_from_where_on_rows_come_again() -> None:
     said: list[str] = []
-    outcome = run(model := Model(RULE), 3, watcher=ProgressLines(said.append))
+    outcome = run(model := Model(RULE), 3, ui=ProgressLines(said.append))
     passes = [row.in_pass for row in outcome.table]
     assert passes == [1] * 8 + [2, 3]
     assert [row.examples for row in outcome.table][6:] == [64, 70, 128, 210]

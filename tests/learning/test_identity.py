@@ -145,7 +145,7 @@ def test_a_checkpoint_refuses_data_that_have_changed(name: str, order: str) -> N
     refused(lambda: trainer(form, order=order))
     form.write()
     keep_size(form.name)
-    assert resumed(trainer(form, order=order)).run().examples == 280
+    assert resumed(trainer(form, order=order)).run().figures["examples"] == 280
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
@@ -165,7 +165,7 @@ def test_what_was_not_read_yet_may_change() -> None:
     content = Path(form.name).read_bytes()
     Path(form.name).write_bytes(content[: -len(ROWS[-1])] + ROWS[-1][:-2] + b"7\n")
     assert Path(form.name).read_bytes() != content
-    assert resumed(trainer(form)).run().examples == 4 * len(ROWS)
+    assert resumed(trainer(form)).run().figures["examples"] == 4 * len(ROWS)
 
 
 def test_every_file_that_was_read_must_be_the_same() -> None:
@@ -179,7 +179,7 @@ def test_every_file_that_was_read_must_be_the_same() -> None:
         Path(name).write_bytes(content.replace(b"e-02", b"e-03", 1))
         refused(lambda: trainer(form, data=names), f"{name}: {CHANGED}")
         Path(name).write_bytes(content)
-    assert resumed(trainer(form, data=names)).run().examples == 240
+    assert resumed(trainer(form, data=names)).run().figures["examples"] == 240
 
 
 def test_a_changed_size_is_said() -> None:
@@ -205,7 +205,7 @@ def test_a_cache_found_or_lost_meanwhile_changes_nothing(cached_first: bool) -> 
     else:
         trainer(form, 2, cached=True).run()
     whole = resumed(trainer(form, 2, cached=True)).run()
-    assert whole.examples == 560
+    assert whole.figures["examples"] == 560
     clear_cache()
     content = Path(form.name).read_bytes()
     Path(form.name).write_bytes(content.replace(b"e-02", b"e-03", 1))

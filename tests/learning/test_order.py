@@ -85,8 +85,8 @@ def test_threads_blocks_and_the_cache_change_nothing(data: Stream, order: str, e
         assert outcome.holdout == (pytest.approx(found[0][1].holdout) if every else None)
     assert len(list(Path("cache/data").glob("*.rows"))) == (order == "buffer:30")
     for _, outcome in found:
-        assert outcome.examples == 3 * (400 - (held_out(0, 400, every, 6).sum() if every else 0))
-        assert outcome.skipped == 1
+        assert outcome.figures["examples"] == 3 * (400 - (held_out(0, 400, every, 6).sum() if every else 0))
+        assert outcome.figures["skipped"] == 1
         (bad,) = outcome.reports[0].first_bad
         assert bad.line == 124
 

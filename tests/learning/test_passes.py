@@ -67,13 +67,13 @@ def test_a_hold_out_file_must_stay_the_same_between_passes() -> None:
     form.write()
     Path("held.svm").write_bytes(b"".join(ROWS[280:]))
     ready = trainer(form, 3, held="held.svm")
-    passed = ready.watcher.passed
+    passed = ready.ui.passed
 
     def change(*end: Any) -> None:
         Path("held.svm").write_bytes(b"".join(ROWS[270:]))
         passed(*end)
 
-    ready.watcher.passed = change  # type: ignore[assignment,method-assign]
+    ready.ui.passed = change  # type: ignore[assignment,method-assign]
     with pytest.raises(DataError, match=f"held.svm: {CHANGED}"):
         ready.run()
 

@@ -85,7 +85,7 @@ def test_a_header_makes_the_same_recipe(name: str) -> None:
     recipe = Recipe(name, seed=3, store="hashed:9", layout=LAYOUT)
     kept = json.loads(json.dumps(recipe.as_dict()))
     assert Recipe.from_dict(kept) == recipe
-    assert parts.spec_of(recipe.make_rule()) == recipe.rule
+    assert parts.spec_of(recipe.rule_part) == recipe.rule
     assert replace(recipe) == recipe
 
 

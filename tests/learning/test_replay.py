@@ -131,7 +131,8 @@ def trainer(case: Case, passes: int | str = AUTO, loaded: Any = None, **reading:
 def end(ready: Trainer) -> Any:
     outcome = ready.run()
     model_file.save(ready.model, "model")
-    figures = outcome.examples, outcome.passes, outcome.progressive_loss, outcome.skipped, outcome.holdout
+    timed = ("seconds", "seconds_compiling", "examples_per_second")
+    figures = {k: v for k, v in outcome.figures.items() if k not in timed}, outcome.holdout
     table = [row[:-1] for row in outcome.table]
     reports = [report.as_dict() for report in outcome.reports]
     told = [one.name for one in outcome.warnings if one.name != "overfitting"]  # said sooner of chosen passes
@@ -147,7 +148,7 @@ def test_it_equals_passes_that_read_the_data_again(case: Case, automatic: None) 
     prepare(case)
     whole = end(trainer(case))
     bad = Path("bad.txt").read_bytes() if Path("bad.txt").exists() else b""
-    assert whole[1][1] == MADE or case.plan.patience
+    assert whole[1][0]["passes"] == MADE or case.plan.patience
     assert not caches()
     assert end(trainer(case, MADE)) == whole
     other = end(trainer(case, threads=3, block_bytes=900))
@@ -186,7 +187,7 @@ def test_a_run_whose_rows_do_not_fit_goes_on_without_them(order: str) -> None:
         return ready
 
     whole = end(small())
-    assert whole[1][1] == 1
+    assert whole[1][0]["passes"] == 1
     _, state = loaded = checkpoint.load(Path("checkpoint"))
     assert (state.passes, state.settled, state.position.number) == (1, True, 1)
     resumed = small(loaded)
@@ -304,7 +305,7 @@ class Elsewhere(SourceWrapper[MemorySource]):
 def test_rows_are_dropped_as_soon_as_they_do_not_fit() -> None:
     pieces = [Chunk.from_csr([0, 1], [k], [1.0], [1]) for k in range(10)]
     kept = ReplayBuffer(Elsewhere(MemorySource(pieces)), 28 * 5)
-    assert [kept.rows_kept for _ in kept.chunks()] == [1, 2, 3, 4, 5, 0, 0, 0, 0, 0]
+    assert [len(kept._rows or ()) for _ in kept.chunks()] == [1, 2, 3, 4, 5, 0, 0, 0, 0, 0]
     assert kept.dropped
 
 
@@ -327,7 +328,7 @@ def test_files_that_seem_too_long_are_not_kept_but_read_again_if_they_are_not(
     Path("a.svm").write_bytes(rows * 30)
     ready, kept[:] = trainer(Case(order=order), **read), []
     ready.repetition.budget = 20_000
-    assert ready.run().passes == 1
+    assert ready.run().figures["passes"] == 1
     assert not kept
 
 
@@ -336,7 +337,7 @@ def test_memory_of_rows_is_returned_at_once(tmp_path: Path) -> None:
     kept = ReplayBuffer(open_source(tmp_path / "a.svm"), 1000)
     for _ in kept.chunks():
         pass
-    assert kept.rows_kept == 1
+    assert len(kept._rows or ()) == 1
     (block,) = (weakref.ref(one) for one in kept._rows._blocks)
     root = weakref.ref(_root(block()._arrays.keys))
     kept.drop()
@@ -410,7 +411,7 @@ def test_the_share_that_is_done_counts_all_passes(monkeypatch: pytest.MonkeyPatc
     for replay, passes in ((ENOUGH, MADE), (2000, 1)):
         ready, shares = trainer(Case(), block_bytes=900), list[Any]()
         ready.repetition.budget = replay
-        monkeypatch.setattr(ready.watcher, "advance", lambda examples, done, to=shares: to.append(done))
+        monkeypatch.setattr(ready.ui, "advance", lambda examples, done, to=shares: to.append(done))
         ready.run()
         assert shares == sorted(shares)
         assert shares[0] < 0.2 / passes

@@ -59,11 +59,11 @@ def test_a_filter_stays_when_training_goes_on(tmp_path: Path, monkeypatch: pytes
         return made
 
     whole = trainer("y >= 0", 70)
-    examples = whole.run().examples
+    examples = whole.run().figures["examples"]
     assert 200 < examples < 700
     rest = trainer("y >= 0")
     assert rest.position.place is not None
-    assert rest.run().examples == examples
+    assert rest.run().figures["examples"] == examples
     assert np.array_equal(rest.model.weights()[1], whole.model.weights()[1])
     with pytest.raises(ModelFileError, match='made with where="y >= 0"'):
         trainer("")

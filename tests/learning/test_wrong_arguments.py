@@ -17,9 +17,9 @@ from thresher.data.errors import DataError
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.recipe import Recipe
 from thresher.options.judging import EvaluateRun
-from thresher.options.lanes import CvRun, PathRun, SelectRun, TuneOptions
-from thresher.options.option import Option, declared
-from thresher.options.training import BoostOptions, TrainRun
+from thresher.options.lanes import CvCommand, PathCommand, SelectCommand, TuneOptions
+from thresher.options.option import SHELL, Option, declared
+from thresher.options.training import BoostOptions, TrainCommand
 
 X, Y = np.eye(4), np.array([1, -1, 1, -1])
 CHUNK = thresher.Chunk.of_rows([(1.0, {1: 1.0})])
@@ -135,18 +135,18 @@ def answer_to(one: Option, value: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    "options", [TrainRun, PathRun, CvRun, SelectRun, TuneOptions, BoostOptions, EvaluateRun]
+    "options", [TrainCommand, PathCommand, CvCommand, SelectCommand, TuneOptions, BoostOptions, EvaluateRun]
 )
 def test_an_option_refuses_values_of_other_types_by_its_name(options: Any) -> None:
     called = {"choose": "a choice", "l1": "(l1|penalties|a range)"}
     for name, one in declared(options).items():
-        for value in ODD:
+        for value in ODD if one.face != SHELL else ():
             assert re.match(called.get(name, name), answer_to(one, value))
 
 
 def test_a_column_is_a_number_of_any_type() -> None:
     for one in (1, np.int64(1), np.array(1), np.array([1])):
-        assert declared(TrainRun)["bins"].taken(one) == ("1",)
+        assert declared(TrainCommand)["bins"].taken(one) == ("1",)
     with pytest.raises(ValueError, match="bins must be names or positions of columns, not <class 'int'>"):
         thresher.train((X, Y), bins=cast(Any, int))
 

@@ -13,17 +13,26 @@ from thresher.cli.signals import say_at_once
 from thresher.cluster import remote_readers
 from thresher.engine.compile import notices
 from thresher.learning.training.interruption import Stopper
-from thresher.learning.training.progress import ProgressLines, Watcher
+from thresher.learning.training.progress import ProgressLines, Ui
 from thresher.options.option import Options
-from thresher.plans.ui import Ui
 
 
-class Quiet(Watcher):
-    """Prints only important messages."""
+class Quiet(Ui):
+    """Prints only what must be seen."""
 
-    def say(self, message: str) -> None:
+    report_every = 0
+    forks = True
+
+    def __init__(self) -> None:
+        notices.when_compiling(None)
+
+    def warn(self, line: str) -> None:
         """Print a line."""
-        print(one_line(message), file=sys.stderr, flush=True)
+        print(one_line(line), file=sys.stderr, flush=True)
+
+    def stopper(self, *, checkpoint: bool) -> Stopper:
+        """Signals stop training between two examples once something is learned; the command ends it."""
+        return Stopper(say_at_once)
 
     def close(self) -> None:
         """Do nothing."""
@@ -33,7 +42,12 @@ class Plain(Quiet, ProgressLines):
     """Prints lines, for logs and pipes."""
 
     def __init__(self) -> None:
-        super().__init__(self.say)
+        ProgressLines.__init__(self, self.warn)
+        notices.when_compiling(self.warn)
+
+    def say(self, line: str) -> None:
+        """Print a line."""
+        self.warn(line)
 
 
 class Terminal(Plain):
@@ -56,39 +70,18 @@ class Terminal(Plain):
             self._task = self._bar.add_task("", total=None if done is None else 1.0)
         self._bar.update(self._task, description=f"{examples:,} examples", completed=done or 0.0)
 
-    def say(self, message: str) -> None:
+    def warn(self, line: str) -> None:
         """Print a line above the bar."""
-        self._console.print(one_line(message), markup=False, soft_wrap=True)
+        self._console.print(one_line(line), markup=False, soft_wrap=True)
 
     def close(self) -> None:
         """Remove the bar."""
         self._bar.stop()
 
 
-class Console(Ui):
-    """Somebody who reads standard error."""
-
-    watcher: Quiet
-    report_every = 0
-    forks = True
-
-    def __init__(self, quiet: bool = False) -> None:
-        super().__init__(Quiet() if quiet else Terminal() if sys.stderr.isatty() else Plain())
-        self.quiet = quiet
-        notices.when_compiling(None if quiet else self.watcher.say)
-
-    def say(self, line: str) -> None:
-        """Print a line on what the run is doing, unless it is to be quiet."""
-        if not self.quiet:
-            self.watcher.say(line)
-
-    def warn(self, line: str) -> None:
-        """Print a line."""
-        self.watcher.say(line)
-
-    def stopper(self, *, checkpoint: bool) -> Stopper:
-        """Signals stop training between two examples once something is learned; the command ends it."""
-        return Stopper(say_at_once)
+def console(quiet: bool) -> Quiet:
+    """Somebody who reads standard error, and perhaps only what must be seen."""
+    return Quiet() if quiet else Terminal() if sys.stderr.isatty() else Plain()
 
 
 def tell(line: str) -> None:

@@ -19,7 +19,7 @@ from thresher.options.option import Options, UsageError
 if TYPE_CHECKING:
     from thresher.batch.rounds import Round
     from thresher.learning.training.trainer import Outcome
-    from thresher.plans.frontier import Learned
+    from thresher.plans.models import Frontier
 
 _ROUND = f"{'round':>6} {'sweeps':>7} {'objective':>16} {'certificate':>12} {'non-zero':>10} {'seconds':>8}"
 _OF_SOLUTION = ("examples", "rounds", "sweeps", "objective", "certificate", "converged")
@@ -30,13 +30,13 @@ def _prepared(
     prepare: Callable[..., Any], data: list[str], options: Options, **more: Any
 ) -> Iterator[tuple[Any, Path]]:
     """A run that signals stop, with a checkpoint beside its model; and the path of the model."""
-    from thresher.cli.console import Console
+    from thresher.cli.console import console
     from thresher.plans.run_setup import Inputs
 
     path = options["model"]
     options["checkpoint"] = Path(f"{path}.checkpoint")
     saving.check_targets(path, options, data)
-    run = prepare(Inputs(data), options, Console(options["quiet"]), outputs=[path], **more)
+    run = prepare(Inputs(data), options, console(options["quiet"]), outputs=[path], **more)
     with closing(run.trainer.stopper.listen()):
         yield run, path
 
@@ -80,12 +80,12 @@ def train(data: list[str], options: Options) -> None:
             output.tell_outcome(outcome)
             figures = {**run.figures(outcome), "model": str(path)}
             figures |= {f"holdout_{name}": value for name, value in (outcome.holdout or {}).items()}
-            lines = list[str]()
+            lines, again = list[str](), figures["passes"] > 1
             if not options["json"]:
-                figures["progressive_loss"] = of_first_pass(outcome.progressive_loss, outcome.passes > 1)
+                figures["progressive_loss"] = of_first_pass(figures["progressive_loss"], again)
                 if "calibration" in figures:
                     figures["probability"] = in_words(figures.pop("calibration"))
-                kind = " (progressive, first pass)" if outcome.passes > 1 else " (progressive)"
+                kind = " (progressive, first pass)" if again else " (progressive)"
                 slices = figures.pop("slices", {}).items()
                 lines = [line for column, rows in slices for line in slice_lines(column, rows, kind)]
             asked = options.but(quiet=False)  # lines are of slices, which were asked for
@@ -108,18 +108,18 @@ def path(data: list[str], options: Options) -> None:
     with _prepared(prepare, data, options) as (run, path):
         stopper = run.trainer.stopper
 
-        def save(learned: Learned) -> None:
+        def save(learned: Frontier) -> None:
             with saving.unbroken(path, stopper):
-                run.save_frontier(learned, path, which, say=False)
+                run.save_frontier(learned, path, say=False)
 
         def keep() -> None:  # if training is stopped in a replay
-            run.save_frontier(run.learned(), path, which, say=False)
+            run.save_frontier(run.frontier(), path, say=False)
 
         first = not run.trainer.plan.finished
         outcome: Outcome = saving.ended(run, keep if first else None, f"the models are saved in {path}")
-        learned = run.filled(outcome, path, which, save)
+        learned = run.filled(outcome, path, save)
         with saving.unbroken(path, stopper):
-            found = run.save_frontier(learned, path, which)
+            found = run.save_frontier(learned, path)
             run.trainer.discard_checkpoint()
             with saving.saved_before(path):
                 points, chosen = found.points, found.chosen
@@ -144,14 +144,14 @@ def cv(data: list[str], options: Options) -> None:
     A rule with a fixed penalty, or with none, is evaluated as it is. A run that is interrupted saves nothing,
     but in passes over rows in memory that nobody asked for: these end early.
     """
-    from thresher.cli.console import Console
+    from thresher.cli.console import console
     from thresher.data.sources.reader import prepare_readers
     from thresher.learning.files.model_file import OF_THE_COMMAND, tell_large_state
     from thresher.plans import cv as plans
     from thresher.plans.models import of_estimates
     from thresher.plans.run_setup import Inputs
 
-    model, started, ui = options["model"], time.perf_counter(), Console(options["quiet"])
+    model, started, ui = options["model"], time.perf_counter(), console(options["quiet"])
     saving.check_targets(model, options, data)
     run = plans.prepare(Inputs(data), options, ui, refit=model is not None, outputs=[model])
     started += prepare_readers()
@@ -192,16 +192,16 @@ def tune(data: list[str], options: Options) -> None:
 
     The choice is by the loss on rows before they are learned. The report is on other rows.
     """
-    from thresher.cli.console import Console
+    from thresher.cli.console import console
     from thresher.learning.files.model_file import OF_THE_COMMAND, tell_large_state
     from thresher.plans import tune as plans
     from thresher.plans.models import of_trials
     from thresher.plans.run_setup import Inputs
 
-    path, ui = options["model"], Console(options["quiet"])
+    path, ui = options["model"], console(options["quiet"])
     saving.check_targets(path, options, data)
     search = plans.prepare(Inputs(data), options, ui, outputs=[path])
-    with closing(ui.watcher):
+    with closing(ui):
         search.run()
     found = search.tuned()
     model, chosen = found.model, found.trials[found.chosen]
@@ -269,11 +269,11 @@ def select(data: list[str], options: Options) -> None:
 @command(training.BoostCommand, DATA)
 def boost(data: list[str], options: Options) -> None:
     """Minimise the sum of losses + L1 |w|_1 + L2 |w|^2 / 2 to a certified optimum, with data in memory."""
-    from thresher.cli.console import Console
+    from thresher.cli.console import console
     from thresher.plans.run_setup import Inputs
     from thresher.runs import boost as runs
 
-    path, ui = options["model"], Console(options["quiet"])
+    path, ui = options["model"], console(options["quiet"])
     saving.check_targets(path, options, data)
     source, run = runs.prepare(Inputs(data), options, ui, outputs=[path])
 

@@ -93,22 +93,14 @@ def tell_outcome(outcome: Outcome) -> None:
     """Print skipped lines and rows, and the warnings, of a training on standard error."""
     for report in outcome.reports:
         tell_skipped(report)
-    tell_weightless(outcome.weightless, outcome.examples)
+    tell_weightless(outcome.figures.get("importance_0", 0), outcome.figures["examples"])
     tell_warnings(outcome.warnings)
 
 
 def figures_of_run(outcome: Outcome) -> dict[str, Any]:
     """Counts and times of a training of several models."""
-    return {
-        "examples": outcome.examples,
-        "passes": outcome.passes,
-        **outcome.figures_of_new,
-        **({"left_out": outcome.left_out} if outcome.left_out else {}),
-        "features_seen": outcome.features_seen,
-        "seconds": round(outcome.seconds, 3),
-        **({"seconds_compiling": round(outcome.compiling, 3)} if outcome.compiling else {}),
-        "skipped": outcome.skipped,
-    }
+    of_one = "progressive_loss", "nonzero", "examples_per_second", "importance_0"
+    return {name: value for name, value in outcome.figures.items() if name not in of_one}
 
 
 def shown_use(use: dict[str, Any] | None, as_json: bool) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def ended(run: Any, save: Callable[[], object] | None = None, said: str = "") ->
 
     trainer = run.trainer
     try:
-        with closing(trainer.watcher):
+        with closing(trainer.ui):
             return run.run()
     except Interrupted as stopped:
         number, passes = trainer.position.number, trainer.repetition.passes

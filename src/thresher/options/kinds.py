@@ -29,7 +29,7 @@ class Kind:
 
     def read(self, text: str) -> Any:
         """The value that a word of the command line means; `WrongValueError`, or another ValueError."""
-        return text
+        return self.take(text)
 
     def take(self, value: Any) -> Any:
         """The value that Python gives, in the form of `read`; the same errors."""
@@ -161,12 +161,8 @@ class Text(Kind):
     """what is typed for a value"""
     columns: bool = False
 
-    def read(self, text: str) -> Any:
-        """The text in its usual form."""
-        return self.check(text)
-
     def take(self, value: Any) -> Any:
-        """The value from Python in its usual form."""
+        """The text in its usual form."""
         return self.check(value)
 
     def written(self, value: Any) -> list[str]:
@@ -179,10 +175,6 @@ class File(Kind):
     """A path; `check` raises ValueErrors."""
 
     check: Callable[[Path], None] | None = None
-
-    def read(self, text: str) -> Path:
-        """The path."""
-        return self.take(text)
 
     def take(self, value: Any) -> Path:
         """The path."""

@@ -103,10 +103,6 @@ class PathOptions(
     ]
 
 
-class PathRun(PathOptions, LossOption):
-    """The options of a run that trains a frontier."""
-
-
 class PathCommand(RuleOption, LossOption, PathOptions, training.TableOption, TalkOptions, total=False):
     """The options of ``thresher path``."""
 
@@ -137,10 +133,6 @@ class CvOptions(
         "learn it. forward:K, for rows in the order of time, cuts them into K + 1 blocks: each but the "
         "first is evaluated by a model of all rows before it.",
     ]
-
-
-class CvRun(CvOptions, LossOption):
-    """The options of a run that cross-validates."""
 
 
 class CvCommand(RuleOption, LossOption, CvOptions, TalkOptions, total=False):
@@ -221,10 +213,6 @@ class SelectOptions(
         "Sparsity of the halves, in units of the rule; higher selects fewer features.",
     ]
     names: Annotated[bool, SWITCH, "Find the names of the features; this reads the data once more."]
-
-
-class SelectRun(SelectOptions, LossOption):
-    """The options of a run that selects features."""
 
 
 class SelectCommand(RuleOption, LossOption, SelectOptions, training.TableOption, TalkOptions, total=False):

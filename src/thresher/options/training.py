@@ -265,10 +265,6 @@ class EnsembleRun(EnsembleOptions, LossOption):
     """The options of a run that trains an ensemble."""
 
 
-class TrainRun(TrainOptions, LossOption):
-    """The options of a run that trains a model."""
-
-
 class TrainCommand(ModelFile, RuleOption, LossOption, TrainOptions, TalkOptions, total=False):
     """The options of ``thresher train``."""
 

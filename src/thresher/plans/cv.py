@@ -16,6 +16,7 @@ from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
+from thresher.learning.training.progress import Ui
 from thresher.learning.training.shares import are_given
 from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
 from thresher.options.lanes import AUTO
@@ -25,13 +26,12 @@ from thresher.options.option import Options, given_in
 from thresher.plans import run
 from thresher.plans.budget import reading_again, use_of
 from thresher.plans.folds import (
+    Estimate,
     Folds,
     FoldScores,
-    Judged,
     Split,
     check_size,
     estimates_of,
-    judged_of,
 )
 from thresher.plans.frontier import chosen_of
 from thresher.plans.models import CrossValidation
@@ -40,7 +40,6 @@ from thresher.plans.penalties import PenaltyRange, leaves_penalty_open, penalty_
 from thresher.plans.repeat import passes_said, train_command
 from thresher.plans.run import Opened, Plan, Training
 from thresher.plans.run_setup import Inputs, groups_of
-from thresher.plans.ui import Ui
 
 
 class CrossValidating(Plan):
@@ -97,10 +96,9 @@ class Validation(Training):
 
     def judged(self) -> CrossValidation:
         """Evaluate the folds by reading the data once more."""
-        results, scores = self._results(self.trainer)
-        points = estimates_of(results, self.plan.penalty is not None)
-        models = [one.whole for one in results if one.whole is not None]
-        extras: Any = {"folds": self.folds, "results": results, "sets": self.trainer.models}
+        points, scores = self._estimates(self.trainer)
+        models = [one.model for one in points if one.model is not None]
+        extras: Any = {"folds": self.folds, "sets": self.trainer.models}
         extras["warnings"] = scores.troubles()
         return CrossValidation(self.plan.penalty, points, models, _learn=self._further, **extras)
 
@@ -116,15 +114,18 @@ class Validation(Training):
 
     def command(self, data: Sequence[str], outcome: Outcome, rule: str) -> str:
         """The command that trains a model of all rows."""
-        given, passes = given_in(self.plan.options), passes_said(outcome.passes, self.trainer.models.recipe)
+        given, passes = (
+            given_in(self.plan.options),
+            passes_said(outcome.figures["passes"], self.trainer.models.recipe),
+        )
         return train_command(data, given.get("model"), {**given, "rule": rule, "passes": passes})
 
-    def _results(self, trainer: Trainer) -> tuple[list[Judged], FoldScores]:
+    def _estimates(self, trainer: Trainer) -> tuple[list[Estimate], FoldScores]:
         self.ui.say("reading the data again to evaluate the folds")
         again = trainer.order.over(trainer.reread(), 1)
         with closing(again.chunks()) as chunks:
             scores = FoldScores(trainer.models, self.folds, chunks)
-        return judged_of(trainer.models, self.folds, scores.figures), scores
+        return estimates_of(trainer.models, self.folds, scores.figures), scores
 
     def _further(self, found: CrossValidation, penalties: list[float]) -> None:
         """Add results for further penalties, in the same folds of the same data, unless learning diverges."""
@@ -132,13 +133,13 @@ class Validation(Training):
         first = self.trainer
         recipes = [with_penalty(first.models.recipe, value) for value in penalties]
         models = ModelSet(recipes, self.folds, say=self.ui.say)
-        extras: Any = {"watcher": first.watcher, "stopper": first.stopper, "order": first.order}
+        extras: Any = {"ui": first.ui, "stopper": first.stopper, "order": first.order}
         trainer = Trainer(models, first.reread(), first.plan, reread=first.reread, **extras)
         try:
             trainer.run()
         except DivergedError:
             return
-        found.add(self._results(trainer)[0])
+        found.add(self._estimates(trainer)[0])
 
 
 def prepare(

@@ -22,7 +22,8 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from thresher.learning.diagnostics.findings import (
 )
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share
-from thresher.learning.model.recipe import Recipe
+from thresher.learning.model.recipe import Recipe, penalty_field
 from thresher.learning.training.holdout import counts_of, difference
 from thresher.learning.training.progress import Figures
 from thresher.learning.training.scores import Scores
@@ -144,7 +145,7 @@ class FoldScores:
     """
 
     def __init__(self, models: ModelSet, folds: Folds, chunks: Iterable[Chunk]) -> None:
-        self._folds, dropped, head, rows = folds, models.dropped, models.recipe.head(), 0
+        self._folds, dropped, head, rows = folds, models.dropped, models.recipe.objective, 0
         parts = models.parts[: folds.count]
         scores = [Scores({k: p.models[k] for k in p.alive if k not in dropped}) for p in parts]
         waiting, sizes = [list[Chunk]() for _ in parts], np.zeros(folds.count, np.int64)
@@ -218,31 +219,53 @@ _COUNTED = ("examples",)
 
 @dataclass(frozen=True)
 class Estimate:
-    """A penalty, or a model without one, evaluated by cross-validation.
+    """A recipe that was evaluated by cross-validation.
 
     The mean of a figure is over the folds that have it (the AUC needs both classes). Its standard error is
     the standard deviation of these values divided by the square root of their number.
     """
 
-    penalty: float | None
-    """None if the rule has no penalty"""
-    spec: str
-    """SPEC of the rule"""
-    nonzero: float | None
-    """mean number of nonzero weights over folds"""
-    figures: dict[str, float | None]
-    """means of the figures of `Evaluation`; standard errors have the suffix ``_se``"""
-    paired_error: float | None
-    """standard error, over folds, of the difference between its loss and the best loss"""
+    recipe: Recipe
+    folds: list[Figures]
+    """the figures in each fold; none if it was dropped"""
+    counts: list[int]
+    """number of nonzero weights in each fold"""
     dropped: str | None = None
     """why it was dropped, or None"""
-    whole: int | None = None
-    """number of nonzero weights of the model of all rows; None without such a model"""
+    model: Model | None = field(default=None, compare=False)
+    """the model of all rows, if there is one"""
+    paired_error: float | None = None
+    """standard error, over folds, of the difference between its loss and the best loss"""
+
+    @property
+    def penalty(self) -> float | None:
+        """None if the rule has no penalty."""
+        rule = self.recipe.rule_part
+        return None if penalty_field(rule) is None else penalty_in(rule)
+
+    @property
+    def spec(self) -> str:
+        """SPEC of the rule."""
+        return str(self.recipe.rule)
+
+    @property
+    def nonzero(self) -> float | None:
+        """Mean number of nonzero weights over folds."""
+        return None if self.dropped else float(np.mean(self.counts))
+
+    @cached_property
+    def figures(self) -> dict[str, float | None]:
+        """Means of the figures of `Evaluation`; standard errors have the suffix ``_se``."""
+        found = dict[str, float | None]()
+        for name in self.folds[0] if self.folds else ():
+            if name not in _COUNTED:
+                found[name], found[f"{name}_se"] = _mean([_finite(fold[name]) for fold in self.folds])
+        return found
 
     @property
     def size(self) -> float | None:
         """The number of weights to choose by: of the model of all rows, if there is one."""
-        return self.nonzero if self.whole is None else self.whole
+        return self.nonzero if self.dropped or self.model is None else self.model.nonzero
 
     @property
     def loss(self) -> float:
@@ -257,26 +280,11 @@ class Estimate:
         return {**penalty, "spec": self.spec, "nonzero": self.nonzero, **self.figures, **rest}
 
 
-@dataclass(frozen=True)
-class Judged:
-    """A recipe, and what is known of it after its folds were evaluated."""
-
-    recipe: Recipe
-    figures: list[Figures]
-    """in each fold; none if it was dropped"""
-    counts: list[int]
-    """number of nonzero weights in each fold"""
-    dropped: str | None
-    """why it was dropped, or None"""
-    whole: Model | None
-    """the model of all rows, if there is one"""
-
-
-def judged_of(models: ModelSet, folds: Folds, figures: list[list[Figures]]) -> list[Judged]:
-    """What is known of each recipe, given its figures in each fold."""
+def estimates_of(models: ModelSet, folds: Folds, figures: list[list[Figures]]) -> list[Estimate]:
+    """An estimate for each recipe, given its figures in each fold."""
     parts, whole = models.parts[: folds.count], models.parts[-1].models if folds.whole else None
-    return [
-        Judged(
+    return paired(
+        Estimate(
             recipe,
             figures[k],
             [part.models[k].nonzero for part in parts],
@@ -284,36 +292,19 @@ def judged_of(models: ModelSet, folds: Folds, figures: list[list[Figures]]) -> l
             None if whole is None else whole[k],
         )
         for k, recipe in enumerate(models.recipes)
-    ]
+    )
 
 
-def estimates_of(judged: Sequence[Judged], varied: bool) -> list[Estimate]:
-    """An estimate for each recipe from its figures in each fold; `varied`: recipes differ in a penalty."""
-    losses = [[_finite(one["loss"]) for one in each.figures] for each in judged]
-    means = [_mean(each)[0] for each in losses]
-    known = [k for k, mean in enumerate(means) if mean is not None]
-    best = min(known, key=lambda k: float(means[k] or 0.0), default=0)
-    found = []
-    for one, own in zip(judged, losses, strict=True):
-        figures: dict[str, float | None] = {}
-        for name in one.figures[0] if one.figures else ():
-            if name not in _COUNTED:
-                each = _mean([_finite(fold[name]) for fold in one.figures])
-                figures[name], figures[f"{name}_se"] = each
+def paired(estimates: Iterable[Estimate]) -> list[Estimate]:
+    """The estimates, with the standard errors of their differences from the best on the same folds."""
+    found = [*estimates]
+    losses = [[_finite(one["loss"]) for one in each.folds] for each in found]
+    known = [k for k, one in enumerate(found) if one.figures.get("loss") is not None]
+    best = min(known, key=lambda k: found[k].figures["loss"] or 0.0, default=0)
+    for k, own in enumerate(losses):
         pairs = zip(own, losses[best], strict=True) if own else ()
-        paired = _mean([None if a is None or b is None else a - b for a, b in pairs])[1]
-        learned = one.dropped is None
-        found.append(
-            Estimate(
-                penalty_in(one.recipe.make_rule()) if varied else None,
-                str(one.recipe.rule),
-                float(np.mean(one.counts)) if learned else None,
-                figures,
-                paired,
-                one.dropped,
-                one.whole.nonzero if learned and one.whole is not None else None,
-            )
-        )
+        error = _mean([None if a is None or b is None else a - b for a, b in pairs])[1]
+        found[k] = replace(found[k], paired_error=error)
     return found
 
 

@@ -1,53 +1,18 @@
-"""The frontier: loss and number of weights for each penalty, and how to choose among them; its picture."""
+"""The frontier: loss and number of weights for each penalty, and which of them is chosen; its picture."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from thresher.data.errors import DataError
-from thresher.data.source import Source
 from thresher.drawing import Axis, Series, chart
 from thresher.learning.diagnostics.findings import Finding
-from thresher.learning.files import model_file
-from thresher.learning.files.choice import FrontierTable, Point, Rated, choose, instead_of
-from thresher.learning.model.model import Model
+from thresher.learning.files.choice import Point, Rated, choose, instead_of
 from thresher.learning.model.model_set import ModelSet
-from thresher.learning.model.prediction import Readout
 from thresher.learning.training.scores import Best, Scores
 from thresher.options.lanes import BEST
-from thresher.options.messages import mention_command
 from thresher.plans.penalties import penalty_in
-
-
-class Learned(NamedTuple):
-    """The models of a frontier, and a point for each, from the weakest penalty to the strongest."""
-
-    points: list[Point]
-    models: list[Model]
-
-
-def save(path: str | Path, table: FrontierTable, models: Sequence[Model | Readout], state: bool) -> None:
-    """Write the file of a frontier; with the `state` of its models, they can continue learning. OSError."""
-    kept = [m if point.dropped is None else None for point, m in zip(table.points, models, strict=True)]
-    model_file.save_all(kept, path, {model_file.FRONTIER: asdict(table)}, state=state)
-
-
-def load(path: str | Path) -> tuple[FrontierTable, Learned]:
-    """A frontier whose models can continue learning; those that were dropped know nothing.
-
-    `ModelFileError`, also for a file of something else, and for one that was written without their state.
-    """
-    found = model_file.Contents.of(path)
-    table = found.frontier()
-    if table is None:
-        raise model_file.ModelFileError(f"{path}: not the models of {mention_command('path')}")
-    there = {k: model_file.revive(path, *found.model(k)) for k in found.there}
-    empty = {k: Model(there[found.there[0]].recipe) for k in range(len(found)) if k not in there}
-    return table, Learned(table.points, [model for _, model in sorted((there | empty).items())])
 
 
 def points_of(models: ModelSet, scores: Scores | None, bests: Mapping[int, Best]) -> list[Point]:
@@ -69,25 +34,6 @@ def points_of(models: ModelSet, scores: Scores | None, bests: Mapping[int, Best]
             )
         )
     return found
-
-
-def joined(one: Learned, other: Learned, held: Source | None) -> Learned:
-    """The models of two runs over the same data, ordered by penalty.
-
-    `held` is the source of the held-out rows or None: standard errors are those of differences to the best
-    of all.
-    """
-    pairs = [*zip(*one, strict=True), *zip(*other, strict=True)]
-    pairs.sort(key=lambda pair: pair[0].penalty)
-    points, models = [point for point, _ in pairs], [model for _, model in pairs]
-    if held is not None:
-        there = {k: model for k, model in enumerate(models) if points[k].dropped is None}
-        with closing(held.chunks()) as chunks:
-            scores = Scores(there, chunks)
-        best = scores.best()
-        for k in there:
-            points[k] = replace(points[k], paired_error=scores.error_of_difference(k, best))
-    return Learned(points, models)
 
 
 def end_of_range(points: Sequence[Rated], number: int) -> str | None:

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from thresher.data.source import Source
 from thresher.learning.diagnostics.findings import Finding, warn
 from thresher.learning.files.choice import FrontierTable, Point, check_choice, choose
+from thresher.learning.files.model_file import FRONTIER, Contents, ModelFileError, save_all
 from thresher.learning.inspection.formatting import shown, tab_separated
 from thresher.learning.inspection.frames import frame_of, held, identity, identity_of
 from thresher.learning.inspection.plots import checked, write
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
-from thresher.options.messages import flag_of
+from thresher.learning.training.scores import Scores
+from thresher.options.messages import flag_of, mention_command
 from thresher.options.option import UsageError
 from thresher.plans import budget, frontier
-from thresher.plans.folds import Estimate, Folds, Judged, estimates_of
+from thresher.plans.folds import Estimate, Folds, paired
 from thresher.plans.frontier import picture
-from thresher.plans.penalties import penalty_in
-from thresher.plans.tuning import Trial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,6 +88,25 @@ def shown_with_choice(points: Sequence[Any], choice: str, table: Callable[[int |
     use = budget.use_of(points, chosen, choice)
     notes = [budget.sentence(use) if use else None, frontier.end_of_range(points, chosen)]
     return "\n".join([*lines, *filter(None, notes)])
+
+
+@dataclass
+class Trial:
+    """A setting and its results."""
+
+    rule: str
+    """its SPEC"""
+    rate: str | None
+    round: int
+    """round in which it was drawn, from 1"""
+    rows: int = 0
+    """number of rows learned"""
+    progressive_loss: float | None = None
+    """over these rows; None if nothing was learned"""
+    late_loss: float | None = None
+    """over the last half of the rows used for choosing; the criterion; None if dropped"""
+    dropped: str | None = None
+    """why it was dropped, or None"""
 
 
 @dataclass(frozen=True)
@@ -237,6 +258,33 @@ class Frontier(Alternatives):
             for k, (point, model) in enumerate(zip(self.points, self.models, strict=True))
         )
 
+    @classmethod
+    def read(cls, file: Contents, made: Callable[[str, Any, Any], Any]) -> Frontier:
+        """The models in a file; `made` makes each of its name, header and tensors. `ModelFileError`."""
+        table = file.frontier()
+        if table is None:
+            raise ModelFileError(f"{file.name}: not the models of {mention_command('path')}")
+        there = {k: made(file.name, *file.model(k)) for k in file.there}
+        models = [there.get(k) for k in range(len(file))]
+        own = table.penalty, table.points, models
+        return cls(*own, choice=table.choice, _learn=lambda found, penalties: None)
+
+    def add(self, more: Frontier, held: Source | None) -> None:
+        """Add the models of another run over the same data.
+
+        `held` is the source of the held-out rows or None: standard errors are those of differences to the
+        best of all.
+        """
+        pairs = [*zip(self.points, self.models, strict=True), *zip(more.points, more.models, strict=True)]
+        pairs.sort(key=lambda pair: pair[0].penalty)
+        self.points[:], self.models[:] = zip(*pairs, strict=True)
+        if held is not None:
+            with closing(held.chunks()) as chunks:
+                scores = Scores({k: m for k, (one, m) in enumerate(pairs) if one.dropped is None}, chunks)
+            for k in scores.models:
+                error = scores.error_of_difference(k, scores.best())
+                self.points[k] = replace(self.points[k], paired_error=error)
+
     def plot(self, path: str | PathLike[str], which: str | None = None) -> None:
         """Draw loss over the number of weights to an SVG file. Raises OSError, ValueError."""
         target = checked(path)
@@ -252,10 +300,15 @@ class Frontier(Alternatives):
         With `state`, also what the models need to keep learning: often a thousand times the weights.
         """
         chosen = self.number(which)
-        table = FrontierTable(
-            self.penalty or "", self.points, chosen, self.choice if which is None else which
-        )
-        frontier.save(fspath(path), table, self.models, state)
+        self.write(path, chosen, self.choice if which is None else which, state)
+
+    def write(self, path: str | PathLike[str], chosen: int, choice: str, state: bool) -> FrontierTable:
+        """Write the file, in which the model with the number `chosen` is the `choice`. OSError."""
+        table = FrontierTable(self.penalty or "", self.points, chosen, choice)
+        pairs = zip(self.points, self.models, strict=True)
+        kept = [None if point.dropped is not None else model for point, model in pairs]
+        save_all(kept, fspath(path), {FRONTIER: asdict(table)}, state=state)
+        return table
 
 
 F = TypeVar("F", bound=Alternatives)
@@ -276,8 +329,6 @@ class CrossValidation(Alternatives):
 
     folds: Folds
     """how rows were split"""
-    results: list[Judged] = field(repr=False, compare=False)
-    """figures of each penalty in each fold"""
     sets: ModelSet = field(repr=False, compare=False)
     """the models of the first reading"""
 
@@ -285,11 +336,10 @@ class CrossValidation(Alternatives):
         """The table printed by ``thresher cv``, with a star at the chosen one."""
         return shown_with_choice(self.points, self.choice, partial(of_estimates, self.points, self.penalty))
 
-    def add(self, more: Sequence[Judged]) -> None:
-        """Add the results of further penalties."""
-        found = sorted([*self.results, *more], key=lambda one: penalty_in(one.recipe.make_rule()))
-        self.results[:], self.points[:] = found, estimates_of(found, self.penalty is not None)
-        self.models[:] = [one.whole for one in found if one.whole is not None]
+    def add(self, more: Sequence[Estimate]) -> None:
+        """Add further penalties."""
+        self.points[:] = paired(sorted([*self.points, *more], key=lambda one: one.penalty or 0.0))
+        self.models[:] = [one.model for one in self.points if one.model is not None]
 
     def frame(self) -> pd.DataFrame:
         """A row per penalty and fold, counted from 1, under the names that all results share.
@@ -304,8 +354,8 @@ class CrossValidation(Alternatives):
                 "nonzero": None if one.dropped else one.counts[fold],
                 "chosen": k == chosen,
                 "dropped": one.dropped,
-                **(held(one.figures[fold]) if one.figures else {}),
+                **(held(one.folds[fold]) if one.folds else {}),
             }
-            for k, one in enumerate(self.results)
+            for k, one in enumerate(self.points)
             for fold in range(self.folds.count)
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -22,16 +23,16 @@ from thresher.learning.model.model_set import ModelSet, going_on
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.passes import AUTO as AUTO_PASSES
-from thresher.learning.training.progress import of_earlier
+from thresher.learning.training.progress import Ui, of_earlier
 from thresher.learning.training.record import Difference, Record
 from thresher.learning.training.trainer import Outcome, TrainingPlan
-from thresher.options.lanes import AUTO
+from thresher.options.lanes import AUTO, BEST
 from thresher.options.layouts import of_options
 from thresher.options.messages import mention
 from thresher.options.model import RecipeOptions
 from thresher.options.option import Options, UsageError, given_in
-from thresher.plans import budget, frontier, run
-from thresher.plans.frontier import Learned, chosen_of, joined, points_of
+from thresher.plans import budget, run
+from thresher.plans.frontier import chosen_of, points_of
 from thresher.plans.models import Frontier
 from thresher.plans.penalties import (
     PenaltyRange,
@@ -43,7 +44,6 @@ from thresher.plans.penalties import (
 from thresher.plans.repeat import passes_said, train_command
 from thresher.plans.run import Opened, Plan, Training, check_same, of_recipe
 from thresher.plans.run_setup import Inputs, again_of, trainer_of
-from thresher.plans.ui import Ui
 
 
 def check_varied(options: Options, base: Recipe) -> None:
@@ -107,18 +107,16 @@ class Paths(Plan):
     def go_on(self, given: Any) -> tuple[ModelSet, Record]:
         """The lanes of a frontier."""
         if isinstance(given, str | os.PathLike):
-            points, models = frontier.load(Path(given))[1]
-        elif isinstance(given, Frontier):
-            points, models = given.points, given.models
-        else:
+            given = _read(given)
+        if not isinstance(given, Frontier):
             raise TypeError(f"expected a frontier, not {type(given).__name__}")
-        dropped = {k: point.dropped for k, point in enumerate(points) if point.dropped is not None}
+        dropped = {k: point.dropped for k, point in enumerate(given.points) if point.dropped is not None}
         with of_options():
-            found = going_on(models, dropped)
+            found = going_on(given.models, dropped)
         for one in found.models:
             one.curve = of_earlier(one.curve)
         check_same(self.difference(found), "the frontier")
-        record, lines = models[found.alive[0]].record, found.lead.examples
+        record, lines = given.models[found.alive[0]].record, found.lead.examples
         return found, record or Record(lines=lines, examples=lines)
 
     def difference(self, models: ModelSet, before: TrainingState | None = None) -> Iterator[Difference]:
@@ -159,6 +157,11 @@ class Paths(Plan):
         return int(fills and source.rereadable)
 
 
+def _read(path: str | os.PathLike[str]) -> Frontier:
+    """The models in a file, which must have their state, to go on with them. `ModelFileError`."""
+    return Frontier.read(model_file.Contents.of(Path(path)), model_file.revive)
+
+
 class FrontierTraining(Training):
     """Training of lanes, and of further lanes to use a budget of weights."""
 
@@ -176,60 +179,63 @@ class FrontierTraining(Training):
         held = self.trainer.holdout.given
         return not self.goes_on and self.trainer.source.rereadable and (held is None or held.rereadable)
 
-    def learned(self) -> Learned:
+    def frontier(self) -> Frontier:
         """The trained models."""
         first = self.trainer
-        return Learned(points_of(first.models, first.scores, first.policy.bests), first.models.models)
+        points, models = points_of(first.models, first.scores, first.policy.bests), first.models.models
+        learn = self._learn if self.rereadable else None
+        choice = self.plan.options["choose"] or BEST
+        return Frontier(penalty_name(models[0].rule), points, models, choice=choice, _learn=learn)
 
-    def added_to(self, before: Learned, outcome: Outcome | None = None) -> Learned:
-        """The models of an earlier run, and these, once they are learned, unless learning diverges.
+    def _learn(self, found: Frontier, penalties: list[float]) -> None:
+        """Add models with further penalties, unless learning diverges."""
+        further = self.again(penalties)
+        with suppress(DivergedError):
+            further.run()
+            found.add(further.frontier(), self.trainer.holdout.source())
 
-        The time for these is added to an `outcome`.
-        """
-        try:
-            again = self.run()
-        except DivergedError:
-            return before
-        if outcome is not None:
-            outcome.seconds += again.seconds
-            outcome.compiling += again.compiling
-        return joined(before, self.learned(), self.trainer.holdout.source())
-
-    def filled(self, outcome: Outcome, path: Path, which: str, saved: Callable[[Learned], object]) -> Learned:
+    def filled(self, outcome: Outcome, path: Path, save: Callable[[Frontier], object]) -> Frontier:
         """The trained models, and for a budget that lies between two, some with penalties between theirs.
 
-        `saved` is called before the data are read again for these. `path` is the file to which a checkpoint
-        of such models adds them: before there is one, the models in the file get their state.
+        `save` is called before the data are read again for these, whose time is added to the `outcome`.
+        `path` is the file to which a checkpoint of such models adds them: before there is one, the models in
+        the file get their state.
         """
+        found, held = self.frontier(), self.trainer.holdout.source()
         if self.trainer.plan.finished:
-            return joined(frontier.load(path)[1], self.learned(), self.trainer.holdout.source())
-        learned = self.learned()
-        between = budget.between(learned.points, which)
+            whole = _read(path)
+            whole.add(found, held)
+            return whole
+        between = budget.between(found.points, self.plan.options["choose"])
         if between and not self.rereadable:
             self.ui.warn(budget.LONELY if self.goes_on else budget.unread(between))
-        if not between or not self.rereadable:
-            return learned
-        saved(learned)
-        self.ui.say(budget.reading_again(between))
-        further = self.again(between, tuple(point.penalty for point in learned.points))
-        if not (self.plan.options["state"] or self.goes_on):
-            whole = cache(partial(self.save_frontier, learned, path, which, say=False, state=True))
-            further.trainer.before_checkpoint = whole
-        return further.added_to(learned, outcome)
+        elif between:
+            save(found)
+            self.ui.say(budget.reading_again(between))
+            further = self.again(between, tuple(point.penalty for point in found.points))
+            if not (self.plan.options["state"] or self.goes_on):
+                again = cache(partial(self.save_frontier, found, path, say=False, state=True))
+                further.trainer.before_checkpoint = again
+            with suppress(DivergedError):
+                more = further.run()
+                found.add(further.frontier(), held)
+                for name in ("seconds", "seconds_compiling"):
+                    if name in more.figures:
+                        both = outcome.figures.get(name, 0.0) + more.figures[name]
+                        outcome.figures[name] = round(both, 3)
+        return found
 
     def save_frontier(
-        self, learned: Learned, path: Path, which: str, *, say: bool = True, state: bool = False
+        self, found: Frontier, path: Path, *, say: bool = True, state: bool = False
     ) -> FrontierTable:
         """Write the models, with `state` in any case; return their table. OSError, `DataError`."""
         kept = state or bool(self.plan.options["state"]) or self.goes_on
         if kept:
             why = f"{mention('resume')} needs it" if state else model_file.LEFT_OUT
-            model_file.tell_large_state(learned.models, self.ui.say, why)
+            model_file.tell_large_state(found.models, self.ui.say, why)
         told = [self.ui.warn] if say else []
-        number, which, self.missed = chosen_of(learned.points, which, *told)
-        found = FrontierTable(penalty_name(learned.models[0].rule), learned.points, number, which)
-        frontier.save(path, found, learned.models, kept)
-        return found
+        number, which, self.missed = chosen_of(found.points, self.plan.options["choose"], *told)
+        return found.write(path, number, which, kept)
 
     def command(self, data: Sequence[str], found: FrontierTable, chosen: Model) -> str | None:
         """The command that trains the chosen model for as many passes as were best, on all rows.
@@ -259,7 +265,7 @@ class FrontierTraining(Training):
         first, base = self.trainer, self.trainer.models.recipe
         plan = replace(first.plan, finished=finished)
         models = ModelSet([with_penalty(base, value) for value in penalties], say=self.ui.say)
-        source = again_of(self.inputs, self.source, base.head().domain, self.read)
+        source = again_of(self.inputs, self.source, base.objective.domain, self.read)
         models.layout, order = source.layout, make_order(first.order.spec, base.seed)
         held = first.holdout.given
         more: Any = {"stopper": first.stopper}

@@ -64,7 +64,7 @@ def penalty_in(rule: Any) -> float:
 
 def with_penalty(recipe: Recipe, value: float) -> Recipe:
     """The recipe with another penalty."""
-    rule = recipe.make_rule()
+    rule = recipe.rule_part
     return replace(recipe, rule=rule._replace(**{penalty_name(rule): value}), rate=None)
 
 

@@ -1,7 +1,7 @@
-"""A race: lanes are compared by their progressive losses on the same rows until one is left.
+"""A race: lanes are compared by their progressive losses on the same rows until one is left; `--rule auto`.
 
 They are compared at fixed rows of the stream, wherever it is cut into chunks. Every difference has a standard
-error from 32 to 64 blocks, and the record fits in a checkpoint. If all rows so far counted, the start would
+error from 32 to 64 blocks, and all sums fit in a checkpoint. If all rows so far counted, the start would
 decide, and `--rule auto` was up to 23 % worse than the default (iPinYou); the same holds for the last three
 quarters. So the last half counts, and the default is kept unless another setting is clearly better.
 
@@ -15,16 +15,17 @@ in any case (law 7).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Container
+from copy import copy
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.engine.sound import MOST_STEPS, Tensors, given, require
-
-if TYPE_CHECKING:
-    from thresher.learning.model.model_set import ModelSet
+from thresher.learning.model.model_set import ModelSet
+from thresher.learning.model.recipe import Recipe
 
 F64 = NDArray[np.float64]
 _NARROWEST = 8
@@ -43,21 +44,48 @@ class Excess(NamedTuple):
     """difference in standard errors"""
 
 
-class RaceRecord:
-    """Sums of progressive losses of lanes at the ends of blocks of rows.
+Judge = Callable[["Race", ModelSet, bool], None]
+"""Drops lanes that are too weak; all but one if this is the last mark"""
 
-    A block has 8 rows, later 1 / 32 of a power of two, so the last half of the rows has 32 to 64 blocks.
+
+class Race:
+    """Judges lanes at rows `first`, 2 `first`, 4 `first` ..., and for the last time at row `until`.
+
+    Marks are rows of the stream, however it is cut into chunks. What is judged are sums of progressive losses
+    at the ends of blocks of rows: a block has 8 rows, later 1 / 32 of a power of two, so the last half of the
+    rows has 32 to 64 blocks.
     """
 
-    def __init__(self, lanes: int) -> None:
+    def __init__(self, judge: Judge, lanes: int, first: int, until: int) -> None:
+        self._judge, self._first, self._until = judge, first, until
+        self.ended = until <= 0
+        """whether judging has ended"""
         self.ends: list[int] = [0]
         self._sums: list[list[float]] = [[0.0] * (1 + lanes)]
 
-    @staticmethod
-    def due(done: int) -> int:
-        """Rows from row `done` to the end of its block; a whole block if one ends there."""
+    def due(self, done: int) -> int:
+        """Rows from row `done` to the end of its block, or to the last mark if that comes first."""
         width = _width(done)
-        return width - done % width
+        return _MANY if self.ended else min(width - done % width, self._until - done)
+
+    def end_of_block(self, lanes: ModelSet) -> None:
+        """Record the sums at the end of a block; judge at a mark."""
+        done = lanes.examples
+        if self.ended or (done != self._until and done % _width(done)):
+            return
+        if done == self._until:
+            self.end(lanes)
+            return
+        self.note(lanes)
+        if done >= self._first and done & (done - 1) == 0:
+            self._judge(self, lanes, False)
+
+    def end(self, lanes: ModelSet) -> None:
+        """Judge for the last time, now."""
+        if not self.ended:
+            self.note(lanes)
+            self._judge(self, lanes, True)
+            self.ended = True
 
     def note(self, lanes: ModelSet) -> None:
         """Record the sums of all lanes up to here, unless already recorded."""
@@ -76,7 +104,7 @@ class RaceRecord:
             return np.diff(np.array(self._sums[first:]), axis=0)
 
     def sums(self, number: int) -> tuple[float, float]:
-        """Sums of progressive loss and importance of a lane at the end of the record."""
+        """Sums of progressive loss and importance of a lane so far."""
         return self._sums[-1][1 + number], self._sums[-1][0]
 
     def losses(self) -> F64:
@@ -103,7 +131,7 @@ class RaceRecord:
         return Excess(total / loss if loss else 0.0, total / error if error else 0.0)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """The whole record."""
+        """All sums so far."""
         return {"ends": np.array(self.ends, np.int64), "sums": np.array(self._sums)}
 
     def restore(self, state: Tensors) -> None:
@@ -116,48 +144,64 @@ class RaceRecord:
         self.ends, self._sums = ends.tolist(), sums.tolist()
 
 
-Judge = Callable[[RaceRecord, "ModelSet", bool], None]
-"""Drops lanes that are too weak; all but one if this is the last mark"""
-
-
-class Race:
-    """Judges lanes at rows `first`, 2 `first`, 4 `first` ..., and for the last time at row `until`.
-
-    Marks are rows of the stream, however it is cut into chunks.
-    """
-
-    def __init__(self, judge: Judge, lanes: int, first: int, until: int) -> None:
-        self.record = RaceRecord(lanes)
-        self.state, self.restore = self.record.state, self.record.restore
-        self.ended = until <= 0
-        """whether judging has ended"""
-        self._judge, self._first, self._until = judge, first, until
-
-    def due(self, done: int) -> int:
-        """Number of rows that can be learned before the race must be updated."""
-        return _MANY if self.ended else min(self.record.due(done), self._until - done)
-
-    def end_of_block(self, lanes: ModelSet) -> None:
-        """Update the record at the end of a block; judge at a mark."""
-        done = lanes.examples
-        if self.ended or (done != self._until and done % _width(done)):
-            return
-        if done == self._until:
-            self.end(lanes)
-            return
-        self.record.note(lanes)
-        if done >= self._first and done & (done - 1) == 0:
-            self._judge(self.record, lanes, False)
-
-    def end(self, lanes: ModelSet) -> None:
-        """Judge for the last time, now."""
-        if self.ended:
-            return
-        self.record.note(lanes)
-        self._judge(self.record, lanes, True)
-        self.ended = True
-
-
 def _width(done: int) -> int:
     """Number of rows of a block that begins at row `done`."""
     return max(_NARROWEST, (1 << done.bit_length() >> 1) // _BLOCKS)
+
+
+# `--rule auto`: a few settings close to the default rule race until one is left.
+
+ALPHA, L1 = (1.0, 10.0, 3.0, 1 / 3), (1.0, 2.0)
+"""Divisors of the default step size and threshold; measured on the data sets of docs/default.md."""
+FIRST, UNTIL = 256, 1 << 16
+BETTER = 0.01
+SURE = 2.0
+"""To replace the default, a lane must have a loss lower by this share and this many standard errors."""
+WEAK = 4.0
+"""A lane this many standard errors worse than the best is dropped before the end."""
+
+
+def judge(race: Race, lanes: ModelSet, last: bool) -> None:
+    """Drop weak lanes; at the end all but one: lane 0 wins unless another is clearly better."""
+    losses = race.losses()
+    best = min(lanes.alive, key=lambda k: (losses[k], k))
+    first = min(lanes.alive)
+    if last:
+        behind = race.excess(first, best)
+        enough = lanes.examples >= FIRST and behind.share >= BETTER and behind.errors >= SURE
+        kept = [best if enough else first]
+    else:
+        kept = [k for k in lanes.alive if k in (first, best) or race.excess(k, best).errors < WEAK]
+        if len(kept) == 2 and race.excess(first, best).errors >= WEAK:
+            kept = [best]
+    for k in lanes.alive:
+        if k not in kept:
+            lanes.parts[0].drop(k, "weaker than the others")
+
+
+def field(recipe: Recipe, given: Container[str] = ()) -> list[Recipe]:
+    """The recipe, and variants of its step size and threshold, except for parameters that were `given`."""
+    rule = recipe.rule_part
+    return [
+        replace(recipe, rule=rule._replace(alpha=rule.alpha / alpha, l1=rule.l1 / l1))
+        for l1 in (L1[:1] if "l1" in given else L1)
+        for alpha in (ALPHA[:1] if "alpha" in given else ALPHA)
+    ]
+
+
+def race_of(lanes: int) -> Race:
+    """A race of this many lanes; the first is the default."""
+    return Race(judge, lanes, FIRST, UNTIL)
+
+
+def successor(models: ModelSet, over: bool) -> ModelSet:
+    """The winner on its own once there is one, or once the first pass is `over`; until then the lanes."""
+    if not isinstance(models.race, Race):
+        return models
+    if over:
+        models.race.end(models)
+    if not models.race.ended and len(models.alive) > 1:
+        return models
+    found = ModelSet.of([copy(models.models[models.alive[0]])])
+    models.say(f"after {found.examples:,} examples: continuing with {found.recipe.rule}")
+    return found

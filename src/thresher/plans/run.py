@@ -32,7 +32,7 @@ from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import checked_data, extended, layout_from, start_from, to_go_on
 from thresher.learning.training.ahead import compile_ahead
 from thresher.learning.training.passes import bytes_of
-from thresher.learning.training.progress import of_earlier
+from thresher.learning.training.progress import Ui, of_earlier
 from thresher.learning.training.record import Difference, Record
 from thresher.learning.training.shares import HeldOutPart, check_ungrouped
 from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
@@ -57,7 +57,6 @@ from thresher.plans.run_setup import (
     recipe_for,
     trainer_of,
 )
-from thresher.plans.ui import Ui
 
 WITHOUT_NAMES = "the model is saved in {} without the names of features; thresher name adds them"
 
@@ -107,26 +106,15 @@ class Training:
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
         """Figures of what `run` has learned, and of the run."""
-        model, waiting = self.model, self.model.features_waiting
-        return {
-            "examples": outcome.examples,
-            "passes": outcome.passes,
-            "progressive_loss": outcome.progressive_loss,
-            **outcome.figures_of_new,
-            **({"left_out": outcome.left_out} if outcome.left_out else {}),
-            "nonzero": outcome.nonzero,
-            "features_seen": outcome.features_seen,
-            **({} if waiting is None else {"features_waiting": waiting}),
-            **({} if model.names is None else {"named": len(model.names)}),
-            **({"calibration": of_calibration(model.head)} if model.recipe.calibrate else {}),
-            "seconds": round(outcome.seconds, 3),
-            **({"seconds_compiling": round(outcome.compiling, 3)} if outcome.compiling else {}),
-            "examples_per_second": round(outcome.examples_per_second),
-            "skipped": outcome.skipped,
-            **({"importance_0": outcome.weightless} if outcome.weightless else {}),
-            **self.plan.figures(model),
-            **({"slices": model.record.slices} if model.record and model.record.slices else {}),
-        }
+        model, waiting, found = self.model, self.model.features_waiting, dict[str, Any]()
+        for name, value in outcome.figures.items():
+            found[name] = value
+            if name == "features_seen":
+                found |= {} if waiting is None else {"features_waiting": waiting}
+                found |= {} if model.names is None else {"named": len(model.names)}
+                found |= {"calibration": of_calibration(model.head)} if model.recipe.calibrate else {}
+        slices = model.record.slices if model.record else {}
+        return found | self.plan.figures(model) | ({"slices": slices} if slices else {})
 
     @property
     def will_name(self) -> bool:
@@ -238,7 +226,7 @@ def prepare(plan: Plan, inputs: Inputs, ui: Ui, made: type[T], outputs: Sequence
         raise UsageError(
             f"with the order {order.spec}, a row would {plan.dealt} in each pass: use once or as-is"
         )
-    domain = recipe.head().domain
+    domain = recipe.objective.domain
     domain_now = domain.of_model(earlier is not None)
     source = inputs.open(domain_now, read)
     held = holdout_of(judge, domain, source, read, training.passes == 1)
@@ -264,7 +252,7 @@ def prepare(plan: Plan, inputs: Inputs, ui: Ui, made: type[T], outputs: Sequence
     if slices is not None:
         first.feed.listener = slices
         with of_options():
-            slices.begin(source, options["slices"], recipe.head())
+            slices.begin(source, options["slices"], recipe.objective)
     more: dict[str, Any] = {"earlier": earlier, "known": known, "before": before, "ready": ready}
     more |= {
         "slices": slices,

@@ -43,6 +43,7 @@ from thresher.learning.model.objective import classes_of, leaves_classes_open
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe, with_gaps, without_means
 from thresher.learning.training.passes import AUTO, REPLAY, Passes, agreed_passes, is_automatic
+from thresher.learning.training.progress import Ui
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import HeldOutPart, MatchingRows, check_ungrouped, part_of
 from thresher.learning.training.trainer import Trainer, TrainingPlan
@@ -51,7 +52,6 @@ from thresher.options.layouts import layout_asked, of_options
 from thresher.options.messages import mention
 from thresher.options.model import RecipeOptions
 from thresher.options.option import Options, UsageError, declared, given_in
-from thresher.plans.ui import Ui
 
 
 def _may_have_classes(loss: Any, outputs: str | None) -> bool:
@@ -390,10 +390,10 @@ def trainer_of(
             f"a calibration is learned from the margins of rows that are new: use {mention(passes=1)}"
         )
     reads = Passes(source, order.reads(plan.passes) + more, cached=cache)
-    ui.watcher.show_classes(models.recipe.head(), source.layout.classes if source.layout else ())
+    ui.show_classes(models.recipe.objective, source.layout.classes if source.layout else ())
     columns = [one for one in columns_seen(source) if one.name not in known]
     extras |= {"reread": reads.later, "order": order, "holdout": held, "columns": columns}
-    trainer = Trainer(models, reads.first, plan, watcher=ui.watcher, **extras)
+    trainer = Trainer(models, reads.first, plan, ui=ui, **extras)
     if earlier is not None:
         trainer.follow(earlier)
     if before is not None and plan.checkpoint is not None:

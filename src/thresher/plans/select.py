@@ -16,6 +16,7 @@ from thresher.learning.model.ensemble import HALVES
 from thresher.learning.model.model import Model
 from thresher.learning.model.preprocessing import LISTED
 from thresher.learning.model.recipe import Recipe
+from thresher.learning.training.progress import Ui
 from thresher.learning.training.trainer import Outcome, Trainer
 from thresher.options.layouts import of_options
 from thresher.options.messages import flag_of, mention, spelled
@@ -26,7 +27,6 @@ from thresher.plans.penalties import for_halves, penalty_in, with_penalty
 from thresher.plans.run import Training, check_names_again
 from thresher.plans.run_setup import Inputs
 from thresher.plans.stability import Selection, selection_of, troubles_of
-from thresher.plans.ui import Ui
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Selecting(Training):
         source = first.reread()
         model.layout = source.layout
         plan = replace(first.plan, checkpoint=None, checkpoint_every=0)
-        more: Any = {"watcher": first.watcher, "stopper": first.stopper}
+        more: Any = {"ui": first.ui, "stopper": first.stopper}
         Trainer(model, source, plan, reread=first.reread, order=first.order, **more).run()
         model.names = None if self.names is None else self.names.only(kept)
         return model

@@ -1,9 +1,8 @@
-"""``train``: one model, the race of the rule ``auto``, or an ensemble."""
+"""``train``: one model, the race of the rule ``auto``, an ensemble, a model for each value of a column."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +15,23 @@ from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import start_from
+from thresher.learning.training.progress import Ui
 from thresher.learning.training.record import Difference, Record
 from thresher.options.layouts import of_options
 from thresher.options.messages import flag_of, mention, spelled
 from thresher.options.model import RecipeOptions
 from thresher.options.option import DEFAULT_RULE, Options, UsageError, given_in
 from thresher.parts import AUTO
-from thresher.plans import auto, run
-from thresher.plans.by import By
+from thresher.plans import race as racing
+from thresher.plans import run
 from thresher.plans.run import Opened, Plan, Training, check_same, of_recipe
 from thresher.plans.run_setup import Inputs
-from thresher.plans.ui import Ui
 
 
 class Auto(Plan):
     """Lanes with settings around the default rule, of which one wins."""
 
-    race, successor = staticmethod(auto.race_of), staticmethod(auto.successor)
+    race, successor = staticmethod(racing.race_of), staticmethod(racing.successor)
 
     def __init__(self, options: Options) -> None:
         super().__init__(options.but(rule=DEFAULT_RULE))
@@ -41,8 +40,8 @@ class Auto(Plan):
     def lanes(self, recipe: Recipe) -> ModelSet:
         """Those of the race."""
         with of_options():
-            recipes = auto.field(recipe, self._given)
-            return ModelSet(recipes, race=auto.race_of(len(recipes)))
+            recipes = racing.field(recipe, self._given)
+            return ModelSet(recipes, race=racing.race_of(len(recipes)))
 
     def difference(self, models: ModelSet, before: TrainingState | None = None) -> Iterator[Difference]:
         """The rule of a winner must be among those that these options race."""
@@ -52,10 +51,10 @@ class Auto(Plan):
         yield from of_recipe(given, recipe)
         more = own | ({"rate": given["rate"]} if "rate" in given else {})
         known = Recipe(loss=recipe.loss, outputs=recipe.outputs, **more)
-        if models.race is not None and len(models.recipes) != len(auto.field(recipe, self._given)):
+        if models.race is not None and len(models.recipes) != len(racing.field(recipe, self._given)):
             varied = tuple(name for name in ("alpha", "l1") if name in self._given)
             yield Difference((*varied, "alpha")[0], None, varied)
-        if models.race is None and recipe.rule not in [one.rule for one in auto.field(known, self._given)]:
+        if models.race is None and recipe.rule not in [one.rule for one in racing.field(known, self._given)]:
             yield Difference("rule", recipe.rule, ("rule", *own))
 
     def new(self, recipe: Recipe, initial: Readout | None, data: Opened) -> ModelSet:
@@ -70,50 +69,51 @@ class Auto(Plan):
 
 
 class Many(Plan):
-    """An ensemble."""
-
-    dealt = "go to different models"
+    """An ensemble, or a model for each value of a column beside one of all rows."""
 
     def __init__(self, options: Options, spec: int | str) -> None:
         super().__init__(options)
         with of_options():
-            self._bags = Bags.of(spec)
-        self._selects = "bags" in options
+            self._spec = bagging.share_of(spec).spec
+        self._column, self._selects = column_of(self._spec), "bags" in options
         self.name = "select" if self._selects else "ensemble"
+        self.dealt = "have another number" if self._column else "go to different models"
 
     def go_on(self, given: Any) -> tuple[ModelSet, Record]:
-        """The ensemble."""
+        """The models; new ones begin with new values."""
         with of_options():
-            found = bagging.to_go_on(given, bagging.bagged_again)
-        check_same(self.difference(found), "the ensemble")
+            found = bagging.to_go_on(given)
+        check_same(self.difference(found), "the file" if self._column else "the ensemble")
         return found, found.lead.record
 
     def difference(self, models: ModelSet, before: TrainingState | None = None) -> Iterator[Difference]:
         """The models must be as many, and learn the same rows, as well."""
         yield from super().difference(models)
-        then = Bags.of(models.share.spec)
+        then, now, option = models.share.spec, self._spec, "by" if self._column else "models"
         if self._selects:
-            for option, one, other in (
-                ("bags", then.count, self._bags.count),
-                ("share", then.share, self._bags.share),
-            ):
+            bags, own = Bags.of(then), Bags.of(now)
+            for option, one, other in (("bags", bags.count, own.count), ("share", bags.share, own.share)):
                 if one != other:
                     yield Difference(option, one, (option,))
-        elif then.spec != self._bags.spec:
-            yield Difference("models", then.spec, ("models",))
+        elif then != now:
+            yield Difference(option, column_of(then) or then, (option,))
 
     def new(self, recipe: Recipe, initial: Readout | None, data: Opened) -> ModelSet:
-        """The ensemble; all its models start with the same weights."""
+        """The models, all with the same weights; those of values come with their first rows."""
+        if initial is not None and self._column:
+            raise UsageError(f"{mention('init')} is for one model, not for one for each value of a column")
         with of_options():
-            models = bagging.bagged(recipe, replace(self._bags, seed=recipe.seed))
+            models = bagging.bagged(recipe, bagging.share_of(self._spec, recipe.seed))
             for model in models.models:
                 if initial is not None:
                     start_from(model, initial)
         return models
 
     def figures(self, model: Any) -> dict[str, Any]:
-        """What the ensemble consists of."""
-        return {"ensemble": self._bags.spec}
+        """What the models are."""
+        if self._column:
+            return {"by": self._column, "values": len(model.values)}
+        return {"ensemble": self._spec}
 
 
 def prepare(
@@ -136,9 +136,5 @@ def prepare(
             f"{mention(rule='auto')} finds one model: give another {mention('rule')}, or"
             f" {spelled('leave out ' + flag_of('ensemble'), 'use thresher.train')}"
         )
-    column = column_of(bags) if isinstance(bags, str) else None
-    if column is not None:
-        plan: Plan = By(options, column)
-    else:
-        plan = Many(options, bags) if bags is not None else Auto(options) if races else Plan(options)
+    plan = Many(options, bags) if bags is not None else Auto(options) if races else Plan(options)
     return run.prepare(plan, inputs, ui, Training, outputs)

@@ -12,11 +12,11 @@ from thresher.batch.solving import TWO_CLASSES, Boosted, solved
 from thresher.data.labels import listed_words
 from thresher.data.source import Source
 from thresher.data.sources.reader import default_threads
+from thresher.learning.training.progress import Ui
 from thresher.options.layouts import layout_asked, of_options
 from thresher.options.messages import mention, mention_command
 from thresher.options.option import Options, UsageError
 from thresher.plans import run_setup
-from thresher.plans.ui import Ui
 
 Run = Callable[[Callable[[Round], None]], Boosted]
 """Fits the model, with its warnings, and calls back with every round. Raises `DataError`"""

@@ -117,13 +117,9 @@ def load(path: Path) -> Readout | Ensemble[Readout] | Frontier | Selection:
     found = model_file.Contents.of(path)
     if model_file.SELECTION in found.run:
         return Selection.load(found)
-    if model_file.LANES in found.run or (table := found.frontier()) is None:
+    if model_file.LANES in found.run or found.frontier() is None:
         return model_in(found)
-    there = {k: model_file.readout_of(path, *found.model(k)) for k in found.there}
-    models = [there.get(k) for k in range(len(found))]
-    return Frontier(
-        table.penalty, table.points, models, choice=table.choice, _learn=lambda found, penalties: None
-    )
+    return Frontier.read(found, model_file.readout_of)
 
 
 def draw(path: Path, plot: Path | None, table: Path | None) -> None:

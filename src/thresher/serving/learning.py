@@ -26,13 +26,11 @@ from thresher.learning.files import checkpoint, model_file
 from thresher.learning.model.model import Model
 from thresher.learning.training import progress
 from thresher.learning.training.ahead import learn_anything
-from thresher.learning.training.interruption import Stopper
 from thresher.options.option import settle
-from thresher.options.training import TrainRun
+from thresher.options.training import TrainCommand
 from thresher.plans import train as plans
 from thresher.plans.run import Training
 from thresher.plans.run_setup import Inputs
-from thresher.plans.ui import Ui
 
 _PATIENCE = 0.005
 """Seconds that learning waits for readers, of whom others may come all the time"""
@@ -113,12 +111,10 @@ class Snapshots(NamedTuple):
     seconds: float = 60.0
 
 
-class _Unheard(Ui):
+class _Unheard(progress.Ui):
     """The process, whose signals are not for the training: the service ends it."""
 
-    def stopper(self, *, checkpoint: bool) -> Stopper:
-        """Nothing stops it but the end of the log."""
-        return Stopper()
+    hears = False
 
 
 def _prepared(begin: Mapping[str, Any], source: LiveLog, state: Path) -> Training:
@@ -132,7 +128,7 @@ def _prepared(begin: Mapping[str, Any], source: LiveLog, state: Path) -> Trainin
     given = {name: one for name, one in begin.items() if name == "continue_from" or not again}
     given |= {"passes": 1, "checkpoint": state, "resume": again}
     try:
-        return plans.prepare(Inputs(source), settle(TrainRun, given), _Unheard())
+        return plans.prepare(Inputs(source), settle(TrainCommand, given), _Unheard())
     except model_file.ModelFileError as error:
         if not again or state.name not in str(error):
             raise

@@ -108,7 +108,7 @@ class SparseOnlineEstimator(SparseEstimator):
         Raises ValueError, `DataError`, and `DivergedError` (a ValueError) if a loss or weight is not finite.
         """
         from thresher.data.inputs.matrices import MatrixSource
-        from thresher.learning.training.progress import PassPrinter
+        from thresher.learning.training import progress
         from thresher.learning.training.trainer import Trainer, TrainingPlan
 
         self._check_options()
@@ -140,8 +140,8 @@ class SparseOnlineEstimator(SparseEstimator):
             if going_on:
                 source.prepare()
             plan = TrainingPlan(passes, None, patience=self.patience if self.early_stopping else 0)
-            watcher = PassPrinter(lambda: model.nonzero, self.verbose)
-            trainer = Trainer(model, source, plan, order=source, holdout=judged, watcher=watcher)
+            ui = progress.PassPrinter(lambda: model.nonzero, self.verbose)
+            trainer = Trainer(model, source, plan, order=source, holdout=judged, ui=ui)
             troubles = trainer.run().warnings
             self.n_iter_ = min(trainer.position.number, passes)
             self._take(X, matrix, model, not going_on)

@@ -75,7 +75,7 @@ class SparseFrontierEstimator(SparseEstimator):
         with self._unchanged_by_errors():
             matrix, weights, encoded = self._taken_in(X, y, sample_weight, reset=True, whole=True)
             recipe = replace(self._recipe(), layout=self._layout_of_model())
-            recipe.head().domain.check(matrix.labels, matrix.targets)
+            recipe.objective.domain.check(matrix.labels, matrix.targets)
             draws = drawn(self, matrix, weights, self._split_of(y, matrix.size, groups))
             passes = self._passes_over(recipe, matrix, draws.whole)
             school = SideBySide(self, matrix, encoded, draws, passes)

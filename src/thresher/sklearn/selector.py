@@ -81,12 +81,12 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         `DivergedError`.
         """
         from thresher.learning.diagnostics.findings import warn
-        from thresher.options.lanes import SelectRun
+        from thresher.learning.training import progress
+        from thresher.options.lanes import SelectCommand
         from thresher.options.option import settle
         from thresher.plans import select
         from thresher.plans.run_setup import Inputs
         from thresher.plans.stability import troubles_of
-        from thresher.plans.ui import Ui
         from thresher.sklearn.inputs import MATRIX, TABLE, kind_of
 
         if (kind := kind_of(X)) != MATRIX:
@@ -102,7 +102,7 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         options["seed"] = int(order.randint(1 << 31))
         rows = order.permutation(len(labels)) if self.shuffle else np.arange(len(labels))
         data = Inputs((matrix[rows], labels[rows]))
-        run = select.prepare(data, settle(SelectRun, options), Ui(), keep=False)
+        run = select.prepare(data, settle(SelectCommand, options), progress.Ui(), keep=False)
         found = run.selected(run.run())
         warn(troubles_of(found) if len(found.keys) else [])
         self.selection_ = found

@@ -15,7 +15,7 @@ from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.training.progress import PassPrinter
+from thresher.learning.training import progress
 from thresher.learning.training.scores import PairedLosses, Patience, Scores
 from thresher.learning.training.trainer import Trainer, TrainingPlan
 from thresher.options.messages import warn_user
@@ -118,8 +118,8 @@ class SideBySide:
         self.models = {}  # free the old models first, to save memory
         models = ModelSet(recipes, say=partial(warn_user, category=ConvergenceWarning))
         source, plan = self.source(draw), TrainingPlan(passes, None, patience=policy.passes)
-        watcher = PassPrinter(lambda: models.lead.nonzero, self._estimator.verbose)
-        more: Any = {"order": source, "holdout": held, "policy": policy, "watcher": watcher}
+        ui = progress.PassPrinter(lambda: models.lead.nonzero, self._estimator.verbose)
+        more: Any = {"order": source, "holdout": held, "policy": policy, "ui": ui}
         found = Trainer(models, source, plan, **more).run().warnings
         self.troubles = self.troubles or found
         return models

@@ -65,7 +65,7 @@ def tiny_in(chunk: Chunk, layout: SettledLayout | None, names: Names | None = No
 
 def measures_scales(recipe: Recipe) -> bool:
     """Whether the rule measures the scale of each feature: rules with the verb `meet` do."""
-    return writes(type(recipe.make_rule()), "meet")
+    return writes(type(recipe.rule_part), "meet")
 
 
 def scale_remedy(recipe: Recipe, smaller: bool = False) -> str:
@@ -73,7 +73,7 @@ def scale_remedy(recipe: Recipe, smaller: bool = False) -> str:
     layout, remedies = recipe.layout or SettledLayout(), list[str]()
     which = "columns" if layout.columns else "features"
     if not layout.columns or NUMERIC in layout.kinds:
-        rule = recipe.make_rule()
+        rule = recipe.rule_part
         chosen = any(getattr(rule, name) != rule._field_defaults.get(name) for name in _step_sizes(rule))
         steps = f" and use a smaller step size{step_size(recipe)}" if smaller or chosen else ""
         remedies.append(f"divide {which} by their largest values ({mention(scale='max-abs')}){steps}")
@@ -84,7 +84,7 @@ def scale_remedy(recipe: Recipe, smaller: bool = False) -> str:
 
 def _measuring(recipe: Recipe) -> str:
     """Rules that measure scales, for a rule that does not."""
-    rated = hasattr(recipe.make_rule(), "rate")
+    rated = hasattr(recipe.rule_part, "rate")
     needless = f"neither scaling nor {mention('rate')}" if rated else "no scaling"
     return f"take {mention(rule='ft-ftrl')} or normalized, which need {needless}"
 
@@ -129,7 +129,7 @@ def label_remedy(label: float) -> str:
 
 def step_size(recipe: Recipe) -> str:
     """The step size parameter and its value, in parentheses; empty if the rule has none."""
-    rule = recipe.make_rule()
+    rule = recipe.rule_part
     for name in _step_sizes(rule):
         value = getattr(rule, name)
         return f" ({name}, currently {f'{value:g}' if isinstance(value, float) else recipe.rate})"

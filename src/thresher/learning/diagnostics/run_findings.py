@@ -228,7 +228,7 @@ def _importances(run: Run) -> str | None:
     if len(means) > 1 and max(means.values()) >= _UNEQUAL * min(means.values()):
         return _unequal_importances(run, means)
     mean = seen.weight / seen.rows
-    if mean < _UNEQUAL or type(recipe.make_rule()).RELATIVE_IMPORTANCE:
+    if mean < _UNEQUAL or type(recipe.rule_part).RELATIVE_IMPORTANCE:
         return None
     reason = f"the importances are {mean:.3g} on average, and each makes a step longer"
     rule = f"take {mention(rule='ft-ftrl')} or normalized, which need no such scale"
@@ -330,7 +330,7 @@ def _nothing_left(run: Run) -> str | None:
     if own and all(is_text(column) or is_id(column) for column in own):
         reason = f"{NO_WEIGHT}, because nearly every cell is a category of its own"
         return f"{reason}: read texts as words, and give columns whose values come again"
-    rule = recipe.make_rule()
+    rule = recipe.rule_part
     penalties = {name: getattr(rule, name) for name in type(rule).PENALTIES if getattr(rule, name, 0)}
     admits = recipe.admit in (None, LISTED)
     more = "" if admits else f", or a lower {mention('admit')} (currently {recipe.admit})"

@@ -15,7 +15,6 @@ from thresher.data.source import Source
 from thresher.engine.sound import StateError, Tensors, beneath, under
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import model_file
-from thresher.learning.files.choice import column_of
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.files.schema import (
     Fields,
@@ -28,8 +27,7 @@ from thresher.learning.files.schema import (
     kinds_of,
     read,
 )
-from thresher.learning.model.bags import Bagged, Bags
-from thresher.learning.model.by_column import ByColumn
+from thresher.learning.model.bags import share_of
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Referee, Share
 from thresher.learning.model.recipe import Recipe
@@ -265,11 +263,8 @@ def _revived(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int],
     """The models that `ModelSet.described` tells of."""
     try:
         recipes = [Recipe.from_dict(one) for one in saved["recipes"]]
-        share, spec, seed = Share(), saved["share"], recipes[0].seed if recipes else 0
-        if column := column_of(spec):
-            share = ByColumn(column)
-        elif spec:
-            share = Bagged(Bags.of(spec, seed))
+        seed = recipes[0].seed if recipes else 0
+        share = share_of(saved["share"], seed) if saved["share"] else Share()
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise StateError(f"recipes: damaged ({error})") from error
     most = 1 if saved["share"] else _MOST

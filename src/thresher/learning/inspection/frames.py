@@ -38,7 +38,7 @@ COLUMNS = {
 
 def identity(recipe: Recipe) -> dict[str, Any]:
     """Name and SPEC of the rule, the value of its penalty, and the seed."""
-    return _identity(str(recipe.rule), recipe.make_rule(), recipe.seed)
+    return _identity(str(recipe.rule), recipe.rule_part, recipe.seed)
 
 
 def _identity(spec: str, rule: Any, seed: int) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
@@ -17,6 +17,8 @@ from thresher.data.chunk import Chunk
 from thresher.data.errors import OneLineError
 from thresher.engine.lookup import mix, scatter
 from thresher.learning.files import model_file
+from thresher.learning.files.choice import column_of
+from thresher.learning.model.by_column import ByColumn
 from thresher.learning.model.ensemble import DISJOINT, HALVES, POISSON, Ensemble
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share
@@ -80,12 +82,6 @@ class Bags:
         if not 0 < share <= HALF:
             raise ValueError(f"the share of each half is above 0, and at most {HALF}, not {found[5]}")
         return cls(count, HALVES, seed, share)
-
-    @classmethod
-    def again(cls, rows: str, count: int, seed: int = 0) -> Bags:
-        """Of so many models, with `rows` as in `kind`."""
-        kind, _, share = rows.partition(":")
-        return cls.of(f"{kind}:{count}{share and ':' + share}", seed)
 
     @property
     def kind(self) -> str:
@@ -168,23 +164,34 @@ class Bagged(Share):
         return Ensemble(models, self.bags.kind, self._record)
 
 
-def bagged(recipe: Recipe, bags: Bags) -> ModelSet:
-    """The models of an ensemble, before they learn. ValueError for a recipe that calibrates one model."""
+def share_of(
+    spec: str | int, seed: int = 0, record: Record | None = None, names: Sequence[str] = ()
+) -> Share:
+    """How rows are dealt, from a text that `Bags.of` or `by_spec` makes; ValueError.
+
+    `record` is that of models that go on with other data, and `names` the values of a column they have.
+    """
+    column = column_of(str(spec))
+    return ByColumn(column, record, names) if column else Bagged(Bags.of(spec, seed), record)
+
+
+def bagged(recipe: Recipe, share: Share) -> ModelSet:
+    """Models that learn their share of the rows. ValueError for a recipe that calibrates one model."""
     if recipe.calibrate:
-        both = f"{mention(calibrate=True)}, which is for one model"
-        raise OneLineError(f"the mean of several margins has no calibration: leave out {both}")
-    return ModelSet([recipe], Bagged(bags))
+        raise OneLineError(f"{mention(calibrate=True)} is for one model: leave it out")
+    return ModelSet([recipe], share)
 
 
 def spec_of(ensemble: Ensemble[Any]) -> str:
     """How many models an ensemble has, and which rows they learn."""
     if ensemble.values:
         return ensemble.rows
-    return Bags.again(ensemble.rows, len(ensemble.models)).spec
+    kind, _, share = ensemble.rows.partition(":")
+    return Bags.of(f"{kind}:{len(ensemble.models)}{share and ':' + share}").spec
 
 
-def to_go_on(given: Any, share: Callable[[Ensemble[Model]], Share]) -> ModelSet:
-    """The models of an ensemble to go on with: copies of these, or those in a file; which `share` rows.
+def to_go_on(given: Any) -> ModelSet:
+    """The models of an ensemble to go on with: copies of these, or those in a file.
 
     `ModelFileError`; ValueError for one with weights only; TypeError for anything else.
     """
@@ -199,10 +206,5 @@ def to_go_on(given: Any, share: Callable[[Ensemble[Model]], Share]) -> ModelSet:
     if ensemble.record is None:
         raise OneLineError("the ensemble does not say how many rows it has learned")
     models = ensemble.models if ensemble is not given else [copy(model) for model in ensemble.models]
-    return ModelSet.of(models, share(ensemble), ensemble.record.examples)
-
-
-def bagged_again(ensemble: Ensemble[Model]) -> Bagged:
-    """How rows are dealt to an ensemble that goes on."""
-    bags = Bags.again(ensemble.rows, len(ensemble.models), ensemble.models[0].recipe.seed)
-    return Bagged(bags, ensemble.record)
+    share = share_of(spec_of(ensemble), models[0].recipe.seed, ensemble.record, ensemble.values)
+    return ModelSet.of(models, share, ensemble.record.examples)

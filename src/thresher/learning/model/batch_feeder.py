@@ -145,10 +145,10 @@ class BatchFeeder:
 
     def __init__(self, recipe: Recipe) -> None:
         sample = None if recipe.sample is None else Sample.of(recipe.sample)
-        sampler = None if sample is None else Sampler(sample, recipe.head(), recipe.seed)
+        sampler = None if sample is None else Sampler(sample, recipe.objective, recipe.seed)
         self.intake = Preprocessor(recipe.scale, recipe.admit, recipe.seed, bool(recipe.centre), sampler)
         self.shifted = recipe.offset
-        self._loss = recipe.head().loss
+        self._loss = recipe.objective.loss
         self.signs, self._kept = recipe.signs(), False
         if recipe.layout is not None:
             self.bind(recipe.layout)

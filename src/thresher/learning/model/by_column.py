@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.data.column_values import ColumnValues, apart, read_beside
-from thresher.data.errors import DataError, OneLineError
+from thresher.data.errors import DataError
 from thresher.data.inputs.matrices import DistinctKeys
 from thresher.data.source import Source
 from thresher.engine.index import GrowingIndex
@@ -31,10 +31,8 @@ from thresher.learning.files.choice import by_option, by_spec
 from thresher.learning.model.ensemble import ModelsByValue
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share
-from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.passes import MOST_PASSES, Size, passes_for
 from thresher.learning.training.record import Record
-from thresher.options.messages import mention
 
 MOST = 100_000
 """Maximum number of values"""
@@ -149,10 +147,3 @@ class ByColumn(Share):
         self._numbers, self._counted, self.own_passes = [numbers], counted, passes
         if self._values is not None:
             self._values.know(names)
-
-
-def models_by(recipe: Recipe, column: str) -> ModelSet:
-    """The model of all rows, to which those of values are added. ValueError for a recipe that calibrates."""
-    if recipe.calibrate:
-        raise OneLineError(f"{mention(calibrate=True)} is for one model: leave it out")
-    return ModelSet([recipe], ByColumn(column))

@@ -87,7 +87,8 @@ class Model(LinearPredictor):
     def _begin(self, recipe: Recipe, feed: BatchFeeder, alone: bool) -> None:
         self.recipe = recipe
         """the parts and options of this model"""
-        self.head, self.rule, self.dtype = recipe.head(), recipe.make_rule(), recipe.numbers
+        self.rule, self.dtype = recipe.rule_part, recipe.numbers
+        self.head = copy(recipe.objective) if recipe.calibrate else recipe.objective
         self.shifted = recipe.offset
         self.loss, self.batch, self.centres = self.head.loss, recipe.batch, bool(recipe.centre)
         self.store = store_spec(recipe.store, recipe.seed)

@@ -522,13 +522,15 @@ class ModelSet:
         }
 
 
-def going_on(models: Sequence[Model], dropped: dict[int, str]) -> ModelSet:
+def going_on(models: Sequence[Model | None], dropped: dict[int, str]) -> ModelSet:
     """Lanes that go on from the states of `models`, which have learned the same rows side by side.
 
-    ValueError if they have not: each can then only go on alone.
+    Those that were `dropped` may be None. ValueError if they have not: each can then only go on alone.
     """
-    found = ModelSet([model.recipe for model in models])
-    shared, *others = [model.feed.state() for k, model in enumerate(models) if k not in dropped]
+    there = {k: model for k, model in enumerate(models) if model is not None and k not in dropped}
+    usual = next(iter(there.values())).recipe
+    found = ModelSet([usual if model is None else model.recipe for model in models])
+    shared, *others = [model.feed.state() for model in there.values()]
     for other in others:
         if other.keys() != shared.keys() or not all(np.array_equal(shared[n], other[n]) for n in shared):
             raise OneLineError(
@@ -538,10 +540,11 @@ def going_on(models: Sequence[Model], dropped: dict[int, str]) -> ModelSet:
             )
     for k, reason in dropped.items():
         found.parts[0].drop(k, reason)
-    own = {k: model.loop.state() for k, model in enumerate(models) if k not in dropped}
+    own = {k: model.loop.state() for k, model in there.items()}
     found.parts[0].restore(shared | {f"lane.{k}.{n}": a for k in own for n, a in own[k].items()})
     for mine, model in zip(found.models, models, strict=True):
-        mine.curve, mine.names, mine.numbering = model.curve, model.names, model.numbering
+        if model is not None:
+            mine.curve, mine.names, mine.numbering = model.curve, model.names, model.numbering
     return found
 
 

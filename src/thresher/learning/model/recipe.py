@@ -10,7 +10,6 @@ data is a field too, set when the data are opened.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import InitVar, dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -123,8 +122,8 @@ class Recipe:
         if not isinstance(self.layout, SettledLayout | None):
             raise ValueError(f"layout must be the settled layout of a source, not {self.layout!r}")
         if self.layout is not None and self.layout.classes:
-            self.head().domain.check_words(self.layout.classes)
-        head, rule = self.head(), parts.rule_of(self.rule, self.rate, eta0, alpha=alpha, l1=l1, l2=l2)
+            self.objective.domain.check_words(self.layout.classes)
+        head, rule = self.objective, parts.rule_of(self.rule, self.rate, eta0, alpha=alpha, l1=l1, l2=l2)
         rate, sample = getattr(rule, "rate", None), None if self.sample is None else Sample.of(self.sample)
         if sample is not None:
             sample.of_classes(head, self.layout.classes if self.layout else ())
@@ -169,20 +168,14 @@ class Recipe:
         shown = [f"{k}={v!r}" for k, v in own.items() if k in ("rule", "loss") or v != plain[k]]
         return f"Recipe({', '.join(shown)})"
 
-    def head(self) -> Objective:
-        """Loss and outputs, for one model; ValueError if they cannot be combined."""
-        return copy(self._head)
-
     @cached_property
-    def _head(self) -> Objective:
+    def objective(self) -> Objective:
+        """Loss and outputs; ValueError if they cannot be combined."""
         return Objective(self.loss, self.outputs)
 
-    def make_rule(self) -> Any:
-        """The rule, including its rate."""
-        return self._rule
-
     @cached_property
-    def _rule(self) -> Any:
+    def rule_part(self) -> Any:
+        """The rule, including its rate."""
         return parts.rule_of(self.rule, self.rate)
 
     def signs(self) -> Signs:
@@ -192,12 +185,12 @@ class Recipe:
     @property
     def centred_by_default(self) -> bool:
         """Whether columns are centred with this rule and scale unless told otherwise."""
-        return is_centred(self.make_rule(), self.scale, None)
+        return is_centred(self.rule_part, self.scale, None)
 
     @property
     def numbers(self) -> np.dtype[Any]:
         """The dtype of the state: float64 also if the rule needs exact counts or weights are averaged."""
-        needed: str = max(self.dtype, self.make_rule().DTYPE, "float64" if self.average else "")
+        needed: str = max(self.dtype, self.rule_part.DTYPE, "float64" if self.average else "")
         return np.dtype(needed)  # the names sort in order of width
 
     def as_dict(self) -> Header:

@@ -130,7 +130,7 @@ class Holdout:
     def attach(self, recipe: Recipe, source: Source) -> None:
         """Draw with the seed of `recipe`. `DataError` if rows have groups, but are not drawn."""
         self.seed = recipe.seed
-        self._head, self._names = recipe.head(), grouped_by(source.layout)
+        self._head, self._names = recipe.objective, grouped_by(source.layout)
         self._words = source.layout.classes if source.layout else ()
         check_ungrouped(self.every, self._names)
 

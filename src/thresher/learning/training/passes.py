@@ -28,6 +28,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -143,7 +144,7 @@ def bytes_to_keep(replay: int, repeats: bool, cause: str) -> int:
 
 def is_automatic(recipe: Recipe) -> bool:
     """Whether ``passes="auto"`` may make several passes with the rule of this recipe."""
-    return bool(type(recipe.make_rule()).AUTOMATIC)
+    return bool(type(recipe.rule_part).AUTOMATIC)
 
 
 def agreed_passes(passes: int | str, replay: int | str) -> tuple[int, int]:
@@ -228,7 +229,7 @@ class Recorded(SourceWrapper[Source]):
         writer = CacheWriter(self._files)
         try:
             for chunk in self._source.chunks():
-                writer.write(chunk)
+                writer.write(replace(chunk, cells=None))
                 if start is None or (chunk.place is not None and chunk.place >= start):
                     yield chunk
             self.cache = writer.commit()
@@ -256,11 +257,16 @@ class ReplayBuffer(SourceWrapper[Source]):
         self.dropped = False
         """whether the rows do not fit in the budget"""
         self._whole: Report | None = None
+        self._again = False
+        """whether rows come from memory"""
         self._postponed = False
         """whether rows are only counted, and read again if there are later passes"""
 
     def chunks(self, start: StreamPosition | None = None) -> Chunks:
-        """The first pass. It reads from the beginning even if `start` is given, to keep all rows."""
+        """A pass; the first reads from the beginning even if `start` is given, to keep all rows."""
+        if self._again:
+            yield from self._replay(start)
+            return
         self._rows, self._keys, self.size = CompactRows(), DistinctKeys(), Size()
         with closing(self._source.chunks()) as chunks:
             for chunk in chunks:
@@ -302,38 +308,24 @@ class ReplayBuffer(SourceWrapper[Source]):
         """Whether all rows have been read, and are there for later passes."""
         return self._whole is not None and not self.dropped
 
-    @property
-    def rows_kept(self) -> int:
-        """How many rows are in memory."""
-        return 0 if self._rows is None else len(self._rows)
-
     def later(self) -> Source:
         """The source of each pass after the first."""
-        return _FromMemory(self) if self._copying else self._source
+        self._again = self._copying
+        return self if self._again else self._source
 
-    def replay(self, start: StreamPosition | None) -> Iterator[Chunk]:
+    def _replay(self, start: StreamPosition | None) -> Iterator[Chunk]:
         """A later pass, or the rest of one from `start` on; it first reads the rows that are not kept yet."""
         if self._whole is None or self._postponed:
-            self._budget, self._postponed = float("inf"), False
+            self._budget, self._postponed, self._again = float("inf"), False, False
             for _ in self.chunks():
                 pass
+            self._again = True
         if self._rows is None or self._whole is None:
             raise AssertionError("rows that were dropped cannot be replayed")
         self.report = self._whole
-        yield from self._rows.chunks(0 if start is None else start.offset)
-
-
-class _FromMemory(SourceWrapper[ReplayBuffer]):
-    """The rows that a source has kept."""
-
-    position_bytes = 0
-
-    def chunks(self, start: StreamPosition | None = None) -> Chunks:
-        """One pass."""
-        for chunk in self._source.replay(start):
+        for chunk in self._rows.chunks(0 if start is None else start.offset):
             assert chunk.after is not None
-            rows = max(self._source.rows_kept, 1)
-            self.position_bytes = (self.total_bytes or 0) * chunk.after.offset // rows
+            self.position_bytes = (self.total_bytes or 0) * chunk.after.offset // max(len(self._rows), 1)
             yield chunk
 
 

@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from thresher.learning.files.schema import form_of
+from thresher.learning.training.interruption import Stopper
 from thresher.options.messages import as_shown
 
 if TYPE_CHECKING:
@@ -99,8 +101,18 @@ class Row(NamedTuple):
     """examples per second since the start"""
 
 
-class Watcher:
-    """Receives the events of the training loop; every call must return at once. This one ignores them."""
+class Ui:
+    """The user of a run, who is told what happens in it; every call must return at once.
+
+    This one is a program, which is told nothing; Ctrl-C stops training where that loses nothing.
+    """
+
+    report_every: int | None = None
+    """examples between rows of the table, if nobody said; see `TrainingPlan`"""
+    forks = False
+    """whether this process may fork, to compile ahead"""
+    hears = True
+    """whether Ctrl-C is for the training"""
 
     def show_classes(self, head: Objective, words: Sequence[str]) -> None:
         """Show classes by name from here on."""
@@ -117,12 +129,22 @@ class Watcher:
     def replay(self, rows: int, number: int, passes: int) -> None:
         """Pass `number` of so many begins, over rows in memory; called for the first such pass of a run."""
 
-    def say(self, message: str) -> None:
-        """A message for the user."""
+    def say(self, line: str) -> None:
+        """A line on what the run is doing."""
+
+    def warn(self, line: str) -> None:
+        """A line that must be seen."""
+
+    def stopper(self, *, checkpoint: bool) -> Stopper:
+        """What stops training on a signal, from here on; `checkpoint` says whether it can go on later."""
+        stopper = Stopper()
+        if checkpoint and self.hears:
+            stopper.listen_here()
+        return stopper
 
 
-class ProgressLines(Watcher):
-    """A Watcher that says the rows of the table, and the figures on the hold-out, as lines of text."""
+class ProgressLines(Ui):
+    """Somebody who reads lines: the rows of the table, and the figures on the hold-out."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say, self._started, self._later = say, False, False
@@ -181,9 +203,9 @@ class ProgressLines(Watcher):
         """Say that replay begins."""
         self._come_again(f"replaying {rows:,} rows from memory, pass {number} of {passes}")
 
-    def say(self, message: str) -> None:
-        """Say a message."""
-        self._say(as_shown(message))
+    def warn(self, line: str) -> None:
+        """Say it."""
+        self._say(as_shown(line))
 
 
 def _cut(text: str, width: int) -> str:
@@ -193,7 +215,7 @@ def _cut(text: str, width: int) -> str:
     return shown if len(shown) <= width else f"{shown[: width - 2]}.."
 
 
-class PassPrinter(Watcher):
+class PassPrinter(Ui):
     """Prints a line after each pass, as verbose estimators do."""
 
     def __init__(self, nonzero: Callable[[], int], verbose: int) -> None:
@@ -204,12 +226,12 @@ class PassPrinter(Watcher):
         held = "" if holdout is None else f", held-out loss {holdout['loss']:.6g}"
         which = "progressive loss" if number == 1 else "loss on rows seen before"
         so_far = f"examples {examples:,}, {which} {loss:.6g}, non-zero {self._nonzero():,}{held}"
-        self.say(f"pass {number}: {so_far}")
+        self.warn(f"pass {number}: {so_far}")
 
-    def say(self, message: str) -> None:
-        """Print a line."""
+    def warn(self, line: str) -> None:
+        """Print it."""
         if self._verbose:
-            print(as_shown(message))
+            print(as_shown(line))
 
 
 MOST = 256
@@ -272,18 +294,10 @@ def of_earlier(curve: Curve) -> Curve:
 
 def is_curve(given: Any) -> bool:
     """Whether `given` is a valid curve: few points, finite numbers, ascending numbers of examples."""
-    if not isinstance(given, list) or len(given) > MOST:
+    if not form_of(Curve).fits(given) or len(given) > MOST:
         return False
-    for point in given:
-        if not isinstance(point, list) or len(point) != len(CurvePoint._fields):
-            return False
-        examples, loss, weight, nonzero, seen = point
-        counts, sums = (examples, seen, *([] if nonzero is None else [nonzero])), (loss, weight)
-        if not all(type(one) is int and 0 <= one < 1 << 63 for one in counts):
-            return False
-        if not all(type(one) is float and math.isfinite(one) for one in sums) or weight < 0.0:
-            return False
-    return all(one[0] < other[0] for one, other in pairwise(given))
+    sound = all(math.isfinite(loss) and 0.0 <= weight < math.inf for _, loss, weight, *_ in given)
+    return sound and all(one[0] < other[0] for one, other in pairwise(given))
 
 
 def curve_of(given: Any) -> Curve:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from copy import copy, deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,7 @@ from thresher.learning.training import progress
 from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.interruption import Interrupted, Stopper
 from thresher.learning.training.passes import LEAST_BYTES, Replay, bytes_to_keep
-from thresher.learning.training.progress import Figures, Recent, Row, Tally, Watcher, total
+from thresher.learning.training.progress import Figures, Recent, Row, Tally, Ui, total
 from thresher.learning.training.record import COUNTS, Record
 from thresher.learning.training.scores import Patience, Scores
 from thresher.learning.training.shares import MOST_EVERY, HeldOutPart, as_text
@@ -89,41 +89,16 @@ class TrainingPlan:
 
 @dataclass
 class Outcome:
-    """The result of training. The counts are those of the kept model, which may be from an earlier pass."""
+    """The result of training."""
 
-    examples: int
-    passes: int
-    progressive_loss: float
-    nonzero: int
-    features_seen: int
-    learned: int
-    """examples learned in this run; a resumed run does not count those of earlier runs"""
-    weightless: int
-    """rows of importance 0 in one pass over the data, which are not learned"""
-    seconds: float
-    compiling: float
-    """seconds of these spent compiling"""
-    left_out: int
-    """examples left out of a sample"""
-    figures_of_new: dict[str, float | int | None]
-    """examples and progressive loss of the new data, if the model went on with these"""
-    holdout: dict[str, float | int | None] | None
-    reports: list[Report] = field(default_factory=list)
+    figures: dict[str, Any]
+    """counts, losses and times by name; the counts are those of the kept model, perhaps of an earlier pass"""
+    holdout: Figures | None
+    reports: list[Report]
     """line counts of the data, and of a hold-out source"""
-    table: list[Row] = field(default_factory=list)
-    warnings: list[Finding] = field(default_factory=list)
+    table: list[Row]
+    warnings: list[Finding]
     """trouble with the data or the run"""
-
-    @property
-    def examples_per_second(self) -> float:
-        """Throughput of this run, compile time excluded."""
-        working = self.seconds - self.compiling
-        return self.learned / working if working > 0 else 0.0
-
-    @property
-    def skipped(self) -> int:
-        """Bad lines skipped in one pass over the data."""
-        return self.reports[0].skipped
 
 
 class Trainer:
@@ -168,7 +143,7 @@ class Trainer:
         reread: Callable[[], Source] | None = None,
         order: Order | None = None,
         holdout: Source | None = None,
-        watcher: Watcher | None = None,
+        ui: Ui | None = None,
         stopper: Stopper | None = None,
         ready: Callable[[], None] = lambda: None,
         judging: Holdout | None = None,
@@ -188,7 +163,7 @@ class Trainer:
         """those of the last pass, or of the best pass of each model"""
         self.figures: Figures | None = None
         """the scores of one model, the best of several"""
-        self.watcher = watcher or Watcher()
+        self.ui = ui or Ui()
         self.stopper = stopper or Stopper()
         self.table: list[Row] = []
         cause = "this order" if self.models.may_replay(True) else "this rule"
@@ -267,7 +242,7 @@ class Trainer:
         self.repetition.resume(before.passes, before.settled)
         if sum(content.size for content in [*before.read, *before.evaluated]) > _LONG:
             again = "reading the data again up to the checkpoint"
-            self.watcher.say(f"{again}, to check that they have not changed")
+            self.ui.warn(f"{again}, to check that they have not changed")
         self.resumed, whole = True, before.position.number > 1
         self.source.expect(before.read, whole=whole)
         if self.holdout.given is not None:
@@ -319,30 +294,29 @@ class Trainer:
         passes, learned = self._number, self.models.examples - self._examples_before
         best = self._take_best()
         if best is not None:
-            self.watcher.say(f"kept the model of pass {best}, the best of {passes} on the hold-out")
+            self.ui.warn(f"kept the model of pass {best}, the best of {passes} on the hold-out")
         self.models.end_passes()
         troubles = self._troubles()
         self._seen.columns = self.source.columns
         self._keep_record(best)
-        given = self.holdout.given
+        given, left_out, weightless = self.holdout.given, self.model.left_out, self._seen.weightless
         seconds, compiling = self._spent()
-        return Outcome(
-            examples=self.models.examples,
-            passes=best or passes,
-            progressive_loss=self.model.tally.average,
-            nonzero=self.model.nonzero,
-            features_seen=self.model.features_seen,
-            learned=learned,
-            weightless=self._seen.weightless,
-            left_out=self.model.left_out,
-            seconds=seconds,
-            compiling=compiling,
-            figures_of_new={} if self._earlier is None else self._seen.figures,
-            holdout=self.figures,
-            reports=[self._report] if given is None else [self._report, given.report],
-            table=self.table,
-            warnings=troubles,
-        )
+        figures = {
+            "examples": self.models.examples,
+            "passes": best or passes,
+            "progressive_loss": self.model.tally.average,
+            **({} if self._earlier is None else self._seen.figures),
+            **({"left_out": left_out} if left_out else {}),
+            "nonzero": self.model.nonzero,
+            "features_seen": self.model.features_seen,
+            "seconds": round(seconds, 3),
+            **({"seconds_compiling": round(compiling, 3)} if compiling else {}),
+            "examples_per_second": round(learned / (seconds - compiling)) if seconds > compiling else 0,
+            "skipped": self._report.skipped,
+            **({"importance_0": weightless} if weightless else {}),
+        }
+        reports = [self._report] if given is None else [self._report, given.report]
+        return Outcome(figures, self.figures, reports, self.table, troubles)
 
     def as_if_ended(self) -> Any:
         """The model that training leaves if no more rows come, in its only pass; this training goes on."""
@@ -350,7 +324,7 @@ class Trainer:
         end.models, end._seen, end.table = copy(self.models), deepcopy(self._seen), [*self.table]
         end.holdout, end.policy = copy(self.holdout), copy(self.policy)
         end.repetition = copy(self.repetition)
-        end.watcher = Watcher()
+        end.ui = Ui()
         end._end_pass(Report.from_dict(self.position.report))
         end._over()
         end._complete()
@@ -373,7 +347,7 @@ class Trainer:
         rows = kept.over(self.holdout.rest(read), number, held=self.order.reads(2) == 1)
         source = self.order.over(rows, number)
         if number > 1 and kept.keeps and (number == 2 or self.resumed):
-            self.watcher.replay(self._seen.rows, number, kept.passes)
+            self.ui.replay(self._seen.rows, number, kept.passes)
             # Ctrl-C may end it early
             self._here = self.plan.checkpoint is None and self.stopper.listen_here()
         source.report, self._reading = Report.from_dict(self.position.report), source
@@ -391,7 +365,7 @@ class Trainer:
                 if source.total_bytes:
                     within = source.position_bytes / source.total_bytes
                     done = (number - 1 + within) / kept.expected(within, first.features_seen)
-                self.watcher.advance(self.models.examples, done)
+                self.ui.advance(self.models.examples, done)
         if self.resumed:
             self._check_position(0)
         self._end_pass(source.report)
@@ -497,7 +471,7 @@ class Trainer:
         )
         self.reported = sums
         self.table.append(row)
-        self.watcher.row(row)
+        self.ui.row(row)
 
     def _over(self) -> bool:
         """End the pass: evaluate on the hold-out. Return whether patience has run out."""
@@ -516,7 +490,7 @@ class Trainer:
         quiet = self.plan.replay and passes > _ALL_TOLD and number & (number - 1) and number < passes
         if over or not quiet:
             losses = self._seen.pass_losses[-1]
-            self.watcher.passed(number, self.models.examples, losses, self.figures)
+            self.ui.passed(number, self.models.examples, losses, self.figures)
         return over
 
     def _score(self, models: Mapping[int, Any], chunks: Iterable[Chunk]) -> None:
@@ -568,7 +542,7 @@ class Trainer:
             **counts,
         ).after(self._earlier)
         # other passes, if more or fewer were planned
-        depends = writes(type(self.models.recipe.make_rule()), "begin_pass")
+        depends = writes(type(self.models.recipe.rule_part), "begin_pass")
         if self.cut_short and (best is None or depends):
             record = replace(record, planned=self.repetition.passes)
         elif depends and self.plan.patience:
