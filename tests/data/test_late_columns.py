@@ -55,28 +55,6 @@ def test_a_late_field_is_the_same_for_every_cut(options: Any, tmp_path: Path) ->
     assert read(path, layout, block_bytes=60, threads=3) == whole
 
 
-def test_late_fields_are_ignored_and_noticed(tmp_path: Path) -> None:
-    (rows, bad), noticed = read(path := late_jsonl(tmp_path), Layout(ignore=("pad",)))
-    assert not bad
-    assert rows == read(path, Layout(ignore=("pad", "b", "c", "n", "o", "d")))[0][0]
-    places = {column: (place[-12:], kind) for what, column, place, kind in noticed if what == "late"}
-    assert places == {
-        "b": ("late.jsonl:5", "numeric"),
-        "c": ("late.jsonl:5", "categorical"),
-        "n": ("late.jsonl:5", "numeric"),
-        "o": ("late.jsonl:6", ""),
-        "d": ("late.jsonl:7", ""),
-    }
-
-
-def test_options_name_fields_that_come_late(tmp_path: Path) -> None:
-    path = late_jsonl(tmp_path)
-    (rows, bad), noticed = read(path, Layout(**OPTIONS))
-    assert not bad
-    assert [len(row[2]) for row in rows] == [1, 1, 1, 1, 4, 4, 3]
-    assert {(what, column) for what, column, *_ in noticed} == {("found", one) for one in "bcod"}
-
-
 def test_what_is_noticed_survives_a_stop(tmp_path: Path) -> None:
     source = open_source(late_jsonl(tmp_path), layout=Layout(ignore=("pad",)), block_bytes=1)
     list(source.chunks())
@@ -115,18 +93,6 @@ def test_a_name_that_no_row_has(tmp_path: Path) -> None:
     for wrong in ("9", "x*", "2-9"):
         with pytest.raises(DataError, match="no column is called"):
             open_source(path, layout=Layout(numeric=(wrong,)))
-
-
-def test_a_column_that_is_empty_at_first(tmp_path: Path) -> None:
-    path = late_csv(tmp_path)
-    (rows, bad), noticed = read(path, Layout(ignore=("pad",)))
-    assert not bad
-    assert [len(row[2]) for row in rows] == [1] * 6
-    kinds = {"n": "numeric", "c": "categorical"}
-    assert noticed == [("late", name, f"{path}:6", kind) for name, kind in kinds.items()]
-    assert read(path, Layout(ignore=("pad",)), block_bytes=1) == ((rows, bad), noticed)
-    (rows, bad), noticed = read(path, Layout(ignore=("pad",), numeric=("n",), categorical=("c",)))
-    assert ([len(row[2]) for row in rows], bad, noticed) == ([1, 1, 1, 1, 3, 3], [], [])
 
 
 @pytest.mark.parametrize("name", [name for name in WRITERS if name != "data.svm"])

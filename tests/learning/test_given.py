@@ -163,42 +163,6 @@ def test_matrices_are_learned_predicted_and_learned_again(kind: str) -> None:
     same(model, expected)
 
 
-def test_a_matrix_has_no_names_for_a_model_of_columns(model: thresher.Model) -> None:
-    for call in (model.predict, model.predict_proba):
-        with pytest.raises(DataError, match="was trained on named columns: give a table, not ndarray"):
-            call(MATRIX)
-
-
-@pytest.mark.parametrize("store", ["growing", "hashed:12"])
-def test_names_and_numbers_of_features_do_not_mix(store: str) -> None:
-    """Without columns in the model, nothing would match, and every prediction would be the intercept."""
-    rows = FRAME.to_dict("records")
-    named = train(rows, Y, store=store)
-    numbered = train(MATRIX, Y, store=store)
-    texts = train([str(row) for row in rows], Y, store=store)
-    asking: list[Callable[[Any, Any], Any]] = [
-        lambda model, data: model.predict(data),
-        lambda model, data: thresher.evaluate(model, data, Y),
-    ]
-    for ask in asking:
-        for model, data, error in (
-            (named, MATRIX, "named features: give rows as dictionaries or texts, not ndarray"),
-            (named.readout(), csr_matrix(MATRIX), "named features: .* not csr_matrix"),
-            (named, FRAME[["age", "hours"]], r'named features: .* not DataFrame: rows.to_dict\("records"\)'),
-            (texts, MATRIX, "named features"),
-            (numbered, rows, "a matrix, whose features are ids; the features of rows of named features are"),
-            (numbered.readout(), rows, "a matrix"),
-        ):
-            if store == "growing":
-                with pytest.raises(DataError, match=f"the model was trained on {error}"):
-                    ask(model, data)
-            elif model is not numbered and model.numbering is None:
-                ask(model, data)
-        ask(named, rows)
-        ask(numbered, MATRIX)
-        ask(numbered, [{0: 1.0, 1: 2.0}] * 60)
-
-
 def test_probabilities_of_each_class(model: thresher.Model) -> None:
     found = model.predict_proba(FRAME)
     assert found.shape == (60, 2)
