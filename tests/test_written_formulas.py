@@ -284,23 +284,6 @@ def test_slices(numbers: bool, plainly: None) -> None:
     assert [row["value"] for row in rows] == ["b", "a"] or [row["value"] for row in rows] == ["a", "b"]
 
 
-def test_probabilities(plainly: None) -> None:
-    """The calibration error over ten bins of equal weight, the Brier score and the normalised entropy."""
-    data = frame(400, False)
-    model = thresher.train(data, rule="sgd", ignore=["site", "n"], passes=1, centre=False)
-    found = thresher.evaluate(model, data)
-    p, y = model.predict(data, "probability"), data["label"].to_numpy().astype(float)
-    bins = np.argsort(p, kind="stable").reshape(10, 40)
-    error = np.mean([abs(p[one].mean() - y[one].mean()) for one in bins])
-    assert found["calibration_error"] == pytest.approx(error, abs=2e-3)
-    log_loss, rate = -np.log(np.where(y > 0, p, 1 - p)).mean(), y.mean()
-    base = -rate * math.log(rate) - (1 - rate) * math.log(1 - rate)
-    assert found["brier"] == pytest.approx(((p - y) ** 2).mean(), rel=1e-9)
-    assert [found["log_loss"], found["base_log_loss"]] == pytest.approx([log_loss, base], rel=1e-9)
-    assert found["normalised_entropy"] == pytest.approx(log_loss / base, rel=1e-9)
-    assert found["nonzero"] == 1
-
-
 EVERY = 2**64 - 1
 A, B = 0x87C37B91114253D5, 0x4CF5AD432745937F
 
