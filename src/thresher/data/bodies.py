@@ -44,8 +44,8 @@ _SHOWN = 3
 _MOST_UNKNOWN = 10_000
 """Columns that the layout does not have, each of which costs some time and memory"""
 _MOST_CELLS = 10_000_000
-_MOST_KINDS = 64
-"""Kinds of parsers that are kept"""
+_MOST_KINDS = 16
+"""Kinds of parsers that are kept of a format"""
 _CURL = "; curl -d removes line ends: use --data-binary"
 MOST_LETTERS = 1000
 """Of an id, many of which are in memory"""
