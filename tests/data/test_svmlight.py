@@ -12,6 +12,7 @@ from tests.data.lines.svmlight import parse_line
 from tests.data.reference import bits, parse_text, read_all, rows_of, same, written
 from thresher.data import DataError, concat, open_source
 from thresher.data.layout import Layout, SettledLayout
+from thresher.data.text.numbers import nearest_float32
 
 BINARY = (
     "a label -1, 0 or 1"
@@ -120,6 +121,12 @@ def test_numbers_between_two_float32s_go_to_the_right_one(tmp_path: Path, number
     layout = Layout("svmlight", label_weights=True)
     chunk = read_all(written(tmp_path, text), domain="real", layout=layout)
     assert rows_of(chunk) == bits(parse_text(text, "real", partial(parse_line, weighted=True))[0])
+
+
+def test_the_largest_float32_has_an_end() -> None:
+    end = str(2**128 - 2**103)
+    assert nearest_float32(f"{int(end) - 1}.999") == np.finfo(np.float32).max
+    assert nearest_float32(f"-{end}") == -np.inf
 
 
 def test_a_long_row_out_of_order_is_sorted_and_added_up(tmp_path: Path) -> None:

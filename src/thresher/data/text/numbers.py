@@ -247,7 +247,6 @@ def looked_up(at, exact):
 NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 """The syntax of a finite number."""
 _MISSING = re.compile(rb"n/?a|#n/a|nan|null|nil|none|missing|unknown|undefined|[?.*-]+", re.IGNORECASE)
-_LARGEST = np.finfo(np.float32).max
 OVERFLOW = 2.0**128 - 2.0**103
 """Midpoint of the largest float32 and 2**128: numbers from here on round to infinity."""
 
@@ -260,22 +259,11 @@ def means_missing(cell: bytes) -> bool:
 
 def nearest_float32(number: str) -> np.float32:
     """The float32 nearest to a decimal, ties to even; infinity beyond the range of float32."""
-    exact = Decimal(number)
-    rough = float(exact)
+    exact, near = Decimal(number), np.float64(number)
+    if exact != near and not near.view(np.int64) & 1:  # rounded to odd, so that it is rounded right once more
+        near = np.nextafter(near, np.inf if exact > near else -np.inf)
     with np.errstate(all="ignore"):
-        near = np.float32(rough)
-    if abs(rough) == OVERFLOW:
-        return np.float32(np.copysign(_LARGEST if abs(exact) < Decimal(OVERFLOW) else np.inf, rough))
-    if not np.isfinite(near) or float(near) == rough:
-        return near
-    with np.errstate(all="ignore"):
-        other = np.nextafter(near, np.float32(np.inf if rough > float(near) else -np.inf))
-    if np.isinf(other):
-        return near
-    middle = (float(near) + float(other)) / 2
-    if middle != rough or exact == Decimal(middle):
-        return near
-    return max(near, other) if exact > Decimal(middle) else min(near, other)
+        return np.float32(near)
 
 
 def exact_numbers(line: bytes, start: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

@@ -26,7 +26,6 @@ _NOT_FINITE = re.compile(rb"nan|-?inf", re.IGNORECASE)
 _PADDED = re.compile(rb"\+.*|-?0[0-9].*", re.DOTALL)
 _FRACTION = re.compile(rb"[^.]*\.([0-9]*)")
 _MIDNIGHT = re.compile("[T ]00:00:00$")
-_WIDE = 1e15
 _WIDEST = 20
 """Digits of the longest codes that have lost their zeros"""
 _CHANGED: tuple[Callable[[str], str], ...] = (
@@ -88,11 +87,7 @@ def look_at(cells: Iterable[bytes]) -> tuple[bool, str]:
 
 def text_of(value: str | bool | float) -> str:
     """A value of Arrow or JSON as a category is written, up to the last digits of a fraction."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return (
-        f"{value:.0f}" if isinstance(value, float) and value % 1 == 0 and abs(value) < _WIDE else str(value)
-    )
+    return value if isinstance(value, str) else str(value).lower().removesuffix(".0")
 
 
 def spelling_of_texts(texts: Iterable[bytes | str | None]) -> str:
