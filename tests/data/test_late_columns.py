@@ -128,7 +128,7 @@ def test_blank_cells_are_missing_numbers(blank: str, tmp_path: Path) -> None:
     (rows, bad), _ = read(tmp_path / "a.csv", Layout())
     assert open_source(tmp_path / "a.csv").layout.kinds == ("label", "numeric", "numeric")
     assert [len(row[2]) for row in rows] == [1, 1, 0]
-    assert [one["expected"] for one in bad] == ["a label in column 'label'"]
+    assert [one[3] for one in bad] == ["a label in column 'label'"]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

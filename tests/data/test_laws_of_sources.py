@@ -121,13 +121,13 @@ def test_block_sizes_change_no_row(tmp_path: Path, name: str, monkeypatch: pytes
 
 def without_hints(report: dict[str, Any]) -> dict[str, Any]:
     """Without advice about bad rows, which depends on the rows beside them."""
-    bad = [{**one, "found": one["found"].partition("; ")[0]} for one in report["first_bad"]]
+    bad = [[*one[:4], one[4].partition("; ")[0], one[5]] for one in report["first_bad"]]
     return {**report, "first_bad": bad}
 
 
 def plain(report: dict[str, Any]) -> dict[str, Any]:
     """Without advice and names of files."""
-    bad = [{**one, "file": ""} for one in without_hints(report)["first_bad"]]
+    bad = [one[1:] for one in without_hints(report)["first_bad"]]
     return {**report, "first_bad": bad, "noticed": len(report.get("noticed", ()))}
 
 

@@ -22,7 +22,7 @@ from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.engine.sound import StateError
 from thresher.learning.files import checkpoint, model_file
-from thresher.learning.files.model_file import EDITION, MODEL, RECIPE, Contents, ModelFileError
+from thresher.learning.files.model_file import RECIPE, Contents, Edition, ModelFileError
 from thresher.learning.model.bags import Bagged, Bags
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
@@ -32,6 +32,7 @@ from thresher.parts import ft_ftrl_state
 from thresher.sklearn import SparseOnlineClassifier
 
 Tensors = dict[str, NDArray[Any]]
+EDITION = Edition.__annotations__
 LEARNED: dict[str, Model] = {}
 pytestmark = pytest.mark.usefixtures("plainly")
 
@@ -358,7 +359,10 @@ def test_estimators_refuse_crafted_models_as_files_do() -> None:
     state = estimator.__getstate__()
     head, tensors = model_file.from_bytes(state["_model"])
     assert pickle.loads(pickle.dumps(estimator)).predict(np.eye(3)).shape == (3,)
-    for changes, said in (({"state.clock": tensors["state.clock"][:0]}, "clock has the shape"), ({}, "text")):
+    for changes, said in (
+        ({"state.clock": tensors["state.clock"][:0]}, "clock has the shape"),
+        ({}, "recipe.outputs: expected str"),
+    ):
         header = head if changes else {**head, "recipe": {**head["recipe"], "outputs": 1}}
         crafted = model_file.as_bytes(header, {**tensors, **changes})
         with pytest.raises(ModelFileError, match=said):
@@ -384,8 +388,8 @@ HEADERS: list[tuple[dict[str, Any], str]] = [
     ({"outputs": "trees"}, "no outputs are called 'trees'"),
     ({"outputs": "labels:0-2"}, "weights.values has the shape"),
     ({"outputs": "values:99999999"}, "at most 65536"),
-    ({"outputs": 3}, "recipe: outputs must be text, not 3"),
-    ({"outputs": None}, "recipe: outputs must be text, not None"),
+    ({"outputs": 3}, "recipe.outputs: expected str, got int"),
+    ({"outputs": None}, "recipe.outputs: expected str, got null"),
     ({"store": "hashed:32"}, "bits must lie in 1..31"),
     ({"store": "attic\nroof"}, r"no store is called 'attic\\nroof'"),
     ({"store": "direct"}, "feature id 9223372036854775808 is too large for the direct store"),
@@ -404,10 +408,10 @@ HEADERS: list[tuple[dict[str, Any], str]] = [
         "the inverse of a temperature must be > 0",
     ),
     ({"calibrate": True, "average": True}, "is that of the last weights"),
-    ({"lowest_label": float("nan")}, "lowest_label must be a finite number"),
-    ({"nonzero": -1}, "nonzero must be a number >= 0"),
-    ({"intercept": 1}, "intercept must be true or false"),
-    ({"layout": []}, "layout must be an object or null"),
+    ({"lowest_label": float("nan")}, "lowest_label: expected finite numbers"),
+    ({"nonzero": -1}, r"header: -1: expected a number from 0 to 2\^64 - 1"),
+    ({"intercept": 1}, "recipe.intercept: expected bool, got int"),
+    ({"layout": []}, "recipe.layout: expected object | null, got array"),
     ({"layout": {"format": 3}}, "the layout's format must be text"),
     ({"layout": {"format": "nonsense"}}, "no format is called 'nonsense'; known: svmlight, "),
     ({"layout": {"format": "csv", "columns": [[]]}}, "the layout's columns must be a list of texts"),
@@ -423,8 +427,8 @@ HEADERS: list[tuple[dict[str, Any], str]] = [
     ),
     ({"layout": {"format": "vw", "offset": "zzz"}, "offset": True}, "the layout's offset must be base"),
     ({"layout": {"format": "csv", "colour": "red"}}, "colour, which this version does not know"),
-    ({"format": "1"}, "format must be a number >= 0"),
-    ({"version": ["a\nb"]}, r"version must be text"),
+    ({"format": "1"}, "header.format: expected int, got str"),
+    ({"version": ["a\nb"]}, "header.version: expected str, got array"),
     ({"format": 3, "version": "9\n9"}, r"written by thresher 9\\n9"),
 ]
 
@@ -449,7 +453,7 @@ HOSTILE: tuple[Any, ...] = (
 )
 
 
-@pytest.mark.parametrize("name", sorted({*EDITION, *MODEL, *RECIPE}))
+@pytest.mark.parametrize("name", sorted({*EDITION, *RECIPE, "recipe", "lowest_label", "nonzero"}))
 def test_any_field_may_hold_anything(name: str, tmp_path: Path) -> None:
     """The file is refused in one line, or harmless."""
     model = learned("ftrl:l1=0.01")
@@ -460,10 +464,10 @@ def test_any_field_may_hold_anything(name: str, tmp_path: Path) -> None:
     whole, tensors = model_file.header_of(model), model_file.tensors_of(model)
     if name in ("centre", "sample", "calibrate", "nonnegative", "nonpositive", "offset"):
         return  # models of older versions do not have it
-    where = "recipe" if name in RECIPE else "header" if name in EDITION else "model"
-    del (whole["recipe"] if where == "recipe" else whole)[name]
+    where = "recipe" if name in (*RECIPE, "recipe") else "header" if name in EDITION else "model"
+    del (whole["recipe"] if name in RECIPE else whole)[name]
     model_file.write(path, whole, tensors)
-    with pytest.raises(ModelFileError, match=f"{where}: {name} is missing"):
+    with pytest.raises(ModelFileError, match=f"{where}: {'rule' if name == 'recipe' else name} is missing"):
         model_file.load(path)
 
 
@@ -498,31 +502,31 @@ def test_kinds_of_numbers_that_no_model_has(kind: str, tmp_path: Path) -> None:
 
 
 TRAININGS: list[tuple[str, Any, str]] = [
-    ("data", None, "data must be a list of names, size, where"),
-    ("holdout", [0], "holdout must be a list of share, given"),
-    ("position", {}, "position: number is missing"),
-    ("position.number", 0, "number must be a number >= 1"),
-    ("position.place", [0, 1], "place must be a list of file, offset, line or null"),
-    ("reported", [10**400, 1], "reported must be a list of loss, weight"),
-    ("bests", [[0, 10**400, {"loss": 1.0}]], "bests must be a list, each a list of 3"),
-    ("position.place", [0, 2**70, 1], "place must be a list of file, offset, line or null"),
+    ("data", None, "training.data: expected array, got null"),
+    ("holdout", [0], "training.holdout: expected array of length 2, got 1"),
+    ("position", {"learned": "no"}, "training.position.learned: expected int, got str"),
+    ("position.number", 0, "position: stopped in pass 0 of 3"),
+    ("position.place", [0, 1], "training.position.place: expected array of length 3, got 2"),
+    ("reported", [10**400, 1], "0000...: expected a number from 0 to"),
+    ("bests", [[0, 10**400, {"loss": 1.0}]], "0000...: expected a number from 0 to"),
+    ("position.place", [0, 2**70, 1], "11805916207174113034...: expected a number from 0 to"),
     ("position.place", [9, 0, 0], "the position is in file 10, which does not exist"),
-    ("position.learned", -1, "learned must be a number >= 0"),
+    ("position.learned", -1, "-1: expected a number from 0 to"),
     ("position.number", 9, "position: stopped in pass 9 of 3"),
     ("passes", 1, "position: stopped in pass 3 of 1"),
     ("bests", [[0, 4, {"loss": 1.0}]], "bests: pass 4 is not finished in pass 3"),
-    ("position.report", {"lines": 1}, "report: examples is missing"),
-    ("position.report.first_bad", [{}], "first_bad: file is missing"),
+    ("position.report", {"lines": "1"}, "position.report.lines: expected int, got str"),
+    ("position.report.first_bad", [{}], r"position.report.first_bad\[0\]: expected array, got object"),
     ("position.more", 1, "position: unknown field more"),
-    ("label", "x", "label must be a number"),
-    ("table", [[1]], "table must be a list, each a list of examples, "),
-    ("reported", [1.0], "reported must be a list of loss, weight"),
-    ("bests", [[0, 1]], "bests must be a list, each a list of 3"),
-    ("bests", [[0, 1, {"loss": "low"}]], "bests must be"),
-    ("data", ["a.svm", 1], "data must be a list of names, size, where"),
-    ("read", [[1]], "read must be hashes and sizes"),
+    ("label", "x", "training.label: expected float, got str"),
+    ("table", [[1]], r"training.table\[0\]: expected array of length 9, got 1"),
+    ("reported", [1.0], "training.reported: expected array of length 2, got 1"),
+    ("bests", [[0, 1]], r"training.bests\[0\]: expected array of length 3 to 4, got 2"),
+    ("bests", [[0, 1, {"loss": "low"}]], r"training.bests\[0\].*expected int | float | null, got str"),
+    ("data", ["a.svm", "1"], r"training.data\[1\]: expected int | null, got str"),
+    ("read", [[1]], r"training.read\[0\]: expected array of length 2, got 1"),
     ("bests", [[1, 1, {"loss": 1.0}]], "bests: there is no model 1"),
-    ("bests", [[0, 1, {"auc": 1.0}]], "bests must be"),
+    ("bests", [[0, 1, {"auc": 1.0}]], "figures: expected a loss"),
     ("plan", "evil\nplan", "a checkpoint of another command, which can resume it$"),
 ]
 
@@ -582,15 +586,15 @@ def test_the_best_pass_is_checked_before_training_goes_on(stopped: Path, tmp_pat
 SETS: list[tuple[str, Any, str]] = [
     ("recipes", [], "give at least one recipe"),
     ("recipes", [3, 3], "recipes: damaged"),
-    ("recipes", None, "recipes must be a list"),
+    ("recipes", None, "lanes.recipes: expected array, got null"),
     ("share", "folds:3", "an ensemble is N"),
     ("share", "poisson:3", "it has another number of (models|curves)|counters is missing"),
     ("racing", True, "its models race"),
     ("dropped", [[2, "why"]], "there are fewer models"),
-    ("dropped", [[-1, "why"]], "dropped must be"),
+    ("dropped", [[-1, "why"]], "-1: expected a number from 0 to"),
     ("resting", [2], "there are fewer models"),
     ("curves", [[]], "it has another number of curves"),
-    ("curves", [3, 3], "curve must be"),
+    ("curves", [3, 3], "curve: expected array"),
     ("more", 1, "unknown field more"),
 ]
 
@@ -604,7 +608,7 @@ def test_a_set_of_models_that_cannot_be_is_refused(
     models = ModelSet(recipes, Bagged(Bags.of(share)) if share else None)
     models.learn(Chunk.of_rows([(1.0, {7: 2.0})] * 3))
     path, training = tmp_path / "checkpoint", checkpoint.load(stopped)[1]
-    checkpoint.save(path, models, replace(training, bests={}))
+    checkpoint.save(path, models, replace(training, bests=[]))
     found = checkpoint.load(path)[0]
     assert [as_bytes(one) for one in found.models] == [as_bytes(one) for one in models.models]
     head, tensors = Contents.of(path).model(0)

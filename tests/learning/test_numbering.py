@@ -13,9 +13,9 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 import thresher
 from tests.plain import not_compiled
 from thresher.data.errors import DataError
+from thresher.data.stored import read
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import model_file
-from thresher.learning.files.schema import read
 from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier
 
 FILE = "ids.svm"

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from tests.plain import compiled_if, not_compiled
 from tests.streams import cut
 from thresher import Chunk, TroubleWarning, cv, ensemble, evaluate, path, train, tune
+from thresher.data.errors import DataError
 from thresher.data.layout import SettledLayout
 from thresher.data.offsets import with_offsets
-from thresher.engine.sound import StateError
+from thresher.data.stored import read
 from thresher.learning.diagnostics.advice import scale_remedy
 from thresher.learning.diagnostics.run_findings import Run, troubles_of
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics, base_rate_loss
-from thresher.learning.files.schema import read
 from thresher.learning.model.model import Model
 from thresher.learning.model.objective import Objective
 from thresher.learning.model.recipe import Recipe
@@ -253,7 +253,7 @@ def test_margins_of_another_model_are_no_raw_exposures() -> None:
 
 @pytest.mark.parametrize("sums", [[1.0], [1.0] * 9 + [None], [0.0] * 10])
 def test_sums_of_offsets_in_a_damaged_checkpoint(sums: list[Any]) -> None:
-    with pytest.raises(StateError, match="offset_sums must be ten sums or none"):
+    with pytest.raises(DataError, match=r"offset_sums: expected ten sums or none|expected float, got null"):
         read(StreamStatistics, StreamStatistics().as_dict() | {"offset_sums": sums}, "seen")
 
 

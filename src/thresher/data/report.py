@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from thresher.data.errors import BadLine
 from thresher.data.files.blocks import Block
+from thresher.data.stored import read
 from thresher.data.text.utf8 import undecoded
 from thresher.options.messages import as_stored
 
 FIRST_BAD = 10
 """How many bad lines are kept for display."""
-
-_COUNTS = ("lines", "examples", "blank", "skipped", "merged", "quarantined_bytes")
-
 
 MOST_LATE = 20
 """How many late columns are kept for display."""
@@ -99,27 +97,22 @@ class Report:
         self.skipped += count
         self.first_bad += [bad][: FIRST_BAD - len(self.first_bad)]
 
+    def copy(self) -> Report:
+        """A report that does not count on with this one."""
+        return replace(self, first_bad=[*self.first_bad], noticed=[*self.noticed])
+
     def as_dict(self) -> dict[str, Any]:
         """The report as a dictionary that can be written as JSON."""
-        counts: dict[str, Any] = {name: getattr(self, name) for name in _COUNTS}
-        counts["noticed"] = [list(one) for one in self.noticed]
-        counts["first_bad"] = [
-            {
-                **bad._asdict(),
-                "expected": as_stored(bad.expected),
-                "found": as_stored(bad.found),
-                "raw": base64.b64encode(bad.raw).decode(),
-            }
-            for bad in self.first_bad
+        bad = [
+            [file, line, column, as_stored(expected), as_stored(found), base64.b64encode(raw).decode()]
+            for file, line, column, expected, found, raw in self.first_bad
         ]
-        return counts
+        return asdict(self) | {"noticed": [[*one] for one in self.noticed], "first_bad": bad}
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Report:
-        """The inverse of `as_dict`."""
-        bad = [BadLine(**{**one, "raw": base64.b64decode(one["raw"])}) for one in given["first_bad"]]
-        noticed = [Noticed(*one) for one in given["noticed"]]
-        return cls(**{name: int(given[name]) for name in _COUNTS}, first_bad=bad, noticed=noticed)
+    def from_dict(cls, given: Any) -> Report:
+        """The inverse of `as_dict`. StateError."""
+        return read(cls, given, "report")
 
 
 _NEWLINE = ord("\n")

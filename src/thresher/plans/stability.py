@@ -20,15 +20,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.errors import printable
 from thresher.data.features.names import Names
+from thresher.data.stored import read
 from thresher.drawing import Axis, Series, chart
-from thresher.engine.sound import StateError, beneath, given
+from thresher.engine.sound import beneath, given, require
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.files.model_file import (
     NAMES,
@@ -40,7 +41,6 @@ from thresher.learning.files.model_file import (
     save_all,
     tensors_of_names,
 )
-from thresher.learning.files.schema import check
 from thresher.learning.inspection.formatting import tab_separated, table_of_rows
 from thresher.learning.inspection.frames import frame_of
 from thresher.learning.model.model import Model
@@ -66,13 +66,17 @@ _ARRAYS: dict[str, Any] = {
     "sign_changes": np.bool_,
     "output": np.int64,
 }
-_NUMBERS: dict[str, Any] = {
-    "halves": int,
-    "false": float,
-    "features": int,
-    "selected": float,
-    "threshold": float | None,
-}
+
+
+class _Figures(TypedDict):
+    halves: int
+    false: float
+    features: int
+    selected: float
+    threshold: float | None
+    outputs: tuple[str, ...]
+
+
 _HEADS = ("feature", "name", "kept", "share", "mean", "low", "high", "sign_changes", "output")
 
 
@@ -271,7 +275,7 @@ class Selection:
 
         It has the model of the kept features, too, if there is one.
         """
-        own = {name: getattr(self, name) for name in _NUMBERS} | {"outputs": list(self.outputs)}
+        own = {name: getattr(self, name) for name in _Figures.__annotations__}
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         names = {key: name.encode("utf-8", "surrogateescape") for key, name in self.called.items()}
         extras = beneath(_SELECTION, arrays | (tensors_of_names(Names.of(names)) if names else {}))
@@ -284,19 +288,15 @@ class Selection:
         if SELECTION not in found.run:
             raise ModelFileError(f"{found.name}: not a selection")
         with naming_file(found.name, found.header):
-            check(found.run[SELECTION], _NUMBERS | {"outputs": list[str]}, SELECTION, {})
-            own, tensors = dict(found.run[SELECTION]), found.tensors(_SELECTION)
-            keys = given(tensors, "keys", (None,), np.uint64)
-            arrays: dict[str, Any] = {
-                name: given(tensors, name, (len(keys),), kind) for name, kind in _ARRAYS.items()
-            }
-            outputs, called = tuple(own.pop("outputs")), names_of(tensors, NAMES)
-            if own["halves"] < 2:
-                raise StateError(f"{SELECTION}: there are two halves or more")
-            if len(keys) and not arrays["output"].max() < max(1, len(outputs)):
-                raise StateError(f"{SELECTION}: a feature has an output that does not exist")
+            own, tensors = read(_Figures, found.run[SELECTION], SELECTION), found.tensors(_SELECTION)
+            keys, called = given(tensors, "keys", (None,), np.uint64), names_of(tensors, NAMES)
+            shape = (len(keys),)
+            arrays: dict[str, Any] = {name: given(tensors, name, shape, _ARRAYS[name]) for name in _ARRAYS}
+            require(own["halves"] > 1, SELECTION, "there are two halves or more")
+            fits = arrays["output"].max(initial=0) < max(1, len(own["outputs"]))
+            require(fits, SELECTION, "a feature has an output that does not exist")
         model = readout_of(found.name, *found.model(0)) if found.there else None
-        return cls(**arrays, **own, outputs=outputs, called=dict(called or {}), model=model)
+        return cls(**arrays, **own, called=dict(called or {}), model=model)
 
 
 def _cell(value: Any) -> str:

@@ -21,7 +21,6 @@ import numpy as np
 from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.log import segments
 from thresher.data.log.source import LiveLog, NoExamplesError
-from thresher.data.report import Report
 from thresher.learning.files import checkpoint, model_file
 from thresher.learning.model.model import Model
 from thresher.learning.training import progress
@@ -198,7 +197,7 @@ class Learning:
         """sums over the last rows in parts, beginning with those of an earlier run"""
         self.learned = self.saved = self._place.line
         """the rows of the log that are learned, and those of the newest snapshot"""
-        self.skipped = int(trainer.position.report["skipped"])
+        self.skipped = trainer.position.report.skipped
         """rows that would have made the model not finite, and were not learned"""
         self.saved_offset = self._place.offset
         """where the log is read from after a restart"""
@@ -257,9 +256,9 @@ class Learning:
                 labels = float((chunk.labels > 0 if head.has_probabilities else chunk.labels) @ each)
             yield
         report, skipped = self._run.trainer.position.report, self.skipped
-        self.learned, self.skipped = self._place.line, int(report["skipped"])
+        self.learned, self.skipped = self._place.line, report.skipped
         if self.skipped.bit_length() > skipped.bit_length():
-            last = Report.from_dict(report).first_bad[-1]
+            last = report.first_bad[-1]
             self._say(f"rows that were not learned: {self.skipped:,}; row {last.line:,}: {last.found}")
         with self._lock:
             self._recent.append(

@@ -277,9 +277,9 @@ def _scales(run: Run) -> str | None:
     recipe = run.model.recipe
     if not run.fails or recipe.scale is not None:
         return None
-    sizes = sorted([1.0, *(size for size in run.seen.features.values() if size)])  # 1: the intercept
+    sizes = sorted([1.0, *(size for size in run.seen.sizes.values() if size)])  # 1: the intercept
     typical = sizes[(len(sizes) - 1) // 2]
-    large = [(key, size) for key, size in run.seen.features.items() if size > _UNLIKE * typical]
+    large = [(key, size) for key, size in run.seen.sizes.items() if size > _UNLIKE * typical]
     if not large or (measures_scales(recipe) and _sorted_labels(run) is not None):
         return None
     large.sort(key=lambda one: -one[1])
@@ -322,7 +322,7 @@ def _nothing_left(run: Run) -> str | None:
     if any(model.nonzero for model in models) or run.seen.rows <= FEW:
         return None
     if recipe.admit is None and not any(model.features_seen for model in models):
-        if run.seen.features:
+        if run.seen.sizes:
             reason = f"{NO_WEIGHT}, because none varies: each has one value, or none, in all rows"
             return f"{reason}: give columns whose values differ"
         return f"{NO_WEIGHT}, because no row has a feature: check how the data are read"

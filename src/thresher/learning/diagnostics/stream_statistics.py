@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from thresher.data.chunk import Chunk
 from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
-from thresher.learning.files.schema import Finite, Form, Key, Positive, form_of
+from thresher.engine.sound import require
 from thresher.learning.model.objective import Objective
 from thresher.learning.model.scaling import alone
 from thresher.learning.training.progress import Curve, Tally, total
@@ -32,20 +32,6 @@ _FEATURES = 256
 """Maximum number of features: the first to appear."""
 _ROWS, _NUMBERS = 4096, 1 << 14
 """Feature sizes are taken from this many rows, and from this many values in them."""
-_SIZES = Form(
-    "features and sizes",
-    form_of(list[tuple[Key, Finite]]).fits,
-    lambda v: {key: float(size) for key, size in v},
-)
-_SPAN = Form(
-    "a span of keys or null",
-    lambda v: v is None or (form_of(tuple[Key, Key]).fits(v) and v[0] <= v[1]),
-    lambda v: v and tuple(v),
-)
-_OFFSET_SUMS = form_of(list[Finite])._replace(
-    words="ten sums or none",
-    fits=lambda v: form_of(list[Finite]).fits(v) and (not v or (len(v) == 10 and min(v[:5]) > 0)),
-)
 
 
 class Start(NamedTuple):
@@ -66,44 +52,56 @@ class StreamStatistics:
     rises: int = 0
     falls: int = 0
     zeros: int = 0
-    positive: Finite = 0.0
-    weight: Finite = 0.0
+    positive: float = 0.0
+    weight: float = 0.0
     """total importance of the examples with a positive label, and of all"""
     positives: int = 0
     """examples with a positive label"""
-    last: Finite = 0.0
-    low: Finite = 0.0
-    high: Finite = 0.0
+    last: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
     """the last label, the lowest and the highest"""
-    stride: Positive = 1
-    labels: list[Finite] = field(default_factory=list)
-    weights: list[Finite] = field(default_factory=list)
+    stride: int = 1
+    labels: list[float] = field(default_factory=list)
+    weights: list[float] = field(default_factory=list)
     """importances of the sampled labels"""
     numbers: int = 0
     """values in the rows whose features were measured"""
-    features: Annotated[dict[int, float], _SIZES] = field(default_factory=dict)
-    """the largest magnitude of each measured feature"""
+    features: list[tuple[int, float]] = field(default_factory=list)
+    """measured features, with the largest magnitude of each, as they were at the beginning"""
     weightless: int = 0
     """rows of importance 0, which count nowhere else"""
     marks: list[tuple[int, float, float]] = field(default_factory=list)
     """examples, sum of losses, sum of importances; the number of examples at least doubles"""
     passes: list[tuple[float, float, float | None]] = field(default_factory=list)
     """sums of losses and importances at the end of each pass, and the held-out loss"""
-    span: Annotated[tuple[int, int] | None, _SPAN] = None
+    span: tuple[int, int] | None = None
     """the lowest and the highest key, if features have no columns"""
-    offset_sums: Annotated[list[float], _OFFSET_SUMS] = field(default_factory=list)
+    offset_sums: list[float] = field(default_factory=list)
     """Sums over rows of importance w, label y and offset o: of w e^(k o / 4) for k = 1, 2, 3, 4, of w o,
     w o log o, w y, w y o, w y log o and (w y)^2; empty unless every o is above 0."""
-    unmet: Annotated[list[int], Form("keys", form_of(list[Key]).fits)] = field(default_factory=list)
+    unmet: list[int] = field(default_factory=list)
     """features that options name and no row has had so far"""
     start: Start = field(default=Start())
     """what the model had learned before, on other data; marks and passes do not count it"""
-    columns: int | None = field(default=None, init=False)
-    """the number of columns of a matrix"""
 
     def __post_init__(self) -> None:
-        """A checkpoint with rows has a place for each numeric column."""
+        """A checkpoint with rows has a place for each numeric column. StateError."""
         self._settled = bool(self.rows)
+        self.columns: int | None = None
+        """the number of columns of a matrix"""
+        self.sizes = dict(self.features)
+        """`features` as they are now"""
+        numbers = self.positive, self.weight, self.last, self.low, self.high, *self.sizes.values()
+        finite = np.isfinite([*numbers, *self.labels, *self.weights, *self.offset_sums]).all()
+        require(
+            finite and self.stride > 0, "statistics", "expected finite numbers, and a stride of 1 or more"
+        )
+        sums = self.offset_sums
+        require(
+            not sums or (len(sums) == 10 and min(sums[:5]) > 0), "offset_sums", "expected ten sums or none"
+        )
+        require(not self.span or self.span[0] <= self.span[1], "span", "expected two keys, or null")
 
     def add(self, chunk: Chunk, layout: SettledLayout | None) -> None:
         """Add the next examples."""
@@ -157,7 +155,7 @@ class StreamStatistics:
         """Measure features up to the row that reaches a limit."""
         if not self._settled:  # numeric columns have a place, whenever they first appear
             self._settled = True
-            self.features |= dict.fromkeys([*numeric_keys(layout)][:_FEATURES], 0.0) | self.features
+            self.sizes |= dict.fromkeys([*numeric_keys(layout)][:_FEATURES], 0.0) | self.sizes
         ends = chunk.indptr[1 : _ROWS - self.rows + 1]
         rows = min(int(np.searchsorted(ends, _NUMBERS - self.numbers)) + 1, len(ends))
         stop = int(ends[rows - 1])
@@ -167,12 +165,12 @@ class StreamStatistics:
         found, firsts, places = np.unique(keys, return_index=True, return_inverse=True)
         largest = np.zeros(len(found))
         np.maximum.at(largest, places, np.abs(values))
-        known = np.isin(found, np.array([*self.features], np.uint64))
+        known = np.isin(found, np.array([*self.sizes], np.uint64))
         fresh = np.flatnonzero(~known)
-        fresh = fresh[np.argsort(firsts[fresh])][: _FEATURES - len(self.features)]
+        fresh = fresh[np.argsort(firsts[fresh])][: _FEATURES - len(self.sizes)]
         for place in [*np.flatnonzero(known), *fresh]:
             key = int(found[place])
-            self.features[key] = max(self.features.get(key, 0.0), float(largest[place]))
+            self.sizes[key] = max(self.sizes.get(key, 0.0), float(largest[place]))
 
     def mark(self, examples: int, tally: Tally, over: bool = False) -> None:
         """Record the loss, if the first pass is `over`, or has twice as many examples as at the last mark."""
@@ -214,7 +212,7 @@ class StreamStatistics:
     @property
     def content(self) -> int:
         """A checksum of labels and features, the same for the same rows in the same order; 0 for few rows."""
-        sizes = sorted((key, size) for key, size in self.features.items() if size)
+        sizes = sorted((key, size) for key, size in self.sizes.items() if size)
         known = self.rows, self.changes, self.positives, self.last, self.labels, sizes, self.span
         return zlib.crc32(repr(known).encode()) if self.rows >= _TOLD_APART else 0
 
@@ -243,8 +241,8 @@ class StreamStatistics:
 
     def as_dict(self) -> dict[str, Any]:
         """The state for a checkpoint."""
-        own = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
-        return own | {"features": list(self.features.items())}
+        own = {one.name: getattr(self, one.name) for one in fields(self)}
+        return own | {"features": list(self.sizes.items())}
 
 
 _STEPS = 40

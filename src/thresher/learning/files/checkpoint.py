@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
+
+from numpy.typing import NDArray
 
 from thresher.data.chunk import StreamPosition
-from thresher.data.errors import BadLine
 from thresher.data.files.content import Content
 from thresher.data.report import Report
 from thresher.data.source import Source
-from thresher.engine.sound import StateError, Tensors, beneath, under
+from thresher.data.stored import read
+from thresher.engine.sound import StateError, beneath, require, under
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import ModelFileError
-from thresher.learning.files.schema import (
-    Fields,
-    Figures,
-    Form,
-    Key,
-    Positive,
-    check,
-    form_of,
-    kinds_of,
-    read,
-)
 from thresher.learning.model.bags import share_of
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Referee, Share
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.training.progress import Recent, Row, Tally, curve_of
-from thresher.learning.training.record import Difference, HeldShare, Record
+from thresher.learning.training.progress import Recent, Row, Tally, check_figures, curve_of
+from thresher.learning.training.record import Difference, Record
 from thresher.learning.training.scores import Best
+from thresher.learning.training.shares import is_text
 from thresher.options.messages import function_of, mention, mention_command, spelled
 
 
@@ -54,7 +46,7 @@ class DataOrigin(NamedTuple):
 class Held(NamedTuple):
     """The hold-out: a share of the data, or separate data."""
 
-    share: HeldShare
+    share: str
     """as `shares.as_text` writes it"""
     given: DataOrigin
 
@@ -67,40 +59,21 @@ class Sliced(NamedTuple):
     """What was counted by value of some columns."""
 
     columns: list[str]
-    state: Tensors
-
-
-def _report(given: dict[str, Any]) -> dict[str, Any]:
-    """Line counts in a header, once they have been checked."""
-    check(given, {**kinds_of(Report), "first_bad": list}, "report", {})
-    for bad in given["first_bad"]:
-        check(bad, {**kinds_of(BadLine), "raw": str}, "first_bad", {})
-    Report.from_dict(given)
-    return given
-
-
-_CONTENTS = Form(
-    "hashes and sizes", form_of(list[tuple[Key, Key]]).fits, lambda v: [Content(*one) for one in v]
-)
-_SLICED = form_of(list[str] | None)._replace(made=lambda v: None if v is None else Sliced(v, {}))
-_BESTS = form_of(list[tuple[int, Positive, Figures]])._replace(
-    made=lambda v: {k: Best(number, figures, {}) for k, number, figures in v}
-)
+    state: Mapping[str, NDArray[Any]] = {}
+    """tensors, which files have beside their header"""
 
 
 @dataclass(frozen=True)
 class TrainingPosition:
     """A position between two examples of the stream."""
 
-    number: Positive = 1
+    number: int = 1
     """the pass, from 1"""
     place: StreamPosition | None = None
     """where the current chunk starts; None: at the beginning"""
     learned: int = 0
     """number of rows of that chunk learned"""
-    report: Annotated[dict[str, Any], form_of(dict)._replace(made=_report)] = field(
-        default_factory=lambda: Report().as_dict()
-    )
+    report: Report = field(default_factory=Report)
     """line counts of the source before that chunk"""
 
 
@@ -109,13 +82,13 @@ class TrainingState:
     """The state of training, besides the model."""
 
     data: DataOrigin
-    read: Annotated[list[Content], _CONTENTS]
+    read: list[Content]
     """content that was read, file by file"""
     holdout: Held
-    evaluated: Annotated[list[Content], _CONTENTS]
+    evaluated: list[Content]
     """content of the hold-out that was read"""
     order: str
-    passes: Positive
+    passes: int
     patience: int
     position: TrainingPosition
     label: float
@@ -123,7 +96,7 @@ class TrainingState:
     table: list[Row]
     reported: Tally
     """sums at the last row of the table"""
-    bests: Annotated[dict[int, Best], _BESTS]
+    bests: list[Best]
     """the best pass of each model, if training waits for better ones"""
     seen: StreamStatistics
     """statistics of the examples"""
@@ -133,7 +106,7 @@ class TrainingState:
     """whether the number of passes is known"""
     earlier: Record | None = None
     """the record of the model that goes on, if it had learned other data before"""
-    slices: Annotated[Sliced | None, _SLICED] = None
+    slices: Sliced | None = None
     recent: Recent = field(default=Recent())
     plan: str = "train"
     """what makes models of the data"""
@@ -167,11 +140,11 @@ class TrainingState:
         """The form in a header, without the state of the best pass."""
         return {
             **{field.name: getattr(self, field.name) for field in fields(self)},
-            "bests": [(k, *best[:-1]) for k, best in self.bests.items()],
-            "position": asdict(self.position),
+            "bests": [best[:-1] for best in self.bests],
+            "position": {**vars(self.position), "report": self.position.report.as_dict()},
             "seen": self.seen.as_dict(),
             "earlier": None if self.earlier is None else self.earlier.as_dict(),
-            "slices": None if self.slices is None else self.slices.columns,
+            "slices": None if self.slices is None else self.slices[:-1],
         }
 
     @classmethod
@@ -179,11 +152,13 @@ class TrainingState:
         """The inverse, without the state of the best pass. StateError, `DataError` if it is not valid."""
         found = read(cls, given, "training")
         number = found.position.number
-        if number > found.passes:
-            raise StateError(f"position: stopped in pass {number} of {found.passes}")
-        for best in found.bests.values():
-            if best.number > number:
-                raise StateError(f"bests: pass {best.number} is not finished in pass {number}")
+        require(is_text(found.holdout.share), "holdout", "expected a share of the rows")
+        require(0 < number <= found.passes, "position", f"stopped in pass {number} of {found.passes}")
+        for best in found.bests:
+            check_figures(best.figures)
+            require(
+                0 < best.number <= number, "bests", f"pass {best.number} is not finished in pass {number}"
+            )
         return found
 
 
@@ -195,14 +170,17 @@ _COMMANDS = {
 _MOST = 256
 """Models side by side"""
 _STATE, _BEST, _SLICES = "state.", "best.", "slices."
-_SET: Fields = {
-    "share": str,
-    "racing": bool,
-    "recipes": list,
-    "dropped": list[tuple[int, str]],
-    "resting": list[int],
-    "curves": list,
-}
+
+
+class SavedSet(TypedDict):
+    """What `ModelSet.described` tells of."""
+
+    share: str
+    racing: bool
+    recipes: list[Any]
+    dropped: list[tuple[int, str]]
+    resting: list[int]
+    curves: list[Any]
 
 
 def save(path: Path, models: ModelSet, training_state: TrainingState) -> None:
@@ -219,8 +197,8 @@ def save(path: Path, models: ModelSet, training_state: TrainingState) -> None:
         header[model_file.LANES] = models.described()
         tensors = model_file.weights_of(first.readout()) | beneath(_STATE, models.state())
     header["training"] = training_state.as_dict()
-    for k, best in training_state.bests.items():
-        tensors |= beneath(f"{_BEST}{k}.", best.state)
+    for best in training_state.bests:
+        tensors |= beneath(f"{_BEST}{best.model}.", best.state)
     if training_state.slices is not None:
         tensors |= beneath(_SLICES, training_state.slices.state)
     model_file.write(path, header, tensors)
@@ -247,19 +225,18 @@ def load(
         if training.slices is not None:
             training = replace(training, slices=training.slices._replace(state=under(tensors, _SLICES)))
         if model_file.LANES in header:
-            check(header[model_file.LANES], _SET, model_file.LANES, {})
-            models = _revived(header[model_file.LANES], under(tensors, _STATE), race)
+            saved = read(SavedSet, header[model_file.LANES], model_file.LANES)
+            models = _revived(saved, under(tensors, _STATE), race)
         else:
             models = ModelSet.of([model_file.revive(path, header, tensors)])
-        bests = {k: best._replace(state=under(tensors, f"{_BEST}{k}.")) for k, best in training.bests.items()}
-        for k, best in bests.items():
-            if not k < len(models.models):
-                raise StateError(f"bests: there is no model {k}")
-            models.holder(k).check(best.state)
+        bests = [one._replace(state=under(tensors, f"{_BEST}{one.model}.")) for one in training.bests]
+        for one in bests:
+            require(one.model < len(models.models), "bests", f"there is no model {one.model}")
+            models.holder(one.model).check(one.state)
         return models, replace(training, bests=bests)
 
 
-def _revived(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int], Referee] | None) -> ModelSet:
+def _revived(saved: SavedSet, state: dict[str, Any], race: Callable[[int], Referee] | None) -> ModelSet:
     """The models that `ModelSet.described` tells of."""
     try:
         recipes = [Recipe.from_dict(one) for one in saved["recipes"]]
@@ -273,8 +250,7 @@ def _revived(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int],
     if saved["racing"] and race is None:
         raise StateError(f"its models race: resume with {mention(rule='auto')}")
     models = ModelSet(recipes, share, race=race(len(recipes)) if race and saved["racing"] else None)
-    for curve in saved["curves"]:
-        check({"curve": curve}, model_file.CURVE, model_file.LANES)
+    curves = [*map(curve_of, saved["curves"])]
     dropped = dict(saved["dropped"])
     if not {*dropped, *saved["resting"]} <= {*range(len(recipes))}:
         raise StateError("there are fewer models")
@@ -283,10 +259,10 @@ def _revived(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int],
     models.restore(state)
     for k in saved["resting"]:
         models.parts[0].rest(k)
-    if len(saved["curves"]) != len(models.models):
+    if len(curves) != len(models.models):
         raise StateError("it has another number of curves")
-    for model, curve in zip(models.models, saved["curves"], strict=True):
-        model.curve = curve_of(curve)
+    for model, curve in zip(models.models, curves, strict=True):
+        model.curve = curve
     return models
 
 

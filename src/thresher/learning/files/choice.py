@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from thresher.engine.sound import StateError
-from thresher.learning.files.schema import Figures, read
+from thresher.data.stored import read
+from thresher.engine.sound import require
+from thresher.learning.training.progress import Figures, check_figures
 from thresher.options.messages import mention, spelled
 from thresher.options.option import UsageError
 
@@ -94,8 +95,9 @@ class FrontierTable:
     def from_dict(cls, given: Any) -> FrontierTable:
         """The table in a header, of `asdict`. StateError."""
         found = read(cls, given, "frontier")
-        if not found.chosen < len(found.points):
-            raise StateError("frontier: no model has the number of the chosen one")
+        require(found.chosen < len(found.points), "frontier", "no model has the number of the chosen one")
+        for point in found.points:
+            check_figures(point.holdout)
         return found
 
 

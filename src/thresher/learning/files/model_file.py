@@ -19,9 +19,10 @@ import tempfile
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import fields
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, NotRequired, TypedDict, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,18 +33,10 @@ from thresher._version import __version__, told_of, upgrade
 from thresher.data.errors import OneLineError, shortened
 from thresher.data.features.names import Names
 from thresher.data.files.paths import begins_a_model
+from thresher.data.stored import read as read_as
 from thresher.engine.atomic import whole_file
-from thresher.engine.sound import PACKED, PackedSets, StateError, beneath, pack, under
+from thresher.engine.sound import PACKED, PackedSets, StateError, beneath, pack, require, under
 from thresher.learning.files.choice import ALL, FrontierTable, choose, column_of
-from thresher.learning.files.schema import (
-    Fields,
-    Finite,
-    Form,
-    Key,
-    check,
-    form_of,
-    kinds_of,
-)
 from thresher.learning.inspection.formatting import size_shown
 from thresher.learning.model.agreement import Numbering
 from thresher.learning.model.model import Model, as_model
@@ -51,7 +44,7 @@ from thresher.learning.model.objective import FittedLink, Objective, check_calib
 from thresher.learning.model.prediction import AnyModel, Readout, names_of
 from thresher.learning.model.recipe import Header, Recipe, layout_of
 from thresher.learning.model.sampling import Sample, Sampler
-from thresher.learning.training.progress import Curve, curve_of, is_curve
+from thresher.learning.training.progress import Curve, curve_of
 from thresher.learning.training.record import Record
 from thresher.options.layouts import of_options
 from thresher.options.messages import mention, mention_command, spelled
@@ -65,45 +58,80 @@ _LONGEST_HEADER = 100_000_000
 _NO_TENSORS = (SafetensorError, ValueError, TypeError, AttributeError, OverflowError)
 """What reading raises for bytes that are not tensors of a type that NumPy has."""
 Tensors = dict[str, NDArray[Any]]
-EDITION: Fields = {"format": int, "version": str}
-"""Fields of every file, in any format version."""
-MODEL: Fields = {"recipe": dict, "lowest_label": Finite, "nonzero": int}
-"""Fields of every model."""
-CURVE: Fields = {"curve": Annotated[Curve, Form("points of a curve", is_curve, curve_of)]}
-_NEEDS = tuple[parts.Need, ...]
-_OPTIONAL: Fields = {
-    "needs": _NEEDS,
-    "examples": int,
-    "features_seen": int,
-    "left_out": int,
-    "progressive_loss": float | None,
-    "loss_of_later_passes": float,
-    "numbering": tuple[Key, Key, bool],
-    "warm": bool,
-    "calibration": tuple[Finite, Finite],
-    **CURVE,
-    **dict.fromkeys(("intercept", "record", "solver"), object),  # which are checked where they are used
-}
-_FILE: Fields = {"models": list[dict[str, Any] | None], "shared": dict, "run": dict, "crc32": dict}
-"""Fields of every file."""
+
+
+class Edition(TypedDict):
+    """Fields of every file, in any format version."""
+
+    format: int
+    version: str
+
+
+class _Run(TypedDict, total=False):
+    """What is known of the run that made the models."""
+
+    lanes: Any
+    training: Any
+    frontier: Any
+    ensemble: Any
+    selection: Any
+
+
+class _File(Edition):
+    """Fields of a file."""
+
+    models: list[dict[str, Any] | None]
+    shared: dict[str, Any]
+    run: _Run
+    crc32: dict[str, Any]
+    needs: NotRequired[tuple[parts.Need, ...]]
+
+
+class ModelFields(Edition):
+    """Fields of a model; those of any type are checked where they are used."""
+
+    recipe: dict[str, Any]
+    lowest_label: float
+    nonzero: int
+    needs: NotRequired[tuple[parts.Need, ...]]
+    examples: NotRequired[int]
+    features_seen: NotRequired[int]
+    left_out: NotRequired[int]
+    progressive_loss: NotRequired[float | None]
+    loss_of_later_passes: NotRequired[float]
+    numbering: NotRequired[tuple[int, int, bool]]
+    warm: NotRequired[bool]
+    calibration: NotRequired[tuple[float, float]]
+    curve: NotRequired[list[Any]]
+    intercept: NotRequired[Any]
+    record: NotRequired[Any]
+    solver: NotRequired[Any]
+
+
 LANES, TRAINING, FRONTIER, ENSEMBLE, SELECTION = "lanes", "training", "frontier", "ensemble", "selection"
 """What is known of a run"""
 RUN = (LANES, TRAINING, FRONTIER, ENSEMBLE, SELECTION)
-_OF_FILE = {*EDITION, *RUN, "needs"}
+_OF_FILE = {*Edition.__annotations__, *RUN, "needs"}
 """Fields of a model's header that stand once in a file"""
-RECIPE: Fields = {
-    **kinds_of(Recipe),
+_typed_dict: Any = TypedDict
+_KINDS = get_type_hints(Recipe)
+RECIPE = {
+    **{one.name: _KINDS[one.name] for one in fields(Recipe)},
     "rule": str,
     "loss": str,
     "rate": str | None,
-    "layout": dict | None,
+    "layout": dict[str, Any] | None,
     "sample": str | None,
 }
-"""Fields of the recipe of a model that can keep learning."""
-_OF_WEIGHTS: Fields = {
-    "rule": str | None,
-    **{name: RECIPE[name] for name in ("loss", "outputs", "store", "intercept", "layout", "offset")},
-}
+"""Fields of the recipe of a model that can keep learning"""
+_Recipe = _typed_dict("_Recipe", RECIPE)
+_OfWeights = _typed_dict(
+    "_OfWeights",
+    {
+        "rule": str | None,
+        **{n: RECIPE[n] for n in ("loss", "outputs", "store", "intercept", "layout", "offset")},
+    },
+)
 """Fields of the recipe in a file with weights only."""
 _LONGEST = 1000
 """Maximum length of a message: a file may contain text of any length in place of a name."""
@@ -143,7 +171,10 @@ def naming_file(name: str | Path, header: Header | None = None) -> Iterator[None
         raise
     except MemoryError as error:
         raise ModelFileError(f"{name}: not enough memory: {error}") from error
-    except ValueError as error:  # StateError, SpecError, DataError, and what Model and Head refuse
+    except (
+        ValueError,
+        OverflowError,
+    ) as error:  # StateError, SpecError, DataError, and what Model and Head refuse
         remedy = told_of(header and header.get("version"))
         if header is not None and isinstance(error, parts.SpecError):
             remedy = remedy or " (import the module that defines it first)"
@@ -341,7 +372,7 @@ def _packed(headers: Sequence[Header | None], run: Header) -> Header:
     """The header of a file: what all models have in common stands once."""
     there = [one for one in headers if one is not None]
     first = there[0] if there else {"format": FORMAT, "version": __version__}
-    file: Header = {name: first[name] for name in EDITION if name in first}
+    file: Header = {name: first[name] for name in Edition.__annotations__ if name in first}
     file |= {"run": {name: one[name] for one in (*there, run) for name in RUN if name in one}}
     if needs := {json.dumps(need): need for one in there for need in one.get("needs", [])}:
         file["needs"] = [*needs.values()]
@@ -386,6 +417,13 @@ def _header_sum(header: Header) -> int:
     return zlib.crc32(json.dumps({**header, "crc32": tensors}, sort_keys=True).encode())
 
 
+def _whole(digits: str) -> int:
+    """A whole number in a header, in which none is negative or has more than 64 bits. StateError."""
+    found = int(digits)
+    require(0 <= found < 1 << 64, shortened(digits, 20), "expected a number from 0 to 2^64 - 1")
+    return found
+
+
 def _checksum(array: NDArray[Any]) -> int:
     kind = zlib.crc32(f"{array.dtype.str} {array.shape}".encode())
     return zlib.crc32(array.reshape(-1).view(np.uint8).data, kind)
@@ -420,8 +458,10 @@ class Contents:
         if "thresher" not in (metadata or {}):
             raise ModelFileError(f"{name}: a safetensors file, but not a thresher model")
         try:
-            self.header: Header = json.loads((metadata or {})["thresher"])
+            self.header: Header = json.loads((metadata or {})["thresher"], parse_int=_whole)
             whole = self.header["crc32"]["header"] == _header_sum(self.header)
+        except StateError as error:
+            raise ModelFileError(f"{name}: header: {error}") from error
         except (ValueError, KeyError, TypeError, AttributeError):
             whole = False
         except RecursionError as error:
@@ -430,7 +470,7 @@ class Contents:
             raise ModelFileError(f"{name}: damaged: the header does not match its checksum")
         header = self.header
         with naming_file(name):
-            check(header, EDITION)
+            read_as(Edition, {n: header[n] for n in Edition.__annotations__ if n in header}, "header")
         if header["format"] != FORMAT:
             version, own = header["version"], f"thresher {__version__}"
             same = version == __version__
@@ -441,8 +481,7 @@ class Contents:
                 f" format {FORMAT}: {remedy}"
             )
         with naming_file(name, header):
-            check(header, {**EDITION, **_FILE}, "header", {"needs": _NEEDS})
-            check(header["run"], {}, "run", dict.fromkeys(RUN, object))
+            read_as(_File, header, "header")
         if wrong := {*header["crc32"]} - {"header"} ^ {*names}:
             raise ModelFileError(f"{name}: damaged: {min(wrong)} does not match its checksum")
         self.run: Header = header["run"]
@@ -490,14 +529,15 @@ class Contents:
             raise ModelFileError(f"{self.name}: damaged: it has no model {number}")
         own, shared = self.header["models"][number], self.header["shared"]
         with naming_file(self.name, self.header):
-            check(shared, {}, "shared", {**MODEL, **_OPTIONAL})
-            check(own, {"recipe": dict}, "model")
-            recipe = {**shared.get("recipe", {}), **own["recipe"]}
-            found = {n: v for n, v in self.header.items() if n == "needs" or n in EDITION}
-            found |= {**shared, **own, "recipe": recipe}
-            check(found, {**EDITION, **MODEL}, "model", _OPTIONAL)
+            parts_of = [read_as(dict[str, Any], one.get("recipe", {}), "recipe") for one in (shared, own)]
+            found = {n: v for n, v in self.header.items() if n == "needs" or n in Edition.__annotations__}
+            found |= {**shared, **own, "recipe": parts_of[0] | parts_of[1]}
+            read_as(ModelFields, found, "model")
+            for name in ("lowest_label", "calibration"):
+                require(np.isfinite(found.get(name, 0.0)).all(), name, "expected finite numbers")
             record_of(found)
-            check(recipe, _OF_WEIGHTS if recipe.get("rule") is None else RECIPE, "recipe", {})
+            curve_in(found)
+            read_as(_OfWeights if found["recipe"].get("rule") is None else _Recipe, found["recipe"], "recipe")
         return found | self.run
 
     def tensors(self, prefix: str) -> Tensors:
@@ -614,8 +654,7 @@ def check_parts(path: str | Path, header: Header, kinds: Collection[str] = parts
 
 def needs_in(header: Header) -> tuple[parts.Need, ...]:
     """Where the parts of the model come from that are not built in."""
-    found: tuple[parts.Need, ...] = form_of(_NEEDS).made(header.get("needs", []))
-    return found
+    return read_as(tuple[parts.Need, ...], header.get("needs", []), "needs")
 
 
 def load_readout(path: str | Path, which: str | None = None) -> tuple[Readout, Header]:

@@ -13,9 +13,10 @@ import numpy as np
 from thresher.data.columns import FEATURES, NUMERIC
 from thresher.data.features.names import BETWEEN, Names, numeric_keys
 from thresher.data.layout import SettledLayout
+from thresher.data.stored import read
 from thresher.engine.index import HashedIndex
-from thresher.learning.files import model_file, schema
-from thresher.learning.files.checkpoint import TrainingState
+from thresher.learning.files import model_file
+from thresher.learning.files.checkpoint import SavedSet, TrainingState
 from thresher.learning.files.model_file import LANES, NAMES, Tensors
 from thresher.learning.inspection.feature_names import is_nameable
 from thresher.learning.model.objective import figures_of as of_calibration
@@ -158,7 +159,7 @@ def _stopped(path: str | Path, header: Header) -> dict[str, Any]:
     with model_file.naming_file(path):
         training = TrainingState.from_dict(header["training"])
         if LANES in header:
-            schema.check(header[LANES], {"recipes": list}, LANES)
+            read(SavedSet, header[LANES], LANES)
     return {
         "stopped": {
             **({"models": len(header[LANES]["recipes"])} if LANES in header else {}),
@@ -170,7 +171,7 @@ def _stopped(path: str | Path, header: Header) -> dict[str, Any]:
             "holdout": training.holdout.given.names or training.holdout.share,
             "where": training.data.where,
             "data": training.data.names,
-            "best_pass": training.bests[0].number if [*training.bests] == [0] else None,
+            "best_pass": training.bests[0].number if [one.model for one in training.bests] == [0] else None,
         }
     }
 

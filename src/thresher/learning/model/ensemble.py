@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Real
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypedDict, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,8 +26,9 @@ from thresher.data.chunk import MOST_CELLS, Chunk
 from thresher.data.column_values import ColumnValues, apart
 from thresher.data.errors import OneLineError, shortened
 from thresher.data.inputs.any_data import Data
+from thresher.data.stored import read
 from thresher.engine.sound import StateError
-from thresher.learning.files import model_file, schema
+from thresher.learning.files import model_file
 from thresher.learning.files.choice import BY, column_of
 from thresher.learning.files.model_file import ENSEMBLE, Contents, ModelFileError
 from thresher.learning.inspection.frames import frame_of, identity_of
@@ -49,6 +50,16 @@ if TYPE_CHECKING:
 _BAGS = spelled("thresher train --ensemble 64", "thresher.ensemble(..., models=64)")
 """How to train models that have intervals"""
 _ONE = spelled("one of them, with --choose VALUE", "one of them, such as model.of(value)")
+
+
+class _Table(TypedDict):
+    """What a file knows of an ensemble."""
+
+    rows: str
+    record: dict[str, Any] | None
+    values: list[str]
+
+
 FEWEST = 8
 """Fewer models say too little about their deviation."""
 MOST_LEVEL = 0.999999999999999
@@ -284,8 +295,7 @@ class Ensemble(LinearPredictor, Generic[M]):
         if ENSEMBLE not in found.run:
             raise ModelFileError(f"{name}: not an ensemble")
         with model_file.naming_file(name, found.header):
-            table = found.run[ENSEMBLE]
-            schema.check(table, {"rows": str, "record": dict | None, "values": list[str]}, ENSEMBLE, {})
+            table = read(_Table, found.run[ENSEMBLE], ENSEMBLE)
             record = None if table["record"] is None else Record.from_dict(table["record"])
             rows, values = table["rows"], table["values"]
             kind = rows.partition(":")[0]

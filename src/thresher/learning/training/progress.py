@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from thresher.learning.files.schema import form_of
+from thresher.data.stored import read
+from thresher.engine.sound import require
 from thresher.learning.training.interruption import Stopper
 from thresher.options.messages import as_shown
 
@@ -76,6 +77,11 @@ class Recent(NamedTuple):
 
 
 Figures = dict[str, float | int | None]
+
+
+def check_figures(given: Figures | None) -> None:
+    """StateError unless figures that a file holds have a loss."""
+    require(given is None or isinstance(given.get("loss"), float), "figures", "expected a loss")
 
 
 class Row(NamedTuple):
@@ -292,14 +298,12 @@ def of_earlier(curve: Curve) -> Curve:
     return tuple(point for point in curve if is_due(point.examples) or point is curve[-1])
 
 
-def is_curve(given: Any) -> bool:
-    """Whether `given` is a valid curve: few points, finite numbers, ascending numbers of examples."""
-    if not form_of(Curve).fits(given) or len(given) > MOST:
-        return False
-    sound = all(math.isfinite(loss) and 0.0 <= weight < math.inf for _, loss, weight, *_ in given)
-    return sound and all(one[0] < other[0] for one, other in pairwise(given))
-
-
 def curve_of(given: Any) -> Curve:
-    """The curve in `given`, which `is_curve` has accepted."""
-    return tuple(CurvePoint(*one) for one in given)
+    """The curve in JSON: few points, finite sums, ascending numbers of examples. StateError."""
+    found = read(Curve, given, "curve")
+    sound = len(found) <= MOST and all(
+        math.isfinite(one.loss) and 0.0 <= one.weight < math.inf for one in found
+    )
+    ascend = all(one.examples < other.examples for one, other in pairwise(found))
+    require(sound and ascend, "curve", "expected ascending points")
+    return found

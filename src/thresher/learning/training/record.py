@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from thresher.data.layout import as_option
-from thresher.engine.sound import StateError
-from thresher.learning.files.schema import Fields, Form, Positive, check, read
+from thresher.data.stored import read
+from thresher.engine.sound import require
 from thresher.learning.training.shares import is_text
 from thresher.options.messages import mention
 
-HeldShare = Annotated[str, Form("a share of the rows", is_text)]
-_SLICE: Fields = {"value": str, "examples": int, "weight": float, "small": bool, "loss": float | None}
-"""What a row of slices has in any case"""
 COUNTS = ("lines", "examples", "blank", "skipped", "merged")
 """The fields that are counts of lines, as a `Report` has them"""
 
 
-def _is_sliced(given: Any) -> bool:
-    if not isinstance(given, dict):
-        return False
-    for rows in given.values():
-        if not isinstance(rows, list):
-            return False
-        for row in rows:
-            try:
-                check(row, {**dict.fromkeys(row, float | None), **_SLICE})
-            except (StateError, TypeError):
-                return False
-            if row.keys() != rows[0].keys():
-                return False
-    return True
+class _Slice(TypedDict):
+    """What a row of slices has in any case."""
+
+    value: str
+    examples: int
+    weight: float
+    small: bool
+    loss: float | None
 
 
 class Difference(NamedTuple):
@@ -64,10 +55,10 @@ class Record:
     4
     """
 
-    passes: Positive = 1
+    passes: int = 1
     """the number of passes that produced the weights"""
     order: str = "as-is"
-    holdout: HeldShare = ""
+    holdout: str = ""
     """which rows were held out: ``every-10th``; empty: none"""
     where: str = ""
     """the filter that selected rows; empty: all rows"""
@@ -90,9 +81,7 @@ class Record:
     """a checksum of what is known of the rows that were learned last, to notice that they come again"""
     continued: int = 0
     """how often training went on with other data; counts of lines are sums, all else is of the last data"""
-    slices: Annotated[dict[str, Any], Form("figures by column and value", _is_sliced)] = field(
-        default_factory=dict
-    )
+    slices: dict[str, list[dict[str, str | float | int | bool | None]]] = field(default_factory=dict)
     """see `evaluation.slices`: by the margins before each example of the first pass"""
 
     def after(self, earlier: Record | None) -> Record:
@@ -115,7 +104,18 @@ class Record:
     @classmethod
     def from_dict(cls, given: Any) -> Record:
         """The inverse of `as_dict`. StateError if it is not valid."""
-        return read(cls, given, "record")
+        found = read(cls, given, "record")
+        require(found.passes > 0, "record.passes", "expected 1 or more")
+        require(is_text(found.holdout), "record.holdout", "expected a share of the rows")
+        for rows in found.slices.values():
+            for row in rows:
+                read(
+                    _Slice,
+                    {name: row[name] for name in _Slice.__annotations__ if name in row},
+                    "record.slices",
+                )
+                require(row.keys() == rows[0].keys(), "record.slices", "expected rows with the same figures")
+        return found
 
 
 def passes_made(record: dict[str, Any]) -> int | str:

@@ -104,9 +104,11 @@ class Scores:
 class Best(NamedTuple):
     """The pass with the lowest hold-out loss so far."""
 
+    model: int
     number: int
     figures: Figures
-    state: dict[str, NDArray[Any]]
+    state: Mapping[str, NDArray[Any]] = {}
+    """tensors, which files have beside their header"""
 
 
 class Patience:
@@ -124,7 +126,7 @@ class Patience:
             figures, best = scores.figures(k), self.bests.get(k)
             if best is None or float(figures["loss"] or 0.0) < float(best.figures["loss"] or 0.0):
                 state = copied(models.holder(k).state())
-                self.bests[k] = Best(number, figures, state)
+                self.bests[k] = Best(k, number, figures, state)
         out = [k for k in scores.models if number - self.bests[k].number >= self.passes]
         over = len(out) == len(scores.models)
         for k in () if over else out:
@@ -135,5 +137,5 @@ class Patience:
         """Restore each model to its best pass; return those that were changed since, up to pass `number`."""
         changed = [k for k, best in self.bests.items() if best.number < number and k not in models.dropped]
         for k in changed:
-            models.put_back(k, self.bests[k].state)
+            models.put_back(k, dict(self.bests[k].state))
         return changed

@@ -215,7 +215,7 @@ class Trainer:
             label=self.label,
             table=self.table,
             reported=self.reported,
-            bests=self.policy.bests,
+            bests=[*self.policy.bests.values()],
             seen=self._seen,
             earlier=self._earlier,
             slices=None if self._slices is None else Sliced(self._slices.columns, self._slices.state()),
@@ -238,7 +238,7 @@ class Trainer:
         self.holdout.first = 0 if before.earlier is None else before.earlier.examples
         if self._slices is not None and before.slices is not None:
             self._slices.restore(before.slices.state)
-        self.policy.bests = before.bests
+        self.policy.bests = {best.model: best for best in before.bests}
         self.repetition.resume(before.passes, before.settled)
         if sum(content.size for content in [*before.read, *before.evaluated]) > _LONG:
             again = "reading the data again up to the checkpoint"
@@ -325,7 +325,7 @@ class Trainer:
         end.holdout, end.policy = copy(self.holdout), copy(self.policy)
         end.repetition = copy(self.repetition)
         end.ui = Ui()
-        end._end_pass(Report.from_dict(self.position.report))
+        end._end_pass(self.position.report.copy())
         end._over()
         end._complete()
         return end.model
@@ -350,7 +350,7 @@ class Trainer:
             self.ui.replay(self._seen.rows, number, kept.passes)
             # Ctrl-C may end it early
             self._here = self.plan.checkpoint is None and self.stopper.listen_here()
-        source.report, self._reading = Report.from_dict(self.position.report), source
+        source.report, self._reading = self.position.report.copy(), source
         with closing(source.chunks(self.position.place)) as chunks:
             for chunk in self.stopper.each(chunks, self.interrupt):
                 if self.resumed:
@@ -359,7 +359,7 @@ class Trainer:
                     self.resumed = False
                 self._ready()
                 self._learn(chunk)
-                self.position = TrainingPosition(number, chunk.after, 0, source.report.as_dict())
+                self.position = TrainingPosition(number, chunk.after, 0, source.report.copy())
                 kept.settle(False)
                 done = None
                 if source.total_bytes:
