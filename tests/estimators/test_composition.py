@@ -95,7 +95,7 @@ def test_skops_finds_nothing_to_trust_but_the_classes() -> None:
 @pytest.mark.usefixtures("plainly")
 def test_a_frontier_is_a_part_too() -> None:
     X, y = IRIS
-    base = SparseFrontierClassifier(l1s=[0.1, 1.0, 1e4], random_state=0)
+    base = SparseFrontierClassifier(l1s=[0.1, 1.0, 1e4], cv=2, random_state=0)
     model = make_pipeline(StandardScaler(), base)
     grid = {
         "sparsefrontierclassifier__choose": ["nnz:0", "best"],

@@ -11,8 +11,8 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import NotFittedError
 
 import thresher
-from tests.commands import run
 from tests.plain import not_compiled
+from thresher.cli.main import status_of
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import ModelFileError
 from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier, SparseOnlineRegressor
@@ -77,17 +77,20 @@ def test_estimators_are_taken_where_models_are() -> None:
             take(X)
 
 
-def test_the_command_line_predicts_the_same(tmp_path: Path) -> None:
-    with not_compiled():
-        columns = SparseOnlineClassifier(random_state=0).fit(X, Y)
-        tables = SparseOnlineClassifier(random_state=0).fit(TABLE, Y)
-    dump_svmlight_file(X, np.where(Y == "up", 1, -1), str(tmp_path / "rows.svm"), zero_based=True)
-    TABLE.to_csv(tmp_path / "rows.csv", index=False)
+@pytest.mark.usefixtures("plainly")
+def test_the_command_line_predicts_the_same(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    columns = SparseOnlineClassifier(random_state=0).fit(X, Y)
+    tables = SparseOnlineClassifier(random_state=0).fit(TABLE, Y)
+    dump_svmlight_file(X, np.where(Y == "up", 1, -1), "rows.svm", zero_based=True)
+    TABLE.to_csv("rows.csv", index=False)
     for model, rows, given in ((columns, "rows.svm", X), (tables, "rows.csv", TABLE)):
-        thresher.save(model, tmp_path / "m")
-        status, told, error = run("predict", "m", rows, folder=tmp_path)
-        assert (status, error) == (0, ""), error
-        np.testing.assert_allclose(np.array(told.split(), float), model.decision_function(given), rtol=1e-4)
+        thresher.save(model, "m")
+        assert status_of(["predict", "m", rows]) == 0
+        told = np.array(capfd.readouterr().out.split(), float)
+        np.testing.assert_allclose(told, model.decision_function(given), rtol=1e-4)
 
 
 def _chunk(rows: Any, labels: Any = None) -> Any:
