@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from tests.data.reference import rows_of
 from thresher.data import DataError, open_source
 from thresher.data.features.names import find_names
+from thresher.data.formats.line_status import NEEDS_CARE
 from thresher.data.formats.tables import jsonl
-from thresher.data.formats.tables.json_cells import ObjectColumns
 from thresher.data.layout import Layout
+from thresher.data.sources.reader import Arenas, RowArrays
 
 HEAD = '{"label": 1, "x": 1.5, "c": "a", "k": 3, "b": true, "t": ["u"], "o": {"p": 1}}\n'
 LAYOUT = Layout("", categorical=("k",), ignore=("o", "z*"))
@@ -43,8 +44,8 @@ def read(path: Path, block: int, cut: bool = False, layout: Any = LAYOUT, domain
 
     If `cut`, blocks of usual lines are read by compiled code.
     """
-    compiled = ObjectColumns.cut if cut else lambda *_: 0
-    with mock.patch.object(ObjectColumns, "cut", compiled):
+    compiled = jsonl.JsonlParser.usual if cut else lambda *_: NEEDS_CARE
+    with mock.patch.object(jsonl.JsonlParser, "usual", staticmethod(compiled)):
         return _read(path, block, layout, domain)
 
 
@@ -281,6 +282,15 @@ def test_lists_of_classes(tmp_path: Path) -> None:
         assert len(read(path, 1 << 20, True, Layout(""), "labels:0-4")[0]) == 45
 
 
+@pytest.mark.parametrize(("label", "domain"), [("[1]", "binary"), ("1", "labels:0-4")])
+def test_labels_that_outputs_cannot_use(tmp_path: Path, label: str, domain: str) -> None:
+    path = tmp_path / "d.jsonl"
+    path.write_text(f'{{"label": {label}, "x": 1}}\n' * 3)
+    found = "lists" if label == "[1]" else "no lists"
+    with pytest.raises(DataError, match=f"column 'label' has {found}, but these outputs need"):
+        list(open_source(path, domain=domain).chunks())
+
+
 @pytest.mark.parametrize(("label", "domain"), [("1", "binary"), ("[1]", "labels:0-4")])
 @pytest.mark.parametrize("cut", [False, True])
 def test_names_of_features(cut: bool, label: str, domain: str, tmp_path: Path) -> None:
@@ -291,7 +301,8 @@ def test_names_of_features(cut: bool, label: str, domain: str, tmp_path: Path) -
     )
     path.write_text("".join(f'{{"label": {label}, {one}}}\n' for one in values), encoding="utf-8")
     source = open_source(path, layout=Layout("", bins=("b",)), domain=domain, threads=1)
-    with mock.patch.object(ObjectColumns, "cut", ObjectColumns.cut if cut else lambda *_: 0):
+    usual = staticmethod(jsonl.JsonlParser.usual if cut else lambda *_: NEEDS_CARE)
+    with mock.patch.object(jsonl.JsonlParser, "usual", usual):
         keys = np.unique(np.concatenate([chunk.keys for chunk in source.chunks()]))
         names = find_names(source, keys)
     assert sorted(names.values()) == ["b=-15", "b=5", "c=a", "c=ü", "t=5", "t=u", "t=v", "x"]
@@ -333,11 +344,15 @@ def test_numbers_beyond_float64_are_categories_as_they_are_written(tmp_path: Pat
 def test_lines_that_lack_most_fields_take_little_memory(tmp_path: Path) -> None:
     path, names = tmp_path / "d.jsonl", [f"c{k}" for k in range(1000)]
     path.write_text(json.dumps({"label": 1, **dict.fromkeys(names, "a")}) + "\n" + '{"label": 0}\n' * 400)
-    with mock.patch.object(ObjectColumns, "cut", autospec=True, side_effect=ObjectColumns.cut) as cut:
+    columns, room = Arenas.columns, list[int]()
+
+    def noted(self: Arenas, rows: int, nnz: int, width: int | None = None) -> RowArrays:
+        room.append(rows * 8 + nnz * 12)
+        return columns(self, rows, nnz, width)
+
+    with mock.patch.object(Arenas, "columns", noted):
         assert len(read(path, 1 << 20, cut=True, layout=Layout(""))[0]) == 401
-    counts = [call.args[4] for call in cut.call_args_list]
-    assert sum(counts) == 401
-    assert max(counts) < 200
+    assert max(room) < 20 * path.stat().st_size
 
 
 @pytest.mark.parametrize("first", ["1.5", "1.10", "2", '"s"', "12345678901234567890", "null", "true"])

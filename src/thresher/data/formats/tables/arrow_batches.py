@@ -37,7 +37,7 @@ from thresher.data.formats.tables.table_rows import (
     check_columns_of_labels,
     expected_of,
 )
-from thresher.data.labels import LISTED, hint_of_words
+from thresher.data.labels import LISTED, Domain, hint_of_words
 from thresher.data.layout import SettledLayout
 from thresher.data.report import Noted, noted
 from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 _TRUTHS = {b"true": 1.0, b"false": 0.0}
 _NUMBERS = (LABEL, *columns.NUMBERS)
 _NAN = nonfinite(math.nan)
+LISTS_NEED = "single numbers (lists need labels:LO-HI)"
+"""What outputs need that are not lists of classes"""
 OBJECT = pa.opaque(pa.null(), "Object", "polars")
 """The type of a column of Python objects in a table of polars"""
 
@@ -190,11 +192,6 @@ class TableBlock(NamedTuple):
     """content read up to the end of this block, if the content of the pass is hashed"""
 
 
-def columns_read(kinds: ColumnEncodings) -> list[int]:
-    """The columns that the encoder reads."""
-    return [c for c, kind in enumerate(kinds.what) if kind in (*_NUMBERS, CATEGORICAL, LIST, TEXT)]
-
-
 class BatchParser:
     """Converts record batches to chunks."""
 
@@ -230,7 +227,7 @@ class BatchParser:
         bad = list[BadLine]()
         for (row, code), raw in zip(listed[: self._reading.described], rows_as_json, strict=False):
             cell = shown[batch.schema.names.index(kinds.names[code // line_status.OUTCOMES])][row].as_py()
-            bad.append(self.bad_row(kinds, cell, code, line(row), raw))
+            bad.append(bad_row(self._domain, kinds, cell, code, line(row), raw))
         there, count = {name: batch.column(name) for name in batch.schema.names}, batch.num_rows
         ids = _texts(there[kinds.ids]) if kinds.ids and kinds.ids in there else None
         return Parsed(
@@ -253,26 +250,21 @@ class BatchParser:
 
         With `FAIL`, it ends at the first bad row.
         """
-        read = columns_read(kinds)
-        table, held, most = np.zeros((len(read), rows.FIELDS), np.int64), list[Any](), 0
+        read = [c for c, kind in enumerate(kinds.what) if kind in (*_NUMBERS, CATEGORICAL, LIST, TEXT)]
+        count, table, held, most = (
+            batch.num_rows,
+            np.zeros((len(read), rows.FIELDS), np.int64),
+            list[Any](),
+            0,
+        )
         table[:, rows.COLUMN] = read
         for row, c in zip(table, read, strict=True):
-            own, features = self.point(row, batch.column(kinds.names[c]), kinds, c)
+            own, features = self._point(row, batch.column(kinds.names[c]), kinds, c)
             held += own
             most += features
-        found = self.encoded_columns(batch.num_rows, kinds, table, most)
-        if self._reading.naming is not None:
-            self.offer_names(kinds, {c: batch.column(kinds.names[c]) for c in read})
-        return found
-
-    def encoded_columns(
-        self, count: int, kinds: ColumnEncodings, table: NDArray[np.int64], most: int
-    ) -> tuple[Chunk, int, list[tuple[int, int]]]:
-        """As `encoded`, of columns in memory that `table` describes, with at most so many features."""
         arrays = self._arenas.columns(count, 2 * most + 16, self._domain.width, kinds.shifted)
         state, wrong = np.zeros(line_status.COUNTERS, np.int64), list[tuple[int, int]]()
-        domain, read = self._domain.code(), table[:, rows.COLUMN]
-        used = kinds.codes[read], kinds.keys[read], kinds.seeds[read]
+        used, domain = (kinds.codes[read], kinds.keys[read], kinds.seeds[read]), self._domain.code()
         extra = kinds.extra(self._reading.naming, self._spans)
         arrays.indptr[0] = 0
         while state[line_status.AT] < count and not (wrong and self._on_error == FAIL):
@@ -281,11 +273,13 @@ class BatchParser:
                 arrays = self._arenas.roomier(arrays, *done)
             wrong += [(row, code) for row, code, *_ in self._bad[: state[line_status.BAD]].tolist()]
             state[line_status.BAD] = 0
-        chunk = kinds.completed(arrays.chunk(int(state[line_status.ROWS]), int(state[line_status.NNZ])))
-        return chunk, int(state[line_status.MERGED]), wrong
+        if self._reading.naming is not None:
+            self._offer_names(kinds, {c: batch.column(kinds.names[c]) for c in read})
+        chunk = arrays.chunk(int(state[line_status.ROWS]), int(state[line_status.NNZ]))
+        return kinds.completed(chunk), int(state[line_status.MERGED]), wrong
 
-    def offer_names(self, kinds: ColumnEncodings, arrays: Mapping[int, Any]) -> None:
-        """Let the namer take the names of features in columns, by number; lists may be flat."""
+    def _offer_names(self, kinds: ColumnEncodings, arrays: Mapping[int, Any]) -> None:
+        """Let the namer take the names of features in columns, by number."""
         naming = self._reading.naming
         for c, array in arrays.items():
             kind = kinds.what[c]
@@ -295,20 +289,20 @@ class BatchParser:
                 numbers = pc.drop_null(cast(array, pa.float64())).to_numpy()
                 rows.offer_bins(naming, numbers[np.isfinite(numbers)], kinds.seeds[c], c)
             elif kind in (CATEGORICAL, LIST):
-                values = pc.drop_null(pc.unique(pc.list_flatten(array) if _is_list(array.type) else array))
+                values = pc.drop_null(pc.unique(pc.list_flatten(array) if kind == LIST else array))
                 texts = cast(values if kind == LIST else texts_of(values, kinds.spelling[c]), TEXTS)
                 described = np.zeros(rows.FIELDS, np.int64)
                 _point_text(described, texts)
                 rows.offer_values(naming, described, len(texts), kinds.seeds[c], c)
         self._reading.take_names(kinds.names)
 
-    def point(
+    def _point(
         self, row: NDArray[np.int64], array: Any, kinds: ColumnEncodings, c: int
     ) -> tuple[list[Any], int]:
         """Describe column `c`; returns what to keep alive, and the maximum number of features."""
         kind, most, has_lists = kinds.what[c], len(array), _is_list(array.type)
         if kind == LABEL and (self._domain.kind == LISTED) != has_lists:
-            wanted = "lists" if self._domain.kind == LISTED else "single numbers (lists need labels:LO-HI)"
+            wanted = "lists" if self._domain.kind == LISTED else LISTS_NEED
             raise DataError(
                 f"column '{kinds.names[c]}' has type {array.type}, but these outputs need {wanted} as labels"
             )
@@ -316,7 +310,6 @@ class BatchParser:
             array = cast(array, pa.large_list(pa.float64()))
             lists, array = _point_lists(row, array), array.values
             _point(row, rows.NUMBER_LISTS, array, array.buffers()[1])
-            row[rows.STEP] = 1
             return [lists, array], most
         if kind in _NUMBERS:
             array = self._labels(array) if kind == LABEL else cast(array, pa.float64())
@@ -359,20 +352,21 @@ class BatchParser:
         found = np.append(numbers, 0.0)[pc.fill_null(coded.indices, len(known)).to_numpy()]
         return pa.array(found, mask=missing.to_numpy(zero_copy_only=False))
 
-    def bad_row(self, kinds: ColumnEncodings, cell: Any, code: int, line: int, raw: bytes) -> BadLine:
-        """The bad line for a row whose text is `raw`, and the `cell` in its bad column."""
-        column, outcome = divmod(code, line_status.OUTCOMES)
-        found = "null" if cell is None else shown(_readable(cell).encode())
-        if outcome == line_status.SUM_RANGE:
-            found = "a larger sum"
-        elif outcome in NOT_FINITE and isinstance(cell, int | float | Decimal):
-            found = nonfinite(float(cell)) if not abs(float(cell)) < OVERFLOW else found
-        expected = expected_of(outcome, kinds.names[column], self._domain, len(kinds.names))
-        if outcome == line_status.NUMBER and found == _NAN:
-            found += "; if it stands for a missing number, make it null"
-        if outcome == line_status.LABEL_NUMBER and isinstance(cell, str | bytes):
-            found += hint_of_words(found.strip("'").encode(), self._domain)
-        return BadLine("", line, column + 1, expected, found, raw)
+
+def bad_row(domain: Domain, kinds: ColumnEncodings, cell: Any, code: int, line: int, raw: bytes) -> BadLine:
+    """The bad line for a row whose text is `raw`, and the `cell` in its bad column."""
+    column, outcome = divmod(code, line_status.OUTCOMES)
+    found = "null" if cell is None else shown(_readable(cell).encode())
+    if outcome == line_status.SUM_RANGE:
+        found = "a larger sum"
+    elif outcome in NOT_FINITE and isinstance(cell, int | float | Decimal):
+        found = nonfinite(float(cell)) if not abs(float(cell)) < OVERFLOW else found
+    expected = expected_of(outcome, kinds.names[column], domain, len(kinds.names))
+    if outcome == line_status.NUMBER and found == _NAN:
+        found += "; if it stands for a missing number, make it null"
+    if outcome == line_status.LABEL_NUMBER and isinstance(cell, str | bytes):
+        found += hint_of_words(found.strip("'").encode(), domain)
+    return BadLine("", line, column + 1, expected, found, raw)
 
 
 def number_of(text: bytes) -> float:
@@ -383,7 +377,6 @@ def number_of(text: bytes) -> float:
 def _point_lists(column: NDArray[np.int64], array: Any) -> Any:
     valid, offsets, *_ = array.buffers()
     column[rows.LISTS], column[rows.LISTS_VALID] = _address(offsets), _address(valid)
-    column[rows.LISTS_STEP] = 1
     column[rows.LISTS_FIRST] = array.offset
     return array
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from thresher.data.features import crossing
 from thresher.data.features.crossing import note_column
-from thresher.data.features.murmur import murmur3_64, padded_murmur3_64, whole_murmur3_64
+from thresher.data.features.murmur import murmur3_64, whole_murmur3_64
 from thresher.data.features.names import offer, offer_whole
 from thresher.data.formats import line_status
 from thresher.data.formats.tables import table_rows
@@ -38,19 +38,15 @@ from thresher.data.text.words import (
 from thresher.engine.centring import FAR, rest_of
 from thresher.engine.compile.jit import helper, kernel, scalar
 
-NUMBERS, SHORT, LONG, KEYS, NUMBER_LISTS, SPANS = range(6)
+NUMBERS, SHORT, LONG, KEYS, NUMBER_LISTS = range(5)
 """Forms of a column, by its buffers: float64s; 32-bit offsets, bytes; 64-bit offsets, bytes; indices of keys;
-lists of float64s; as offsets pairs of addresses, between which there is a text with 16 spare bytes after it,
-and in place of indices how many pairs there are to the next. Lists of float64s have there how many words
-there are from one to the next."""
+lists of float64s."""
 
 FORM, DATA, OFFSETS, INDICES, VALID, FIRST = 0, 1, 2, 3, 4, 5
-STEP = INDICES
-LISTS, LISTS_VALID, LISTS_FIRST, LISTS_STEP, COLUMN, FINITE, FIELDS = range(6, 13)
+LISTS, LISTS_VALID, LISTS_FIRST, COLUMN, FINITE, FIELDS = range(6, 12)
 """A column as a row of int64: its form; the addresses of its data, offsets, int64 indices and validity bits
 (0: all entries are valid); its first entry; for lists, the offsets, validity bits and first entry of the
-lists, and how many offsets there are from one to the next; its index in the file; bits of the rows whose
-number, which is read as text, is finite (0: all are)."""
+lists; its index in the file; bits of the rows whose number, which is read as text, is finite (0: all are)."""
 
 TILE = 256
 """Number of rows read together, column by column."""
@@ -81,11 +77,6 @@ def _key(form, data, offsets, indices, at, seed, blanks):
     """
     if form == KEYS:
         return load_word(data, 8 * _offset(indices, at)), True
-    if form == SPANS:
-        begin, end = _offset(offsets, 2 * at * indices), _offset(offsets, 2 * at * indices + 1)
-        if end == begin or (not blanks and _all_blank(np.int64(0), begin, end)):
-            return seed, False
-        return padded_murmur3_64(np.int64(0), begin, end - begin, seed), True
     if form == SHORT:
         begin, end = np.int64(load_half(offsets, 4 * at)), np.int64(load_half(offsets, 4 * at + 4))
         there = end > begin and (blanks or not _all_blank(data, begin, end))
@@ -118,13 +109,12 @@ def _label_or_weight(kind, data, valid, at, domain):
 @scalar
 def _classes(c, i, table, domain, target):
     """Store the list of classes in row `i` of column `c` in `target`; returns the outcome."""
-    at, lists, first = i + table[c, LISTS_FIRST], table[c, LISTS], table[c, FIRST]
-    step, each, data = table[c, LISTS_STEP], table[c, STEP], table[c, DATA]
+    at, lists, first, data = i + table[c, LISTS_FIRST], table[c, LISTS], table[c, FIRST], table[c, DATA]
     if not _is_valid(table[c, LISTS_VALID], at):
         return line_status.NO_LABEL
     target[:] = np.float32(-1)  # no class
-    for entry in range(first + _offset(lists, step * at), first + _offset(lists, step * at + 1)):
-        value, outcome = _label_or_weight(table_rows.LABEL, data, table[c, VALID], each * entry, domain)
+    for entry in range(first + _offset(lists, at), first + _offset(lists, at + 1)):
+        value, outcome = _label_or_weight(table_rows.LABEL, data, table[c, VALID], entry, domain)
         if outcome == line_status.EXAMPLE:
             outcome = line_status.enter_class(target, value, domain)
         if outcome != line_status.EXAMPLE:
@@ -215,7 +205,7 @@ def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses):
                 note_column(crosses, table[stage[7][r * width + k], COLUMN], nnz + k, nnz + k + 1)
     nnz += stage[2][r]
     for c in range(codes.size):
-        begin, lists, step = nnz, table[c, LISTS], table[c, LISTS_STEP]
+        begin, lists = nnz, table[c, LISTS]
         if codes[c] == table_rows.TEXT:  # the keys and values of n-grams
             for entry in range(_offset(lists, i), _offset(lists, i + 1)):
                 store_word(out, nnz, load_word(table[c, DATA], 8 * entry))
@@ -223,7 +213,7 @@ def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses):
                 nnz += 1
         elif codes[c] == table_rows.LIST and _is_valid(table[c, LISTS_VALID], i + table[c, LISTS_FIRST]):
             at, first, form = i + table[c, LISTS_FIRST], table[c, FIRST], table[c, FORM]
-            for entry in range(first + _offset(lists, step * at), first + _offset(lists, step * at + 1)):
+            for entry in range(first + _offset(lists, at), first + _offset(lists, at + 1)):
                 if _is_valid(table[c, VALID], entry):
                     key, there = _key(form, table[c, DATA], table[c, OFFSETS], 1, entry, seeds[c], True)
                     store_word(out, nnz, key)

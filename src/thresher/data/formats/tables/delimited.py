@@ -12,7 +12,7 @@ missing: other programs write null so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from thresher.data import columns
 from thresher.data.chunk import StreamPosition
-from thresher.data.columns import AS_TEXT, CATEGORICAL, EMPTY, LABEL, MOST_COLUMNS, NUMERIC, TEXT
+from thresher.data.columns import AS_TEXT, CATEGORICAL, EMPTY, LABEL, LIST, MOST_COLUMNS, NUMERIC, TEXT
 from thresher.data.errors import BadLine, DataError, OddFileError, shown
 from thresher.data.features.crossing import room_for_spans
 from thresher.data.features.ngrams import letters, room_for, rooms_for
@@ -35,6 +35,7 @@ from thresher.data.formats.tables.spellings import hint_of_numbers, look_at, wit
 from thresher.data.formats.tables.table_rows import (
     GAPPED,
     NOT_FINITE,
+    WORD,
     ColumnEncodings,
     ParserMaker,
     check_columns_of_labels,
@@ -42,6 +43,7 @@ from thresher.data.formats.tables.table_rows import (
     kinds_of,
     of_cells,
 )
+from thresher.data.formats.tables.table_rows import LABEL as LABEL_CODE
 from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.report import HEADER, LATE, lines_not_utf8
@@ -369,24 +371,114 @@ def cells_of(line: bytes, dialect: Dialect, most: int = MOST_COLUMNS + 1) -> lis
     return cells
 
 
-class DelimitedParser:
+def with_exact(exact: Numbers, row: bytes, start: int, place: int) -> Numbers:
+    """The `exact` numbers of the `row` that begins at `start`, with that at `place`."""
+    places, numbers = exact if len(exact[0]) and exact[0][0] >= start else NO_NUMBERS
+    number, at = exact_number(row, start, place), np.searchsorted(places, place)
+    return np.insert(places, at, place), np.insert(numbers, at, number)
+
+
+class RowParser:
+    """Parses blocks of lines whose rows have cells into chunks; formats say where cells are."""
+
+    def __init__(
+        self,
+        files: Sequence[ColumnEncodings],
+        layout: SettledLayout,
+        reading: Reading,
+        codes: Sequence[NDArray[np.int64]],
+    ) -> None:
+        self._layout = layout
+        self._domain = check_columns_of_labels(reading.domain, layout)
+        self._files, self._codes = files, codes
+        self._dialect = dialect_of(layout)
+        self._reading, self._spans = reading, room_for_spans()
+        self._bad = bad_table(reading.on_error)
+
+    def _state(self, block: Block) -> NDArray[np.int64]:
+        """The counters at the beginning of the rows of a block."""
+        state = np.zeros(rows.ALL_COUNTERS, np.int64)
+        state[line_status.AT] = block.begin
+        return state
+
+    def _spare(self, block: Block, kinds: ColumnEncodings) -> int:
+        """Entries besides one for each byte of a block that must be free for its rows."""
+        more = room_for(block.size, kinds.grams.code()) if TEXT in kinds.what else 0
+        return 4 * len(kinds.names) + 16 + more
+
+    def _rows(
+        self,
+        block: Block,
+        state: NDArray[np.int64],
+        where: tuple[Any, ...],
+        first_at: NDArray[np.int64],
+        most: int,
+        parse: Callable[..., int] = rows.parse_rows,
+    ) -> Parsed:
+        """At most so many rows of a block from its `state` on; `where` says where cells are."""
+        reading, kinds, text = self._reading, self._files[block.file], block.text
+        count, width, grams = len(kinds.names), self._domain.width, None
+        if TEXT in kinds.what:
+            grams = (kinds.grams.code(), letters(kinds.grams.tokens), *rooms_for(block.size))
+        if width:  # then it pays to count the lines
+            most = int(np.count_nonzero(text[: block.size] == _NEWLINE)) + 1
+        arrays = reading.arenas.columns(most, block.size + self._spare(block, kinds), width, kinds.shifted)
+        extra = kinds.extra(reading.naming, self._spans)
+        # Scratch space for `ascending`; the sort for long rows is compiled only if a row can be long.
+        widest = count + int(np.count_nonzero(kinds.codes == GAPPED))
+        few = widest <= FEW and not {TEXT, LIST} & {*kinds.what} and extra[0] is None
+        rooms = np.empty(2 * ROW_ROOM, np.uint64), np.empty(ROW_ROOM, np.float32)
+        rest = (
+            (
+                self._codes[block.file],
+                kinds.keys,
+                kinds.seeds,
+                first_at,
+                np.frombuffer(kinds.header, np.uint8),
+            ),
+            *where,
+            (*rooms, None if few else np.empty(BUCKETS, np.uint64)),
+            grams,
+            kinds.mask,
+            self._domain.code(),
+            state,
+            self._bad,
+        )
+
+        def exactly(exact: Numbers) -> Numbers:
+            start = int(state[line_status.AT])
+            return with_exact(exact, self._row_at(block, start), start, int(state[rows.PLACE]))
+
+        parsed = gather(
+            lambda arrays, exact: parse(text, block.size, arrays, *rest, exact, extra),
+            exactly,
+            lambda *entry: self._bad_line(block, *entry),
+            lambda start: self._row_at(block, start),
+            *(state, self._bad, arrays, reading),
+        )
+        reading.take_names(kinds.names)
+        return parsed._replace(chunk=kinds.completed(parsed.chunk))
+
+    def _row_at(self, block: Block, start: int) -> bytes:
+        return line_at(block.text, start)
+
+    def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
+        raise NotImplementedError
+
+
+class DelimitedParser(RowParser):
     """Parses blocks of delimited lines into chunks."""
 
     def __init__(self, files: Sequence[ColumnEncodings], layout: SettledLayout, reading: Reading) -> None:
-        self._layout = layout
-        self._domain = check_columns_of_labels(reading.domain, layout)
-        self._files = files
-        self._codes = [of_cells(one, words=bool(self._domain.words)) for one in files]
+        label = WORD if reading.domain.words else LABEL_CODE
+        super().__init__(files, layout, reading, [of_cells(one, label) for one in files])
         if self._domain.kind == LISTED and not self._domain.open:
             raise DataError(
                 f"{layout.format}: lists of labels need a column of lists (jsonl, parquet or arrow)"
             )
-        self._dialect = dialect_of(layout)
         listed = b"".join(bytes([len(one)]) + one for one in sorted(self._dialect.missing))
         missing = np.array([*listed], np.uint8)
         self._compiled_dialect = self._dialect.delimiter[0], missing, self._dialect.span or None
-        self._reading, self._spans = reading, room_for_spans()
-        self._bad = bad_table(reading.on_error)
         self.room = np.zeros(0, np.uint8)
 
     def parse(self, block: Block) -> Parsed:
@@ -394,18 +486,9 @@ class DelimitedParser:
         reading, kinds, text = self._reading, self._files[block.file], block.text
         if block.kind != LINES:
             return too_long(block, reading)
-        grams, more = None, 0
-        if TEXT in kinds.what:
-            code = kinds.grams.code()
-            grams = (code, letters(kinds.grams.tokens), *rooms_for(block.size))
-            more = room_for(block.size, code)
-        count, most, width = len(kinds.names), block.size // min(len(kinds.names), 2) + 1, self._domain.width
-        if width:  # then it pays to count the lines
-            most = int(np.count_nonzero(text[: block.size] == _NEWLINE)) + 1
-        arrays = reading.arenas.columns(most, block.size + 4 * count + 16 + more, width, kinds.shifted)
-        state = np.zeros(rows.ALL_COUNTERS, np.int64)
+        state, begin = self._state(block), block.begin
         state[rows.HAS_NUL] = not block.text[: block.size].all()
-        begin, blank = block.begin, self._layout.header and block.offset == 0
+        blank = self._layout.header and block.offset == 0
         while blank and begin < block.size:
             line = self._row_at(block, begin)
             begin += len(line) + 1
@@ -420,46 +503,14 @@ class DelimitedParser:
             if len(self.room) < block.size + PAD:
                 self.room = np.empty(block.size + PAD, np.uint8)
             room = self.room
-        extra, first_at = kinds.extra(reading.naming, self._spans), np.full(count + 1, -1, np.int64)
-        # Scratch space for `ascending`; the sort for long rows is compiled only if a row can be long.
-        widest = count + int(np.count_nonzero(kinds.codes == GAPPED))
-        few = widest <= FEW and TEXT not in kinds.what and extra[0] is None
-        rooms = np.empty(2 * ROW_ROOM, np.uint64), np.empty(ROW_ROOM, np.float32)
-        header = np.frombuffer(kinds.header, np.uint8)
-        rest = (
-            (self._codes[block.file], kinds.keys, kinds.seeds, first_at, header),
-            self._compiled_dialect,
-            room,
-            (*rooms, None if few else np.empty(BUCKETS, np.uint64)),
-            grams,
-            kinds.mask,
-            self._domain.code(),
-            state,
-            self._bad,
-        )
-
-        def exactly(exact: Numbers) -> Numbers:
-            # the exact numbers of the current row, with the number at state[PLACE] added
-            start, place = int(state[line_status.AT]), int(state[rows.PLACE])
-            places, numbers = (exact[0], exact[1]) if len(exact[0]) and exact[0][0] >= start else NO_NUMBERS
-            number = exact_number(self._row_at(block, start), start, place)
-            return np.append(places, place), np.append(numbers, number).astype(np.float32)
-
-        parsed = gather(
-            lambda arrays, exact: rows.parse_delimited(text, block.size, arrays, *rest, exact, extra),
-            exactly,
-            lambda *entry: self._bad_line(block, *entry),
-            lambda start: self._row_at(block, start),
-            *(state, self._bad, arrays, reading),
-        )
-        reading.take_names(kinds.names)
+        count = len(kinds.names)
+        first_at, most = np.full(count + 1, -1, np.int64), block.size // min(count, 2) + 1
+        parsed = self._rows(block, state, (self._compiled_dialect, None, room), first_at, most)
         breaks = int(state[rows.BREAKS])
-        noticed = (*kinds.noticed, *self._noticed(block, kinds, first_at), *lines_not_utf8(block))
         parsed = parsed._replace(
-            chunk=kinds.completed(parsed.chunk),
             tally=parsed.tally._replace(lines=parsed.tally.lines - breaks),
             uncounted=breaks,
-            noticed=noticed,
+            noticed=(*kinds.noticed, *self._noticed(block, kinds, first_at), *lines_not_utf8(block)),
         )
         beside = kinds.beside(reading.sliced)
         return kinds.with_cells(parsed, self._cells(block, begin, kinds, beside)) if beside else parsed

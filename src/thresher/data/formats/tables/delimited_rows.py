@@ -1,4 +1,4 @@
-"""The compiled parser of lines with cells between delimiters, quoted (CSV) or not (TSV).
+"""The compiled parser of lines with cells: between delimiters, quoted (CSV) or not (TSV), or in JSON.
 
 The ends of cells are found 64 bytes at a time; a cell that begins with a quote is read separately. The
 features of a row are stored in order of appearance, then sorted by key.
@@ -41,6 +41,16 @@ from thresher.data.features.ngrams import text_features
 from thresher.data.formats import line_status
 from thresher.data.formats.lines.line_rows import ends_line, next_line, note
 from thresher.data.formats.tables import table_rows
+from thresher.data.formats.tables.json_cells import (
+    END,
+    KIND,
+    NUMBERS,
+    START,
+    enter_classes,
+    enter_names,
+    find_cells,
+    span_of,
+)
 from thresher.data.text.numbers import FINE, HARD, NOT_A_NUMBER, looked_up, read_double, read_number
 from thresher.data.text.spelling import ROOM, is_finite, spelled, truth
 from thresher.data.text.words import (
@@ -307,65 +317,119 @@ def _meant(code, cell, at, end, tokens, scratch):
 
 
 @scalar
-def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, into, dialect):
-    """Read one row. Stores features from `nnz` on, several labels in `into`, an offset at address ``out[2]``.
+def _enter_cell(code, cell, first, last, place, start, c, row, grams, found):
+    """Enter what the cell ``cell[first:last]`` of column `c` becomes: ``((nnz, label, weight), outcome)``.
 
-    Returns ``(position of the line end or error, nnz, label, weight, outcome, column)``.
+    It is at `place` in the text, in the row that begins at `start`; `found` are entries, label and weight of
+    the cells before.
     """
-    codes, names, seeds, first_at, count, scratch = columns
-    delimiter, tokens, span = dialect
-    keys, values = address(out[0]), address(out[1])
-    label, weight = np.float32(0), np.float32(1)
+    (_, names, seeds, first_at, _, scratch), out, domain, exact, extra, into, tokens = row
+    nnz, label, weight = found
+    keys, values, begin = address(out[0]), address(out[1]), nnz
+    kind, cell, first, last, outcome = _meant(code, cell, first, last, tokens, scratch)
+    if kind == table_rows.TEXT:
+        if grams is not None:
+            code, known, room_of_grams, begins = grams
+            nnz = text_features(
+                *(cell, first, last, code, known, seeds[c], room_of_grams, begins),
+                *(out[0], out[1], nnz, extra[1], c),
+            )
+    elif kind == table_rows.CATEGORICAL:
+        is_blank_at = last > first and is_blank(byte(cell, first))
+        if last > first and not (is_blank_at and _without_blanks(cell, first, last) == first):
+            key = padded_murmur3_64(cell, first, last - first, seeds[c])
+            offer(extra[1], key, cell, first, last - first, c)
+            nnz = _enter(key, np.float32(1), keys, values, nnz)
+    elif kind > table_rows.SKIP:
+        last = _without_blanks(cell, first, last)
+        value, outcome = _value(kind, cell, first, last, place, domain, exact)
+        if kind == table_rows.LABEL or kind == table_rows.WORD:
+            label = line_status.keep_label(into, names[c], value)
+        elif kind == table_rows.WEIGHT:
+            weight = value
+        elif kind == table_rows.OFFSET:
+            store_float(out[2], 0, value)
+        elif outcome == line_status.EXAMPLE and (last > first or kind == table_rows.GAPPED):
+            stored = last == first or value != np.float32(0)
+            nnz = _numeric(
+                *(kind, value, stored, names[c], seeds[c], cell, first, keys, values, nnz, extra[1], c)
+            )
+    elif kind == table_rows.NOTE:
+        if first_at[c] < 0 and _without_blanks(cell, first, last) > first:
+            first_at[c] = start
+    if outcome == line_status.EXAMPLE:
+        note_column(extra[0], c, begin, min(nnz, begin + 1) if kind == table_rows.GAPPED else nnz)
+    return (nnz, label, weight), outcome
+
+
+@scalar
+def _row(text, at, size, dialect, room, row, grams, found):
+    """Read one row: ``(position of the line end or error, (nnz, label, weight), outcome, column)``.
+
+    ``row = (columns, (keys, values, offset), domain, exact, extra, into, tokens)``: features are stored
+    from the nnz of `found` on, several labels in `into`, an offset at an address.
+    """
+    codes, count, (delimiter, _, span) = row[0][0], row[0][4], dialect
     base, mask, start = at, separators(text, at, delimiter), at
     for c in range(count):
         cell, first, last, end, base, mask, outcome = _cell(text, at, size, base, mask, delimiter, span, room)
+        if outcome == line_status.EXAMPLE:
+            found, outcome = _enter_cell(codes[c], cell, first, last, at, start, c, row, grams, found)
         if outcome != line_status.EXAMPLE:
-            return at, nnz, label, weight, outcome, c
-        begin = nnz
-        kind, cell, first, last, outcome = _meant(codes[c], cell, first, last, tokens, scratch)
-        if kind == table_rows.TEXT:
-            if grams is not None:
-                code, known, room_of_grams, begins = grams
-                nnz = text_features(
-                    *(cell, first, last, code, known, seeds[c], room_of_grams, begins),
-                    *(out[0], out[1], nnz, extra[1], c),
-                )
-        elif kind == table_rows.CATEGORICAL:
-            is_blank_at = last > first and is_blank(byte(cell, first))
-            if last > first and not (is_blank_at and _without_blanks(cell, first, last) == first):
-                key = padded_murmur3_64(cell, first, last - first, seeds[c])
-                offer(extra[1], key, cell, first, last - first, c)
-                nnz = _enter(key, np.float32(1), keys, values, nnz)
-        elif kind > table_rows.SKIP:
-            last = _without_blanks(cell, first, last)
-            value, outcome = _value(kind, cell, first, last, at, domain, exact)
-            if kind == table_rows.LABEL or kind == table_rows.WORD:
-                label = line_status.keep_label(into, names[c], value)
-            elif kind == table_rows.WEIGHT:
-                weight = value
-            elif kind == table_rows.OFFSET:
-                store_float(out[2], 0, value)
-            elif outcome == line_status.EXAMPLE and (last > first or kind == table_rows.GAPPED):
-                stored = last == first or value != np.float32(0)
-                nnz = _numeric(
-                    *(kind, value, stored, names[c], seeds[c], cell, first, keys, values, nnz, extra[1], c)
-                )
-        elif kind == table_rows.NOTE:
-            if first_at[c] < 0 and _without_blanks(cell, first, last) > first:
-                first_at[c] = start
-        if outcome != line_status.EXAMPLE:
-            return at, nnz, label, weight, outcome, c
-        note_column(extra[0], c, begin, min(nnz, begin + 1) if kind == table_rows.GAPPED else nnz)
+            return at, found, outcome, c
         if (byte(text, end) == _NEWLINE) != (c == count - 1):
-            return end, nnz, label, weight, line_status.TOO_FEW if c < count - 1 else line_status.TOO_MANY, c
+            return end, found, line_status.TOO_FEW if c < count - 1 else line_status.TOO_MANY, c
         mask &= mask - _ONE
         at = end + 1
-    return at - 1, nnz, label, weight, line_status.EXAMPLE, 0
+    return at - 1, found, line_status.EXAMPLE, 0
+
+
+@scalar
+def _object_row(text, at, objects, row, grams, found):
+    """As `_row`, of a line with an object; the outcome is `UNUSUAL` if the line needs more care."""
+    (codes, _, seeds, _, count, _), out, domain, _, extra, into, _ = row
+    end, spans, zero = find_cells(text, at, count, objects), address(objects.spans), np.int64(0)
+    if end < 0:
+        return at, found, line_status.UNUSUAL, 0
+    for c in range(count):
+        code, first, last = codes[c], span_of(spans, c, START), span_of(spans, c, END)
+        nnz, label, weight = found
+        if code == table_rows.LIST:
+            more, outcome = enter_names(first, last, seeds[c], out[0], out[1], nnz, extra[1], c, objects)
+            note_column(extra[0], c, nnz, more)
+            found = more, label, weight
+        elif code == table_rows.CLASSES:
+            label, outcome = enter_classes(first, last, domain, into)
+            found = nnz, label, weight
+        else:
+            as_text = code == table_rows.CATEGORICAL or code == table_rows.TEXT or code == table_rows.WORD
+            if as_text and span_of(spans, c, KIND) == NUMBERS:
+                code += table_rows.SPELLED
+            found, outcome = _enter_cell(code, zero, first, last, first - text, at, c, row, grams, found)
+        if outcome == line_status.UNDECIDED and at <= first - text < end:
+            return first - text, found, outcome, c
+        if outcome != line_status.EXAMPLE:  # a number may be written with an escape
+            return end, found, line_status.UNUSUAL if outcome == line_status.UNDECIDED else outcome, c
+    return end, found, line_status.EXAMPLE, 0
 
 
 @kernel
-def parse_delimited(
-    text_bytes, size, columns, kinds, dialect, room, rooms, grams, mask, domain, state, bad, exact, extra
+def parse_rows(
+    text_bytes,
+    size,
+    columns,
+    kinds,
+    dialect,
+    objects,
+    room,
+    rooms,
+    grams,
+    mask,
+    domain,
+    state,
+    bad,
+    exact,
+    extra,
 ):
     """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
 
@@ -375,6 +439,7 @@ def parse_delimited(
         kinds: ``(codes, keys, seeds, first_at, header)``. `first_at`, int64 (columns + 1,), gets the position
             of the first row with a value in each `NOTE` column and of the first line that repeats `header`.
         dialect: See above.
+        objects: The `json_cells.Objects` of lines of JSON, which has no dialect; None for other lines.
         room: uint8 scratch space for a quoted cell, as long as the padded text; empty if there are no quotes,
             None if quotes have no meaning.
         rooms: Scratch space for `ascending`.
@@ -393,23 +458,24 @@ def parse_delimited(
     first_at, header, spans = kinds[3], kinds[4], extra[0]
     indptr[row] = nnz
     while at < size and result == line_status.DONE:
-        start = at
-        outcome, column, stop, merged = line_status.BLANK, 0, nnz, False
-        label, weight = np.float32(0), np.float32(1)
+        start, outcome, column, merged = at, line_status.BLANK, 0, False
+        into, found = line_status.target_of(targets, row), (nnz, np.float32(0), np.float32(1))
+        given = described, (keys, values, address(offsets) + 4 * row), domain, known, extra, into, dialect[1]
         clear_spans(spans)
-        if not ((kinds[0].size > 1 and ends_line(text, at)) or _repeats(text, at, header, first_at)):
-            into = line_status.target_of(targets, row)
-            out = keys, values, address(offsets) + 4 * row
-            at, stop, label, weight, outcome, column = _row(
-                text, start, size, described, room, grams, out, nnz, domain, known, extra, into, dialect
-            )
+        if objects is not None:
+            outcome = line_status.CRAMPED  # there is a feature for each byte at most, but for gaps
+            if nnz + size - start + objects.spare <= keys.size:
+                at, found, outcome, column = _object_row(text, start, objects, given, grams, found)
+        elif not ((kinds[0].size > 1 and ends_line(text, at)) or _repeats(text, at, header, first_at)):
+            at, found, outcome, column = _row(text, start, size, dialect, room, given, grams, found)
+        stop, label, weight = found
         if outcome == line_status.EXAMPLE and state[HAS_NUL]:
             for place in range(at - 1, start - 1, -1):
                 if byte(text, place) == _NUL:
                     at, outcome = place, line_status.NUL
         if outcome == line_status.EXAMPLE:
             stop, merged, outcome = table_rows.complete(keys, values, nnz, stop, mask, extra, rooms)
-        if outcome in (line_status.UNDECIDED, line_status.CRAMPED):
+        if line_status.UNDECIDED <= outcome <= line_status.UNUSUAL:
             state[PLACE], at, result = at, start, outcome
             break
         if outcome == line_status.EXAMPLE:

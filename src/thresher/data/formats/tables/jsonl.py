@@ -2,99 +2,116 @@
 
 An absent field and null are missing values. A field that is not a column of the layout is ignored; the first
 values of such fields are noticed. Compiled code (`json_cells`) reads usual lines. It stops at one that is
-unusual, such as a bad or blank one, whose values Python enters into the same cells, and goes on behind it. A
-test checks that both read the same.
+unusual, such as a bad or blank one, which Python reads and writes again in the usual way.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.data import columns
-from thresher.data.chunk import concat
-from thresher.data.columns import CATEGORICAL, EMPTY, LABEL, LIST, MOST_COLUMNS, NUMBERS, NUMERIC, TEXT
+from thresher.data.columns import CATEGORICAL, EMPTY, LABEL, LIST, MOST_COLUMNS, NUMERIC, TEXT
 from thresher.data.errors import BadLine, DataError, OddFileError, shown
-from thresher.data.files.blocks import LINES
+from thresher.data.files.blocks import LINES, PAD, Block
 from thresher.data.files.paths import is_stream
 from thresher.data.files.streams import OpenStreams
 from thresher.data.formats import line_status
 from thresher.data.formats.choosing import looks_pretty
-from thresher.data.formats.lines.parse_loop import too_long
-from thresher.data.formats.tables.arrow_batches import BatchParser, fits, guess, spelling_of_type
+from thresher.data.formats.lines.parse_loop import NO_NUMBERS, too_long
+from thresher.data.formats.tables import delimited_rows as rows
+from thresher.data.formats.tables import table_rows
+from thresher.data.formats.tables.arrow_batches import LISTS_NEED, bad_row, fits, guess, spelling_of_type
 from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by, types_in
-from thresher.data.formats.tables.delimited import HEAD, beginning, lines_of
-from thresher.data.formats.tables.json_cells import NESTED, STRINGS, TRUTHS, ObjectColumns
-from thresher.data.formats.tables.json_cells import NUMBERS as WRITTEN_NUMBERS
+from thresher.data.formats.tables.delimited import HEAD, RowParser, beginning, lines_of, with_exact
+from thresher.data.formats.tables.json_cells import (
+    CLASSES,
+    IGNORED,
+    KINDS,
+    NAMES,
+    NESTED,
+    NUMBER,
+    NUMBERS,
+    STRINGS,
+    TRUTHS,
+    UNSEEN,
+    WORDS,
+    ObjectFields,
+)
 from thresher.data.formats.tables.spellings import hint_of_numbers, spelling_of_texts, text_of, with_usual
-from thresher.data.formats.tables.table_rows import ColumnEncodings, ParserMaker
+from thresher.data.formats.tables.table_rows import ColumnEncodings, ParserMaker, of_cells
 from thresher.data.formats.tables.where import MARKED, Filter
 from thresher.data.labels import LISTED
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, has_columns
 from thresher.data.report import FOUND, LACKING, LATE, MOST_LATE, Noted
-from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading
+from thresher.data.sources.reader import Parsed, Reading, RowArrays
 from thresher.data.text.numbers import means_missing
 from thresher.data.text.spelling import respelled
 from thresher.data.text.utf8 import REMEDIES, undecoded
 from thresher.options.messages import mention
 
 _NEWLINE = ord("\n")
-_LONG = 400
-"""Digits of a whole number, beyond which Python's reader fails"""
-_LOOKS = {WRITTEN_NUMBERS: NUMERIC, STRINGS: CATEGORICAL, TRUTHS: CATEGORICAL, NESTED: ""}
+_LOOKS = {NUMBERS: NUMERIC, STRINGS: CATEGORICAL, TRUTHS: CATEGORICAL, NESTED: ""}
 """What a field looks like that has a value of a kind"""
 
 
-class _Beyond(float):
-    """A number beyond those of float64, as infinity or 0. As text, it is as it was written."""
+class _Number(float):
+    """A number, and how it is written, as which it is a text only if it is beyond float64."""
 
     __slots__ = ("written",)
     written: str
 
-    def __new__(cls, written: str) -> _Beyond:
+    def __new__(cls, written: str) -> Self:
         made = super().__new__(cls, written)
         made.written = written
         return made
 
     def __str__(self) -> str:
-        return self.written
+        beyond = self in (0.0, math.inf, -math.inf) and {*self.written.lower().split("e")[0]} & {*"123456789"}
+        return self.written if beyond else float.__repr__(self)
 
 
+class _Whole(_Number):
+    """A number without a point or an exponent; all digits count."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "0" if self.written == "-0" else self.written
+
+
+_DECODER = json.JSONDecoder(parse_int=_Whole, parse_float=_Number, parse_constant=_Number)
 _TYPES = {
-    _Beyond: pa.float64(),
+    _Whole: pa.int64(),
+    _Number: pa.float64(),
     bool: pa.bool_(),
-    int: pa.int64(),
-    float: pa.float64(),
     str: pa.string(),
     dict: pa.struct([]),
 }
-
 _MOST_CELLS, _SPARSE = 10_000_000, 16
 """Cells that the first lines may have, and how many for a byte if that is more; each takes time and memory"""
 LINE_END = "the end of the line after its object"
 """What is expected where another object follows"""
-_USUAL = 16
-"""How many times as many usual lines must follow those that are read one by one, or these become more"""
-
-_NUMBER, _TEXT, _CLASSES, _NAMES = (
-    "a number",
-    "text, a finite number, true or false",
-    "a list (a number each)",
-    "a list (text or a whole number each)",
-)
-"""What the values of a field must be: texts, numbers and bools alike are read as text"""
+_MEANT = {
+    NUMBER: "a number",
+    WORDS: "text, a finite number, true or false",
+    CLASSES: "a list (a number each)",
+    NAMES: "a list (text or a whole number each)",
+}
+"""What the values of a field must be"""
 _WRONG = object()
 """In place of a value that is not what it must be"""
-_LARGE = pa.decimal128(38, 0)
-"""The type of whole numbers beyond 64 bits"""
+_LARGE, _BEYOND = pa.decimal128(38, 0), 2.0**63
+"""The type of whole numbers beyond 64 bits, and where these begin"""
 
 
 class _Object(NamedTuple):
@@ -103,7 +120,7 @@ class _Object(NamedTuple):
     fields: dict[str, Any]
     """all, with their values"""
     values: dict[str, Any]
-    """those that are read, as `_as` gives their values; None where there is none"""
+    """those that are read, as `_as` gives them, without those that are null"""
 
 
 class _JsonHead(NamedTuple):
@@ -134,9 +151,9 @@ def open_table(
     """
     whole, heads, found = True, list[_JsonHead](), layout
     for name in names:
-        head = beginning(name, streams, live)
-        whole = whole and len(head) < HEAD
-        heads.append(_head_of(lines_of(head, name), name, live and is_stream(name), ids))
+        text = beginning(name, streams, live)
+        whole = whole and len(text) < HEAD
+        heads.append(_head_of(lines_of(text, name), name, live and is_stream(name), ids))
     if not has_columns(found):
         types = types_in(one.fields for one in heads)
         values = dict(pair for one in reversed(heads) for pair in one.values.items())
@@ -153,18 +170,18 @@ def open_table(
     used = found.unlabelled() if unlabelled else found
     files, may_be_words = list[ColumnEncodings](), False
     new = layout.new(used.columns) if isinstance(layout, Extension) else []
-    for name, rows in zip(names, heads, strict=True):
+    for name, head in zip(names, heads, strict=True):
         one_by_one = live and is_stream(name)
-        there = [one for one in rows.fields.names if one != ids]
+        there = [one for one in head.fields.names if one != ids]
         lacking = [] if one_by_one else columns.lacking_in_objects(used, there, name, new)
-        kinds, has_text = _kinds(used, _fitting(used, rows, one_by_one), name, ids, lacking)
+        kinds, has_text = _kinds(used, _fitting(used, head, one_by_one), name, ids, lacking)
         if marked:
             kinds = kinds._replace(marks=Filter(marked, None, name, MARKED))
         files.append(kinds)
         may_be_words = may_be_words or has_text
-        if len(kinds.types) * rows.lines > max(_MOST_CELLS, _SPARSE * rows.size):
+        if len(kinds.roles) * head.lines > max(_MOST_CELLS, _SPARSE * head.size):
             raise DataError(
-                f"{name}: {len(kinds.types):,} columns in its first {rows.lines:,} lines, most without a"
+                f"{name}: {len(kinds.roles):,} columns in its first {head.lines:,} lines, most without a"
                 " value. JSON lines are a table, with a cell for each column and line: put such features in"
                 " one field, as a list of names or a text, or write VW text"
             )
@@ -194,17 +211,17 @@ def _kinds(
     """
     there = {field.name: field for field in fields}
     known = [there.pop(name, pa.field(name, pa.null())) for name in layout.columns]
-    schema, types = pa.schema([*known, *there.values()]), dict[str, str]()
+    schema, roles = pa.schema([*known, *there.values()]), dict[str, int]()
     kinds = kinds_by(layout, schema, name, ids)
     for field, what in zip(schema, kinds.what, strict=True):
-        if what in NUMBERS or (what == LABEL and pa.types.is_boolean(field.type)):
-            types[field.name] = _NUMBER
+        if what in columns.NUMBERS or (what == LABEL and pa.types.is_boolean(field.type)):
+            roles[field.name] = NUMBER
         elif what == LABEL and not (pa.types.is_string(field.type) or layout.classes):
-            types[field.name] = _CLASSES if pa.types.is_list(field.type) else _NUMBER
+            roles[field.name] = CLASSES if pa.types.is_list(field.type) else NUMBER
         elif what not in columns.UNREAD:
-            types[field.name] = _NAMES if what == LIST else _TEXT
+            roles[field.name] = NAMES if what == LIST else WORDS
     noticed = tuple((LACKING, one, 0, "") for one in lacking)
-    return kinds._replace(noticed=noticed, types=types), has_words(kinds, schema)
+    return kinds._replace(noticed=noticed, roles=roles), has_words(kinds, schema)
 
 
 def _fitting(layout: SettledLayout, head: _JsonHead, live: bool) -> Any:
@@ -220,7 +237,7 @@ def _fitting(layout: SettledLayout, head: _JsonHead, live: bool) -> Any:
         fit = [one for one in types if fits(one, kind)]
         if kind in (CATEGORICAL, TEXT):
             fit.sort(key=lambda one: not pa.types.is_string(one))
-        elif kind in NUMBERS:
+        elif kind in columns.NUMBERS:
             fit.sort(key=pa.types.is_boolean)
         fields.append(field.with_type(fit[0] if fit else pa.null() if live else field.type))
     return pa.schema(fields)
@@ -251,7 +268,7 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHe
                 if not _says_missing(value):
                     found[field] = _wider(kind, value)
     for field in [field for field, kind in found.items() if pa.types.is_null(kind)]:
-        if some := {*map(type, values.get(field, ()))} & {str, float}:
+        if some := {*map(type, values.get(field, ()))}:
             found[field] = pa.string() if str in some else pa.float64()
     if not objects and not live:
         wrong = undecoded(np.frombuffer(b"\n".join(lines), np.uint8))
@@ -281,147 +298,122 @@ def _wider(kind: Any, value: Any) -> Any:
         return pa.list_(pa.int64() if inner == _LARGE else inner)
     if value is None or not (pa.types.is_null(kind) or pa.types.is_integer(kind)):
         return kind
-    if type(value) is int and not -(2**63) <= value < 2**63:
+    if type(value) is _Whole and abs(value) > _BEYOND:
         return _LARGE
-    return _TYPES[type(value)] if pa.types.is_null(kind) or isinstance(value, float) else kind
+    return _TYPES[type(value)] if pa.types.is_null(kind) or type(value) is _Number else kind
 
 
-class JsonlParser(BatchParser):
+class JsonlParser(RowParser):
     """Parses blocks of JSON lines into chunks."""
 
     def __init__(self, files: Sequence[ColumnEncodings], layout: SettledLayout, reading: Reading) -> None:
-        super().__init__(files, layout, reading)
-        self._cutters = dict[int, ObjectColumns]()
+        words, lists = reading.domain.words is not None, reading.domain.kind == LISTED
+        label = table_rows.WORD if words else table_rows.CLASSES if lists else table_rows.LABEL
+        super().__init__(files, layout, reading, [of_cells(one, label, table_rows.SPELLED) for one in files])
         self._ignored = columns.Patterns(layout.ignore)
         kinds = zip(layout.columns, layout.kinds, strict=True)
         self._known = {name: LATE if kind == EMPTY else "" for name, kind in kinds}
         self._known |= dict.fromkeys(layout.awaited, FOUND)
         self._known.setdefault(next((one.ids for one in files if one.ids), ""), "")
+        self._roles, self._fields = list[dict[str, int]](), list[ObjectFields]()
+        for one in files:
+            labels = [name for name, what in zip(one.names, one.what, strict=True) if what == LABEL]
+            for name in labels:
+                if (one.roles[name] == CLASSES) != lists:
+                    found, wanted = ("no lists", "lists") if lists else ("lists", LISTS_NEED)
+                    raise DataError(f"column '{name}' has {found}, but these outputs need {wanted} as labels")
+            self._roles.append({**one.roles, **dict.fromkeys(labels if words else (), WORDS)})
+            roles = [self._roles[-1].get(name, IGNORED) for name in one.names]
+            self._fields.append(ObjectFields(one.names, roles, self._watched))
 
-    def parse(self, block: Any) -> Parsed:
+    def parse(self, block: Block) -> Parsed:
         """Parse the examples of a block of lines into arrays of an arena."""
         if block.kind != LINES:
             return too_long(block, self._reading)
-        kinds, text = self._files[block.file], block.text[: block.size]
-        if block.file not in self._cutters:
-            words, lists = self._domain.words is not None, self._domain.kind == LISTED
-            self._cutters[block.file] = ObjectColumns(kinds, words, lists, self._watched)
-        objects = self._cutters[block.file]
-        ends = np.append(block.begin, np.flatnonzero(text[block.begin :] == _NEWLINE) + block.begin + 1)
-        most, found = objects.most_lines(block.size), list[Parsed]()
-        for lo in range(0, max(1, len(ends) - 1), most):
-            found.append(self._lines(objects, kinds, text, ends[lo : lo + most + 1]))
-            if found[-1].bad and self._on_error == FAIL:
-                break
-        parsed, beside = self._joined(found), kinds.beside(self._reading.sliced)
-        parsed = parsed._replace(noticed=kinds.noticed + tuple(parsed.noticed))
+        kinds, text, state = self._files[block.file], block.text[: block.size], self._state(block)
+        objects = self._fields[block.file].objects(block.size + PAD, self._spare(block, kinds))
+        starts = np.append(block.begin, np.flatnonzero(text[block.begin :] == _NEWLINE) + block.begin + 1)
+        wrong, noticed, odd = undecoded(text[block.begin :]), list[tuple[str, str, int, str]](), [block.size]
+        if wrong is not None:  # the lines that are not UTF-8
+            odd = [*starts[np.searchsorted(starts, wrong.places + block.begin, "right") - 1].tolist(), *odd]
+
+        def parse(text: NDArray[np.uint8], size: int, arrays: RowArrays, *rest: Any) -> int:
+            # usual lines, and others as they would be written in the usual way
+            result = line_status.DONE
+            while (at := int(state[line_status.AT])) < size and result == line_status.DONE:
+                end, result = odd[bisect_left(odd, at)], line_status.NEEDS_CARE
+                if at < end:
+                    result = self.usual(text, end, arrays, *rest)
+                if result == line_status.NEEDS_CARE or (end < size and result == line_status.DONE):
+                    objects.firsts[objects.firsts >= KINDS * state[line_status.AT]] = UNSEEN
+                    result = self._careful(block, state, noticed, arrays, rest)
+            return result
+
+        where = (0, np.zeros(0, np.uint8), None), objects, None
+        parsed = self._rows(block, state, where, np.full(len(kinds.names) + 1, -1), len(starts), parse)
+        for name, at, kind in self._fields[block.file].found(objects.firsts):
+            line = int(np.searchsorted(starts, at)) + 1
+            noticed += [(what, name, line, _LOOKS[kind])] if (what := self._watched(name)) else []
+        parsed = parsed._replace(noticed=(*kinds.noticed, *_sorted(noticed)))
+        beside = kinds.beside(self._reading.sliced)
         return kinds.with_cells(parsed, _cells(text[block.begin :].tobytes(), beside)) if beside else parsed
+
+    usual = staticmethod(rows.parse_rows)
+    """Reads usual lines, up to one that is not"""
+
+    def _careful(
+        self,
+        block: Block,
+        state: NDArray[np.int64],
+        noticed: list[tuple[str, str, int, str]],
+        arrays: RowArrays,
+        rest: Sequence[Any],
+    ) -> int:
+        """Read the line at ``state[AT]`` in Python, and then as it is written in the usual way."""
+        start, bad, result = int(state[line_status.AT]), int(state[line_status.BAD]), line_status.DONE
+        line, number = self._row_at(block, start), int(state[line_status.LINES])
+        read = self._object(line, self._roles[block.file]) if line.strip() else None
+        if isinstance(read, _Object):
+            for name, value in read.fields.items():
+                if value is not None and (what := self._watched(name)):
+                    noticed.append((what, name, number + 1, _looks(value)))
+            usual = f"{_written(read.values)}\n".encode()
+            text, exact, state[line_status.AT] = np.frombuffer(usual + bytes(PAD), np.uint8), NO_NUMBERS, 0
+            *most, _, extra = rest
+            while (
+                result := rows.parse_rows(text, len(usual), arrays, *most, exact, extra)
+            ) == line_status.NEEDS_EXACT:
+                exact = with_exact(exact, usual, 0, int(state[rows.PLACE]))
+            self._bad[bad : state[line_status.BAD], :2] = start
+        else:
+            state[line_status.LINES] += 1
+            state[line_status.BLANKS] += read is None
+            if read is not None:
+                entry = start, start, line_status.UNUSUAL, number, state[line_status.ROWS]
+                self._bad[bad], state[line_status.BAD] = entry, bad + 1
+                result = line_status.TABLE_FULL if bad + 1 == len(self._bad) else result
+        state[line_status.AT] = start if result == line_status.NEEDS_ROOM else start + len(line) + 1
+        return result
 
     def _watched(self, name: str) -> str:
         """Why a field is watched: its values are `LATE`, and so ignored, or it is awaited, to be `FOUND`."""
         found = self._known.get(name)
         return ("" if name in self._ignored else LATE) if found is None else found
 
-    def _lines(
-        self, objects: ObjectColumns, kinds: ColumnEncodings, text: NDArray[np.uint8], ends: NDArray[np.int64]
-    ) -> Parsed:
-        """Parse the lines between `ends`: usual lines with compiled code, and those between them one by one.
-
-        The more of these there are, the more lines are read one by one before compiled code goes on.
-        """
-        count, wrong = len(ends) - 1, undecoded(text[ends[0] : ends[-1]])
-        odd = np.array([count])
-        if wrong is not None:
-            odd = np.append(np.unique(np.searchsorted(ends, wrong.places + ends[0], "right") - 1), count)
-        lines, refused, blank = np.zeros(count, np.int64), list[BadLine](), 0  # lines are those of rows
-        noticed = dict[tuple[str, str], tuple[str, str, int, str]]()
-        objects.start(int(ends[-1] - ends[0]), count)
-        at, few = 0, 1
-        while at < count and not (refused and self._on_error == FAIL):
-            begin, stop, row = at, int(odd[np.searchsorted(odd, at)]), objects.row
-            if stop > at:
-                at += objects.cut(text, int(ends[at]), int(ends[stop]), stop - at)
-                lines[row : objects.row] = range(begin, at)
-            last = min(at + few, count)
-            few, values = 2 * few if at - begin < _USUAL * few else 1, list[dict[str, Any]]()
-            for line in text[ends[at] : ends[last]].tobytes().split(b"\n")[:-1]:
-                at += 1
-                if not line.strip():
-                    blank += 1
-                    continue
-                read = self._object(line, kinds.types)
-                if isinstance(read, BadLine):
-                    refused.append(read._replace(line=at))
-                    if self._on_error == FAIL:
-                        break
-                    continue
-                lines[objects.row + len(values)] = at - 1
-                values.append(read.values)
-                for name, value in read.fields.items():
-                    if value is not None and (what := self._watched(name)):
-                        noticed.setdefault((what, name), (what, name, at, _looks(value)))
-            if values:
-                objects.enter(values)
-        cells, naming = objects.found(self._reading.naming is not None), self._reading.naming
-        held, most = list[Any](), cells.most
-        for k, c, texts in cells.others:
-            own, features = self.point(cells.table[k], texts, kinds, c)
-            held += own
-            most += features
-        chunk, merged, found = self.encoded_columns(objects.row, kinds, cells.table, most)
-        if naming is not None:
-            self.offer_names(kinds, cells.named)
-        firsts = [
-            (self._watched(name), name, int(lines[row]) + 1, _LOOKS[kind]) for row, kind, name in cells.firsts
-        ]
-        wrong_rows = [row for row, _ in found]
-        places = np.sort(np.append(lines[wrong_rows], [one.line - 1 for one in refused]).astype(int))
-        rejected = [text[ends[line] : ends[line + 1]].tobytes() for line in places]
-        bad = refused + [
-            self._bad_row(kinds, code, int(k) + 1, text[ends[k] : ends[k + 1] - 1].tobytes())
-            for k, (_, code) in zip(lines[wrong_rows], found[: self._reading.described], strict=False)
-        ]
-        bad.sort(key=lambda one: one.line)
-        return Parsed(
-            chunk,
-            LineTally(at, len(chunk), blank, len(places), merged),
-            bad[: self._reading.described],
-            b"".join(rejected) if self._on_error == QUARANTINE else b"",
-            noticed=_sorted([*noticed.values(), *(one for one in firsts if one[0])]),
-            gaps=np.searchsorted(np.delete(lines[: objects.row], wrong_rows), places).tolist(),
-        )
-
-    def _joined(self, pieces: Sequence[Parsed]) -> Parsed:
-        if len(pieces) == 1:
-            return pieces[0]
-        lines, rows, found = 0, 0, list[tuple[str, str, int, str]]()
-        bad, gaps = list[BadLine](), list[int]()
-        for one in pieces:
-            found += [(what, name, lines + line, looks) for what, name, line, looks in one.noticed]
-            bad += [each._replace(line=lines + each.line) for each in one.bad]
-            gaps += [rows + gap for gap in one.gaps]
-            lines, rows = lines + one.tally.lines, rows + len(one.chunk)
-        return Parsed(
-            concat([one.chunk for one in pieces]),
-            LineTally(*map(sum, zip(*(one.tally for one in pieces), strict=True))),
-            bad[: self._reading.described],
-            b"".join(one.rejected for one in pieces),
-            noticed=_sorted(found),
-            gaps=gaps,
-        )
-
-    def _bad_row(self, kinds: ColumnEncodings, code: int, line: int, raw: bytes) -> BadLine:
+    def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
         """The bad line; if its object lacks the field in question, with the one that may be meant."""
-        read, name = self._object(raw, kinds.types), kinds.names[code // line_status.OUTCOMES]
-        assert isinstance(read, _Object)
-        bad = self.bad_row(kinds, read.values.get(name), code, line, raw)
+        raw, kinds = self._row_at(block, start), self._files[block.file]
+        read, name = self._object(raw, self._roles[block.file]), kinds.names[code // line_status.OUTCOMES]
+        if isinstance(read, BadLine):
+            return read._replace(line=line + 1)
+        bad = bad_row(self._domain, kinds, read.values.get(name), code, line + 1, raw)
         if bad.found != "null" or name in read.fields:
             return bad
         near = columns.misspelt(columns.unexpected(self._layout, [*read.fields]), [name])
         return bad._replace(found="no such field" + "".join(f": did you mean '{one}'?" for one in near))
 
-    def _object(self, line: bytes, types: Mapping[str, str]) -> _Object | BadLine:
-        """The fields of a line, those in `types` of these types; or the bad line."""
+    def _object(self, line: bytes, roles: Mapping[str, int]) -> _Object | BadLine:
+        """The fields of a line, the values of those in `roles` as these want them; or the bad line."""
         try:
             read = _DECODER.decode(str(line, "utf-8"))
         except json.JSONDecodeError as error:
@@ -434,21 +426,19 @@ class JsonlParser(BatchParser):
             wrong = undecoded(np.frombuffer(line, np.uint8))
             remedy = f"; {REMEDIES[wrong.looks]}" if wrong else ""
             return BadLine("", 0, error.start + 1, "UTF-8", shown(line[error.start :]) + remedy, line)
-        except ValueError as error:
-            return BadLine("", 0, 1, "a JSON object", str(error), line)
         if not isinstance(read, dict):
             return BadLine("", 0, 1, "a JSON object", shown(line), line)
-        values = dict[str, Any].fromkeys(types)
+        values = dict[str, Any]()
         for name, value in read.items():
-            kind = types.get(name)
-            if kind is None and is_broken(name):
+            role = roles.get(name)
+            if role is None and is_broken(name):
                 written = shown(name.encode("utf-8", "backslashreplace"))
                 return BadLine("", 0, 1, "names that are valid Unicode", written, line)
-            if kind is None:
+            if role is None or value is None:
                 continue
-            values[name] = _as(value, kind)
+            values[name] = _as(value, role)
             if values[name] is _WRONG:
-                found = shown(json.dumps(value).encode())
+                found = shown(_written(value).encode("utf-8", "backslashreplace"))
                 if _says_missing(value):
                     found += (
                         "; write null for a missing value, or leave out such rows with"
@@ -456,7 +446,7 @@ class JsonlParser(BatchParser):
                     )
                 elif isinstance(value, str):
                     found += hint_of_numbers(value)
-                return BadLine("", 0, 1, f"{kind} in column '{name}'", found, line)
+                return BadLine("", 0, 1, f"{_MEANT[role]} in column '{name}'", found, line)
         return _Object(read, values)
 
 
@@ -492,63 +482,63 @@ def _cells(text: bytes, fields: Sequence[str]) -> list[list[str]]:
             read = _read(line)
             for field, cells in zip(fields, found, strict=True):
                 value = read.get(field)
-                cells.append(value if isinstance(value, str) else "" if value is None else json.dumps(value))
+                cells.append(value if isinstance(value, str) else "" if value is None else _written(value))
     return found
 
 
 def objects_in(text: bytes, every: bool = False) -> list[dict[str, Any]]:
-    """The objects in lines, numbers as texts: none if one is bad; with `every`, {} for a bad one."""
-    found = [_read(line) for line in text.split(b"\n") if line.strip()]
+    """The objects in lines, finite numbers as texts: none if one is bad; with `every`, {} for a bad one."""
+    found = [
+        {
+            name: one.written if isinstance(one, _Number) and one.written[-1].isdigit() else one
+            for name, one in _read(line).items()
+        }
+        for line in text.split(b"\n")
+        if line.strip()
+    ]
     return found if every or all(found) else []
 
 
 def _read(line: bytes) -> dict[str, Any]:
-    """An object, with numbers as texts; empty for anything else."""
+    """An object; empty for anything else."""
     try:
-        read = json.loads(line, parse_int=str, parse_float=str)
+        read = _DECODER.decode(str(line, "utf-8"))
     except (ValueError, RecursionError):
         return {}
     return read if isinstance(read, dict) else {}
 
 
-def _number(written: str) -> float:
-    number = float(written)
-    beyond = number in (0.0, math.inf, -math.inf) and any(
-        c in "123456789" for c in written.lower().split("e")[0]
-    )
-    return _Beyond(written) if beyond else number
+def _written(value: Any) -> str:
+    """A value as JSON, letters as they are, and numbers as they were written."""
+    if isinstance(value, str):
+        return json.encoder.encode_basestring(value)
+    if isinstance(value, _Number):
+        return value.written
+    if isinstance(value, list):
+        return f"[{', '.join(map(_written, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_written(name)}: {_written(one)}' for name, one in value.items())}}}"
+    return json.dumps(value)
 
 
-_DECODER = json.JSONDecoder(
-    parse_int=lambda digits: int(digits) if len(digits) < _LONG else _number(digits), parse_float=_number
-)
-
-
-def _as(value: Any, kind: str) -> Any:
-    """A JSON value for pyarrow, numbers as texts in one spelling each; `_WRONG` if it is not of this kind."""
-    if value is None:
-        return None
-    if kind in (_CLASSES, _NAMES):
+def _as(value: Any, role: int) -> Any:
+    """A JSON value as a role wants it, a number as text in one spelling; `_WRONG` if it cannot be."""
+    if role in (CLASSES, NAMES):
         if not isinstance(value, list):
             return _WRONG
-        if kind == _CLASSES:
-            found = [_WRONG if one is None else _as(one, _NUMBER) for one in value]
-        else:
-            texts = (str(one) if type(one) is int else one for one in value)
-            found = [one if one is None or isinstance(one, str) else _WRONG for one in texts]
-            found = [_WRONG if isinstance(one, str) and is_broken(one) else one for one in found]
-        return _WRONG if _WRONG in found else found
+        if role == CLASSES:
+            return value if all(isinstance(one, bool | _Number) for one in value) else _WRONG
+        found = [str(one) if isinstance(one, _Whole) else one for one in value]
+        usual = (one is None or (isinstance(one, str) and not is_broken(one)) for one in found)
+        return found if all(usual) else _WRONG
     if isinstance(value, str):
-        return value if kind == _TEXT and not is_broken(value) else _WRONG
-    if not isinstance(value, int | float):
+        return value if role == WORDS and not is_broken(value) else _WRONG
+    if not isinstance(value, bool | _Number):
         return _WRONG
-    if kind == _TEXT:
-        finite = abs(value) < math.inf or isinstance(value, _Beyond)
-        return _respelled(str(value).lower()) if finite else _WRONG
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
+    if role == NUMBER:
+        return value
+    finite = isinstance(value, bool) or value.written[-1].isdigit()
+    return _respelled(str(value).lower()) if finite else _WRONG
 
 
 _respelled = lru_cache(1 << 12)(respelled)

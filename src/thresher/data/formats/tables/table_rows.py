@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from thresher.data.formats.tables.where import Filter
     from thresher.data.sources.reader import Parsed, Reading
 
-LIST, NOTE, SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, TEXT, BINS, WORD, GAPPED, OFFSET = range(-2, 10)
+LIST, NOTE, SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, TEXT, BINS, WORD, GAPPED, OFFSET, CLASSES = range(
+    -2, 11
+)
 """How a column is read. A value in a `NOTE` column is only noted; a `SKIP` column is ignored; `GAPPED`
 columns are numeric, and a missing cell is a stored 0."""
 SPELLED, NUMERALS = 16, 32
@@ -98,8 +100,8 @@ class ColumnEncodings(NamedTuple):
     """which rows are marked, by an id; None: none"""
     header: bytes = b""
     """the header of a delimited file, see `delimited.as_header`; empty if none could be repeated"""
-    types: Mapping[str, Any] = {}
-    """the fields to read of objects, with the types that accept all values of their kinds"""
+    roles: Mapping[str, int] = {}
+    """what the values of the fields of objects must be that are read: see `json_cells`"""
 
     def extra(self, naming: Any, spans: NDArray[np.int64]) -> tuple[Crosses | None, Any]:
         """Interactions (with space for the `spans` of a row) and `naming`, for compiled code."""
@@ -183,13 +185,12 @@ def kinds_of(
     )
 
 
-def of_cells(kinds: ColumnEncodings, words: bool) -> NDArray[np.int64]:
-    """The codes of columns, marked where cells are spelled, and of labels if they are `words`."""
+def of_cells(kinds: ColumnEncodings, label: int, numerals: int = NUMERALS) -> NDArray[np.int64]:
+    """The codes of columns, that of labels `label`, marked where cells are spelled; numbers as `numerals`."""
     numbers = np.array(kinds.spelling) == columns.AS_NUMBER
-    marks = np.where(numbers, NUMERALS, SPELLED * np.isin(kinds.spelling, columns.SPELLED))
+    marks = np.where(numbers, numerals, SPELLED * np.isin(kinds.spelling, columns.SPELLED))
     marked = np.isin(kinds.what, (columns.CATEGORICAL, columns.TEXT))
-    codes = np.where(kinds.codes == LABEL, WORD, kinds.codes) if words else kinds.codes
-    found: NDArray[np.int64] = codes + marks * marked
+    found: NDArray[np.int64] = np.where(kinds.codes == LABEL, label, kinds.codes) + marks * marked
     return found
 
 
