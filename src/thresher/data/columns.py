@@ -30,12 +30,13 @@ from thresher.data.layout import (
 )
 from thresher.options.messages import mention
 
-IGNORE, NUMERIC, BINS, CATEGORICAL, LIST, TEXT, LABEL, WEIGHT, OFFSET, GROUP, ABSENT, EMPTY = (
-    *("ignore", "numeric", "bins", "categorical", "list", "text", "label", "weight", "offset", "group"),
-    *("absent", "empty"),
+KINDS = IGNORE, ABSENT, EMPTY, GROUP, LIST, CATEGORICAL, TEXT, NUMERIC, BINS, LABEL, WEIGHT, OFFSET = (
+    *("ignore", "absent", "empty", "group", "list", "categorical", "text"),
+    *("numeric", "bins", "label", "weight", "offset"),
 )
 """Kinds of columns. An absent column is not read and may be missing from the file. An empty column had no
-value where the kinds were settled; it is not read, but a value in it is noticed."""
+value where the kinds were settled; it is not read, but a value in it is noticed. The place of a kind among
+all is its code in compiled code (`table_rows`)."""
 UNREAD = (IGNORE, ABSENT, EMPTY)
 """Kinds of columns that are not read, and may be missing from a file."""
 FEATURES = (NUMERIC, BINS, CATEGORICAL, LIST, TEXT)
@@ -59,7 +60,6 @@ _POSITIONS = re.compile(r"(\d+)(?:-(\d+))?")
 _SEVERAL = re.compile(r"[*?\[]|^\d+(-\d+)?$")
 
 
-KINDS = (*UNREAD, *FEATURES, LABEL, *SINGLE)
 _BY_OPTION = (NUMERIC, BINS, CATEGORICAL, TEXT, IGNORE)
 """Kinds that an option of the same name gives to any number of columns"""
 

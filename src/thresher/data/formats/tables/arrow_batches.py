@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from thresher.data import columns
 from thresher.data.chunk import Chunk
-from thresher.data.columns import BINS, CATEGORICAL, LABEL, LIST, NUMERIC, SPELLED, TEXT
+from thresher.data.columns import CATEGORICAL, LABEL, LIST, NUMERIC, SPELLED, TEXT
 from thresher.data.errors import BadLine, DataError, nonfinite, shown
 from thresher.data.features.crossing import room_for_spans
 from thresher.data.features.ngrams import rows_of_bytes
@@ -273,28 +273,9 @@ class BatchParser:
                 arrays = self._arenas.roomier(arrays, *done)
             wrong += [(row, code) for row, code, *_ in self._bad[: state[line_status.BAD]].tolist()]
             state[line_status.BAD] = 0
-        if self._reading.naming is not None:
-            self._offer_names(kinds, {c: batch.column(kinds.names[c]) for c in read})
+        self._reading.take_names(kinds.names)
         chunk = arrays.chunk(int(state[line_status.ROWS]), int(state[line_status.NNZ]))
         return kinds.completed(chunk), int(state[line_status.MERGED]), wrong
-
-    def _offer_names(self, kinds: ColumnEncodings, arrays: Mapping[int, Any]) -> None:
-        """Let the namer take the names of features in columns, by number."""
-        naming = self._reading.naming
-        for c, array in arrays.items():
-            kind = kinds.what[c]
-            if kind == NUMERIC:
-                rows.offer_column(naming, kinds.keys[c], c)
-            elif kind == BINS:
-                numbers = pc.drop_null(cast(array, pa.float64())).to_numpy()
-                rows.offer_bins(naming, numbers[np.isfinite(numbers)], kinds.seeds[c], c)
-            elif kind in (CATEGORICAL, LIST):
-                values = pc.drop_null(pc.unique(pc.list_flatten(array) if kind == LIST else array))
-                texts = cast(values if kind == LIST else texts_of(values, kinds.spelling[c]), TEXTS)
-                described = np.zeros(rows.FIELDS, np.int64)
-                _point_text(described, texts)
-                rows.offer_values(naming, described, len(texts), kinds.seeds[c], c)
-        self._reading.take_names(kinds.names)
 
     def _point(
         self, row: NDArray[np.int64], array: Any, kinds: ColumnEncodings, c: int
@@ -332,7 +313,7 @@ class BatchParser:
             _point_text(row, array)
             return [lists, array], most + len(array)
         if pa.types.is_dictionary(array.type):
-            if keyed := _point_indices(row, array, kinds.seeds[c], kinds.spelling[c]):
+            if keyed := _point_indices(row, array, kinds, c, self._reading.naming):
                 return [*keyed, bits], most
         array = texts_of(array, kinds.spelling[c])
         short = pa.types.is_string(array.type) or pa.types.is_binary(array.type)
@@ -381,11 +362,13 @@ def _point_lists(column: NDArray[np.int64], array: Any) -> Any:
     return array
 
 
-def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64, spelling: str) -> list[Any] | None:
+def _point_indices(
+    column: NDArray[np.int64], array: Any, kinds: ColumnEncodings, place: int, naming: Any
+) -> list[Any] | None:
     """Describe a dictionary column by its indices and the keys of its values; None: better as texts."""
     if array.dictionary.null_count or len(array.dictionary) > len(array):
         return None
-    values = cast(texts_of(array.dictionary, spelling), TEXTS)
+    values = cast(texts_of(array.dictionary, kinds.spelling[place]), TEXTS)
     begins = pc.or_(pc.starts_with(values, " "), pc.starts_with(values, "\t"))
     may_be = values.filter(pc.or_(pc.equal(pc.binary_length(values), 0), begins)).view(pa.large_binary())
     if not all(text.strip(SPACES) for text in may_be.to_pylist()):
@@ -393,7 +376,7 @@ def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64, spell
     indices, described = cast(array.indices, pa.int64()), np.zeros(rows.FIELDS, np.int64)
     _point_text(described, values)
     keys = np.empty(len(values), np.uint64)
-    rows.hash_values(described, seed, keys)
+    rows.hash_values(described, kinds.seeds[place], keys, naming, place)
     _point(column, rows.KEYS, indices, None)
     column[rows.DATA], column[rows.INDICES] = keys.ctypes.data, _address(indices.buffers()[1])
     return [keys, indices]

@@ -70,20 +70,21 @@ def _all_blank(text, at, end):
 
 
 @scalar
-def _key(form, data, offsets, indices, at, seed, blanks):
+def _key(form, data, offsets, indices, at, seed, blanks, naming, column):
     """The key of entry `at` of a column of texts or keys: ``(key, whether the entry has a value)``.
 
     Blank texts are values only with `blanks`.
     """
     if form == KEYS:
         return load_word(data, 8 * _offset(indices, at)), True
+    begin, end = _offset(offsets, at), _offset(offsets, at + 1)
     if form == SHORT:
         begin, end = np.int64(load_half(offsets, 4 * at)), np.int64(load_half(offsets, 4 * at + 4))
-        there = end > begin and (blanks or not _all_blank(data, begin, end))
-        return murmur3_64(data, begin, end - begin, seed), there
-    begin, end = _offset(offsets, at), _offset(offsets, at + 1)
+    key = murmur3_64(data, begin, end - begin, seed)
     there = end > begin and (blanks or not _all_blank(data, begin, end))
-    return murmur3_64(data, begin, end - begin, seed), there
+    if there:
+        offer(naming, key, data, begin, end - begin, column)
+    return key, there
 
 
 @scalar
@@ -143,7 +144,7 @@ def _width(codes):
 
 
 @helper
-def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
+def _stage(c, lo, hi, table, kinds, stage, domain, crosses, naming, targets):
     """Read column `c` of rows [lo, hi): features are appended to the staged rows, except lists and texts."""
     codes, names, seeds = kinds
     keys, values, counts, wrong, labels, weights, shifts, origins = stage
@@ -156,7 +157,7 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
         slot = r * width + counts[r]
         if kind == table_rows.CATEGORICAL:
             if _is_valid(valid, at):
-                key, there = _key(form, data, offsets, indices, at, seed, False)
+                key, there = _key(form, data, offsets, indices, at, seed, False, naming, table[c, COLUMN])
                 store_word(staged, slot, key)
                 store_float(floats, slot, np.float32(1))
                 counts[r] += there
@@ -171,8 +172,12 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
             outcome = table_rows.outcome_of(kind, value, status, not there, domain)
             key, entered = names[c], value != np.float32(0) or (kind == table_rows.GAPPED and not there)
             if kind == table_rows.BINS:
-                key, value = whole_murmur3_64(table_rows.bin_of(value), seed), np.float32(1)
-                entered = there and status == FINE
+                place, entered = table_rows.bin_of(value), there and status == FINE
+                key, value = whole_murmur3_64(place, seed), np.float32(1)
+                if entered:
+                    offer_whole(naming, key, place, table[c, COLUMN])
+            else:
+                offer(naming, key, data, 0, 0, table[c, COLUMN])
             store_word(staged, slot, key)
             store_float(floats, slot, value)
             counts[r] += entered
@@ -192,7 +197,7 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
 
 
 @scalar
-def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses):
+def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses, naming):
     """Append the features of row `i`, staged as row `r` or in lists, at `nnz`; returns the new `nnz`."""
     codes, _, seeds = kinds
     staged, floats, width = address(stage[0]), address(stage[1]), _width(codes)
@@ -215,7 +220,10 @@ def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses):
             at, first, form = i + table[c, LISTS_FIRST], table[c, FIRST], table[c, FORM]
             for entry in range(first + _offset(lists, at), first + _offset(lists, at + 1)):
                 if _is_valid(table[c, VALID], entry):
-                    key, there = _key(form, table[c, DATA], table[c, OFFSETS], 1, entry, seeds[c], True)
+                    key, there = _key(
+                        *(form, table[c, DATA], table[c, OFFSETS], 1, entry, seeds[c], True, naming),
+                        table[c, COLUMN],
+                    )
                     store_word(out, nnz, key)
                     store_float(out_values, nnz, np.float32(1))
                     nnz += there
@@ -271,12 +279,12 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, extra):
         lo, hi = i, min(i + TILE, count)
         counts[:], wrong[:], floats[0] = 0, line_status.EXAMPLE, 0
         for c in range(kinds[0].size):
-            _stage(c, lo, hi, table, kinds, stage, domain, extra[0], tile)
+            _stage(c, lo, hi, table, kinds, stage, domain, *extra, tile)
         while i < hi and state[line_status.BAD] < len(bad) and not cramped:
             code, last, merged = wrong[i - lo], nnz, False
             if code == line_status.EXAMPLE:
                 crossing.clear_spans(extra[0])
-                own = _unstage(i - lo, i, table, kinds, stage, keys, values, nnz, extra[0])
+                own = _unstage(i - lo, i, table, kinds, stage, keys, values, nnz, *extra)
                 last, merged, code = table_rows.complete(keys, values, nnz, own, mask, extra, rooms)
             cramped = code == line_status.CRAMPED
             if code == line_status.EXAMPLE:
@@ -296,31 +304,11 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, extra):
 
 
 @kernel
-def hash_values(column, seed, out):
-    """The key (uint64) of every entry of a text column without nulls, described by `column` (FIELDS,)."""
+def hash_values(column, seed, out, naming, space):
+    """The key (uint64) of every entry of a text column without nulls, described by `column` (FIELDS,).
+
+    Each is entered as a name in the column number `space`.
+    """
+    data, offsets = column[DATA], column[OFFSETS]
     for i in range(out.size):
-        out[i], _ = _key(LONG, column[DATA], column[OFFSETS], 0, column[FIRST] + i, seed, True)
-
-
-@kernel
-def offer_values(naming, column, count, seed, space):
-    """Enter the entries of a text column without nulls, number `space` of its file, as names."""
-    for i in range(column[FIRST], column[FIRST] + count):
-        key, there = _key(LONG, column[DATA], column[OFFSETS], 0, i, seed, True)
-        begin, end = _offset(column[OFFSETS], i), _offset(column[OFFSETS], i + 1)
-        if there:
-            offer(naming, key, column[DATA], begin, end - begin, space)
-
-
-@kernel
-def offer_column(naming, key, space):
-    """Enter the name of numeric column number `space` for `key`."""
-    offer(naming, key, np.int64(0), np.int64(0), np.int64(0), space)
-
-
-@kernel
-def offer_bins(naming, numbers, seed, space):
-    """Enter the names of the bins of `numbers` (float64) in column number `space`."""
-    for i in range(numbers.size):
-        place = table_rows.bin_of(np.float32(numbers[i]))
-        offer_whole(naming, whole_murmur3_64(place, seed), place, space)
+        out[i], _ = _key(LONG, data, offsets, 0, column[FIRST] + i, seed, True, naming, space)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -192,19 +191,17 @@ def _later_cells(source: ParsedSource, batch: Any, names: Collection[str]) -> Ma
 
 def _of_lines(layout: AnyLayout, lines: Sequence[bytes], most: int) -> Mapping[str, Sequence[str]]:
     """The cells of each column, in at most so many rows, that are not missing; the header comes first."""
-    from thresher.data.formats.tables.delimited import as_header, cells_of, dialect_of
-
     cells = defaultdict[str, list[str]](list)
     if not TABLES[layout.format].cells:
+        from thresher.data.formats.tables.jsonl import object_in
+
         for line in lines[:most]:
-            try:
-                read = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            for name, value in read.items() if isinstance(read, dict) else ():
+            for name, value in (object_in(line) or {}).items():
                 if isinstance(value, str | int | float):
                     cells[name].append(text_of(value))
         return cells
+    from thresher.data.formats.tables.delimited import as_header, cells_of, dialect_of
+
     dialect, names = dialect_of(layout), getattr(layout, "columns", ())
     if layout.header:
         names = [str(cell, "utf-8", "backslashreplace") for cell in cells_of(lines[0], dialect)]

@@ -340,7 +340,7 @@ def _enter_cell(code, cell, first, last, place, start, c, row, grams, found):
             key = padded_murmur3_64(cell, first, last - first, seeds[c])
             offer(extra[1], key, cell, first, last - first, c)
             nnz = _enter(key, np.float32(1), keys, values, nnz)
-    elif kind > table_rows.SKIP:
+    elif kind >= table_rows.NUMERIC:
         last = _without_blanks(cell, first, last)
         value, outcome = _value(kind, cell, first, last, place, domain, exact)
         if kind == table_rows.LABEL or kind == table_rows.WORD:
@@ -354,7 +354,7 @@ def _enter_cell(code, cell, first, last, place, start, c, row, grams, found):
             nnz = _numeric(
                 *(kind, value, stored, names[c], seeds[c], cell, first, keys, values, nnz, extra[1], c)
             )
-    elif kind == table_rows.NOTE:
+    elif kind == table_rows.EMPTY:
         if first_at[c] < 0 and _without_blanks(cell, first, last) > first:
             first_at[c] = start
     if outcome == line_status.EXAMPLE:
@@ -437,7 +437,7 @@ def parse_rows(
 
     Args:
         kinds: ``(codes, keys, seeds, first_at, header)``. `first_at`, int64 (columns + 1,), gets the position
-            of the first row with a value in each `NOTE` column and of the first line that repeats `header`.
+            of the first row with a value in each `EMPTY` column and of the first line that repeats `header`.
         dialect: See above.
         objects: The `json_cells.Objects` of lines of JSON, which has no dialect; None for other lines.
         room: uint8 scratch space for a quoted cell, as long as the padded text; empty if there are no quotes,

@@ -110,8 +110,6 @@ _MEANT = {
 """What the values of a field must be"""
 _WRONG = object()
 """In place of a value that is not what it must be"""
-_LARGE, _BEYOND = pa.decimal128(38, 0), 2.0**63
-"""The type of whole numbers beyond 64 bits, and where these begin"""
 
 
 class _Object(NamedTuple):
@@ -254,19 +252,16 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHe
     for line in lines:
         if (count := line.count(b'":')) > MOST_COLUMNS:
             raise DataError(f"{name}: {columns.too_many(count)}")
-        try:
-            read = _DECODER.decode(str(line, "utf-8"))
-            "".join(read).encode()  # a name cannot contain a lone surrogate
-        except (ValueError, TypeError, RecursionError):
+        read = object_in(line)
+        if read is None or is_broken("".join(read)):
             continue
-        if isinstance(read, dict):
-            objects += 1
-            for field, value in read.items():
-                kind = found.setdefault(field, pa.null())
-                if isinstance(value, str | int | float):
-                    values[field].append(value)
-                if not _says_missing(value):
-                    found[field] = _wider(kind, value)
+        objects += 1
+        for field, value in read.items():
+            kind = found.setdefault(field, pa.null())
+            if isinstance(value, str | int | float):
+                values[field].append(value)
+            if not _says_missing(value):
+                found[field] = _wider(kind, value)
     for field in [field for field, kind in found.items() if pa.types.is_null(kind)]:
         if some := {*map(type, values.get(field, ()))}:
             found[field] = pa.string() if str in some else pa.float64()
@@ -295,11 +290,9 @@ def _wider(kind: Any, value: Any) -> Any:
         inner = kind.value_type if pa.types.is_list(kind) else pa.null()
         for one in value:
             inner = _wider(inner, one)
-        return pa.list_(pa.int64() if inner == _LARGE else inner)
+        return pa.list_(inner)
     if value is None or not (pa.types.is_null(kind) or pa.types.is_integer(kind)):
         return kind
-    if type(value) is _Whole and abs(value) > _BEYOND:
-        return _LARGE
     return _TYPES[type(value)] if pa.types.is_null(kind) or type(value) is _Number else kind
 
 
@@ -479,7 +472,7 @@ def _cells(text: bytes, fields: Sequence[str]) -> list[list[str]]:
     found = list[list[str]]([] for _ in fields)
     for line in text.split(b"\n"):
         if line.strip():
-            read = _read(line)
+            read = object_in(line) or {}
             for field, cells in zip(fields, found, strict=True):
                 value = read.get(field)
                 cells.append(value if isinstance(value, str) else "" if value is None else _written(value))
@@ -491,7 +484,7 @@ def objects_in(text: bytes, every: bool = False) -> list[dict[str, Any]]:
     found = [
         {
             name: one.written if isinstance(one, _Number) and one.written[-1].isdigit() else one
-            for name, one in _read(line).items()
+            for name, one in (object_in(line) or {}).items()
         }
         for line in text.split(b"\n")
         if line.strip()
@@ -499,13 +492,13 @@ def objects_in(text: bytes, every: bool = False) -> list[dict[str, Any]]:
     return found if every or all(found) else []
 
 
-def _read(line: bytes) -> dict[str, Any]:
-    """An object; empty for anything else."""
+def object_in(line: bytes) -> dict[str, Any] | None:
+    """The object of a line, with numbers as `text_of` writes them; None for anything else."""
     try:
         read = _DECODER.decode(str(line, "utf-8"))
     except (ValueError, RecursionError):
-        return {}
-    return read if isinstance(read, dict) else {}
+        return None
+    return read if isinstance(read, dict) else None
 
 
 def _written(value: Any) -> str:

@@ -34,28 +34,13 @@ if TYPE_CHECKING:
     from thresher.data.formats.tables.where import Filter
     from thresher.data.sources.reader import Parsed, Reading
 
-LIST, NOTE, SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, TEXT, BINS, WORD, GAPPED, OFFSET, CLASSES = range(
-    -2, 11
-)
-"""How a column is read. A value in a `NOTE` column is only noted; a `SKIP` column is ignored; `GAPPED`
-columns are numeric, and a missing cell is a stored 0."""
+IGNORE, ABSENT, EMPTY, GROUP, LIST, CATEGORICAL, TEXT, NUMERIC, BINS, LABEL, WEIGHT, OFFSET = range(12)
+"""What the cells of a column become: the places of `columns.KINDS`. From `NUMERIC` on, they are numbers."""
+WORD, CLASSES, GAPPED = range(12, 15)
+"""Labels that are words, and lists; numbers of which a missing one is a stored 0."""
 SPELLED, NUMERALS = 16, 32
 """Added to the code of a column whose cells are values that can be written in several ways:
 booleans; numbers, of which NaN and infinity make the row bad."""
-_CODES = {
-    columns.IGNORE: SKIP,
-    columns.ABSENT: SKIP,
-    columns.EMPTY: NOTE,
-    columns.NUMERIC: NUMERIC,
-    columns.BINS: BINS,
-    columns.CATEGORICAL: CATEGORICAL,
-    columns.LABEL: LABEL,
-    columns.WEIGHT: WEIGHT,
-    columns.OFFSET: OFFSET,
-    columns.GROUP: SKIP,
-    columns.LIST: LIST,
-    columns.TEXT: TEXT,
-}
 
 _ALL = np.uint64(2**64 - 1)
 NOT_FINITE = (
@@ -166,7 +151,8 @@ def kinds_of(
     late = [name for name in columns.unexpected(layout, names) if name != identity]
     noticed = [(LATE, name, 0, looks.get(name, "")) for name in late[:MOST_LATE]]
     noticed += [(LACKING, name, 0, "") for name in columns.lacking(layout, names)[:MOST_LATE]]
-    known, codes, there = dict(zip(layout.columns, layout.spelling, strict=True)), dict(_CODES), {*names}
+    known, there = dict(zip(layout.columns, layout.spelling, strict=True)), {*names}
+    codes = {kind: k for k, kind in enumerate(columns.KINDS)}
     if layout.gaps:
         codes[columns.NUMERIC] = GAPPED
     return ColumnEncodings(
