@@ -346,9 +346,9 @@ def test_lines_that_lack_most_fields_take_little_memory(tmp_path: Path) -> None:
     path.write_text(json.dumps({"label": 1, **dict.fromkeys(names, "a")}) + "\n" + '{"label": 0}\n' * 400)
     columns, room = Arenas.columns, list[int]()
 
-    def noted(self: Arenas, rows: int, nnz: int, width: int | None = None) -> RowArrays:
+    def noted(self: Arenas, rows: int, nnz: int, *more: Any) -> RowArrays:
         room.append(rows * 8 + nnz * 12)
-        return columns(self, rows, nnz, width)
+        return columns(self, rows, nnz, *more)
 
     with mock.patch.object(Arenas, "columns", noted):
         assert len(read(path, 1 << 20, cut=True, layout=Layout(""))[0]) == 401

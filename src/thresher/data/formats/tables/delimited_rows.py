@@ -93,7 +93,7 @@ def _number(cell, at, end, place, exact):
         return value, NOT_A_NUMBER
     if status == HARD:
         value, status = looked_up(place, exact)
-    return value, status
+    return value + np.float32(0), status  # -0 becomes 0
 
 
 @scalar
