@@ -166,6 +166,15 @@ def test_values_that_readers_give_up_at(tmp_path: Path, value: str) -> None:
         assert len(bad) == (1 if value not in DEEP else 2)
 
 
+def test_blocks_without_a_row_begin_at_0(tmp_path: Path) -> None:
+    """Compiled code reads none of their lines."""
+    path = tmp_path / "d.jsonl"
+    path.write_bytes(HEAD.encode() + b'{"label": 1, "c": "\xff"}\n' * 3)
+    source = open_source(path, layout=LAYOUT, on_error="skip", block_bytes=1, threads=1)
+    with mock.patch.object(Arenas, "_memory", lambda _, need: np.full(need, 77, np.uint8)):
+        assert {int(rows.chunk.indptr[0]) for rows in source.rows()} == {0}
+
+
 def test_a_name_that_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / "d.jsonl"
     path.write_text('{"label": 1, "\\ud800": 1}\n' + HEAD)

@@ -423,7 +423,7 @@ class RowParser:
         if width:  # then it pays to count the lines
             most = int(np.count_nonzero(text[: block.size] == _NEWLINE)) + 1
         arrays = reading.arenas.columns(most, block.size + self._spare(block, kinds), width, kinds.shifted)
-        extra = kinds.extra(reading.naming, self._spans)
+        arrays.indptr[0], extra = 0, kinds.extra(reading.naming, self._spans)
         # Scratch space for `ascending`; the sort for long rows is compiled only if a row can be long.
         widest = count + int(np.count_nonzero(kinds.codes == GAPPED))
         few = widest <= FEW and not {TEXT, LIST} & {*kinds.what} and extra[0] is None
