@@ -353,7 +353,7 @@ def test_a_model_file_executes_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     wrongs: list[Any] = ["evil.py", [["rule", "mine"]], [["rule", "mine", 1, "", ""]], {"rule": "mine"}]
     for wrong in wrongs:
         model_file.write(tmp_path / "m", {**header, "needs": wrong}, model_file.tensors_of(model))
-        with pytest.raises(ModelFileError, match="needs must be"):
+        with pytest.raises(ModelFileError, match="needs"):
             Model.load(tmp_path / "m")
     odd = ["a; rm -rf b", "--index-url=http://a", "-r/etc/passwd", "a @ https://a/a.whl", "a\nb"]
     for package, version in [*((one, "1") for one in odd), ("a", "1 -r b"), ("a", "@ https://a")]:
