@@ -182,9 +182,13 @@ LAST = [0, 3, 2**63 - 1, 2**63, 2**64 - 4, 2**64 - 1]
 
 def rows_with(keys: list[int]) -> Chunk:
     rng = np.random.default_rng(13)
-    X = rng.integers(100, 105, (60, len(keys))) * (rng.random((60, len(keys))) < [0.9, 0.7, 1, 0.8, 1, 0.9])
-    rows = [(float(row.sum() % 2), {k: float(v) for k, v in zip(keys, row, strict=True) if v}) for row in X]
-    return Chunk.of_rows(rows)
+    there = rng.random((60, len(keys))) < [0.9, 0.7, 1, 0.8, 1, 0.9]
+    X = rng.integers(100, 105, (60, len(keys))) * there * [2.0**-14, 1, 2.0**16, 2.0**-20, 1, 2.0**12]
+    listed = there | (rng.random(there.shape) < 0.5)  # zeros may be stored
+    rows = [
+        {k: x for k, x, own in zip(keys, *both, strict=True) if own} for both in zip(X, listed, strict=True)
+    ]
+    return Chunk.of_rows([(float(there.sum() % 2), row) for there, row in zip(X > 102, rows, strict=True)])
 
 
 @pytest.mark.parametrize("shifted", [False, True])

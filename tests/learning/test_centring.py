@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from scipy import sparse
 
 import thresher
 from tests import oracles
+from tests.data.logs import NOON, write_log
 from tests.streams import (
     Stream,
     Vector,
@@ -20,12 +22,22 @@ from tests.streams import (
     stream_of,
 )
 from thresher import parts
-from thresher.data.chunk import Chunk
+from thresher.cluster.packing import Packer, unpack
+from thresher.data.chunk import Chunk, concat
+from thresher.data.errors import DataError
+from thresher.data.inputs.arrays import chunk_of
+from thresher.data.inputs.matrices import CompactRows
+from thresher.data.log.records import ROWS as OF_ROWS
+from thresher.data.log.records import LogEntry
+from thresher.data.log.source import LogSource
+from thresher.data.order import StoredRows
+from thresher.data.sources.reader import Arenas, LineTally, Parsed
 from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
 from thresher.learning.model.preprocessing import Preprocessor
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import start_from
+from thresher.serving.appending import KeptRow
 
 pytestmark = pytest.mark.usefixtures("plainly")
 
@@ -365,6 +377,46 @@ def test_a_model_that_is_taught_tells_what_is_missing_and_keeps_digits() -> None
 
 def as_pairs(X: Vector, y: Vector) -> Any:
     return [(dict(zip("tz", row, strict=True)), label) for row, label in zip(X.tolist(), y, strict=True)]
+
+
+def test_rests_go_where_values_go(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    X = pd.DataFrame(rng.integers(0, 2**40, (12, 3)).astype(float), columns=["0", "1", "2"])
+    X.iloc[::4, 1] = np.nan
+    chunk = chunk_of(X, np.ones(12), gaps=True)
+    assert chunk.rests is not None
+    assert np.isnan(chunk.rests).sum() == 3
+    chunk.check()
+    plain, stored, blocks = Chunk.of_rows([(1.0, {0: 1.0, 1: 2.0})]), StoredRows(), CompactRows()
+    for rows in (plain, chunk, plain):
+        stored.add(rows)
+        blocks.add(rows)
+    whole = concat([plain, chunk, plain])
+    packed = unpack(Packer().pack(Parsed(chunk, LineTally(), [], b"")), Arenas(2)).chunk
+    entries = [LogEntry(OF_ROWS, rows, {}, NOON) for rows in (plain, chunk, plain)]
+    logged = concat([*LogSource(write_log(tmp_path / "log", entries, None, "real")).chunks()])
+    stored.trim()
+    found = [*(whole, stored.chunk(), stored.take(np.arange(14)), concat([*blocks.chunks()]), logged)]
+    kept = [KeptRow.of(chunk, k, 0, False).labelled(1.0, 1.0) for k in range(12)]
+    for one in (*(some.rows(1, 13) for some in found), concat(kept), packed):
+        one.check()
+        for name, array in chunk.arrays().items():
+            assert getattr(one, name).tobytes() == array.tobytes(), name
+    with pytest.raises(DataError, match="must be finite, or NaN"):
+        replace(chunk, rests=np.full(chunk.nnz, np.inf, np.float32)).check()
+
+
+def test_rests_of_column_0_go_with_offsets() -> None:
+    rng = np.random.default_rng(9)
+    X = rng.integers(2**30, 2**30 + 100, (60, 2)) * np.array([1.0, 1e-9])
+    y, offsets = (X[:, 0] % 2).astype(int), rng.normal(size=60)
+    models = [
+        thresher.train(one, y, offsets=offsets, centre=True, rule="ftrl", passes=2) for one in (X, X[:, ::-1])
+    ]
+    assert models[0].predict(X, offsets=offsets) == pytest.approx(
+        models[1].predict(X[:, ::-1], offsets=offsets)
+    )
+    assert models[0].features_seen == 2
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, as_pairs])

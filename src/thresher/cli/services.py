@@ -118,7 +118,6 @@ def _read(name: str) -> None:
     from thresher.data import open_source
     from thresher.data.layout import Layout
     from thresher.learning.model.preprocessing import Preprocessor
-    from thresher.learning.model.scaling import alone
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"sample.{name}"
@@ -128,7 +127,7 @@ def _read(name: str) -> None:
             source.keep_hash = True
             intake.bind(source.layout)
             for chunk in source.chunks():
-                intake.transform(alone(chunk, source.layout), again=False)
+                intake.transform(chunk, again=False)
                 chunk.take(chunk.weights > 0)  # as hold-outs do
 
 

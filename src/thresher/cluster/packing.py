@@ -43,7 +43,7 @@ class Packed(NamedTuple):
     weights: NDArray[np.float32]
     """(n,) or (1,) likewise"""
     beside: dict[str, NDArray[Any]]
-    """what the chunk has beside these, by name: see `Chunk.beside`"""
+    """what the chunk has besides, by name"""
     tags: tuple[str, ...] | None
     rest: Any
     """the `Parsed` without its chunk"""
@@ -145,7 +145,7 @@ class Packer:
             *(keys, words, cuts, sent, others),
             small if small.astype(np.float32).tobytes() == numbers.tobytes() else numbers,
             _unless_constant(chunk.weights),
-            chunk.beside(),
+            {name: one for name, one in chunk.arrays().items() if name not in (*Packed._fields, "indptr")},
             chunk.tags,
             parsed._replace(chunk=None),  # type: ignore[arg-type]
         )

@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 VERSION = 5
 """Version of the file layout and of the parsers; caches of other versions are not found"""
 _MARK, _HEAD, _END = b"thrRows4", struct.Struct("<QQ"), struct.Struct("<Q8s")
-_ARRAYS = "indptr", "keys", "values", "labels", "weights"
 _LARGEST_NARROW = 2**32 - 1
 _WINDOW = 16 << 20
 """Bytes before the current chunk that stay mapped"""
@@ -78,7 +77,7 @@ class RowWriter:
 
     def write(self, chunk: Chunk, note: Note) -> None:
         """Append one chunk and its note."""
-        arrays: dict[str, Any] = {name: getattr(chunk, name) for name in _ARRAYS} | chunk.beside()
+        arrays: dict[str, Any] = chunk.arrays()
         if int(chunk.keys.max(initial=0)) <= _LARGEST_NARROW:
             arrays["keys"] = chunk.keys.astype(np.uint32)
         forms = [(name, one.dtype.str, one.shape) for name, one in arrays.items()]

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from thresher.data.errors import DataError, printable
 
+_ARRAYS = "indptr", "keys", "values", "labels", "weights"
 _DTYPES = tuple(np.dtype(name) for name in ("int64", "uint64", "float32", "float32", "float32"))
 _BESIDE = "targets", "groups", "cells", "offsets"
 UNKNOWN, MOST_CELLS = -1, 1 << 17
@@ -58,6 +59,8 @@ class Chunk:
     they are read, then numbers that stand for them"""
     offsets: NDArray[np.float32] | None = None
     """(n,) numbers that are added to the margins of the examples: see `data.offsets`"""
+    rests: NDArray[np.float32] | None = None
+    """(nnz,) what float32 has lost of large values, NaN for what is missing: see `engine.centring`"""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -70,6 +73,15 @@ class Chunk:
     def beside(self) -> dict[str, NDArray[Any]]:
         """The arrays, by name, that this chunk has but others may lack, with a row for each example."""
         return {name: array for name in _BESIDE if (array := getattr(self, name)) is not None}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All arrays that this chunk has, by name."""
+        own = {name: getattr(self, name) for name in _ARRAYS} | self.beside()
+        return own if self.rests is None else own | {"rests": self.rests}
+
+    def of_values(self) -> list[NDArray[Any]]:
+        """The arrays with an entry for each value."""
+        return [self.keys, self.values, *(() if self.rests is None else (self.rests,))]
 
     def room_beside(self, rows: int) -> dict[str, NDArray[Any]]:
         """Arrays for so many `rows` like those of `beside`."""
@@ -110,6 +122,7 @@ class Chunk:
                 and (
                     self.offsets is None or (self.offsets.dtype == np.float32 and self.offsets.shape == rows)
                 )
+                and (self.rests is None or (self.rests.dtype == np.float32 and self.rests.shape == numbers))
                 and (rows[0] < 2 or (ends[1:] >= ends[:-1]).all())
             )
         except (AttributeError, IndexError):
@@ -133,6 +146,8 @@ class Chunk:
             floats(self.targets.ravel(), "label")
         if self.offsets is not None:
             floats(self.offsets, "offset")
+        if self.rests is not None and np.isinf(self.rests).any():
+            raise DataError("what float32 has lost of a value must be finite, or NaN where it is missing")
         _check_importances(self.weights)
 
     def rows(self, lo: int, hi: int) -> Chunk:
@@ -150,10 +165,8 @@ class Chunk:
             None if self.tags is None else self.tags[lo:hi],
             self.place if lo == 0 else None,
             self.after if whole else None,
-            None if self.targets is None else self.targets[lo:hi],
-            None if self.groups is None else self.groups[lo:hi],
-            None if self.cells is None else self.cells[lo:hi],
-            None if self.offsets is None else self.offsets[lo:hi],
+            rests=None if self.rests is None else self.rests[first:last],
+            **{name: array[lo:hi] for name, array in self.beside().items()},
         )
 
     def pieces(self, most: int, rows: int | None = None) -> Iterator[Chunk]:
@@ -188,6 +201,9 @@ class Chunk:
             self.labels[rows],
             self.weights[rows],
             None if self.tags is None else tuple(self.tags[row] for row in rows.tolist()),
+            rests=None
+            if self.rests is None
+            else replace(self, values=self.rests, rests=None).take(rows).values,
             **{name: array[rows] for name, array in self.beside().items()},
         )
 
@@ -230,12 +246,13 @@ class Chunk:
         data: ArrayLike,
         labels: ArrayLike,
         weights: ArrayLike | None = None,
+        rests: NDArray[np.float32] | None = None,
     ) -> Chunk:
         """A chunk of checked CSR arrays, copied only if their dtype or order is wrong.
 
-        Shapes: (n + 1,), (nnz,), (nnz,), (n,) or with several outputs (n, outputs), (n,). Keys are sorted
-        within each row; values of repeated keys are added in order. Raises `DataError` if shapes disagree, a
-        key is negative or not a whole number, or a number is not finite in float32.
+        Shapes: (n + 1,), (nnz,), (nnz,), (n,) or with several outputs (n, outputs), (n,), (nnz,). Keys are
+        sorted within each row; values of repeated keys are added in order. Raises `DataError` if shapes
+        disagree, a key is negative or not a whole number, or a number is not finite in float32.
         """
         starts = np.asarray(indptr)
         if starts.ndim != 1 or len(starts) == 0 or starts.dtype.kind not in "iu":
@@ -265,7 +282,10 @@ class Chunk:
         if len(keys) != len(values) or starts[-1] != len(keys):
             raise DataError(f"indptr ends at {starts[-1]}, with {len(keys)} keys and {len(values)} values")
         _check_importances(importance)
-        return cls(*_merged(starts, keys, values), targets, importance, targets=each)
+        merged = _merged(starts, keys, values)
+        if rests is not None:
+            rests = _merged(starts, keys, rests)[2]
+        return cls(*merged, targets, importance, targets=each, rests=rests)
 
 
 def _check_importances(weights: NDArray[np.float32]) -> None:
@@ -330,7 +350,7 @@ def _merged(
     sums = np.zeros(int(fresh.sum()), np.float32)
     with np.errstate(over="ignore"):
         np.add.at(sums, np.cumsum(fresh) - 1, values)
-    if not np.isfinite(sums).all():
+    if np.isinf(sums).any():
         raise DataError("the sum of the values of a repeated key is too large for float32")
     lengths = np.bincount(row[fresh], minlength=len(starts) - 1)
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), keys[fresh], sums
@@ -343,6 +363,10 @@ def concat(chunks: Sequence[Chunk]) -> Chunk:
     bases = np.cumsum([0, *(chunk.nnz for chunk in chunks)])
     starts = [chunk.indptr[1:] + base for chunk, base in zip(chunks, bases[:-1], strict=True)]
     tags, beside = [chunk.tags for chunk in chunks], [chunk.beside() for chunk in chunks]
+    rests = None
+    if any(chunk.rests is not None for chunk in chunks):
+        none = np.zeros(max(chunk.nnz for chunk in chunks), np.float32)
+        rests = np.concatenate([none[: c.nnz] if c.rests is None else c.rests for c in chunks])
     return Chunk(
         np.concatenate([np.zeros(1, np.int64), *starts]),
         np.concatenate([chunk.keys for chunk in chunks]),
@@ -352,6 +376,7 @@ def concat(chunks: Sequence[Chunk]) -> Chunk:
         None if None in tags else tuple(tag for some in tags for tag in some or ()),
         chunks[0].place,
         chunks[-1].after,
+        rests=rests,
         **{
             name: np.concatenate([one[name] for one in beside])
             for name in _BESIDE

@@ -26,7 +26,7 @@ def offsets_of(chunk: Chunk, shifted: bool) -> F32 | None:
     `DataError` for rows without offsets if it is, and for others if it is not.
     """
     if chunk.offsets is not None and not shifted:
-        raise unused_offsets()
+        raise DataError("offsets are given, but the model was trained without any: leave them out")
     if chunk.offsets is None and shifted and len(chunk):
         raise DataError(
             "the model was trained with offsets, and these data have none: give a number for each row,"
@@ -57,11 +57,4 @@ def shifted(source: Source, offsets: ArrayLike | None) -> Source:
         return source
     if source.layout is not None and source.layout.has_offsets:
         raise DataError(f"{mention('offset')} names a column of offsets: leave that or offsets= out")
-    if source.origin is not None:
-        raise DataError("offsets are for data in memory; for files, name the column, offset=")
     return BesideRows(source, "offset", floats(offsets, "offset"), with_offsets)
-
-
-def unused_offsets() -> DataError:
-    """The error for offsets that the model does not add to anything."""
-    return DataError("offsets are given, but the model was trained without any: leave them out")

@@ -53,15 +53,19 @@ class StoredRows:
         if not len(own):
             fresh: Any = chunk.room_beside(0)
             own = self._arrays = replace(own, **fresh)
+        if chunk.rests is not None and own.rests is None:
+            own = self._arrays = replace(own, rests=np.zeros(own.nnz, np.float32))
         beside = own.beside()
         if nnz > own.nnz:
-            _resize(max(nnz, int(own.nnz * _GROWTH)), own.keys, own.values)
+            _resize(max(nnz, int(own.nnz * _GROWTH)), *own.of_values())
         if count > len(own):
             room = max(count, int(len(own) * _GROWTH))
             _resize(room, own.labels, own.weights, *beside.values())
             _resize(room + 1, own.indptr)
         own.indptr[before + 1 : count + 1] = chunk.indptr[1:] + first
         own.keys[first:nnz], own.values[first:nnz] = chunk.keys, chunk.values
+        if own.rests is not None:
+            own.rests[first:nnz] = 0 if chunk.rests is None else chunk.rests
         own.labels[before:count], own.weights[before:count] = chunk.labels, chunk.weights
         for name, array in beside.items():
             array[before:count] = 0 if (given := getattr(chunk, name)) is None else given
@@ -74,7 +78,7 @@ class StoredRows:
     def trim(self) -> None:
         """Release unused memory."""
         own = self._arrays
-        _resize(int(own.indptr[self._count]), own.keys, own.values)
+        _resize(int(own.indptr[self._count]), *own.of_values())
         _resize(self._count, own.labels, own.weights, *own.beside().values())
         _resize(self._count + 1, own.indptr)
 

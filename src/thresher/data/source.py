@@ -280,8 +280,10 @@ class BesideRows(SourceWrapper[Source]):
     def __init__(
         self, source: Source, what: str, values: NDArray[Any], add: Callable[[Chunk, NDArray[Any]], Chunk]
     ) -> None:
-        """`add` adds to a chunk the values of its rows; `what` they are, for messages."""
+        """`add` gives a chunk the values of its rows; `what` they are, for messages. DataError for files."""
         super().__init__(source)
+        if source.origin is not None:
+            raise DataError(f"{what}s are for data in memory; for files, name the column, {what}=")
         self._what, self._values, self._add = what, values, add
 
     def rows(self, start: StreamPosition | None = None) -> Iterator[ReadRows]:
@@ -310,8 +312,6 @@ def grouped(source: Source, groups: ArrayLike | None) -> Source:
         return source
     if source.layout is not None and source.layout.grouped_by:
         raise DataError(f"groups and group={source.layout.grouped_by!r}: give one of them")
-    if source.origin is not None:
-        raise DataError("groups are for data in memory; for files, name the column, group=")
     return BesideRows(source, "group", groups_of(groups), lambda chunk, own: replace(chunk, groups=own))
 
 

@@ -1,13 +1,8 @@
 """Loops over examples before their keys become rows: copies, range check, running scales, admission.
 
-A rest is what float32 loses of a large number, as an entry of its own beside the number.
-
-A value x with |x| >= `FAR` of a column that may be centred is stored as float32(x), and if that is not x, the
-row has a second entry with the *rest* x - float32(x). Its key is the complement of the column's key, in the
-bits of keys that are kept. So rows are cut, sorted, stored and sent as all rows are, and centring subtracts
-the mean from the sum of both.
-
-In a matrix a missing value, which is told from 0 if columns are centred, is a rest of 0 without a number.
+A rest is what float32 loses of a large number: a value x with |x| >= `FAR` of a column that may be centred is
+stored as float32(x), and the rest x - float32(x) stands beside it, if that is not 0. Centring subtracts the
+mean from the sum of both. A rest of NaN says that the number, in a matrix, is missing.
 
 The origin of a column could not be taken from its first row instead: the model would then depend on which
 rows are held out. What float32 loses is decided by the cell alone.
@@ -33,9 +28,7 @@ FARTHEST = 2.0**70
 """From this size on, no number has one, since digits of text may not be known to float64."""
 _AHEAD, _LINE = 4, 8
 """How many rows ahead to prefetch; numbers of eight bytes in a cache line."""
-_ONE, _TOP = np.uint64(1), np.uint64(63)
-_HALF_STEP = 2.0**-24
-"""A rest is at most this share of its number."""
+_ONE = np.uint64(1)
 
 
 @kernel
@@ -95,27 +88,44 @@ def rest_of(wide, value):
 
 
 @scalar
-def has_highest_bit(keys, begin, end):
-    """Whether the last key of the row [begin, end) may be the complement of a column of a matrix."""
-    return end > begin and keys[end - _ONE] >> _TOP == _ONE
+def note_rest(far, key, wide, value):
+    """Add the rest of a number, if any, to the list `far`: (n + 1, 2) rows and keys, and (n + 1,) rests.
+
+    The first entry of each is not one: there is how many there are, and the row of those to come.
+    """
+    places, rests = far
+    rest = rest_of(wide, value)
+    if rest != np.float32(0):
+        places[0, 0] += 1
+        places[places[0, 0], 0], places[places[0, 0], 1] = places[0, 1], np.int64(key)
+        rests[places[0, 0]] = rest
 
 
 @scalar
-def _place_of(keys, begin, end, key):
-    """The place of `key` in the ascending keys [begin, end); `end` if it is not there."""
-    low, high = begin, end
-    while low < high:
-        middle = (low + high) >> _ONE
-        if keys[middle] < key:
-            low = middle + _ONE
-        else:
-            high = middle
-    return low if low < end and keys[low] == key else end
+def keep_rests(far, row):
+    """Keep in a list of rests only those of rows before `row`."""
+    places, rests = far
+    count, places[0, 0] = places[0, 0], 0
+    for k in range(1, count + 1):
+        if places[k, 0] < row:
+            places[0, 0] += 1
+            kept = places[0, 0]
+            places[kept, 0], places[kept, 1], rests[kept] = places[k, 0], places[k, 1], rests[k]
 
 
-@scalar
-def _is_rest(rest, value):
-    return abs(value) >= FAR and abs(rest) <= abs(value) * _HALF_STEP
+@kernel
+def place_rests(rows, own, rests, indptr, keys, out):
+    """Write `rests` (m,) to `out` (nnz,), beside the keys `own` (m,) of `rows` (m,) that exist."""
+    for k in range(rows.size):
+        if 0 <= rows[k] < indptr.size - 1:
+            low, high = indptr[rows[k]], indptr[rows[k] + 1]
+            while low < high:
+                middle = (low + high) >> 1
+                if keys[middle] < own[k]:
+                    low = middle + 1
+                else:
+                    high = middle
+            out[low] = rests[k]
 
 
 LANES, LANE, LINE = np.uint64(4), np.uint64(16), np.uint64(64)
@@ -213,64 +223,50 @@ def measured(means, c, x):
 
 
 @scalar
-def keep_other(key, x, gaps, out, of_kept, kept):
-    """Write entry `out`, a value that is not centred, unless it is missing; return the next `out`."""
-    kept[out], of_kept[out] = key, x
-    return out + np.uint64(not gaps or x != np.float32(0))
+def number_of(p, gaps, values, rests):
+    """The number of entry `p`, with its rest; NaN if it is missing."""
+    x = np.float64(values[p])  # numba's float(...) of a float32 is one
+    if rests.size > 0:
+        x += np.float64(rests[p])
+    return np.nan if gaps and x == 0.0 else x
 
 
 @scalar
-def says_more(keys, values, begin, end, p, far, open_ended, mask):
-    """Whether entry `p` of a row is a rest or a gap, of which there are none unless `far` or `open_ended`."""
-    if far:
-        other = _place_of(keys, begin, end, keys[p] ^ mask)
-        if other < end and _is_rest(values[p], values[other]):
-            return True
-    return open_ended and values[p] == np.float32(0) and has_highest_bit(keys, p, p + np.uint64(1))
+def keep_other(p, gaps, keys, values, rests, out, of_kept, kept):
+    """Write entry `p`, which is not centred, as entry `out`, unless it is missing; return the next `out`."""
+    kept[out], of_kept[out], x = keys[p], values[p], number_of(p, gaps, values, rests)
+    return out + np.uint64(x == x)
 
 
 @kernel
-def centre(columns, means, counts, gaps, mask, indptr, keys, values, ends, of_kept, kept):
+def centre(columns, means, counts, gaps, indptr, keys, values, rests, ends, of_kept, kept):
     """Write examples to `ends`, `kept` and `of_kept`, with x - mean for x in each column; return the number.
 
     `columns` (m,) are keys, which ascend like those of an example, and `means` (m, 3). If it `counts`,
     x is added to the mean first, and a column that is zero too often leaves: its count becomes -1, and its
     values are raw from this example on. In other columns and in absent ones x is 0, but with `gaps` a stored
-    0 is missing: it is neither counted nor kept. What is 0 once it is centred is left out. Rests are added
-    to x, and are not kept; `mask` are the bits of their keys.
+    0 is missing: it is neither counted nor kept. What is 0 once it is centred is left out. If there are
+    `rests` (nnz,), these are added to x, which is missing if that gives NaN.
     """
     out, one = np.uint64(0), np.uint64(1)
     for i in range(indptr.size - 1):
-        begin, p, end = np.uint64(indptr[i]), np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-        far, open_ended = False, not gaps and has_highest_bit(keys, begin, end)
-        for k in range(begin, end):  # no early exit, which would prevent vectorisation
-            far |= abs(values[k]) >= FAR
+        p, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
         for c in range(np.uint64(columns.size)):
             column = columns[c]
             while p < end and keys[p] < column:
-                if not says_more(keys, values, begin, end, p, far, open_ended, mask):
-                    out = keep_other(keys[p], values[p], gaps, out, of_kept, kept)
+                out = keep_other(p, gaps, keys, values, rests, out, of_kept, kept)
                 p += one
             there = p < end and keys[p] == column
-            x = float(values[p]) if there else 0.0
-            if far and there and abs(values[p]) >= FAR:
-                other = _place_of(keys, begin, end, column ^ mask)
-                if other < end and _is_rest(values[other], values[p]):
-                    x += np.float64(values[other])
-            missing = gaps and there and x == 0.0
-            if open_ended and not there:
-                other = _place_of(keys, begin, end, ~column)
-                missing = other < end and values[other] == np.float32(0)
-            centred = means[c, COUNT] >= 0.0 and not missing
+            x = number_of(p, gaps, values, rests) if there else 0.0
+            centred = means[c, COUNT] >= 0.0 and x == x
             if centred and (not counts or measured(means, c, x)):
                 kept[out], of_kept[out] = column, np.float32(x - means[c, CENTRE])
                 out += np.uint64(of_kept[out] != np.float32(0))
             elif there:
-                out = keep_other(column, values[p], gaps, out, of_kept, kept)
+                out = keep_other(p, gaps, keys, values, rests, out, of_kept, kept)
             p += np.uint64(there)
         while p < end:
-            if not says_more(keys, values, begin, end, p, far, open_ended, mask):
-                out = keep_other(keys[p], values[p], gaps, out, of_kept, kept)
+            out = keep_other(p, gaps, keys, values, rests, out, of_kept, kept)
             p += one
         ends[i + 1] = out
     return out

@@ -36,7 +36,7 @@ FIRST = "-"
 """What the log calls the model that the server was started with, which no shadow can be called"""
 MICRO = 1_000_000
 """Microseconds in a second"""
-_EACH = 300
+_EACH = 400
 """Bytes that a row takes besides its id and its cells, approximately"""
 _MOST_AT_ONCE = 4096
 EXPIRED_AT_ONCE = 10_000
@@ -70,8 +70,8 @@ class Ack(NamedTuple):
 class KeptRow(NamedTuple):
     """A row whose label is still to come; a copy, since a view would hold all of the body that brought it."""
 
-    cells: bytes
-    """its keys, then its values, then its offset if it has one"""
+    cells: tuple[bytes, ...]
+    """its keys, values, rests and offset; empty if there are none"""
     since: int
     """when it came, by the clock of `ticking`"""
     learned: bool
@@ -84,21 +84,21 @@ class KeptRow(NamedTuple):
     @classmethod
     def of(cls, chunk: Chunk, k: int, since: int, learned: bool, offset: int = 0) -> KeptRow:
         """Row k of a chunk."""
-        lo, hi = chunk.indptr[k : k + 2]
-        shift = b"" if chunk.offsets is None else chunk.offsets[k].tobytes()
-        cells = chunk.keys[lo:hi].tobytes() + chunk.values[lo:hi].tobytes() + shift
+        row = chunk.rows(k, k + 1)
+        arrays = row.keys, row.values, row.rests, row.offsets
+        cells = tuple(b"" if one is None else one.tobytes() for one in arrays)
         return cls(cells, since, learned, offset)
 
     def labelled(self, label: float, importance: float) -> Chunk:
         """The row with a label and an importance."""
-        count, given = len(self.cells) // 12, np.array([[label], [importance]], np.float32)
-        values, offsets = np.split(np.frombuffer(self.cells[8 * count :], np.float32), [count])
-        row = Chunk(np.array([0, count]), np.frombuffer(self.cells, np.uint64, count), values, *given)
-        return replace(row, offsets=offsets if len(offsets) else None)
+        keys, given = np.frombuffer(self.cells[0], np.uint64), np.array([[label], [importance]], np.float32)
+        values, rests, offsets = (np.frombuffer(one, np.float32) for one in self.cells[1:])
+        row = Chunk(np.array([0, len(keys)]), keys, values, *given)
+        return replace(row, rests=rests if rests.size else None, offsets=offsets if offsets.size else None)
 
     def size(self, one: str) -> int:
         """Bytes of memory that it takes, with this id."""
-        return len(self.cells) + sys.getsizeof(one) + _EACH
+        return sum(map(len, self.cells)) + sys.getsizeof(one) + _EACH
 
 
 class KnownRows(NamedTuple):

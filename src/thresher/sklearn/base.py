@@ -155,7 +155,7 @@ class SparseOnlineEstimator(SparseEstimator):
         self._note_features(X, matrix, [model], new)
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, named: Any = None) -> Self:
-        from thresher.data.inputs.arrays import may_have_rests
+        from thresher.data.inputs.arrays import FAR
 
         if self.early_stopping:
             raise ValueError("early_stopping should be False with partial_fit, which has no hold-out")
@@ -163,7 +163,7 @@ class SparseOnlineEstimator(SparseEstimator):
         self._check_options() if first else self._check_goes_on()
         quick = not first and sample_weight is None and "feature_names_in_" not in vars(self)
         chunk = self._one_row(X, y) if quick and self._kind == inputs.MATRIX else None
-        if chunk is not None and not (self._model.centres and may_have_rests(chunk.values)):
+        if chunk is not None and not (self._model.centres and np.abs(chunk.values).max(initial=0.0) >= FAR):
             self._model.learn(chunk)
             return self
         from thresher.data.inputs.matrices import MatrixSource, in_order  # after the shortcut

@@ -213,9 +213,7 @@ class SparseEstimator(BaseEstimator):
         check_consistent_length(weights, y)
         encoded = self._encoded(y, weights, reset, whole, named)
         matrix = matrix._replace(labels=encoded.labels, targets=encoded.targets)
-        if (
-            self._kind == MATRIX and matrix.indices.dtype != np.uint64
-        ):  # else it has entries for gaps and rests
+        if self._kind == MATRIX:
             matrix = matrix._replace(last=np.uint64(self.n_features_in_ - 1))
         return matrix, weights, encoded
 

@@ -78,10 +78,10 @@ def read(estimator: Any, X: Any, *, reset: bool) -> Matrix:
 
         arguments = {} if layout is None else {"seed": layout.seed, "text": layout.ngrams}
         chunk = chunk_of(list(X), **arguments)
-        found = chunk.indptr, chunk.keys, chunk.values
+        found, rests = (chunk.indptr, chunk.keys, chunk.values), None
     else:
-        found = (_matrix if kind == MATRIX else _table)(estimator, X, reset)
-    return Matrix(*found, np.zeros(len(found[0]) - 1, np.float32))
+        found, rests = (_matrix if kind == MATRIX else _table)(estimator, X, reset)
+    return Matrix(*found, np.zeros(len(found[0]) - 1, np.float32), rests=rests)
 
 
 def layout_of(estimator: Any) -> Any:
@@ -133,9 +133,9 @@ def kind_of(X: Any, layout: Any = None) -> str:
     return MATRIX if all(any(test(kind) for test in tests) for kind in types) else TABLE
 
 
-def _matrix(estimator: Any, X: Any, reset: bool) -> Csr:
+def _matrix(estimator: Any, X: Any, reset: bool) -> tuple[Csr, NDArray[np.float32] | None]:
     from thresher.data.chunk import check_starts
-    from thresher.data.inputs.arrays import check_stored, nonzeros, with_rests
+    from thresher.data.inputs.arrays import check_stored, nonzeros, rests_of
 
     arguments: dict[str, Any] = {"accept_sparse": "csr", "accept_large_sparse": True, "dtype": _FLOATS}
     if issparse(X):
@@ -148,13 +148,10 @@ def _matrix(estimator: Any, X: Any, reset: bool) -> Csr:
             X = X.copy()  # the order of examples is drawn from the entries, so none is repeated or 0
             X.sum_duplicates()
             X.eliminate_zeros()
-        found, gaps = (X.indptr, X.indices, X.data), None
+        found, missing = (X.indptr, X.indices, X.data), None
     else:
-        found, gaps = nonzeros(X, given)
-    keys = found[1]
-    if estimator.centres() and keys.min(initial=0) >= 0 and keys.max(initial=-1) < estimator.n_features_in_:
-        found = with_rests(*found, gaps)
-    return found
+        found, missing = nonzeros(X, given, estimator.centres())
+    return found, rests_of(found[2], missing) if estimator.centres() else None
 
 
 def columns_listed(estimator: Any, option: str, given: Any) -> str | None:
@@ -180,7 +177,7 @@ def columns_listed(estimator: Any, option: str, given: Any) -> str | None:
     return as_list(found)
 
 
-def _table(estimator: Any, X: Any, reset: bool) -> Csr:
+def _table(estimator: Any, X: Any, reset: bool) -> tuple[Csr, NDArray[np.float32] | None]:
     from thresher.data import concat
     from thresher.data.columns import check_same
     from thresher.data.formats.tables.arrow_files import reader_of
@@ -197,7 +194,7 @@ def _table(estimator: Any, X: Any, reset: bool) -> Csr:
     if not reset:
         warn(unknown_values(estimator.model_, source))
     chunk = concat([concat([one]) for one in source.chunks()])
-    return chunk.indptr, chunk.keys, chunk.values
+    return (chunk.indptr, chunk.keys, chunk.values), chunk.rests
 
 
 def source_of_table(estimator: Any, X: Any) -> Source:

@@ -20,7 +20,8 @@ from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source
 from thresher.data.text.numbers import OVERFLOW
-from thresher.engine.centring import FAR, FARTHEST
+from thresher.engine.centring import FAR as FAR
+from thresher.engine.centring import FARTHEST
 
 MATRIX, TABLE, ROWS, TEXTS = "a matrix", "a table", "dictionaries", "texts"
 """Forms of examples"""
@@ -65,7 +66,7 @@ def chunk_of(
     iterable of n strings; `text` sets which n-grams are features (see `grams_of`). The key of a matrix
     column is its index; of a sparse matrix, its entry in `keys`, if these are given. The key of a name or
     n-gram is its hash, seeded by `seed`. With `gaps`, for columns that are centred, a row says what is
-    missing and what float32 loses of large numbers (see `engine.preparing`). `y` is ``(n,)`` or
+    missing and what float32 loses of large numbers (see `engine.centring`). `y` is ``(n,)`` or
     ``(n, outputs)``, default zeros; `weights` ``(n,)`` are importance weights. Raises `DataError` if
     shapes disagree or a number is not finite in float32.
 
@@ -95,13 +96,13 @@ def chunk_of(
     elif form == TEXTS:
         indptr, places, values = rows_of_texts(texts_of(X, ""), grams_of(text), seed)
     else:
-        (indptr, places, values), missing = nonzeros(_numbers_in(X), X)
+        (indptr, places, values), missing = nonzeros(_numbers_in(X), X, gaps)
     labels = np.zeros(len(indptr) - 1, np.float32) if y is None else y
     starts = np.asarray(indptr, np.int64)
     try:
         given = places if keys is None else np.array(keys, np.uint64)[places]
-        found: Csr = with_rests(starts, given, values, missing) if gaps else (starts, given, values)
-        return Chunk.from_csr(*found, labels, weights)
+        rests = rests_of(values, missing) if gaps else None
+        return Chunk.from_csr(starts, given, values, labels, weights, rests)
     except DataError as error:
         numbers = np.asarray(values)
         finite = np.abs(numbers) < OVERFLOW if numbers.dtype.kind in "fiu" else np.ones(0, bool)
@@ -160,34 +161,17 @@ def check_stored(X: Any) -> None:
         raise DataError(f"a damaged {kind} matrix: an index is out of range or an array is too short")
 
 
-def may_have_rests(values: NDArray[Any]) -> bool:
-    """Whether float32 may have lost digits of values that are so large that they are kept apart."""
-    return bool(np.abs(values).max(initial=0.0) >= FAR)
-
-
-def with_rests(starts: NDArray[Any], keys: NDArray[Any], values: NDArray[Any], gaps: Any = None) -> Csr:
-    """CSR arrays with what float32 loses of large numbers, and with the `gaps` (rows, columns) of a matrix.
-
-    The same arrays if there is nothing to add. See `engine.preparing`.
-    """
-    wide = np.asarray(values)
-    places, rests = np.zeros(0, np.int64), np.zeros(0)
+def rests_of(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> NDArray[np.float32] | None:
+    """What float32 loses of large `values` (nnz,): see `engine.centring`; NaN for what is `missing`."""
+    rests, wide = np.zeros(len(values), np.float32), np.asarray(values)
     if wide.dtype.kind in "fiu" and (wide.dtype.itemsize > 4 or wide.dtype.kind != "f"):
-        wide = wide.astype(np.float64, copy=False)
         with np.errstate(all="ignore"):
-            rests = wide - wide.astype(np.float32).astype(np.float64)
-            size = np.abs(wide)
-            places = np.flatnonzero((rests != 0) & (size >= FAR) & (size < FARTHEST))
-    missing = (places[:0], places[:0]) if gaps is None else gaps
-    if not len(places) and not len(missing[0]):
-        return starts, keys, values
-    rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    whole = np.concatenate([rows, rows[places], missing[0]])
-    numbers = np.asarray(keys).astype(np.uint64)
-    numbers = np.concatenate([numbers, ~numbers[places], ~missing[1].astype(np.uint64)])
-    wide = np.concatenate([wide, rests[places], np.zeros(len(missing[0]))])
-    order = np.lexsort((numbers, whole))
-    return _starts_of(whole, len(starts) - 1), numbers[order], wide[order]
+            wide = wide.astype(np.float64, copy=False)
+            far = (np.abs(wide) >= FAR) & (np.abs(wide) < FARTHEST)
+            rests[far] = (wide - wide.astype(np.float32))[far]
+    if missing is not None:
+        rests[missing] = np.nan
+    return rests if (rests != 0).any() else None
 
 
 def _starts_of(rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:
@@ -224,13 +208,13 @@ def _numbers_in(X: Any) -> NDArray[Any]:
     return table
 
 
-def nonzeros(numbers: NDArray[Any], X: Any) -> tuple[Csr, Any]:
-    """CSR arrays of `numbers` (n, d), converted from X, and the (rows, columns) of nulls if X is a table.
+def nonzeros(numbers: NDArray[Any], X: Any, gaps: bool) -> tuple[Csr, NDArray[np.bool_] | None]:
+    """CSR arrays of `numbers` (n, d), converted from X, and, with `gaps`, which of them are missing, as 0.
 
-    Conversion turned a null, which adds no feature, into NaN. In pandas every NaN is a null; other tables
-    distinguish the two, and there a NaN stays NaN.
+    Conversion turned a null of a table, which adds no feature otherwise, into NaN. In pandas every NaN is a
+    null; other tables distinguish the two, and there a NaN stays NaN.
     """
-    gaps = None
+    there, nulls = numbers != 0, None
     if hasattr(X, STREAM) and numbers.dtype.kind == "f" and np.isnan(numbers).any():
         if _is_pandas(X):
             nulls = np.asarray(X.isna(), bool)
@@ -239,9 +223,10 @@ def nonzeros(numbers: NDArray[Any], X: Any) -> tuple[Csr, Any]:
 
             columns = pa.RecordBatchReader.from_stream(X).read_all().columns
             nulls = np.column_stack([column.is_null().to_numpy() for column in columns])
-        gaps, numbers = np.nonzero(nulls), np.where(nulls, numbers.dtype.type(0), numbers)
-    rows, places = np.nonzero(numbers)
-    return (_starts_of(rows, len(numbers)), np.ascontiguousarray(places), numbers[rows, places]), gaps
+        there, numbers = there & (gaps | ~nulls), np.where(nulls, numbers.dtype.type(0), numbers)
+    rows, places = np.nonzero(there)
+    found = _starts_of(rows, len(numbers)), np.ascontiguousarray(places), numbers[rows, places]
+    return found, nulls[rows, places] if gaps and nulls is not None else None
 
 
 def _is_pandas(X: Any) -> bool:
@@ -436,7 +421,8 @@ class PairSource(Source):
         try:
             weights = [pair[2] if len(pair) == 3 else 1.0 for pair in taken]
             labels = numbers_of([pair[1] for pair in taken], self._domain)
-            chunk = Chunk.from_csr(*(with_rests(*rows) if self._gaps else rows), labels, weights)
+            rests = rests_of(rows[2]) if self._gaps else None
+            chunk = Chunk.from_csr(*rows, labels, weights, rests)
             self._domain.check(chunk.labels, chunk.targets)
         except DataError as error:
             raise DataError(f"rows {before + 1} to {before + len(taken)}: {error}") from error

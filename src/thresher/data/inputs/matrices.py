@@ -202,6 +202,8 @@ class Matrix(NamedTuple):
     targets: F32 | None = None
     last: np.uint64 = _LAST
     """the highest valid key"""
+    rests: F32 | None = None
+    """as in a Chunk"""
 
     @property
     def size(self) -> int:
@@ -230,11 +232,14 @@ class Matrix(NamedTuple):
         wrong, falls = copy_rows(*arrays, self.last, read_only(rows), indptr, keys, values)
         if wrong >= 0:
             raise DataError(self._wrong_in(int(wrong)))
+        rests = None if self.rests is None else np.empty_like(values)
+        if self.rests is not None:
+            copy_rows(*arrays[:2], read_only(self.rests), None, read_only(rows), indptr, keys, rests)
         targets = None if self.targets is None else self.targets[rows]
         if falls:
             labels = self.labels[rows] if targets is None else targets
-            return Chunk.from_csr(indptr, keys, values, labels, weights)
-        return Chunk(indptr, keys, values, self.labels[rows], weights, targets=targets)
+            return Chunk.from_csr(indptr, keys, values, labels, weights, rests)
+        return Chunk(indptr, keys, values, self.labels[rows], weights, targets=targets, rests=rests)
 
     def _wrong_in(self, row: int) -> str:
         """Describe the first bad entry of a row."""
@@ -252,7 +257,11 @@ class Matrix(NamedTuple):
         """A hash of each example, including its label."""
         out = np.empty(self.size, np.uint64)
         longest = int(np.diff(self.indptr).max(initial=0))
-        _hash(read_only(self.indptr), read_only(self.indices), read_only(self.data), longest, out)
+        own, more = (read_only(self.indptr), read_only(self.indices)), np.zeros(self.size, np.uint64)
+        _hash(*own, read_only(self.data), longest, out)
+        if self.rests is not None:
+            _hash(*own, read_only(self.rests), longest, more)
+            out ^= mixed(more)
         all_labels = self.labels[:, np.newaxis] if self.targets is None else self.targets
         for column in np.ascontiguousarray(all_labels.T):
             out = mixed(out ^ (column.view(np.uint32).astype(np.uint64) * _U1))
@@ -454,7 +463,8 @@ class ByRows(SourceWrapper[Source]):
         self._missing = before.size or None
         with closing(self._source.chunks()) as chunks:
             for chunk in chunks:
-                matrix = Matrix(chunk.indptr, chunk.keys, chunk.values, chunk.labels, chunk.targets)
+                own = chunk.indptr, chunk.keys, chunk.values, chunk.labels, chunk.targets
+                matrix = Matrix(*own, rests=chunk.rests)
                 weights = chunk.weights.view(np.uint32).astype(np.uint64)
                 hashes = mixed(matrix.hashes() ^ (weights * _U1))
                 rows, total = rows + len(chunk), (total + int(hashes.sum(dtype=np.uint64))) & _MASK

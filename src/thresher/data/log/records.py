@@ -12,13 +12,14 @@ A record has a head of 72 bytes, all numbers little-endian, then its body, padde
     synced     u8   offset up to which the log was on disk when it was written
     before     u8   hash of the record before it, of the head of the log for the first
     kind       u1   `ROWS`, `KEPT`, `GONE`, `PROMOTED` or `LABELS`
-    flags      u1   1: keys are u4; 2: all values are 1; 4: all importances are 1; 8: rows have offsets
+    flags      u1   1: keys are u4; 2: all values are 1; 4: all importances are 1; 8: rows have offsets;
+                    16: values have rests
     targets    u2   labels per row, if there are several
     reserved   u4   0
     hash       u8   XXH64 of all this and the body, with `before` as its seed
 
 The body is the note (JSON, padded to a multiple of 8 bytes), then keys, the number of values of each row
-(u4), values, labels, importances, offsets and targets (all f4).
+(u4), values, rests, labels, importances, offsets and targets (all f4).
 """
 
 # Numba infers the types of compiled code.
@@ -45,8 +46,8 @@ HEAD_WORDS = 9
 """Of which the last is the hash"""
 MARK = b"thR1"
 _MARK_WORD = np.uint64(int.from_bytes(MARK, "little"))
-NARROW, ONES, EVEN, SHIFTED = 1, 2, 4, 8
-"""Flags: keys are u4; all values are 1; all importances are 1; rows have offsets"""
+NARROW, ONES, EVEN, SHIFTED, WIDE = 1, 2, 4, 8, 16
+"""Flags: keys are u4; all values are 1; all importances are 1; rows have offsets; values have rests"""
 PLACE, ROW, HASH = 0, 1, 2
 """Columns of the table of `scan`"""
 _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -98,7 +99,7 @@ def scan(words, row, before, table):
         targets = words[at + 7] >> np.uint64(16)
         if (words[at] & _LOW) != _MARK_WORD or kind < 1 or kind > 5 or targets >> np.uint64(16) or nnz > _LOW:
             break
-        halves = nnz * np.uint64(1 + (flags & NARROW == 0) + (flags & ONES == 0))
+        halves = nnz * np.uint64(1 + (flags & NARROW == 0) + (flags & ONES == 0) + (flags & WIDE != 0))
         halves += rows * (np.uint64(2 + (flags & EVEN == 0) + (flags & SHIFTED != 0)) + targets)
         needed = (note + np.uint64(7)) // np.uint64(8) + (halves + np.uint64(1)) // np.uint64(2)
         size, found = np.int64(needed), words[at + HEAD_WORDS - 1]
@@ -134,7 +135,7 @@ def _write(floats, at, numbers):
 
 
 @kernel
-def decode(places, words, halves, floats, indptr, keys, values, labels, weights, offsets, targets):
+def decode(places, words, halves, floats, indptr, keys, values, rests, labels, weights, offsets, targets):
     """Write the rows of the records at `places` (in words) to arrays of the right lengths.
 
     Returns the first record whose counts do not fit, or -1.
@@ -162,6 +163,7 @@ def decode(places, words, halves, floats, indptr, keys, values, labels, weights,
         if end != first + nnz or outputs != width or shifted != (offsets.size > 0):
             return k
         place = _read(floats, place + rows, flags & np.uint64(ONES) != 0, values, first, nnz)
+        place = _read(floats, place, False, rests, first, nnz * (flags & np.uint64(WIDE) != 0))
         place = _read(floats, place, False, labels, row, rows)
         place = _read(floats, place, flags & np.uint64(EVEN) != 0, weights, row, rows)
         place = _read(floats, place, False, offsets, row, rows * shifted)
@@ -172,7 +174,7 @@ def decode(places, words, halves, floats, indptr, keys, values, labels, weights,
 
 
 @kernel
-def encode(indptr, keys, values, labels, weights, offsets, targets, words, halves, floats):
+def encode(indptr, keys, values, rests, labels, weights, offsets, targets, words, halves, floats):
     """Write rows to a body of which there are three views: ``(halves written, flags)``."""
     nnz, rows, every = keys.size, labels.size, np.uint64(0)
     for p in range(nnz):
@@ -189,6 +191,8 @@ def encode(indptr, keys, values, labels, weights, offsets, targets, words, halve
     at += rows
     ones = _write(floats, at, values)
     at += 0 if ones else nnz
+    _write(floats, at, rests)
+    at += rests.size
     _write(floats, at, labels)
     at += rows
     even = _write(floats, at, weights)
@@ -199,7 +203,8 @@ def encode(indptr, keys, values, labels, weights, offsets, targets, words, halve
         floats[at + i] = targets[i // targets.shape[1], i % targets.shape[1]]
     at += targets.size
     halves[at] = 0  # or left as it was by what is not stored
-    return at + at % 2, narrow * NARROW + ones * ONES + even * EVEN + (offsets.size > 0) * SHIFTED
+    flags = narrow * NARROW + ones * ONES + even * EVEN
+    return at + at % 2, flags + (offsets.size > 0) * SHIFTED + (rests.size > 0) * WIDE
 
 
 _HEAD = struct.Struct("<4sIIIQQQQQBBHIQ")
@@ -212,7 +217,7 @@ ROWS, KEPT, GONE, PROMOTED, LABELS = 1, 2, 3, 4, 5
 that will never be learned; another model takes over; labels and importances of kept rows, which are learned
 later."""
 KINDS = {ROWS: "rows", KEPT: "kept", GONE: "gone", PROMOTED: "promoted", LABELS: "labels"}
-_NO_OFFSETS, _NO_TARGETS = np.empty(0, np.float32), np.empty((0, 0), np.float32)
+_NONE, _NO_TARGETS = np.empty(0, np.float32), np.empty((0, 0), np.float32)
 NOTHING = concat([])
 """A chunk without rows"""
 
@@ -273,9 +278,9 @@ def packed(entry: LogEntry) -> PackedEntry:
     note = json.dumps(entry.note, separators=(",", ":")).encode() if entry.note else b""
     width = 0 if chunk.targets is None else chunk.targets.shape[1]
     targets = _NO_TARGETS if chunk.targets is None else chunk.targets
-    offsets = _NO_OFFSETS if chunk.offsets is None else chunk.offsets
-    body = np.empty((3 * chunk.nnz + (4 + width) * len(chunk)) // 2 + 1, "<u8")
-    arrays = (chunk.indptr, chunk.keys, chunk.values, chunk.labels, chunk.weights, offsets, targets)
+    offsets, rests = (_NONE if one is None else one for one in (chunk.offsets, chunk.rests))
+    body = np.empty((3 * chunk.nnz + rests.size + (4 + width) * len(chunk)) // 2 + 1, "<u8")
+    arrays = (chunk.indptr, chunk.keys, chunk.values, rests, chunk.labels, chunk.weights, offsets, targets)
     given = [read_only(one) for one in arrays]
     halves, flags = encode(*given, body, body.view("<u4"), body.view("<f4"))
     whole = body[: halves // 2].tobytes()
@@ -304,7 +309,7 @@ def head_at(buffer: Any, at: int) -> RecordHead | None:
     head = RecordHead(*numbers)
     fits = mark == MARK and head.size <= LARGEST and head.kind in KINDS and not head.reserved
     size = head.note + -head.note % 8 + head.nnz * (4 if head.flags & NARROW else 8) + 4 * head.rows
-    size += 0 if head.flags & ONES else 4 * head.nnz
+    size += 4 * head.nnz * (1 - bool(head.flags & ONES) + bool(head.flags & WIDE))
     size += 4 * head.rows * (2 - bool(head.flags & EVEN) + bool(head.flags & SHIFTED) + head.targets)
     return head if fits and head.size == size + -size % 8 else None
 
@@ -318,11 +323,13 @@ def rows_of(words: NDArray[np.uint64], places: NDArray[np.int64]) -> Chunk:
     nnz = int(words[places + 2].sum())
     width = int(words[places[0] + 7] >> np.uint64(16)) & 0xFFFF if len(places) else 0
     shifted = len(places) > 0 and int(words[places[0] + 7]) >> 8 & SHIFTED > 0
+    wide = (words[places + 7] >> np.uint64(8) & np.uint64(WIDE)).any()
     indptr, keys = np.empty(rows + 1, np.int64), np.empty(nnz, np.uint64)
     values, labels, weights = (np.empty(count, np.float32) for count in (nnz, rows, rows))
     offsets, targets = np.empty(rows * shifted, np.float32), np.empty((rows, width), np.float32)
+    rests = np.zeros(nnz * wide, np.float32)
     views = words, words.view("<u4"), words.view("<f4")
-    if decode(read_only(places), *views, indptr, keys, values, labels, weights, offsets, targets) >= 0:
+    if decode(read_only(places), *views, indptr, keys, values, rests, labels, weights, offsets, targets) >= 0:
         raise DataError("a record does not have as many values, or labels for each row, as it should")
-    chunk = Chunk(indptr, keys, values, labels, weights)
+    chunk = Chunk(indptr, keys, values, labels, weights, rests=rests if wide else None)
     return replace(chunk, targets=targets if width else None, offsets=offsets if shifted else None)

@@ -21,7 +21,6 @@ from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.engine.sound import require
 from thresher.learning.model.objective import Objective
-from thresher.learning.model.scaling import alone
 from thresher.learning.training.progress import Curve, Tally, total
 
 _TOLD_APART = 10
@@ -111,7 +110,6 @@ class StreamStatistics:
             return
         if self.offset_sums or not self.rows:
             self._add_offsets(chunk)
-        chunk = alone(chunk, layout)
         self.unmet = [key for key in self.unmet if not (chunk.keys == np.uint64(key)).any()]
         if self.rows < _ROWS and self.numbers < _NUMBERS:
             self._add_features(chunk, layout)

@@ -410,8 +410,8 @@ class BatchFeeder:
         counts = np.array([self.learned, self.lowest_label])
         whole = {**self.index.tensors(), **self.intake.state(), "counters": counts}
         if self.batch > 1:
-            held = {name: getattr(self.pending, name) for name in _ARRAYS}
-            held |= {"targets": np.zeros((0, 0), np.float32), **replace(self.pending, groups=None).beside()}
+            own = replace(self.pending, groups=None).arrays()
+            held: dict[str, Any] = own | {"targets": own.get("targets", np.zeros((0, 0), np.float32))}
             whole |= beneath(_PREFIX, held) | beneath(BEFORE_END, self._before_end)
         return whole
 

@@ -33,7 +33,7 @@ from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data, as_source, is_beside, open_data, with_labels
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns, settle_without_columns
-from thresher.data.offsets import offsets_of, shifted, unused_offsets, with_offsets
+from thresher.data.offsets import offsets_of, shifted, with_offsets
 from thresher.data.source import ReadRows, Source
 from thresher.engine.index import HashedIndex, Index, make_index
 from thresher.engine.sound import Tensors, ascending, given, offsets, require
@@ -51,7 +51,7 @@ from thresher.learning.model.divergence import rows_beyond
 from thresher.learning.model.margins import any_output, table_margins
 from thresher.learning.model.objective import F64, Objective, Output
 from thresher.learning.model.recipe import with_gaps
-from thresher.learning.model.scaling import Divisors, Means, alone, divisors_of, means_of, ones
+from thresher.learning.model.scaling import Divisors, Means, divisors_of, means_of, ones
 from thresher.options.checks import check_whole
 from thresher.options.data import ReadOptions
 from thresher.options.layouts import layout_asked, layout_like
@@ -82,8 +82,6 @@ def source_for(
     options = settle(ReadOptions, reading)
     layout = layout_for(model, options)
     read = {name: options[name] for name in ("on_error", "threads", "where")}
-    if offsets is not None and not model.shifted:
-        raise unused_offsets()
     source = shifted(as_source(data, domain, layout=layout, **read, **(more or {})), offsets)
     read_beside(source, model.sliced, by_option)
     X: Any = data[0] if isinstance(data, tuple) and data else data
@@ -700,8 +698,7 @@ def teach(
     with closing(source.chunks()) as chunks:
         for chunk in chunks:
             model.learn(chunk, again=again)
-            own = alone(chunk, model.layout)
-            model.note_ids(own.span(), source.columns, model.layout)
-            new = new or (named is not None and not np.isin(own.keys, named.features).all())
+            model.note_ids(chunk.span(), source.columns, model.layout)
+            new = new or (named is not None and not np.isin(chunk.keys, named.features).all())
     unnamed = names_follow(model, source) if new else []
     warn(troubles_of_reading(source.report, source.layout if first else None) + unnamed)

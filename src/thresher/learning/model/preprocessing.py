@@ -184,7 +184,7 @@ class Preprocessor:
     def means(self) -> Means | None:
         """The current means of columns; None unless columns are centred."""
         found = self._centring
-        return None if found is None else Means(found.keys, found.kept.copy(), found.gaps, found.mask)
+        return None if found is None else Means(found.keys, found.kept.copy(), found.gaps)
 
     def start_from(self, means: Means) -> None:
         """Continue from the means of another model, if columns are centred."""

@@ -35,7 +35,6 @@ from thresher.data.feature_specs import terms_of
 from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.engine import centring as preparing
-from thresher.engine.centring import FAR
 from thresher.engine.lookup import empty_index, find, find_or_add, reindex, resized
 from thresher.engine.sound import MOST_STEPS, Tensors, ascending, given, require
 from thresher.learning.model.objective import F64
@@ -293,24 +292,22 @@ def make_scaling(name: str) -> Scaling:
     return SCALES[name]()
 
 
-_WHOLE = 2**64 - 1
-"""Mask of all bits of a key"""
 _FIRST = int(preparing.SPARE) + 1
 """A column occurs in one of this many first examples."""
 
 
-_NO_MEANS = np.zeros(0, np.uint64), np.zeros((0, 3))
+_NO_MEANS, _NO_RESTS = (np.zeros(0, np.uint64), np.zeros((0, 3))), np.zeros(0, np.float32)
 
 
 class Means:
     """Columns that are centred, by their keys ``(columns,)``, which ascend, and what is `kept` of each.
 
     That is ``(columns, 3)``: two counts and the mean. With `gaps`, a stored 0 is a missing value, which adds
-    nothing to a margin. Keys have the bits of `mask`.
+    nothing to a margin.
     """
 
-    def __init__(self, keys: U64, kept: F64, gaps: bool = False, mask: int = _WHOLE) -> None:
-        self.keys, self.kept, self.gaps, self.mask = keys, kept, gaps, mask
+    def __init__(self, keys: U64, kept: F64, gaps: bool = False) -> None:
+        self.keys, self.kept, self.gaps = keys, kept, gaps
 
     @property
     def means(self) -> F64:
@@ -329,39 +326,22 @@ class Means:
         """`chunk` with the means subtracted, in float64, then rounded to float32; its rows may be counted."""
         room = chunk.nnz + len(chunk) * len(self.keys) + 1
         ends, keys = np.zeros(len(chunk) + 1, np.int64), np.empty(room, np.uint64)
-        values, how = np.empty(room, np.float32), (counts, self.gaps, np.uint64(self.mask))
-        given = (read_only(chunk.indptr), read_only(chunk.keys), read_only(chunk.values))
-        count = preparing.centre(read_only(self.keys), self.kept, *how, *given, ends, values, keys)
-        return replace(chunk, indptr=ends, keys=keys[:count], values=values[:count])
+        values, rests = np.empty(room, np.float32), _NO_RESTS if chunk.rests is None else chunk.rests
+        given = (read_only(one) for one in (chunk.indptr, chunk.keys, chunk.values, rests))
+        how = self.kept, counts, self.gaps
+        count = preparing.centre(read_only(self.keys), *how, *given, ends, values, keys)
+        return replace(chunk, indptr=ends, keys=keys[:count], values=values[:count], rests=None)
 
     def tensors(self) -> Tensors:
         """As stored in a model file."""
-        reading = {"centre.gaps": np.array([self.gaps]), "centre.mask": np.array([self.mask], np.uint64)}
         own = {"centre.means": self.means, "centre.counts": self.kept[:, preparing.COUNT]}
-        return {"centre.keys": self.keys, **own, **reading}
+        return {"centre.keys": self.keys, **own, "centre.gaps": np.array([self.gaps])}
 
 
 def ones(keys: U64) -> Chunk:
     """An example for each of these features, which is 1, with all others 0: its margin is their weight."""
     count = len(keys)
     return Chunk.from_csr(np.arange(count + 1), keys, np.ones(count), np.zeros(count))
-
-
-def alone(chunk: Chunk, layout: SettledLayout | None) -> Chunk:
-    """`chunk` without rests and gaps: features as users know them."""
-    mask, gaps = (_WHOLE, False) if layout is None else (layout.mask, layout.gaps and has_columns(layout))
-    in_memory = layout is None or not (layout.format or has_columns(layout))
-    if not (gaps and preparing.any_beyond(read_only(chunk.values), FAR)) and not (
-        in_memory and _is_open_ended(chunk)
-    ):
-        return chunk
-    return Means(*_NO_MEANS, mask=mask).of(chunk)
-
-
-def _is_open_ended(chunk: Chunk) -> bool:
-    """Whether it may have rests or gaps of a matrix."""
-    span = chunk.span()
-    return span is not None and span[1] >> 63 == 1
 
 
 class Centring(Means):
@@ -373,7 +353,7 @@ class Centring(Means):
     table adds nothing, which means the mean, and is not counted.
 
     Means are sums in float64 over the examples one by one, so it does not matter where the stream is cut. A
-    value is the sum of its float32 and of its rest, if the row has one (see `rests`).
+    value is the sum of its float32 and of its rest, if it has one.
     """
 
     def __init__(self) -> None:
@@ -386,7 +366,7 @@ class Centring(Means):
         if layout is None:
             return
         numeric = NUMERIC in layout.kinds
-        self.gaps, self.mask = layout.gaps and numeric, layout.mask
+        self.gaps = layout.gaps and numeric
         if has_columns(layout):
             self._wanted = np.unique(np.array([*numeric_keys(layout)] if numeric else [], np.uint64))
 
@@ -396,7 +376,7 @@ class Centring(Means):
         parts = list[Chunk]()
         for k in range(first):  # features of the first examples become columns that were zero before
             row = chunk.rows(k, k + 1)
-            new = alone(row, None).keys if self._wanted is None else np.intersect1d(row.keys, self._wanted)
+            new = row.keys if self._wanted is None else np.intersect1d(row.keys, self._wanted)
             new = np.setdiff1d(new, self.keys)
             keys = np.concatenate([self.keys, new])
             fresh = np.tile([float(before + k), float(before + k), 0.0], (len(new), 1))
@@ -414,10 +394,11 @@ class Centring(Means):
         parts.append(rest)
         ends = np.cumsum(np.concatenate([[0], *(np.diff(one.indptr) for one in parts)]))
         keys = np.concatenate([one.keys for one in parts])
-        return replace(chunk, indptr=ends, keys=keys, values=np.concatenate([one.values for one in parts]))
+        values = np.concatenate([one.values for one in parts])
+        return replace(chunk, indptr=ends, keys=keys, values=values, rests=None)
 
     def _changes(self, chunk: Chunk) -> bool:
-        return bool(len(self.keys) or self.gaps or (self._wanted is None and _is_open_ended(chunk)))
+        return bool(len(self.keys) or self.gaps or chunk.rests is not None)
 
     def read(self, chunk: Chunk) -> Chunk:
         """`chunk`, centred by the means so far, which do not change."""
@@ -456,5 +437,4 @@ def means_of(tensors: Tensors) -> Means | None:
     means, counts = (given(tensors, f"centre.{n}", (len(keys),), np.float64) for n in ("means", "counts"))
     _check_counts(counts, "centre.counts")
     gaps = given(tensors, "centre.gaps", (1,), np.bool_)
-    mask = given(tensors, "centre.mask", (1,), np.uint64)
-    return Means(keys, np.column_stack([counts, np.zeros(len(keys)), means]), bool(gaps[0]), int(mask[0]))
+    return Means(keys, np.column_stack([counts, np.zeros(len(keys)), means]), bool(gaps[0]))

@@ -31,7 +31,6 @@ from thresher.data.formats.lines.parse_loop import bad_table
 from thresher.data.formats.tables import arrow_rows as rows
 from thresher.data.formats.tables.spellings import spread
 from thresher.data.formats.tables.table_rows import (
-    GAPPED,
     NOT_FINITE,
     ColumnEncodings,
     check_columns_of_labels,
@@ -265,17 +264,18 @@ class BatchParser:
         arrays = self._arenas.columns(count, 2 * most + 16, self._domain.width, kinds.shifted)
         state, wrong = np.zeros(line_status.COUNTERS, np.int64), list[tuple[int, int]]()
         used, domain = (kinds.codes[read], kinds.keys[read], kinds.seeds[read]), self._domain.code()
-        extra = kinds.extra(self._reading.naming, self._spans)
+        far, extra = kinds.room_for_rests(most), kinds.extra(self._reading.naming, self._spans)
         arrays.indptr[0] = 0
         while state[line_status.AT] < count and not (wrong and self._on_error == FAIL):
-            if rows.encode(count, arrays, table, used, kinds.mask, domain, state, self._bad, extra):
+            if rows.encode(count, arrays, table, used, kinds.mask, domain, state, self._bad, far, extra):
                 done = int(state[line_status.ROWS]), int(state[line_status.NNZ])
                 arrays = self._arenas.roomier(arrays, *done)
             wrong += [(row, code) for row, code, *_ in self._bad[: state[line_status.BAD]].tolist()]
             state[line_status.BAD] = 0
         self._reading.take_names(kinds.names)
         chunk = arrays.chunk(int(state[line_status.ROWS]), int(state[line_status.NNZ]))
-        return kinds.completed(chunk), int(state[line_status.MERGED]), wrong
+        chunk = kinds.completed(kinds.with_rests(chunk, far, [row for row, _ in wrong]))
+        return chunk, int(state[line_status.MERGED]), wrong
 
     def _point(
         self, row: NDArray[np.int64], array: Any, kinds: ColumnEncodings, c: int
@@ -295,7 +295,7 @@ class BatchParser:
         if kind in _NUMBERS:
             array = self._labels(array) if kind == LABEL else cast(array, pa.float64())
             _point(row, rows.NUMBERS, array, array.buffers()[1])
-            return [array], most * (2 if kinds.codes[c] == GAPPED else 1)
+            return [array], most
         numbers, bits = array.dictionary if pa.types.is_dictionary(array.type) else array, None
         if pa.types.is_floating(numbers.type):
             finite = pc.fill_null(pc.is_finite(cast(numbers, pa.float64())), True).to_numpy(False)

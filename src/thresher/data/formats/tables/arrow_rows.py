@@ -35,7 +35,7 @@ from thresher.data.text.words import (
     store_float,
     store_word,
 )
-from thresher.engine.centring import FAR, rest_of
+from thresher.engine.centring import FAR, keep_rests, note_rest
 from thresher.engine.compile.jit import helper, kernel, scalar
 
 NUMBERS, SHORT, LONG, KEYS, NUMBER_LISTS = range(5)
@@ -134,21 +134,12 @@ def _label(c, i, table, which, domain, target):
     return line_status.keep_label(target, which, label), outcome
 
 
-@scalar
-def _width(codes):
-    """The most features of a row that are staged: numbers may have rests."""
-    most = codes.size
-    for c in range(codes.size):
-        most += codes[c] == table_rows.GAPPED
-    return most
-
-
 @helper
-def _stage(c, lo, hi, table, kinds, stage, domain, crosses, naming, targets):
+def _stage(c, lo, hi, table, kinds, stage, domain, crosses, naming, targets, far):
     """Read column `c` of rows [lo, hi): features are appended to the staged rows, except lists and texts."""
     codes, names, seeds = kinds
     keys, values, counts, wrong, labels, weights, shifts, origins = stage
-    kind, seed, width = codes[c], seeds[c], _width(codes)
+    kind, seed, width = codes[c], seeds[c], codes.size
     form, data, offsets, indices = table[c, FORM], table[c, DATA], table[c, OFFSETS], table[c, INDICES]
     valid, first = table[c, VALID], table[c, FIRST]
     staged, floats = address(keys), address(values)
@@ -182,12 +173,8 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, naming, targets):
             store_float(floats, slot, value)
             counts[r] += entered
             if kind == table_rows.GAPPED and abs(value) >= FAR and status == FINE:
-                rest = rest_of(load_double(data, at), value)
-                if rest != np.float32(0):
-                    keys[slot + 1], values[slot + 1] = ~key, rest
-                    counts[r] += 1
-                    if origins.size:
-                        origins[slot + 1] = -1
+                far[0][0, 1] = i
+                note_rest(far, key, load_double(data, at), value)
         if crosses is not None:
             origins[slot] = c
         finite = table[c, FINITE] == 0 or _is_valid(table[c, FINITE], i)
@@ -200,14 +187,13 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, naming, targets):
 def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses, naming):
     """Append the features of row `i`, staged as row `r` or in lists, at `nnz`; returns the new `nnz`."""
     codes, _, seeds = kinds
-    staged, floats, width = address(stage[0]), address(stage[1]), _width(codes)
+    staged, floats, width = address(stage[0]), address(stage[1]), codes.size
     out, out_values = address(keys), address(values)
     for k in range(stage[2][r]):
         store_word(out, nnz + k, load_word(staged, 8 * (r * width + k)))
         store_float(out_values, nnz + k, load_float(floats, r * width + k))
         if crosses is not None:
-            if stage[7][r * width + k] >= 0:
-                note_column(crosses, table[stage[7][r * width + k], COLUMN], nnz + k, nnz + k + 1)
+            note_column(crosses, table[stage[7][r * width + k], COLUMN], nnz + k, nnz + k + 1)
     nnz += stage[2][r]
     for c in range(codes.size):
         begin, lists = nnz, table[c, LISTS]
@@ -245,7 +231,7 @@ def _settle(targets, row, tile, r):
 
 
 @kernel
-def encode(count, columns, table, kinds, mask, domain, state, bad, extra):
+def encode(count, columns, table, kinds, mask, domain, state, bad, far, extra):
     """Convert the rows ``state[AT] <= i < count`` of a batch.
 
     Columns are read one after the other, for `TILE` rows at a time.
@@ -260,6 +246,7 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, extra):
         domain: A `labels.Range`.
         state: int64 (COUNTERS,), kept between calls.
         bad: int64 table that gets the number and ``outcome + OUTCOMES * column`` of each bad row.
+        far: Gets what float32 loses of numbers, with the rows of the batch: see `note_rest`.
         extra: ``(crosses, naming)``; each may be None.
 
     Returns true if the products of a row do not fit; otherwise all is done or `bad` is full.
@@ -267,7 +254,7 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, extra):
     indptr, keys, values, labels, weights, offsets, targets = columns
     room = np.empty(BUCKETS, np.uint64)
     rooms = room, np.empty(ROW_ROOM, np.float32), room
-    cells, floats = TILE * _width(kinds[0]), np.ones((3, TILE), np.float32)
+    cells, floats = TILE * kinds[0].size, np.ones((3, TILE), np.float32)
     counts, wrong = np.zeros(TILE, np.int64), np.zeros(TILE, np.int64)
     origins = np.empty(cells if extra[0] is not None else 0, np.int64)
     staged = np.empty(cells, np.uint64), np.empty(cells, np.float32)
@@ -275,11 +262,12 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, extra):
     tile = _tile(targets)
     row, nnz, i, cramped = state[line_status.ROWS], state[line_status.NNZ], state[line_status.AT], False
     indptr[row] = nnz
+    keep_rests(far, i)  # others are read again
     while i < count and state[line_status.BAD] < len(bad) and not cramped:
         lo, hi = i, min(i + TILE, count)
         counts[:], wrong[:], floats[0] = 0, line_status.EXAMPLE, 0
         for c in range(kinds[0].size):
-            _stage(c, lo, hi, table, kinds, stage, domain, *extra, tile)
+            _stage(c, lo, hi, table, kinds, stage, domain, *extra, tile, far)
         while i < hi and state[line_status.BAD] < len(bad) and not cramped:
             code, last, merged = wrong[i - lo], nnz, False
             if code == line_status.EXAMPLE:

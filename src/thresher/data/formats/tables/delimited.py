@@ -32,8 +32,8 @@ from thresher.data.formats.choosing import CSV_OF_TABS
 from thresher.data.formats.lines.parse_loop import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
 from thresher.data.formats.tables import delimited_rows as rows
 from thresher.data.formats.tables.spellings import hint_of_numbers, look_at, with_usual
+from thresher.data.formats.tables.table_rows import LABEL as LABEL_CODE
 from thresher.data.formats.tables.table_rows import (
-    GAPPED,
     NOT_FINITE,
     WORD,
     ColumnEncodings,
@@ -43,7 +43,6 @@ from thresher.data.formats.tables.table_rows import (
     kinds_of,
     of_cells,
 )
-from thresher.data.formats.tables.table_rows import LABEL as LABEL_CODE
 from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.report import HEADER, LATE, lines_not_utf8
@@ -425,8 +424,7 @@ class RowParser:
         arrays = reading.arenas.columns(most, block.size + self._spare(block, kinds), width, kinds.shifted)
         arrays.indptr[0], extra = 0, kinds.extra(reading.naming, self._spans)
         # Scratch space for `ascending`; the sort for long rows is compiled only if a row can be long.
-        widest = count + int(np.count_nonzero(kinds.codes == GAPPED))
-        few = widest <= FEW and not {TEXT, LIST} & {*kinds.what} and extra[0] is None
+        few = count <= FEW and not {TEXT, LIST} & {*kinds.what} and extra[0] is None
         rooms = np.empty(2 * ROW_ROOM, np.uint64), np.empty(ROW_ROOM, np.float32)
         rest = (
             (
@@ -443,6 +441,7 @@ class RowParser:
             self._domain.code(),
             state,
             self._bad,
+            far := kinds.room_for_rests(block.size // 4),
         )
 
         def exactly(exact: Numbers) -> Numbers:
@@ -457,7 +456,7 @@ class RowParser:
             *(state, self._bad, arrays, reading),
         )
         reading.take_names(kinds.names)
-        return parsed._replace(chunk=kinds.completed(parsed.chunk))
+        return parsed._replace(chunk=kinds.completed(kinds.with_rests(parsed.chunk, far)))
 
     def _row_at(self, block: Block, start: int) -> bytes:
         return line_at(block.text, start)

@@ -64,7 +64,7 @@ from thresher.data.text.words import (
     store_float,
     store_word,
 )
-from thresher.engine.centring import FAR, rest_of
+from thresher.engine.centring import FAR, note_rest
 from thresher.engine.compile.jit import compiled_apart, kernel, scalar
 
 PLACE, BREAKS, HAS_NUL, ALL_COUNTERS = range(line_status.COUNTERS, line_status.COUNTERS + 4)
@@ -265,16 +265,15 @@ def _enter(key, value, keys, values, nnz):
 
 
 @compiled_apart
-def _enter_rest(cell, at, value, key, keys, values, nnz):
-    """Append the rest of the number at `at`, which was read as `value`, if any; returns the new `nnz`."""
+def _note_rest(cell, at, value, key, far):
+    """Note the rest of the number at `at`, which was read as `value`, if any."""
     while is_blank(byte(cell, at)):
         at += 1
-    rest = rest_of(read_double(cell, at), value)
-    return _enter(~key, rest, keys, values, nnz) if rest != np.float32(0) else nnz
+    note_rest(far, key, read_double(cell, at), value)
 
 
 @scalar
-def _numeric(kind, value, stored, key, seed, cell, at, keys, values, nnz, naming, column):
+def _numeric(kind, value, stored, key, seed, cell, at, keys, values, nnz, far, naming, column):
     """Append the feature of a number, if it is `stored`, or of its bin; returns the new `nnz`."""
     if kind == table_rows.BINS:
         place = table_rows.bin_of(value)
@@ -282,10 +281,9 @@ def _numeric(kind, value, stored, key, seed, cell, at, keys, values, nnz, naming
         offer_whole(naming, key, place, column)
         return _enter(key, np.float32(1), keys, values, nnz)
     offer(naming, key, cell, 0, 0, column)
-    nnz = _enter(key, value, keys, values, nnz) if stored else nnz
     if kind == table_rows.GAPPED and abs(value) >= FAR:
-        nnz = _enter_rest(cell, at, value, key, keys, values, nnz)
-    return nnz
+        _note_rest(cell, at, value, key, far)
+    return _enter(key, value, keys, values, nnz) if stored else nnz
 
 
 @scalar
@@ -352,13 +350,14 @@ def _enter_cell(code, cell, first, last, place, start, c, row, grams, found):
         elif outcome == line_status.EXAMPLE and (last > first or kind == table_rows.GAPPED):
             stored = last == first or value != np.float32(0)
             nnz = _numeric(
-                *(kind, value, stored, names[c], seeds[c], cell, first, keys, values, nnz, extra[1], c)
+                *(kind, value, stored, names[c], seeds[c], cell, first, keys, values, nnz),
+                *(out[3], extra[1], c),
             )
     elif kind == table_rows.EMPTY:
         if first_at[c] < 0 and _without_blanks(cell, first, last) > first:
             first_at[c] = start
     if outcome == line_status.EXAMPLE:
-        note_column(extra[0], c, begin, min(nnz, begin + 1) if kind == table_rows.GAPPED else nnz)
+        note_column(extra[0], c, begin, nnz)
     return (nnz, label, weight), outcome
 
 
@@ -366,8 +365,8 @@ def _enter_cell(code, cell, first, last, place, start, c, row, grams, found):
 def _row(text, at, size, dialect, room, row, grams, found):
     """Read one row: ``(position of the line end or error, (nnz, label, weight), outcome, column)``.
 
-    ``row = (columns, (keys, values, offset), domain, exact, extra, into, tokens)``: features are stored
-    from the nnz of `found` on, several labels in `into`, an offset at an address.
+    ``row = (columns, (keys, values, offset, far), domain, exact, extra, into, tokens)``: features are stored
+    from the nnz of `found` on, several labels in `into`, an offset at an address, rests in `far`.
     """
     codes, count, (delimiter, _, span) = row[0][0], row[0][4], dialect
     base, mask, start = at, separators(text, at, delimiter), at
@@ -428,6 +427,7 @@ def parse_rows(
     domain,
     state,
     bad,
+    far,
     exact,
     extra,
 ):
@@ -448,6 +448,7 @@ def parse_rows(
         bad: Outcomes are recorded as ``outcome + OUTCOMES * column``.
         state: Has the additional counters `PLACE`, `BREAKS` and `HAS_NUL`. `BREAKS` counts line breaks in
             quoted cells, which count as lines too.
+        far: Gets what float32 loses of numbers, with their rows: see `note_rest`.
     """
     at, row, nnz = state[line_status.AT], state[line_status.ROWS], state[line_status.NNZ]
     result = line_status.DONE
@@ -459,8 +460,10 @@ def parse_rows(
     indptr[row] = nnz
     while at < size and result == line_status.DONE:
         start, outcome, column, merged = at, line_status.BLANK, 0, False
+        noted, far[0][0, 1] = far[0][0, 0], row
         into, found = line_status.target_of(targets, row), (nnz, np.float32(0), np.float32(1))
-        given = described, (keys, values, address(offsets) + 4 * row), domain, known, extra, into, dialect[1]
+        out = keys, values, address(offsets) + 4 * row, far
+        given = described, out, domain, known, extra, into, dialect[1]
         clear_spans(spans)
         if objects is not None:
             outcome = line_status.CRAMPED  # there is a feature for each byte at most, but for gaps
@@ -475,6 +478,8 @@ def parse_rows(
                     at, outcome = place, line_status.NUL
         if outcome == line_status.EXAMPLE:
             stop, merged, outcome = table_rows.complete(keys, values, nnz, stop, mask, extra, rooms)
+        if outcome != line_status.EXAMPLE:
+            far[0][0, 0] = noted
         if line_status.UNDECIDED <= outcome <= line_status.UNUSUAL:
             state[PLACE], at, result = at, start, outcome
             break

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data import columns
-from thresher.data.chunk import Chunk
+from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import DataError
 from thresher.data.feature_specs import Grams, grams_of
 from thresher.data.features import crossing
@@ -27,6 +27,7 @@ from thresher.data.layout import SettledLayout
 from thresher.data.report import LACKING, LATE, MOST_LATE
 from thresher.data.text.numbers import FINE, HARD, OUT_OF_RANGE
 from thresher.data.text.sorting import ascending
+from thresher.engine.centring import place_rests
 from thresher.engine.compile.jit import scalar
 from thresher.options.messages import mention
 
@@ -100,13 +101,31 @@ class ColumnEncodings(NamedTuple):
         at = np.repeat(ends[1:], more)
         keys = np.insert(chunk.keys, at, np.tile(np.array(self.absent, np.uint64), len(chunk)))
         starts = ends + more * np.arange(len(ends))
-        whole = Chunk.from_csr(starts, keys, np.insert(chunk.values, at, 0), chunk.labels)
-        return replace(chunk, indptr=whole.indptr, keys=whole.keys, values=whole.values)
+        rests = None if chunk.rests is None else np.insert(chunk.rests, at, 0)
+        whole = Chunk.from_csr(starts, keys, np.insert(chunk.values, at, 0), chunk.labels, rests=rests)
+        return replace(chunk, indptr=whole.indptr, keys=whole.keys, values=whole.values, rests=whole.rests)
 
     @property
     def shifted(self) -> bool:
         """Whether rows have offsets."""
-        return columns.OFFSET in self.what
+        return OFFSET in self.codes
+
+    def room_for_rests(self, most: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """An empty list of rests of at most so many numbers: see `note_rest`."""
+        most = most if GAPPED in self.codes else 0
+        places = np.empty((most + 1, 2), np.int64)
+        places[0] = 0
+        return places, np.empty(most + 1, np.float32)
+
+    def with_rests(self, chunk: Chunk, far: tuple[Any, Any], skipped: Sequence[int] = ()) -> Chunk:
+        """`chunk` with the rests in the list `far`, whose rows are numbered with those `skipped`."""
+        if not (count := int(far[0][0, 0])):
+            return chunk
+        rows, keys = far[0][1 : count + 1].T
+        rows = np.where(np.isin(rows, skipped), -1, rows - np.searchsorted(skipped, rows))
+        places, rests = (rows, keys.astype(np.uint64) & self.mask), np.zeros(chunk.nnz, np.float32)
+        place_rests(*places, far[1][1:], read_only(chunk.indptr), read_only(chunk.keys), rests)
+        return replace(chunk, rests=rests)
 
     def beside(self, sliced: Sequence[str]) -> list[str]:
         """The columns of a file of text whose cells identify or mark rows, and those `sliced`."""
