@@ -186,13 +186,13 @@ def test_an_import_that_fails_of_a_signal_is_no_error_of_ours(folder: Path) -> N
     code = """
 real, first = builtins.__import__, [True]
 def importing(name, *rest):
-    if name == "numba" and first:
+    if name == "llvmlite" and first:
         first.clear()  # the error is explained by modules that import it, too
         try:
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(60)
         except KeyboardInterrupt:
-            raise ImportError("numba: failed to import")
+            raise ImportError("llvmlite: failed to import")
     return real(name, *rest)
 builtins.__import__ = importing
 """
