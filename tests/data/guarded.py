@@ -10,7 +10,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from itertools import cycle
 from mmap import PAGESIZE, mmap
 from pathlib import Path
@@ -24,6 +23,7 @@ from tests.data.reference import rows_of
 from tests.data.samples import SAMPLES, VARIANTS, Sample
 from thresher.data.features import ngrams
 from thresher.data.files.blocks import LINES, PAD, Block
+from thresher.data.files.streams import Previews
 from thresher.data.formats.choosing import opener_of, parser_of
 from thresher.data.formats.listing import LINES as LINE_FORMATS
 from thresher.data.formats.tables import delimited
@@ -123,7 +123,9 @@ def parser(sample: Sample, layout: Layout, folder: Path, arenas: Arenas, domain:
     if sample.format in LINE_FORMATS:
         form = parser_of(sample.format)
     else:
-        layout, form = opener_of(sample.format)([str(path)], replace(layout, format=sample.format), {}, False)
+        layout, form = opener_of(sample.format)(
+            [str(path)], replace(layout, format=sample.format), Previews(), False
+        )
     return form(layout, Reading(domain_of(domain), "quarantine", arenas))
 
 
@@ -221,9 +223,7 @@ def parse_batches() -> int:
         layout = Layout("arrow", text=("t",), ngrams="words=1-2,chars=2-4", categorical=("i",))
         safe = pa.RecordBatch.from_pydict({name: arrow_moved(array) for name, array in columns.items()})
         plain = pa.RecordBatch.from_pydict(columns)
-        read_by, kinds = settle_arrow(
-            layout, plain.schema, "the table", False, partial(lambda head: head, plain)
-        )
+        read_by, kinds = settle_arrow(layout, plain.schema, "the table", False, plain)
         found = []
         for batch, arena in zip((safe, plain), arenas, strict=True):
             reader = BatchParser([kinds], read_by, Reading(DOMAINS["binary"], "skip", arena))

@@ -10,6 +10,7 @@ import tracemalloc
 from collections.abc import Iterator
 from functools import partialmethod
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.data import tables
 from tests.data.forms import reference, some_lines, some_text
 from tests.data.reference import bits, read_all, rows_of, same, written
 from tests.data.samples import PACKERS
@@ -32,9 +34,11 @@ from thresher.data import (
 )
 from thresher.data.files import blocks as blocks_module
 from thresher.data.files.blocks import LINES, PAD, Block
+from thresher.data.files.streams import Previews
 from thresher.data.formats.choosing import parser_of
 from thresher.data.formats.listing import EXAMPLES, FORMATS
 from thresher.data.formats.listing import LINES as LINE_FORMATS
+from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.labels import DOMAINS
 from thresher.data.layout import Layout
 from thresher.data.source import ReadRows, Source, SourceWrapper
@@ -435,3 +439,38 @@ def test_arff_is_recognised_without_a_header_too(tmp_path: Path) -> None:
     (tmp_path / "credit.arff").write_text("% Credit\n@relation credit\n@data\n1,2\n")
     with pytest.raises(DataError, match="there is 1 column; this looks like ARFF: remove the header"):
         open_source(tmp_path / "credit.arff", layout=Layout("csv", header=False, label="2"))
+
+
+LOOKED_INTO = [*tables.WRITERS, "data.csv.gz", "data.vw", "data.svm"]
+
+
+@pytest.mark.parametrize("name", LOOKED_INTO)
+def test_a_file_is_opened_once_to_look_and_once_to_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path, opened = tmp_path / name, list[str]()
+    rows = [{"label": 1 - 2 * (k % 2), "size": k / 8, "kind": "abc"[k % 3]} for k in range(40)]
+    lines = [f"{row['label']} |n size:{row['size']} {row['kind']}\n" for row in rows]
+    if name in tables.WRITERS:
+        tables.WRITERS[name](rows, path)
+    elif name == "data.csv.gz":
+        tables.write_csv(rows, tmp_path / "plain.csv")
+        path.write_bytes(gzip.compress((tmp_path / "plain.csv").read_bytes()))
+    else:
+        path.write_text("".join(lines if name == "data.vw" else ["1 1:2\n", "-1 2:1\n"] * 20))
+
+    def counting(real: Any) -> Any:
+        def opens(file: Any, *given: Any, **named: Any) -> Any:
+            opened.extend([name] * (str(file) == str(path)))
+            return real(file, *given, **named)
+
+        return opens
+
+    monkeypatch.setattr("builtins.open", counting(open))
+    monkeypatch.setattr(pa, "OSFile", counting(pa.OSFile))
+    previews = Previews()
+    open_source(path, layout=Layout(classes=("-1", "1")), previews=previews)
+    source = open_source(path, previews=previews)
+    assert columns_seen(source) or name in ("data.svm", "data.vw")
+    assert len(list(source.chunks())) > 0
+    assert len(opened) == (1 if name in ("data.svm", "data.vw") else 2)

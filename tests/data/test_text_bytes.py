@@ -21,7 +21,7 @@ from tests.data.reference import read_all, rows_of
 from tests.data.samples import SAMPLES
 from thresher.data import DataError, concat, open_source, table_source
 from thresher.data.columns import LONGEST_NAME, MOST_COLUMNS
-from thresher.data.files.streams import LONGEST_HEAD
+from thresher.data.files.streams import HEAD, LONGEST_HEAD
 from thresher.data.formats.listing import EXAMPLES
 from thresher.data.formats.tables import delimited
 from thresher.data.formats.tables.column_statistics import columns_seen
@@ -367,7 +367,7 @@ def test_objects_with_too_many_fields_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_long_header_after_blank_lines_is_read_whole(tmp_path: Path) -> None:
-    path, count = tmp_path / "t.csv", 3 * delimited.HEAD // 16
+    path, count = tmp_path / "t.csv", 3 * HEAD // 16
     names = ["label", *(f"column{k:09}" for k in range(count))]
     path.write_text("\n\n" + ",".join(names) + "\n1" + ",22" * count + "\n")
     source = open_source(path, layout=Layout(text=(names[1],)))

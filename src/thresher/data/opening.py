@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from thresher.data.columns import AS_TEXT, CATEGORICAL, SPELLED
 from thresher.data.errors import DataError, OddFileError
 from thresher.data.files.paths import STDIN, binary_kind, called, expand, is_stream
-from thresher.data.files.streams import head_of
+from thresher.data.files.streams import Previews
 from thresher.data.formats import choosing
 from thresher.data.formats.listing import FORMATS, TABLES
 from thresher.data.layout import (
@@ -47,8 +47,8 @@ from thresher.data.labels import MOST_CLASSES, Domain, any_words, check_repeated
 from thresher.data.layout import Layout
 from thresher.data.source import Source
 
-_FIRST, _LONG = 1 << 12, 1 << 20
-"""Bytes that are looked at for a hint; a first line so long gets none"""
+_LONG = 1 << 20
+"""Bytes of a first line that gets no hint"""
 
 
 def table_source(table: Any, **options: Any) -> StreamSource:
@@ -58,7 +58,9 @@ def table_source(table: Any, **options: Any) -> StreamSource:
     return StreamSource(table, **options)
 
 
-def _with_hint(error: DataError, name: str, given: AnyLayout, layout: AnyLayout | None) -> DataError:
+def _with_hint(
+    error: DataError, name: str, given: AnyLayout, layout: AnyLayout | None, previews: Previews
+) -> DataError:
     """An error about the columns of a file, with a hint if its first line looks like another format.
 
     So too if it is about options for columns, and the format was not given but implied by the name.
@@ -66,7 +68,7 @@ def _with_hint(error: DataError, name: str, given: AnyLayout, layout: AnyLayout 
     implied = not (layout is not None and layout.format) and " has no columns: " in str(error)
     if not implied and (isinstance(error, OddFileError) or given.format not in TABLES or is_stream(name)):
         return error
-    head = b"" if is_stream(name) else head_of(name, _FIRST, {})
+    head = b"" if is_stream(name) else previews.text(name)
     line = head.partition(b"\n")[0]
     if implied:
         form = choosing.format_of([name])
@@ -88,7 +90,7 @@ def _with_hint(error: DataError, name: str, given: AnyLayout, layout: AnyLayout 
     return DataError(f"{error}; {hint}")
 
 
-def _in_its_format(given: AnyLayout, names: list[str]) -> AnyLayout:
+def _in_its_format(given: AnyLayout, names: list[str], previews: Previews) -> AnyLayout:
     """The layout in the format of the files: the one that their names imply, unless it is settled.
 
     New data for a model of another table format are in the one of their names if they look like it, too.
@@ -102,9 +104,7 @@ def _in_its_format(given: AnyLayout, names: list[str]) -> AnyLayout:
     form, *others = {choosing.format_of([name]) for name in names}
     if others or form == given.format or form not in TABLES or (given.delimiter and form in DELIMITERS):
         return given
-    return (
-        given.in_format(form) if choosing.seems(form, head_of(names[0], _FIRST, {}), given.format) else given
-    )
+    return given.in_format(form) if choosing.seems(form, previews.text(names[0]), given.format) else given
 
 
 def check_ids(form: str, ids: str) -> None:
@@ -142,6 +142,7 @@ def open_source(
     ids: str = "",
     live: bool = False,
     marked: str = "",
+    previews: Previews | None = None,
 ) -> TextSource:
     """Open files as a source of Chunks.
 
@@ -164,13 +165,14 @@ def open_source(
             pipe pauses, and the rows before a bad one come before its error. What a stream looks like is then
             decided by the layout and its first row.
         marked: A condition on columns, as in `where`: the rows that meet it are in one group, others in none.
+        previews: What has been looked at of these files, which is not read again.
 
     Raises `DataError` at once if a file is missing, a directory, unreadable or empty.
     """
     from thresher.data.files.blocks import BLOCK_BYTES, CROSSED_BYTES
     from thresher.data.sources.reader import current_readers
 
-    names, streams = expand(data), dict[str, Any]()
+    names, previews = expand(data), previews or Previews()
     if names[0] != STDIN and os.path.isdir(names[0]):
         raise DataError(
             f"{names[0]}: a log of rows, not a file: give it to thresher.train or evaluate as it is"
@@ -180,7 +182,7 @@ def open_source(
     given, readers = layout or AnyLayout(), current_readers.get()
     if once := next(filter(is_stream, names if readers is not None else ()), None):
         raise DataError(f"{called(once)}: other processes cannot read standard input or a pipe; give a file")
-    given = choosing.check_layout(_in_its_format(given, names))
+    given = choosing.check_layout(_in_its_format(given, names, previews))
     try:
         check_ids(given.format, ids)
         if where and not choosing.is_in_batches(given.format):
@@ -196,9 +198,9 @@ def open_source(
                 more["live"] = True
             unseen = ids and not has_columns(given)
             asked = replace(given, ignore=(*given.ignore, ids)) if unseen else given
-            settled, form = choosing.opener_of(given.format)(names, asked, streams, unlabelled, **more)
+            settled, form = choosing.opener_of(given.format)(names, asked, previews, unlabelled, **more)
     except DataError as error:
-        if (hinted := _with_hint(error, names[0], given, layout)) is error:
+        if (hinted := _with_hint(error, names[0], given, layout, previews)) is error:
             raise
         raise hinted from error
     source: TextSource = choosing.source_of(settled)(
@@ -207,7 +209,7 @@ def open_source(
         on_error=on_error,
         threads=threads,
         block_bytes=block_bytes or (CROSSED_BYTES if settled.interact else BLOCK_BYTES),
-        streams=streams,
+        previews=previews,
         readers=readers,
         where=where,
         ids=ids or settled.grouped_by,
@@ -303,5 +305,5 @@ def _begins_with_words(source: ParsedSource) -> bool:
         return False
     from thresher.data.formats.lines.vw import is_word
 
-    lines = head_of(source.names[0], _HEAD, {}).split(b"\n")
+    lines = source.previews.text(source.names[0])[:_HEAD].split(b"\n")
     return any(is_word(line.partition(b"|")[0]) for line in lines if b"|" in line)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from thresher import parts
 from thresher.data.errors import OneLineError
 from thresher.data.files.paths import expand, is_stream
+from thresher.data.files.streams import Previews
 from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.inputs.any_data import (
     Data,
@@ -190,6 +191,7 @@ def reading_of(options: Options, part: HeldOutPart = 0) -> dict[str, Any]:
         "threads": options["threads"],
         "where": options.get("where", ""),
         "marked": part.condition if isinstance(part, MatchingRows) else "",
+        "previews": Previews(),
     }
 
 
@@ -296,8 +298,7 @@ def classes_in(
 
     `UsageError` if the classes do not fit the options; `DataError`.
     """
-    layout = read["layout"]
-    files = are_files(data)
+    layout, files = read["layout"], are_files(data)
     worded = files or is_table(data, layout)
 
     def opener(layout: Any, domain: Any) -> Source:
@@ -305,8 +306,7 @@ def classes_in(
         return as_source(data, domain, **options)
 
     once = isinstance(data, Iterator) or (files and any(map(is_stream, expand(data))))
-    extras = labels_beside(data)
-    texts = None if extras is None else label_texts(extras)
+    texts = None if (extras := labels_beside(data)) is None else label_texts(extras)
     if texts and not (layout and layout.classes):
         classes = classes_among(Counter(texts), "memory")
         layout = replace(layout or Layout(), classes=classes) if classes else layout

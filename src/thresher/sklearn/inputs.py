@@ -223,7 +223,7 @@ def _settle(layout: Any, table: Any) -> Any:
     reader = reader_of(table)
     schema = reader.schema.append(pa.field(_NO_LABEL, pa.float32()))
     layout = replace(layout, label=_NO_LABEL)
-    settled, _ = settle_arrow(layout, schema, "X", True, lambda: next(iter(reader), None))
+    settled, _ = settle_arrow(layout, schema, "X", True, next(reader, None))
     columns, kinds, spelling = (own[:-1] for own in (settled.columns, settled.kinds, settled.spelling))
     return replace(settled, columns=columns, kinds=kinds, spelling=spelling)
 

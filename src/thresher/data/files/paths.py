@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import io
 import lzma
@@ -149,8 +150,12 @@ def _check_file(name: str, alone: bool) -> None:
             return
         if not stat.S_ISREG(status.st_mode):
             return  # a pipe: opening and closing it would end it for its writer
-        with open(name, "rb") as file:
-            empty = status.st_size == 0 and not file.read(1)  # files in /proc have size 0, but content
+        if not os.access(name, os.R_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        empty = status.st_size == 0
+        if empty:  # files in /proc have size 0, but content
+            with open(name, "rb") as file:
+                empty = not file.read(1)
     except OSError as error:
         option = name.lstrip(_DASHES)
         hint = "" if option == name else f"; did you mean --{option}, with hyphens?"

@@ -35,7 +35,7 @@ from thresher.data.files.content import (
 )
 from thresher.data.files.paths import called, is_stream, size_of
 from thresher.data.files.remote import is_remote
-from thresher.data.files.streams import OpenStreams
+from thresher.data.files.streams import Previews
 from thresher.data.formats.choosing import is_in_batches, looks_like, looks_to_a_model, without_format
 from thresher.data.labels import NAME_WORDS, Domain, domain_of, listed_words, trained_on
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, chosen_in
@@ -145,6 +145,8 @@ class ParsedSource(Source):
 
     layout: SettledLayout
     nameable = True
+    first_rows: Any = None
+    """the first rows as a record batch; None if they do not come in batches, or were not looked at"""
     is_small = False
     """whether so few rows are read that threads would take longer to start"""
 
@@ -165,6 +167,7 @@ class ParsedSource(Source):
         block_bytes: int = BLOCK_BYTES,
         ids: str = "",
         live: bool = False,
+        previews: Previews | None = None,
     ) -> None:
         """`layout` was settled from the one `given`, by these or by other data; `form` makes parsers.
 
@@ -188,6 +191,8 @@ class ParsedSource(Source):
         self.beforehand = [Noticed(NEW, name, names[0]) for name in new[:MOST_LATE]]
         """what the layout and the first rows have shown of columns"""
         self.ids, self.live, self.block_bytes = ids, live, block_bytes
+        self.previews = previews or Previews()
+        """the beginnings of its files"""
         self.has_cells = bool(layout.columns)
         self._form: Any = form
         self._threads = threads or default_threads()
@@ -198,10 +203,6 @@ class ParsedSource(Source):
     @abstractmethod
     def blocks(self, start: StreamPosition | None) -> Any:
         """A reader of the blocks of a pass."""
-
-    def first_batch(self) -> Any:
-        """The first rows as a record batch; None if they do not come in batches, or cannot be looked at."""
-        return None
 
     def parser(self) -> Parser:
         """A parser of its blocks, for one thread."""
@@ -378,7 +379,6 @@ class TextSource(ParsedSource):
         form: Format,
         given: AnyLayout | None,
         *,
-        streams: OpenStreams,
         readers: Readers | None,
         **options: Any,
     ) -> None:
@@ -388,7 +388,6 @@ class TextSource(ParsedSource):
         self.rereadable = not any(is_stream(name) for name in names)
         sizes = [size_of(name) for name in names] if self.rereadable else [None]
         self.total_bytes = None if None in sizes else sum(size or 0 for size in sizes)
-        self._streams = streams
         self._contents: dict[int, Content] = {}
 
     @property
@@ -448,7 +447,7 @@ class TextSource(ParsedSource):
 
     def blocks(self, start: StreamPosition | None, watches: Watches | None = None) -> Any:
         """A reader of the blocks of a pass."""
-        return BlockReader(self.names, self.block_bytes, start, watches, streams=self._streams)
+        return BlockReader(self.names, self.block_bytes, start, watches, self.previews.opened)
 
     def cuts(self, file: int, start: int) -> Iterator[int]:
         """Offsets after `start` at which blocks of a file begin; reading may begin there."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 import io
 from collections import defaultdict
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,7 @@ from thresher.data.columns import AS_TEXT, CATEGORICAL, IGNORE, LABEL, UNREAD, a
 from thresher.data.errors import DataError, shown
 from thresher.data.files.paths import is_stream, named, open_file, size_of
 from thresher.data.files.remote import is_remote
-from thresher.data.files.streams import OpenStreams, RawFile
+from thresher.data.files.streams import OpenStreams, Previews, RawFile
 from thresher.data.formats.tables import arrow_batches as arrow
 from thresher.data.formats.tables.spellings import ROWS, spelling_of_texts, with_usual
 from thresher.data.formats.tables.table_rows import ColumnEncodings, ParserMaker, kinds_of
@@ -47,8 +47,15 @@ _MAGIC, END_OF_STREAM = b"ARROW1", b"\xff\xff\xff\xff\0\0\0\0"
 Rows = Iterator[tuple[int, Any, float | None]]
 """For each record batch: the row after it, the batch, and the share of the file read so far, if known."""
 
-Look = Callable[[], Any]
-"""Looks at the first rows of the columns that may hold texts or categories: a record batch or None."""
+
+class TableHead(NamedTuple):
+    """What a table file shows before it is read."""
+
+    schema: Any
+    in_order: bool
+    """whether it is a stream, which is read from front to back"""
+    rows: Any
+    """the first rows, a record batch of the columns that may be read; None if they were not looked at"""
 
 
 def settle_arrow(
@@ -56,19 +63,18 @@ def settle_arrow(
     schema: Any,
     name: str,
     unlabelled: bool,
-    look: Look,
+    head: Any,
     later: Sequence[Any] = (),
     ids: str = "",
 ) -> tuple[SettledLayout, ColumnEncodings]:
     """The layout, settled by a schema and those of `later` files if necessary, and how columns are read.
 
-    `look` looks at the first rows.
+    `head` is a record batch of the first rows, or None.
     """
     found = layout
     if not has_columns(found):
         types = types_in((schema, *later))
         typed = pa.schema([field.with_type(types[field.name]) for field in schema], schema.metadata)
-        head = look()
         found = by_schema(layout, typed, arrow.guesses(typed), name, spelling_by(schema, head), later)
         found = with_usual(found, layout, first_texts(found, head))
     used = found.unlabelled() if unlabelled else found
@@ -151,28 +157,26 @@ def by_schema(
 def open_table(
     names: list[str],
     layout: AnyLayout,
-    streams: OpenStreams,
+    previews: Previews,
     unlabelled: bool,
     where: str = "",
     ids: str = "",
     marked: str = "",
 ) -> tuple[SettledLayout, ParserMaker]:
     """The settled layout of files, and the maker of their parsers. Raises `DataError`."""
-    files, found, may_be_words, schemas = list[ColumnEncodings](), layout, False, list[Any]()
-    for name in names:
+    files, found, may_be_words = list[ColumnEncodings](), layout, False
+    heads = [_head_of(layout, name, where, not k, previews) for k, name in enumerate(names)]
+    schemas = [head.schema for head in heads]
+    for name, head in zip(names, heads, strict=True):
         with read_from(name):
-            schemas.append(_schema_of(layout.format, name, streams))
-    for name, schema in zip(names, schemas, strict=True):
-        with read_from(name):
-            chosen, marks = filters_of(schema, name, where, marked)
-            look = partial(_look, name, schema, layout, chosen)
-            found, kinds = settle_arrow(found, schema, name, unlabelled, look, schemas[1:], ids)
+            chosen, marks = filters_of(head.schema, name, where, marked)
+            found, kinds = settle_arrow(found, head.schema, name, unlabelled, head.rows, schemas[1:], ids)
         files.append(kinds._replace(where=chosen, marks=marks))
-        may_be_words = may_be_words or has_words(kinds, schema)
+        may_be_words = may_be_words or has_words(kinds, head.schema)
     assert has_columns(found)
-    if layout.format == "arrow" and not has_columns(layout) and not _is_file(names[0]):
+    if heads[0].in_order and not has_columns(layout):
         found = replace(found, usual=getattr(layout, "usual", ()))  # a pipe of the same bytes shows no rows
-    return found, ParserMaker(arrow.BatchParser, files, may_be_words)
+    return found, ParserMaker(arrow.BatchParser, files, may_be_words, heads)
 
 
 def filters_of(schema: Any, name: str, where: str, marked: str) -> tuple[Filter | None, Filter | None]:
@@ -182,17 +186,6 @@ def filters_of(schema: Any, name: str, where: str, marked: str) -> tuple[Filter 
         Filter(where, types, name) if where else None,
         Filter(marked, types, name, MARKED) if marked else None,
     )
-
-
-def _look(name: str, schema: Any, layout: AnyLayout, chosen: Filter | None) -> Any:
-    """The first rows of columns that may hold texts or categories; None if the file is read only once."""
-    meant = {one for pattern in getattr(layout, "categorical", ()) for one in finder(schema.names)(pattern)}
-    kinds = zip(schema, arrow.guesses(schema), strict=True)
-    wanted = [field.name for field, kind in kinds if kind == CATEGORICAL or field.name in meant]
-    if not wanted or is_stream(name):
-        return None
-    with closing(_ROWS[layout.format](name, wanted, 0, chosen, {}, None)) as batches:
-        return next((batch for _, batch, _ in batches), None)
 
 
 @contextmanager
@@ -210,61 +203,135 @@ def most_rows(needed: list[str]) -> int:
     return max(1, min(BATCH, CELLS // max(1, len(needed))))
 
 
-def cut(batches: Iterable[tuple[Any, float | None]], needed: list[str], start: int) -> Rows:
-    """Split batches of any length into pieces, beginning with the piece that contains row `start`."""
-    first, most = 0, most_rows(needed)
+def counted(batches: Iterable[tuple[Any, float | None]], needed: list[str]) -> Rows:
+    """Batches of the columns `needed`, with the row after each."""
+    end = 0
     for batch, part in batches:
-        batch, rows = batch.select(needed), batch.num_rows
-        for lo in range(0, rows, most):
-            piece = batch.slice(lo, most)
-            if first + lo + piece.num_rows > start:
-                last = lo + piece.num_rows == rows
-                yield first + lo + piece.num_rows, piece, part if last else None
-        first += rows
+        end += batch.num_rows
+        yield end, batch.select(needed), part
 
 
-def _schema_of(form: str, name: str, streams: OpenStreams) -> Any:
-    """The schema of a file; a stream of Arrow is stored in `streams`, to be read on."""
-    at_its_end = "cannot be read from standard input or a pipe: it is read from its end"
-    if form == "parquet" and is_stream(name):
-        raise DataError(f"a Parquet file {at_its_end}")
-    if form == "parquet" or _is_file(name):
-        with _random(name) as file:
-            return pq.read_schema(file) if form == "parquet" else pa.ipc.open_file(file).schema
-    once, seen = is_stream(name), list[bytes]()
-    with RawFile(name, (lambda view: seen.append(bytes(view))) if once else None) as raw:
-        reader = io.BufferedReader(raw)
-        if reader.peek(len(_MAGIC)).startswith(_MAGIC):
-            how = "write it as an Arrow stream (pyarrow.ipc.new_stream)"
-            raise DataError(f"an Arrow file {at_its_end}; {how}")
-        schema = pa.ipc.open_stream(reader).schema
+def _head_of(layout: AnyLayout, name: str, where: str, first: bool, previews: Previews) -> TableHead:
+    """What a file shows; if it is the first, with rows of the first row group that the filter allows."""
+
+    def look(streams: OpenStreams) -> TableHead:
+        with read_from(name), _opened(layout.format, name, streams) as (schema, in_order, rows_of):
+            unlike = len({*schema.names}) == len(schema)  # names that repeat are refused later
+            rows, wanted = None, _looked_at(layout, schema, is_remote(name)) if first and unlike else []
+            if wanted and not is_stream(name):
+                chosen = filters_of(schema, name, where, "")[0]
+                rows = next((batch for _, batch, _ in rows_of(wanted, 0, chosen)), None)
+            return TableHead(schema, in_order, rows)
+
+    return previews.once("table", name, look)
+
+
+def _looked_at(layout: AnyLayout, schema: Any, far: bool) -> list[str]:
+    """The columns that are looked at: those that may be read; of a file `far` away, texts and categories."""
+    if has_columns(layout):
+        kinds = {name: kind for name, kind in layout.kind_of.items() if name in schema.names}
+    else:
+        find, kinds = finder(schema.names), dict(zip(schema.names, arrow.guesses(schema), strict=True))
+        for what, patterns in ((CATEGORICAL, getattr(layout, "categorical", ())), (IGNORE, layout.ignore)):
+            kinds |= {name: what for pattern in patterns for name in find(pattern)}
+    return [name for name, kind in kinds.items() if kind == CATEGORICAL or not (far or kind in ("", *UNREAD))]
+
+
+@contextmanager
+def _opened(
+    form: str, name: str, streams: OpenStreams, watch: Any = None, in_order: bool | None = None
+) -> Iterator[tuple[Any, bool, Callable[..., Rows]]]:
+    """An open file: its schema, whether it is `in_order`, and what yields its rows.
+
+    That takes the columns, the first row and a filter. If `in_order` is not known, the file is looked at, and
+    a pipe is stored in `streams`, to be read on.
+    """
+    at_its_end, once = (
+        "cannot be read from standard input or a pipe: it is read from its end",
+        is_stream(name),
+    )
+    if form == "parquet":
         if once:
+            raise DataError(f"a Parquet file {at_its_end}")
+        with _random(name) as file, pq.ParquetFile(file, pre_buffer=is_remote(name)) as table:
+            yield table.schema_arrow, False, partial(_parquet_rows, table, file)
+        return
+    if in_order is False:
+        with _random(name) as file:
+            yield None, False, partial(_file_rows, file)
+        return
+    seen, last = list[bytes](), bytearray()
+
+    def see(view: memoryview) -> None:
+        if once and in_order is None:
+            seen.append(bytes(view))
+        last.extend(view[-len(END_OF_STREAM) :])
+        del last[: -len(END_OF_STREAM)]
+        if watch is not None:
+            watch(view)
+
+    with RawFile(name, see, streams.get(name)) as raw:
+        given = io.BufferedReader(raw)
+        if not given.peek(len(_MAGIC)).startswith(_MAGIC):
+            with pa.ipc.open_stream(given) as reader:
+                yield reader.schema, True, partial(_stream_rows, reader, given, raw, size_of(name), last)
+        elif once:
+            raise DataError(
+                f"an Arrow file {at_its_end}; write it as an Arrow stream (pyarrow.ipc.new_stream)"
+            )
+        else:
+            with closing(raw.release()) as plain:
+                file = pa.PythonFile(plain, mode="r")
+                yield pa.ipc.open_file(file).schema, False, partial(_file_rows, file)
+        if once and in_order is None:
             streams[name] = (raw.release(), b"".join(seen))
-    return schema
 
 
-def _parquet_rows(name: str, needed: list[str], start: int, chosen: Filter | None, *_: Any) -> Rows:
+def _parquet_rows(table: Any, file: Any, needed: list[str], start: int, chosen: Filter | None) -> Rows:
     """The rows of a Parquet file by row group, only the columns that are needed."""
-    with _random(name) as bytes_of, pq.ParquetFile(bytes_of, pre_buffer=is_remote(name)) as file:
-        groups, first = file.metadata, 0
-        counts = [groups.row_group(g).num_rows for g in range(groups.num_row_groups)]
-        if sum(counts) != groups.num_rows:
-            raise ValueError(f"its row groups have {sum(counts)} rows, not {groups.num_rows}")
-        candidates: Container[int] = range(len(counts))
-        if chosen:  # those whose statistics allow rows that pass
-            import pyarrow.dataset as ds
+    groups, first = table.metadata, 0
+    counts = [groups.row_group(g).num_rows for g in range(groups.num_row_groups)]
+    if sum(counts) != groups.num_rows:
+        raise ValueError(f"its row groups have {sum(counts)} rows, not {groups.num_rows}")
+    candidates: Container[int] = range(len(counts))
+    if chosen:  # those whose statistics allow rows that pass
+        import pyarrow.dataset as ds
 
-            fragment = ds.ParquetFileFormat().make_fragment(bytes_of)
-            candidates = {group.id for group in fragment.subset(chosen.expression()).row_groups}
-        for g, count in enumerate(counts):
-            at, first = first, first + count
-            if first <= start or g not in candidates:
-                continue
-            for batch in file.iter_batches(most_rows(needed), [g], needed):
-                at += batch.num_rows
-                yield at, batch, at / max(1, groups.num_rows)
-            if at != first:
-                raise ValueError(f"row group {g} ends with row {at}, not {first}")
+        fragment = ds.ParquetFileFormat().make_fragment(file)
+        candidates = {group.id for group in fragment.subset(chosen.expression()).row_groups}
+    for g, count in enumerate(counts):
+        at, first = first, first + count
+        if first <= start or g not in candidates:
+            continue
+        for batch in table.iter_batches(most_rows(needed), [g], needed):
+            at += batch.num_rows
+            yield at, batch, at / max(1, groups.num_rows)
+        if at != first:
+            raise ValueError(f"row group {g} ends with row {at}, not {first}")
+
+
+def _file_rows(file: Any, needed: list[str], *_: Any) -> Rows:
+    """The rows of an Arrow IPC file, only the columns that are needed."""
+    wanted = frozenset(needed)
+    fields = [k for k, one in enumerate(pa.ipc.open_file(file).schema.names) if one in wanted]
+    reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=fields))
+    count = reader.num_record_batches
+    return counted(
+        ((arrow.sound(reader.get_batch(k), needed), (k + 1) / count) for k in range(count)), needed
+    )
+
+
+def _stream_rows(
+    reader: Any, given: Any, raw: RawFile, size: int | None, last: bytearray, needed: list[str], *_: Any
+) -> Rows:
+    """The rows of an Arrow IPC stream, which must have an end and nothing after it."""
+    yield from counted(
+        ((arrow.sound(batch, needed), raw.position / size if size else None) for batch in reader), needed
+    )
+    if given.read(1):
+        raise ValueError("unexpected bytes after the end of the stream")
+    if last != END_OF_STREAM:
+        raise ValueError("the stream has no end mark, so its writer was not closed")
 
 
 def _random(name: str) -> Any:
@@ -274,70 +341,22 @@ def _random(name: str) -> Any:
     return pa.OSFile(name)
 
 
-def _arrow_rows(
-    name: str, needed: list[str], start: int, _: Filter | None, streams: OpenStreams, watch: Any
-) -> Rows:
-    """The rows of an Arrow IPC file or stream."""
-    last = bytearray()
-
-    def see(view: memoryview) -> None:
-        last.extend(view[-len(END_OF_STREAM) :])
-        del last[: -len(END_OF_STREAM)]
-        if watch is not None:
-            watch(view)
-
-    def batches() -> Iterator[tuple[Any, float | None]]:
-        if _is_file(name):
-            with _random(name) as file:
-                wanted = frozenset(needed)
-                fields = [k for k, one in enumerate(pa.ipc.open_file(file).schema.names) if one in wanted]
-                options = pa.ipc.IpcReadOptions(included_fields=fields)
-                reader = pa.ipc.open_file(file, options=options)
-                for k in range(reader.num_record_batches):
-                    yield arrow.sound(reader.get_batch(k), needed), (k + 1) / reader.num_record_batches
-            return
-        with RawFile(name, see, streams.get(name)) as raw:
-            given = io.BufferedReader(raw)
-            with pa.ipc.open_stream(given) as reader:
-                size = size_of(name)
-                for batch in reader:
-                    yield arrow.sound(batch, needed), raw.position / size if size else None
-                if given.read(1):
-                    raise ValueError("unexpected bytes after the end of the stream")
-                if last != END_OF_STREAM:
-                    raise ValueError("the stream has no end mark, so its writer was not closed")
-
-    return cut(batches(), needed, start)
-
-
-def _is_file(name: str) -> bool:
-    if is_stream(name):
-        return False
-    with open_file(name) as file:
-        return bool(file.read(len(_MAGIC)) == _MAGIC)
-
-
-_ROWS: dict[str, Callable[..., Any]] = {"parquet": _parquet_rows, "arrow": _arrow_rows}
-"""Yields the rows of a file: ``(name, columns, first row, filter, streams, watch)``"""
-
-
 class BatchReader:
     """The batches of files, one after the other. Not safe for use by two threads at once."""
 
     def __init__(
         self,
         names: list[str],
-        rows: Callable[..., Rows],
+        rows: Callable[[int, list[str], int], AbstractContextManager[Rows]],
         files: Sequence[ColumnEncodings],
         start: StreamPosition | None,
-        streams: OpenStreams,
         watches: Watches | None,
         sliced: Sequence[str] = (),
         size: Callable[[str], int | None] = size_of,
     ) -> None:
-        """`rows` is as in `_ROWS`; `sliced` are columns to read beside those that are used."""
+        """`rows` opens a file, by number, of columns from a row on; `sliced` are further columns."""
         self._names, self._rows, self._files, self._sliced, self._size = names, rows, files, sliced, size
-        self._start, self._streams, self._watches = start or StreamPosition(0, 0, 0), streams, watches
+        self._start, self._watches = start or StreamPosition(0, 0, 0), watches
         self._blocks = self._all()
 
     def fill(self, *_: Any) -> arrow.TableBlock | None:
@@ -360,17 +379,16 @@ class BatchReader:
             needed = [name for name, what in read if what not in UNREAD or name in looked_at]
             if k >= self._start.file:
                 at = start = self._start.offset if k == self._start.file else 0
-                watch = self._watches.open(k) if self._watches else None
-                with read_from(name):
-                    whole = self._rows(name, needed, start, kinds.where, self._streams, watch)
+                most = min(most_rows(needed), CROSSED_ROWS if kinds.crosses else BATCH)
+                with read_from(name), self._rows(k, needed, start) as whole:
                     for end, batch, part in whole:
-                        position = position if part is None else done + round(size * part)
-                        most = CROSSED_ROWS if kinds.crosses else max(batch.num_rows, 1)
                         first = end - batch.num_rows
-                        for lo in range(0, batch.num_rows, most):
-                            piece, begin = batch.slice(lo, most), first + lo
+                        for begin in range(first, end, most):
+                            piece = batch.slice(begin - first, most)
+                            last = begin + piece.num_rows
+                            if part is not None and last == end:
+                                position = done + round(size * part)
                             if begin >= start:
-                                last = begin + piece.num_rows
                                 so_far = self._watches.so_far() if self._watches else None
                                 yield arrow.TableBlock(piece, k, at, last, position, begin - at, so_far)
                                 at = last
@@ -383,15 +401,14 @@ class TableSource(TextSource):
     counts_rows = True
 
     def _in_order(self) -> bool:
-        return self.layout.format == "arrow" and not any(_is_file(name) for name in self.names)
+        return all(head.in_order for head in self._form.heads)
 
-    def first_batch(self) -> Any:
-        """The first record batch that the filter does not rule out; None for streams and remote files."""
-        if is_stream(self.names[0]) or is_remote(self.names[0]):
-            return None
-        with closing(self.blocks(None)) as blocks:
-            block = blocks.fill(None)
-        return None if block is None else block.batch
+    @property
+    def first_rows(self) -> Any:
+        """Rows that were looked at, in the columns that are read; None of a pipe."""
+        rows, files = self._form.heads[0].rows, self._form.files[0]
+        read = {name for name, what in zip(files.names, files.what, strict=True) if what not in UNREAD}
+        return rows and rows.select([name for name in rows.schema.names if name in read])
 
     def cuts(self, file: int, start: int) -> Iterator[int]:
         """The first rows of the row groups of a Parquet file after row `start`; none with a filter.
@@ -409,8 +426,15 @@ class TableSource(TextSource):
 
     def blocks(self, start: StreamPosition | None, watches: Watches | None = None) -> BatchReader:
         """A reader of the batches of a pass."""
-        rows, files = _ROWS[self.layout.format], self._form.files
-        return BatchReader(self.names, rows, files, start, self._streams, watches, self.sliced)
+
+        @contextmanager
+        def rows(file: int, needed: list[str], start: int) -> Iterator[Rows]:
+            watch, kinds = watches.open(file) if watches else None, self._form.files[file]
+            form, name, opened = self.layout.format, self.names[file], self.previews.opened
+            with _opened(form, name, opened, watch, self._form.heads[file].in_order) as (*_, rows_of):
+                yield rows_of(needed, start, kinds.where)
+
+        return BatchReader(self.names, rows, self._form.files, start, watches, self.sliced)
 
 
 _LARGE, _LARGEST = pa.decimal256(76, 0), 10**76
@@ -564,10 +588,13 @@ class StreamSource(ParsedSource):
             raise DataError(
                 f"{NAME}: {mention('missing')} is only for csv and tsv; replace these cells by None"
             )
-        self._given, self._once, reader = given, isinstance(given, pa.RecordBatchReader), reader_of(given)
-        schema, self._first, self._read_ahead = reader.schema, reader, list[Any]()
+        self._given, self._once = given, isinstance(given, pa.RecordBatchReader)
+        self._first = reader = reader_of(given)
+        schema = reader.schema
+        with read_from(NAME):
+            self.first_rows = next(reader, None)
         unnamed = replace(layout or AnyLayout(), format="")  # data read later may have any format
-        settled_by, kinds = settle_arrow(unnamed, schema, NAME, unlabelled, self.first_batch)
+        settled_by, kinds = settle_arrow(unnamed, schema, NAME, unlabelled, self.first_rows)
         chosen, marks = filters_of(schema, NAME, where, marked)
         files, may_be_words = [kinds._replace(where=chosen, marks=marks)], has_words(kinds, schema)
         form = ParserMaker(arrow.BatchParser, files, may_be_words)
@@ -577,23 +604,16 @@ class StreamSource(ParsedSource):
         counted = isinstance(given, pa.Table) or hasattr(given, "iloc")  # others may run a query to count
         self.is_small = counted and len(given) <= _FEW
 
-    def first_batch(self) -> Any:
-        """The first rows as a record batch; None if there are none or reading has started."""
-        if self._first is not None and not self._read_ahead:
-            self._read_ahead = list(islice(self._first, 1))
-        return self._read_ahead[0] if self._read_ahead else None
-
     def _nothing(self) -> str:
         hint = "; a reader can be read only once, so make a table of it first" if self._once else ""
         return super()._nothing() + hint
 
     def blocks(self, start: StreamPosition | None) -> BatchReader:
         """A reader of the batches of a pass."""
-        return BatchReader(
-            self.names, self._rows, self._form.files, start, {}, None, self.sliced, lambda _: None
-        )
 
-    def _rows(self, name: str, needed: list[str], start: int, *_: Any) -> Rows:
-        reader = self._first or reader_of(self._given)
-        ahead, self._first, self._read_ahead = self._read_ahead, None, []
-        return cut(((batch, None) for batch in chain(ahead, reader)), needed, start)
+        def rows(file: int, needed: list[str], start: int) -> AbstractContextManager[Rows]:
+            ahead = [] if self._first is None or self.first_rows is None else [self.first_rows]
+            batches, self._first = chain(ahead, self._first or reader_of(self._given)), None
+            return nullcontext(counted(((batch, None) for batch in batches), needed))
+
+        return BatchReader(self.names, rows, self._form.files, start, None, self.sliced, lambda _: None)

@@ -12,7 +12,7 @@ from thresher.data.errors import shown
 from thresher.data.files.blocks import MARK
 from thresher.data.files.paths import is_stream
 from thresher.data.files.remote import is_remote
-from thresher.data.files.streams import head_of, pieces_of
+from thresher.data.files.streams import pieces_of
 from thresher.data.formats.listing import TABLES
 from thresher.data.formats.tables.spellings import WRITTEN, present, spread, text_of
 from thresher.data.layout import AnyLayout, SettledLayout
@@ -98,7 +98,7 @@ def columns_seen(source: Source, chosen: Sequence[str] = ()) -> list[ColumnSeen]
     layout = source.layout
     if not isinstance(source, ParsedSource) or layout is None or not layout.columns:
         return []
-    batch, find = source.first_batch(), finder(layout.columns)
+    batch, find = source.first_rows, finder(layout.columns)
     cells = _cells_of(source, batch, ROWS)
     kinds = dict(zip(layout.columns, layout.kinds, strict=True))
     meant = {name for pattern in (*source.chosen, *chosen) for name in find(pattern)}
@@ -140,7 +140,7 @@ def first_values(
     be those of one value.
     """
     for file in range(first, min(len(source.names), _MOST_FILES)) if names else ():
-        batch = None if file else source.first_batch()
+        batch = None if file else source.first_rows
         if batch is not None:
             from thresher.data.formats.tables.arrow_batches import picked
 
@@ -164,7 +164,7 @@ def _cells_of(
         return {}
     from thresher.data.formats.tables import delimited
 
-    lines = delimited.lines_of(head_of(name, delimited.HEAD, {}), name, delimited.dialect_of(layout))
+    lines = delimited.lines_of(source.previews.text(name), name, delimited.dialect_of(layout))
     lines = [*lines[:1], *spread(lines[1:], rows)] if all_parts else lines[: rows + 1]
     return _of_lines(layout, lines, rows)
 

@@ -26,7 +26,7 @@ from thresher.data.features.crossing import room_for_spans
 from thresher.data.features.ngrams import letters, room_for, rooms_for
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, BlockReader, check_is_text
 from thresher.data.files.paths import called, is_stream
-from thresher.data.files.streams import LONGEST_HEAD, OpenStreams, head_of
+from thresher.data.files.streams import HEAD, LONGEST_HEAD, Previews
 from thresher.data.formats import line_status
 from thresher.data.formats.choosing import CSV_OF_TABS
 from thresher.data.formats.lines.parse_loop import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
@@ -57,8 +57,6 @@ if TYPE_CHECKING:
 
 LONGEST_CELL = 1 << 20
 """Maximum bytes of a quoted cell with line breaks."""
-HEAD = 1 << 20
-"""Bytes of text that are read to settle the columns."""
 _QUOTE, _NEWLINE = b'"\n'
 _SAMPLE = 100
 """Rows that show what a column of a later file holds"""
@@ -112,7 +110,7 @@ class _Head(NamedTuple):
 def open_table(
     names: list[str],
     layout: AnyLayout,
-    streams: OpenStreams,
+    previews: Previews,
     unlabelled: bool,
     ids: str = "",
     live: bool = False,
@@ -125,7 +123,7 @@ def open_table(
     """
     heads, looks, dialect = list[_Head](), list[tuple[str, str]](), dialect_of(layout)
     for name in names:
-        text = beginning(name, streams, live, dialect)
+        text = beginning(name, previews, live, dialect)
         decides = not has_columns(layout) and (not heads or any(kind == EMPTY for kind, _ in looks))
         head = _head(text, name, layout, dialect, None if decides else _SAMPLE)
         if not heads:
@@ -302,7 +300,7 @@ def _check_delimiter(lines: list[bytes], dialect: Dialect, name: str, start: str
         )
 
 
-def beginning(name: str, streams: OpenStreams, live: bool, dialect: Dialect | None = None) -> bytes:
+def beginning(name: str, previews: Previews, live: bool, dialect: Dialect | None = None) -> bytes:
     """The beginning of a file: `HEAD` bytes, or if `live` the first row of a stream."""
 
     def first(head: bytes) -> int:
@@ -318,7 +316,7 @@ def beginning(name: str, streams: OpenStreams, live: bool, dialect: Dialect | No
             at = end
         return 0
 
-    return head_of(name, HEAD, streams, first if live and is_stream(name) else None)
+    return previews.text(name, first if live and is_stream(name) else None)
 
 
 def lines_of(head: bytes, name: str, dialect: Dialect | None = None) -> list[bytes]:
@@ -625,7 +623,7 @@ class SpanningSource(TextSource):
 
     def blocks(self, start: StreamPosition | None, watches: Watches | None = None) -> BlockReader:
         """A reader of the blocks of a pass."""
-        return BlockReader(self.names, self.block_bytes, start, watches, self._streams, whole=self._whole)
+        return BlockReader(self.names, self.block_bytes, start, watches, self.previews.opened, self._whole)
 
     def cuts(self, file: int, start: int) -> Iterator[int]:
         """None: only reading from the beginning shows which line breaks are quoted."""

@@ -24,7 +24,7 @@ from thresher.data.columns import CATEGORICAL, EMPTY, LABEL, LIST, MOST_COLUMNS,
 from thresher.data.errors import BadLine, DataError, OddFileError, shown
 from thresher.data.files.blocks import LINES, PAD, Block
 from thresher.data.files.paths import is_stream
-from thresher.data.files.streams import OpenStreams
+from thresher.data.files.streams import HEAD, Previews
 from thresher.data.formats import line_status
 from thresher.data.formats.choosing import looks_pretty
 from thresher.data.formats.lines.parse_loop import NO_NUMBERS, too_long
@@ -32,7 +32,7 @@ from thresher.data.formats.tables import delimited_rows as rows
 from thresher.data.formats.tables import table_rows
 from thresher.data.formats.tables.arrow_batches import LISTS_NEED, bad_row, fits, guess, spelling_of_type
 from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by, types_in
-from thresher.data.formats.tables.delimited import HEAD, RowParser, beginning, lines_of, with_exact
+from thresher.data.formats.tables.delimited import RowParser, beginning, lines_of, with_exact
 from thresher.data.formats.tables.json_cells import (
     CLASSES,
     IGNORED,
@@ -136,7 +136,7 @@ class _JsonHead(NamedTuple):
 def open_table(
     names: list[str],
     layout: AnyLayout,
-    streams: OpenStreams,
+    previews: Previews,
     unlabelled: bool,
     ids: str = "",
     live: bool = False,
@@ -149,7 +149,7 @@ def open_table(
     """
     whole, heads, found = True, list[_JsonHead](), layout
     for name in names:
-        text = beginning(name, streams, live)
+        text = beginning(name, previews, live)
         whole = whole and len(text) < HEAD
         heads.append(_head_of(lines_of(text, name), name, live and is_stream(name), ids))
     if not has_columns(found):

@@ -148,6 +148,8 @@ class ParserMaker:
     files: list[ColumnEncodings]
     may_be_words: bool = False
     """whether labels look like words"""
+    heads: Sequence[Any] = ()
+    """what files that are read in batches have shown"""
 
     def __call__(self, layout: SettledLayout, reading: Reading) -> Any:
         """Make a parser."""
