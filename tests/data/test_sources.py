@@ -41,8 +41,8 @@ from thresher.data.formats.listing import LINES as LINE_FORMATS
 from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.labels import DOMAINS
 from thresher.data.layout import Layout
-from thresher.data.source import ReadRows, Source, SourceWrapper
-from thresher.data.sources.reader import Arenas, Reading
+from thresher.data.source import Source, SourceWrapper
+from thresher.data.sources.reader import Arenas, Parsed, Reading
 
 quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -258,9 +258,9 @@ def test_a_source_that_changes_the_chunks_of_another_is_like_it_in_all_else() ->
 
 def test_chunks_and_rows_give_each_other() -> None:
     class Rows(Source):
-        def rows(self, start: StreamPosition | None = None) -> Iterator[ReadRows]:
-            yield ReadRows(Chunk.of_rows([(1, {1: 2.0})]), gaps=(0,))
-            yield ReadRows(concat([]), gaps=(0,))
+        def rows(self, start: StreamPosition | None = None) -> Iterator[Parsed]:
+            yield Parsed(Chunk.of_rows([(1, {1: 2.0})]), gaps=(0,))
+            yield Parsed(concat([]), gaps=(0,))
 
     (chunk,) = Rows().chunks()
     assert rows_of(chunk) == rows_of(Chunk.of_rows([(1, {1: 2.0})]))

@@ -17,7 +17,7 @@ from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError
 from thresher.data.formats.listing import TABLES
 from thresher.data.opening import open_source
-from thresher.data.source import ReadRows
+from thresher.data.sources.reader import Parsed
 from thresher.serving.bodies import Bodies
 from thresher.serving.errors import RefusedError
 from thresher.serving.openapi import MEDIA
@@ -108,7 +108,7 @@ def as_file(folder: Path, model: Any, form: str, body: bytes, labelled: bool) ->
     options: Any = {"on_error": "skip", "unlabelled": not labelled, "domain": domain, "threads": 1}
     layout, first = model.layout.in_format(form), int(bool(before))
     source = open_source(str(path), layout=layout, **options)
-    found = list[ReadRows]()
+    found = list[Parsed]()
     with suppress(DataError):  # no examples
         found.extend(source.rows())
     gaps, examples = list[int](), 0

@@ -23,8 +23,6 @@ from thresher.options.messages import mention
 
 ONE, VALUES, LISTED = 0, 1, 2
 """What a label field holds: one number, a number for each output, or a list of classes."""
-
-
 _NO_OTHERS = " (new classes need a new model: train it on all data)"
 
 
@@ -154,8 +152,6 @@ DOMAINS = {domain.name: domain for domain in _KNOWN}
 length `values` and `labels`, are for labels that are ignored. The functions `of_classes` and `values` make
 the other domains.
 """
-
-
 _WORD = re.compile(rb"[^\W\d][^:]*$|[^\w\s:.?]+$")
 _MISSING = re.compile(rb"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 _NUMBER = re.compile(

@@ -7,48 +7,47 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from thresher.data.columns import AS_TEXT, CATEGORICAL, SPELLED
-from thresher.data.errors import DataError, OddFileError
+import numpy as np
+
+from thresher.data.columns import AS_TEXT, CATEGORICAL, IGNORE, LIST, SPELLED, TEXT
+from thresher.data.errors import DataError, OddFileError, shown
 from thresher.data.files.paths import STDIN, binary_kind, called, expand, is_stream
 from thresher.data.files.streams import Previews
 from thresher.data.formats import choosing
 from thresher.data.formats.listing import FORMATS, TABLES
+from thresher.data.labels import MOST_CLASSES, Domain, any_words, check_repeated, is_boolean, is_number
 from thresher.data.layout import (
     DELIMITERS,
     AnyLayout,
     Extension,
+    Layout,
     SettledLayout,
     has_columns,
     settle_without_columns,
 )
 from thresher.data.report import RESPELLED, Noticed
-from thresher.data.sources.parsed import ParsedSource
+from thresher.data.source import Source
+from thresher.data.sources.parsed import ParsedSource, TextSource
 from thresher.data.sources.reader import TAG
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:
     from thresher.data.formats.tables.arrow_files import StreamSource
-    from thresher.data.labels import Domain
-    from thresher.data.sources.parsed import TextSource
-
-
-from collections.abc import Callable, Mapping
-from contextlib import closing
-
-import numpy as np
-
-from thresher.data.columns import IGNORE, LIST, TEXT
-from thresher.data.errors import shown
-from thresher.data.labels import MOST_CLASSES, Domain, any_words, check_repeated, is_boolean, is_number
-from thresher.data.layout import Layout
-from thresher.data.source import Source
 
 _LONG = 1 << 20
 """Bytes of a first line that gets no hint"""
+_HEAD = 1 << 16
+"""Bytes of VW text whose labels are looked at"""
+_FEW = 20
+"""Minimum number of values"""
+Opener = Callable[[Any, Domain], Source]
+"""Opens a source, given a layout and a label domain"""
 
 
 def table_source(table: Any, **options: Any) -> StreamSource:
@@ -77,8 +76,8 @@ def _with_hint(
         which = "standard input" if is_stream(name) else f"{name}, by its name,"
         how = f"{which} is read as {form}: for a table, add {mention(format='csv')}"
         return DataError(f"{error}; {how}")
-    look = choosing.looks_to_a_model if isinstance(given, SettledLayout) else choosing.looks_like
-    hint = look(line, given.format) if len(line) < _LONG else ""
+    trained = isinstance(given, SettledLayout)
+    hint = choosing.looks_like(line, given.format, trained) if len(line) < _LONG else ""
     if choosing.is_in_batches(given.format):
         if binary_kind(head) or not hint:
             return error
@@ -179,8 +178,8 @@ def open_source(
         )
     if not isinstance(layout, AnyLayout | None):
         raise DataError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
-    given, readers = layout or AnyLayout(), current_readers.get()
-    if once := next(filter(is_stream, names if readers is not None else ()), None):
+    given = layout or AnyLayout()
+    if once := next(filter(is_stream, names if current_readers.get() is not None else ()), None):
         raise DataError(f"{called(once)}: other processes cannot read standard input or a pipe; give a file")
     given = choosing.check_layout(_in_its_format(given, names, previews))
     try:
@@ -203,14 +202,15 @@ def open_source(
         if (hinted := _with_hint(error, names[0], given, layout, previews)) is error:
             raise
         raise hinted from error
-    source: TextSource = choosing.source_of(settled)(
+    in_batches = choosing.is_in_batches(settled.format)
+    kind = import_module("thresher.data.formats.tables.arrow_files").TableSource if in_batches else TextSource
+    source: TextSource = kind(
         *(names, settled, form, given),
         domain=domain,
         on_error=on_error,
         threads=threads,
         block_bytes=block_bytes or (CROSSED_BYTES if settled.interact else BLOCK_BYTES),
         previews=previews,
-        readers=readers,
         where=where,
         ids=ids or settled.grouped_by,
         marked=marked,
@@ -221,10 +221,6 @@ def open_source(
     if not (has_columns(given) or isinstance(given, Extension)):
         source.beforehand += respelled(source)
     return source
-
-
-_FEW = 20
-"""Minimum number of values"""
 
 
 def respelled(source: ParsedSource) -> list[Noticed]:
@@ -250,11 +246,6 @@ def respelled(source: ParsedSource) -> list[Noticed]:
         if pair := other_spelled(own, before.intersection(own), before.intersection):
             found.append(Noticed(RESPELLED, name, file, f"{AS_TEXT} {json.dumps(pair)}"))
     return found
-
-
-_HEAD = 1 << 16
-Opener = Callable[[Any, Domain], Source]
-"""Opens a source, given a layout and a label domain"""
 
 
 def with_words(opened: Opener, layout: Any) -> Any:

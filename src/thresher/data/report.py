@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from thresher.options.messages import as_stored
 FIRST_BAD = 10
 """How many bad lines are kept for display."""
 
+_COUNTS = "lines", "examples", "blank", "skipped", "merged"
 MOST_LATE = 20
 """How many late columns are kept for display."""
 LATE, NEW, LACKING, AWAITED, FOUND, HEADER = "late", "new", "lacking", "awaited", "found", "header"
@@ -80,15 +81,10 @@ class Report:
                 self.noticed.append(one)
                 late += one.what == LATE
 
-    def add(
-        self, lines: int, examples: int, blank: int, skipped: int, merged: int, bad: list[BadLine]
-    ) -> None:
-        """Add the counts of one block."""
-        self.lines += lines
-        self.examples += examples
-        self.blank += blank
-        self.skipped += skipped
-        self.merged += merged
+    def add(self, *counts: int, bad: Sequence[BadLine] = ()) -> None:
+        """Add the counts of one block: its lines and, as far as there are any, the next fields."""
+        for name, count in zip(_COUNTS, counts, strict=False):
+            setattr(self, name, getattr(self, name) + count)
         self.first_bad += bad[: FIRST_BAD - len(self.first_bad)]
 
     def leave_out(self, bad: BadLine, count: int) -> None:

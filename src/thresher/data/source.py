@@ -10,8 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from hashlib import blake2b
-from itertools import repeat
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,38 +20,15 @@ from thresher.data.errors import DataError
 from thresher.data.labels import Domain, domain_of
 from thresher.data.layout import SettledLayout
 from thresher.data.report import Report
+from thresher.data.sources.reader import Parsed as Parsed
 
 if TYPE_CHECKING:
     from thresher.data.features.names import Namer
     from thresher.data.files.content import Content
     from thresher.data.sources.parsed import TextSource
 
-T = TypeVar("T")
 Chunks = Generator[Chunk, None, None]
 """Chunks in order; close it if no more are wanted"""
-
-
-class ReadRows(NamedTuple):
-    """Examples and the rows skipped among them."""
-
-    chunk: Chunk
-    gaps: Sequence[int] = ()
-    """for each skipped row, the number of examples before it in `chunk`"""
-    ids: Sequence[str] | None = None
-    """the ids of all these rows in order, if the source was opened with `ids`"""
-
-    def in_place(self, good: Sequence[T], skipped: T) -> list[T]:
-        """What there is for each example, with `skipped` for each row skipped among them."""
-        return filled(good, self.gaps, repeat(skipped))
-
-
-def filled(good: Sequence[T], gaps: Iterable[int], bad: Iterable[T]) -> list[T]:
-    """What there is for each example, with one of `bad` for each gap, which comes after so many examples."""
-    found, before = list[T](), 0
-    for gap, one in zip(gaps, bad, strict=False):
-        found += [*good[before:gap], one]
-        before = gap
-    return [*found, *good[before:]]
 
 
 class Source:
@@ -118,10 +94,10 @@ class Source:
         """One pass, from the beginning or from a chunk's `place` or `after` on."""
         return (rows.chunk for rows in self.rows(start) if len(rows.chunk))
 
-    def rows(self, start: StreamPosition | None = None) -> Iterator[ReadRows]:
+    def rows(self, start: StreamPosition | None = None) -> Iterator[Parsed]:
         """The same, with the rows that are skipped."""
         for chunk in self.chunks(start):
-            yield ReadRows(chunk)
+            yield Parsed(chunk)
 
     def expect(self, content: Sequence[Content], whole: bool, now: bool = False) -> None:
         """Expect the `content` that an earlier run read: all (`whole`), or the beginning.
@@ -174,7 +150,7 @@ class MemorySource(Source):
         self.position_bytes = sum(12 * c.nnz + 16 * len(c) for c in self._chunks[:first])
         for k, chunk in enumerate(self._chunks[first:], first):
             place, rows = StreamPosition(0, k, rows), rows + len(chunk)
-            self.report.add(len(chunk), len(chunk), 0, 0, 0, [])
+            self.report.add(len(chunk), len(chunk))
             self.position_bytes += 12 * chunk.nnz + 16 * len(chunk)
             yield chunk.at(place, StreamPosition(0, k + 1, rows))
 
@@ -222,7 +198,7 @@ class Watched(SourceWrapper[Source]):
         """A chunk is about to be used."""
         raise NotImplementedError
 
-    def rows(self, start: StreamPosition | None = None) -> Iterator[ReadRows]:
+    def rows(self, start: StreamPosition | None = None) -> Iterator[Parsed]:
         """The rows of the source."""
         for rows in self._source.rows(start):
             self.look(rows.chunk)
@@ -233,8 +209,6 @@ NONE = 0
 """The hash of a row without a group"""
 _MOST = 1 << 20
 """Names of groups whose hashes are remembered"""
-
-
 _VALUE = re.compile(r"[-+.:\d TZeE]+|[Tt]\w{3}|[Ff]\w{4}")
 """Names that may be values"""
 _WHOLE = re.compile(r"0|-?[1-9]\d*")
@@ -286,7 +260,7 @@ class BesideRows(SourceWrapper[Source]):
             raise DataError(f"{what}s are for data in memory; for files, name the column, {what}=")
         self._what, self._values, self._add = what, values, add
 
-    def rows(self, start: StreamPosition | None = None) -> Iterator[ReadRows]:
+    def rows(self, start: StreamPosition | None = None) -> Iterator[Parsed]:
         """One pass, read from the beginning to count rows. DataError unless each row has one value."""
         done, values = 0, self._values
         for rows in self._source.rows():

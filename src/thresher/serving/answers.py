@@ -21,7 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.data.bodies import Rows
-from thresher.data.source import filled
+from thresher.data.sources.reader import filled
 from thresher.learning.inspection import explanation
 from thresher.learning.model.prediction import LinearPredictor
 from thresher.options.kinds import Whole, WrongValueError

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable
 from contextlib import closing, suppress
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from isal import isal_zlib
 
@@ -216,7 +216,6 @@ _KEPT = 10
 """Beginnings of files that are kept, which is as many as are looked at again"""
 OpenStreams = dict[str, tuple[Any, bytes]]
 """Files that can be read only once and have been opened: the open file and the bytes already read"""
-T = TypeVar("T")
 
 
 class Previews:
@@ -229,19 +228,18 @@ class Previews:
         self.opened: OpenStreams = {}
         self._seen = dict[tuple[str, str], Any]()
 
-    def once(self, what: str, name: str, look: Callable[[OpenStreams], T]) -> T:
+    def once(self, what: str, name: str, look: Callable[[OpenStreams], Any]) -> Any:
         """What `look` has found in a file, or finds now."""
-        if (what, name) in self._seen:
-            found: T = self._seen[what, name]
-            return found
-        found = look(self.opened)
-        if len(self._seen) < _KEPT or name in self.opened:
-            self._seen[what, name] = found
+        if (found := self._seen.get((what, name))) is None:
+            found = look(self.opened)
+            if len(self._seen) < _KEPT or name in self.opened:
+                self._seen[what, name] = found
         return found
 
     def text(self, name: str, first: Callable[[bytes], int] | None = None) -> bytes:
         """The beginning of a file of text, as `head_of` reads it."""
-        return self.once("text", name, lambda opened: head_of(name, HEAD, opened, first))
+        text: bytes = self.once("text", name, lambda opened: head_of(name, HEAD, opened, first))
+        return text
 
 
 def pieces_of(name: str, count: int, size: int) -> list[bytes]:

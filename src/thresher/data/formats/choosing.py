@@ -54,15 +54,6 @@ def is_in_batches(name: str) -> bool:
     return name in listing.TABLES and listing.TABLES[name].batches
 
 
-def source_of(layout: AnyLayout) -> Any:
-    """The class of source for files with this layout."""
-    if is_in_batches(layout.format):
-        return import_module("thresher.data.formats.tables.arrow_files").TableSource
-    if layout.quoted_newlines:
-        return import_module("thresher.data.formats.tables.delimited").SpanningSource
-    return import_module("thresher.data.sources.parsed").TextSource
-
-
 def check_format(name: str) -> str:
     """`name`; raises `DataError` if there is no such format."""
     if name not in listing.FORMATS:
@@ -127,7 +118,7 @@ class _Look(NamedTuple):
     def what(self) -> str:
         return self.text.partition(": ")[0]
 
-    def said(self, training: bool = True) -> str:
+    def said(self, training: bool) -> str:
         delimited = {"delimiter": self.delimiter} if self.delimiter else {}
         options = mention(format=self.form, **delimited, **(self.label if training else {}))
         return self.text.replace("{}", options + self.where * training)
@@ -165,40 +156,31 @@ _BLANK = "numbers separated by blanks: replace them with commas (awk '{$1=$1}1' 
 _CELLS = ((b"\t", "tsv", ""), (b",", "csv", ""), (b";", "csv", ";"))
 
 
-def looks_like(line: bytes, form: str) -> str:
+def looks_like(line: bytes, form: str, trained: bool = False) -> str:
     """What the first line of a file looks like, if not `form`, and how to read it; otherwise empty.
+
+    A model `trained` on `form` knows columns and label, so no option for them is suggested; nor is a format
+    in which the data have other features.
 
     >>> from thresher.options.messages import as_shown
     >>> as_shown(looks_like(b"1 |n a b", "svmlight"))
     'this looks like VW text: try format="vw"'
     >>> looks_like(b"1 3:x", "svmlight")
     ''
-    """
-    found = _look(line.strip(b"\r\n"), form)
-    return f"this looks like {found.said()}" if found else ""
-
-
-def looks_to_a_model(line: bytes, form: str) -> str:
-    """What the first line of data looks like, for a model that was trained on `form`.
-
-    Columns and label are known from the model, so no option for them is suggested.
-
-    A format in which the data have other features than those of the model is named, but not suggested.
-
-    >>> from thresher.options.messages import as_shown
-    >>> as_shown(looks_to_a_model(b"label,size", "tsv"))
+    >>> as_shown(looks_like(b"label,size", "tsv", trained=True))
     'this looks like CSV: try format="csv"'
-    >>> looks_to_a_model(b"label,size", "svmlight")
+    >>> looks_like(b"label,size", "svmlight", trained=True)
     'this looks like CSV, but the model was trained on svmlight'
     """
     found = _look(line.strip(b"\r\n"), form)
     if found is None:
         return ""
-    if found.what == _ROW:
-        return f"this looks like {_ROW}: write the names of the columns above it"
-    if found.form and listing.kind_of_features(found.form) != listing.kind_of_features(form):
-        return f"this looks like {found.what}, but the model was trained on {listing.FORMATS[form].title}"
-    return f"this looks like {found.said(training=False)}"
+    said = found.said(not trained)
+    if trained and found.what == _ROW:
+        said = f"{_ROW}: write the names of the columns above it"
+    elif trained and found.form and listing.kind_of_features(found.form) != listing.kind_of_features(form):
+        said = f"{found.what}, but the model was trained on {listing.FORMATS[form].title}"
+    return f"this looks like {said}"
 
 
 def seems(form: str, head: bytes, other: str) -> bool:

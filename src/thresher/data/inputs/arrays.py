@@ -407,7 +407,7 @@ class PairSource(Source):
                 self.namer.add(reader.names())
                 reader = RowReader(self._seed)
             after = StreamPosition(0, place.offset + 1, place.line + len(taken))
-            self.report.add(len(taken), len(taken), 0, 0, 0, [])
+            self.report.add(len(taken), len(taken))
             yield chunk.at(place, after)
             place = after
         if self.report.examples == 0:

@@ -400,7 +400,7 @@ class MatrixSource(Source, Order):
         done, self.report = 0, Report()
         for block in blocks.tolist():
             chunk = self._chunk(draw, block)
-            self.report.add(len(chunk), len(chunk), 0, 0, 0, [])
+            self.report.add(len(chunk), len(chunk))
             place, done = StreamPosition(0, done, done), done + len(chunk)
             yield chunk.at(place, StreamPosition(0, done, done))
 

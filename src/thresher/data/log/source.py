@@ -169,7 +169,7 @@ class LogSource(Source):
                 self._read = max(self._read, at)
                 self.position_bytes = at.offset - self.begin.offset
                 if len(chunk):
-                    self.report.add(len(chunk), len(chunk), 0, 0, 0, [])
+                    self.report.add(len(chunk), len(chunk))
                     yield chunk.at(*(StreamPosition(0, one.offset, one.row) for one in (begin, at)))
         if start is None and not self.report.lines:
             raise NoExamplesError(f"{self.folder}: no examples: the log holds no labelled rows yet")

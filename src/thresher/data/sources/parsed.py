@@ -36,11 +36,11 @@ from thresher.data.files.content import (
 from thresher.data.files.paths import called, is_stream, size_of
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import Previews
-from thresher.data.formats.choosing import is_in_batches, looks_like, looks_to_a_model, without_format
+from thresher.data.formats.choosing import is_in_batches, looks_like, without_format
 from thresher.data.labels import NAME_WORDS, Domain, domain_of, listed_words, trained_on
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, chosen_in
 from thresher.data.report import MOST_LATE, NEW, OTHER_LABELS, Noticed, Report
-from thresher.data.source import GroupHashes, ReadRows, Source
+from thresher.data.source import GroupHashes, Source
 from thresher.data.sources.reader import (
     FAIL,
     QUARANTINE,
@@ -50,12 +50,13 @@ from thresher.data.sources.reader import (
     Parser,
     Pipeline,
     Reading,
+    current_readers,
     default_threads,
 )
 from thresher.options.messages import as_shown, mention
 
 if TYPE_CHECKING:
-    from thresher.data.sources.reader import Readers, RemoteBlocks, Span
+    from thresher.data.sources.reader import RemoteBlocks, Span
 
 
 _MARK, _OURS = "user.thresher", b"rejected lines"
@@ -210,7 +211,7 @@ class ParsedSource(Source):
         parser: Parser = self._form(self.layout, reading)
         return parser
 
-    def rows(self, start: StreamPosition | None = None) -> Iterator[ReadRows]:
+    def rows(self, start: StreamPosition | None = None) -> Iterator[Parsed]:
         """One pass over all files, or over the rest from `start` on (set `report` to its state there first).
 
         Raises `DataError` in place of the chunk with the first bad line (with ``fail``), if a file cannot be
@@ -274,7 +275,7 @@ class ParsedSource(Source):
 
     def _placed(
         self, pipeline: Pipeline | RemoteBlocks, start: StreamPosition, quarantine: Quarantine | None
-    ) -> Iterator[ReadRows]:
+    ) -> Iterator[Parsed]:
         file, line = start.file, start.line
         for block, parsed in pipeline:
             if block.file != file:
@@ -284,7 +285,8 @@ class ParsedSource(Source):
             except DataError:
                 if self.live:  # however a stream is cut, the rows before a bad one come first
                     count = len(parsed.chunk)
-                    yield ReadRows(parsed.with_cells(parsed.chunk), (), parsed.ids and parsed.ids[:count])
+                    ids = parsed.ids and parsed.ids[:count]
+                    yield parsed._replace(chunk=parsed.with_cells(parsed.chunk), gaps=(), ids=ids)
                 raise
             if quarantine is not None and parsed.rejected:
                 quarantine.write(parsed.rejected)
@@ -298,7 +300,7 @@ class ParsedSource(Source):
                 self._found[file].update(own.astype(int).tolist())
             if len(parsed.chunk) or parsed.gaps:
                 chunk = parsed.chunk.at(place, StreamPosition(file, block.end, line))
-                yield ReadRows(parsed.with_cells(self._grouped(chunk, parsed)), parsed.gaps, parsed.ids)
+                yield parsed._replace(chunk=parsed.with_cells(self._grouped(chunk, parsed)))
 
     def _grouped(self, chunk: Chunk, parsed: Parsed) -> Chunk:
         if parsed.ids is None or not (self.marked or self.layout.grouped_by):
@@ -328,7 +330,7 @@ class ParsedSource(Source):
                 ended = block.size == block.end - block.offset  # else a line end was added to the last line
                 hint = "" if ended or lines != parsed.bad[0].line else _CUT_OFF
             raise DataError((str(bad[0]) if started else self._hinted(bad[0])) + hint)
-        self.report.add(*parsed.tally, bad)
+        self.report.add(*parsed.tally, bad=bad)
         self.report.notice(
             Noticed(what, column, f"{name}:{line + at}" if at else name, kind)
             for what, column, at, kind in parsed.noticed
@@ -351,10 +353,9 @@ class ParsedSource(Source):
         What is not text gets no hint. Nor does a file with several columns, since then the format is right,
         unless a model that was trained on others says that there are columns, and the line is an object.
         """
-        look = looks_to_a_model if self.of_a_model else looks_like
         form = self.layout.format
         sure = len(self.layout.columns) > 1 and not (self.of_a_model and bad.raw.startswith(b'{"'))
-        hint = "" if sure or not form or is_in_batches(form) else look(bad.raw, form)
+        hint = "" if sure or not form or is_in_batches(form) else looks_like(bad.raw, form, self.of_a_model)
         words = trained_on(self.domain) if self.of_a_model else NAME_WORDS
         return f"{str(bad).removesuffix(as_shown(words))}; {hint}" if hint else str(bad)
 
@@ -372,18 +373,9 @@ class TextSource(ParsedSource):
     _watched: Watches | None = None
     """the contents of the current pass"""
 
-    def __init__(
-        self,
-        names: list[str],
-        layout: SettledLayout,
-        form: Format,
-        given: AnyLayout | None,
-        *,
-        readers: Readers | None,
-        **options: Any,
-    ) -> None:
-        super().__init__(names, layout, form, given, **options)
-        self.readers = readers
+    def __init__(self, names: list[str], *given: Any, **options: Any) -> None:
+        super().__init__(names, *given, **options)
+        self.readers = current_readers.get()
         """what reads and parses blocks in other processes; None: threads of this one"""
         self.rereadable = not any(is_stream(name) for name in names)
         sizes = [size_of(name) for name in names] if self.rereadable else [None]
@@ -419,7 +411,7 @@ class TextSource(ParsedSource):
         if self._watched is not None:
             self._watched.confirm()
 
-    def rows(self, start: StreamPosition | None = None) -> Iterator[ReadRows]:
+    def rows(self, start: StreamPosition | None = None) -> Iterator[Parsed]:
         """Examples and skipped rows; content is recorded or compared with `keep_hash`."""
         watches = None
         if self.keep_hash:
@@ -447,11 +439,17 @@ class TextSource(ParsedSource):
 
     def blocks(self, start: StreamPosition | None, watches: Watches | None = None) -> Any:
         """A reader of the blocks of a pass."""
-        return BlockReader(self.names, self.block_bytes, start, watches, self.previews.opened)
+        opened, whole = self.previews.opened, getattr(self._form, "whole", None)
+        return BlockReader(self.names, self.block_bytes, start, watches, opened, whole)
 
     def cuts(self, file: int, start: int) -> Iterator[int]:
-        """Offsets after `start` at which blocks of a file begin; reading may begin there."""
-        return block_ends(self.names[file], self.block_bytes, start)
+        """Offsets after `start` at which blocks of a file begin; reading may begin there.
+
+        None where only reading from the beginning shows which line breaks are quoted.
+        """
+        return (
+            iter(()) if self.layout.quoted_newlines else block_ends(self.names[file], self.block_bytes, start)
+        )
 
     def fingerprint(self) -> str:
         """A string that identifies the content of all files, in order; hashes files not hashed yet.

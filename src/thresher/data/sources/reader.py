@@ -11,11 +11,12 @@ import queue
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from contextvars import ContextVar
 from dataclasses import replace
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -79,8 +80,17 @@ class Reading(NamedTuple):
             self.namer.take(spaces)
 
 
+def filled(good: Sequence[T], gaps: Iterable[int], bad: Iterable[T]) -> list[T]:
+    """What there is for each example, with one of `bad` for each gap, which comes after so many examples."""
+    found, before = list[T](), 0
+    for gap, one in zip(gaps, bad, strict=False):
+        found += [*good[before:gap], one]
+        before = gap
+    return [*found, *good[before:]]
+
+
 class Parsed(NamedTuple):
-    """A parsed block: its examples, its tally, and its bad lines.
+    """What is read at a time, such as a parsed block: its examples, its tally, and its bad lines.
 
     `bad` are the first bad lines, as many as are to be described (with `FAIL` only one; the rest of the block
     is not parsed), with lines counted from the start of the block, and without a file. `rejected` are all bad
@@ -88,9 +98,9 @@ class Parsed(NamedTuple):
     """
 
     chunk: Chunk
-    tally: LineTally
-    bad: list[BadLine]
-    rejected: bytes
+    tally: LineTally = LineTally()
+    bad: Sequence[BadLine] = ()
+    rejected: bytes = b""
     uncounted: int = 0
     """lines missing from the tally: those that begin inside a row, and rows that a filter leaves out"""
     noticed: tuple[tuple[str, str, int, str], ...] = ()
@@ -101,6 +111,10 @@ class Parsed(NamedTuple):
     """the ids of all rows in order, examples and skipped ones, if `Reading.ids` asks for them"""
     cells: Sequence[Sequence[str]] = ()
     """for each column of `Reading.sliced`, its cells in the same rows; empty texts where there is none"""
+
+    def in_place(self, good: Sequence[T], skipped: T) -> list[T]:
+        """What there is for each example, with `skipped` for each row skipped among them."""
+        return filled(good, self.gaps, repeat(skipped))
 
     def of_examples(self, texts: Sequence[T]) -> Sequence[T]:
         """Of texts of all rows, those of the examples."""

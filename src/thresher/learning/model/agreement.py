@@ -24,7 +24,7 @@ from thresher.data.formats.listing import FORMATS, LINES, kind_of_features
 from thresher.data.formats.tables.column_statistics import categories_of, first_values
 from thresher.data.formats.tables.spellings import LEAST, as_category, other_spelled, spelling_of
 from thresher.data.layout import AnyLayout, has_columns
-from thresher.data.source import ReadRows, Source, Watched
+from thresher.data.source import Parsed, Source, Watched
 from thresher.data.sources.parsed import ParsedSource
 from thresher.engine.index import HashedIndex
 from thresher.learning.diagnostics.findings import Finding, TroubleWarning, warn
@@ -105,7 +105,7 @@ class _Numbered(Watched):
         super().__init__(source)
         self._numbering = numbering
 
-    def rows(self, start: StreamPosition | None = None) -> Iterator[ReadRows]:
+    def rows(self, start: StreamPosition | None = None) -> Iterator[Parsed]:
         """The rows of the source."""
         self._low, self._high, self._warned = _SMALL, -1, False
         yield from super().rows(start)

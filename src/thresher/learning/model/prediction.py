@@ -34,7 +34,7 @@ from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data, as_source, is_beside, open_data, with_labels
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns, settle_without_columns
 from thresher.data.offsets import offsets_of, shifted, with_offsets
-from thresher.data.source import ReadRows, Source
+from thresher.data.source import Parsed, Source
 from thresher.engine.index import HashedIndex, Index, make_index
 from thresher.engine.sound import Tensors, ascending, given, offsets, require
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
@@ -415,11 +415,11 @@ class LinearPredictor:
 
     def _each(
         self, data: Data, method: Callable[..., Any], reading: Any, offsets: ArrayLike | None = None
-    ) -> Iterator[ReadRows]:
+    ) -> Iterator[Parsed]:
         """The rows of data that `method` was given; at the end, warnings of what reading has shown."""
         if isinstance(data, Chunk) and not reading and (offsets is None or self.shifted):
             data.check_arrays()
-            yield ReadRows(data if offsets is None else with_offsets(data, offsets))
+            yield Parsed(data if offsets is None else with_offsets(data, offsets))
             return
         settle(ReadOptions, reading, method)
         none = isinstance(data, list | tuple) and not data

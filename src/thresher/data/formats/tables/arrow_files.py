@@ -216,18 +216,25 @@ def _head_of(layout: AnyLayout, name: str, where: str, first: bool, previews: Pr
 
     def look(streams: OpenStreams) -> TableHead:
         with read_from(name), _opened(layout.format, name, streams) as (schema, in_order, rows_of):
-            unlike = len({*schema.names}) == len(schema)  # names that repeat are refused later
-            rows, wanted = None, _looked_at(layout, schema, is_remote(name)) if first and unlike else []
-            if wanted and not is_stream(name):
-                chosen = filters_of(schema, name, where, "")[0]
+            rows, look_in = None, first and not is_stream(name)
+            if wanted := _looked_at(layout, schema, is_remote(name)) if look_in else []:
+                chosen, most = filters_of(schema, name, where, "")[0], most_rows(wanted)
                 rows = next((batch for _, batch, _ in rows_of(wanted, 0, chosen)), None)
+                if rows is not None and rows.num_rows > most:  # which may be all of the file
+                    rows = arrow.take_rows(rows, np.arange(most))
             return TableHead(schema, in_order, rows)
 
-    return previews.once("table", name, look)
+    found: TableHead = previews.once("table", name, look)
+    return found
 
 
 def _looked_at(layout: AnyLayout, schema: Any, far: bool) -> list[str]:
-    """The columns that are looked at: those that may be read; of a file `far` away, texts and categories."""
+    """The columns that are looked at: those that may be read; of a file `far` away, texts and categories.
+
+    None if names repeat, which is refused later.
+    """
+    if len({*schema.names}) < len(schema):
+        return []
     if has_columns(layout):
         kinds = {name: kind for name, kind in layout.kind_of.items() if name in schema.names}
     else:
@@ -246,10 +253,8 @@ def _opened(
     That takes the columns, the first row and a filter. If `in_order` is not known, the file is looked at, and
     a pipe is stored in `streams`, to be read on.
     """
-    at_its_end, once = (
-        "cannot be read from standard input or a pipe: it is read from its end",
-        is_stream(name),
-    )
+    at_its_end = "cannot be read from standard input or a pipe: it is read from its end"
+    once = is_stream(name)
     if form == "parquet":
         if once:
             raise DataError(f"a Parquet file {at_its_end}")
@@ -613,7 +618,8 @@ class StreamSource(ParsedSource):
 
         def rows(file: int, needed: list[str], start: int) -> AbstractContextManager[Rows]:
             ahead = [] if self._first is None or self.first_rows is None else [self.first_rows]
-            batches, self._first = chain(ahead, self._first or reader_of(self._given)), None
+            batches = chain(ahead, self._first or reader_of(self._given))
+            self._first = self.first_rows = None
             return nullcontext(counted(((batch, None) for batch in batches), needed))
 
         return BatchReader(self.names, rows, self._form.files, start, None, self.sliced, lambda _: None)

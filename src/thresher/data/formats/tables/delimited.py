@@ -12,19 +12,19 @@ missing: other programs write null so.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data import columns
-from thresher.data.chunk import StreamPosition
 from thresher.data.columns import AS_TEXT, CATEGORICAL, EMPTY, LABEL, LIST, MOST_COLUMNS, NUMERIC, TEXT
 from thresher.data.errors import BadLine, DataError, OddFileError, shown
 from thresher.data.features.crossing import room_for_spans
 from thresher.data.features.ngrams import letters, room_for, rooms_for
-from thresher.data.files.blocks import LINES, MARK, PAD, Block, BlockReader, check_is_text
+from thresher.data.files.blocks import LINES, MARK, PAD, Block, check_is_text
 from thresher.data.files.paths import called, is_stream
 from thresher.data.files.streams import HEAD, LONGEST_HEAD, Previews
 from thresher.data.formats import line_status
@@ -46,14 +46,10 @@ from thresher.data.formats.tables.table_rows import (
 from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.report import HEADER, LATE, lines_not_utf8
-from thresher.data.sources.parsed import TextSource
 from thresher.data.sources.reader import Parsed, Reading
 from thresher.data.text.numbers import NUMBER, OVERFLOW, exact_number, means_missing
 from thresher.data.text.sorting import BUCKETS, FEW, ROW_ROOM
 from thresher.options.messages import mention
-
-if TYPE_CHECKING:
-    from thresher.data.files.content import Watches
 
 LONGEST_CELL = 1 << 20
 """Maximum bytes of a quoted cell with line breaks."""
@@ -151,7 +147,8 @@ def open_table(
             one._replace(marks=Filter(marked, dict.fromkeys(one.names), head.name, MARKED, layout.missing))
             for one, head in zip(files, heads, strict=True)
         ]
-    return settled, ParserMaker(DelimitedParser, files, may_be_words)
+    whole = partial(_whole, dialect) if dialect.span else None
+    return settled, ParserMaker(DelimitedParser, files, may_be_words, whole=whole)
 
 
 def form_of(
@@ -344,6 +341,13 @@ def lines_of(head: bytes, name: str, dialect: Dialect | None = None) -> list[byt
 def _row_end(text: NDArray[np.uint8], at: int, size: int, dialect: Dialect, final: bool = True) -> int:
     """The end of the row at `at` in a padded text; `at` itself if that depends on bytes after `size`."""
     return int(rows.whole_rows(text, at, size, dialect.delimiter[0], dialect.span, final, 1))
+
+
+def _whole(dialect: Dialect, text: NDArray[np.uint8], size: int, first: bool) -> int:
+    """Length of the whole rows in ``text[:size]``, which is the `first` text of a file or a later one."""
+    at = len(MARK) if first and text[: len(MARK)].tobytes() == MARK else 0
+    end = rows.whole_rows(text, at, size, dialect.delimiter[0], dialect.span, False, size)
+    return int(end) if end > at else 0
 
 
 def cells_of(line: bytes, dialect: Dialect, most: int = MOST_COLUMNS + 1) -> list[bytes]:
@@ -616,22 +620,3 @@ class DelimitedParser(RowParser):
                 found += f"; {_WITH_QUOTES if self._layout.format == 'tsv' else _QUOTED}"
         begins = before.rfind(b"\n") + 1
         return BadLine("", line + 1 + before.count(b"\n"), at - start - begins + 1, expected, found, raw)
-
-
-class SpanningSource(TextSource):
-    """Files whose quoted cells may contain line breaks, so that blocks end where rows end."""
-
-    def blocks(self, start: StreamPosition | None, watches: Watches | None = None) -> BlockReader:
-        """A reader of the blocks of a pass."""
-        return BlockReader(self.names, self.block_bytes, start, watches, self.previews.opened, self._whole)
-
-    def cuts(self, file: int, start: int) -> Iterator[int]:
-        """None: only reading from the beginning shows which line breaks are quoted."""
-        return iter(())
-
-    def _whole(self, text: NDArray[np.uint8], size: int, first: bool) -> int:
-        """Length of the whole rows in ``text[:size]``, which is the `first` text of a file or a later one."""
-        dialect = dialect_of(self.layout)
-        at = len(MARK) if first and text[: len(MARK)].tobytes() == MARK else 0
-        end = rows.whole_rows(text, at, size, dialect.delimiter[0], dialect.span, False, size)
-        return int(end) if end > at else 0
