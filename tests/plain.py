@@ -56,8 +56,8 @@ def compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same, until undone."""
     for one in NOT_COMPILED:
         monkeypatch.setattr(*one)
-    monkeypatch.setattr(lanes.part_of, "plain", _remembered(lanes.part_of.plain))
-    monkeypatch.setattr(snapshot, "plain", _of_same_clocks(snapshot.plain))
+    monkeypatch.setattr(lanes.part_of, "function", _remembered(lanes.part_of.function))
+    monkeypatch.setattr(snapshot, "function", _of_same_clocks(snapshot.function))
     monkeypatch.setattr(index, "FIRST_SIZE", min(index.FIRST_SIZE, 16))
     for name in ("MANY", "FEW"):
         monkeypatch.setattr(passes, name, passes.LEAST)

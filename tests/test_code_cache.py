@@ -11,7 +11,6 @@ import pytest
 
 from tests.processes import printed, run, start_code
 from thresher.engine.compile import codecache
-from thresher.engine.compile.codecache import closure
 from thresher.engine.folders import CacheWarning, UnsafeFolderError, private_folder
 
 LINKS = {"logistic": 0.731059, "squared": 1.0, "poisson": 2.718282}
@@ -49,7 +48,7 @@ def respond(loss: str, cache: Path) -> tuple[int, int]:
 
 def files(cache: Path) -> list[Path]:
     found = (cache / "code").iterdir()
-    return sorted(path for path in found if ".kernels.respond-" in path.name or path.suffix != ".code")
+    return sorted(path for path in found if ".kernels.respond-" in path.name or path.suffix != ".nbc")
 
 
 def test_five_cold_processes_each_run_their_own_code(tmp_path: Path) -> None:
@@ -165,18 +164,6 @@ def test_a_link_is_as_safe_as_what_it_leads_to(tmp_path: Path) -> None:
     link.symlink_to(open_to_all)
     with pytest.raises(UnsafeFolderError):
         private_folder(link)
-
-
-def test_a_kernel_depends_on_what_its_module_imports_and_on_nothing_else() -> None:
-    found = closure(["thresher.engine.kernels"])
-    assert "thresher.engine.compile.jit" in found
-    assert not [name for name in found if name.startswith(("thresher.parts", "thresher.data"))]
-    of_rule = closure(["thresher.engine.kernels", "thresher.parts.rules.fobos"])
-    assert {"thresher.parts.prox", "thresher.parts.rates"} <= set(of_rule)
-    assert "thresher.parts.rules.ftrl" not in of_rule
-    of_reader = closure(["thresher.data.formats.lines.line_rows", "thresher.data.formats.lines.svmlight"])
-    assert {"thresher.data.text.words", "thresher.data.text.numbers"} <= set(of_reader)
-    assert "thresher.data.cache" not in of_reader
 
 
 def test_a_folder_that_may_only_be_read_is_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """Compiled code gives the numbers of plain Python, is compiled once, and is never stale."""
 
-import os
+from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,10 @@ from tests.plain import not_compiled
 from tests.processes import run
 from tests.rule_text import READ, RULE
 from tests.streams import LONG, LOSSES, RULES, Stream, case, domain_of, model_of, settings_of, stream
+from thresher.data.formats.lines import line_rows
+from thresher.data.formats.lines.svmlight import Svmlight
+from thresher.data.text import numbers
 from thresher.engine import kernels
-from thresher.engine.compile import codecache
 from thresher.engine.compile.codecache import stamp
 from thresher.engine.compile.jit import kernel
 from thresher.engine.verbs import value_slope
@@ -223,19 +225,27 @@ def test_arrays_tuples_and_defaults_count() -> None:
     assert len({one, *(stamp(other) for other in others)}) == 6
 
 
-def test_a_source_edited_since_shares_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even if the edit has been taken back: what was imported may be either text."""
-    name, copy = "thresher.data.features.crossing", tmp_path / "copy.py"
-    source = codecache.SOURCES[name]
-    copy.write_text(source.text)
-    same = source._replace(path=copy, state=codecache._state_of(copy))
-    monkeypatch.setitem(codecache.SOURCES, name, same)
-    hashed = codecache._digest.__wrapped__
-    before = hashed(name)
-    assert before == hashed(name)
-    os.utime(copy, ns=(1, 1))
-    found = {before, hashed(name)}
-    copy.unlink()
-    found.add(hashed(name))
-    monkeypatch.setattr(codecache, "THIS_PROCESS", b"another")
-    assert len({*found, hashed(name)}) == 3, "one for the text, one for each process"
+def test_classes_count_with_their_bases_and_the_order_of_fields() -> None:
+    def made(fields: str, factor: float, way: str = "scalar") -> Any:
+        def method(self: Any) -> Any:
+            return self.a * factor
+
+        method.way = way  # type: ignore[attr-defined]
+        return type("Part", (type("Base", (namedtuple("Base", fields),), {"method": method}),), {})
+
+    found = [made("a b", 2.0), made("b a", 2.0), made("a b", 3.0), made("a b", 2.0, "apart")]
+    assert len({stamp(one) for one in found}) == 4
+    assert stamp(made("a b", 2.0)) == stamp(found[0])
+
+
+def test_an_edit_of_a_reader_leaves_the_code_of_learning_valid(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stamps() -> list[str]:
+        stamp.cache_clear()
+        return [stamp(kernels.learn.function), stamp(line_rows.parse_lines.function, Svmlight)]
+
+    before = stamps()
+    assert stamps() == before
+    monkeypatch.setattr(numbers.read_number, "__code__", (lambda *given: given).__code__)
+    (learning, reading), now = before, stamps()
+    assert now[0] == learning
+    assert now[1] != reading, "it reads numbers"

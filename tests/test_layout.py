@@ -26,9 +26,8 @@ ARROWS = {
     "engine": ("engine.*",),
     "parts": ("engine.compile.jit", "engine.protocol", "engine.verbs", "options.messages", "parts.*"),
     "data": (
-        *("_version", "engine.atomic", "engine.folders", "engine.compile.jit", "engine.compile.translate"),
-        *("engine.lookup", "engine.centring", "data.*", "options.checks", "options.messages"),
-        "options.synonyms",
+        *("_version", "engine.atomic", "engine.folders", "engine.compile.jit", "engine.lookup"),
+        *("engine.centring", "data.*", "options.checks", "options.messages", "options.synonyms"),
     ),
     # readers in other processes: they know data, not models
     "cluster": ("engine.compile.jit", "engine.lookup", "data.*", "cluster.*"),
@@ -115,11 +114,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 64_221,
+    "all": 64_063,
     "data": 18_224,
     "learning": 13_373,
     "parts": 5_511,
-    "engine": 5_266,
+    "engine": 5_192,
     "plans": 4_012,
     "serving": 3_351,
     "options": 2_377,

@@ -24,7 +24,7 @@ DOCUMENTED = re.compile(
     r"numba(\.(types|extending|config|njit|typeof|__version__)(\..*)?)?|llvmlite(\.(ir|binding|__version__)(\..*)?)?"
 )
 INSIDE = {
-    "data/text/words_code.py",
+    "data/text/words.py",
     *(f"engine/compile/{name}.py" for name in ("emitted", "part_errors", "translate")),
 }
 """The files that use more than is documented"""

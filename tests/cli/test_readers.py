@@ -11,6 +11,8 @@ import thresher as package
 from tests.cli.conftest import Thresher
 from tests.commands import run
 from thresher import load, open_source, train
+from thresher.engine import kernels
+from thresher.engine.compile import codecache
 from thresher.learning.inspection.formatting import shown
 from thresher.parts import REGISTRY, lookup, make, names, part_name
 
@@ -163,7 +165,9 @@ def test_clearing_the_cache_removes_only_what_is_ours(
 ) -> None:
     monkeypatch.setenv("THRESHER_CACHE_DIR", str(folder))
     data, code = folder / "data", folder / "code"
-    ours = [data / f"1f-{'0a' * 16}.rows", data / "contents.json", code / f"x.learn-{'0a' * 16}.nbc"]
+    place = codecache.place_of(kernels.learn.function, ())
+    assert place is not None
+    ours = [data / f"1f-{'0a' * 16}.rows", data / "contents.json", code / place[0].name]
     ours.append(code / ".x.learn.0a0a0a0a.0b0b0b0b.partial")
     theirs = [data / "sub" / "mine.rows", data / "mine.rows", data / "x.partial", code / "main.py"]
     for path in (*ours, *theirs):

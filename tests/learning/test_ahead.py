@@ -73,7 +73,7 @@ def knows_reading(folder: Path) -> dict[str, str]:
     list(open_source(SAMPLE).chunks())
     variables, code = cold(folder), folder / "cache" / "code"
     code.mkdir()
-    for file in (cache_folder() / "code").glob("thresher.data.*.code"):
+    for file in (cache_folder() / "code").glob("thresher.data.*.nbc"):
         (code / file.name).symlink_to(file.resolve())
     return variables
 

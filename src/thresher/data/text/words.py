@@ -1,6 +1,6 @@
-"""Intrinsics that read eight or sixty-four bytes of text at a time.
+"""Functions that read eight or sixty-four bytes of text at a time, in instructions of LLVM.
 
-Numba has no unaligned loads and does not turn loops into byte masks. These intrinsics express both in
+Numba has no unaligned loads and does not turn loops into byte masks. These functions express both in
 LLVM, which generates vector instructions for each processor. All of them read beyond `at` without a check,
 so a text buffer needs 64 spare bytes after its end. They require a little-endian machine, as every machine
 that Numba supports is today.
@@ -11,65 +11,77 @@ that Numba supports is today.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from llvmlite import ir
 
-from thresher.engine.compile.jit import emitted_by, in_place, scalar
-
-emitted_by("thresher.data.text.words_code")
+from thresher.engine.compile.jit import emitted, scalar
 
 SPACES = b" \t"
 """Blanks: a cell that holds nothing else is empty."""
 WINDOW = 64
 """Bytes that `marks` reads."""
+_BYTE, _HALF, _WORD, _FLOAT = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.FloatType()
+_MASKS = "UniTuple(uint64, 2)(int64, int64)"
 
 
-@in_place
+def _pointer(builder: Any, address: Any, at: Any, target: Any) -> Any:
+    return builder.inttoptr(builder.add(address, at), target.as_pointer())
+
+
+def _splat(value: int) -> Any:
+    return ir.Constant(ir.VectorType(_BYTE, WINDOW), [value] * WINDOW)
+
+
+@scalar
 def address(array):
     """Address (int64) of the first byte of a contiguous array, which the caller keeps alive.
 
     Small functions in hot loops take addresses: passing an array costs two atomic operations on its
     reference count per call, and each access a check for a negative index.
     """
+    return np.int64(array.ctypes.data)
 
 
-@in_place
-def byte(text, at):
+@emitted("int64(int64, int64)")
+def byte(builder, text, at):
     """The byte of `text` at position `at`, as an int64."""
+    return builder.zext(builder.load(_pointer(builder, text, at, _BYTE), typ=_BYTE), _WORD)
 
 
-@in_place
-def load_half(text, at):
-    """The four bytes of `text` from position `at` on, as a uint64."""
+def _loads(kind: Any, result: str, shift: int = 0) -> Any:
+    """What loads a `kind` as a `result` from an address, at a position in units of ``1 << shift`` bytes."""
+
+    @emitted(f"{result}(int64, int64)")
+    def load(builder, text, at):
+        at = builder.shl(at, ir.Constant(_WORD, shift))
+        found = builder.load(_pointer(builder, text, at, kind), align=1 << shift, typ=kind)
+        return builder.zext(found, _WORD) if kind is _HALF else found
+
+    return load
 
 
-@in_place
-def load_word(text, at):
-    """The eight bytes of `text` from position `at` on, as a uint64."""
+def _stores(kind: Any, given: str, shift: int = 0) -> Any:
+    """What stores a `given` as a `kind` at an address, at a position as for `_loads`."""
+
+    @emitted(f"void(int64, int64, {given})")
+    def store(builder, text, at, value):
+        at = builder.shl(at, ir.Constant(_WORD, shift))
+        value = builder.trunc(value, _BYTE) if kind is _BYTE else value
+        builder.store(value, _pointer(builder, text, at, kind), align=1 << shift)
+
+    return store
 
 
-@in_place
-def load_float(text, at):
-    """Entry `at` of the float32s at address `text`."""
-
-
-@in_place
-def load_double(text, at):
-    """Entry `at` of the float64s at address `text`."""
-
-
-@in_place
-def store_byte(text, at, value):
-    """Write the byte at position `at` of address `text`."""
-
-
-@in_place
-def store_word(text, at, value):
-    """Write entry `at` of the uint64s at address `text`."""
-
-
-@in_place
-def store_float(text, at, value):
-    """Write entry `at` of the float32s at address `text`."""
+load_half, load_word = _loads(_HALF, "uint64"), _loads(_WORD, "uint64")
+"""The four or eight bytes of `text` from position `at` on, as a uint64."""
+load_float, load_double = _loads(_FLOAT, "float32", 2), _loads(ir.DoubleType(), "float64", 3)
+"""An entry, by its index, of the float32s or float64s at an address."""
+store_byte = _stores(_BYTE, "int64")
+"""Write the byte at position `at` of address `text`."""
+store_word, store_float = _stores(_WORD, "uint64", 3), _stores(_FLOAT, "float32", 2)
+"""Write an entry, by its index, of the uint64s or float32s at an address."""
 
 
 @scalar
@@ -78,55 +90,110 @@ def is_blank(code):
     return code == 32 or code == 9
 
 
-@in_place
-def marks(text, at):
+def _window(builder: Any, text: Any, at: Any) -> Any:
+    """The 64 bytes from position `at` on, as a vector."""
+    vector = ir.VectorType(_BYTE, WINDOW)
+    return builder.load(_pointer(builder, text, at, vector), align=1, typ=vector)
+
+
+def _mask(builder: Any, flags: Any) -> Any:
+    return builder.bitcast(flags, _WORD)
+
+
+@emitted(_MASKS)
+def marks(builder, text, at):
     """Two uint64 masks of the 64 bytes from position `at` on; bit i is byte ``at + i``.
 
     The first has the bytes that are neither a digit nor a minus sign, the second the minus signs that do not
     follow a colon.
     """
+    given = _window(builder, text, at)
+    beyond = builder.icmp_unsigned(">", builder.sub(given, _splat(48)), _splat(9))
+    minus = builder.icmp_unsigned("==", given, _splat(45))
+    colons = _mask(builder, builder.icmp_unsigned("==", given, _splat(58)))
+    minuses = _mask(builder, minus)
+    others = builder.and_(_mask(builder, beyond), builder.not_(minuses))
+    return [others, builder.and_(minuses, builder.not_(builder.shl(colons, ir.Constant(_WORD, 1))))]
 
 
-@in_place
-def stops(text, at):
+@emitted(_MASKS)
+def stops(builder, text, at):
     """Two uint64 masks of the 64 bytes from position `at` on; bit i is byte ``at + i``.
 
     The first has the bytes that can end a name in VW text (colon, bar, blanks and control characters), the
     second all bytes except digits and minus signs that follow a colon.
     """
+    given = _window(builder, text, at)
+    colons, bars, minuses = (builder.icmp_unsigned("==", given, _splat(ord(c))) for c in ":|-")
+    ends = builder.or_(colons, bars)
+    ends = builder.or_(ends, builder.icmp_unsigned("<=", given, _splat(32)))
+    beyond = builder.icmp_unsigned(">", builder.sub(given, _splat(48)), _splat(9))
+    signs = builder.shl(_mask(builder, colons), ir.Constant(_WORD, 1))
+    signs = builder.and_(signs, _mask(builder, minuses))
+    return [_mask(builder, ends), builder.and_(_mask(builder, beyond), builder.not_(signs))]
 
 
-@in_place
-def string_stops(text, at):
+@emitted("uint64(int64, int64)")
+def string_stops(builder, text, at):
     """A uint64 mask of the 64 bytes from position `at` on: quotes, backslashes and control characters."""
+    given = _window(builder, text, at)
+    quotes, escapes = (builder.icmp_unsigned("==", given, _splat(ord(c))) for c in '"\\')
+    found = builder.or_(builder.or_(quotes, escapes), builder.icmp_unsigned("<", given, _splat(32)))
+    return _mask(builder, found)
 
 
-@in_place
-def separators(text, at, delimiter):
+def _every(builder: Any, one: Any, kind: Any, count: int) -> Any:
+    """A vector of `count` times the same value."""
+    nothing = ir.Constant(ir.VectorType(kind, count), ir.Undefined)
+    zeros = ir.Constant(ir.VectorType(_HALF, count), [0] * count)
+    return builder.shuffle_vector(builder.insert_element(nothing, one, ir.Constant(_HALF, 0)), nothing, zeros)
+
+
+@emitted("uint64(int64, int64, int64)")
+def separators(builder, text, at, delimiter):
     """A uint64 mask of the 64 bytes from position `at` on: which are newlines or the byte `delimiter`."""
+    given = _window(builder, text, at)
+    wanted = _every(builder, builder.trunc(delimiter, _BYTE), _BYTE, WINDOW)
+    ends = builder.icmp_unsigned("==", given, _splat(10))
+    return _mask(builder, builder.or_(builder.icmp_unsigned("==", given, wanted), ends))
 
 
-@in_place
-def rank_eight(words, count, index, out):
+@emitted("void(int64, int64, int64, int64)")
+def rank_eight(builder, words, count, index, out):
     """How many of the first `count` uint64s at address `words` are below each of the eight from `index` on.
 
     Stores eight int64s at address `out`, from entry `index` on.
     """
+    from numba.core import cgutils  # only to compile
+
+    vector = ir.VectorType(_WORD, 8)
+    at = builder.shl(index, ir.Constant(_WORD, 3))
+    given = builder.load(_pointer(builder, words, at, vector), align=8, typ=vector)
+    ranks = cgutils.alloca_once_value(builder, ir.Constant(vector, [0] * 8))
+    with cgutils.for_range(builder, count) as loop:
+        place = builder.shl(loop.index, ir.Constant(_WORD, 3))
+        word = builder.load(_pointer(builder, words, place, _WORD), typ=_WORD)
+        less = builder.icmp_unsigned("<", _every(builder, word, _WORD, 8), given)
+        builder.store(builder.add(builder.load(ranks), builder.zext(less, vector)), ranks)
+    builder.store(builder.load(ranks), _pointer(builder, out, at, vector), align=8)
 
 
-@in_place
-def lowest_bit(mask):
+@emitted("int64(uint64)")
+def lowest_bit(builder, mask):
     """Index (int64) of the lowest set bit of a uint64; 64 if there is none."""
+    return builder.cttz(mask, ir.Constant(ir.IntType(1), 0))
 
 
-@in_place
-def bit_length(number):
+@emitted("int64(uint64)")
+def bit_length(builder, number):
     """Position (int64) of the highest set bit of a uint64, from 1 to 64; 0 for 0."""
+    return builder.sub(ir.Constant(_WORD, 64), builder.ctlz(number, ir.Constant(ir.IntType(1), 0)))
 
 
-@in_place
-def bits_of(number):
+@emitted("uint64(float64)")
+def bits_of(builder, number):
     """The bits of a float64 as a uint64."""
+    return builder.bitcast(number, _WORD)
 
 
 _PAIRS = np.uint64(0x000000FF000000FF)

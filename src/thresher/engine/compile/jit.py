@@ -25,12 +25,6 @@ DECLARED: list[Callable[[], object]] = []
 _one_at_a_time = threading.RLock()
 
 
-def when_compiling(tell: Callable[[], None]) -> Callable[[], None]:
-    """Decorator for a function that tells Numba something, called once, before something is compiled."""
-    DECLARED.append(tell)
-    return tell
-
-
 def emitted_by(module: str) -> None:
     """The module of this name has bodies written by hand (`translate.emits`) for functions of its caller."""
     DECLARED.append(lambda: import_module(module))
@@ -45,10 +39,8 @@ def declare(subject: Any, way: str, method: Callable[..., Any]) -> None:
 
     `way` is one of those of `translate.OPTIONS`.
     """
-
-    @when_compiling
-    def tell() -> None:
-        _translate().called(subject, way, method)
+    subject.way = way  # code depends on it
+    DECLARED.append(lambda: _translate().called(subject, way, method))
 
 
 def _called(way: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -74,19 +66,33 @@ dozens of registers around each call."""
 
 
 class InPlace:
-    """A plain Python function with a hand-written body in compiled code, see `translate.emits`."""
+    """A function whose body in compiled code is written by hand, in instructions of LLVM."""
 
-    def __init__(self, plain: Callable[..., Any]) -> None:
-        functools.update_wrapper(self, plain)
-        self.plain = plain
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
 
     def __call__(self, *args: Any) -> Any:
         """Call the plain Python function."""
-        return self.plain(*args)
+        return self.function(*args)
 
 
 in_place: Any = InPlace
-"""Decorator for a function with a hand-written body in compiled code"""
+"""Decorator for a function in plain Python, whose body is in the module that `emitted_by` names"""
+
+
+def emitted(signature: str) -> Callable[[Callable[..., Any]], Any]:
+    """Decorator for a function that emits the body: its first argument is LLVM's builder, others are values.
+
+    It returns the result, a list for a tuple, or None. `signature` is what compiled code calls.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        what = InPlace(function)
+        DECLARED.append(lambda: _translate().emitted(what, signature))
+        return what
+
+    return decorate
 
 
 class Call:

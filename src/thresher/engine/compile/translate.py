@@ -59,6 +59,7 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.cpu import CPUTargetOptions
 from numba.core.errors import TypingError
 from numba.core.imputils import lower_builtin
+from numba.core.sigutils import normalize_signature
 from numba.core.typing.templates import Signature
 from numba.extending import overload, type_callable
 from numba.np import arrayobj
@@ -210,7 +211,8 @@ def emits(what: InPlace, kind: Any) -> Callable[[Callable[..., Any]], Callable[.
         def typer(*args: Any) -> Any:
             return kind
 
-        typer.__signature__ = inspect.signature(what.plain)  # type: ignore[attr-defined]
+        takes = [*inspect.signature(what.function).parameters.values()][-len(kind.args) :]
+        typer.__signature__ = inspect.Signature(takes)  # type: ignore[attr-defined]
     else:
         typer = kind
     typing(lambda context: typer)
@@ -221,6 +223,18 @@ def emits(what: InPlace, kind: Any) -> Callable[[Callable[..., Any]], Callable[.
         return emit
 
     return decorate
+
+
+def emitted(what: InPlace, signature: str) -> None:
+    """See `jit.emitted`."""
+    takes, result = normalize_signature(signature)
+
+    @emits(what, result(*takes))
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        found = what.function(builder, *values)
+        if isinstance(found, list):
+            return context.make_tuple(builder, signature.return_type, found)
+        return context.get_dummy_value() if found is None else found
 
 
 # Entries: functions that take their arguments as a tuple of Python objects
