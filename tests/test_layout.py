@@ -122,7 +122,7 @@ SIZES = {
     "plans": 4_012,
     "serving": 3_351,
     "options": 2_377,
-    "sklearn": 2_317,
+    "sklearn": 2_316,
     "cli": 2_121,
     "cluster": 1_267,
     "reporting": 1_169,

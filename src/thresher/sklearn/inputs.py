@@ -22,6 +22,7 @@ from thresher.data.source import Source
 from thresher.options.option import declared
 
 if TYPE_CHECKING:
+    from thresher.data.chunk import Chunk
     from thresher.data.inputs.any_data import ArrowTable
     from thresher.data.inputs.any_data import Matrix as AnyMatrix
     from thresher.data.inputs.arrays import Csr
@@ -78,10 +79,14 @@ def read(estimator: Any, X: Any, *, reset: bool) -> Matrix:
 
         arguments = {} if layout is None else {"seed": layout.seed, "text": layout.ngrams}
         chunk = chunk_of(list(X), **arguments)
-        found, rests = (chunk.indptr, chunk.keys, chunk.values), None
+    elif kind == TABLE:
+        chunk = _table(estimator, X, reset)
     else:
-        found, rests = (_matrix if kind == MATRIX else _table)(estimator, X, reset)
-    return Matrix(*found, np.zeros(len(found[0]) - 1, np.float32), rests=rests)
+        found, rests = _matrix(estimator, X, reset)
+        return Matrix(*found, np.zeros(len(found[0]) - 1, np.float32), rests=rests)
+    none = np.zeros(len(chunk), np.float32)
+    own = chunk.indptr, chunk.keys, chunk.values, none
+    return Matrix(*own, rests=chunk.rests, offsets=chunk.offsets)
 
 
 def layout_of(estimator: Any) -> Any:
@@ -177,7 +182,7 @@ def columns_listed(estimator: Any, option: str, given: Any) -> str | None:
     return as_list(found)
 
 
-def _table(estimator: Any, X: Any, reset: bool) -> tuple[Csr, NDArray[np.float32] | None]:
+def _table(estimator: Any, X: Any, reset: bool) -> Chunk:
     from thresher.data import concat
     from thresher.data.columns import check_same
     from thresher.data.formats.tables.arrow_files import reader_of
@@ -193,8 +198,7 @@ def _table(estimator: Any, X: Any, reset: bool) -> tuple[Csr, NDArray[np.float32
     source = source_of_table(estimator, X)
     if not reset:
         warn(unknown_values(estimator.model_, source))
-    chunk = concat([concat([one]) for one in source.chunks()])
-    return (chunk.indptr, chunk.keys, chunk.values), chunk.rests
+    return concat([concat([one]) for one in source.chunks()])
 
 
 def source_of_table(estimator: Any, X: Any) -> Source:

@@ -204,6 +204,8 @@ class Matrix(NamedTuple):
     """the highest valid key"""
     rests: F32 | None = None
     """as in a Chunk"""
+    offsets: F32 | None = None
+    """as in a Chunk"""
 
     @property
     def size(self) -> int:
@@ -235,11 +237,12 @@ class Matrix(NamedTuple):
         rests = None if self.rests is None else np.empty_like(values)
         if self.rests is not None:
             copy_rows(*arrays[:2], read_only(self.rests), None, read_only(rows), indptr, keys, rests)
-        targets = None if self.targets is None else self.targets[rows]
+        targets, offsets = (None if one is None else one[rows] for one in (self.targets, self.offsets))
         if falls:
             labels = self.labels[rows] if targets is None else targets
-            return Chunk.from_csr(indptr, keys, values, labels, weights, rests)
-        return Chunk(indptr, keys, values, self.labels[rows], weights, targets=targets, rests=rests)
+            return replace(Chunk.from_csr(indptr, keys, values, labels, weights, rests), offsets=offsets)
+        found = Chunk(indptr, keys, values, self.labels[rows], weights, targets=targets, rests=rests)
+        return found if offsets is None else replace(found, offsets=offsets)
 
     def _wrong_in(self, row: int) -> str:
         """Describe the first bad entry of a row."""
@@ -263,7 +266,10 @@ class Matrix(NamedTuple):
             _hash(*own, read_only(self.rests), longest, more)
             out ^= mixed(more)
         all_labels = self.labels[:, np.newaxis] if self.targets is None else self.targets
-        for column in np.ascontiguousarray(all_labels.T):
+        for column in (
+            *np.ascontiguousarray(all_labels.T),
+            *([] if self.offsets is None else [self.offsets]),
+        ):
             out = mixed(out ^ (column.view(np.uint32).astype(np.uint64) * _U1))
         return out
 
