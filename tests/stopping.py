@@ -53,8 +53,8 @@ def checkpoints_kept() -> Iterator[list[bytes]]:
 
 
 @contextmanager
-def full_disk(owner: Any = model_file) -> Iterator[None]:
+def full_disk(owner: Any = model_file, name: str = "save") -> Iterator[None]:
     """Within the block, no model can be saved."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(owner, "save", Mock(side_effect=OSError(28, "full")))
+        patch.setattr(owner, name, Mock(side_effect=OSError(28, "full")))
         yield

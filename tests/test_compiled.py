@@ -15,6 +15,7 @@ from thresher.data.formats.lines import line_rows
 from thresher.data.formats.lines.svmlight import Svmlight
 from thresher.data.text import numbers
 from thresher.engine import kernels
+from thresher.engine.compile import jit
 from thresher.engine.compile.codecache import stamp
 from thresher.engine.compile.jit import kernel
 from thresher.engine.verbs import value_slope
@@ -70,6 +71,7 @@ import json
 from thresher.data.chunk import Chunk
 from thresher.engine import kernels
 from thresher.engine.compile import jit
+from thresher.engine.compile import jit
 from thresher.learning.model.model import Model
 
 model = Model("sgd", "logistic", store="direct")
@@ -95,6 +97,39 @@ def test_the_second_process_compiles_nothing(tmp_path: Path) -> None:
     for name, (hits, misses, signatures) in second.items():
         assert misses == 0, f"{name} is compiled again"
         assert hits == signatures > 0, name
+
+
+BESIDE = """
+import json
+import numpy as np
+from thresher.engine.compile.jit import kernel
+
+@kernel
+def total(n):
+    return np.ones(n).sum()
+
+found = total(9)
+import numba
+
+@numba.njit
+def zeros(n):
+    return np.zeros(n)
+
+used = [np.full(20, 7.7) for _ in range(2000)]
+del used  # memory that is not zero is used again
+print(json.dumps([found, sum(zeros(20 + k).sum() for k in range(200))]))
+"""
+
+
+def test_code_of_others_has_the_memory_of_numba(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text(BESIDE)  # Numba needs the source of a function
+    assert run("import beside", tmp_path / "cache", tmp_path) == [9.0, 0.0]
+
+
+def test_kernels_are_plain_where_numba_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "PLAIN", True)
+    kept = kernel(lambda number: str(number))  # not to be compiled
+    assert (kept(3), kept.compiled) == ("3", 0)
 
 
 OWN = RULE.format(

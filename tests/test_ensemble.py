@@ -128,7 +128,7 @@ def test_a_damaged_file(tmp_path: Path) -> None:
     run, models = found.run["ensemble"], [found.model(k) for k in range(2)]
     other = Contents.of(tmp_path / "hinge").model(0)
     for table, kept, said in (
-        ({**run, "rows": 2}, models, "rows must be text"),
+        ({**run, "rows": 2}, models, "ensemble.rows: expected str, got int"),
         ({**run, "r": 2}, models, "unknown field r"),
         ({**run, "record": {}}, models, "record"),
         (run, models[:1], "several models"),

@@ -17,7 +17,7 @@ from tests.stopping import full_disk
 from thresher import Chunk, Model, load
 from thresher.learning.files import model_file
 from thresher.options.option import command
-from thresher.plans import frontier
+from thresher.plans.models import Frontier
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "data"
 CSV = "a=b,colour,size,n,note,y,skip,w\n" + "".join(
@@ -255,7 +255,7 @@ def test_a_checkpoint_says_how_to_go_on(thresher: Thresher) -> None:
 
 
 def test_a_checkpoint_of_many_models(thresher: Thresher) -> None:
-    with full_disk(frontier):
+    with full_disk(Frontier, "write"):
         thresher("path train.svm -m f -q --rule ftrl --l1 0.1:2:3 --checkpoint-every 90")
     told = thresher("info f.checkpoint --json").json
     assert (told["kind"], told["stopped"]["models"]) == ("checkpoint of many models", 3)

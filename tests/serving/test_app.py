@@ -132,7 +132,10 @@ def test_a_label_finds_its_row_however_the_id_is_written(ask: Asked, service: Le
             b'{"id": "b", "label": 1}\n{"id": "a", "label": 1, "weight": 3e38}',
             "line 2: expected an importance",
         ),
-        (b'{"id": "a", "label": 1, "weight": 1e400}', "expected a finite number in column 'weight'"),
+        (
+            b'{"id": "a", "label": 1, "weight": 1e400}',
+            "line 1: expected a number that is finite in float32 in column 'weight'",
+        ),
         (b'[{"id": "a", "label": 1, "colour": 1}]', "unknown field colour; expected lines such as"),
         (b"\xff\xfe", "line 1: expected UTF-8"),
         (b'{"id": "\xff", "label": 1}', "line 1: expected UTF-8"),

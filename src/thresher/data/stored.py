@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 from thresher.data.errors import DataError
@@ -19,7 +20,7 @@ def read(kind: type[T], given: Any, where: str) -> T:
 
     try:
         found = msgspec.convert(given, kind, str_keys=True)
-        _check_fields(given, msgspec.to_builtins(found, str_keys=True), "$")
+        _check_fields(given, found, "$")
     except msgspec.ValidationError as error:
         what, _, place = str(error).replace("`", "").partition(" - at $")
         what = re.sub("^Object missing required field (.*)", r"\1 is missing", what)
@@ -27,15 +28,19 @@ def read(kind: type[T], given: Any, where: str) -> T:
     return found
 
 
-def _check_fields(given: Any, kept: Any, where: str) -> None:
-    """ValidationError unless all of some JSON was kept."""
+def _check_fields(given: Any, found: Any, where: str) -> None:
+    """ValidationError if what was found is not all of some JSON, or has defaults for fields of objects."""
     import msgspec
 
-    if isinstance(given, dict) and isinstance(kept, dict):
-        for unknown in given.keys() - kept.keys():
-            raise msgspec.ValidationError(f"unknown field {unknown} - at {where}")
+    if is_dataclass(found):
+        found = {one.name: getattr(found, one.name) for one in fields(found)}
+    if isinstance(given, dict) and isinstance(found, dict):
+        kept = {str(name): one for name, one in found.items()}
+        for name in given.keys() ^ kept.keys():
+            told = f"{name} is missing" if name in kept else f"unknown field {name}"
+            raise msgspec.ValidationError(f"{told} - at {where}")
         for name in given:
             _check_fields(given[name], kept[name], f"{where}.{name}")
-    elif isinstance(given, list) and isinstance(kept, list | tuple):
-        for k, (one, other) in enumerate(zip(given, kept, strict=False)):  # named tuples have defaults
+    elif isinstance(given, list) and isinstance(found, list | tuple):
+        for k, (one, other) in enumerate(zip(given, found, strict=False)):  # named tuples have defaults
             _check_fields(one, other, f"{where}[{k}]")

@@ -225,7 +225,8 @@ class Estimate:
     the standard deviation of these values divided by the square root of their number.
     """
 
-    recipe: Recipe
+    recipe: Recipe = field(repr=False, compare=False)
+    """with the layout of its data"""
     folds: list[Figures]
     """the figures in each fold; none if it was dropped"""
     counts: list[int]

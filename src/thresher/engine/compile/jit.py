@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import threading
 from collections.abc import Callable
 from importlib import import_module
@@ -22,6 +23,8 @@ from thresher.engine.compile import codecache, machine
 
 DECLARED: list[Callable[[], object]] = []
 """What Numba has to be told before it compiles, in this order"""
+PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+"""Whether kernels run as plain Python, as all that Numba compiles does then"""
 _one_at_a_time = threading.RLock()
 
 
@@ -126,8 +129,10 @@ class Kernel(Call):
         """how many of these came from files, and how many were compiled"""
         declare(self, "helper", lambda *args: function)
 
-    def code_for(self, args: tuple[Any, ...]) -> machine.Code:
-        """The machine code for such arguments: known, in the cache, or compiled."""
+    def code_for(self, args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any]:
+        """The machine code for such arguments: known, in the cache, or compiled; Python if Numba is off."""
+        if PLAIN:
+            return lambda args: self.function(*args)
         kind = machine.kind_of(args)
         if kind not in self.entries:
             with _one_at_a_time:

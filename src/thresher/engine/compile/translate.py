@@ -115,9 +115,20 @@ class _Linked(_codegen.JITCodeLibrary):
         pass
 
     def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
-        self._verify_declare_only_symbols()
-        self._finalized = True
+        _check_module(self)
+
+
+class _Kept(_codegen.JITCodeLibrary):
+    """A library that is never loaded by Numba, whose own functions of memory have the same names."""
+
+    def _finalize_final_module(self) -> None:
+        _check_module(self)
+
+
+def _check_module(library: Any) -> None:
+    library._finalize_dynamic_globals()
+    library._verify_declare_only_symbols()
+    library._finalized = True
 
 
 @_register(mutates_CFG=True, analysis_only=False)
@@ -375,8 +386,11 @@ def _emit_memory(module: Any) -> None:
 
 def raised(error: RuntimeError) -> BaseException:
     """The exception that compiled code raised: `_Entry` gives its class and arguments as Numba keeps them."""
-    cls, args, _ = _serialize._numba_unpickle(0, *error.args, *error.args)
-    found: BaseException = cls(*(one for one in args if not isinstance(one, ir.Value)))  # no computed ones
+    cls, args, place = _serialize._numba_unpickle(0, *error.args, *error.args)
+    known = [one for one in args or () if not isinstance(one, ir.Value)]  # what is computed is not
+    found: BaseException = cls(*known)
+    if place is not None:
+        found.add_note("in {}, {}:{}".format(*place))
     return found
 
 
@@ -394,6 +408,11 @@ def machine_code(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[b
 
     class Lowering(_passes.NativeLowering):
         _name = "entry_lowering"
+
+        def run_pass(self, state: Any) -> bool:
+            state.library = _Kept(state.targetctx.codegen(), state.func_id.func_qualname)
+            done: bool = super().run_pass(state)
+            return done
 
         @property
         def lowering_class(self) -> type:

@@ -305,5 +305,5 @@ def curve_of(given: Any) -> Curve:
         math.isfinite(one.loss) and 0.0 <= one.weight < math.inf for one in found
     )
     ascend = all(one.examples < other.examples for one, other in pairwise(found))
-    require(sound and ascend, "curve", "expected ascending points")
+    require(sound and ascend, "curve", f"expected at most {MOST} finite points, ascending")
     return found

@@ -404,7 +404,7 @@ class RowParser:
 
     def _spare(self, block: Block, kinds: ColumnEncodings) -> int:
         """Entries besides one for each byte of a block that must be free for its rows."""
-        more = room_for(block.size, kinds.grams.code()) if TEXT in kinds.what else 0
+        more = room_for(block.size, kinds.grams.code()) if TEXT in {*kinds.what} else 0
         return 4 * len(kinds.names) + 16 + more
 
     def _rows(
@@ -419,14 +419,15 @@ class RowParser:
         """At most so many rows of a block from its `state` on; `where` says where cells are."""
         reading, kinds, text = self._reading, self._files[block.file], block.text
         count, width, grams = len(kinds.names), self._domain.width, None
-        if TEXT in kinds.what:
+        what = {*kinds.what}
+        if TEXT in what:
             grams = (kinds.grams.code(), letters(kinds.grams.tokens), *rooms_for(block.size))
         if width:  # then it pays to count the lines
             most = int(np.count_nonzero(text[: block.size] == _NEWLINE)) + 1
         arrays = reading.arenas.columns(most, block.size + self._spare(block, kinds), width, kinds.shifted)
         arrays.indptr[0], extra = 0, kinds.extra(reading.naming, self._spans)
         # Scratch space for `ascending`; the sort for long rows is compiled only if a row can be long.
-        few = count <= FEW and not {TEXT, LIST} & {*kinds.what} and extra[0] is None
+        few = count <= FEW and not {TEXT, LIST} & what and extra[0] is None
         rooms = np.empty(2 * ROW_ROOM, np.uint64), np.empty(ROW_ROOM, np.float32)
         rest = (
             (
