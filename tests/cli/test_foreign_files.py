@@ -100,6 +100,15 @@ def test_counts_of_another_type_are_refused(
         assert (found.status, found.err) == (1, f"thresher: crafted: {told}\n"), command
 
 
+@pytest.mark.parametrize("name", ["intercept", "examples", "features_seen", "progressive_loss"])
+def test_a_count_that_is_missing_is_named(name: str, thresher: Thresher, model: Path) -> None:
+    header, tensors = model_file.read(model)
+    model_file.write("crafted", {n: one for n, one in header.items() if n != name}, tensors)
+    for command in ("info crafted", "report crafted -o r.html", "predict crafted train.svm"):
+        found = thresher(command)
+        assert (found.status, found.err) == (1, f"thresher: crafted: model: {name} is missing\n"), command
+
+
 @pytest.mark.usefixtures("plainly")
 def test_a_class_without_a_word_is_refused(thresher: Thresher) -> None:
     Path("w.csv").write_text("label,a\n" + "x,1\ny,2\nz,3\n" * 20)

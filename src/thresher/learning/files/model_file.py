@@ -537,7 +537,10 @@ class Contents:
                 require(np.isfinite(found.get(name, 0.0)).all(), name, "expected finite numbers")
             record_of(found)
             curve_in(found)
-            read_as(_OfWeights if found["recipe"].get("rule") is None else _Recipe, found["recipe"], "recipe")
+            learns = found["recipe"].get("rule") is not None
+            read_as(_Recipe if learns else _OfWeights, found["recipe"], "recipe")
+            for name in ("intercept", "examples", "features_seen", "progressive_loss") if learns else ():
+                require(name in found, "model", f"{name} is missing")
         return found | self.run
 
     def tensors(self, prefix: str) -> Tensors:
