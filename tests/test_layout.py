@@ -114,11 +114,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 63_604,
+    "all": 63_597,
     "data": 17_994,
     "learning": 13_376,
     "parts": 5_511,
-    "engine": 5_216,
+    "engine": 5_209,
     "plans": 3_848,
     "serving": 3_346,
     "options": 2_353,

@@ -97,7 +97,16 @@ class _NoAddresses:
         """Do nothing."""
 
 
-class _Linked(_codegen.JITCodeLibrary):
+class _Kept(_codegen.JITCodeLibrary):
+    """A library that Numba never loads: its own functions of memory have the same names."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+class _Linked(_Kept):
     """A library to link into others, without optimisation or machine code of its own."""
 
     @property
@@ -113,22 +122,6 @@ class _Linked(_codegen.JITCodeLibrary):
 
     def _optimize_final_module(self) -> None:
         pass
-
-    def _finalize_final_module(self) -> None:
-        _check_module(self)
-
-
-class _Kept(_codegen.JITCodeLibrary):
-    """A library that is never loaded by Numba, whose own functions of memory have the same names."""
-
-    def _finalize_final_module(self) -> None:
-        _check_module(self)
-
-
-def _check_module(library: Any) -> None:
-    library._finalize_dynamic_globals()
-    library._verify_declare_only_symbols()
-    library._finalized = True
 
 
 @_register(mutates_CFG=True, analysis_only=False)
