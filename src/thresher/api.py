@@ -43,7 +43,7 @@ from thresher.plans import train as plans_train
 from thresher.plans import tune as plans_tune
 from thresher.plans.models import CrossValidation, Frontier, Tuned, with_choice
 from thresher.plans.run import Training, bags_of
-from thresher.plans.run_setup import Inputs, labels_or_part
+from thresher.plans.run_setup import labels_or_part
 from thresher.plans.stability import Selection
 from thresher.runs import boost as runs_boost
 from thresher.runs import files, using
@@ -56,8 +56,6 @@ def train(
     loss: Spec | None = None,
     *,
     sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    offsets: ArrayLike | None = None,
     **options: Unpack[training.TrainOptions],
 ) -> Model:
     """Train a model on `data` in one or more passes.
@@ -145,9 +143,7 @@ def train(
     given = settle(training.TrainCommand, {**options, "rule": rule, "loss": loss}, train)
     with reading_elsewhere(given["workers"], given["ray"]):
         ui = Ui() if given["report_every"] is None else ProgressLines(print)
-        run = plans_train.prepare(
-            Inputs(with_labels(data, labels, sample_weight), groups, offsets), given, ui
-        )
+        run = plans_train.prepare(with_labels(data, labels, sample_weight), given, ui)
         model: Model = _learned(run)
         if run.will_name:
             run.name()
@@ -165,8 +161,6 @@ def ensemble(
     *,
     models: int | str | None = None,
     sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    offsets: ArrayLike | None = None,
     **options: Unpack[training.EnsembleOptions],
 ) -> Ensemble[Model]:
     """Train several models on different rows of `data`; together they predict with the mean of their margins.
@@ -193,7 +187,7 @@ def ensemble(
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
     given = settle(training.EnsembleRun, {**options, "rule": rule, "loss": loss}, ensemble)
     with reading_elsewhere(given["workers"], given["ray"]):
-        inputs = Inputs(with_labels(data, labels, sample_weight), groups, offsets)
+        inputs = with_labels(data, labels, sample_weight)
         ui = Ui() if given["report_every"] is None else ProgressLines(print)
         bags = (bags_of(given["continue_from"]) or 8) if models is None else models
         run = plans_train.prepare(inputs, given, ui, bags=bags)
@@ -208,8 +202,6 @@ def path(
     loss: Spec | None = None,
     *,
     sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    offsets: ArrayLike | None = None,
     **options: Unpack[lanes.PathOptions],
 ) -> Frontier:
     """Train models with different penalties side by side, from one reading of `data`.
@@ -237,9 +229,7 @@ def path(
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
     given = settle(lanes.PathCommand, {**options, "rule": rule, "loss": loss}, path)
     with reading_elsewhere(given["workers"], given["ray"]):
-        run = plans_path.prepare(
-            Inputs(with_labels(data, labels, sample_weight), groups, offsets), given, Ui()
-        )
+        run = plans_path.prepare(with_labels(data, labels, sample_weight), given, Ui())
         outcome = _outcome(run)
     return with_choice(replace(run.frontier(), warnings=warn(outcome.warnings)))
 
@@ -252,8 +242,6 @@ def cv(
     *,
     refit: bool = False,
     sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    offsets: ArrayLike | None = None,
     **options: Unpack[lanes.CvOptions],
 ) -> CrossValidation:
     """Evaluate penalties by cross-validation: each fold by models that have not learned its rows.
@@ -288,7 +276,7 @@ def cv(
     given = settle(lanes.CvCommand, {**options, "rule": rule, "loss": loss}, cv)
     check_flag("refit", refit)
     with reading_elsewhere(given["workers"], given["ray"]):
-        inputs = Inputs(with_labels(data, labels, sample_weight), groups, offsets)
+        inputs = with_labels(data, labels, sample_weight)
         run = plans_cv.prepare(inputs, given, Ui(), refit=bool(refit))
         outcome, found = _outcome(run), run.judged()
     warnings = warn([*outcome.warnings, *found.warnings])
@@ -301,8 +289,6 @@ def tune(
     y: ArrayLike | Spec | None = None,
     *,
     sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    offsets: ArrayLike | None = None,
     **options: Unpack[lanes.TuneOptions],
 ) -> Tuned:
     """Race `budget` settings of several rules in three readings of `data`, and keep the best model.
@@ -332,9 +318,7 @@ def tune(
     labels, loss = labels_or_part(data, y, "loss", options.get("loss"), None)
     given = settle(lanes.TuneOptions, {**options, "loss": loss}, tune)
     with reading_elsewhere(given["workers"], given["ray"]):
-        search = plans_tune.prepare(
-            Inputs(with_labels(data, labels, sample_weight), groups, offsets), given, Ui()
-        )
+        search = plans_tune.prepare(with_labels(data, labels, sample_weight), given, Ui())
         search.run()
         found = search.tuned()
     return replace(found, warnings=warn(found.warnings))
@@ -348,8 +332,6 @@ def select(
     *,
     keep: bool = False,
     sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    offsets: ArrayLike | None = None,
     **options: Unpack[lanes.SelectOptions],
 ) -> Selection:
     """Find the features that live in most halves of the rows of `data`, from one reading.
@@ -384,7 +366,7 @@ def select(
     given = settle(lanes.SelectCommand, {**options, "rule": rule, "loss": loss}, select)
     check_flag("keep", keep)
     with reading_elsewhere(given["workers"], given["ray"]):
-        inputs = Inputs(with_labels(data, labels, sample_weight), groups, offsets)
+        inputs = with_labels(data, labels, sample_weight)
         run = plans_select.prepare(inputs, given, Ui(), keep=bool(keep))
         found = run.selected(_outcome(run))
         model = run.keep(found) if keep else None
@@ -430,7 +412,7 @@ def boost(
     labels, loss = labels_or_part(data, y, "loss", options.get("loss", training.BOOSTED), training.BOOSTED)
     given = settle(training.BoostOptions, {**options, "loss": loss}, boost)
     with reading_elsewhere(given["workers"], given["ray"]):
-        _, run = runs_boost.prepare(Inputs(with_labels(data, labels, sample_weight)), given, Ui())
+        _, run = runs_boost.prepare(with_labels(data, labels, sample_weight), given, Ui())
         found = run(callback or (lambda _: None))
     found.warnings = warn(found.warnings)
     return found
@@ -473,8 +455,6 @@ def predict(
     model: ModelOrFile,
     data: Data,
     output: Output = "margin",
-    *,
-    offsets: ArrayLike | None = None,
     **reading: Unpack[ReadOptions],
 ) -> NDArray[Any]:
     """Predict ``(n,)``, or ``(n, outputs)`` for many outputs, as ``model.predict`` does.
@@ -487,7 +467,7 @@ def predict(
             with several classes are those of its ``predict_proba``.
         offsets: numbers ``(n,)`` that are added to the margins of rows in memory, if the model was trained
             with offsets.
-        reading: how to read `data`, where that differs from the training data: the options of
+        reading: how to read `data`, where that differs from the training data: `offsets`, the options of
             `thresher.open_source` and the fields of a `Layout`.
 
     Raises `ModelFileError`, `DataError`, ValueError for an output that this loss does not have, TypeError if
@@ -502,8 +482,8 @@ def predict(
     found, given = predictor_of(model), with_columns(model, data)
     if output == "probability" and hasattr(model, "classes_") and found.head.outputs.kind == "classes":
         # of an estimator, whose probabilities add up to 1
-        return found.predict_proba(given, offsets=offsets, **reading)
-    answers = found.predict(given, output, offsets=offsets, **reading)
+        return found.predict_proba(given, **reading)
+    answers = found.predict(given, output, **reading)
     classes = getattr(model, "classes_", None)
     if output != "label" or classes is None or answers.ndim != 1 or answers.dtype.kind != "f":
         return answers
@@ -520,7 +500,6 @@ def evaluate(
     y: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
-    offsets: ArrayLike | None = None,
     threshold: float | None = None,
     slices: str | Sequence[str] = (),
     plot: str | os.PathLike[str] | None = None,
@@ -551,7 +530,7 @@ def evaluate(
     options = settle(EvaluateRun, {**reading, **own}, evaluate)
     measured = predictor_of(model)
     given = labelled(model, data, y, sample_weight)
-    figures, _, troubles = using.measure(measured, given, options, offsets=offsets)
+    figures, _, troubles = using.measure(measured, given, options)
     warn(troubles)
     return Evaluated(figures, measured)
 
@@ -588,7 +567,6 @@ def report(
     *,
     y: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-    offsets: ArrayLike | None = None,
     threshold: float | None = None,
     slices: str | Sequence[str] = (),
     **reading: Unpack[ReadOptions],
@@ -615,12 +593,12 @@ def report(
     options = settle(MeasuringRun, {**reading, "threshold": threshold, "slices": slices}, report)
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be the name of a file, not {type(path).__name__}; labels are given as y=")
-    if data is None and not (y is None and sample_weight is None and offsets is None):
+    if data is None and not (y is None and sample_weight is None and options["offsets"] is None):
         raise ValueError("labels, weights or offsets are given without data")
     if data is None and reading:
         raise ValueError(f"{next(iter(reading))} says how to read data, but no data are given")
     given = data if data is None else labelled(model, data, y, sample_weight)
-    found, write = using.report(model, given, Path(path), options, offsets=offsets)
+    found, write = using.report(model, given, Path(path), options)
     if found.test is not None:
         warn(troubles_of_reading(found.test.lines))
     write()

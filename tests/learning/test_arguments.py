@@ -177,7 +177,7 @@ def test_the_table_names_every_field() -> None:
     assert declared(LayoutOptions).keys() == of_layout
     of_recipe = {one.name for one in fields(Recipe)} - {"layout", "offset"}
     assert declared(RecipeOptions).keys() == of_recipe | {"alpha", "l1", "l2", "eta0"}
-    opening, elsewhere = {"layout", "on_error", "threads", "where"}, {"workers", "ray"}
+    opening, elsewhere = {"layout", "on_error", "threads", "where"}, {"workers", "ray", "offsets"}
     assert declared(ReadOptions).keys() == of_layout | opening | elsewhere
     assert opening < signature(thresher.open_source).parameters.keys()
 

@@ -31,12 +31,11 @@ def _prepared(
 ) -> Iterator[tuple[Any, Path]]:
     """A run that signals stop, with a checkpoint beside its model; and the path of the model."""
     from thresher.cli.console import console
-    from thresher.plans.run_setup import Inputs
 
     path = options["model"]
     options["checkpoint"] = Path(f"{path}.checkpoint")
     saving.check_targets(path, options, data)
-    run = prepare(Inputs(data), options, console(options["quiet"]), outputs=[path], **more)
+    run = prepare(data, options, console(options["quiet"]), outputs=[path], **more)
     with closing(run.trainer.stopper.listen()):
         yield run, path
 
@@ -149,11 +148,10 @@ def cv(data: list[str], options: Options) -> None:
     from thresher.learning.files.model_file import OF_THE_COMMAND, tell_large_state
     from thresher.plans import cv as plans
     from thresher.plans.models import of_estimates
-    from thresher.plans.run_setup import Inputs
 
     model, started, ui = options["model"], time.perf_counter(), console(options["quiet"])
     saving.check_targets(model, options, data)
-    run = plans.prepare(Inputs(data), options, ui, refit=model is not None, outputs=[model])
+    run = plans.prepare(data, options, ui, refit=model is not None, outputs=[model])
     started += prepare_readers()
     outcome: Outcome = saving.ended(run)
     found = run.judged()
@@ -196,11 +194,10 @@ def tune(data: list[str], options: Options) -> None:
     from thresher.learning.files.model_file import OF_THE_COMMAND, tell_large_state
     from thresher.plans import tune as plans
     from thresher.plans.models import of_trials
-    from thresher.plans.run_setup import Inputs
 
     path, ui = options["model"], console(options["quiet"])
     saving.check_targets(path, options, data)
-    search = plans.prepare(Inputs(data), options, ui, outputs=[path])
+    search = plans.prepare(data, options, ui, outputs=[path])
     with closing(ui):
         search.run()
     found = search.tuned()
@@ -270,12 +267,11 @@ def select(data: list[str], options: Options) -> None:
 def boost(data: list[str], options: Options) -> None:
     """Minimise the sum of losses + L1 |w|_1 + L2 |w|^2 / 2 to a certified optimum, with data in memory."""
     from thresher.cli.console import console
-    from thresher.plans.run_setup import Inputs
     from thresher.runs import boost as runs
 
     path, ui = options["model"], console(options["quiet"])
     saving.check_targets(path, options, data)
-    source, run = runs.prepare(Inputs(data), options, ui, outputs=[path])
+    source, run = runs.prepare(data, options, ui, outputs=[path])
 
     def tell(row: Round) -> None:
         if not row.number:

@@ -10,9 +10,11 @@ from thresher.options.kinds import Column, Flag, Kind, NameList, Repeated, Text,
 from thresher.options.option import PYTHON, Option
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from thresher.data.layout import AnyLayout
 else:
-    AnyLayout = Any
+    AnyLayout = ArrayLike = Any
 
 Columns = str | int | Sequence[str | int]
 """Names, positions from 1, ranges and patterns: ``"2-14"``, ``"I*,day"``, ``["hour", "day"]``"""
@@ -226,5 +228,7 @@ class ReadingOptions(OnErrorOption, ElsewhereOptions, total=False):
     threads: Annotated[int | None, THREADS, "Threads that read and parse."]
 
 
-class ReadOptions(TableOptions, ReadingOptions):
+class ReadOptions(TableOptions, ReadingOptions, total=False):
     """How a model that exists reads data; options left out are those of its training data."""
+
+    offsets: Annotated[ArrayLike | None, Option(Kind(), face=PYTHON)]

@@ -8,17 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from thresher.options.data import THREADS, ElsewhereOptions, OnErrorOption, ReadingOptions, TableOptions
+from thresher.options.data import THREADS, ElsewhereOptions, OnErrorOption, ReadOptions, TableOptions
 from thresher.options.kinds import Column, File, Flag, Kind, Number, Repeated, Text, Whole
 from thresher.options.model import LossOption, ModelOptions, ModulesOption, RuleOption
 from thresher.options.option import PYTHON, SHELL, SHELL_SWITCH, SWITCH, Option
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from thresher.data.inputs.any_data import Data
     from thresher.learning.model.prediction import ModelOrFile
     from thresher.learning.model.recipe import Spec
 else:
-    Data = ModelOrFile = Spec = Any
+    ArrayLike = Data = ModelOrFile = Spec = Any
 
 AnyPath = str | os.PathLike[str]
 BOOSTED = "exponential"
@@ -206,9 +208,10 @@ class SliceOption(TypedDict, total=False):
     ]
 
 
-class SourceOptions(TableOptions, ReadingOptions, ModulesOption, total=False):
+class SourceOptions(ReadOptions, ModulesOption, total=False):
     """How data are read, the first time and later; and which files define parts."""
 
+    groups: Annotated[ArrayLike | None, Option(Kind(), face=PYTHON)]
     cache: Annotated[
         bool,
         Option(Flag(), default=True, unset="cache"),

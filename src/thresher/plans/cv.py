@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from thresher.data.errors import DataError
+from thresher.data.inputs.any_data import Data
 from thresher.data.inputs.matrices import identified
 from thresher.data.source import Source
 from thresher.learning.diagnostics.findings import Finding
@@ -39,7 +40,7 @@ from thresher.plans.path import any_penalties, check_varied, recipes_of
 from thresher.plans.penalties import PenaltyRange, leaves_penalty_open, penalty_name, with_penalty
 from thresher.plans.repeat import passes_said, train_command
 from thresher.plans.run import Opened, Plan, Training
-from thresher.plans.run_setup import Inputs, groups_of
+from thresher.plans.run_setup import groups_of
 
 
 class CrossValidating(Plan):
@@ -143,7 +144,7 @@ class Validation(Training):
 
 
 def prepare(
-    inputs: Inputs, options: Options, ui: Ui, *, refit: bool, outputs: Sequence[Path | None] = ()
+    data: Data, options: Options, ui: Ui, *, refit: bool, outputs: Sequence[Path | None] = ()
 ) -> Validation:
     """Prepare cross-validation; with `refit`, a model of all rows is trained too.
 
@@ -151,7 +152,7 @@ def prepare(
     """
     split, order = Split.of(options["folds"]), options["order"] or "as-is"
     instead = f"or draw folds, {mention(folds=split.count)}"
-    if split.forward and are_given(groups_of(inputs, layout_asked(options), options)):
+    if split.forward and are_given(groups_of(layout_asked(options), options)):
         raise DataError(
             f"the blocks of {mention(folds=split.shown)} are consecutive rows, and a group may be in"
             f" several: leave {mention('group')} out, {instead}"
@@ -162,7 +163,7 @@ def prepare(
             f" changes: leave {mention('order')} out, {instead}"
         )
     plan = CrossValidating(options, split, refit)
-    found = run.prepare(plan, inputs, ui, Validation, outputs)
+    found = run.prepare(plan, data, ui, Validation, outputs)
     if split.forward:  # their number tells where blocks begin
         trainer, folds = found.trainer, found.folds
         with closing(trainer.source.chunks()) as chunks:

@@ -10,6 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from thresher.data.inputs.any_data import Data
 from thresher.data.order import make_order
 from thresher.data.source import Source
 from thresher.learning.diagnostics.findings import Finding
@@ -43,7 +44,7 @@ from thresher.plans.penalties import (
 )
 from thresher.plans.repeat import passes_said, train_command
 from thresher.plans.run import Opened, Plan, Training, check_same, of_recipe
-from thresher.plans.run_setup import Inputs, again_of, trainer_of
+from thresher.plans.run_setup import again_of, trainer_of
 
 
 def check_varied(options: Options, base: Recipe) -> None:
@@ -265,7 +266,7 @@ class FrontierTraining(Training):
         first, base = self.trainer, self.trainer.models.recipe
         plan = replace(first.plan, finished=finished)
         models = ModelSet([with_penalty(base, value) for value in penalties], say=self.ui.say)
-        source = again_of(self.inputs, self.source, base.objective.domain, self.read)
+        source = again_of(self.data, self.source, base.objective.domain, self.read)
         models.layout, order = source.layout, make_order(first.order.spec, base.seed)
         held = first.holdout.given
         more: Any = {"stopper": first.stopper}
@@ -273,11 +274,9 @@ class FrontierTraining(Training):
         return replace(self, trainer=trainer)
 
 
-def prepare(
-    inputs: Inputs, options: Options, ui: Ui, outputs: Sequence[Path | None] = ()
-) -> FrontierTraining:
+def prepare(data: Data, options: Options, ui: Ui, outputs: Sequence[Path | None] = ()) -> FrontierTraining:
     """Prepare the training of a model for each of many penalties; `outputs` are files that will be written.
 
     Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
     """
-    return run.prepare(Paths(options), inputs, ui, FrontierTraining, outputs)
+    return run.prepare(Paths(options), data, ui, FrontierTraining, outputs)

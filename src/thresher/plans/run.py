@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from thresher.data.columns import same_columns
 from thresher.data.errors import DataError
-from thresher.data.inputs.any_data import Data, is_matrix
+from thresher.data.inputs.any_data import Data, is_matrix, open_data
 from thresher.data.layout import COLUMN_OPTIONS, AnyLayout, Layout, SettledLayout
 from thresher.data.log.source import LogSource
 from thresher.data.order import Order, make_order
@@ -43,7 +43,6 @@ from thresher.options.model import RecipeOptions
 from thresher.options.option import Options, UsageError, given_in
 from thresher.plans.run_setup import (
     OF_RULES,
-    Inputs,
     again_of,
     agreed,
     are_files,
@@ -69,7 +68,7 @@ class Training:
     plan: Plan
     source: Source
     """the data as they were opened"""
-    inputs: Inputs
+    data: Data
     read: dict[str, Any]
     """how the data are opened"""
     ui: Ui
@@ -207,14 +206,14 @@ class Plan:
         return {}
 
 
-def prepare(plan: Plan, inputs: Inputs, ui: Ui, made: type[T], outputs: Sequence[Path | None] = ()) -> T:
+def prepare(plan: Plan, data: Data, ui: Ui, made: type[T], outputs: Sequence[Path | None] = ()) -> T:
     """Prepare a training; `outputs` are files that will be written.
 
     Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
     """
     options, checkpoint_path = plan.options, plan.options.get("checkpoint")
     training, judge = plan_of(options, ui, plan.name, checkpoint_path, plan.held)
-    training, models, before, started, earlier, recipe, read = _begin(plan, inputs, training, ui)
+    training, models, before, started, earlier, recipe, read = _begin(plan, data, training, ui)
     slices = None
     if options.get("slices"):
         from thresher.learning.evaluation.slices import ProgressiveSlices
@@ -228,14 +227,14 @@ def prepare(plan: Plan, inputs: Inputs, ui: Ui, made: type[T], outputs: Sequence
         )
     domain = recipe.objective.domain
     domain_now = domain.of_model(earlier is not None)
-    source = inputs.open(domain_now, read)
+    source = open_data(data, domain_now, **read)
     held = holdout_of(judge, domain, source, read, training.passes == 1)
-    check_written(outputs, options, inputs.data, source, held)
+    check_written(outputs, options, data, source, held)
     if earlier is not None and isinstance(source, LogSource) and source.begin.row:
         ui.warn(f"{source.folder}: begins with row {source.begin.row + 1:,}; those before have been removed")
     known: Sequence[str] = ()
     if models is None:
-        again = partial(again_of, inputs, source, domain, read)
+        again = partial(again_of, data, source, domain, read)
         models = plan.new(recipe, started, Opened(source, order, again, ready, ui))
         models.layout = source.layout
         source = checked_data(started, source)
@@ -264,7 +263,7 @@ def prepare(plan: Plan, inputs: Inputs, ui: Ui, made: type[T], outputs: Sequence
     # it skips what it cannot learn of rows that were acknowledged
     if trainer.source.acknowledged and first.is_alone:
         first.feed.skip = trainer.skip
-    return made(trainer, plan, source, inputs, read, ui)
+    return made(trainer, plan, source, data, read, ui)
 
 
 class _Beginning(NamedTuple):
@@ -284,7 +283,7 @@ class _Beginning(NamedTuple):
     """how the data are opened"""
 
 
-def _begin(plan: Plan, inputs: Inputs, training: TrainingPlan, ui: Ui) -> _Beginning:
+def _begin(plan: Plan, data: Data, training: TrainingPlan, ui: Ui) -> _Beginning:
     """New models, perhaps with the weights of another; or trained ones, which go on or are resumed."""
     options, part = plan.options, training.holdout_every
     init, old, checkpoint_path = (options.get(name) for name in ("init", "continue_from", "checkpoint"))
@@ -320,18 +319,18 @@ def _begin(plan: Plan, inputs: Inputs, training: TrainingPlan, ui: Ui) -> _Begin
         # one pass unless asked for more, if the model was made in one; what a server has logged, it has
         # learned in one
         asked = options["passes"] is not None or options["replay"] is not None
-        if not asked and earlier is not None and (earlier.passes == 1 or is_logged(inputs.data)):
+        if not asked and earlier is not None and (earlier.passes == 1 or is_logged(data)):
             training = replace(training, passes=1, replay=0)
-        layout, words = _layout(inputs.data, options, models.lead, grouped=True), models.lead.classes
+        layout, words = _layout(data, options, models.lead, grouped=True), models.lead.classes
         if words and not (layout and layout.classes):  # rows in memory are labelled with the same words
             layout = replace(layout or Layout(), classes=words)
-        check_ungrouped(part, groups_of(inputs, layout, options))
+        check_ungrouped(part, groups_of(layout, options))
         read = reading_of(options, part) | {"layout": layout}
         return _Beginning(training, models, None, None, earlier, models.recipe, read)
     started = None if init is None else _readout_of(init)
-    layout = _layout(inputs.data, options, started)
+    layout = _layout(data, options, started)
     defining = options.but(l1=None) if plan.varies else options
-    recipe, read = recipe_for(inputs, defining, layout, part, ui, started)
+    recipe, read = recipe_for(data, defining, layout, part, ui, started)
     plan.look(recipe)
     return _Beginning(training, None, None, started, None, recipe, read)
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from thresher import parts
 from thresher.data.errors import OneLineError
@@ -27,7 +27,7 @@ from thresher.data.inputs.any_data import (
     open_data,
 )
 from thresher.data.inputs.arrays import label_texts
-from thresher.data.labels import DOMAINS, Domain, listed_words
+from thresher.data.labels import DOMAINS, listed_words
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, grouped_by
 from thresher.data.log.segments import is_log
 from thresher.data.log.source import LogSource
@@ -88,20 +88,6 @@ def _of_words(words: tuple[str, ...], loss: Any, outputs: str | None) -> tuple[A
 
 OF_RULES = ("rule", "l1", "alpha", "l2")
 """Options that together define the rule"""
-
-
-class Inputs(NamedTuple):
-    """What a run reads: paths, a table, a matrix, rows."""
-
-    data: Data
-    groups: Any = None
-    """the group of each row of data in memory"""
-    offsets: Any = None
-    """the offset of each row of data in memory"""
-
-    def open(self, domain: Domain, read: Mapping[str, Any]) -> Source:
-        """A source of the data, with labels of a domain, opened as the options `read` say. `DataError`."""
-        return open_data(self.data, domain, self.groups, self.offsets, **read)
 
 
 def held_apart(options: Options, default: HeldOutPart = 0) -> tuple[HeldOutPart, Data | None]:
@@ -190,6 +176,8 @@ def reading_of(options: Options, part: HeldOutPart = 0) -> dict[str, Any]:
         "on_error": options["on_error"],
         "threads": options["threads"],
         "where": options.get("where", ""),
+        "groups": options.get("groups"),
+        "offsets": options.get("offsets"),
         "marked": part.condition if isinstance(part, MatchingRows) else "",
         "previews": Previews(),
     }
@@ -217,7 +205,7 @@ def recipe_of(options: Options, started: Readout | None, **settings: Any) -> Rec
 
 
 def recipe_for(
-    inputs: Inputs,
+    data: Data,
     options: Options,
     layout: AnyLayout | None,
     part: HeldOutPart,
@@ -228,46 +216,47 @@ def recipe_for(
 
     `UsageError`, `DataError`.
     """
-    if layout is None and is_logged(inputs.data):
-        layout = as_source(inputs.data, DOMAINS["real"]).layout
-    check_ungrouped(part, groups_of(inputs, layout, options))
+    if layout is None and is_logged(data):
+        layout = as_source(data, DOMAINS["real"]).layout
+    check_ungrouped(part, groups_of(layout, options))
     read = reading_of(options, part) | {"layout": layout}
     rule = options["rule"]
     if isinstance(rule, Recipe):
         if options["loss"] is not None or options["outputs"] is not None:
             raise UsageError("a recipe contains its loss and outputs: change them with dataclasses.replace")
-        _, _, read, _ = classes_in(inputs.data, rule.loss, rule.outputs, read)
+        _, _, read, _ = classes_in(data, rule.loss, rule.outputs, read)
         more = {name: value for name, value in given_in(options, RecipeOptions).items() if name != "rule"}
-        more["offset"] = rule.offset or has_offsets(inputs, read["layout"])
+        more["offset"] = rule.offset or has_offsets(read["layout"], options)
         with of_options():
             recipe = replace(rule, layout=None, **more)
         return recipe, read | {"layout": with_gaps(read["layout"], recipe.centre)}
-    loss, outputs, read, note = classes_in(inputs.data, options["loss"], options["outputs"], read)
+    loss, outputs, read, note = classes_in(data, options["loss"], options["outputs"], read)
     if note:
         ui.say(note)
-    recipe = recipe_of(options, started, loss=loss, outputs=outputs, offset=has_offsets(inputs, layout))
-    given: Any = inputs.data
+    recipe = recipe_of(options, started, loss=loss, outputs=outputs, offset=has_offsets(layout, options))
+    given: Any = data
     if is_beside(given) and is_matrix(given):
         recipe.signs().check_matrix(given[0].shape[1])
     return recipe, read | {"layout": with_gaps(read["layout"], recipe.centre)}
 
 
-def has_offsets(inputs: Inputs, layout: AnyLayout | None) -> bool:
+def has_offsets(layout: AnyLayout | None, options: Options) -> bool:
     """Whether rows have offsets, beside them or as the layout says."""
     settled = layout.has_offsets if isinstance(layout, SettledLayout) else bool(layout and layout.offset)
-    return inputs.offsets is not None or settled
+    return options.get("offsets") is not None or settled
 
 
-def groups_of(inputs: Inputs, layout: AnyLayout | None, options: Options) -> Any:
+def groups_of(layout: AnyLayout | None, options: Options) -> Any:
     """What rows are grouped by: an array, or a name in layout or options; None or empty if nothing."""
-    return grouped_by(layout) or options.get("group") if inputs.groups is None else inputs.groups
+    beside = options.get("groups")
+    return grouped_by(layout) or options.get("group") if beside is None else beside
 
 
-def again_of(inputs: Inputs, source: Source, domain: Any, read: Mapping[str, Any]) -> Source:
+def again_of(data: Data, source: Source, domain: Any, read: Mapping[str, Any]) -> Source:
     """The data of a source to read before or after training: a line is never quarantined twice."""
     if lenient(read["on_error"]) == read["on_error"]:
         return source
-    return inputs.open(domain, {**read, "on_error": lenient(read["on_error"])})
+    return open_data(data, domain, **{**read, "on_error": lenient(read["on_error"])})
 
 
 def holdout_of(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from thresher.data.features.names import Names, find_names
+from thresher.data.inputs.any_data import Data
 from thresher.learning.inspection.feature_names import check_nameable, known_names
 from thresher.learning.model.bags import Bags
 from thresher.learning.model.ensemble import HALVES
@@ -25,7 +26,6 @@ from thresher.parts import AUTO, make
 from thresher.plans import train
 from thresher.plans.penalties import for_halves, penalty_in, with_penalty
 from thresher.plans.run import Training, check_names_again
-from thresher.plans.run_setup import Inputs
 from thresher.plans.stability import Selection, selection_of, troubles_of
 
 
@@ -73,7 +73,7 @@ class Selecting(Training):
 
 
 def prepare(
-    inputs: Inputs, options: Options, ui: Ui, *, keep: bool, outputs: Sequence[Path | None] = ()
+    data: Data, options: Options, ui: Ui, *, keep: bool, outputs: Sequence[Path | None] = ()
 ) -> Selecting:
     """Prepare a selection; with `keep`, a model of the kept features follows.
 
@@ -87,7 +87,7 @@ def prepare(
         with of_options():
             l1 = for_halves(options["rule"], options["l1"])
         asked = asked if l1 is None else asked.but(l1=l1)
-    training = train.prepare(inputs, asked, ui, bags=bags, outputs=outputs)
+    training = train.prepare(data, asked, ui, bags=bags, outputs=outputs)
     model = training.model.models[0]
     with of_options():
         check_nameable(model.recipe.store)

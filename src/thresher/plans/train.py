@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from thresher.data.inputs.any_data import Data
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import column_of
 from thresher.learning.model import bags as bagging
@@ -25,7 +26,6 @@ from thresher.parts import AUTO
 from thresher.plans import race as racing
 from thresher.plans import run
 from thresher.plans.run import Opened, Plan, Training, check_same, of_recipe
-from thresher.plans.run_setup import Inputs
 
 
 class Auto(Plan):
@@ -117,7 +117,7 @@ class Many(Plan):
 
 
 def prepare(
-    inputs: Inputs,
+    data: Data,
     options: Options,
     ui: Ui,
     *,
@@ -137,4 +137,4 @@ def prepare(
             f" {spelled('leave out ' + flag_of('ensemble'), 'use thresher.train')}"
         )
     plan = Many(options, bags) if bags is not None else Auto(options) if races else Plan(options)
-    return run.prepare(plan, inputs, ui, Training, outputs)
+    return run.prepare(plan, data, ui, Training, outputs)

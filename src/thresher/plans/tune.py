@@ -23,6 +23,7 @@ import numpy as np
 
 from thresher import parts
 from thresher.data.formats.tables.column_statistics import columns_seen
+from thresher.data.inputs.any_data import Data, open_data
 from thresher.data.order import Order, make_order
 from thresher.data.report import Report
 from thresher.data.source import Source
@@ -48,7 +49,6 @@ from thresher.plans.models import Trial, Tuned
 from thresher.plans.race import Race
 from thresher.plans.repeat import passes_said, train_command
 from thresher.plans.run_setup import (
-    Inputs,
     check_written,
     held_apart,
     holdout_of,
@@ -372,7 +372,7 @@ class Search:
         return train_command(data, Path(options["model"]), {**given_in(options), **own})
 
 
-def prepare(inputs: Inputs, options: Options, ui: Ui, *, outputs: Sequence[Path | None] = ()) -> Search:
+def prepare(data: Data, options: Options, ui: Ui, *, outputs: Sequence[Path | None] = ()) -> Search:
     """Prepare a search over settings; `outputs` are files that will be written. `UsageError`, `DataError`."""
     for name in VARIED:
         if name in given_in(options):
@@ -386,11 +386,11 @@ def prepare(inputs: Inputs, options: Options, ui: Ui, *, outputs: Sequence[Path 
         # columns are centred if they are for one of the rules by default
         centre = any(is_centred(rule, options["scale"], options["centre"]) for rule in rules_of(rules))
     base, read = recipe_for(
-        inputs, options.but(rule=DEFAULT_RULE, centre=centre), layout_asked(options), every, ui
+        data, options.but(rule=DEFAULT_RULE, centre=centre), layout_asked(options), every, ui
     )
-    source = inputs.open(base.objective.domain, read)
+    source = open_data(data, base.objective.domain, **read)
     held = holdout_of(judge, base.objective.domain, source, read, once=True)
-    check_written(outputs, options, inputs.data, source, held)
+    check_written(outputs, options, data, source, held)
     with of_options():
         tuner = Tuner(replace(base, layout=source.layout), rules, options["budget"])
     order = make_order(options["order"] or "as-is", base.seed)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
@@ -100,7 +99,6 @@ def measure(
     data: Any,
     threshold: float | None,
     columns: Sequence[str],
-    offsets: ArrayLike | None = None,
     **reading: Any,
 ) -> None:
     """Measure the model on test data, which are read once.
@@ -111,7 +109,7 @@ def measure(
         raise DataError(f"{facts.name}: a selection has no model to measure")
     assert facts.model is not None
     readout = facts.model.readout
-    source = source_for(readout, data, readout.head.domain, offsets=offsets, **reading)
+    source = source_for(readout, data, readout.head.domain, **reading)
     ranks = _Ranks(readout.head, readout.classes)
     found, slices = measured(readout, source, threshold, columns, *([ranks] if ranks.found else []))
     facts.test = Test(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from thresher.batch.rounds import BoostPlan, Round, loss_of
 from thresher.batch.solving import TWO_CLASSES, Boosted, solved
+from thresher.data.inputs.any_data import Data, open_data
 from thresher.data.labels import listed_words
 from thresher.data.source import Source
 from thresher.data.sources.reader import default_threads
@@ -23,7 +24,7 @@ Run = Callable[[Callable[[Round], None]], Boosted]
 
 
 def prepare(
-    inputs: run_setup.Inputs, options: Options, ui: Ui, *, outputs: Sequence[Path | None] = ()
+    data: Data, options: Options, ui: Ui, *, outputs: Sequence[Path | None] = ()
 ) -> tuple[Source, Run]:
     """Data for a fit, and what fits the model; `outputs` are files that will be written.
 
@@ -36,10 +37,10 @@ def prepare(
             **{name: options[name] for name in names}, threads=options["threads"] or default_threads()
         )
     layout = layout_asked(options)
-    if run_setup.has_offsets(inputs, layout):
+    if run_setup.has_offsets(layout, options):
         raise UsageError(f"{mention('offset')} is for {mention_command('train')}; boost adds none to margins")
     read = run_setup.reading_of(options) | {"layout": layout}
-    _, _, read, note = run_setup.classes_in(inputs.data, None, None, read)
+    _, _, read, note = run_setup.classes_in(data, None, None, read)
     words = read["layout"].classes if read["layout"] else ()
     if len(words) > 2:
         raise UsageError(
@@ -48,6 +49,6 @@ def prepare(
         )
     if note:
         ui.say(note)
-    source = inputs.open(TWO_CLASSES, read)
-    run_setup.check_written(outputs, options, inputs.data, source)
+    source = open_data(data, TWO_CLASSES, **read)
+    run_setup.check_written(outputs, options, data, source)
     return source, partial(solved, source, options["intercept"], loss, plan, started)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from thresher.data.errors import printable
 from thresher.data.files.paths import expand
@@ -137,17 +137,16 @@ def check_ensemble(model: object, wanted: str) -> None:
 
 
 def measure(
-    model: Any, data: Any, options: Options, *, inputs: Sequence[Path] = (), offsets: ArrayLike | None = None
+    model: Any, data: Any, options: Options, *, inputs: Sequence[Path] = ()
 ) -> tuple[dict[str, Any], Report, list[Finding]]:
     """Figures of a model on labelled data, and on the rows with each value of some columns.
 
     Also the counts of lines, and trouble.
 
-    `inputs` are further files that are read, `offsets` those of rows in memory. Raises `UsageError`,
-    `DataError`, OSError.
+    `inputs` are further files that are read. Raises `UsageError`, `DataError`, OSError.
     """
     head = model.head
-    source = source_for(model, data, head.domain, offsets=offsets, **given_in(options, ReadOptions))
+    source = source_for(model, data, head.domain, **given_in(options, ReadOptions))
     check_written([], options, data, source, inputs=inputs)
     with of_options():
         found, slices = measured(model, source, options["threshold"], options["slices"])
@@ -164,11 +163,10 @@ def report(
     options: Options,
     *,
     inputs: Sequence[Path] = (),
-    offsets: ArrayLike | None = None,
 ) -> tuple[Facts, Callable[[], int]]:
     """Facts for a page about the model, measured on `data`, if there are any; and what writes the page.
 
-    That returns its size in bytes. `inputs` are further files that are read, `offsets` those of the data.
+    That returns its size in bytes. `inputs` are further files that are read.
 
     Raises `UsageError`, `ModelFileError`, `DataError`, OSError; FileExistsError for a target of another kind.
     """
@@ -183,7 +181,7 @@ def report(
         check_written([target], options, data, inputs=[*inputs, *files])
         with of_options():
             reading = given_in(options, ReadOptions)
-            facts.measure(found, data, options["threshold"], options["slices"], offsets, **reading)
+            facts.measure(found, data, options["threshold"], options["slices"], **reading)
     return found, partial(page.write, target, found)
 
 

@@ -29,7 +29,6 @@ from thresher.options.option import settle
 from thresher.options.training import TrainCommand
 from thresher.plans import train as plans
 from thresher.plans.run import Training
-from thresher.plans.run_setup import Inputs
 
 _PATIENCE = 0.005
 """Seconds that learning waits for readers, of whom others may come all the time"""
@@ -127,7 +126,7 @@ def _prepared(begin: Mapping[str, Any], source: LiveLog, state: Path) -> Trainin
     given = {name: one for name, one in begin.items() if name == "continue_from" or not again}
     given |= {"passes": 1, "checkpoint": state, "resume": again}
     try:
-        return plans.prepare(Inputs(source), settle(TrainCommand, given), _Unheard())
+        return plans.prepare(source, settle(TrainCommand, given), _Unheard())
     except model_file.ModelFileError as error:
         if not again or state.name not in str(error):
             raise

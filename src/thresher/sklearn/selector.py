@@ -85,7 +85,6 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         from thresher.options.lanes import SelectCommand
         from thresher.options.option import settle
         from thresher.plans import select
-        from thresher.plans.run_setup import Inputs
         from thresher.plans.stability import troubles_of
         from thresher.sklearn.inputs import MATRIX, TABLE, kind_of
 
@@ -101,7 +100,7 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         order = check_random_state(self.random_state)
         options["seed"] = int(order.randint(1 << 31))
         rows = order.permutation(len(labels)) if self.shuffle else np.arange(len(labels))
-        data = Inputs((matrix[rows], labels[rows]))
+        data = matrix[rows], labels[rows]
         run = select.prepare(data, settle(SelectCommand, options), progress.Ui(), keep=False)
         found = run.selected(run.run())
         warn(troubles_of(found) if len(found.keys) else [])

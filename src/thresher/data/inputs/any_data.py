@@ -164,15 +164,22 @@ def emptied(what: str) -> DataError:
     )
 
 
-def as_source(data: Data, domain: str | Domain, **options: Any) -> Source:
+def as_source(
+    data: Data,
+    domain: str | Domain,
+    *,
+    groups: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
+    **options: Any,
+) -> Source:
     """Turn `data` into a source; a source is returned unchanged.
 
     Accepts: paths, globs and ``-`` (see `open_source`); a Chunk or Chunks; tables, that is, anything with
     ``__arrow_c_stream__`` (pandas, polars, pyarrow, a DuckDB result) and lists of dictionaries; an iterable
     of pairs of a mapping and a label (see `PairSource`); a tuple ``(X, y)`` or ``(X, y, weights)``, where X
     is a table or anything that `chunk_of` takes. `options` are those of `open_source`; with `unlabelled`, X
-    may come without y. Raises `DataError` for anything else, and for `where` with anything but files and
-    tables; ValueError for wrong options.
+    may come without y. Rows in memory have these `groups` and `offsets`. Raises `DataError` for anything
+    else, and for `where` with anything but files and tables; ValueError for wrong options.
     """
     if not isinstance(layout := options.get("layout"), AnyLayout | None):
         raise ValueError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
@@ -189,20 +196,11 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Source:
         raise DataError("where works only with files and tables")
     if options.get("marked") and found.marked != options["marked"]:
         raise without_columns("these data have", options["marked"])
-    return found
+    return grouped(shifted(found, offsets), groups)
 
 
-def open_data(
-    data: Data,
-    domain: str | Domain,
-    groups: ArrayLike | None = None,
-    offsets: ArrayLike | None = None,
-    **read: Any,
-) -> Source:
-    """The source for a new model, whose rows have these `groups` and `offsets`; otherwise as `as_source`.
-
-    `DataError` if a layout is given for data without one.
-    """
+def open_data(data: Data, domain: str | Domain, **read: Any) -> Source:
+    """As `as_source`, for a new model: `DataError` if a layout is given for data without one."""
     source = as_source(data, domain, **read)
     layout: AnyLayout | None = read.get("layout")
     if not is_bare(layout) and is_bare(source.layout):
@@ -210,7 +208,7 @@ def open_data(
     if current_readers.get() is not None and (source.origin is None or source.origin.readers is None):
         both = f"{mention('workers')} and {mention('ray')}"
         raise DataError(f"{both} are for files, not for data in memory or a log")
-    return grouped(shifted(source, offsets), groups)
+    return source
 
 
 def is_bare(layout: AnyLayout | None) -> bool:

@@ -18,7 +18,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypedDict, TypeVar, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from thresher import parts
 from thresher.cluster.remote_readers import reads_elsewhere
@@ -313,13 +313,13 @@ class Ensemble(LinearPredictor, Generic[M]):
         return ModelsByValue(models, rows, record, values) if values else Ensemble(models, rows, record)
 
     @reads_elsewhere
-    def spread(self, data: Data, *, offsets: ArrayLike | None = None, **reading: Unpack[ReadOptions]) -> F64:
+    def spread(self, data: Data, **reading: Unpack[ReadOptions]) -> F64:
         """Standard deviation of the models' predictions ``(n,)``, or ``(n, outputs)`` for many outputs.
 
         It is that of their probabilities; of their margins, if the loss has no probabilities. The divisor is
         the number of models less one. Arguments and errors are those of `predict`.
         """
-        return self._of_all(data, self.spread, reading, self.spreads, offsets)
+        return self._of_all(data, self.spread, reading, self.spreads)
 
     def spreads(self, chunk: Chunk) -> F64:
         """The standard deviations that `spread` gives, for the rows of a chunk."""
@@ -328,14 +328,7 @@ class Ensemble(LinearPredictor, Generic[M]):
         return deviation(each)
 
     @reads_elsewhere
-    def interval(
-        self,
-        data: Data,
-        level: float = 0.9,
-        *,
-        offsets: ArrayLike | None = None,
-        **reading: Unpack[ReadOptions],
-    ) -> F64:
+    def interval(self, data: Data, level: float = 0.9, **reading: Unpack[ReadOptions]) -> F64:
         """Predictions and the ends of their intervals ``(n, 3)``, or ``(n, outputs, 3)`` for many outputs.
 
         Prediction, lower and upper are probabilities; without them, means or margins. The interval is for
@@ -344,7 +337,7 @@ class Ensemble(LinearPredictor, Generic[M]):
         link; for softmax, the same of log-odds. See docs/uncertainty.md.
 
         Args:
-            data, offsets, reading: as for `predict`.
+            data, reading: as for `predict`.
             level: the share of intervals that should hold the truth, between 0 and 1.
 
         Raises the errors of `predict`; ValueError for a wrong level, fewer than 8 models, and models that
@@ -359,7 +352,7 @@ class Ensemble(LinearPredictor, Generic[M]):
         """
         self.check_interval(level)
         answer = functools.partial(self.intervals, level=level)
-        return self._of_all(data, self.interval, reading, answer, offsets)
+        return self._of_all(data, self.interval, reading, answer)
 
     def intervals(self, chunk: Chunk, level: float) -> F64:
         """What `interval` gives for the rows of a chunk."""

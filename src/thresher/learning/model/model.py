@@ -213,8 +213,6 @@ class Model(LinearPredictor):
         /,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-        *,
-        offsets: ArrayLike | None = None,
         **reading: Unpack[ReadOptions],
     ) -> None: ...
 
@@ -230,10 +228,9 @@ class Model(LinearPredictor):
             data: anything that `thresher.train` accepts.
             y: labels of the rows of `data`, ``(n,)`` or ``(n, outputs)``, if `data` does not contain them.
             sample_weight: importances ``(n,)``, together with `y`.
-            offsets: numbers ``(n,)`` that are added to the margins of rows in memory, for a model made with
-                ``offset=True``.
             reading: how to read `data`, where that differs from the training data: the options of
-                `thresher.open_source` and the fields of a `Layout`.
+                `thresher.open_source` and the fields of a `Layout`; and ``offsets``, numbers ``(n,)`` that
+                are added to the margins of rows in memory, for a model made with ``offset=True``.
 
         Raises `DataError` for data that cannot be read; `DivergedError` if a loss is not finite (that example
         has changed no weight), or if an example with extreme values makes a weight non-finite; `check_finite`

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Unpack, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from thresher import parts
 from thresher.cluster.remote_readers import reads_elsewhere
@@ -33,7 +33,7 @@ from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data, as_source, is_beside, open_data, with_labels
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns, settle_without_columns
-from thresher.data.offsets import offsets_of, shifted, with_offsets
+from thresher.data.offsets import offsets_of
 from thresher.data.source import Parsed, Source
 from thresher.engine.index import HashedIndex, Index, make_index
 from thresher.engine.sound import Tensors, ascending, given, offsets, require
@@ -64,25 +64,26 @@ if TYPE_CHECKING:
     from thresher.learning.model.model import Model
 
 
+OPENING = "on_error", "threads", "where", "offsets"
+"""Options of `as_source` beside the layout"""
+
+
 def source_for(
     model: Any,
     data: Data,
     domain: Any,
     *,
     more: Mapping[str, Any] | None = None,
-    offsets: ArrayLike | None = None,
     **reading: Any,
 ) -> Source:
     """Open `data` for prediction, read as the training data were except for the options in `reading`.
-
-    Rows in memory have these `offsets`.
 
     A model without a layout was trained on matrices or Chunks: it reads a table without labels as a matrix.
     """
     options = settle(ReadOptions, reading)
     layout = layout_for(model, options)
-    read = {name: options[name] for name in ("on_error", "threads", "where")}
-    source = shifted(as_source(data, domain, layout=layout, **read, **(more or {})), offsets)
+    read = {name: options[name] for name in OPENING}
+    source = as_source(data, domain, layout=layout, **read, **(more or {}))
     read_beside(source, model.sliced, by_option)
     X: Any = data[0] if isinstance(data, tuple) and data else data
     how = ': rows.to_dict("records")' if hasattr(X, "to_dict") else ""
@@ -298,23 +299,17 @@ class LinearPredictor:
         self,
         data: Data,
         output: Literal["margin", "probability"] = ...,
-        *,
-        offsets: ArrayLike | None = ...,
         **reading: Unpack[ReadOptions],
     ) -> F64: ...
 
     @overload
-    def predict(
-        self, data: Data, output: Output, *, offsets: ArrayLike | None = ..., **reading: Unpack[ReadOptions]
-    ) -> NDArray[Any]: ...
+    def predict(self, data: Data, output: Output, **reading: Unpack[ReadOptions]) -> NDArray[Any]: ...
 
     @reads_elsewhere
     def predict(
         self,
         data: Data,
         output: Output = "margin",
-        *,
-        offsets: ArrayLike | None = None,
         **reading: Unpack[ReadOptions],
     ) -> NDArray[Any]:
         """Predict ``(n,)`` float64, or ``(n, outputs)`` for many outputs. The model does not change.
@@ -325,10 +320,9 @@ class LinearPredictor:
             output: ``margin``, the weighted sum; ``probability``, the inverse link of the loss (for two
                 classes, the probability of the positive one); ``label``, the class as written in the
                 training data ``(n,)``, text if labels are words, or for regression the predicted mean.
-            offsets: numbers ``(n,)`` that are added to the margins of rows in memory, if the model was
-                trained with offsets.
             reading: how to read `data`, where that differs from the training data: the options of
-                `thresher.open_source` and the fields of a `Layout`.
+                `thresher.open_source` and the fields of a `Layout`; and ``offsets``, numbers ``(n,)`` that
+                are added to the margins of rows in memory, if the model was trained with offsets.
 
         A row skipped by `on_error` gives NaN, so that the answers match the rows.
 
@@ -340,12 +334,10 @@ class LinearPredictor:
             found = self.respond(self.margins(chunk), output)
             return self.head.worded(found, self.classes) if output == "label" and self.classes else found
 
-        return self._of_all(data, self.predict, reading, answer, offsets)
+        return self._of_all(data, self.predict, reading, answer)
 
     @reads_elsewhere
-    def predict_proba(
-        self, data: Data, *, offsets: ArrayLike | None = None, **reading: Unpack[ReadOptions]
-    ) -> F64:
+    def predict_proba(self, data: Data, **reading: Unpack[ReadOptions]) -> F64:
         """Probabilities ``(n, classes)`` float64: of the negative and positive class, or of each class.
 
         One-against-rest probabilities are divided by their sum; with outputs ``labels`` they are independent.
@@ -356,7 +348,6 @@ class LinearPredictor:
             self.predict_proba,
             reading,
             lambda chunk: self.head.probabilities(self.margins(chunk)),
-            offsets,
         )
 
     @reads_elsewhere
@@ -364,8 +355,6 @@ class LinearPredictor:
         self,
         data: Data,
         top: int | None = None,
-        *,
-        offsets: ArrayLike | None = None,
         **reading: Unpack[ReadOptions],
     ) -> list[dict[str, Any]]:
         """Why each row is predicted so: the terms that its margin is the sum of. See docs/explain.md.
@@ -373,7 +362,7 @@ class LinearPredictor:
         Args:
             data: examples, as for `predict`.
             top: only so many features of a row, those with the largest contributions; default: all.
-            offsets, reading: as for `predict`.
+            reading: as for `predict`.
 
         Returns a dictionary for each row: ``label``, ``probability`` if the loss has it, ``margin``,
         ``intercept``, ``offset`` if the model was trained with any, ``features`` and ``rest``. The features
@@ -396,7 +385,7 @@ class LinearPredictor:
 
         if top is not None:
             check_whole("top", top, 1)
-        each = self._each(data, self.explain, reading, offsets)
+        each = self._each(data, self.explain, reading)
         return [one for rows in each for one in rows.in_place(explain(self, rows.chunk).told(top), SKIPPED)]
 
     def _of_all(
@@ -405,28 +394,25 @@ class LinearPredictor:
         method: Callable[..., Any],
         reading: Any,
         answer: Callable[[Chunk], NDArray[Any]],
-        offsets: ArrayLike | None,
     ) -> NDArray[Any]:
         found: list[NDArray[Any]] = []  # no `list[NDArray[Any]]()`, which takes as long as a small row
-        for rows in self._each(data, method, reading, offsets):
+        for rows in self._each(data, method, reading):
             answers = answer(rows.chunk)
             found.append(np.insert(answers, rows.gaps, np.nan, axis=0) if rows.gaps else answers)
         return (found[0] if len(found) == 1 else np.concatenate(found)) if found else answer(concat([]))
 
-    def _each(
-        self, data: Data, method: Callable[..., Any], reading: Any, offsets: ArrayLike | None = None
-    ) -> Iterator[Parsed]:
+    def _each(self, data: Data, method: Callable[..., Any], reading: Any) -> Iterator[Parsed]:
         """The rows of data that `method` was given; at the end, warnings of what reading has shown."""
-        if isinstance(data, Chunk) and not reading and (offsets is None or self.shifted):
+        if isinstance(data, Chunk) and not reading:
             data.check_arrays()
-            yield Parsed(data if offsets is None else with_offsets(data, offsets))
+            yield Parsed(data)
             return
         settle(ReadOptions, reading, method)
-        none = isinstance(data, list | tuple) and not data
+        none = isinstance(data, list | tuple | Chunk) and not len(data)
         if none or (hasattr(data, "shape") and data.shape[:1] == (0,)):  # which no source can be of
             return
         more = {"unlabelled": True}
-        source = source_for(self, data, self.head.open_domain, more=more, offsets=offsets, **reading)
+        source = source_for(self, data, self.head.open_domain, more=more, **reading)
         yield from source.rows()
         warn(troubles_of_reading(source.report))
 
@@ -676,7 +662,6 @@ def teach(
     y: Any = None,
     sample_weight: Any = None,
     *,
-    offsets: Any = None,
     again: bool = False,
     **reading: Any,
 ) -> None:
@@ -687,11 +672,11 @@ def teach(
     options = settle(ReadOptions, reading, model.learn)
     first = not model.examples and model.layout is None
     if not first:
-        source = source_for(model, data, model.head.domain, offsets=offsets, **reading)
+        source = source_for(model, data, model.head.domain, **reading)
     else:
-        read: dict[str, Any] = {"on_error": options["on_error"], "threads": options["threads"]}
-        read |= {"where": options["where"], "layout": with_gaps(layout_asked(options), model.recipe.centre)}
-        source = open_data(data, model.head.domain, offsets=offsets, **read)
+        read = {name: options[name] for name in OPENING}
+        layout = with_gaps(layout_asked(options), model.recipe.centre)
+        source = open_data(data, model.head.domain, layout=layout, **read)
         if source.layout is not None:
             model.layout = source.layout
     named, new = model.names, False
