@@ -114,15 +114,15 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 63_597,
-    "data": 17_994,
+    "all": 63_500,
+    "data": 17_960,
     "learning": 13_376,
     "parts": 5_511,
     "engine": 5_209,
     "plans": 3_836,
     "serving": 3_346,
     "options": 2_360,
-    "sklearn": 2_316,
+    "sklearn": 2_310,
     "cli": 2_101,
     "cluster": 1_266,
     "reporting": 1_169,

@@ -18,8 +18,9 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.exceptions import NotFittedError
 
 from tests.plain import not_compiled
+from thresher.data.chunk import Chunk
 from thresher.data.inputs.arrays import chunk_of
-from thresher.data.inputs.matrices import Matrix, MatrixSource, as_copies, by_content, in_order
+from thresher.data.inputs.matrices import MatrixSource, as_copies, by_content, in_order
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.model import Model
 from thresher.parts import make
@@ -103,7 +104,8 @@ def test_nothing_is_learned_of_examples_one_of_which_is_bad() -> None:
 def test_blocks_of_later_passes_are_permuted_and_held() -> None:
     rng = np.random.default_rng(0)
     X = csr_array(rng.random((3000, 100)).astype(np.float32))
-    matrix = Matrix(X.indptr, X.indices, X.data, np.arange(3000, dtype=np.float32))
+    numbers = np.arange(3000, dtype=np.float32)
+    matrix = Chunk(X.indptr, X.indices, X.data, numbers, numbers)
     held = MatrixSource(matrix, in_order(np.ones(3000)), shuffle=7, passes=3)
     again = MatrixSource(matrix, in_order(np.ones(3000)), shuffle=7, passes=1)
     seen = []
@@ -161,7 +163,8 @@ def test_importances_are_copies_in_one_step() -> None:
 def test_equal_examples_do_not_come_in_a_row() -> None:
     X = csr_array(np.repeat([[1.0, 0.0], [0.0, 1.0]], 100, axis=0))
     draw = as_copies(np.ones(200))
-    order = by_content(Matrix(X.indptr, X.indices, X.data, np.zeros(200, np.float32)), draw, 1)
+    labels = np.zeros(200, np.float32)
+    order = by_content(Chunk(X.indptr, X.indices, X.data, labels, labels), draw, 1)
     first = draw.rows[order] < 100
     assert np.count_nonzero(first[1:] == first[:-1]) < 140
 

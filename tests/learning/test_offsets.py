@@ -15,6 +15,8 @@ import pytest
 
 import thresher
 from thresher.data import DataError, open_source
+from thresher.data.inputs.any_data import as_source
+from thresher.data.inputs.matrices import identified
 from thresher.data.layout import Layout
 from thresher.learning.diagnostics.findings import TroubleWarning
 from thresher.options.option import UsageError
@@ -290,3 +292,13 @@ def test_a_model_learns_tables_one_after_the_other() -> None:
     beside.learn(np.eye(3), [1, 2, 0], offsets=np.ones(3))
     with pytest.raises(DataError, match="these data have none"):
         beside.learn(np.eye(3), [1, 2, 0])
+
+
+def test_offsets_are_part_of_the_content_of_rows_in_memory() -> None:
+    def content(offsets: Any) -> Any:
+        source = identified(as_source((np.eye(4), np.ones(4)), "real", offsets=offsets))
+        source.keep_hash = True
+        assert sum(map(len, source.chunks())) == 4
+        return source.content
+
+    assert content(np.ones(4)) == content(np.ones(4)) != content(np.arange(4.0)) != content(None)

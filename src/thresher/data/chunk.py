@@ -207,6 +207,14 @@ class Chunk:
             **{name: array[rows] for name, array in self.beside().items()},
         )
 
+    def ascending(self) -> Chunk:
+        """The rows with ascending keys; values of repeated keys are added up in order. `DataError`."""
+        merged = _merged(self.indptr, self.keys, self.values)
+        if merged[1] is self.keys:
+            return self
+        rests = None if self.rests is None else _merged(self.indptr, self.keys, self.rests)[2]
+        return replace(self, indptr=merged[0], keys=merged[1], values=merged[2], rests=rests)
+
     def counting(self) -> Chunk:
         """The rows of importance above 0, the only ones that are learned; the chunk itself if all are."""
         return self if np.count_nonzero(self.weights) == len(self) else self.take(self.weights > 0)
@@ -282,10 +290,7 @@ class Chunk:
         if len(keys) != len(values) or starts[-1] != len(keys):
             raise DataError(f"indptr ends at {starts[-1]}, with {len(keys)} keys and {len(values)} values")
         _check_importances(importance)
-        merged = _merged(starts, keys, values)
-        if rests is not None:
-            rests = _merged(starts, keys, rests)[2]
-        return cls(*merged, targets, importance, targets=each, rests=rests)
+        return cls(starts, keys, values, targets, importance, targets=each, rests=rests).ascending()
 
 
 def _check_importances(weights: NDArray[np.float32]) -> None:

@@ -60,11 +60,6 @@ def nonfinite(value: float) -> str:
     return f"{value:g}" if math.isinf(value) else f"{value:g}, too large for float32"
 
 
-def beyond_last(row: int, column: int, last: int) -> str:
-    """A value of a sparse matrix outside its columns, for messages."""
-    return f"X[{row}, {column}] is beyond the last column, {last}"
-
-
 class BadLine(NamedTuple):
     """A line that is not a valid example.
 

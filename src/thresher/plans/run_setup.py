@@ -17,15 +17,15 @@ from thresher.data.errors import OneLineError
 from thresher.data.files.paths import expand, is_stream
 from thresher.data.files.streams import Previews
 from thresher.data.formats.tables.column_statistics import columns_seen
+from thresher.data.inputs.any_data import Data as Data
 from thresher.data.inputs.any_data import (
-    Data,
     as_source,
     is_beside,
     is_matrix,
     is_table,
     labels_beside,
-    open_data,
 )
+from thresher.data.inputs.any_data import open_data as open_data
 from thresher.data.inputs.arrays import label_texts
 from thresher.data.labels import DOMAINS, listed_words
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, grouped_by

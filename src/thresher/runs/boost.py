@@ -9,7 +9,6 @@ from pathlib import Path
 
 from thresher.batch.rounds import BoostPlan, Round, loss_of
 from thresher.batch.solving import TWO_CLASSES, Boosted, solved
-from thresher.data.inputs.any_data import Data, open_data
 from thresher.data.labels import listed_words
 from thresher.data.source import Source
 from thresher.data.sources.reader import default_threads
@@ -24,7 +23,7 @@ Run = Callable[[Callable[[Round], None]], Boosted]
 
 
 def prepare(
-    data: Data, options: Options, ui: Ui, *, outputs: Sequence[Path | None] = ()
+    data: run_setup.Data, options: Options, ui: Ui, *, outputs: Sequence[Path | None] = ()
 ) -> tuple[Source, Run]:
     """Data for a fit, and what fits the model; `outputs` are files that will be written.
 
@@ -49,6 +48,6 @@ def prepare(
         )
     if note:
         ui.say(note)
-    source = open_data(data, TWO_CLASSES, **read)
+    source = run_setup.open_data(data, TWO_CLASSES, **read)
     run_setup.check_written(outputs, options, data, source)
     return source, partial(solved, source, options["intercept"], loss, plan, started)

@@ -21,7 +21,6 @@ from thresher.sklearn.row_order import drawn, groups_of_examples, held_out, weig
 
 if TYPE_CHECKING:
     from thresher.data.chunk import Chunk
-    from thresher.data.inputs.matrices import Matrix
     from thresher.learning.model.model import Model
     from thresher.learning.model.objective import Objective
     from thresher.learning.model.prediction import Readout
@@ -129,7 +128,7 @@ class SparseOnlineEstimator(SparseEstimator):
             model.head.domain.check(matrix.labels, matrix.targets)
             splitter = None
             if self.early_stopping:
-                grouped = groups_of_examples(groups, matrix.size)
+                grouped = groups_of_examples(groups, len(matrix))
                 splitter = partial(held_out, fraction=self.validation_fraction, groups=grouped)
             draws = drawn(self, matrix, weights, splitter)
             learned, held = draws.splits[0] if splitter else (draws.whole, None)
@@ -148,7 +147,7 @@ class SparseOnlineEstimator(SparseEstimator):
         inputs.warn_of(self, X, troubles)
         return self
 
-    def _take(self, X: Examples, matrix: Matrix, model: Any, new: bool) -> None:
+    def _take(self, X: Examples, matrix: Chunk, model: Any, new: bool) -> None:
         """Take a model that has learned X, if it is not that of the estimator."""
         if new:
             self._model, self._sparse, self._learned_by = model, None, _lasting_of(self)

@@ -27,7 +27,7 @@ from thresher.sklearn.inputs import MATRIX
 
 if TYPE_CHECKING:
     from thresher.data.chunk import Chunk
-    from thresher.data.inputs.matrices import Draw, Matrix
+    from thresher.data.inputs.matrices import Draw
     from thresher.data.layout import SettledLayout
     from thresher.learning.model.model import Model
     from thresher.learning.model.prediction import LinearPredictor, Readout
@@ -174,7 +174,7 @@ class SparseEstimator(BaseEstimator):
             return False  # given weights are for values as they are
         return is_centred(self._rule(), self.scale, self.centre)
 
-    def _passes_over(self, recipe: Recipe, matrix: Matrix, whole: Draw) -> int:
+    def _passes_over(self, recipe: Recipe, matrix: Chunk, whole: Draw) -> int:
         """The number of passes over the examples of a matrix, of which `whole` is a draw of all."""
         from thresher.learning.training.passes import AUTO, Size, is_automatic, passes_for
 
@@ -191,7 +191,9 @@ class SparseEstimator(BaseEstimator):
         crowded = passes_for(size._replace(features=size.rows))
         if passes_for(size) == crowded:  # features make no difference, and counting them takes time
             return crowded
-        return passes_for(size._replace(features=matrix.features_of(whole.rows)))
+        from thresher.data.inputs.matrices import features_in
+
+        return passes_for(size._replace(features=features_in(matrix, whole.rows)))
 
     def _store(self) -> str:
         if self.store is not None:
@@ -200,31 +202,28 @@ class SparseEstimator(BaseEstimator):
 
     def _taken_in(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, whole: bool, named: Any = None
-    ) -> tuple[Matrix, F64, EncodedLabels]:
+    ) -> tuple[Chunk, F64, EncodedLabels]:
         """Features, importances and labels of the examples; with `reset`, of a new model: see `_encoded`."""
         from thresher.learning.inspection.feature_names import check_nameable
 
         matrix = inputs.read(self, X, reset=reset)
         if self.names:
             check_nameable(self._store())
-        weights = inputs.importances(sample_weight, matrix.size)
+        weights = inputs.importances(sample_weight, len(matrix))
         if y is None:
             raise ValueError("training requires y to be passed, but the target y is None")
         check_consistent_length(weights, y)
         encoded = self._encoded(y, weights, reset, whole, named)
-        matrix = matrix._replace(labels=encoded.labels, targets=encoded.targets)
-        if self._kind == MATRIX:
-            matrix = matrix._replace(last=np.uint64(self.n_features_in_ - 1))
-        return matrix, weights, encoded
+        return replace(matrix, labels=encoded.labels, targets=encoded.targets), weights, encoded
 
     def _note_features(
-        self, X: Any, matrix: Matrix, models: Sequence[LinearPredictor], new: bool = True
+        self, X: Any, matrix: Chunk, models: Sequence[LinearPredictor], new: bool = True
     ) -> None:
         """Note of models that learned X which columns they know, if they are `new`, and keep names."""
         from thresher.learning.model.agreement import Numbering
 
         if new and self._kind == MATRIX:
-            low, last = int(matrix.indices.min(initial=self.n_features_in_)), self.n_features_in_ - 1
+            low, last = int(matrix.keys.min(initial=self.n_features_in_)), self.n_features_in_ - 1
             for model in models:
                 model.numbering = Numbering(low, last, True)
                 model.matches_names = hasattr(self, "feature_names_in_")
@@ -236,7 +235,7 @@ class SparseEstimator(BaseEstimator):
 
         check_is_fitted(self)
         matrix = inputs.read(self, X, reset=False)
-        return MatrixSource(matrix, in_order(np.ones(matrix.size))).chunks()
+        return MatrixSource(matrix, in_order(np.ones(len(matrix)))).chunks()
 
     def _margins(self, X: Examples) -> F64:
         return np.concatenate([self._model.predict(chunk) for chunk in self._chunks(X)])
@@ -419,11 +418,11 @@ class SparseEstimator(BaseEstimator):
 
 
 @contextmanager
-def restored_if_broken(estimator: SparseEstimator, matrix: Matrix, weights: F64) -> Iterator[None]:
+def restored_if_broken(estimator: SparseEstimator, matrix: Chunk, weights: F64) -> Iterator[None]:
     """Restore the model after an error, if numbers are so large that they can break weights."""
     from thresher.learning.model.divergence import DivergedError, is_extreme
 
-    large = is_extreme(matrix.data, matrix.labels, matrix.targets, weights)
+    large = is_extreme(matrix.values, matrix.labels, matrix.targets, weights)
     kept = copy.copy(estimator._model) if large and "_model" in vars(estimator) else None
     try:
         yield

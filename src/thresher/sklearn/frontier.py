@@ -76,7 +76,7 @@ class SparseFrontierEstimator(SparseEstimator):
             matrix, weights, encoded = self._taken_in(X, y, sample_weight, reset=True, whole=True)
             recipe = replace(self._recipe(), layout=self._layout_of_model())
             recipe.objective.domain.check(matrix.labels, matrix.targets)
-            draws = drawn(self, matrix, weights, self._split_of(y, matrix.size, groups))
+            draws = drawn(self, matrix, weights, self._split_of(y, len(matrix), groups))
             passes = self._passes_over(recipe, matrix, draws.whole)
             school = SideBySide(self, matrix, encoded, draws, passes)
             penalties = self._penalties(recipe, school.source(draws.whole), len(draws.whole.rows))

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from thresher.data.chunk import Chunk
     from thresher.data.inputs.any_data import ArrowTable
     from thresher.data.inputs.any_data import Matrix as AnyMatrix
-    from thresher.data.inputs.arrays import Csr
-    from thresher.data.inputs.matrices import Matrix
     from thresher.data.layout import AnyLayout
     from thresher.learning.diagnostics.findings import Finding
 
@@ -45,14 +43,13 @@ _NO_LABEL = "\0label"
 _FLOATS = [np.float64, np.float32]
 
 
-def read(estimator: Any, X: Any, *, reset: bool) -> Matrix:
+def read(estimator: Any, X: Any, *, reset: bool) -> Chunk:
     """The features of X; with `reset` the estimator records the kind of X, else X must be of that kind.
 
-    All labels are 0.
+    Labels mean nothing; arrays of a matrix have any integer and float types.
     Raises ValueError (TypeError for non-numbers), like scikit-learn's own estimators; `DataError`.
     """
     from thresher.data.inputs.any_data import single
-    from thresher.data.inputs.matrices import Matrix
 
     X, name = held(X), type(estimator).__name__
     layout = layout_of(estimator)
@@ -78,15 +75,8 @@ def read(estimator: Any, X: Any, *, reset: bool) -> Matrix:
         from thresher.data.inputs.arrays import chunk_of
 
         arguments = {} if layout is None else {"seed": layout.seed, "text": layout.ngrams}
-        chunk = chunk_of(list(X), **arguments)
-    elif kind == TABLE:
-        chunk = _table(estimator, X, reset)
-    else:
-        found, rests = _matrix(estimator, X, reset)
-        return Matrix(*found, np.zeros(len(found[0]) - 1, np.float32), rests=rests)
-    none = np.zeros(len(chunk), np.float32)
-    own = chunk.indptr, chunk.keys, chunk.values, none
-    return Matrix(*own, rests=chunk.rests, offsets=chunk.offsets)
+        return chunk_of(list(X), **arguments)
+    return _table(estimator, X, reset) if kind == TABLE else _matrix(estimator, X, reset)
 
 
 def layout_of(estimator: Any) -> Any:
@@ -138,8 +128,8 @@ def kind_of(X: Any, layout: Any = None) -> str:
     return MATRIX if all(any(test(kind) for test in tests) for kind in types) else TABLE
 
 
-def _matrix(estimator: Any, X: Any, reset: bool) -> tuple[Csr, NDArray[np.float32] | None]:
-    from thresher.data.chunk import check_starts
+def _matrix(estimator: Any, X: Any, reset: bool) -> Chunk:
+    from thresher.data.chunk import Chunk, check_starts
     from thresher.data.inputs.arrays import check_stored, nonzeros, rests_of
 
     arguments: dict[str, Any] = {"accept_sparse": "csr", "accept_large_sparse": True, "dtype": _FLOATS}
@@ -156,7 +146,11 @@ def _matrix(estimator: Any, X: Any, reset: bool) -> tuple[Csr, NDArray[np.float3
         found, missing = (X.indptr, X.indices, X.data), None
     else:
         found, missing = nonzeros(X, given, estimator.centres())
-    return found, rests_of(found[2], missing) if estimator.centres() else None
+    rests, labels = (
+        rests_of(found[2], missing) if estimator.centres() else None,
+        np.zeros(X.shape[0], np.float32),
+    )
+    return Chunk(*found, labels, labels, rests=rests)
 
 
 def columns_listed(estimator: Any, option: str, given: Any) -> str | None:

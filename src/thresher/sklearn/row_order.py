@@ -22,7 +22,8 @@ from sklearn.utils import check_random_state
 from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator
 
 if TYPE_CHECKING:
-    from thresher.data.inputs.matrices import Draw, Matrix
+    from thresher.data.chunk import Chunk
+    from thresher.data.inputs.matrices import Draw
 
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.int64]
@@ -42,7 +43,7 @@ class Drawn(NamedTuple):
     """seed of the orders of all passes"""
 
 
-def drawn(estimator: SparseEstimator, matrix: Matrix, weights: F64, splitter: Splitter | None) -> Drawn:
+def drawn(estimator: SparseEstimator, matrix: Chunk, weights: F64, splitter: Splitter | None) -> Drawn:
     """Draw examples by an estimator's `shuffle` and `random_state`; without `splitter`, none is held out."""
     from thresher.data.inputs.matrices import as_copies, by_content, in_order
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from thresher.data.inputs.matrices import Draw, Matrix, MatrixSource
+from thresher.data.chunk import Chunk
+from thresher.data.inputs.matrices import Draw, MatrixSource
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
@@ -43,7 +44,7 @@ class SideBySide:
     def __init__(
         self,
         estimator: SparseFrontierEstimator,
-        matrix: Matrix,
+        matrix: Chunk,
         encoded: EncodedLabels,
         draws: Drawn,
         most: int,

@@ -473,7 +473,9 @@ def _of_sparse_frame(
     check_same(settled, names, _NAME)
     used = [k for k, kind in enumerate(kinds) if kind == NUMERIC]
     keys = [hash_bytes(names[k].encode(), settled.seed) & settled.mask for k in used]
-    chunk = chunk_of(frame.iloc[:, used].sparse.to_coo(), labels, weights, keys=keys)
+    matrix = frame.iloc[:, used].sparse.to_coo()
+    matrix.eliminate_zeros()  # one that is stored is no more missing than others
+    chunk = chunk_of(matrix, labels, weights, keys=keys, gaps=settled.gaps)
 
     def tell(namer: Namer) -> None:
         namer.add({key: names[k].encode() for key, k in zip(keys, used, strict=True)})

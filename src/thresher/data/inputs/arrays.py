@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.data.chunk import Chunk, StreamPosition, ascends
-from thresher.data.errors import DataError, beyond_last, nonfinite, printable, shortened, shown
+from thresher.data.errors import DataError, nonfinite, printable, shortened, shown
 from thresher.data.feature_specs import grams_of
 from thresher.data.features.murmur import hash_bytes, seed_of
 from thresher.data.features.ngrams import rows_of_texts
@@ -85,10 +85,6 @@ def chunk_of(
         matrix = X.tocsr()
         # `Chunk.from_csr` checks the rest
         indptr, places, values = matrix.indptr, matrix.indices, matrix.data
-        last, wrong = matrix.shape[1] - 1, int(np.argmax(places)) if places.size else 0
-        if places.size and int(places[wrong]) > last:
-            row = int(np.searchsorted(indptr, wrong, "right")) - 1
-            raise DataError(beyond_last(row, int(places[wrong]), last))
         if places.dtype == np.int64 and places.min(initial=0) >= 0:
             places = places.view(np.uint64)
     elif form == ROWS:
@@ -156,6 +152,10 @@ def check_stored(X: Any) -> None:
         sound = len(starts) == lines + 1 and ascends(starts, last) and within(X.indices[: starts[-1]], across)
     elif X.format == "dia":
         sound = len(X.offsets) == len(X.data)
+    elif X.format == "csr" and not within(X.indices, columns):
+        wrong = int(np.argmax(X.indices.astype(np.uint64)))
+        row = int(np.searchsorted(X.indptr, wrong, "right")) - 1
+        raise DataError(f"X[{row}, {X.indices[wrong]}] is beyond the last column, {columns - 1}")
     if not sound:
         kind = X.format.upper()
         raise DataError(f"a damaged {kind} matrix: an index is out of range or an array is too short")

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, StreamPosition, ends_of, read_only
-from thresher.data.errors import DataError, beyond_last, nonfinite
+from thresher.data.errors import DataError, nonfinite
 from thresher.data.files.content import Content, changed
 from thresher.data.order import Order, StoredRows
 from thresher.data.report import Report
@@ -192,93 +192,61 @@ def _hash(starts, indices, data, longest, out):
         out[i] = np.uint64(one) << _HALF | np.uint64(other)
 
 
-class Matrix(NamedTuple):
-    """n examples: CSR arrays of any integer and float types, labels, and targets for several outputs."""
+def features_in(matrix: Chunk, rows: I64) -> int:
+    """Number of distinct keys in these rows, as `DistinctKeys` counts them."""
+    wanted = np.zeros(len(matrix), bool)
+    wanted[rows] = True
+    keys = matrix.keys if wanted.all() else matrix.keys[np.repeat(wanted, np.diff(matrix.indptr))]
+    counted = DistinctKeys()
+    counted.add(keys.astype(np.uint64))
+    return counted.count
 
-    indptr: NDArray[Any]
-    indices: NDArray[Any]
-    data: NDArray[Any]
-    labels: F32
-    targets: F32 | None = None
-    last: np.uint64 = _LAST
-    """the highest valid key"""
-    rests: F32 | None = None
-    """as in a Chunk"""
-    offsets: F32 | None = None
-    """as in a Chunk"""
 
-    @property
-    def size(self) -> int:
-        """Number of examples."""
-        return len(self.indptr) - 1
+def _copied(matrix: Chunk, draw: Draw, room: tuple[U64, F32]) -> Chunk:
+    """Copies of the rows of a draw; keys and values lie at the beginning of `room`.
 
-    def features_of(self, rows: I64) -> int:
-        """Number of distinct keys in these rows, as `DistinctKeys` counts them."""
-        wanted = np.zeros(self.size, bool)
-        wanted[rows] = True
-        indices = self.indices
-        if not wanted.all():
-            indices = indices[np.repeat(wanted, np.diff(self.indptr))]
-        counted = DistinctKeys()
-        counted.add(indices.astype(np.uint64))
-        return counted.count
-
-    def take(self, rows: I64, weights: F32, room: tuple[U64, F32]) -> Chunk:
-        """Copies of these rows (n,), in this order; keys and values lie at the beginning of `room`.
-
-        Raises `DataError` for an invalid value or key.
-        """
-        indptr = ends_of(self.indptr, rows)
-        keys, values = room[0][: indptr[-1]], room[1][: indptr[-1]]
-        arrays = read_only(self.indptr), read_only(self.indices), read_only(self.data)
-        wrong, falls = copy_rows(*arrays, self.last, read_only(rows), indptr, keys, values)
-        if wrong >= 0:
-            raise DataError(self._wrong_in(int(wrong)))
-        rests = None if self.rests is None else np.empty_like(values)
-        if self.rests is not None:
-            copy_rows(*arrays[:2], read_only(self.rests), None, read_only(rows), indptr, keys, rests)
-        targets, offsets = (None if one is None else one[rows] for one in (self.targets, self.offsets))
-        if falls:
-            labels = self.labels[rows] if targets is None else targets
-            return replace(Chunk.from_csr(indptr, keys, values, labels, weights, rests), offsets=offsets)
-        found = Chunk(indptr, keys, values, self.labels[rows], weights, targets=targets, rests=rests)
-        return found if offsets is None else replace(found, offsets=offsets)
-
-    def _wrong_in(self, row: int) -> str:
-        """Describe the first bad entry of a row."""
-        span = slice(self.indptr[row], self.indptr[row + 1])
-        columns, numbers = self.indices[span], self.data[span]
+    The arrays of the matrix have any integer and float types. Raises `DataError` for an invalid value.
+    """
+    indptr, rows = ends_of(matrix.indptr, draw.rows), read_only(draw.rows)
+    keys, values = room[0][: indptr[-1]], room[1][: indptr[-1]]
+    starts, given = read_only(matrix.indptr), read_only(matrix.keys)
+    wrong, falls = copy_rows(starts, given, read_only(matrix.values), _LAST, rows, indptr, keys, values)
+    if wrong >= 0:
+        span = slice(matrix.indptr[wrong], matrix.indptr[wrong + 1])
+        columns, numbers = matrix.keys[span], matrix.values[span]
         with np.errstate(over="ignore"):
-            bad = np.flatnonzero(~np.isfinite(numbers.astype(np.float32)))
-        if len(bad):
-            value = nonfinite(float(numbers[bad[0]]))
-            return f"X[{row}, {columns[bad[0]]}] is {value}: every value must be finite in float32"
-        beyond = columns[(columns < 0) | (columns.astype(np.uint64) > self.last)]
-        return beyond_last(row, int(beyond[0]), int(self.last))
+            bad = int(np.argmin(np.isfinite(numbers.astype(np.float32))))
+        what = f"X[{wrong}, {columns[bad]}] is {nonfinite(float(numbers[bad]))}"
+        raise DataError(f"{what}: every value must be finite in float32")
+    rests = None if matrix.rests is None else np.empty_like(values)
+    if matrix.rests is not None:
+        copy_rows(starts, given, read_only(matrix.rests), None, rows, indptr, keys, rests)
+    beside: Any = {name: array[rows] for name, array in matrix.beside().items()}
+    found = Chunk(indptr, keys, values, matrix.labels[rows], draw.weights, rests=rests, **beside)
+    return found.ascending() if falls else found
 
-    def hashes(self) -> U64:
-        """A hash of each example, including its label."""
-        out = np.empty(self.size, np.uint64)
-        longest = int(np.diff(self.indptr).max(initial=0))
-        own, more = (read_only(self.indptr), read_only(self.indices)), np.zeros(self.size, np.uint64)
-        _hash(*own, read_only(self.data), longest, out)
-        if self.rests is not None:
-            _hash(*own, read_only(self.rests), longest, more)
-            out ^= mixed(more)
-        all_labels = self.labels[:, np.newaxis] if self.targets is None else self.targets
-        for column in (
-            *np.ascontiguousarray(all_labels.T),
-            *([] if self.offsets is None else [self.offsets]),
-        ):
-            out = mixed(out ^ (column.view(np.uint32).astype(np.uint64) * _U1))
-        return out
+
+def hashes_of(matrix: Chunk) -> U64:
+    """A hash of each example, including its labels and offset, but not its importance."""
+    out = np.empty(len(matrix), np.uint64)
+    longest = int(np.diff(matrix.indptr).max(initial=0))
+    own, more = (read_only(matrix.indptr), read_only(matrix.keys)), np.zeros_like(out)
+    _hash(*own, read_only(matrix.values), longest, out)
+    if matrix.rests is not None:
+        _hash(*own, read_only(matrix.rests), longest, more)
+        out ^= mixed(more)
+    all_labels = matrix.labels[:, np.newaxis] if matrix.targets is None else matrix.targets
+    offsets = [] if matrix.offsets is None else [matrix.offsets]
+    for column in (*np.ascontiguousarray(all_labels.T), *offsets):
+        out = mixed(out ^ (column.view(np.uint32).astype(np.uint64) * _U1))
+    return out
 
 
 _IMPORTANCE = read_only(np.ones(1, np.float32))
 
 
 def one_row(indices: NDArray[Any], data: NDArray[Any], last: np.uint64, label: float) -> Chunk | None:
-    """One example of importance 1, in a few microseconds; None if it needs the checks of `Matrix.take`."""
+    """One example of importance 1, in a few microseconds; None if it needs the checks of a matrix."""
     size = len(indices)
     keys, values = np.empty(size, np.uint64), np.empty(size, np.float32)
     if len(data) != size or not _copy_row(indices, data, last, keys, values):
@@ -328,13 +296,13 @@ def as_copies(weights: NDArray[Any]) -> Draw:
     return Draw(rows, each.astype(np.float32))
 
 
-def by_content(matrix: Matrix, draw: Draw, seed: int) -> I64:
+def by_content(matrix: Chunk, draw: Draw, seed: int) -> I64:
     """A permutation of `draw` that depends only on its examples and `seed`, not on their order.
 
     Equal examples are numbered, and each is placed by the hash of example, importance and number.
     """
     weights = draw.weights.view(np.uint32).astype(np.uint64)
-    hashes = mixed(matrix.hashes()[draw.rows] ^ (weights * _U2) ^ mixed(np.full(1, seed, np.uint64)))
+    hashes = mixed(hashes_of(matrix)[draw.rows] ^ (weights * _U2) ^ mixed(np.full(1, seed, np.uint64)))
     order = np.argsort(hashes)  # need not be stable: equal hashes mean equal examples
     ascending = hashes[order]
     again = np.concatenate([[False], ascending[1:] == ascending[:-1]])
@@ -353,7 +321,7 @@ class MatrixSource(Source, Order):
 
     def __init__(
         self,
-        matrix: Matrix,
+        matrix: Chunk,
         draw: Draw,
         shuffle: int | None = None,
         passes: int = 1,
@@ -420,10 +388,10 @@ class MatrixSource(Source, Order):
     def _chunk(self, draw: Draw, block: int) -> Chunk:
         of, held = draw.take(slice(*self._blocks[block])), self._held
         if held is None or draw is not self._draw:
-            return self._matrix.take(*of, self._room)
+            return _copied(self._matrix, of, self._room)
         if block not in held:
             first, (keys, values) = self._firsts[block], self._all
-            held[block] = self._matrix.take(*of, (keys[first:], values[first:]))
+            held[block] = _copied(self._matrix, of, (keys[first:], values[first:]))
         return held[block]
 
 
@@ -469,10 +437,8 @@ class ByRows(SourceWrapper[Source]):
         self._missing = before.size or None
         with closing(self._source.chunks()) as chunks:
             for chunk in chunks:
-                own = chunk.indptr, chunk.keys, chunk.values, chunk.labels, chunk.targets
-                matrix = Matrix(*own, rests=chunk.rests)
                 weights = chunk.weights.view(np.uint32).astype(np.uint64)
-                hashes = mixed(matrix.hashes() ^ (weights * _U1))
+                hashes = mixed(hashes_of(chunk) ^ (weights * _U1))
                 rows, total = rows + len(chunk), (total + int(hashes.sum(dtype=np.uint64))) & _MASK
                 if rows == before.size:
                     if total != before.hash:

@@ -102,8 +102,8 @@ class ColumnEncodings(NamedTuple):
         keys = np.insert(chunk.keys, at, np.tile(np.array(self.absent, np.uint64), len(chunk)))
         starts = ends + more * np.arange(len(ends))
         rests = None if chunk.rests is None else np.insert(chunk.rests, at, 0)
-        whole = Chunk.from_csr(starts, keys, np.insert(chunk.values, at, 0), chunk.labels, rests=rests)
-        return replace(chunk, indptr=whole.indptr, keys=whole.keys, values=whole.values, rests=whole.rests)
+        values = np.insert(chunk.values, at, np.float32(0))
+        return replace(chunk, indptr=starts, keys=keys, values=values, rests=rests).ascending()
 
     @property
     def shifted(self) -> bool:
