@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tests.plain import not_compiled
 from tests.streams import fingerprint, model_of, read_weights, stream
-from thresher.data.chunk import Chunk
+from thresher.data.chunk import Chunk, read_only
 from thresher.engine import index as indexes
 from thresher.engine import lookup
 from thresher.engine.index import GrowingIndex, Resolved, make_index, store_spec
@@ -45,7 +45,8 @@ def test_the_estimate_of_distinct_keys_is_near(count: int, spread: bool) -> None
     indptr = np.array([0, len(keys)])
     rows = np.empty(len(keys), np.uint32)
     slots, known = lookup.empty_index(count + 2), np.zeros(count + 2, np.uint64)
-    lookup.find_or_add(slots, known, registers, 1, count + 1, keys, indptr, 0, 1, rows)
+    lookup.find_or_add(slots, known, 1, count + 1, keys, indptr, 0, 1, rows)
+    lookup.note_all(registers, known[1 : len(keys) + 1])
     # a standard error is 1.04 / sqrt(registers) = 0.8 %
     assert abs(lookup.estimate(registers) - len(keys)) <= 4 * 0.0081 * len(keys) + 1
 
@@ -78,11 +79,11 @@ def test_rows_are_those_of_a_dictionary_in_an_index_beyond_the_cache() -> None:
     keys = rng.choice(keys, 400_000)
     indptr = np.arange(0, len(keys) + 1, 8)
     slots, known = lookup.empty_index(160_000), np.zeros(160_000, np.uint64)
-    registers, rows, count = np.zeros(lookup.REGISTERS, np.uint8), np.empty(len(keys), np.uint32), 1
+    rows, count = np.empty(len(keys), np.uint32), 1
     assert slots.size > lookup.FITS
     for lo in range(0, len(indptr) - 1, 10_000):
         ends = lo, min(lo + 10_000, len(indptr) - 1)
-        done, count = lookup.find_or_add(slots, known, registers, count, 160_000, keys, indptr, *ends, rows)
+        done, count = lookup.find_or_add(slots, known, count, 160_000, keys, indptr, *ends, rows)
         assert done == ends[1]
     numbers = dict[int, int]()
     wanted = [numbers.setdefault(key, len(numbers) + 1) for key in keys.tolist()]
@@ -280,6 +281,90 @@ def learn_side_by_side(index: GrowingIndex, loops: list[OneState | ManyState], c
 def weights_of(index: GrowingIndex, loop: OneState | ManyState) -> dict[int, bytes]:
     rows = zip(index.features(), loop.settled(), strict=True)
     return {int(key): np.asarray(weight).tobytes() for key, weight in rows if np.any(weight != 0)}
+
+
+def chunks_of_new_and_old_keys(count: int) -> list[Chunk]:
+    """Most features die out; some rows are empty, and so is a chunk."""
+    rng = np.random.default_rng(20)
+    chunks = []
+    for part in range(count):
+        lengths = rng.integers(0, 12, 0 if part == 5 else 60)
+        keys = rng.integers(0, 300, lengths.sum(), np.uint64) ** np.uint64(1 + part % 3 * 2)
+        keys[::3] += np.uint64(1000 * part)
+        labels = np.where(rng.random(len(lengths)) < 0.5, 1.0, -1.0)
+        chunks.append(Chunk.from_csr(np.cumsum([0, *lengths]), keys, rng.normal(size=len(keys)), labels))
+    return chunks
+
+
+AHEAD_OF = {
+    "fobos:l1=0.3": {},
+    "ftrl:l1=0.1": {},
+    "fobos": {"batch": 7},
+    "sgd": {"admit": 2},
+    "rda": {"scale": "max-abs"},
+}
+
+
+@pytest.mark.parametrize(("spec", "options"), AHEAD_OF.items(), ids=AHEAD_OF)
+@pytest.mark.parametrize("stop", [7, 20])
+def test_keys_that_were_looked_up_ahead_get_the_rows_of_their_turn(
+    spec: str, options: dict[str, Any], stop: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At every step, and after a stop in the middle, whatever is done to chunks before they are learned."""
+    monkeypatch.setattr(indexes, "FIRST_SIZE", 64)
+    monkeypatch.setattr(indexes, "ALWAYS_KEPT", 64)
+    chunks = chunks_of_new_and_old_keys(20)
+    with not_compiled():
+        usual, quick = (model_of(spec, **options) for _ in range(2))
+        with quick.index.expecting() as ahead:
+            assert ahead is not None
+            for k, chunk in enumerate(chunks[:stop]):
+                for one in [*chunks, None][0 if k == 0 else k + 3 : k + 4]:
+                    if one is not None:
+                        ahead.expect(read_only(one.keys), read_only(one.indptr))
+                for lo in range(0, len(chunk), 17):
+                    ahead.look_ahead()
+                    for model in (usual, quick):
+                        model.learn(chunk, lo, min(lo + 17, len(chunk)))
+                    assert fingerprint(quick) == fingerprint(usual)
+                    assert quick.features_seen == usual.features_seen
+        for chunk in [*chunks[12:], *chunks[:6]]:
+            for model in (usual, quick):
+                model.learn(chunk)
+            assert fingerprint(quick) == fingerprint(usual)
+    assert len(usual.state()["registers"]) > 0
+
+
+def test_keys_of_rows_that_are_left_out_are_not_entered() -> None:
+    chunk = chunks_of_new_and_old_keys(1)[0]
+    with not_compiled():
+        usual, quick = (model_of("sgd") for _ in range(2))
+        with quick.index.expecting() as ahead:
+            assert ahead is not None
+            ahead.expect(read_only(chunk.keys), read_only(chunk.indptr))
+            ahead.look_ahead()
+            for lo, hi in ((0, 5), (9, 14)):
+                for model in (usual, quick):
+                    model.learn(chunk, lo, hi)
+                assert fingerprint(quick) == fingerprint(usual)
+
+
+def test_rows_are_looked_up_once_if_they_come_as_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    chunk = chunks_of_new_and_old_keys(1)[0]
+    index, room = GrowingIndex(), np.empty(chunk.nnz, np.uint32)
+    given = read_only(chunk.keys), read_only(chunk.indptr), chunk.values
+    with index.expecting() as ahead:
+        ahead.expect(*given[:2])
+        ahead.look_ahead()
+        found = index.resolve(*given, 0, len(chunk), room)  # as far as they fit in the first table
+        assert 0 < found.hi < len(chunk)
+        index.make_room(chunk.nnz)
+        ahead.look_ahead()
+        monkeypatch.delattr(lookup, "find_or_add")
+        rest = index.resolve(*given, found.hi, len(chunk), room)
+        assert rest.hi == len(chunk)
+        assert np.array_equal(index.features()[rest.rows], chunk.keys)
+        assert index.resolve(*given, 3, 9, room).hi == 9  # once more
 
 
 SIDE_BY_SIDE: dict[str, list[tuple[str, dict[str, Any]]]] = {

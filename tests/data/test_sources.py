@@ -316,6 +316,36 @@ def test_reading_a_table_does_not_import_pandas(tmp_path: Path) -> None:
     assert ran.stdout == b"3\n"
 
 
+class Noting:
+    """Notes what will come, and fails to look it up."""
+
+    def __init__(self) -> None:
+        self.noted, self.asked = list[Any](), threading.Event()
+
+    def expect(self, keys: Any, indptr: Any) -> None:
+        self.noted.append(keys)
+
+    def look_ahead(self) -> None:
+        self.asked.set()
+        raise MemoryError
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_what_looks_ahead_is_told_of_all_chunks_in_order_before_they_come(
+    tmp_path: Path, threads: int
+) -> None:
+    """And asked to look them up while earlier ones are used; that it fails then changes nothing."""
+    path = written(tmp_path, some_text(3000))
+    source = open_source(path, on_error="skip", block_bytes=500, threads=threads)
+    ahead = Noting()
+    source.ahead = ahead
+    for k, chunk in enumerate(source.chunks()):
+        assert k > 0 or ahead.asked.wait(60)
+        assert ahead.noted.pop(0).base is chunk.keys.base
+    assert k > 20
+    assert not ahead.noted
+
+
 def test_small_tables_are_read_without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"label": [0, 1] * 500, "x": np.arange(1000) / 8, "c": ["a", "b", None, "d"] * 250})
     stream = table_source(table.to_reader(max_chunksize=300), layout=Layout(label="label"))

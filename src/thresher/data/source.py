@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from thresher.data.features.names import Namer
     from thresher.data.files.content import Content
     from thresher.data.sources.parsed import TextSource
+    from thresher.data.sources.reader import Ahead
 
 Chunks = Generator[Chunk, None, None]
 """Chunks in order; close it if no more are wanted"""
@@ -71,6 +72,8 @@ class Source:
     """whether the values of columns can be had beside the rows"""
     class_names: Sequence[str] = ()
     """names of the classes that labels number, if the layout has none"""
+    ahead: Ahead | None = None
+    """told of the keys of all chunks before these are yielded, if threads read them; None: none is"""
     sliced: Sequence[str] = ()
     """columns whose values `Chunk.cells` holds in the passes that begin from here on"""
 
@@ -174,6 +177,7 @@ class SourceWrapper(Source, Generic[S]):
     keep_hash = _of_source("keep_hash")
     sliced = _of_source("sliced")
     namer = _of_source("namer")
+    ahead = _of_source("ahead")
     expect = _of_source("expect")
     confirm = _of_source("confirm")
 

@@ -133,8 +133,8 @@ def home_fetched(slots, known, homes, keys, p, first, last):
 
 
 @kernel
-def find_or_add(slots, known, registers, count, limit, keys, indptr, lo, hi, rows):
-    """Rows of the keys of examples lo..hi-1; unknown keys are added, and counted if there are registers.
+def find_or_add(slots, known, count, limit, keys, indptr, lo, hi, rows):
+    """Rows of the keys of examples lo..hi-1; unknown keys are added.
 
     Returns (first example that would not fit below `limit` rows, number of rows in use).
     """
@@ -151,8 +151,6 @@ def find_or_add(slots, known, registers, count, limit, keys, indptr, lo, hi, row
                 slots[h] = row
                 known[row] = keys[p]
                 count += 1
-                if registers.size > 0:
-                    note(registers, mix(keys[p]))
             rows[p] = row
     return hi, count
 
@@ -171,13 +169,18 @@ def note(registers, mixed):
         registers[which] = rank
 
 
-def note_all(registers: NDArray[np.uint8], keys: NDArray[np.uint64]) -> None:
-    """HyperLogLog observations of many keys, in vectorised plain Python; equal to `note` for each."""
-    spread = scatter(mix(keys))
-    rest = (spread >> np.uint64(14)) | np.uint64(1 << (MOST_RANK - 1))
-    lowest = rest & (~rest + np.uint64(1))
-    ranks = np.log2(lowest.astype(np.float64)).astype(np.uint8) + np.uint8(1)
-    np.maximum.at(registers, (spread & np.uint64(16383)).astype(np.intp), ranks)
+@kernel
+def note_all(registers, keys):
+    """HyperLogLog observations of many keys."""
+    for key in keys:
+        note(registers, mix(key))
+
+
+@kernel
+def take_out(slots, known, first, last):
+    """Take the rows first..last-1, which were entered last, out of an index."""
+    for k in range(last - first):
+        slots[place(slots, known, known[last - 1 - k])] = 0
 
 
 @kernel

@@ -11,6 +11,7 @@ import queue
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk, StreamPosition
+from thresher.data.chunk import Chunk, StreamPosition, read_only
 from thresher.data.errors import BadLine
 from thresher.data.files.blocks import Block, BlockReader, TextBuffer
 from thresher.data.files.content import ReadSoFar
@@ -243,6 +244,16 @@ class Arenas:
         return more
 
 
+class Ahead(Protocol):
+    """What looks up the keys of chunks before they are used: the growing index of a learner."""
+
+    def expect(self, keys: NDArray[np.uint64], indptr: NDArray[np.int64]) -> None:
+        """Note that a chunk with these keys comes after all chunks noted before."""
+
+    def look_ahead(self) -> None:
+        """Look up the keys of chunks noted as far as there is room, unless another thread does."""
+
+
 _AHEAD = 2
 """Blocks in progress or waiting, in addition to one per thread."""
 _PATIENCE = 0.2
@@ -264,7 +275,7 @@ class Pipeline:
     parses it in parallel with the others while its text is warm in the cache. At most ``threads + 2`` parsed
     blocks wait, in order. If `live`, a block ends where a stream pauses, unless as many blocks as there are
     threads are being parsed or used: so a fast stream is read in large blocks, and a slow one row by row.
-    With no threads, all is done in that of the caller.
+    With no threads, all is done in that of the caller. If blocks wait, `ahead` looks up their keys.
     """
 
     def __init__(
@@ -274,13 +285,16 @@ class Pipeline:
         threads: int,
         size: int,
         live: bool = False,
+        ahead: Ahead | None = None,
     ) -> None:
-        self._blocks = blocks
+        self._blocks, self._ahead = blocks, ahead
+        self._parsed = deque[Future[tuple[Block, Parsed] | None]]()
+        """blocks of whose keys `ahead` is to be told"""
         self._busy = self.has_enough if live else None
         self._taken = self._used = 0
         self._parser = parser
         self._size = size
-        self._turn = threading.Lock()
+        self._turn, self._telling = threading.Lock(), threading.Lock()
         self._room = threading.Semaphore(threads + _AHEAD)
         self._waiting: queue.SimpleQueue[Future[tuple[Block, Parsed] | None]] = queue.SimpleQueue()
         self._stopped = False
@@ -311,14 +325,27 @@ class Pipeline:
                     if block is None:
                         place.set_result(None)
                 self._waiting.put(place)
+                self._parsed.append(place)
                 self._taken += block is not None
             if block is None:
                 self._stop()
                 return
             try:
                 place.set_result((block, parser.parse(block)))
-            except Exception as error:  # noqa: BLE001 likewise
-                place.set_exception(error)
+                if self._ahead is not None and self._taken - self._used > len(self._threads):
+                    self._tell(self._ahead)
+                    self._ahead.look_ahead()
+            except Exception as error:  # noqa: BLE001 likewise; `look_ahead` fails again where rows are used
+                if not place.done():
+                    place.set_exception(error)
+
+    def _tell(self, ahead: Ahead) -> None:
+        """Tell `ahead` of the keys of all blocks that are parsed, in order."""
+        with self._telling:
+            while self._parsed and self._parsed[0].done() and not self._parsed[0].exception():
+                if (done := self._parsed.popleft().result()) is not None:
+                    chunk = done[1].chunk
+                    ahead.expect(read_only(chunk.keys), read_only(chunk.indptr))
 
     def has_enough(self) -> bool:
         """Whether each thread has a block that is being parsed, or is parsed and not used yet."""
@@ -340,6 +367,8 @@ class Pipeline:
             thread.start()
         while (done := self._waiting.get().result()) is not None:
             self._room.release()
+            if self._ahead is not None:
+                self._tell(self._ahead)
             yield done
             self._used += 1
 

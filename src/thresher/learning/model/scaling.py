@@ -63,7 +63,6 @@ class Columns:
     def __init__(self, keys: U64, grow: bool = False) -> None:
         self._known = np.concatenate([np.zeros(1, np.uint64), keys])
         self._count, self.grow = len(self._known), grow
-        self._registers = np.zeros(0, np.uint8)  # find_or_add counts nothing
         self._make_room(FIRST_ROOM if grow else 0)
 
     def __len__(self) -> int:
@@ -87,7 +86,7 @@ class Columns:
         keys, indptr, numbers = read_only(chunk.keys), read_only(chunk.indptr), np.empty(chunk.nnz, np.uint32)
         lo, hi = 0, len(chunk)
         while lo < hi:
-            tables = (self._slots, self._known, self._registers, self._count, len(self._known))
+            tables = (self._slots, self._known, self._count, len(self._known))
             lo, self._count = find_or_add(*tables, keys, indptr, lo, hi, numbers)
             if lo < hi:
                 self._make_room(int(indptr[lo + 1] - indptr[lo]))
