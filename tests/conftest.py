@@ -23,6 +23,7 @@ in a fresh clone each compiles some to bytecode for the others. Tried without ga
 optimisation levels, garbage collection, scikit-learn's checks in plain Python.
 """
 
+import fcntl
 import gc
 import importlib
 import os
@@ -30,12 +31,15 @@ import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 from thresher import parts
+from thresher.engine.compile import codecache
+from thresher.engine.compile.jit import Kernel
 
 os.environ["SCIPY_ARRAY_API"] = "1"  # read when numba imports scipy; without it, scikit-learn skips a check
 
@@ -55,6 +59,8 @@ READING = re.compile(
 )
 RULE = re.compile(rf"[\[-]({'|'.join(LONGEST_FIRST)})[] :-]")
 TRIES_ALL_RULES = re.compile(r"tests/(learning/)?test_")
+PARTS = [re.compile(part) for part in (r"reading|tests/(batch|cli|cluster)/", r"tests/[d-s]\w+/")]
+"""Tests that compile parsers, and tests in plain Python; others compile what learns"""
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -64,6 +70,23 @@ def in_one_process() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(ahead, "compile_ahead", lambda *given, **more: lambda: None)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A worker waits for code that another compiles, and finds it in the cache."""
+    folder = tmp_path_factory.getbasetemp() / (".." if "PYTEST_XDIST_WORKER" in os.environ else "")
+    entry_for, place_of = Kernel._entry_for, codecache.place_of
+
+    def entry_once(kernel: Kernel, kind: Any, args: Any) -> Any:
+        place = place_of(kernel.function, kind)
+        with open(folder / f"{place[0].stem if place else os.getpid()}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return entry_for(kernel, kind, args)
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(Kernel, "_entry_for", entry_once)
         yield
 
 
@@ -131,7 +154,18 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 class ByCode(LoadScopeScheduling):
-    """Schedule tests that compile the same code together, so that no two workers do so at once."""
+    """Schedule tests that compile the same code together, and those that compile similar code on one worker.
+
+    Worker k begins with the files of `PARTS[k]`; one that is done with its own takes the last of another's.
+    """
+
+    def _assign_work_unit(self, node: Any) -> None:
+        left: list[list[str]] = [[] for _ in range(len(PARTS) + 1)]
+        for scope in self.workqueue:
+            left[next((k for k, part in enumerate(PARTS) if part.match(scope)), len(PARTS))].append(scope)
+        own = left[self.nodes.index(node) % len(left)]
+        self.workqueue.move_to_end(own[0] if own else max(left, key=len)[-1], last=False)
+        super()._assign_work_unit(node)
 
     def _split_scope(self, nodeid: str) -> str:
         if READING.match(nodeid):
