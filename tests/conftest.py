@@ -38,7 +38,7 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 from thresher import parts
-from thresher.engine.compile import codecache
+from thresher.engine.compile import codecache, machine
 from thresher.engine.compile.jit import Kernel
 
 os.environ["SCIPY_ARRAY_API"] = "1"  # read when numba imports scipy; without it, scikit-learn skips a check
@@ -77,16 +77,18 @@ def in_one_process() -> Iterator[None]:
 def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A worker waits for code that another compiles, and finds it in the cache."""
     folder = tmp_path_factory.getbasetemp() / (".." if "PYTEST_XDIST_WORKER" in os.environ else "")
-    entry_for, place_of = Kernel._entry_for, codecache.place_of
+    code_for = Kernel.code_for
 
-    def entry_once(kernel: Kernel, kind: Any, args: Any) -> Any:
-        place = place_of(kernel.function, kind)
+    def code_once(kernel: Kernel, args: tuple[Any, ...]) -> Any:
+        if (kind := machine.kind_of(args)) in kernel.entries:
+            return code_for(kernel, args)
+        place = codecache.place_of(kernel.function, kind)
         with open(folder / f"{place[0].stem if place else os.getpid()}.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            return entry_for(kernel, kind, args)
+            return code_for(kernel, args)
 
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(Kernel, "_entry_for", entry_once)
+        monkeypatch.setattr(Kernel, "code_for", code_once)
         yield
 
 
