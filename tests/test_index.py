@@ -296,10 +296,11 @@ def chunks_of_new_and_old_keys(count: int) -> list[Chunk]:
     return chunks
 
 
-AHEAD_OF = {
+AHEAD_OF: dict[str, dict[str, Any]] = {
     "fobos:l1=0.3": {},
     "ftrl:l1=0.1": {},
     "fobos": {"batch": 7},
+    "ft-ftrl": {"centre": True},
     "sgd": {"admit": 2},
     "rda": {"scale": "max-abs"},
 }
@@ -328,6 +329,7 @@ def test_keys_that_were_looked_up_ahead_get_the_rows_of_their_turn(
                         model.learn(chunk, lo, min(lo + 17, len(chunk)))
                     assert fingerprint(quick) == fingerprint(usual)
                     assert quick.features_seen == usual.features_seen
+                ahead.passed()
         for chunk in [*chunks[12:], *chunks[:6]]:
             for model in (usual, quick):
                 model.learn(chunk)
@@ -335,18 +337,26 @@ def test_keys_that_were_looked_up_ahead_get_the_rows_of_their_turn(
     assert len(usual.state()["registers"]) > 0
 
 
-def test_keys_of_rows_that_are_left_out_are_not_entered() -> None:
-    chunk = chunks_of_new_and_old_keys(1)[0]
-    with not_compiled():
+@pytest.mark.parametrize("ranges", [[(0, 5), (9, 14)], [(0, 5)], [(7, 14), (14, 60)], []], ids=str)
+def test_keys_of_rows_that_are_left_out_are_not_entered(
+    ranges: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the chunk after it are looked up ahead again once its first rows were resolved."""
+    chunks = chunks_of_new_and_old_keys(4)
+    with not_compiled(), monkeypatch.context() as patch:
+        patch.setattr(indexes, "FIRST_SIZE", 1 << 12)
         usual, quick = (model_of("sgd") for _ in range(2))
         with quick.index.expecting() as ahead:
             assert ahead is not None
-            ahead.expect(read_only(chunk.keys), read_only(chunk.indptr))
-            ahead.look_ahead()
-            for lo, hi in ((0, 5), (9, 14)):
-                for model in (usual, quick):
-                    model.learn(chunk, lo, hi)
-                assert fingerprint(quick) == fingerprint(usual)
+            for chunk in chunks:
+                ahead.expect(read_only(chunk.keys), read_only(chunk.indptr))
+            for chunk in chunks:
+                for lo, hi in ranges if chunk is chunks[1] else [(0, 30), (30, 60)]:
+                    ahead.look_ahead()
+                    for model in (usual, quick):
+                        model.learn(chunk, lo, hi)
+                    assert fingerprint(quick) == fingerprint(usual)
+                ahead.passed()
 
 
 def test_rows_are_looked_up_once_if_they_come_as_expected(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -365,6 +375,7 @@ def test_rows_are_looked_up_once_if_they_come_as_expected(monkeypatch: pytest.Mo
         assert rest.hi == len(chunk)
         assert np.array_equal(index.features()[rest.rows], chunk.keys)
         assert index.resolve(*given, 3, 9, room).hi == 9  # once more
+        ahead.passed()
 
 
 SIDE_BY_SIDE: dict[str, list[tuple[str, dict[str, Any]]]] = {

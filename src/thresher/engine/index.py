@@ -95,7 +95,7 @@ class Coming:
 
     def __init__(self, keys: U64, indptr: I64) -> None:
         self.keys, self.indptr = keys, indptr
-        self.rows = np.empty(keys.size, np.uint32)
+        self.rows = np.empty(0, np.uint32)
         self.found = self.resolved = 0
         """how many of its examples were looked up, and how many of its values were resolved"""
 
@@ -194,8 +194,8 @@ class GrowingIndex(_Index):
         self._count = self._entered = 1  # the null row; how many rows are in use, and have a slot
         self._turn = Lock()
         """held while slots change"""
-        self._coming: deque[Coming] | None = None
-        """the chunks expected; None: nothing is expected, or what came was something else"""
+        self._coming, self._in_step = deque[Coming](), False
+        """the chunk in use and those expected after it, and whether rows have been resolved as they come"""
 
     @property
     def nbytes(self) -> int:
@@ -226,32 +226,39 @@ class GrowingIndex(_Index):
     @contextmanager
     def expecting(self) -> Iterator[GrowingIndex]:
         """In this context, this index is told of the keys of each chunk before they are resolved."""
-        self._coming = deque()
         try:
             yield self
         finally:
-            self._forget()
-
-    def _forget(self) -> None:
-        """Expect nothing any more, and take out the keys that were looked up but not resolved."""
-        with self._turn:
-            self._coming = None
-            if self._entered > self._count:
-                lookup.take_out(self._slots, self._known, self._count, self._entered)
-                self._entered = self._count
+            self._coming.clear()
+            self._fall_out()
 
     def expect(self, keys: U64, indptr: I64) -> None:
         """Note that a chunk with these keys comes after all chunks noted before."""
-        if (coming := self._coming) is not None:
-            coming.append(Coming(keys, indptr))
+        self._coming.append(Coming(keys, indptr))
+
+    def passed(self) -> None:
+        """Note that the first of these chunks was used."""
+        one = self._coming.popleft()
+        if one.resolved < len(one.keys):
+            self._fall_out()
+
+    def _fall_out(self) -> None:
+        """Look nothing up ahead, and take out the keys that were looked up but not resolved."""
+        with self._turn:
+            self._in_step = False
+            for one in self._coming:
+                one.found = one.resolved = 0
+            if self._entered > self._count:
+                lookup.take_out(self._slots, self._known, self._count, self._entered)
+                self._entered = self._count
 
     def look_ahead(self) -> None:
         """Look up the keys of expected chunks as far as there is room, unless another thread does."""
         fits = True
         while fits and self._turn.acquire(blocking=False):
             try:
-                ends = [(one, len(one.indptr) - 1) for one in [*(self._coming or ())]]
-                behind = next(((one, end) for one, end in ends if one.found < end), None)
+                coming = [(one, len(one.indptr) - 1) for one in [*self._coming]] if self._in_step else []
+                behind = next(((one, end) for one, end in coming if one.found < end), None)
                 fits = behind is not None and self._enter(*behind)
             finally:
                 self._turn.release()
@@ -259,6 +266,8 @@ class GrowingIndex(_Index):
     def _enter(self, one: Coming, end: int) -> bool:
         """Look up the keys of the examples before `end` of an expected chunk; return whether all fit."""
         if one.found < end:
+            if not one.found:
+                one.rows = np.empty(len(one.keys), np.uint32)
             tables, keys = (self._slots, self._known, self._entered, self.size), (one.keys, one.indptr)
             one.found, self._entered = lookup.find_or_add(*tables, *keys, one.found, end, one.rows)
         return one.found >= end
@@ -266,7 +275,7 @@ class GrowingIndex(_Index):
     def resolve(self, keys: U64, indptr: I64, values: F32, lo: int, hi: int, rows: U32) -> Resolved:
         """Rows of as many of the examples lo..hi-1 as fit; new keys are added."""
         first, last = indptr.item(lo), indptr.item(hi)
-        one = None if self._coming is None else self._expected(keys, first, last)
+        one = self._expected(keys, first, last) if self._coming else None
         if one is None:
             tables = self._slots, self._known, self._entered, self.size
             hi, self._entered = lookup.find_or_add(*tables, keys, indptr, lo, hi, rows)
@@ -288,16 +297,14 @@ class GrowingIndex(_Index):
         return Resolved(hi, indptr, rows, values)
 
     def _expected(self, keys: U64, first: int, last: int) -> Coming | None:
-        """The expected chunk with `keys[first:last]` next; None if others come: then nothing is expected."""
-        while self._coming:
-            one = self._coming[0]
-            begin = _entries(one.keys, keys)
-            if 0 <= begin <= begin + first <= one.resolved and begin + last <= len(one.keys):
-                return one
-            if one.resolved < len(one.keys):
-                break
-            self._coming.popleft()
-        self._forget()
+        """The chunk in use, if its next keys are `keys[first:last]`, or if these are its first ones."""
+        one = self._coming[0]
+        begin = _entries(one.keys, keys)
+        if 0 <= begin <= begin + first <= one.resolved and begin + last <= len(one.keys):
+            self._in_step = True
+            return one
+        if self._in_step:
+            self._fall_out()
         return None
 
     def make_room(self, needed: int) -> None:

@@ -250,6 +250,9 @@ class Ahead(Protocol):
     def expect(self, keys: NDArray[np.uint64], indptr: NDArray[np.int64]) -> None:
         """Note that a chunk with these keys comes after all chunks noted before."""
 
+    def passed(self) -> None:
+        """Note that the first of these chunks was used."""
+
     def look_ahead(self) -> None:
         """Look up the keys of chunks noted as far as there is room, unless another thread does."""
 
@@ -332,9 +335,10 @@ class Pipeline:
                 return
             try:
                 place.set_result((block, parser.parse(block)))
-                if self._ahead is not None and self._taken - self._used > len(self._threads):
-                    self._tell(self._ahead)
-                    self._ahead.look_ahead()
+                ahead = self._ahead
+                if ahead is not None and self._taken - self._used > len(self._threads):
+                    self._tell(ahead)
+                    ahead.look_ahead()
             except Exception as error:  # noqa: BLE001 likewise; `look_ahead` fails again where rows are used
                 if not place.done():
                     place.set_exception(error)
@@ -371,9 +375,12 @@ class Pipeline:
                 self._tell(self._ahead)
             yield done
             self._used += 1
+            if self._ahead is not None:
+                self._ahead.passed()
 
     def close(self, patient: bool = True) -> None:
         """Stop the threads and close the file. If not `patient`, abandon a thread that is stuck in a read."""
+        self._ahead = None
         self._stop()
         for thread in self._threads:
             if thread.ident is not None:
