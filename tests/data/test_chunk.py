@@ -39,6 +39,8 @@ def test_pieces_and_repeats() -> None:
     assert [piece.nnz for piece in chunk.pieces(5)] == [2, 9, 4, 3]
     assert [len(piece) for piece in chunk.pieces(18)] == [7]
     assert [len(piece) for piece in Chunk.of_rows([]).pieces(5)] == [0]
+    assert [len(piece) for piece in chunk.pieces(18, 3)] == [3, 3, 1]
+    assert [chunk.end_within(0, most) for most in (0, 1, 18)] == [1, 1, 7]
     chunk = Chunk.from_csr([0, 4, 4, 6], [3, 1, 3, 2, 2, 2], [1, 2, 4, 8, 16, 32], [1, 0, -1])
     assert chunk.indptr.tolist() == [0, 3, 3, 4]
     assert chunk.keys.tolist() == [1, 2, 3, 2]

@@ -45,10 +45,8 @@ class Peer:
         self.connection = HttpConnection(self.site)
         self.connection.connection_made(self.transport)
 
-    def watch(self, *_: Any) -> None:
+    def answered(self, *_: Any) -> None:
         pass
-
-    answered = watch
 
     def took(self, asked: Asked, body: bytes | None) -> Answer:
         self.read.append((asked.method.decode(), asked.target.decode(), body))

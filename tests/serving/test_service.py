@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -31,7 +32,7 @@ from thresher.serving import appending
 from thresher.serving.errors import RefusedError
 from thresher.serving.learning import MODEL, Snapshots
 from thresher.serving.openapi import LabelsLearned
-from thresher.serving.service import LearningService, Service, Settings
+from thresher.serving.service import _TOGETHER, LearningService, Service, Settings
 
 ROWS = 40
 ONE = (np.ones(1, np.float32), np.ones(1, np.float32))
@@ -95,6 +96,46 @@ def test_serving_is_training(name: str, rows: Chunk, tmp_path: Path) -> None:
             service.learn(chunk).result()
     check_law(model, folder, tmp_path / "expected")
     assert thresher.load(folder / MODEL).shifted == shifted
+
+
+def test_rows_that_come_one_by_one_are_learned_together(
+    model: Path, rows: Chunk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns, wait = list[int](), threading.Event.wait
+
+    def waited(event: threading.Event, timeout: float | None = None) -> bool:
+        if timeout == _TOGETHER and not turns:  # they come after the first, which has been noticed
+            for k in range(1, ROWS):
+                service.learn(rows.rows(k, k + 1)).result()
+        return wait(event, timeout)
+
+    monkeypatch.setattr(threading.Event, "wait", waited)
+    with serving(model, tmp_path / "log") as service:
+        service._learning._run.trainer.at_once = 0
+        source: Any = service._learning._run.trainer.source
+        turn = source.turn
+
+        def counted(chunk: Chunk) -> Any:
+            turns.append(len(chunk))
+            return turn(chunk)
+
+        source.turn = counted
+        service.learn(rows.rows(0, 1)).result()
+        until(lambda: learned(service))
+    assert turns == [ROWS]
+
+
+def test_a_turn_has_at_most_so_many_values(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    pauses = [10]
+    with serving(model, tmp_path / "log") as service:
+        trainer = service._learning._run.trainer
+        assert 0 < trainer.at_once * service.model.head.count <= 1 << 15
+        trainer.at_once, trainer.pause = 25, lambda: pauses.append(service.model.examples)
+        service.learn(rows).result()
+        until(lambda: learned(service))
+    assert len(pauses) > 2
+    for lo, hi in pairwise([*pauses, 10 + ROWS]):
+        assert 0 < rows.indptr[hi - 10] - rows.indptr[lo - 10] <= 25 or hi - lo == 1
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -203,14 +203,14 @@ class BodyReader:
         texts = [one.text[len(one.header) :] for one in given]
         lines = [one.count(b"\n") for one in texts]
         parsed = self._parse(first._replace(text=first.header + b"".join(texts)), labelled)
-        if len(parsed.chunk) + len(parsed.gaps) != sum(lines) or self._beyond(
-            parsed.chunk, labelled, labelled
-        ):
+        beyond = self._beyond(parsed.chunk, labelled, labelled)
+        if beyond or len(parsed.chunk) + len(parsed.gaps) != sum(lines):
             return None
         found = _split(_rows(parsed, first.header), lines, first.header.count(b"\n"))
-        filled = np.append(0, np.cumsum(parsed.chunk.values != 0))[parsed.chunk.indptr].tolist()
-        strange = any(one.good and filled[one.first] == filled[one.last] for one in found)
-        return None if strange and self.layout.format == "jsonl" else found
+        filled = np.append(0, np.cumsum(parsed.chunk.values != 0))[parsed.chunk.indptr]
+        empty = self.layout.format == "jsonl" and (filled[1:] == filled[:-1]).any()
+        strange = empty and any(one.good and filled[one.first] == filled[one.last] for one in found)
+        return None if strange else found
 
     def names(self, body: bytes, keys: NDArray[np.uint64]) -> Names:
         """The names that features have in a body whose rows were read; `keys` may have any order.
@@ -388,12 +388,12 @@ def _split(rows: Rows, lines: Sequence[int], header: int) -> list[Rows]:
     """The rows of each body, given its number of lines without the `header`."""
     found, row, line, first = list[Rows](), 0, header, 0
     for count in lines:
-        last = first
+        last, gaps, bad = first, list[int](), list[WrongRow]()
         while last < len(rows.bad) and rows.bad[last].line <= line + count:
+            gaps.append(rows.gaps[last] - row)
+            bad.append(replace(rows.bad[last], line=rows.bad[last].line - line + header))
             last += 1
-        good = count - (last - first)
-        gaps = [gap - row for gap in rows.gaps[first:last]]
-        bad = [replace(one, line=one.line - line + header) for one in rows.bad[first:last]]
+        good = count - len(bad)
         found.append(Rows(rows.whole, row, row + good, gaps, None, bad, count + header, rows.unknown))
         row, line, first = row + good, line + count, last
     return found

@@ -179,10 +179,14 @@ class Chunk:
             yield self
             return
         while lo < last:
-            hi = int(np.searchsorted(self.indptr, self.indptr[lo] + most, side="right")) - 1
-            hi = max(lo + 1, min(hi, last if rows is None else lo + rows, last))
+            hi = self.end_within(lo, most)
+            hi = hi if rows is None else min(hi, lo + rows)
             yield self.rows(lo, hi)
             lo = hi
+
+    def end_within(self, lo: int, most: int) -> int:
+        """The end of the longest range of rows from `lo` with at most `most` stored values, or of one row."""
+        return max(lo + 1, int(np.searchsorted(self.indptr, self.indptr[lo] + most, side="right")) - 1)
 
     def take(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> Chunk:
         """A copy of some rows, given as a mask (n,), or by number in any order, without a place."""

@@ -299,9 +299,8 @@ class Draft:
             raise RefusedError(413, f"rows of {most_bytes:,} bytes at most can wait for their labels")
         if self._bytes + size > most_bytes:
             raise RefusedError(429, f"rows of {self._bytes:,} bytes wait for their labels already", 1.0)
-        found = (
-            self._add(records.ROWS, chunk, kept=ids) if negative else self._add(records.KEPT, chunk, ids=ids)
-        )
+        kind, name = (records.ROWS, "kept") if negative else (records.KEPT, "ids")
+        found = self._add(kind, chunk, **{name: ids})
         for one, row in zip(ids, rows, strict=True):
             self._kept.maps[0].pop(one, None)  # the order is that in which they came
             self._kept[one] = row
@@ -341,11 +340,8 @@ class Draft:
         if waiting:
             given = np.array([given for _, *given in waiting.values()], np.float32).T.copy()
             starts = np.zeros(len(waiting) + 1, np.int64)
-            self._add(
-                records.LABELS,
-                Chunk(starts, records.NOTHING.keys, records.NOTHING.values, *given),
-                ids=[*waiting],
-            )
+            late = Chunk(starts, records.NOTHING.keys, records.NOTHING.values, *given)
+            self._add(records.LABELS, late, ids=[*waiting])
         for one, (kept, _) in rows.items():
             self._let_go(one, kept, learned=True, labelled=True)
         for one, (kept, label, importance) in waiting.items():

@@ -17,6 +17,7 @@ from thresher.serving.openapi import JSON
 
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for a body"""
+_encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
 def why_not_json(error: Exception) -> str:
@@ -57,7 +58,7 @@ class Answer(NamedTuple):
 
 def told(found: Any, rows: int = 0) -> Answer:
     """An answer in JSON."""
-    return Answer(200, msgspec.json.encode(found, enc_hook=str) + b"\n", rows=rows)
+    return Answer(200, _encode(found) + b"\n", rows=rows)
 
 
 def refusal(error: Exception) -> Answer:

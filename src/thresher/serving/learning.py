@@ -36,9 +36,9 @@ MODEL = "model"
 """The file of the newest whole model, in the folder of the log; for a shadow after its name and a dot"""
 _CHECKPOINT = "state"
 """The checkpoint to go on from, likewise"""
-_AT_ONCE = 256
-"""Rows that are learned in one turn, which take about a millisecond"""
-_LOOKED_AT = 16
+_AT_ONCE = 1 << 15
+"""Values that are learned or predicted in one turn, for one output, which take about a millisecond"""
+_LOOKED_AT = 64
 """Rows of a piece, drawn at random, that are predicted before it is learned, to measure calibration"""
 _WINDOW = 10_000
 """Rows over which the progressive loss and the calibration are told"""
@@ -191,7 +191,9 @@ class Learning:
         self._run = _prepared(begin, source, state)
         source.domain = self.model.head.domain
         trainer = self._run.trainer
-        trainer.at_once, trainer.pause = _AT_ONCE, self.gate.pause
+        self.at_once = trainer.at_once = max(1, _AT_ONCE // self.model.head.count)
+        """values that are learned or predicted in one turn"""
+        trainer.pause = self.gate.pause
         self._lock, self._recent, self._rows = threading.Lock(), deque([trainer.recent]), trainer.recent.rows
         """sums over the last rows in parts, beginning with those of an earlier run"""
         self.learned = self.saved = self._place.line

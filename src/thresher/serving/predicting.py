@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 from thresher.data.bodies import Rows
-from thresher.data.chunk import Chunk, concat
+from thresher.data.chunk import concat
 from thresher.learning.model.prediction import LinearPredictor
 from thresher.serving.answers import F64, Answers, lines_of
 from thresher.serving.appending import Ack
@@ -187,35 +187,33 @@ class Predictions:
         if plain:
             whole = plain[0].whole
             alike = all(one.whole is whole for one in plain) and sum(one.good for one in plain) == len(whole)
-            shared = self._acknowledged(whole if alike else concat([one.chunk for one in plain]), "")
+            shared = _attempt(self._service.learn, whole if alike else concat([one.chunk for one in plain]))
         # answers, or rows with the future of their record, and where they begin in it; -1 if they are alone
-        found, at = list[Answer | tuple[Rows, Future[Ack], int]](), 0
+        found, at = list[tuple[Rows | Answer, Future[Ack] | Answer, int]](), 0
         for one, key in pairs:
             if isinstance(one, Answer):
-                found.append(one)
+                found.append((one, one, -1))
             elif key:
-                found.append((one, self._acknowledged(one.chunk, key), -1))
+                found.append((one, _attempt(self._service.learn, one.chunk, key), -1))
             else:
                 found.append((one, shared, at))
                 at += one.good
 
-        def answer(rows: Rows, future: Future[Ack], at: int) -> Answer:
-            ack = future.result()
-            return learned(rows, Ack(ack.first + at, ack.first + at + rows.good - 1) if at >= 0 else ack)
+        work = {ack: None for _, ack, _ in found if not isinstance(ack, Answer)}
 
         def answers() -> list[Answer]:
-            return [one if isinstance(one, Answer) else _attempt(answer, *one) for one in found]
+            acks = {future: _attempt(future.result) for future in work}
 
-        work = {one[1]: None for one in found if not isinstance(one, Answer)}
+            def answer(rows: Any, ack: Future[Ack] | Answer, at: int) -> Answer:
+                done = ack if isinstance(ack, Answer) else acks[ack]
+                if isinstance(done, Answer):
+                    return done
+                first = done.first + at
+                return learned(rows, done if at < 0 else Ack(first, first + rows.good - 1))
+
+            return [answer(*one) for one in found]
+
         return Later([*work], answers) if work else answers()
-
-    def _acknowledged(self, chunk: Chunk, key: str) -> Future[Ack]:
-        try:
-            found: Future[Ack] = self._service.learn(chunk, key)
-        except RefusedError as error:
-            found = Future[Ack]()
-            found.set_exception(error)
-        return found
 
     def _count(self, rows: Rows, fate: str) -> None:
         self._metrics.rows.labels(fate).inc(len(rows.chunk))

@@ -84,9 +84,9 @@ class Site:
         self._remembered: Callable[[bytes], Asked] = lru_cache(remembered)(endpoints.asked)
         self._heads = dict[tuple[int, str], bytes]()
         self.connections, self.tasks = set[HttpConnection](), set[asyncio.Task[None]]()
-        self.held = 0
-        """bytes of bodies that are not small"""
-        metrics.watch(self.connections)
+        self.small, self.held = min(SMALL, limits.body), 0
+        """bytes of a body that is small, and of those together that are not"""
+        metrics.connections = self.connections
         self.tick()
 
     def tick(self) -> None:
@@ -268,9 +268,14 @@ class HttpConnection(asyncio.Protocol):
             return False
         self._asked = asked = self._site.asked(self._text[self._at : end])
         self._bare, self._sent = asked.method == b"HEAD", 0
-        self._at, self._taken, self._size, self._parts = end + 4, 0, 0, []
-        self._body = Body(asked.length)
+        self._at = begin = end + 4
         self._closing |= not asked.lasts
+        stop, whole = begin + asked.length, min(len(self._text), begin + self._site.small)
+        if begin <= stop <= whole and asked.refusal is None and not asked.expects:
+            self._at = stop
+            self._ask(self._text[begin:stop])
+            return True
+        self._taken, self._size, self._parts, self._body = 0, 0, [], Body(asked.length)
         if asked.refusal is not None:
             self._refuse(asked.refusal)
         elif asked.length > self._site.limits.body:
@@ -300,12 +305,16 @@ class HttpConnection(asyncio.Protocol):
                     self._refuse(refusal(busy))
         if not self._body.whole:
             return False
-        self._body, self._receiving = None, False
-        if self._asked is not NOTHING:
-            self.owing = True
-            site.take(HttpRequest(self, self._asked, b"".join(self._parts), self.since))
-            self._parts = []
+        if self._asked is NOTHING:
+            self._body, self._receiving = None, False
+        else:
+            self._ask(b"".join(self._parts))
         return True
+
+    def _ask(self, body: bytes) -> None:
+        """Hand on a request that has arrived."""
+        self._body, self._receiving, self._parts, self.owing = None, False, [], True
+        self._site.take(HttpRequest(self, self._asked, body, self.since))
 
     # answers
 

@@ -65,19 +65,14 @@ class Asked(NamedTuple):
     refusal: Answer | None = None
     """why it is not done, if the head tells that already"""
 
+    media: str = ""
+    """the media type of the body"""
+    key: str = ""
+    """what the client calls the request, to know it again"""
+
     def header(self, name: bytes) -> str:
         """The value of a header; empty if there is none."""
         return self.headers.get(name, b"").decode("latin-1")
-
-    @property
-    def media(self) -> str:
-        """The media type of the body."""
-        return self.header(b"content-type")
-
-    @property
-    def key(self) -> str:
-        """What the client calls the request, to know it again."""
-        return self.header(b"idempotency-key")
 
 
 NOTHING = Asked(b"", b"", {}, 0, False, False)
@@ -130,7 +125,8 @@ def head_of(text: bytes) -> Asked:
     expects = minor == b"1" and headers.get(b"expect", b"").lower() == b"100-continue"
     alike = target, *(headers.get(name, b"") for name in _DECIDING)
     path = unquote(target.partition(b"?")[0].decode())
-    return Asked(method, target, headers, length, lasts, expects, path, alike)
+    media, key = (headers.get(name, b"").decode("latin-1") for name in (b"content-type", b"idempotency-key"))
+    return Asked(method, target, headers, length, lasts, expects, path, alike, media=media, key=key)
 
 
 def check_beginning(text: bytes) -> None:

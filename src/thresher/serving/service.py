@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk
 from thresher.data.log import segments
 from thresher.data.log import writer as writing
-from thresher.data.log.source import LogOrigin
+from thresher.data.log.source import LiveLog, LogOrigin
 from thresher.engine.atomic import stamp
 from thresher.learning.files import model_file
 from thresher.learning.inspection import explanation
@@ -46,8 +46,8 @@ _LONG = 256 << 20
 """Bytes that take about a second to read"""
 _NEAR = 10_000
 """Rows by which a model that takes over may be behind"""
-_PIECE = 1 << 12
-"""Rows predicted in one turn"""
+_TOGETHER = 0.02
+"""Seconds for which rows are gathered that are learned in one turn, if they are few"""
 _IDLE = 1.0
 """Seconds between two looks whether a snapshot is due, if nothing comes"""
 _PARTS = 8
@@ -255,6 +255,8 @@ class LearningService(Service):
             with self._grown:
                 self._grown.wait_for(lambda: self._synced.offset > at.offset or self._complete, _IDLE)
             learning.save_if_due()
+        if self._synced.row - at.row < LiveLog.most_rows:  # a turn takes as long for one row as for a hundred
+            self._closing.wait(_TOGETHER)
         return self._synced
 
     def _fault(self, name: str, reason: str) -> None:
@@ -266,19 +268,17 @@ class LearningService(Service):
         self._say(f"learning{which} has stopped: {reason}")
         if name == self.current:
             with suppress(model_file.ModelFileError, OSError):
-                self.model = ensemble.load(
-                    self.snapshot()[0]
-                )  # weights of the one that learned may not be finite
+                # weights of the one that learned may not be finite
+                self.model = ensemble.load(self.snapshot()[0])
             self._reason = reason
 
     def margins(self, chunk: Chunk, model: LinearPredictor | None = None) -> F64:
         """Margins of some rows, each by the model as it is between two examples; all models read the same."""
-        if len(chunk) <= _PIECE:
+        found = list[F64]()
+        for piece in chunk.pieces(self._learning.at_once):
             with self._learning.gate.reading():
-                found: F64 = self.model.margins(chunk)
-            return found
-        parts = [chunk.rows(lo, lo + _PIECE) for lo in range(0, len(chunk), _PIECE)]
-        return np.concatenate([self.margins(one) for one in parts])
+                found.append(self.model.margins(piece))
+        return np.concatenate(found)
 
     def explain(self, chunk: Chunk, names: Mapping[int, str], model: Any) -> explanation.Explanation:
         """Why these are the margins of some rows, all by one model. ValueError."""

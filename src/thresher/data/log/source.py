@@ -183,10 +183,8 @@ class LogSource(Source):
         known = self._expected | {self._read.offset: self._read.hash}
         if start.offset in known:
             return LogPosition(start.offset, start.line, known[start.offset])
-        at, there = (
-            place_at(self.folder, start.offset),
-            (place_at(self.folder, one) for one in self._expected),
-        )
+        at = place_at(self.folder, start.offset)
+        there = (place_at(self.folder, one) for one in self._expected)
         same = [one and one.hash for one in there] == [*self._expected.values()]
         if at is None or at.row != start.line or not same:
             raise LogError(f"{self.folder}: not the log that was read before, up to row {start.line:,}")
@@ -207,7 +205,7 @@ def check_rows(chunk: Chunk, domain: str | Domain, layout: SettledLayout | None)
 class LiveLog(LogSource):
     """A log that is still written: at its end, chunks wait for more."""
 
-    most_rows, most_values = 256, 1 << 13
+    most_rows, most_values = 1 << 10, 1 << 15
 
     def __init__(
         self,
@@ -271,11 +269,9 @@ def contents_of(folder: str | os.PathLike[str], last: int = 0) -> dict[str, Any]
                 else:
                     waiting.difference_update(note.get("ids", []), note.get("expired", ()))
                     waiting.update(note.get("kept", ()))
-                count, promoted, keys = (
-                    count + 1,
-                    promoted + (kind == records.PROMOTED),
-                    keys + ("key" in note),
-                )
+                count += 1
+                promoted += kind == records.PROMOTED
+                keys += "key" in note
                 first, end = first or one, one
             newest.extend(some)
     except segments.LogError as error:

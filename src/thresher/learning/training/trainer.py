@@ -124,7 +124,7 @@ class Trainer:
     cut_short = False
     """whether Ctrl-C ended a replay"""
     at_once = 0
-    """rows of a chunk that are learned before each `pause`; 0: all"""
+    """values of a chunk that are learned before each `pause`, or one row; 0: all"""
     before_checkpoint: Callable[[], object] = staticmethod(lambda: None)
     """called before a checkpoint is written: what it needs beside itself is written then"""
     pause: Callable[[], None] = staticmethod(lambda: None)
@@ -408,7 +408,7 @@ class Trainer:
             due = min(map(progress.until_due, (done, done - self._seen.start.examples)))
             due = min([due, *(size - done % size for size in every if size)])
             hi = chunk.end_of(lo, due)
-            hi = min(hi, lo + self.at_once) if self.at_once else hi
+            hi = min(hi, chunk.end_within(lo, self.at_once)) if self.at_once else hi
             rows = numbered = chunk.rows(lo, hi)
             self._stretch = rows, lo + (0 if chunk.place is None else chunk.place.line)
             if rows.cells is not None and self._slices is not None:
