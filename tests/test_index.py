@@ -17,6 +17,7 @@ from thresher.data.chunk import Chunk, read_only
 from thresher.engine import index as indexes
 from thresher.engine import lookup
 from thresher.engine.index import GrowingIndex, Resolved, make_index, store_spec
+from thresher.learning.model.margins import finder_in
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.rule_state import ManyState, OneState, make_loop
@@ -177,6 +178,30 @@ def test_predicting_adds_no_features() -> None:
             model.intercept
         )
         assert model.features_seen == 1
+
+
+@pytest.mark.usefixtures("plainly")
+def test_rows_that_were_found_before_are_used_only_where_they_belong() -> None:
+    one, other = model_of("sgd"), model_of("sgd")
+    chunk = stream(50, 20, features=9).chunk
+    one.learn(chunk)
+    other.learn(chunk.take(np.arange(len(chunk))[::-1]))
+    finder = finder_in(one.index)
+    assert finder is not None
+    found = finder(chunk)
+    assert found.found[2].rows.any()
+    changed = replace(found, keys=found.keys + np.uint64(1))
+    for model in (one, other):
+        for rows, plain in (
+            (found, chunk),
+            (changed, replace(changed, found=None)),
+            (found.rows(3, 9), chunk.rows(3, 9)),
+        ):
+            assert model.margins(rows).tobytes() == model.margins(plain).tobytes()
+    index, keys, there = found.found
+    wrong = replace(found, found=(index, keys, there._replace(rows=np.zeros_like(there.rows))))
+    assert one.margins(wrong).tobytes() != one.margins(chunk).tobytes()
+    assert finder_in(make_index("hashed:9")) is None
 
 
 @pytest.mark.usefixtures("plainly")

@@ -114,11 +114,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 63_664,
-    "data": 18_000,
-    "learning": 13_362,
+    "all": 63_692,
+    "data": 18_009,
+    "learning": 13_377,
     "parts": 5_511,
-    "engine": 5_327,
+    "engine": 5_331,
     "plans": 3_836,
     "serving": 3_346,
     "options": 2_360,

@@ -8,6 +8,7 @@ import sys
 import threading
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partialmethod
 from pathlib import Path
 from typing import Any
@@ -341,12 +342,28 @@ def test_what_looks_ahead_is_told_of_all_chunks_in_order_before_they_come(
     path = written(tmp_path, some_text(3000))
     source = open_source(path, on_error="skip", block_bytes=500, threads=threads)
     ahead = Noting()
-    source.ahead = ahead
+    source.lookahead = ahead
     for k, chunk in enumerate(source.chunks()):
         assert k > 0 or ahead.asked.wait(60)
         assert ahead.noted[0].base is chunk.keys.base
     assert k > 20
     assert not ahead.noted
+
+
+def test_threads_find_what_they_are_asked_for_while_chunks_are_used(tmp_path: Path) -> None:
+    path, asked = written(tmp_path, some_text(3000)), threading.Event()
+
+    def finder(chunk: Chunk) -> Chunk:
+        asked.set()
+        return replace(chunk, found=len(chunk))
+
+    source = open_source(path, on_error="skip", block_bytes=500, threads=2)
+    source.finder, found = finder, list[Any]()
+    for chunk in source.chunks():
+        assert asked.wait(60)
+        found.append(chunk.found)
+        assert chunk.found in (None, len(chunk))
+    assert any(found)
 
 
 def test_small_tables_are_read_without_threads(monkeypatch: pytest.MonkeyPatch) -> None:

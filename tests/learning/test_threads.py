@@ -16,6 +16,7 @@ from thresher.engine.atomic import whole_file
 from thresher.engine.index import GrowingIndex
 from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
+from thresher.learning.model.prediction import source_for
 from thresher.learning.training.trainer import Trainer, TrainingPlan
 
 pytestmark = pytest.mark.usefixtures("plainly")
@@ -117,3 +118,13 @@ def test_threads_that_read_look_up_features_while_one_learns(
     model.learn(ROWS)
     alone.learn(ROWS)
     assert fingerprint(model) == fingerprint(alone)
+
+
+def test_threads_that_read_find_the_features_of_rows_to_predict(tmp_path: Path) -> None:
+    (tmp_path / "rows.svm").write_text("1 1:1\n-1 2:1\n")
+    model = Model("sgd")
+    model.learn(ROWS)
+    source = source_for(model, tmp_path / "rows.svm", model.head.open_domain)
+    assert source.finder is not None
+    (chunk,) = source.chunks()
+    assert source.finder(chunk).found[0] is model.index

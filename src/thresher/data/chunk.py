@@ -61,6 +61,8 @@ class Chunk:
     """(n,) numbers that are added to the margins of the examples: see `data.offsets`"""
     rests: NDArray[np.float32] | None = None
     """(nnz,) what float32 has lost of large values, NaN for what is missing: see `engine.centring`"""
+    found: Any = None
+    """an index, the keys, and their rows in it, if these were looked up while this chunk was read"""
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -72,8 +72,10 @@ class Source:
     """whether the values of columns can be had beside the rows"""
     class_names: Sequence[str] = ()
     """names of the classes that labels number, if the layout has none"""
-    ahead: Ahead | None = None
+    lookahead: Ahead | None = None
     """told of the keys of all chunks before these are yielded, if threads read them; None: none is"""
+    finder: Callable[[Chunk], Chunk] | None = None
+    """gives chunks what was found of them, in threads that read, if these have time"""
     sliced: Sequence[str] = ()
     """columns whose values `Chunk.cells` holds in the passes that begin from here on"""
 
@@ -177,7 +179,8 @@ class SourceWrapper(Source, Generic[S]):
     keep_hash = _of_source("keep_hash")
     sliced = _of_source("sliced")
     namer = _of_source("namer")
-    ahead = _of_source("ahead")
+    lookahead = _of_source("lookahead")
+    finder = _of_source("finder")
     expect = _of_source("expect")
     confirm = _of_source("confirm")
 

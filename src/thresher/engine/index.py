@@ -43,7 +43,7 @@ import re
 import weakref
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from threading import Lock
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -103,6 +103,8 @@ class Coming:
 class _Index:
     """The common part of all indexes. Rows are numbered below `size`, in order of first use or of key."""
 
+    FOUND_AHEAD: ClassVar[bool] = False
+    """whether it pays, and is safe, to find rows in threads that read"""
     size: int
     """rows of each table"""
     seen: U8
@@ -181,6 +183,9 @@ class GrowingIndex(_Index):
     """
 
     NAME: ClassVar[str] = "growing"
+    FOUND_AHEAD = True
+    _turn: Any = nullcontext()
+    """held while slots change, once chunks were expected: what only predicts has no lock, so it pickles"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -192,8 +197,6 @@ class GrowingIndex(_Index):
         self._born = 0
         self._freed = 0
         self._count = self._entered = 1  # the null row; how many rows are in use, and have a slot
-        self._turn = Lock()
-        """held while slots change"""
         self._coming, self._in_step = deque[Coming](), False
         """the chunk in use and those expected after it, and whether rows have been resolved as they come"""
 
@@ -226,6 +229,7 @@ class GrowingIndex(_Index):
     @contextmanager
     def expecting(self) -> Iterator[GrowingIndex]:
         """In this context, this index is told of the keys of each chunk before they are resolved."""
+        self._turn = Lock()
         try:
             yield self
         finally:

@@ -289,8 +289,9 @@ class Pipeline:
         size: int,
         live: bool = False,
         ahead: Ahead | None = None,
+        finder: Callable[[Chunk], Chunk] | None = None,
     ) -> None:
-        self._blocks, self._ahead = blocks, ahead
+        self._blocks, self._ahead, self._finder = blocks, ahead, finder
         self._parsed = deque[Future[tuple[Block, Parsed] | None]]()
         """blocks of whose keys `ahead` is to be told"""
         self._busy = self.has_enough if live else None
@@ -334,9 +335,11 @@ class Pipeline:
                 self._stop()
                 return
             try:
-                place.set_result((block, parser.parse(block)))
-                ahead = self._ahead
-                if ahead is not None and self._taken - self._used > len(self._threads):
+                parsed, behind = parser.parse(block), self._taken - self._used > len(self._threads)
+                if behind and self._finder is not None:
+                    parsed = parsed._replace(chunk=self._finder(parsed.chunk))
+                place.set_result((block, parsed))
+                if behind and (ahead := self._ahead) is not None:
                     self._tell(ahead)
                     ahead.look_ahead()
             except Exception as error:  # noqa: BLE001 likewise; `look_ahead` fails again where rows are used

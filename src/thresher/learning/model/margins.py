@@ -10,6 +10,7 @@ many outputs from 0.93 to 0.39. The price is a second call: predicting a single 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, read_only
 from thresher.engine import kernels, outputs
-from thresher.engine.index import Index
+from thresher.engine.index import Index, Resolved
 
 Array = NDArray[Any]
 Read = Callable[[Array, Array], None]
@@ -84,8 +85,21 @@ def table_margins(index: Index, weights: Array, bias: Array, chunk: Chunk) -> Ar
     return out
 
 
+def finder_in(index: Index) -> Callable[[Chunk], Chunk] | None:
+    """What looks up the keys of chunks in an index before these are used; None: it saves nothing."""
+    if not index.FOUND_AHEAD:
+        return None
+    return lambda chunk: replace(chunk, found=(index, chunk.keys, _find(index, chunk)))
+
+
+def _find(index: Index, chunk: Chunk) -> Resolved:
+    return index.find(read_only(chunk.keys), read_only(chunk.indptr), read_only(chunk.values))
+
+
 def _found(index: Index, chunk: Chunk) -> tuple[Array, Array, Array]:
-    found = index.find(read_only(chunk.keys), read_only(chunk.indptr), read_only(chunk.values))
+    known = chunk.found
+    ours = known is not None and known[0] is index and known[1] is chunk.keys
+    found: Resolved = known[2] if ours else _find(index, chunk)
     return read_only(found.indptr), read_only(found.rows), read_only(found.values)
 
 

@@ -48,7 +48,7 @@ from thresher.learning.model.agreement import (
     numbering_of,
 )
 from thresher.learning.model.divergence import rows_beyond
-from thresher.learning.model.margins import any_output, table_margins
+from thresher.learning.model.margins import any_output, finder_in, table_margins
 from thresher.learning.model.objective import F64, Objective, Output
 from thresher.learning.model.recipe import with_gaps
 from thresher.learning.model.scaling import Divisors, Means, divisors_of, means_of, ones
@@ -84,6 +84,7 @@ def source_for(
     layout = layout_for(model, options)
     read = {name: options[name] for name in OPENING}
     source = as_source(data, domain, layout=layout, **read, **(more or {}))
+    source.finder = finder_in(model.index)
     read_beside(source, model.sliced, by_option)
     X: Any = data[0] if isinstance(data, tuple) and data else data
     how = ': rows.to_dict("records")' if hasattr(X, "to_dict") else ""
@@ -679,8 +680,8 @@ def teach(
         source = open_data(data, model.head.domain, layout=layout, **read)
         if source.layout is not None:
             model.layout = source.layout
-    named, new = model.names, False
-    with closing(source.chunks()) as chunks:
+    named, new, source.finder = model.names, False, None
+    with model.index.expecting() as source.lookahead, closing(source.chunks()) as chunks:
         for chunk in chunks:
             model.learn(chunk, again=again)
             model.note_ids(chunk.span(), source.columns, model.layout)

@@ -377,10 +377,10 @@ class Trainer:
             yield
             return
         try:
-            with self.models.parts[0].feed.index.expecting() as read.ahead:
+            with self.models.parts[0].feed.index.expecting() as read.lookahead:
                 yield
         finally:
-            read.ahead = None
+            read.lookahead = None
 
     def _end_pass(self, report: Report) -> None:
         """There are no more rows in this pass."""
