@@ -114,15 +114,15 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 63_692,
-    "data": 18_009,
-    "learning": 13_377,
+    "all": 63_716,
+    "data": 18_094,
+    "learning": 13_425,
     "parts": 5_511,
     "engine": 5_331,
     "plans": 3_836,
     "serving": 3_346,
     "options": 2_360,
-    "sklearn": 2_310,
+    "sklearn": 2_201,
     "cli": 2_101,
     "cluster": 1_266,
     "reporting": 1_169,
@@ -137,7 +137,7 @@ SIZES = {
     "__main__": 5,
 }
 # folder -> the most names that its modules may take from data and learning
-DOORS = {"runs": 30, "sklearn": 90, "serving": 30, "reporting": 28, "exporting": 29}
+DOORS = {"runs": 30, "sklearn": 30, "serving": 30, "reporting": 28, "exporting": 29}
 # folder -> the only packages outside the standard library that its modules may import
 OUTSIDE = {
     "engine": {"numba", "numpy", "llvmlite"},

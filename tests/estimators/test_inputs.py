@@ -155,7 +155,7 @@ def test_n_jobs_is_how_many_threads_read_a_table(monkeypatch: pytest.MonkeyPatch
         seen.append(options["threads"])
         return real(table, **options)
 
-    monkeypatch.setattr("thresher.data.table_source", noted)
+    monkeypatch.setattr("thresher.data.inputs.any_data.table_source", noted)
     monkeypatch.setattr("os.cpu_count", lambda: 4)
     X = pl.DataFrame(mixed_columns())
     models = [fitted(X, n_jobs=jobs) for jobs in (None, 1, 2, -1, -2, -9)]

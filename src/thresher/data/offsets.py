@@ -14,8 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from thresher.data.chunk import Chunk, floats
 from thresher.data.errors import DataError
-from thresher.data.source import BesideRows, Source
-from thresher.options.messages import mention
 
 F32 = NDArray[np.float32]
 
@@ -46,15 +44,3 @@ def with_offsets(chunk: Chunk, offsets: ArrayLike) -> Chunk:
     if chunk.offsets is not None:
         raise DataError("the rows have offsets already: leave offsets= out")
     return replace(chunk, offsets=found)
-
-
-def shifted(source: Source, offsets: ArrayLike | None) -> Source:
-    """The source, in which each row has an offset if there are `offsets`.
-
-    `DataError` for files, whose offsets are a column, and for data that have offsets already.
-    """
-    if offsets is None:
-        return source
-    if source.layout is not None and source.layout.has_offsets:
-        raise DataError(f"{mention('offset')} names a column of offsets: leave that or offsets= out")
-    return BesideRows(source, "offset", floats(offsets, "offset"), with_offsets)

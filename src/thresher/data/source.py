@@ -21,6 +21,7 @@ from thresher.data.labels import Domain, domain_of
 from thresher.data.layout import SettledLayout
 from thresher.data.report import Report
 from thresher.data.sources.reader import Parsed as Parsed
+from thresher.options.messages import mention
 
 if TYPE_CHECKING:
     from thresher.data.features.names import Namer
@@ -256,16 +257,17 @@ class GroupHashes(dict[str, int]):
 
 
 class BesideRows(SourceWrapper[Source]):
-    """A source in memory, for each row of which there is one of an array of values, such as its group."""
+    """A source in memory, for each row of which there is one of an array of groups or offsets."""
 
-    def __init__(
-        self, source: Source, what: str, values: NDArray[Any], add: Callable[[Chunk, NDArray[Any]], Chunk]
-    ) -> None:
-        """`add` gives a chunk the values of its rows; `what` they are, for messages. DataError for files."""
+    def __init__(self, source: Source, what: str, values: NDArray[Any]) -> None:
+        """The chunks have the values as ``{what}s``. DataError for files, and if their layout names such."""
         super().__init__(source)
+        layout = source.layout or SettledLayout()
+        if layout.grouped_by if what == "group" else layout.has_offsets:
+            raise DataError(f"{mention(what)} names a column of {what}s: leave that or {what}s= out")
         if source.origin is not None:
             raise DataError(f"{what}s are for data in memory; for files, name the column, {what}=")
-        self._what, self._values, self._add = what, values, add
+        self._what, self._values = what, values
 
     def rows(self, start: StreamPosition | None = None) -> Iterator[Parsed]:
         """One pass, read from the beginning to count rows. DataError unless each row has one value."""
@@ -276,24 +278,15 @@ class BesideRows(SourceWrapper[Source]):
             if len(own) < len(chunk):
                 break
             if start is None or chunk.place is None or chunk.place >= start:
-                yield rows._replace(chunk=self._add(chunk, own))
+                if getattr(chunk, f"{self._what}s") is not None:
+                    raise DataError(f"the rows have {self._what}s already: leave {self._what}s= out")
+                beside: Any = {f"{self._what}s": own}
+                yield rows._replace(chunk=replace(chunk, **beside))
         if done != len(values):
             counted = f"{done:,} rows{' or more' * (done > len(values))}"
             raise DataError(
                 f"{len(values):,} {self._what}s for {counted}: give one {self._what} for each row"
             )
-
-
-def grouped(source: Source, groups: ArrayLike | None) -> Source:
-    """The source, in which each row has a group if there are `groups`.
-
-    DataError for files, whose groups are a column, and for data that have groups already.
-    """
-    if groups is None:
-        return source
-    if source.layout is not None and source.layout.grouped_by:
-        raise DataError(f"groups and group={source.layout.grouped_by!r}: give one of them")
-    return BesideRows(source, "group", groups_of(groups), lambda chunk, own: replace(chunk, groups=own))
 
 
 def groups_of(values: ArrayLike) -> NDArray[np.uint64]:

@@ -11,9 +11,8 @@ import numpy as np
 
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
-from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.report import Report
-from thresher.learning.diagnostics.column_findings import troubles_of_columns, troubles_of_reading
+from thresher.learning.diagnostics.column_findings import troubles_at_first, troubles_of_reading
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.evaluation.curves import Ranking
 from thresher.learning.evaluation.figures import Assessment
@@ -119,7 +118,7 @@ def measure(
         slices,
         source.report,
         [Path(name).name for name in source.names if name != _MEMORY],
-        troubles_of_columns(columns_seen(source), source.layout) + troubles_of_reading(source.report),
+        troubles_at_first(source) + troubles_of_reading(source.report),
     )
 
 

@@ -21,8 +21,8 @@ from thresher.sklearn.row_order import drawn, groups_of_examples, held_out, weig
 
 if TYPE_CHECKING:
     from thresher.data.chunk import Chunk
+    from thresher.learning.model import objective
     from thresher.learning.model.model import Model
-    from thresher.learning.model.objective import Objective
     from thresher.learning.model.prediction import Readout
     from thresher.sklearn.inputs import Examples
 
@@ -37,8 +37,8 @@ def chunk_of_row(X: Any, y: Any, width: int, labels: dict[Any, float] | None) ->
     `labels` maps classes to labels; None if y is the label itself. Inputs that are not obviously valid take
     the normal route, which reports what is wrong.
     """
-    from thresher.data.inputs.matrices import one_row
-    from thresher.learning.model.divergence import EXTREME
+    from thresher.data.inputs import matrices
+    from thresher.learning.model import divergence
 
     kind = type(X)
     if (kind not in _CSR and kind is not np.ndarray) or X.shape != (1, width) or X.dtype not in _DTYPES:
@@ -50,12 +50,14 @@ def chunk_of_row(X: Any, y: Any, width: int, labels: dict[Any, float] | None) ->
         label = labels.get(label) if isinstance(label, str | int | float | np.generic) else None
         if label is None:
             return None
-    elif not isinstance(label, float | int) or not abs(label) < EXTREME:
+    elif not isinstance(label, float | int) or not abs(label) < divergence.EXTREME:
         return None
     if kind is np.ndarray:
         columns = X[0].nonzero()[0]
-        return one_row(columns, X[0][columns], np.uint64(width - 1), label)
-    return one_row(X.indices, X.data, np.uint64(width - 1), label) if X.indices.dtype.isnative else None
+        return matrices.one_row(columns, X[0][columns], np.uint64(width - 1), label)
+    return (
+        matrices.one_row(X.indices, X.data, np.uint64(width - 1), label) if X.indices.dtype.isnative else None
+    )
 
 
 F64 = NDArray[np.float64]
@@ -106,12 +108,11 @@ class SparseOnlineEstimator(SparseEstimator):
         Warns with `TroubleWarning` of trouble with the data or the run, as `thresher.train` does.
         Raises ValueError, `DataError`, and `DivergedError` (a ValueError) if a loss or weight is not finite.
         """
-        from thresher.data.inputs.matrices import MatrixSource
-        from thresher.learning.training import progress
-        from thresher.learning.training.trainer import Trainer, TrainingPlan
+        from thresher.data.inputs import any_data, matrices
+        from thresher.learning.training import progress, trainer
 
         self._check_options()
-        X = inputs.held(X)
+        X = any_data.examples_in(X)
         with self._unchanged_by_errors():
             going_on = self.warm_start and self.__sklearn_is_fitted__()
             self._starts = self._starts if going_on else not (coef_init is None and intercept_init is None)
@@ -134,15 +135,17 @@ class SparseOnlineEstimator(SparseEstimator):
             learned, held = draws.splits[0] if splitter else (draws.whole, None)
             passes = self._passes_over(model.recipe, matrix, draws.whole)
             seed = draws.seed if self.shuffle else None
-            source = MatrixSource(matrix, weighted(learned, encoded), seed, passes, self._class_names())
-            judged = None if held is None else MatrixSource(matrix, weighted(held, encoded))
+            source = matrices.MatrixSource(
+                matrix, weighted(learned, encoded), seed, passes, self._class_names()
+            )
+            judged = None if held is None else matrices.MatrixSource(matrix, weighted(held, encoded))
             if going_on:
                 source.prepare()
-            plan = TrainingPlan(passes, None, patience=self.patience if self.early_stopping else 0)
+            plan = trainer.TrainingPlan(passes, None, patience=self.patience if self.early_stopping else 0)
             ui = progress.PassPrinter(lambda: model.nonzero, self.verbose)
-            trainer = Trainer(model, source, plan, order=source, holdout=judged, ui=ui)
-            troubles = trainer.run().warnings
-            self.n_iter_ = min(trainer.position.number, passes)
+            run = trainer.Trainer(model, source, plan, order=source, holdout=judged, ui=ui)
+            troubles = run.run().warnings
+            self.n_iter_ = min(run.position.number, passes)
             self._take(X, matrix, model, not going_on)
         inputs.warn_of(self, X, troubles)
         return self
@@ -154,7 +157,7 @@ class SparseOnlineEstimator(SparseEstimator):
         self._note_features(X, matrix, [model], new)
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, named: Any = None) -> Self:
-        from thresher.data.inputs.arrays import FAR
+        from thresher.data.inputs import matrices
 
         if self.early_stopping:
             raise ValueError("early_stopping should be False with partial_fit, which has no hold-out")
@@ -162,18 +165,20 @@ class SparseOnlineEstimator(SparseEstimator):
         self._check_options() if first else self._check_goes_on()
         quick = not first and sample_weight is None and "feature_names_in_" not in vars(self)
         chunk = self._one_row(X, y) if quick and self._kind == inputs.MATRIX else None
-        if chunk is not None and not (self._model.centres and np.abs(chunk.values).max(initial=0.0) >= FAR):
+        if chunk is not None and not (
+            self._model.centres and np.abs(chunk.values).max(initial=0.0) >= matrices.FAR
+        ):
             self._model.learn(chunk)
             return self
-        from thresher.data.inputs.matrices import MatrixSource, in_order  # after the shortcut
+        from thresher.data.inputs import any_data  # after the shortcut
 
-        X = inputs.held(X)
+        X = any_data.examples_in(X)
         with self._unchanged_by_errors():
             taken = self._taken_in(X, y, sample_weight, reset=first, whole=False, named=named)
             matrix, weights, encoded = taken
             model = self._new_model() if first else self._model
             model.head.domain.check(matrix.labels, matrix.targets)
-            source = MatrixSource(matrix, weighted(in_order(weights), encoded))
+            source = matrices.MatrixSource(matrix, weighted(matrices.in_order(weights), encoded))
             source.prepare()
             with restored_if_broken(self, matrix, weights):
                 for chunk in source.chunks():
@@ -219,7 +224,7 @@ class SparseOnlineEstimator(SparseEstimator):
         return 1 + int(getattr(self._model, "examples", 0))
 
 
-def as_readout(head: Objective, store: str, coef: Any, bias: F64) -> Readout:
+def as_readout(head: objective.Objective, store: str, coef: Any, bias: F64) -> Readout:
     """A readout of `coef` ``(outputs, d)``, CSR, and `bias` ``(outputs,)``; keys are columns.
 
     A loss with a margin for each of two classes also accepts a single margin.

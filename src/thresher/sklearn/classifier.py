@@ -21,7 +21,7 @@ from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator,
 
 if TYPE_CHECKING:
     from thresher.data.chunk import Chunk
-    from thresher.learning.model.objective import Objective
+    from thresher.learning.model import objective
     from thresher.sklearn.inputs import ClassWeight, Examples
 
 
@@ -46,18 +46,18 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
     def __sklearn_tags__(self) -> Any:
         """Sparse X; multi-label unless the loss is for exclusive classes."""
         from thresher import parts
-        from thresher.learning.model.objective import leaves_classes_open
+        from thresher.learning.model import objective
 
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         with suppress(parts.SpecError):  # fit raises the error
-            tags.classifier_tags.multi_label = not leaves_classes_open(self.loss, None)
+            tags.classifier_tags.multi_label = not objective.leaves_classes_open(self.loss, None)
         return tags
 
     def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> EncodedLabels:
-        from thresher.data.inputs.arrays import check_unmasked
+        from thresher.data.inputs import any_data
 
-        check_unmasked("labels y", y)
+        any_data.check_unmasked("labels y", y)
         y = check_array(
             y, accept_sparse="csr", ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0
         )
@@ -135,10 +135,10 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         return numbers.astype(np.float64)
 
     def _sampled(self) -> str:
-        from thresher.learning.model.sampling import Sample, text_of
+        from thresher.learning.model import sampling
 
-        found, layout = Sample.of(self.sample), self._layout_of_model()
-        known = {text_of(name): k for k, name in enumerate(self.classes_.tolist())}
+        found, layout = sampling.Sample.of(self.sample), self._layout_of_model()
+        known = {sampling.text_of(name): k for k, name in enumerate(self.classes_.tolist())}
         if unknown := found.shares.keys() - known.keys():
             raise ValueError(f"sample has labels that are not classes: {', '.join(sorted(unknown))}")
         if layout is not None and layout.classes:
@@ -147,12 +147,14 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         return found._replace(shares=codes).spec
 
     def _outputs(self) -> str:
-        from thresher.learning.model.objective import leaves_classes_open
+        from thresher.learning.model import objective
 
         last = len(self.classes_) - 1
         if self._multilabel:
             return f"labels:0-{last}"
-        return "one" if last == 1 and not leaves_classes_open(self.loss, None) else f"classes:0-{last}"
+        return (
+            "one" if last == 1 and not objective.leaves_classes_open(self.loss, None) else f"classes:0-{last}"
+        )
 
     def _shown(self, numbers: F64) -> F64:
         several = len(self.classes_) > 2 or self._multilabel or len(numbers) == 1
@@ -173,14 +175,14 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         codes = self._codes(self._model.head, margins)
         return codes if self._multilabel else np.asarray(self.classes_[codes])
 
-    def _codes(self, head: Objective, margins: F64) -> NDArray[np.int64]:
+    def _codes(self, head: objective.Objective, margins: F64) -> NDArray[np.int64]:
         """Indices of the predicted classes, or zeros and ones ``(n, labels)``."""
         margins = self._decisions(margins)
         if margins.ndim > 1 and not self._multilabel:
             return np.asarray(margins.argmax(axis=1), np.int64)
         return np.asarray(head.positive(margins), np.int64)
 
-    def _faults(self, head: Objective, margins: F64, labels: F32, targets: F32 | None) -> F64:
+    def _faults(self, head: objective.Objective, margins: F64, labels: F32, targets: F32 | None) -> F64:
         codes = self._codes(head, margins)
         if targets is not None:
             wrong: NDArray[np.bool_] = (codes != (targets > 0)).any(axis=1)

@@ -26,11 +26,11 @@ from thresher.sklearn import inputs
 from thresher.sklearn.inputs import MATRIX
 
 if TYPE_CHECKING:
+    from thresher.data import layout as layouts
     from thresher.data.chunk import Chunk
-    from thresher.data.inputs.matrices import Draw
-    from thresher.data.layout import SettledLayout
+    from thresher.data.inputs import matrices
     from thresher.learning.model.model import Model
-    from thresher.learning.model.prediction import LinearPredictor, Readout
+    from thresher.learning.model.prediction import Readout
     from thresher.learning.model.recipe import Recipe, Spec
     from thresher.sklearn.inputs import Columns, Examples, RandomState, Reading
 
@@ -117,11 +117,10 @@ class SparseEstimator(BaseEstimator):
 
     def _check_shared(self, holds_out: bool) -> None:
         """Check the parameters that all have; `holds_out`: whether `validation_fraction` counts."""
-        from thresher.learning.training.passes import check_passes
-        from thresher.learning.training.shares import is_last
+        from thresher.learning.training import passes, shares
         from thresher.options.checks import check_flag, check_whole
 
-        check_passes(self.passes)
+        passes.check_passes(self.passes)
         for name in ("patience", "batch"):
             check_whole(name, getattr(self, name), 1)
         for name in ("shuffle", "average", "fit_intercept", "early_stopping", "names", "calibrate"):
@@ -134,7 +133,7 @@ class SparseEstimator(BaseEstimator):
             raise ValueError(f"n_jobs must be a whole number or None, not {self.n_jobs!r}")
         held = self.validation_fraction
         share = isinstance(held, float | np.floating) and 0 < held < 1
-        if holds_out and not (share or is_last(held)):
+        if holds_out and not (share or shares.is_last(held)):
             raise ValueError(
                 "validation_fraction must be a number between 0 and 1, or the last rows, such as 'last:0.1',"
                 f" not {held!r}"
@@ -174,26 +173,18 @@ class SparseEstimator(BaseEstimator):
             return False  # given weights are for values as they are
         return is_centred(self._rule(), self.scale, self.centre)
 
-    def _passes_over(self, recipe: Recipe, matrix: Chunk, whole: Draw) -> int:
+    def _passes_over(self, recipe: Recipe, matrix: Chunk, whole: matrices.Draw) -> int:
         """The number of passes over the examples of a matrix, of which `whole` is a draw of all."""
-        from thresher.learning.training.passes import AUTO, Size, is_automatic, passes_for
+        from thresher.learning.training import passes
 
-        if self.calibrate and not is_automatic(recipe):
-            if self.passes not in (1, AUTO):
+        automatic = passes.is_automatic(recipe)
+        if self.calibrate and not automatic:
+            if self.passes not in (1, passes.AUTO):
                 raise ValueError("calibrate=True learns from margins of examples that are new: use passes=1")
             return 1
-        if self.passes != AUTO:
+        if self.passes != passes.AUTO:
             return int(self.passes)
-        if not is_automatic(recipe):
-            return _PASSES
-        lengths = matrix.indptr[whole.rows + 1] - matrix.indptr[whole.rows]
-        size = Size(rows=len(lengths), nonzeros=int(lengths.sum()))
-        crowded = passes_for(size._replace(features=size.rows))
-        if passes_for(size) == crowded:  # features make no difference, and counting them takes time
-            return crowded
-        from thresher.data.inputs.matrices import features_in
-
-        return passes_for(size._replace(features=features_in(matrix, whole.rows)))
+        return passes.passes_over(matrix, whole.rows) if automatic else _PASSES
 
     def _store(self) -> str:
         if self.store is not None:
@@ -204,11 +195,11 @@ class SparseEstimator(BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, whole: bool, named: Any = None
     ) -> tuple[Chunk, F64, EncodedLabels]:
         """Features, importances and labels of the examples; with `reset`, of a new model: see `_encoded`."""
-        from thresher.learning.inspection.feature_names import check_nameable
+        from thresher.learning.inspection import feature_names
 
         matrix = inputs.read(self, X, reset=reset)
         if self.names:
-            check_nameable(self._store())
+            feature_names.check_nameable(self._store())
         weights = inputs.importances(sample_weight, len(matrix))
         if y is None:
             raise ValueError("training requires y to be passed, but the target y is None")
@@ -217,25 +208,25 @@ class SparseEstimator(BaseEstimator):
         return replace(matrix, labels=encoded.labels, targets=encoded.targets), weights, encoded
 
     def _note_features(
-        self, X: Any, matrix: Chunk, models: Sequence[LinearPredictor], new: bool = True
+        self, X: Any, matrix: Chunk, models: Sequence[Model | Readout], new: bool = True
     ) -> None:
         """Note of models that learned X which columns they know, if they are `new`, and keep names."""
-        from thresher.learning.model.agreement import Numbering
+        from thresher.learning.model import agreement
 
         if new and self._kind == MATRIX:
             low, last = int(matrix.keys.min(initial=self.n_features_in_)), self.n_features_in_ - 1
             for model in models:
-                model.numbering = Numbering(low, last, True)
+                model.numbering = agreement.Numbering(low, last, True)
                 model.matches_names = hasattr(self, "feature_names_in_")
         if self.names:
             inputs.keep_names(self, X, models)
 
     def _chunks(self, X: Examples) -> Iterator[Chunk]:
-        from thresher.data.inputs.matrices import MatrixSource, in_order
+        from thresher.data.inputs import matrices
 
         check_is_fitted(self)
         matrix = inputs.read(self, X, reset=False)
-        return MatrixSource(matrix, in_order(np.ones(len(matrix)))).chunks()
+        return matrices.MatrixSource(matrix, matrices.in_order(np.ones(len(matrix)))).chunks()
 
     def _margins(self, X: Examples) -> F64:
         return np.concatenate([self._model.predict(chunk) for chunk in self._chunks(X)])
@@ -269,14 +260,14 @@ class SparseEstimator(BaseEstimator):
     def _class_names(self) -> list[str]:
         return [*map(str, vars(self).get("classes_", ()))]
 
-    def _layout_of_model(self) -> SettledLayout | None:
+    def _layout_of_model(self) -> layouts.SettledLayout | None:
         """How columns become features, and the words of the classes, for the model file."""
-        from thresher.data.layout import SettledLayout
+        from thresher.data import layout as layouts
 
         layout, classes = vars(self).get("_layout"), vars(self).get("classes_")
         if classes is None or classes.dtype.kind != "U" or not all(classes):
             return layout
-        return replace(layout or SettledLayout(), classes=tuple(classes.tolist()))
+        return replace(layout or layouts.SettledLayout(), classes=tuple(classes.tolist()))
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there is a model."""
@@ -352,7 +343,9 @@ class SparseEstimator(BaseEstimator):
         """
         check_is_fitted(self)
         if not self._weighs_columns():
-            return inputs.names_of(self._model)
+            from thresher.learning.inspection import feature_names
+
+            return feature_names.names_with_weight(self._model.readout())
         coef = self.coef_
         weighs = np.unique((coef if issparse(coef) else np.atleast_2d(coef)).nonzero()[1])
         return np.asarray(_check_feature_names_in(self, input_features)[weighs])
@@ -389,44 +382,46 @@ class SparseEstimator(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         """Models as the bytes of model files, and where parts of your own are; else unchanged."""
-        from thresher.learning.modelbytes import as_bytes
+        from thresher.learning import modelbytes
         from thresher.parts import homes
 
         state = dict(super().__getstate__())
         if own := homes():
             state["_homes"] = own
         if "_path" in state:
-            state["_path"] = [as_bytes(model) for model in state["_path"]]
+            state["_path"] = [modelbytes.as_bytes(model) for model in state["_path"]]
             del state["_model"]  # one of these
         elif "_model" in state:
-            state["_model"] = as_bytes(state["_model"])
+            state["_model"] = modelbytes.as_bytes(state["_model"])
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore; `ModelFileError` for damaged bytes."""
-        from thresher.learning.modelbytes import from_bytes
+        from thresher.learning import modelbytes
         from thresher.parts import expect
 
         state = dict(state)
         expect(state.pop("_homes", {}))
         if "_path" in state:
-            state["_path"] = [from_bytes(one, "a model in the estimator") for one in state["_path"]]
+            state["_path"] = [
+                modelbytes.from_bytes(one, "a model in the estimator") for one in state["_path"]
+            ]
             state["_model"] = state["_path"][state["chosen_"]]
         elif "_model" in state:
-            state["_model"] = from_bytes(state["_model"], "the model in the estimator")
+            state["_model"] = modelbytes.from_bytes(state["_model"], "the model in the estimator")
         super().__setstate__(state)
 
 
 @contextmanager
 def restored_if_broken(estimator: SparseEstimator, matrix: Chunk, weights: F64) -> Iterator[None]:
     """Restore the model after an error, if numbers are so large that they can break weights."""
-    from thresher.learning.model.divergence import DivergedError, is_extreme
+    from thresher.learning.model import divergence
 
-    large = is_extreme(matrix.values, matrix.labels, matrix.targets, weights)
+    large = divergence.is_extreme(matrix.values, matrix.labels, matrix.targets, weights)
     kept = copy.copy(estimator._model) if large and "_model" in vars(estimator) else None
     try:
         yield
-    except DivergedError:
+    except divergence.DivergedError:
         if kept is not None:
             estimator._model.__dict__.update(vars(kept))  # in place: others may refer to it
         raise

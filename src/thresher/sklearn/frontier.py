@@ -32,7 +32,7 @@ from thresher.sklearn.row_order import Splitter, drawn, folds, given_splits, gro
 
 if TYPE_CHECKING:
     from thresher.data.source import Source
-    from thresher.learning.files.choice import Point
+    from thresher.learning.files import choice
     from thresher.learning.model.recipe import Recipe
     from thresher.sklearn.inputs import Examples
     from thresher.sklearn.sidebyside import SideBySide
@@ -67,11 +67,12 @@ class SparseFrontierEstimator(SparseEstimator):
         infinite or NaN is left out with a
         ConvergenceWarning; `DivergedError` if none is left.
         """
+        from thresher.data.inputs import any_data
         from thresher.plans.budget import between
         from thresher.sklearn.sidebyside import SideBySide
 
         self._check_options()
-        X = inputs.held(X)
+        X = any_data.examples_in(X)
         with self._unchanged_by_errors():
             matrix, weights, encoded = self._taken_in(X, y, sample_weight, reset=True, whole=True)
             recipe = replace(self._recipe(), layout=self._layout_of_model())
@@ -129,13 +130,13 @@ class SparseFrontierEstimator(SparseEstimator):
         self.se_path_ = np.array([losses.error_of_difference(k, best) for k in kept], float)
         self._passes = school.passes[kept]
 
-    def _points(self) -> list[Point]:
-        from thresher.learning.files.choice import Point
+    def _points(self) -> list[choice.Point]:
+        from thresher.learning.files import choice
 
         paths = (self.l1s_, self.nnz_path_, self.loss_path_, self.se_path_)
         columns = zip(*(one.tolist() for one in paths), strict=True)
         return [
-            Point(l1, "", nnz, None, {"loss": loss}, None if np.isnan(se) else se)
+            choice.Point(l1, "", nnz, None, {"loss": loss}, None if np.isnan(se) else se)
             for l1, nnz, loss, se in columns
         ]
 
@@ -144,7 +145,7 @@ class SparseFrontierEstimator(SparseEstimator):
 
         The choice stays until the next `fit`. ValueError if there is no such model; nothing then changes.
         """
-        from thresher.learning.files.choice import choose
+        from thresher.learning.files import choice
 
         check_is_fitted(self, "_path")
         if isinstance(which, int | np.integer):
@@ -152,18 +153,18 @@ class SparseFrontierEstimator(SparseEstimator):
                 raise ValueError(f"there are models 0 to {len(self._path) - 1}, not {which}")
             number = int(which)
         else:
-            number = choose(self._points(), which)
+            number = choice.choose(self._points(), which)
         self.chosen_, self.l1_ = number, float(self.l1s_[number])
         self._model, self.n_iter_ = self._path[number], int(self._passes[number])
         return self
 
     def _check_options(self) -> None:
-        from thresher.learning.files.choice import check_choice
+        from thresher.learning.files import choice
         from thresher.options.checks import check_flag, check_whole
         from thresher.plans.penalties import PenaltyRange
 
         self._check_shared(self.cv is None)
-        check_choice(self.choose)
+        choice.check_choice(self.choose)
         check_flag("refit", self.refit)
         if self.cv is not None:
             if isinstance(self.cv, int | float | str | bytes | np.number):

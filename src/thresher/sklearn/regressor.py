@@ -15,7 +15,7 @@ from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator,
 
 if TYPE_CHECKING:
     from thresher.data.chunk import Chunk
-    from thresher.learning.model.objective import Objective
+    from thresher.learning.model import objective
     from thresher.learning.model.recipe import Spec
     from thresher.sklearn.inputs import Examples
 
@@ -73,7 +73,7 @@ class SparseRegressing(RegressorMixin, SparseEstimator):
         found: F64 = self._model.head.respond(margins, "label", 0.0)
         return found.reshape(len(found), *self._targets)
 
-    def _faults(self, head: Objective, margins: F64, labels: F32, targets: F32 | None) -> F64:
+    def _faults(self, head: objective.Objective, margins: F64, labels: F32, targets: F32 | None) -> F64:
         found: F64 = head.respond(margins, "label", 0.0)
         squares: F64 = (found - (labels if targets is None else targets)) ** 2
         return squares

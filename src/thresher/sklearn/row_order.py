@@ -23,7 +23,7 @@ from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator
 
 if TYPE_CHECKING:
     from thresher.data.chunk import Chunk
-    from thresher.data.inputs.matrices import Draw
+    from thresher.data.inputs import matrices
 
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.int64]
@@ -35,9 +35,9 @@ Splitter = Callable[[F32, Rows], list[tuple[Flags, Flags]]]
 class Drawn(NamedTuple):
     """What `fit` is to learn."""
 
-    whole: Draw
+    whole: matrices.Draw
     """a draw of all examples"""
-    splits: list[tuple[Draw, Draw]]
+    splits: list[tuple[matrices.Draw, matrices.Draw]]
     """draws of rows to learn, in the order of the first pass, and of rows to hold out"""
     seed: int
     """seed of the orders of all passes"""
@@ -45,14 +45,14 @@ class Drawn(NamedTuple):
 
 def drawn(estimator: SparseEstimator, matrix: Chunk, weights: F64, splitter: Splitter | None) -> Drawn:
     """Draw examples by an estimator's `shuffle` and `random_state`; without `splitter`, none is held out."""
-    from thresher.data.inputs.matrices import as_copies, by_content, in_order
+    from thresher.data.inputs import matrices
 
     shuffle = bool(estimator.shuffle)
-    draw = as_copies(weights) if shuffle else in_order(weights)
+    draw = matrices.as_copies(weights) if shuffle else matrices.in_order(weights)
     seed = int(check_random_state(estimator.random_state).randint(1 << 31))
     if not shuffle and splitter is None:
         return Drawn(draw, [], seed)
-    mixed = by_content(matrix, draw, seed)
+    mixed = matrices.by_content(matrix, draw, seed)
     splits = []
     rows = draw.rows[mixed]
     for learned, held in splitter(matrix.labels[rows], rows) if splitter else ():
@@ -61,7 +61,7 @@ def drawn(estimator: SparseEstimator, matrix: Chunk, weights: F64, splitter: Spl
     return Drawn(draw.take(mixed) if shuffle else draw, splits, seed)
 
 
-def weighted(draw: Draw, encoded: EncodedLabels) -> Draw:
+def weighted(draw: matrices.Draw, encoded: EncodedLabels) -> matrices.Draw:
     """The draw, with weights multiplied by the importances of the labels."""
     if encoded.factors is None:
         return draw
@@ -76,10 +76,10 @@ def held_out(
     With `groups` of the examples of the matrix: as many whole groups as it takes. ``last:0.1``: the last.
     """
     if isinstance(fraction, str):
-        from thresher.learning.training.shares import LastRows, part_of
+        from thresher.learning.training import shares
 
-        last, known = part_of(fraction), np.unique(rows)
-        assert isinstance(last, LastRows), "parameters are checked before"
+        last, known = shares.part_of(fraction), np.unique(rows)
+        assert isinstance(last, shares.LastRows), "parameters are checked before"
         if groups is not None:
             raise ValueError(f"validation_fraction={fraction!r} would cut groups: leave one of them out")
         learned = last.learned(len(known))
@@ -129,9 +129,9 @@ def groups_of_examples(groups: ArrayLike | None, size: int) -> U64 | None:
     """The groups given to `fit`, as numbers; None if there are none."""
     if groups is None:
         return None
-    from thresher.data.source import groups_of
+    from thresher.data.inputs import any_data
 
-    found = groups_of(groups)
+    found = any_data.groups_of(groups)
     if len(found) != size:
         raise ValueError(f"groups has {len(found)} values for n_samples={size}: give one for each")
     return np.where(found == 0, np.arange(size, dtype=np.uint64), found)

@@ -80,15 +80,16 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         X ``(n, d)``, dense or sparse; y ``(n,)`` or ``(n, outputs)``. ValueError for other arguments;
         `DivergedError`.
         """
-        from thresher.learning.diagnostics.findings import warn
+        from thresher.data.inputs import any_data
+        from thresher.learning.diagnostics import findings
         from thresher.learning.training import progress
         from thresher.options.lanes import SelectCommand
         from thresher.options.option import settle
         from thresher.plans import select
         from thresher.plans.stability import troubles_of
-        from thresher.sklearn.inputs import MATRIX, TABLE, kind_of
+        from thresher.sklearn.inputs import MATRIX, TABLE
 
-        if (kind := kind_of(X)) != MATRIX:
+        if (kind := any_data.kind_of(X)) != MATRIX:
             without = "some of whose columns hold no numbers" if kind == TABLE else "not numbers"
             wanted = f"{type(self).__name__} takes columns of numbers, and X is {kind}, {without}"
             raise ValueError(f"{wanted}: use thresher.select")
@@ -103,7 +104,7 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         data = matrix[rows], labels[rows]
         run = select.prepare(data, settle(SelectCommand, options), progress.Ui(), keep=False)
         found = run.selected(run.run())
-        warn(troubles_of(found) if len(found.keys) else [])
+        findings.warn(troubles_of(found) if len(found.keys) else [])
         self.selection_ = found
         self.share_, self.mean_weight_ = np.zeros((2, matrix.shape[1]))
         self.share_[found.keys.astype(np.int64)] = found.share

@@ -10,15 +10,14 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from thresher.data.chunk import Chunk
-from thresher.data.inputs.matrices import Draw, MatrixSource
-from thresher.learning.diagnostics.findings import Finding
-from thresher.learning.model.divergence import DivergedError
+from thresher.data.inputs import matrices
+from thresher.learning.diagnostics import findings
+from thresher.learning.model import divergence
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.training import progress
-from thresher.learning.training.scores import PairedLosses, Patience, Scores
-from thresher.learning.training.trainer import Trainer, TrainingPlan
+from thresher.learning.training import progress, trainer
+from thresher.learning.training import scores as scoring
 from thresher.options.messages import warn_user
 from thresher.plans.penalties import with_penalty
 from thresher.sklearn.estimator import F64, EncodedLabels
@@ -38,7 +37,7 @@ class SideBySide:
     """The models of the last run, by index of the penalty."""
     kept: list[int]
     """Indices of the penalties with which every run finished."""
-    losses: PairedLosses
+    losses: scoring.PairedLosses
     """of the models, on all rows that were held out from them"""
 
     def __init__(
@@ -52,23 +51,25 @@ class SideBySide:
         """`most`: passes over the rows, unless a model stops early."""
         self._estimator, self._matrix, self._encoded, self._most = estimator, matrix, encoded, most
         self._draws, self._seed = draws, draws.seed if estimator.shuffle else None
-        self.troubles: list[Finding] = []
+        self.troubles: list[findings.Finding] = []
         """trouble with the data or the first run"""
 
-    def source(self, draw: Draw) -> MatrixSource:
+    def source(self, draw: matrices.Draw) -> matrices.MatrixSource:
         """The examples of a draw, in the order of each pass."""
         draw = weighted(draw, self._encoded)
-        return MatrixSource(self._matrix, draw, self._seed, self._most, self._estimator._class_names())
+        return matrices.MatrixSource(
+            self._matrix, draw, self._seed, self._most, self._estimator._class_names()
+        )
 
     def learn(self, recipe: Recipe, penalties: Sequence[float]) -> None:
         """Learn each split and score its models; then, to refit, all rows for the best number of passes."""
         recipes, estimator = [with_penalty(recipe, value) for value in penalties], self._estimator
         patience = estimator.patience if estimator.early_stopping else 0
-        self.kept, self.losses = list(range(len(recipes))), PairedLosses(len(recipes))
+        self.kept, self.losses = list(range(len(recipes))), scoring.PairedLosses(len(recipes))
         self._faults: list[F64] = [np.zeros(1)] * len(recipes)
         self._truths, self._weights, passes = list[Any](), list[Any](), []
         for learned, held in self._draws.splits:
-            policy = Patience(patience)
+            policy = scoring.Patience(patience)
             lanes = self._run(recipes, learned, self.source(held) if patience else None, policy, self._most)
             passes.append(
                 [policy.bests[k].number if k in policy.bests else self._most for k in range(len(recipes))]
@@ -94,12 +95,12 @@ class SideBySide:
         self.models = dict(zip(numbers, models, strict=True))
         self.kept = [k for k in self.kept if k not in lost]
         if not self.kept:
-            raise DivergedError("learning diverged in some fold under every penalty")
+            raise divergence.DivergedError("learning diverged in some fold under every penalty")
 
-    def _score(self, models: Sequence[Model], draw: Draw) -> None:
+    def _score(self, models: Sequence[Model], draw: matrices.Draw) -> None:
         """Predict rows that these models have not learned."""
         factors, done = self._encoded.factors, 0
-        for chunk in MatrixSource(self._matrix, draw).chunks():
+        for chunk in matrices.MatrixSource(self._matrix, draw).chunks():
             rows = draw.rows[done : done + len(chunk)]
             done += len(chunk)
             by = np.ones(len(rows)) if factors is None else factors[rows]
@@ -114,26 +115,31 @@ class SideBySide:
             self._weights.append(chunk.weights)
 
     def _run(
-        self, recipes: Sequence[Recipe], draw: Draw, held: MatrixSource | None, policy: Patience, passes: int
+        self,
+        recipes: Sequence[Recipe],
+        draw: matrices.Draw,
+        held: matrices.MatrixSource | None,
+        policy: scoring.Patience,
+        passes: int,
     ) -> ModelSet:
         self.models = {}  # free the old models first, to save memory
         models = ModelSet(recipes, say=partial(warn_user, category=ConvergenceWarning))
-        source, plan = self.source(draw), TrainingPlan(passes, None, patience=policy.passes)
+        source, plan = self.source(draw), trainer.TrainingPlan(passes, None, patience=policy.passes)
         ui = progress.PassPrinter(lambda: models.lead.nonzero, self._estimator.verbose)
         more: Any = {"order": source, "holdout": held, "policy": policy, "ui": ui}
-        found = Trainer(models, source, plan, **more).run().warnings
+        found = trainer.Trainer(models, source, plan, **more).run().warnings
         self.troubles = self.troubles or found
         return models
 
 
-class _Ending(Patience):
+class _Ending(scoring.Patience):
     """Stops each lane after its own number of passes."""
 
     def __init__(self, ends: Sequence[int]) -> None:
         super().__init__()
         self._ends = ends
 
-    def after_pass(self, models: ModelSet, number: int, scores: Scores | None) -> bool:
+    def after_pass(self, models: ModelSet, number: int, scores: scoring.Scores | None) -> bool:
         """Stop lanes that are done; True after the last pass of all."""
         over = number >= max(self._ends)
         for k in () if over else models.alive:  # lanes that end with training learn their last batch too

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.data import Chunk, DataError, MemorySource, Source, open_source, table_source
+from thresher.data.chunk import check_starts, floats
+from thresher.data.chunk import concat as concat
 from thresher.data.columns import (
     ABSENT,
     BINS,
@@ -23,33 +25,38 @@ from thresher.data.columns import (
     NUMERIC,
     TEXT,
     WEIGHT,
+    check_once,
     check_same,
     kinds_in,
     lacking_in_objects,
 )
 from thresher.data.feature_specs import as_list
 from thresher.data.features.murmur import hash_bytes
+from thresher.data.features.names import Names as Names
 from thresher.data.inputs.arrays import (
     MATRIX,
     STREAM,
     TABLE,
     PairSource,
     array_of,
-    check_unmasked,
-    chunk_of,
     first_of,
     form_of,
     is_missing,
-    nameable_source,
+    nonzeros,
     numbers_of,
+    rests_of,
 )
+from thresher.data.inputs.arrays import check_stored as check_stored
+from thresher.data.inputs.arrays import check_unmasked as check_unmasked
+from thresher.data.inputs.arrays import chunk_of as chunk_of
+from thresher.data.inputs.arrays import nameable_source as nameable_source
 from thresher.data.labels import LISTED, ONE, Domain, domain_of
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
 from thresher.data.log.segments import is_log
 from thresher.data.log.source import open_log
-from thresher.data.offsets import shifted
 from thresher.data.opening import without_columns
-from thresher.data.source import grouped
+from thresher.data.source import BesideRows
+from thresher.data.source import groups_of as groups_of
 from thresher.data.sources.parsed import OnError
 from thresher.data.sources.reader import current_readers
 from thresher.options.checks import check_whole
@@ -196,7 +203,9 @@ def as_source(
         raise DataError("where works only with files and tables")
     if options.get("marked") and found.marked != options["marked"]:
         raise without_columns("these data have", options["marked"])
-    return grouped(shifted(found, offsets), groups)
+    if groups is not None:
+        found = BesideRows(found, "group", groups_of(groups))
+    return found if offsets is None else BesideRows(found, "offset", floats(offsets, "offset"))
 
 
 def open_data(data: Data, domain: str | Domain, **read: Any) -> Source:
@@ -581,3 +590,99 @@ def _with_labels(layout: SettledLayout, labels: Sequence[str], weight: str) -> S
     columns, kinds = (*layout.columns, *new), (*layout.kinds, *new.values())
     spelling = (*layout.spelling, *("" for _ in new))
     return replace(layout, columns=columns, kinds=kinds, labels=several, spelling=spelling)
+
+
+# X alone, for estimators
+
+_NO_LABEL = "\0label"
+
+
+def examples_in(X: Any) -> Any:
+    """X, as `held` has it; a table in memory of what computes one. `DataError` if nothing can be read."""
+    X = held(X)
+    if hasattr(X, STREAM):
+        if len(sides := getattr(X, "shape", ())) == 2:
+            check_once(map(str, getattr(X, "column_names", X.columns)), "X")
+        if sides[1:] == (0,):
+            raise DataError("X has no columns")
+        if not hasattr(X, "__array__"):
+            import pyarrow as pa
+
+            X = pa.table(X)
+    return X
+
+
+def kind_of(X: Any, layout: Any = None) -> str:
+    """What X is; a table of numbers is a matrix, unless a layout says how to read its columns."""
+    if (form := form_of(X)) != TABLE or layout is not None:
+        return form
+    if hasattr(X, "iloc"):  # pandas: Arrow rejects some of its numeric columns
+        return MATRIX if all(kind.kind in "fiub" for kind in X.dtypes) else TABLE
+    import pyarrow as pa
+
+    few = X.head(0) if hasattr(X, "head") else X.slice(0, 0) if hasattr(X, "slice") else X
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    types = pa.RecordBatchReader.from_stream(few).schema.types
+    return MATRIX if all(any(test(kind) for test in tests) for kind in types) else TABLE
+
+
+def of_matrix(numbers: Any, given: Any, gaps: bool) -> Chunk:
+    """The rows of a matrix, CSR or dense `numbers` ``(n, d)``, of any integer and float types.
+
+    It was converted from `given`. No entry is repeated or 0, as the order of examples is drawn from entries;
+    numbers may not be finite. With `gaps` rows say what is missing. `DataError` for damaged
+    """
+    if hasattr(numbers, "tocsr"):
+        check_starts(numbers.indptr, min(len(numbers.indices), len(numbers.data)))
+        if not (numbers.has_canonical_format and np.count_nonzero(numbers.data) == len(numbers.data)):
+            numbers = numbers.copy()
+            numbers.sum_duplicates()
+            numbers.eliminate_zeros()
+        found, missing = (numbers.indptr, numbers.indices, numbers.data), None
+    else:
+        found, missing = nonzeros(numbers, given, gaps)
+    labels = np.zeros(numbers.shape[0], np.float32)
+    return Chunk(*found, labels, labels, rests=rests_of(found[2], missing) if gaps else None)
+
+
+def settled(X: Any, layout: Any, gaps: bool = False) -> SettledLayout:
+    """The layout with the kind of each column of a table, which has no label column. `DataError`."""
+    import pyarrow as pa
+
+    from thresher.data.formats.tables.arrow_files import reader_of, settle_arrow
+
+    layout = (layout or Layout()).unsettled()
+    if layout.label or layout.weight:
+        raise DataError(
+            "labels and weights are given as y and sample_weight, so the layout must not name them"
+        )
+    reader = reader_of(X)
+    schema = reader.schema.append(pa.field(_NO_LABEL, pa.float32()))
+    layout = replace(layout, label=_NO_LABEL, gaps=gaps)
+    found, _ = settle_arrow(layout, schema, "X", True, next(reader, None))
+    columns, kinds, spelling = (own[:-1] for own in (found.columns, found.kinds, found.spelling))
+    return replace(found, columns=columns, kinds=kinds, spelling=spelling)
+
+
+def table_of(X: Any, layout: SettledLayout | None, threads: int) -> Source:
+    """The rows of a table, read by a layout; None: by its own columns."""
+    return table_source(X, layout=layout or settled(X, None), domain="open", unlabelled=True, threads=threads)
+
+
+def check_columns(X: Any, layout: SettledLayout) -> None:
+    """`DataError` unless a table has the columns of a layout."""
+    from thresher.data.formats.tables.arrow_files import reader_of
+
+    if len(getattr(X, "shape", (0, 0))) == 1:
+        raise single(X)
+    check_same(layout, reader_of(X).schema.names, "X", ignores=False)
+
+
+def beginning(X: Any, as_matrix: bool) -> Any:
+    """The first rows of a table or frame, as many as are looked at for warnings; None for anything else."""
+    if not hasattr(X, STREAM) or is_sparse_frame(X):
+        return None
+    from thresher.data.formats.tables import column_statistics
+
+    rows = column_statistics.ROWS if as_matrix else column_statistics.MOST_ROWS
+    return X.head(rows) if hasattr(X, "head") else X.slice(0, rows)

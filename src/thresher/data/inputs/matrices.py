@@ -31,6 +31,7 @@ from thresher.data.order import Order, StoredRows
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source, SourceWrapper
 from thresher.data.sources.reader import RowArrays
+from thresher.engine.centring import FAR as FAR
 from thresher.engine.centring import copy_rows
 from thresher.engine.compile.jit import kernel
 
@@ -190,16 +191,6 @@ def _hash(starts, indices, data, longest, out):
             word = (word ^ bits[k] ^ (word >> _W6)) * _W3
             other += word ^ (word >> _W5)
         out[i] = np.uint64(one) << _HALF | np.uint64(other)
-
-
-def features_in(matrix: Chunk, rows: I64) -> int:
-    """Number of distinct keys in these rows, as `DistinctKeys` counts them."""
-    wanted = np.zeros(len(matrix), bool)
-    wanted[rows] = True
-    keys = matrix.keys if wanted.all() else matrix.keys[np.repeat(wanted, np.diff(matrix.indptr))]
-    counted = DistinctKeys()
-    counted.add(keys.astype(np.uint64))
-    return counted.count
 
 
 def _copied(matrix: Chunk, draw: Draw, room: tuple[U64, F32]) -> Chunk:

@@ -26,7 +26,7 @@ LEARNING = Work("learning loop", 3)
 OF_MANY = Work("learning loop for several outputs or batches", 8)
 WORKS = {
     "thresher.data.formats.lines.line_rows.parse_lines": Work("reader of {}", 5),
-    "thresher.data.formats.tables.delimited_rows.parse_rows": Work("reader of tables (CSV, TSV, JSON)", 5),
+    "thresher.data.formats.tables.text_rows.parse_rows": Work("reader of tables (CSV, TSV, JSON)", 5),
     "thresher.data.formats.tables.arrow_rows.encode": Work("reader of tables (Parquet, Arrow)", 4),
     "thresher.data.features.ngrams._enter_texts": Work("reader of texts", 3),
     "thresher.engine.kernels.learn": LEARNING,

@@ -32,9 +32,9 @@ from thresher.data.files.paths import called, is_stream
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import head_of
 from thresher.data.formats.choosing import CSV_OF_TABS
-from thresher.data.formats.tables.column_statistics import ColumnSeen, shown_cell
+from thresher.data.formats.tables.column_statistics import ColumnSeen, columns_seen, shown_cell
 from thresher.data.formats.tables.spellings import DATES
-from thresher.data.layout import has_columns
+from thresher.data.layout import AnyLayout, chosen_in, has_columns
 from thresher.data.report import Noticed, Report
 from thresher.data.source import Source
 from thresher.data.text.utf8 import REMEDIES
@@ -72,6 +72,11 @@ def _several(names: Sequence[str], one: str = "", many: str = "") -> str:
 def troubles_of_columns(columns: Sequence[ColumnSeen], layout: Any) -> list[Finding]:
     """Trouble with the columns of a table, as its first rows show it, that was read with this layout."""
     return [*_of_cells(columns, layout), *_of_names(columns, layout)]
+
+
+def troubles_at_first(source: Source, layout: AnyLayout | None = None) -> list[Finding]:
+    """Trouble that the first rows of a table show, which is read as a layout says."""
+    return troubles_of_columns(columns_seen(source, chosen_in(layout)), source.layout)
 
 
 def _of_cells(columns: Sequence[ColumnSeen], layout: Any) -> Iterator[Finding]:

@@ -47,6 +47,21 @@ def names_spec(option: str, given: Any) -> str | None:
     return as_list(names)
 
 
+def numbers_spec(option: str, given: Any, width: int, named: Sequence[str]) -> str | None:
+    """As `names_spec`, for a matrix whose columns are `named`, or numbered: the numbers of these columns."""
+    spec = names_spec(option, given)
+    if spec in (None, ANY):
+        return spec
+    columns, found = [*map(str, range(width))], list[str]()
+    places = dict(zip(named or columns, columns, strict=True))
+    for name in names_in(spec):
+        matched = matching(name, named) if named else [name] * (name in places)
+        if not matched:
+            raise OneLineError(f"{option}: no column is called '{name}'; {column_meant(name, [*places])}")
+        found += [places[one] for one in matched]
+    return as_list(found)
+
+
 class Signs:
     """The signs of weights that a recipe asks for."""
 

@@ -32,6 +32,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher.data.cache import CacheWriter, open_cache
 from thresher.data.chunk import Chunk, StreamPosition
@@ -104,6 +105,20 @@ def passes_for(size: Size) -> int:
     beyond = min(max(size.rows, least), most) - least
     passes = FEW + (MANY - FEW) * beyond // max(most - least, 1) if size.features else MANY
     return min(passes, max(LEAST, _WORK // max(size.nonzeros, 1)))
+
+
+def passes_over(matrix: Chunk, rows: NDArray[np.int64]) -> int:
+    """How many passes are made over these rows of a matrix, whatever its size."""
+    size = Size(rows=len(rows), nonzeros=int((matrix.indptr[rows + 1] - matrix.indptr[rows]).sum()))
+    crowded = passes_for(size._replace(features=size.rows))
+    if passes_for(size) == crowded:  # features make no difference, and counting them takes time
+        return crowded
+    wanted = np.zeros(len(matrix), bool)
+    wanted[rows] = True
+    keys = matrix.keys if wanted.all() else matrix.keys[np.repeat(wanted, np.diff(matrix.indptr))]
+    counted = DistinctKeys()
+    counted.add(keys.astype(np.uint64))
+    return passes_for(size._replace(features=counted.count))
 
 
 def bytes_of(replay: int | str) -> int:

@@ -57,7 +57,7 @@ OBJECT = pa.opaque(pa.null(), "Object", "polars")
 """The type of a column of Python objects in a table of polars"""
 
 
-def guesses(schema: Any) -> list[str]:
+def guesses(schema: pa.Schema) -> list[str]:
     """The kinds of the columns of a schema, guessed from their types.
 
     Columns that pandas has noted as categories are categorical, whatever the type they are stored in.
@@ -73,7 +73,7 @@ def guesses(schema: Any) -> list[str]:
 
 
 @functools.lru_cache(256)
-def guess(kind: Any) -> str:
+def guess(kind: pa.DataType) -> str:
     """The kind of a column, guessed from its type; empty if only the user can tell."""
     types = pa.types
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
@@ -86,17 +86,17 @@ def guess(kind: Any) -> str:
     return LIST if is_text(inner) or types.is_integer(inner) or types.is_null(inner) else ""
 
 
-def is_of_text(kind: Any) -> bool:
+def is_of_text(kind: pa.DataType) -> bool:
     """Whether a type is text, or a dictionary of text."""
     return is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
-def _is_list(kind: Any) -> bool:
+def _is_list(kind: pa.DataType) -> bool:
     types = pa.types
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
-def check_types(layout: SettledLayout, schema: Any, file: str) -> None:
+def check_types(layout: SettledLayout, schema: pa.Schema, file: str) -> None:
     """Raise `DataError` if the type of a column does not fit its kind in the settled layout."""
     fields = dict(zip(schema.names, schema.types, strict=True))
     for name, kind in zip(layout.columns, layout.kinds, strict=True):
@@ -107,12 +107,12 @@ def check_types(layout: SettledLayout, schema: Any, file: str) -> None:
             raise DataError(f"{file}: column '{name}' is {kind}, but has type {found} here{how}")
 
 
-def type_name(kind: Any) -> str:
+def type_name(kind: pa.DataType) -> str:
     """The name of a type in messages."""
     return "Object" if kind == OBJECT else str(kind)
 
 
-def remedy_of(kind: Any) -> str:
+def remedy_of(kind: pa.DataType) -> str:
     """How to make numbers of dates, times and durations, and text of objects; empty for other types."""
     if kind == OBJECT:
         return "make it text with .map_elements(str, return_dtype=pl.String)"
@@ -124,7 +124,7 @@ def remedy_of(kind: Any) -> str:
 
 
 @functools.lru_cache(256)
-def fits(found: Any, kind: str) -> bool:
+def fits(found: pa.DataType, kind: str) -> bool:
     """Whether a column of type `found` can be of this kind, which may be one that is not read."""
     if kind not in (*_NUMBERS, CATEGORICAL, LIST, TEXT):
         return True
@@ -142,7 +142,7 @@ def fits(found: Any, kind: str) -> bool:
 
 
 @functools.lru_cache(256)
-def is_written(kind: Any) -> bool:
+def is_written(kind: pa.DataType) -> bool:
     """Whether values of a type can be converted to text; those of a zone that nobody knows cannot."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     try:
@@ -151,7 +151,7 @@ def is_written(kind: Any) -> bool:
         return False
 
 
-def sound(batch: Any, needed: list[str]) -> Any:
+def sound(batch: pa.RecordBatch, needed: list[str]) -> pa.RecordBatch:
     """The `needed` columns of a batch, validated: no offset or index points outside its memory.
 
     pyarrow may read such columns from a damaged Arrow file. Raises ``pyarrow.ArrowInvalid``.
@@ -162,7 +162,7 @@ def sound(batch: Any, needed: list[str]) -> Any:
     return batch
 
 
-def _not_utf8(batch: Any, kinds: ColumnEncodings) -> Noted:
+def _not_utf8(batch: pa.RecordBatch, kinds: ColumnEncodings) -> Noted:
     """The first row of a batch with text that is not UTF-8, and the number of such rows; empty if none."""
     found = list[tuple[str, NDArray[np.int64], str]]()
     for name, kind in zip(kinds.names, kinds.what, strict=True):
@@ -179,7 +179,7 @@ def _not_utf8(batch: Any, kinds: ColumnEncodings) -> Noted:
 class TableBlock(NamedTuple):
     """A batch of rows of a file."""
 
-    batch: Any
+    batch: pa.RecordBatch
     file: int
     offset: int
     """where the block begins, in the unit of the format"""
@@ -244,7 +244,9 @@ class BatchParser:
             ],
         )
 
-    def encoded(self, batch: Any, kinds: ColumnEncodings) -> tuple[Chunk, int, list[tuple[int, int]]]:
+    def encoded(
+        self, batch: pa.RecordBatch, kinds: ColumnEncodings
+    ) -> tuple[Chunk, int, list[tuple[int, int]]]:
         """The rows of a batch, the number with repeated keys, and the bad ones as ``(row, code)``.
 
         With `FAIL`, it ends at the first bad row.
@@ -278,7 +280,7 @@ class BatchParser:
         return chunk, int(state[line_status.MERGED]), wrong
 
     def _point(
-        self, row: NDArray[np.int64], array: Any, kinds: ColumnEncodings, c: int
+        self, row: NDArray[np.int64], array: pa.Array, kinds: ColumnEncodings, c: int
     ) -> tuple[list[Any], int]:
         """Describe column `c`; returns what to keep alive, and the maximum number of features."""
         kind, most, has_lists = kinds.what[c], len(array), _is_list(array.type)
@@ -320,7 +322,7 @@ class BatchParser:
         _point_text(row, array, rows.SHORT if short else rows.LONG)
         return [array, bits], most
 
-    def _labels(self, array: Any) -> Any:
+    def _labels(self, array: pa.Array) -> pa.Array:
         words = self._domain.words
         if words is None and not is_of_text(array.type):
             return cast(array, pa.float64())
@@ -355,7 +357,7 @@ def number_of(text: bytes) -> float:
     return float(text) if NUMBER.fullmatch(text) else _TRUTHS.get(text.lower(), math.nan)
 
 
-def _point_lists(column: NDArray[np.int64], array: Any) -> Any:
+def _point_lists(column: NDArray[np.int64], array: pa.Array) -> pa.Array:
     valid, offsets, *_ = array.buffers()
     column[rows.LISTS], column[rows.LISTS_VALID] = _address(offsets), _address(valid)
     column[rows.LISTS_FIRST] = array.offset
@@ -363,8 +365,8 @@ def _point_lists(column: NDArray[np.int64], array: Any) -> Any:
 
 
 def _point_indices(
-    column: NDArray[np.int64], array: Any, kinds: ColumnEncodings, place: int, naming: Any
-) -> list[Any] | None:
+    column: NDArray[np.int64], array: pa.Array, kinds: ColumnEncodings, place: int, naming: Any
+) -> list[pa.Array] | None:
     """Describe a dictionary column by its indices and the keys of its values; None: better as texts."""
     if array.dictionary.null_count or len(array.dictionary) > len(array):
         return None
@@ -383,8 +385,8 @@ def _point_indices(
 
 
 def _point_grams(
-    column: NDArray[np.int64], array: Any, kinds: ColumnEncodings, place: int, naming: Any
-) -> list[Any]:
+    column: NDArray[np.int64], array: pa.Array, kinds: ColumnEncodings, place: int, naming: Any
+) -> list[pa.Array]:
     """Describe a text column by lists of keys and values of its n-grams; a missing text has no n-grams."""
     texts = cast(texts_of(array, kinds.spelling[place]), TEXTS)
     if texts.null_count:  # a scalar made of Python's makes pyarrow import pandas
@@ -401,7 +403,7 @@ def _point_grams(
     return [lists, keys, values]
 
 
-def _texts(column: Any) -> list[str]:
+def _texts(column: pa.Array) -> list[str]:
     cells = column.view(as_bytes(column.type)).to_pylist()
     return ["" if cell is None else _readable(cell) for cell in cells]
 
@@ -411,17 +413,17 @@ def _readable(value: Any) -> str:
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 
 
-def _address(buffer: Any) -> int:
+def _address(buffer: pa.Buffer | None) -> int:
     return 0 if buffer is None else int(buffer.address)
 
 
-def _point(column: NDArray[np.int64], form: int, array: Any, data: Any) -> None:
+def _point(column: NDArray[np.int64], form: int, array: pa.Array, data: pa.Array) -> None:
     column[rows.FORM], column[rows.DATA] = form, _address(data)
     column[rows.VALID] = _address(array.buffers()[0]) if array.null_count else 0
     column[rows.FIRST] = array.offset
 
 
-def _point_text(column: NDArray[np.int64], array: Any, form: int = rows.LONG) -> None:
+def _point_text(column: NDArray[np.int64], array: pa.Array, form: int = rows.LONG) -> None:
     _, offsets, data = array.buffers()
     _point(column, form, array, data)
     column[rows.OFFSETS] = _address(offsets)
@@ -444,19 +446,19 @@ _VIEWED = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binar
 """The types in place of views, which pyarrow cannot take or join"""
 
 
-def is_text(kind: Any) -> bool:
+def is_text(kind: pa.DataType) -> bool:
     """Whether a type is text or bytes."""
     return kind in _AS_BYTES or kind in _AS_BYTES.values()
 
 
-def as_bytes(kind: Any) -> Any:
+def as_bytes(kind: pa.DataType) -> pa.DataType:
     """The type with bytes in place of strings, which may not be UTF-8."""
     if pa.types.is_dictionary(kind):
         return pa.dictionary(kind.index_type, as_bytes(kind.value_type), kind.ordered)
     return _with(kind, _AS_BYTES)
 
 
-def _with(kind: Any, others: Mapping[Any, Any]) -> Any:
+def _with(kind: pa.DataType, others: Mapping[pa.DataType, pa.DataType]) -> pa.DataType:
     """The type with other types in place of some, in lists and structs too."""
     types = pa.types
     if types.is_struct(kind):
@@ -466,7 +468,7 @@ def _with(kind: Any, others: Mapping[Any, Any]) -> Any:
     return others.get(kind, kind)
 
 
-def take_rows(batch: Any, rows: NDArray[np.int64]) -> Any:
+def take_rows(batch: pa.RecordBatch, rows: NDArray[np.int64]) -> pa.RecordBatch:
     """These rows of a batch. pyarrow cannot take rows of string views, as polars has them: these are cast."""
     kinds = [_with(one.type, _VIEWED) for one in batch.schema]
     if kinds != batch.schema.types:
@@ -475,7 +477,7 @@ def take_rows(batch: Any, rows: NDArray[np.int64]) -> Any:
     return batch.take(pa.array(rows))
 
 
-def rows_not_utf8(array: Any) -> tuple[NDArray[np.int64], str]:
+def rows_not_utf8(array: pa.Array) -> tuple[NDArray[np.int64], str]:
     """The rows of an array with text that is not UTF-8, ascending, and what it looks like (see `utf8`)."""
     types, kind, none = pa.types, array.type, np.zeros(0, np.int64)
     if types.is_dictionary(kind):
@@ -497,7 +499,7 @@ def rows_not_utf8(array: Any) -> tuple[NDArray[np.int64], str]:
     return np.unique(np.searchsorted(ends[1:] - ends[0], found.places, side="right")), found.looks
 
 
-def cast(array: Any, kind: Any) -> Any:
+def cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
     """The array as `kind`; bytes stay bytes, since they have the same memory layout as strings."""
     if pa.types.is_large_string(kind) and array.type in _AS_BYTES.values():
         kind = pa.large_binary()
@@ -507,14 +509,14 @@ def cast(array: Any, kind: Any) -> Any:
     return array if array.type == kind else pc.cast(array, kind, safe=False)
 
 
-def picked(array: Any, count: int) -> Any:
+def picked(array: pa.Array, count: int) -> pa.Array:
     """At most `count` values from all parts of an array; pyarrow cannot take views."""
     kind = _with(array.type, _VIEWED)
     return (array if kind == array.type else cast(array, kind)).take([*spread(range(len(array)), count)])
 
 
 @functools.lru_cache(256)
-def spelling_of_type(kind: Any) -> str:
+def spelling_of_type(kind: pa.DataType) -> str:
     """What the values of a type are; empty for text, which may be dates or booleans."""
     types = pa.types
     kind = kind.value_type if types.is_dictionary(kind) else kind
@@ -527,7 +529,7 @@ def spelling_of_type(kind: Any) -> str:
     return "" if is_text(kind) else columns.AS_TEXT
 
 
-def texts_of(array: Any, spelling: str) -> Any:
+def texts_of(array: pa.Array, spelling: str) -> pa.Array:
     """The values of an array, not of lists, as texts or bytes, in a column whose values are `spelling`."""
     types, kind = pa.types, array.type
     if types.is_dictionary(kind):
@@ -563,12 +565,12 @@ def texts_of(array: Any, spelling: str) -> Any:
     return pa.Array.from_buffers(texts.type, len(texts), buffers)
 
 
-def dates_as_texts(array: Any) -> Any:
+def dates_as_texts(array: pa.Array) -> pa.Array:
     """The array, but for dates and times the categories that they are."""
     return texts_of(array, columns.AS_DATE) if spelling_of_type(array.type) == columns.AS_DATE else array
 
 
-def iso_texts(array: Any) -> Any:
+def iso_texts(array: pa.Array) -> pa.Array:
     """Dates and times in ISO 8601, as isoformat() writes them, but without zeros at the end of a fraction.
 
     >>> some = pa.array([0, 1_500_000], pa.timestamp("us", "+01:00"))
@@ -587,7 +589,7 @@ def iso_texts(array: Any) -> Any:
     return cast(pa.DictionaryArray.from_arrays(coded.indices, texts), TEXTS)
 
 
-def fraction_in(column: Any) -> float | None:
+def fraction_in(column: pa.Array) -> float | None:
     """The first number of a column that is not whole; None if there is none."""
     if not pa.types.is_floating(column.type):
         return None

@@ -44,27 +44,27 @@ CROSSED_ROWS = 1 << 10
 """Maximum rows per chunk with interactions, which make rows longer."""
 _MAGIC, END_OF_STREAM = b"ARROW1", b"\xff\xff\xff\xff\0\0\0\0"
 
-Rows = Iterator[tuple[int, Any, float | None]]
+Rows = Iterator[tuple[int, pa.RecordBatch, float | None]]
 """For each record batch: the row after it, the batch, and the share of the file read so far, if known."""
 
 
 class TableHead(NamedTuple):
     """What a table file shows before it is read."""
 
-    schema: Any
+    schema: pa.Schema
     in_order: bool
     """whether it is a stream, which is read from front to back"""
-    rows: Any
+    rows: pa.RecordBatch | None
     """the first rows, a record batch of the columns that may be read; None if they were not looked at"""
 
 
 def settle_arrow(
     layout: AnyLayout,
-    schema: Any,
+    schema: pa.Schema,
     name: str,
     unlabelled: bool,
-    head: Any,
-    later: Sequence[Any] = (),
+    head: pa.RecordBatch | None,
+    later: Sequence[pa.Schema] = (),
     ids: str = "",
 ) -> tuple[SettledLayout, ColumnEncodings]:
     """The layout, settled by a schema and those of `later` files if necessary, and how columns are read.
@@ -81,28 +81,28 @@ def settle_arrow(
     return found, kinds_by(used, schema, name, ids)
 
 
-def types_in(schemas: Iterable[Any]) -> dict[str, Any]:
+def types_in(schemas: Iterable[pa.Schema]) -> dict[str, pa.DataType]:
     """The first type of each field in the schemas of files that says more than null."""
-    found = dict[str, Any]()
+    found = dict[str, pa.DataType]()
     for field in chain.from_iterable(schemas):
         if pa.types.is_null(found.get(field.name, pa.null())):
             found[field.name] = field.type
     return found
 
 
-def kinds_by(layout: SettledLayout, schema: Any, name: str, ids: str = "") -> ColumnEncodings:
+def kinds_by(layout: SettledLayout, schema: pa.Schema, name: str, ids: str = "") -> ColumnEncodings:
     """How the columns of a file are read; raises `DataError` unless they fit the layout."""
     arrow.check_types(layout, schema, name)
     return kinds_of(layout, schema.names, name, arrow.guesses(schema), ids)
 
 
-def has_words(kinds: ColumnEncodings, schema: Any) -> bool:
+def has_words(kinds: ColumnEncodings, schema: pa.Schema) -> bool:
     """Whether a label column has text."""
     labels = [name for name, what in zip(kinds.names, kinds.what, strict=True) if what == LABEL]
     return any(arrow.is_of_text(schema.field(name).type) for name in labels)
 
 
-def spelling_by(schema: Any, head: Any) -> dict[str, str]:
+def spelling_by(schema: pa.Schema, head: Any) -> dict[str, str]:
     """What the values of the columns are, by their types and the first rows, a record batch or None."""
     found = dict(zip(schema.names, map(arrow.spelling_of_type, schema.types), strict=True))
     there = () if head is None else head.schema.names
@@ -131,11 +131,11 @@ def first_texts(layout: SettledLayout, head: Any) -> Callable[[str], list[Any]]:
 
 def by_schema(
     layout: AnyLayout,
-    schema: Any,
+    schema: pa.Schema,
     guessed: Sequence[str],
     name: str,
     spelling: Mapping[str, str],
-    later: Sequence[Any] = (),
+    later: Sequence[pa.Schema] = (),
     open_ended: bool = False,
 ) -> SettledLayout:
     """The layout settled by a schema; raises `DataError` if the type of a column cannot be a feature.
@@ -179,7 +179,7 @@ def open_table(
     return found, ParserMaker(arrow.BatchParser, files, may_be_words, heads)
 
 
-def filters_of(schema: Any, name: str, where: str, marked: str) -> tuple[Filter | None, Filter | None]:
+def filters_of(schema: pa.Schema, name: str, where: str, marked: str) -> tuple[Filter | None, Filter | None]:
     """Which rows of a table are read, and which of these are marked; None for all, and for none."""
     types = dict(zip(schema.names, schema.types, strict=True))
     return (
@@ -203,7 +203,7 @@ def most_rows(needed: list[str]) -> int:
     return max(1, min(BATCH, CELLS // max(1, len(needed))))
 
 
-def counted(batches: Iterable[tuple[Any, float | None]], needed: list[str]) -> Rows:
+def counted(batches: Iterable[tuple[pa.RecordBatch, float | None]], needed: list[str]) -> Rows:
     """Batches of the columns `needed`, with the row after each."""
     end = 0
     for batch, part in batches:
@@ -228,7 +228,7 @@ def _head_of(layout: AnyLayout, name: str, where: str, first: bool, previews: Pr
     return found
 
 
-def _looked_at(layout: AnyLayout, schema: Any, far: bool) -> list[str]:
+def _looked_at(layout: AnyLayout, schema: pa.Schema, far: bool) -> list[str]:
     """The columns that are looked at: those that may be read; of a file `far` away, texts and categories.
 
     None if names repeat, which is refused later.
@@ -247,7 +247,7 @@ def _looked_at(layout: AnyLayout, schema: Any, far: bool) -> list[str]:
 @contextmanager
 def _opened(
     form: str, name: str, streams: OpenStreams, watch: Any = None, in_order: bool | None = None
-) -> Iterator[tuple[Any, bool, Callable[..., Rows]]]:
+) -> Iterator[tuple[pa.Schema, bool, Callable[..., Rows]]]:
     """An open file: its schema, whether it is `in_order`, and what yields its rows.
 
     That takes the columns, the first row and a filter. If `in_order` is not known, the file is looked at, and
@@ -292,7 +292,9 @@ def _opened(
             streams[name] = (raw.release(), b"".join(seen))
 
 
-def _parquet_rows(table: Any, file: Any, needed: list[str], start: int, chosen: Filter | None) -> Rows:
+def _parquet_rows(
+    table: pq.ParquetFile, file: Any, needed: list[str], start: int, chosen: Filter | None
+) -> Rows:
     """The rows of a Parquet file by row group, only the columns that are needed."""
     groups, first = table.metadata, 0
     counts = [groups.row_group(g).num_rows for g in range(groups.num_row_groups)]
@@ -327,7 +329,13 @@ def _file_rows(file: Any, needed: list[str], *_: Any) -> Rows:
 
 
 def _stream_rows(
-    reader: Any, given: Any, raw: RawFile, size: int | None, last: bytearray, needed: list[str], *_: Any
+    reader: pa.RecordBatchReader,
+    given: Any,
+    raw: RawFile,
+    size: int | None,
+    last: bytearray,
+    needed: list[str],
+    *_: Any,
 ) -> Rows:
     """The rows of an Arrow IPC stream, which must have an end and nothing after it."""
     yield from counted(
@@ -409,7 +417,7 @@ class TableSource(TextSource):
         return all(head.in_order for head in self._form.heads)
 
     @property
-    def first_rows(self) -> Any:
+    def first_rows(self) -> pa.RecordBatch | None:
         """Rows that were looked at, in the columns that are read; None of a pipe."""
         rows, files = self._form.heads[0].rows, self._form.files[0]
         read = {name for name, what in zip(files.names, files.what, strict=True) if what not in UNREAD}
@@ -458,7 +466,7 @@ _FEW = 1000
 """Rows that are read sooner than a thread has started."""
 
 
-def reader_of(table: Any) -> Any:
+def reader_of(table: Any) -> pa.RecordBatchReader:
     """The rows of a table as batches. The index of a pandas table is not read."""
     if not hasattr(table, "iloc"):
         return _stream_of(table)
@@ -509,7 +517,7 @@ def _stream_of(table: Any) -> Any:
         raise
 
 
-def _of_frame(frame: Any) -> Any:
+def _of_frame(frame: Any) -> pa.Table:
     """A pandas table as one of Arrow. Columns of one type of NumPy's numbers are taken out together.
 
     pandas and pyarrow take 0.2 ms for each column that is taken out alone.
@@ -519,7 +527,7 @@ def _of_frame(frame: Any) -> Any:
     for place, kind in enumerate(frame.dtypes):
         plain = isinstance(kind, np.dtype) and kind.kind in "iufb" and kind.itemsize <= 8
         alike[kind if plain else None].append(place)
-    columns = dict[int, Any]()
+    columns = dict[int, pa.Array]()
     for kind, places in alike.items():
         some = frame.iloc[:, places]
         if kind is None:
@@ -550,7 +558,7 @@ def _spelled(frame: Any) -> Any:
     return type(frame)(dict(zip(frame.columns, columns, strict=True)), copy=False)
 
 
-def column_of(values: Iterable[Any], nan_is_missing: bool | None = None) -> Any:
+def column_of(values: Iterable[Any], nan_is_missing: bool | None = None) -> pa.Array:
     """Values as an Arrow array; whole numbers beyond 64 bits as decimals. Raises the errors of pyarrow.
 
     NaN is missing in columns of pandas, unless `nan_is_missing` says otherwise.

@@ -30,7 +30,7 @@ from thresher.data.files.streams import HEAD, LONGEST_HEAD, Previews
 from thresher.data.formats import line_status
 from thresher.data.formats.choosing import CSV_OF_TABS
 from thresher.data.formats.lines.parse_loop import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
-from thresher.data.formats.tables import delimited_rows as rows
+from thresher.data.formats.tables import text_rows as rows
 from thresher.data.formats.tables.spellings import hint_of_numbers, look_at, with_usual
 from thresher.data.formats.tables.table_rows import LABEL as LABEL_CODE
 from thresher.data.formats.tables.table_rows import (

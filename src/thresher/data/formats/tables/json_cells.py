@@ -1,6 +1,6 @@
 """Where the cells of a line of JSON are: compiled code that finds them in one pass.
 
-No text is copied unless it has an escape; `delimited_rows` makes features of the cells where they are. A
+No text is copied unless it has an escape; `text_rows` makes features of the cells where they are. A
 name is compared whole with that of the field which followed the same field in the row before, so fields in a
 steady order cost one comparison each.
 

@@ -28,8 +28,8 @@ from thresher.data.files.streams import HEAD, Previews
 from thresher.data.formats import line_status
 from thresher.data.formats.choosing import looks_pretty
 from thresher.data.formats.lines.parse_loop import NO_NUMBERS, too_long
-from thresher.data.formats.tables import delimited_rows as rows
 from thresher.data.formats.tables import table_rows
+from thresher.data.formats.tables import text_rows as rows
 from thresher.data.formats.tables.arrow_batches import LISTS_NEED, bad_row, fits, guess, spelling_of_type
 from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by, types_in
 from thresher.data.formats.tables.delimited import RowParser, beginning, lines_of, with_exact
@@ -124,7 +124,7 @@ class _Object(NamedTuple):
 class _JsonHead(NamedTuple):
     """What the first rows of a file show of its fields."""
 
-    fields: Any
+    fields: pa.Schema
     """a schema of them"""
     values: Mapping[str, list[str | bool | float]]
     """their values other than lists"""
@@ -200,7 +200,7 @@ def form_of(layout: SettledLayout, unlabelled: bool, ids: str, lists: bool, name
 
 
 def _kinds(
-    layout: SettledLayout, fields: Iterable[Any], name: str, ids: str, lacking: Sequence[str] = ()
+    layout: SettledLayout, fields: Iterable[pa.Field], name: str, ids: str, lacking: Sequence[str] = ()
 ) -> tuple[ColumnEncodings, bool]:
     """How the `fields` of a file are read, with no value of those `lacking`; and whether labels are text.
 
@@ -222,12 +222,12 @@ def _kinds(
     return kinds._replace(noticed=noticed, roles=roles), has_words(kinds, schema)
 
 
-def _fitting(layout: SettledLayout, head: _JsonHead, live: bool) -> Any:
+def _fitting(layout: SettledLayout, head: _JsonHead, live: bool) -> pa.Schema:
     """The first fields of a file, each with the first of its types that fits its kind in the layout.
 
     If `live`, a type that does not fit is left open.
     """
-    kinds, fields = dict(zip(layout.columns, layout.kinds, strict=True)), list[Any]()
+    kinds, fields = dict(zip(layout.columns, layout.kinds, strict=True)), list[pa.Field]()
     for field in head.fields:
         kind = kinds.get(field.name, "")
         values = (one for one in head.values.get(field.name, ()) if not _says_missing(one))
@@ -248,7 +248,7 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHe
     """
     if pretty := looks_pretty(lines[0]):
         raise OddFileError(f"{name}: {pretty}")
-    found, objects, values = dict[str, Any](), 0, defaultdict[str, list[str | bool | float]](list)
+    found, objects, values = dict[str, pa.DataType](), 0, defaultdict[str, list[str | bool | float]](list)
     for line in lines:
         if (count := line.count(b'":')) > MOST_COLUMNS:
             raise DataError(f"{name}: {columns.too_many(count)}")
@@ -282,7 +282,7 @@ def _says_missing(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _wider(kind: Any, value: Any) -> Any:
+def _wider(kind: pa.DataType, value: Any) -> pa.DataType:
     """The type of a field of type `kind` that now has `value`: numbers widen, other types stay."""
     if isinstance(value, list):
         if not (pa.types.is_null(kind) or pa.types.is_list(kind)):

@@ -60,7 +60,7 @@ class Condition(NamedTuple):
     values: tuple[Any, ...]
     """str, bool, or Decimal for a number; Arrow scalars once bound to a column"""
 
-    def holds(self, column: Any) -> Any:
+    def holds(self, column: pa.Array) -> Any:
         """Whether it holds: a mask for an Arrow array, or an expression for a field."""
         is_expression = isinstance(column, pc.Expression)
         if self.operator in _COMPARED:
@@ -141,7 +141,7 @@ class Filter:
     def __init__(
         self,
         text: str,
-        types: Mapping[str, Any] | None,
+        types: Mapping[str, pa.DataType] | None,
         file: str,
         option: str = WHERE,
         missing: Collection[str] = (),
@@ -178,7 +178,7 @@ class Filter:
         """The filter as a pyarrow expression, to be evaluated on statistics."""
         return reduce(and_, [one.holds(pc.field(one.column)) for one, _ in self._bound])
 
-    def rows(self, columns: Mapping[str, Any], count: int) -> NDArray[np.int64]:
+    def rows(self, columns: Mapping[str, pa.Array], count: int) -> NDArray[np.int64]:
         """Indices of the rows that pass, of `count` rows, given its columns as Arrow arrays or texts."""
         kept = np.ones(count, bool)
         for condition, kind in self._bound:
@@ -191,7 +191,7 @@ class Filter:
             kept &= pc.fill_null(condition.holds(column), False).to_numpy(zero_copy_only=False)
         return np.flatnonzero(kept)
 
-    def ids(self, columns: Mapping[str, Any], count: int) -> list[str]:
+    def ids(self, columns: Mapping[str, pa.Array], count: int) -> list[str]:
         """Ids that mark these rows: the same for all that pass, and empty for the others."""
         found = np.full(count, "", object)
         found[self.rows(columns, count)] = "met"
@@ -206,7 +206,7 @@ _AS: dict[Any, Callable[[str], Any]] = {
 """How a text is read that is compared with a value of this type"""
 
 
-def _scalar(value: Any, kind: Any, column: str, file: str, option: str) -> Any:
+def _scalar(value: Any, kind: pa.DataType, column: str, file: str, option: str) -> Any:
     """A value converted to the type of a column; raises `DataError` if that is not possible."""
     types = pa.types
     text = types.is_temporal(kind) or types.is_string(kind) or types.is_large_string(kind)
