@@ -114,11 +114,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 63_716,
-    "data": 18_094,
-    "learning": 13_425,
+    "all": 64_220,
+    "data": 18_102,
+    "learning": 13_854,
     "parts": 5_511,
-    "engine": 5_331,
+    "engine": 5_398,
     "plans": 3_836,
     "serving": 3_346,
     "options": 2_360,

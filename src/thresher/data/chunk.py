@@ -398,6 +398,8 @@ def concat(chunks: Sequence[Chunk]) -> Chunk:
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """A read-only view, so that one compiled kernel serves both writable and read-only arrays."""
+    if not array.flags.writeable:
+        return array
     view = array.view()
     view.setflags(write=False)  # quicker than through `flags`
     return view

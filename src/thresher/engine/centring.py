@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from thresher.engine.compile.jit import kernel, scalar
-from thresher.engine.lookup import fetch, mix, scatter
+from thresher.engine.lookup import fetch, find, find_or_add, mix, scatter
 
 FAR = 2.0**16
 """Below this size, no number has a rest: float32 keeps differences of 1/256 there."""
@@ -270,6 +270,46 @@ def centre(columns, means, counts, gaps, indptr, keys, values, rests, ends, of_k
             p += one
         ends[i + 1] = out
     return out
+
+
+@kernel
+def one_row(given, numbers, small, limit, columns, means, counts, raw, own, tables, most, rows):
+    """Sort the features of one row, centre them (see `centre`), and look up their rows in a growing index.
+
+    `given` holds how many there are, how many rows the index uses, and the keys; `numbers` their values. The
+    row is written to `own`: ends, values and keys; `rows` are those of its keys. If it `counts`, the row is
+    added to the means, and new keys to the index. Returns the number of features, that of rows in use, and
+    whether more has to be done before it is looked up: a column has left, a value is `limit` or more in
+    magnitude, or the index has no room. If a key is repeated, or is at most `small`, it returns -1 and
+    changes nothing.
+    """
+    keys, (ends, sorted_keys, values, rests) = given[2:], raw
+    count, used, more = np.int64(given[0]), np.int64(given[1]), False
+    for k in range(1, count):
+        key, number, p = keys[k], numbers[k], k
+        while p > 0 and keys[p - 1] > key:
+            keys[p], numbers[p] = keys[p - 1], numbers[p - 1]
+            p -= 1
+        keys[p], numbers[p] = key, number
+    for k in range(count):
+        if keys[k] <= small or (k > 0 and keys[k] == keys[k - 1]):
+            return np.int64(-1), used, more
+        sorted_keys[k], values[k] = keys[k], np.float32(numbers[k])
+        rests[k] = rest_of(numbers[k], values[k])
+    ends[1] = count
+    total = np.int64(centre(columns, means, counts, False, ends, sorted_keys, values, rests, *own))
+    own_ends, own_values, own_keys = own
+    for k in range(total):
+        more |= abs(own_values[k]) >= limit
+    if counts:
+        for c in range(columns.size):
+            more |= means[c, COUNT] < 0.0
+        if not more:
+            done, used = find_or_add(*tables, used, most, own_keys, own_ends, 0, 1, rows)
+            more = done == 0
+    else:
+        find(tables[0], tables[1], own_keys[:total], rows[:total])
+    return total, used, more
 
 
 @scalar

@@ -200,6 +200,15 @@ class GrowingIndex(_Index):
         self._coming, self._in_step = deque[Coming](), False
         """the chunk in use and those expected after it, and whether rows have been resolved as they come"""
 
+    def __getstate__(self) -> dict[str, Array]:
+        """What a copy or a pickle, which has no tables, starts from."""
+        return self.tensors()
+
+    def __setstate__(self, tensors: dict[str, Array]) -> None:
+        """Start like that."""
+        GrowingIndex.__init__(self)
+        self.restore(tensors)
+
     @property
     def nbytes(self) -> int:
         """Bytes of keys and slots."""
@@ -294,10 +303,7 @@ class GrowingIndex(_Index):
                 hi = lo + int(np.searchsorted(indptr[lo : hi + 1], fit, side="right")) - 1
             one.resolved = max(one.resolved, begin + int(indptr[hi]))
             used = int(rows[first : indptr[hi]].max(initial=0)) + 1
-        before, self._count = self._count, max(self._count, used)
-        self._born += self._count - before
-        if self._registers.size:
-            self.count(self._known[before : self._count])
+        self.added(used)
         return Resolved(hi, indptr, rows, values)
 
     def _expected(self, keys: U64, first: int, last: int) -> Coming | None:
@@ -344,6 +350,25 @@ class GrowingIndex(_Index):
                 self._slots = lookup.empty_index(size)
             lookup.reindex(self._slots, self._known, kept)
             self._entered = kept
+
+    @property
+    def tables(self) -> tuple[U32, U64]:
+        """What `lookup.find_or_add` finds rows in."""
+        return self._slots, self._known
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether chunks are expected, whose keys may have been looked up already."""
+        return bool(self._coming)
+
+    def added(self, used: int) -> None:
+        """So many rows are in use now, and have a slot: those that were not are new."""
+        if used > self._count:
+            new = self._known[self._count : used]
+            self._born, self._count = self._born + len(new), used
+            self._entered = max(self._entered, used)
+            if self._registers.size:
+                self.count(new)
 
     def find(self, keys: U64, indptr: I64, values: F32) -> Resolved:
         """Rows to read from; adds nothing."""

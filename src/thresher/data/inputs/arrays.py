@@ -265,35 +265,41 @@ class RowReader:
 
         Raises `DataError`, naming the row and feature.
         """
-        starts, keys, values, known = [0], list[int](), list[float](), self._known
+        starts, keys, values = [0], list[int](), list[float]()
         for place, row in enumerate(rows, before + 1):
             if type(row) is not dict and not isinstance(row, Mapping):
                 raise DataError(f"row {place}: expected a mapping of names to values, found {row!r:.40}")
-            for name, value in row.items():
-                if value is None:
+            self.add(row, keys, values, place)
+            starts.append(len(keys))
+        return np.array(starts, np.int64), np.array(keys, np.uint64), np.array(values, np.float64)
+
+    def add(self, row: Mapping[Any, Any], keys: list[int], values: list[float], place: int) -> None:
+        """Add the features of row number `place` to `keys` and `values`. `DataError`."""
+        known = self._known
+        for name, value in row.items():
+            kind = type(value)  # shortcuts for what is known
+            if kind is float or kind is int:
+                if name in known and 0 < abs(value) < OVERFLOW and type(name) is str:
+                    keys.append(known[name])
+                    values.append(value)
                     continue
-                kind = type(value)  # shortcuts for what is known
-                if kind is float or kind is int:
-                    if type(name) is str and name in known and 0 < abs(value) < OVERFLOW:
-                        keys.append(known[name])
-                        values.append(value)
-                        continue
-                elif kind is str and (name, value) in known:
+            elif kind is str:
+                if (name, value) in known:
                     keys.append(known[name, value])
                     values.append(1.0)
                     continue
-                try:
-                    found, amount = self._feature(name, value)
-                except (TypeError, ValueError, OverflowError) as error:
-                    raise DataError(f"row {place}, feature {name!r}: {error}") from error
-                if isinstance(found, list):
-                    keys += found
-                    values += [amount] * len(found)
-                elif amount != 0.0:
-                    keys.append(found)
-                    values.append(amount)
-            starts.append(len(keys))
-        return np.array(starts, np.int64), np.array(keys, np.uint64), np.array(values, np.float64)
+            elif value is None:
+                continue
+            try:
+                found, amount = self._feature(name, value)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise DataError(f"row {place}, feature {name!r}: {error}") from error
+            if isinstance(found, list):
+                keys += found
+                values += [amount] * len(found)
+            elif amount != 0.0:
+                keys.append(found)
+                values.append(amount)
 
     def _feature(self, name: Any, value: Any) -> tuple[int | list[int], float]:
         """The key that ``name: value`` adds, or those of a list, and the value of each."""

@@ -125,6 +125,7 @@ class Kernel(Call):
         self.function = function
         self.entries: dict[Any, Any] = {}
         """machine code by the kind of the arguments: equal dtypes are one, as copies are unpickled"""
+        self._calls: dict[Any, Call] = {}
         self.loaded = self.compiled = 0
         """how many of these came from files, and how many were compiled"""
         declare(self, "helper", lambda *args: function)
@@ -156,8 +157,9 @@ class Kernel(Call):
         return entry
 
     def for_parts(self, *parts: object) -> Callable[..., Any]:
-        """The function for these parts, whose arguments stay of one kind. Each Model looks it up once."""
-        return Call(self)
+        """The function for parts of these classes, whose arguments are mostly of one kind."""
+        classes = tuple(map(type, parts))
+        return self._calls.get(classes) or self._calls.setdefault(classes, Call(self))
 
 
 kernel = Kernel

@@ -30,7 +30,7 @@ from thresher.engine.index import HashedIndex
 from thresher.learning.diagnostics.findings import Finding, TroubleWarning, warn
 from thresher.options.messages import warn_user
 
-_SMALL = 1 << 32
+SMALL = 1 << 32
 """Keys up to here number features; hashes of names are nearly all larger."""
 _SAMPLE = 1000
 """How many keys of a model are examined"""
@@ -55,7 +55,7 @@ def numbering_of(
     """That of data with these keys, a matrix with `columns` or a file, and those `before`; None: unknown."""
     if columns is not None:
         found = Numbering(columns if span is None else span[0], columns - 1, True)
-    elif span is None or span[1] > _SMALL or not _has_ids(layout):
+    elif span is None or span[1] > SMALL or not _has_ids(layout):
         return before
     else:
         found = Numbering(*span, False)
@@ -107,7 +107,7 @@ class _Numbered(Watched):
 
     def rows(self, start: StreamPosition | None = None) -> Iterator[Parsed]:
         """The rows of the source."""
-        self._low, self._high, self._warned = _SMALL, -1, False
+        self._low, self._high, self._warned = SMALL, -1, False
         yield from super().rows(start)
         if start is None and not self._warned:
             self._compare(True)
@@ -183,11 +183,19 @@ def kind_of_model(model: Any) -> FeatureKind:
     # none if the rows of the index may each stand for several
     keys = np.empty(0, np.uint64) if hashed else model.index.features(_SAMPLE)[1:]
     if found is not None:
-        small = model.numbering is not None or bool(len(keys) and keys.max() <= _SMALL)
+        small = model.numbering is not None or bool(len(keys) and keys.max() <= SMALL)
         return found._replace(numbers=found.numbers and small and not model.layout.bits)
-    if model.numbering is not None or (len(keys) and keys.max() <= _SMALL):
+    if model.numbering is not None or (len(keys) and keys.max() <= SMALL):
         return FeatureKind(IDS, "a matrix")
-    return FeatureKind(NAMES, _NAMED) if len(keys) and keys.min() > _SMALL else FeatureKind()
+    return FeatureKind(NAMES, _NAMED) if len(keys) and keys.min() > SMALL else FeatureKind()
+
+
+def knows_names(model: Any) -> bool:
+    """Whether rows of named features are for this model: `in_agreement` agrees, if they have no others."""
+    if model.numbering is not None or (model.layout is not None and _kind_in(model.layout) is not None):
+        return False
+    keys = model.index.features(2)[1:]
+    return not len(keys) or bool(keys[0] > SMALL)
 
 
 def agree(before: FeatureKind, now: FeatureKind) -> bool:
@@ -229,7 +237,7 @@ def names_refused(model: Any, layout: AnyLayout) -> Callable[[Chunk], Chunk]:
 
 def are_names(chunk: Chunk) -> bool:
     """Whether features that may be names or numbers are names."""
-    return bool(chunk.nnz and chunk.keys.min() > _SMALL)
+    return bool(chunk.nnz and chunk.keys.min() > SMALL)
 
 
 def in_agreement(model: Any, source: Source, trained: str = _TRAINED, given: str = "") -> Source:
@@ -323,7 +331,7 @@ class _NumbersAsInModel(Watched):
 
     def look(self, chunk: Chunk) -> None:
         if self._error is not None and chunk.nnz:
-            if are_names(chunk) if self._wanted else chunk.keys.max() <= _SMALL:
+            if are_names(chunk) if self._wanted else chunk.keys.max() <= SMALL:
                 raise self._error
             self._error = None
 

@@ -53,6 +53,7 @@ from thresher.options.checks import check_chunk
 
 if TYPE_CHECKING:
     from thresher.learning.model.model import Model
+    from thresher.learning.model.single_rows import Ready
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -131,7 +132,7 @@ class _Feeding(NamedTuple):
 
     learner: Model
     loop: OneState | ManyState
-    given: tuple[F32, F32, F32 | None, int]
+    given: tuple[F32, F32, F32 | None, int] | tuple[()]
     """targets, importances, offsets, and the length of the longest row"""
 
 
@@ -230,6 +231,39 @@ class BatchFeeder:
                 else:
                     self._learn_in_batches(learners, piece)
                 self._at += len(raw)
+        finally:
+            self._turn.release()
+
+    def learn_row(self, learner: Model, ready: Ready, row: dict[Any, Any], label: float) -> bool:
+        """Like `learn`, for one row and the only learner, for which all is `ready`; False if it is not taken.
+
+        Its importance, which is above 0, is in the arrays of `ready`.
+        """
+        if self.batch > 1 or self.signs or self.skip or self.listener:
+            return False
+        if not self.intake.counts_only_means:
+            return False
+        self._take_turn()
+        try:
+            if (added := ready.add(row)) is None:
+                return False
+            (total, more), arrays = added, ready.arrays
+            self.intake.count_row(more)
+            arrays.label[0] = label
+            self.lowest_label = min(self.lowest_label, arrays.label.item())
+            learner.loop.count_as(False)
+            if not more and ready.learn is not None:
+                if ready.learn():
+                    self.learned += 1
+                else:
+                    fed = [_Feeding(learner, learner.loop, ())]
+                    self._stopped(arrays.chunk(total), fed, [0], 1, self.learned + 1, 1)
+                return True
+            chunk = arrays.chunk(total)
+            if not (self._extremes or learner.loop.watches):
+                self._extremes = has_extremes(chunk)
+            self._learn([learner], chunk)
+            return True
         finally:
             self._turn.release()
 

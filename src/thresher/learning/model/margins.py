@@ -104,7 +104,7 @@ def _found(index: Index, chunk: Chunk) -> tuple[Array, Array, Array]:
 
 
 def _add_up(weights: Array, bias: Array, indptr: Array, rows: Array, values: Array, out: Array) -> None:
-    compiled = (kernels.add_up if out.ndim == 1 else outputs.add_up_outputs).for_parts()
+    compiled = kernels.add_up if out.ndim == 1 else outputs.add_up_outputs
     compiled(weights, read_only(bias), indptr, rows, values, out)
 
 

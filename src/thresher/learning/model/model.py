@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
@@ -15,6 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from thresher.data.chunk import Chunk
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data
+from thresher.data.inputs.arrays import numbers_of
+from thresher.data.labels import ONE
 from thresher.data.layout import SettledLayout
 from thresher.engine import kernels
 from thresher.engine.index import HashedIndex, store_spec
@@ -39,10 +42,12 @@ from thresher.learning.model.divergence import (
 )
 from thresher.learning.model.margins import any_output
 from thresher.learning.model.objective import F64, FittedLink
-from thresher.learning.model.prediction import LinearPredictor, Readout
+from thresher.learning.model.prediction import LinearPredictor, Readout, Row
 from thresher.learning.model.preprocessing import ListedFeatures
 from thresher.learning.model.recipe import Recipe, Spec
 from thresher.learning.model.rule_state import make_loop
+from thresher.learning.model.scaling import Means
+from thresher.learning.model.single_rows import RowBuffers, is_plain, ready_for
 from thresher.learning.training.progress import Curve, CurvePoint, Tally
 from thresher.learning.training.record import Record
 from thresher.options.data import ReadOptions
@@ -109,6 +114,9 @@ class Model(LinearPredictor):
         self.warnings: list[Finding] = []
         """trouble found in training"""
         self.loop = make_loop(recipe, self.head, self.rule, feed.index)
+        domain = self.head.domain
+        self._limits = domain.low, domain.high if domain.kind == ONE else -np.inf, domain.whole
+        self._labels = dict[Any, float]()
         if recipe.calibrate:
             self.head.calibrated = self._calibration
 
@@ -246,6 +254,41 @@ class Model(LinearPredictor):
 
             teach(self, data, *args, **given)
 
+    def learn_one(self, row: Row, label: Any, weight: float = 1.0) -> None:
+        """Predict, then learn, one example: like ``learn([row], [label], [weight])``, but fast.
+
+        Args:
+            row: a dictionary of named features; the numbers of a row of a matrix; a text; or what else
+                `learn` takes a list of.
+            label: its label; a list of them for several outputs.
+            weight: its importance.
+
+        Raises the errors of `learn`.
+
+        >>> model = Model("ftrl", l1=0.01)
+        >>> for number in range(20):
+        ...     model.learn_one({"size": float(number), "city": "Ulm"}, int(number > 9))
+        >>> model.predict_one({"size": 15.0, "city": "Ulm"}, "label")
+        1.0
+        """
+        if type(row) is dict and self.is_alone and self.names is None:
+            number, ready = self._number_of(label), ready_for(self)
+            if number is not None and ready is not None and is_plain(weight) and weight > 0:
+                self.record, ready.arrays.weight[0] = None, weight
+                if self.feed.learn_row(self, ready, row, number):
+                    return
+        self.learn([row], [label], None if is_plain(weight) and weight == 1 else [weight])
+        if isinstance(label, str | bool | np.generic) and np.ndim(label) == 0:
+            number = numbers_of([label], self.head.domain.of_words(self.classes))[0]
+            self._labels[label] = float(np.float32(number))
+
+    def _number_of(self, label: Any) -> float | None:
+        """A label as a number, if it is known to be in the domain."""
+        if is_plain(label) and not self.classes:
+            low, high, whole = self._limits
+            return label if low <= label <= high and (not whole or label == int(label)) else None
+        return self._labels.get(label) if isinstance(label, str | bool | np.generic) else None
+
     def mark(self) -> None:
         """Note a point of the progressive curve, unless there is one or the loss is not finite.
 
@@ -334,6 +377,7 @@ class Model(LinearPredictor):
 
     @layout.setter
     def layout(self, layout: SettledLayout | None) -> None:
+        self._labels.clear()
         self.feed.bind(layout)
         self.recipe = replace(self.recipe, layout=layout)
         self.shifted = self.feed.shifted = self.recipe.offset
@@ -453,6 +497,20 @@ class Model(LinearPredictor):
         keys = self.index.features()[rows]
         order = np.argsort(keys)
         return keys[order], settled[rows][order]
+
+    @property
+    def only_means(self) -> Means | None:
+        """As in `LinearPredictor`."""
+        return self.feed.intake.only_means
+
+    @property
+    def table(self) -> NDArray[Any]:
+        """As in `LinearPredictor`."""
+        return self.loop.S
+
+    def reader_of_row(self, arrays: RowBuffers) -> Callable[[int], F64] | None:
+        """As in `LinearPredictor`."""
+        return None if self.offsets is not None else self.loop.reader_of_row(arrays)
 
     def _prepared(self, chunk: Chunk) -> Chunk:
         return self.feed.intake.read(chunk)

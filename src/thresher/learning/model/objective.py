@@ -227,10 +227,10 @@ class Objective:
 
         ValueError for an unknown output, or for probabilities if the loss has none.
         """
-        if output not in get_args(Output):
-            raise ValueError(f"output must be margin, probability, {self.label}, not {output!r}")
         if output == "margin":
             return margins
+        if output not in get_args(Output):
+            raise ValueError(f"output must be margin, probability, {self.label}, not {output!r}")
         if output == "probability" and (found := self.calibrated()) is not None:
             return _of_log_odds(self.outputs).respond(found.log_odds(margins), output, lowest_label)
         if output == "probability" and not self.joint.PROBABILITY:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from thresher import parts
 from thresher.cluster.remote_readers import reads_elsewhere
-from thresher.data.chunk import Chunk, concat
+from thresher.data.chunk import Chunk, concat, read_only
 from thresher.data.column_values import read_beside
 from thresher.data.columns import check_same
 from thresher.data.errors import DataError
@@ -36,6 +36,7 @@ from thresher.data.layout import AnyLayout, SettledLayout, has_columns, settle_w
 from thresher.data.offsets import offsets_of
 from thresher.data.source import Parsed, Source
 from thresher.engine.index import HashedIndex, Index, make_index
+from thresher.engine.kernels import add_up
 from thresher.engine.sound import Tensors, ascending, given, offsets, require
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import warn
@@ -51,7 +52,8 @@ from thresher.learning.model.divergence import rows_beyond
 from thresher.learning.model.margins import any_output, finder_in, table_margins
 from thresher.learning.model.objective import F64, Objective, Output
 from thresher.learning.model.recipe import with_gaps
-from thresher.learning.model.scaling import Divisors, Means, divisors_of, means_of, ones
+from thresher.learning.model.scaling import NO_MEANS, Divisors, Means, divisors_of, means_of, ones
+from thresher.learning.model.single_rows import RowBuffers, ready_for
 from thresher.options.checks import check_whole
 from thresher.options.data import ReadOptions
 from thresher.options.layouts import layout_asked, layout_like
@@ -66,6 +68,13 @@ if TYPE_CHECKING:
 
 OPENING = "on_error", "threads", "where", "offsets"
 """Options of `as_source` beside the layout"""
+Row = Mapping[Any, Any] | Sequence[float] | NDArray[Any] | str
+"""One example without its label"""
+
+
+def _alone(row: Any) -> Any:
+    """One row as data. A text in a list without labels could be the name of a file."""
+    return ([row], [0.0]) if isinstance(row, str) else [row]
 
 
 def source_for(
@@ -332,10 +341,58 @@ class LinearPredictor:
         """
 
         def answer(chunk: Chunk) -> NDArray[Any]:
-            found = self.respond(self.margins(chunk), output)
-            return self.head.worded(found, self.classes) if output == "label" and self.classes else found
+            return self._answer(self.margins(chunk), output)
 
         return self._of_all(data, self.predict, reading, answer)
+
+    def _answer(self, margins: F64, output: Output) -> NDArray[Any]:
+        found = self.respond(margins, output)
+        return self.head.worded(found, self.classes) if output == "label" and self.classes else found
+
+    def predict_one(self, row: Row, output: Output = "margin") -> Any:
+        """Predict one row: ``predict([row], output)[0]``, but fast.
+
+        A number; for the label a text if labels are words; ``(outputs,)`` for many outputs. `row` is a
+        dictionary of named features, the numbers of a row of a matrix, or a text.
+
+        Raises the errors of `predict`.
+        """
+        margins = self._margins_of(row)
+        found = self.predict(_alone(row), output) if margins is None else self._answer(margins, output)
+        return found.item() if found.ndim == 1 else found[0]
+
+    def predict_proba_one(self, row: Row) -> F64:
+        """The probabilities ``(classes,)`` of one row: ``predict_proba([row])[0]``, but fast."""
+        margins = self._margins_of(row)
+        found = self.predict_proba(_alone(row)) if margins is None else self.head.probabilities(margins)
+        one: F64 = found[0]
+        return one
+
+    def score_one(self, row: Row) -> Any:
+        """The margin of one row, or one for each output: ``predict([row])[0]``, but fast."""
+        return self.predict_one(row)
+
+    def _margins_of(self, row: Row) -> F64 | None:
+        """The margins of a row of named features; None if they have to be found in the general way."""
+        if type(row) is not dict or (ready := ready_for(self)) is None or (total := ready.find(row)) < 0:
+            return None
+        if ready.margins is None:
+            return self._products(ready.arrays.chunk(total), self._bias())
+        return ready.margins(total)
+
+    @property
+    def only_means(self) -> Means | None:
+        """The means of columns, if rows are prepared for prediction by these alone."""
+        return None
+
+    @property
+    def table(self) -> NDArray[Any]:
+        """What the weights are read from."""
+        raise NotImplementedError
+
+    def reader_of_row(self, arrays: RowBuffers) -> Callable[[int], F64] | None:
+        """What gives the margins of a row: see `Ready`."""
+        return None
 
     @reads_elsewhere
     def predict_proba(self, data: Data, **reading: Unpack[ReadOptions]) -> F64:
@@ -491,7 +548,7 @@ class LinearPredictor:
         return pd.DataFrame({**columns, "weight": weights})
 
 
-_OF_MODELS = ("learn", "finish", "examples", "recipe", "state", "restore")
+_OF_MODELS = ("learn", "learn_one", "finish", "examples", "recipe", "state", "restore")
 """What a model has that can learn"""
 _BLOCK = 1 << 20
 """Weights processed at a time."""
@@ -573,6 +630,29 @@ class Readout(LinearPredictor):
     def bias(self, given: NDArray[Any]) -> None:
         """Replace the intercepts; for centred values they change by as much."""
         self.centred_bias = self.centred_bias + (given - self.bias)
+
+    @property
+    def only_means(self) -> Means | None:
+        """As in `LinearPredictor`."""
+        return None if self.divisors is not None else self.means or NO_MEANS
+
+    @property
+    def table(self) -> NDArray[Any]:
+        """As in `LinearPredictor`."""
+        return self._table
+
+    def reader_of_row(self, arrays: RowBuffers) -> Callable[[int], F64] | None:
+        """As in `LinearPredictor`."""
+        if self._table.ndim > 1:
+            return None
+        args = arrays.ends, arrays.rows, arrays.values
+
+        def margins(total: int) -> F64:
+            out = np.empty(1)
+            add_up(self._table, read_only(self.centred_bias), *args, out)
+            return out
+
+        return margins
 
     @property
     def intercept(self) -> Any:

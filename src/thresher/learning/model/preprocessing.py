@@ -24,7 +24,7 @@ from thresher.data.layout import SettledLayout
 from thresher.engine import centring as preparing
 from thresher.engine.sound import MOST_STEPS, Tensors, ascending, given, require
 from thresher.learning.model.sampling import Sampler
-from thresher.learning.model.scaling import Centring, Divisors, Means, make_scaling
+from thresher.learning.model.scaling import FIRST, NO_MEANS, Centring, Divisors, Means, make_scaling
 from thresher.options.messages import mention, mention_command
 
 BITS = 24
@@ -219,6 +219,25 @@ class Preprocessor:
         """`chunk` prepared for prediction: by the current means and divisors, which do not change."""
         chunk = chunk if self._centring is None else self._centring.read(chunk)
         return chunk if self._scaling is None else self._scaling.read(chunk, self._rows)
+
+    @property
+    def only_means(self) -> Means | None:
+        """The means, if rows are prepared for prediction by these alone."""
+        return None if self._scaling is not None else self._centring or NO_MEANS
+
+    @property
+    def counts_only_means(self) -> bool:
+        """Whether the next row is prepared by means alone, and makes no new columns."""
+        if self._centring is None:
+            return not self._parts
+        return len(self._parts) == 1 and self._rows >= FIRST
+
+    def count_row(self, changed: bool) -> None:
+        """A row was added to the means, which may have `changed` which columns there are."""
+        if self._centring is not None:
+            self._rows += 1
+            if changed:
+                self._centring.drop_columns()
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The state that counting continues from."""

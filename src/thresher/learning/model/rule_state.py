@@ -15,9 +15,9 @@ The history of an averaged model says how the rule moved weights in steps that d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ from thresher.engine.sound import Tensors, beneath, given, require, under
 from thresher.learning.model.margins import Read, first_rows, margins
 from thresher.learning.model.objective import F64, Objective
 from thresher.learning.model.recipe import Recipe
+
+if TYPE_CHECKING:
+    from thresher.learning.model.single_rows import RowBuffers
 
 Array = NDArray[Any]
 
@@ -167,15 +170,26 @@ class RuleState:
         origin = self.bclock.reshape(-1, self.bclock.shape[-1])[:, self._origin]
         return np.asarray((bias + origin).astype(bias.dtype))
 
-    def _learn_with(self, compiled: Any, loss: Any, resolved: Resolved, targets: Array, *rest: Any) -> int:
-        done: int = compiled(
+    def _learn_with(self, compiled: Any, *given: Any) -> int:
+        done: int = compiled(*self._arguments(*given))
+        return done
+
+    def _arguments(self, loss: Any, resolved: Resolved, targets: Array, *rest: Any) -> tuple[Any, ...]:
+        return (
             loss,
             *self._rules,
             *(self.S, self.clock, self.B, self.bclock),
-            *(read_only(a) for a in resolved[1:]),
+            *map(read_only, resolved[1:]),
             *(read_only(targets), *rest, self.noted, self.index.seen, self.tally),
         )
-        return done
+
+    def learner_of_row(self, arrays: RowBuffers) -> Callable[[], bool] | None:
+        """What learns the row in `arrays`, for as long as the state is in the same arrays: see `Ready`."""
+        return None
+
+    def reader_of_row(self, arrays: RowBuffers) -> Callable[[int], F64] | None:
+        """What gives the margin ``(1,)`` of the row in `arrays`, which has so many features, likewise."""
+        return None
 
     def idle(self, count: int) -> NDArray[np.bool_]:
         """Which of the first `count` rows are equivalent to zeros, in their mean too if that is read."""
@@ -212,7 +226,7 @@ class RuleState:
         (reader, of_means), past = self.readers, clock
         if self.history is not None and self.history.steps:
             reader, past = of_means, self.pasts(clock, self.history.ring, self.history.place)
-        compiled = reader.for_parts(self.rule, self.bias_rule)
+        compiled = reader.for_parts(row_rule)
         return lambda rows, out: compiled(row_rule, S, past, rows, out)
 
     @property
@@ -410,6 +424,50 @@ class OneState(RuleState):
             return self._learn_with(self._learn, self.head.loss, resolved, targets, *limits)
         compiled = self._calibrating
         return self._learn_with(compiled, self.head.loss, resolved, targets, *limits, self.calibration)
+
+    def learner_of_row(self, arrays: RowBuffers) -> Callable[[], bool] | None:
+        """As in `RuleState`."""
+        if self.history is not None or self.calibration is not None:
+            return None
+        of_row = Resolved(1, arrays.ends, arrays.rows, arrays.values), arrays.targets, arrays.weights
+        limits = None, 0, 1, float("inf"), arrays.room[self.dtype.type], None
+        args, compiled, clock = self._arguments(self.head.loss, *of_row, *limits), self._learn, self.bclock
+        origin = self._origin if len(self.B) else -1
+        if origin >= 0 and not clock[self._started]:
+            return None
+
+        def learn() -> bool:
+            label: float = arrays.label.item()
+            arrays.target[0] = label if origin < 0 else label - clock.item(origin)
+            return bool(compiled(*args))
+
+        return learn
+
+    def reader_of_row(self, arrays: RowBuffers) -> Callable[[int], F64] | None:
+        """As in `RuleState`."""
+        if self.history is not None:
+            return None
+        read = self.readers[0].for_parts(self._row_rule)
+        read_bias = self.readers[0].for_parts(self._bias_row_rule)
+        room, bias = arrays.room[self.dtype.type], np.zeros(1, self.dtype)
+        of_bias = self._bias_row_rule, self.B, self.bclock, arrays.places[:1], bias
+        row = room, read_only(bias), arrays.ends, arrays.places, arrays.values
+        cuts, origin, clock = dict[int, tuple[Any, ...]](), self._origin, self.bclock
+
+        def margins(total: int) -> F64:
+            if (of_row := cuts.get(total)) is None:
+                of_row = self._row_rule, self.S, self.clock, arrays.rows[:total], room[:total]
+                cuts[total] = of_row
+            read(*of_row)
+            if len(self.B):
+                read_bias(*of_bias)
+                if origin >= 0:
+                    bias[0] = bias.item() + clock.item(origin)
+            out = np.empty(1)
+            kernels.add_up(*row, out)
+            return out
+
+        return margins
 
 
 class ManyState(RuleState):

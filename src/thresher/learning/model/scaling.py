@@ -291,7 +291,7 @@ def make_scaling(name: str) -> Scaling:
     return SCALES[name]()
 
 
-_FIRST = int(preparing.SPARE) + 1
+FIRST = int(preparing.SPARE) + 1
 """A column occurs in one of this many first examples."""
 
 
@@ -337,6 +337,9 @@ class Means:
         return {"centre.keys": self.keys, **own, "centre.gaps": np.array([self.gaps])}
 
 
+NO_MEANS = Means(*_NO_MEANS)
+
+
 def ones(keys: U64) -> Chunk:
     """An example for each of these features, which is 1, with all others 0: its margin is their weight."""
     count = len(keys)
@@ -371,7 +374,7 @@ class Centring(Means):
 
     def running(self, chunk: Chunk, before: int) -> Chunk:
         """`chunk`, which follows `before` examples, centred by the means up to each of its examples."""
-        first = min(max(_FIRST - before, 0), len(chunk))
+        first = min(max(FIRST - before, 0), len(chunk))
         parts = list[Chunk]()
         for k in range(first):  # features of the first examples become columns that were zero before
             row = chunk.rows(k, k + 1)
@@ -385,9 +388,7 @@ class Centring(Means):
         rest = chunk if first == 0 else chunk.rows(first, len(chunk))
         if len(rest) and self._changes(rest):
             rest = self.of(rest, counts=True)
-            kept = self.kept[:, preparing.COUNT] >= 0
-            if not kept.all():
-                self.keys, self.kept = self.keys[kept], self.kept[kept]
+            self.drop_columns()
         if first == 0:
             return rest
         parts.append(rest)
@@ -395,6 +396,12 @@ class Centring(Means):
         keys = np.concatenate([one.keys for one in parts])
         values = np.concatenate([one.values for one in parts])
         return replace(chunk, indptr=ends, keys=keys, values=values, rests=None)
+
+    def drop_columns(self) -> None:
+        """Forget the columns that have left, which are centred no more."""
+        kept = self.kept[:, preparing.COUNT] >= 0
+        if not kept.all():
+            self.keys, self.kept = self.keys[kept], self.kept[kept]
 
     def _changes(self, chunk: Chunk) -> bool:
         return bool(len(self.keys) or self.gaps or chunk.rests is not None)
@@ -407,7 +414,7 @@ class Centring(Means):
         """Go on with these columns and no others; returns the number of examples from which that is so."""
         counts = np.maximum(means.kept[:, preparing.COUNT], preparing.UNDECIDED)
         self.keys, self.kept = means.keys, np.column_stack([counts, np.zeros(len(counts)), means.means])
-        return _FIRST
+        return FIRST
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Columns and means."""
