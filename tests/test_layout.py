@@ -114,7 +114,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 64_220,
+    "all": 64_222,
     "data": 18_102,
     "learning": 13_854,
     "parts": 5_511,
@@ -123,7 +123,7 @@ SIZES = {
     "serving": 3_346,
     "options": 2_360,
     "sklearn": 2_201,
-    "cli": 2_101,
+    "cli": 2_103,
     "cluster": 1_266,
     "reporting": 1_169,
     "batch": 1_153,

@@ -56,6 +56,21 @@ def test_training_imports_no_other_learner_and_no_frames(folder: Path, thresher:
     assert (folder / "m").exists()
 
 
+def test_training_leaves_no_threads_and_numpy_starts_none(folder: Path) -> None:
+    code = f"""
+import os, sys
+sys.argv[1:] = ["train", {str(SAMPLE)!r}, "-m", "m", "-q"]
+from thresher.cli.main import _run
+status = _run()
+print(status, len(os.listdir("/proc/self/task")))
+"""
+    variables = {name: value for name, value in environment(folder).items() if "NUM_THREADS" not in name}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=variables, capture_output=True, check=True
+    )
+    assert ran.stdout.decode().splitlines()[-1] == "0 1"
+
+
 def test_a_signal_while_input_is_waited_for(folder: Path) -> None:
     with start("train", "-", "-m", "m", folder=folder, stdin=subprocess.PIPE) as process:
         feed(process, b"1 1:1\n" * 1_000_000 + b"1 1")  # a block and part of the next

@@ -43,6 +43,8 @@ def _run() -> int:
     # the environment can hold the settings.
     for module in ("scipy", "yaml"):
         sys.modules.setdefault(module, None)  # type: ignore[arg-type]
+    # NumPy's BLAS only adds up vectors here, and would start threads that wait busily for .05 s at first.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # pyarrow's own allocator would keep 100 MB after reading a Parquet file, and is no faster.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     warnings.showwarning = _show_warning
