@@ -114,8 +114,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 64_241,
-    "data": 18_121,
+    "all": 64_242,
+    "data": 18_122,
     "learning": 13_854,
     "parts": 5_511,
     "engine": 5_398,

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partialmethod
@@ -348,6 +349,20 @@ def test_what_looks_ahead_is_told_of_all_chunks_in_order_before_they_come(
         assert np.shares_memory(ahead.noted[0], chunk.keys)
     assert k > 20
     assert not ahead.noted
+
+
+@pytest.mark.parametrize("how", ["plain", "looking ahead", "found"])
+def test_chunks_that_were_used_are_freed(tmp_path: Path, how: str) -> None:
+    source = open_source(written(tmp_path, some_text(6000)), on_error="skip", block_bytes=500, threads=2)
+    if how == "looking ahead":
+        source.lookahead = Noting()
+    if how == "found":
+        source.finder = lambda chunk: replace(chunk, found=(None, chunk.keys, chunk.values))
+    used = list[Any]()
+    for chunk in source.chunks():
+        used.append(weakref.ref(chunk.values))
+        assert sum(one() is not None for one in used) <= 2
+    assert len(used) > 100
 
 
 def test_threads_find_what_they_are_asked_for_while_chunks_are_used(tmp_path: Path) -> None:

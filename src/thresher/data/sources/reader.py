@@ -329,7 +329,8 @@ class Pipeline:
                     if block is None:
                         place.set_result(None)
                 self._waiting.put(place)
-                self._parsed.append(place)
+                if self._ahead is not None:
+                    self._parsed.append(place)
                 self._taken += block is not None
             if block is None:
                 self._stop()
