@@ -140,7 +140,8 @@ def check_stored(X: Any) -> None:
         return
 
     def within(indices: NDArray[Any], size: int) -> bool:
-        return not indices.size or (int(indices.min()) >= 0 and int(indices.max()) < size)
+        unsigned = indices.view(indices.dtype.str.replace("i", "u"))  # in which negative ones are large
+        return not indices.size or int(unsigned.max()) < size
 
     (rows, columns), sound = X.shape, True
     if X.format == "coo":
