@@ -449,15 +449,17 @@ def test_another_column_can_be_dropped_or_skipped_as_the_message_says() -> None:
     assert np.array_equal(thresher.predict(model, frame.drop(columns="more")), wanted)
 
 
-def test_a_zero_that_a_sparse_frame_stores_is_not_missing() -> None:
+@pytest.mark.parametrize("centre", [True, False])
+def test_zeros_and_gaps_of_a_sparse_frame_are_those_of_a_dense_one(centre: bool) -> None:
     chance = np.random.default_rng(3)
     cells = np.column_stack([chance.normal(3, 1, 90), chance.integers(0, 2, 90), 1.7e9 + np.arange(90)])
+    cells[::7, 0] = np.nan
     stored = csr_matrix(np.ones_like(cells))
     stored.data[:] = cells.ravel()  # zeros too
     dense, frame = pd.DataFrame(cells), pd.DataFrame.sparse.from_spmatrix(stored)
     dense.columns = frame.columns = [*"abc"]
     assert frame.sparse.to_coo().nnz > np.count_nonzero(cells)
-    expected, found = (thresher.train(one, SPARSE_Y, passes=1, centre=True) for one in (dense, frame))
+    expected, found = (thresher.train(one, SPARSE_Y, passes=1, centre=centre) for one in (dense, frame))
     for model in (expected, found):
         assert np.array_equal(model.predict(dense), expected.predict(dense))
         assert np.array_equal(model.predict(frame), expected.predict(dense))

@@ -484,6 +484,9 @@ def _of_sparse_frame(
     keys = [hash_bytes(names[k].encode(), settled.seed) & settled.mask for k in used]
     matrix = frame.iloc[:, used].sparse.to_coo()
     matrix.eliminate_zeros()  # one that is stored is no more missing than others
+    matrix.data[np.isnan(matrix.data)] = 0  # in pandas, NaN is missing
+    if not settled.gaps:
+        matrix.eliminate_zeros()
     chunk = chunk_of(matrix, labels, weights, keys=keys, gaps=settled.gaps)
 
     def tell(namer: Namer) -> None:
