@@ -35,27 +35,30 @@ def not_compiled() -> Iterator[None]:
         yield
 
 
-def call_methods_directly() -> None:
-    """Let a verb call the method of a part without a search for its name: a third less time in plain Python.
+def direct_calls() -> dict[Any, CodeType]:
+    """The code of each verb that calls the method of a part without a search for its name.
 
-    Numba never looks at the code of a verb.
+    A third less time in plain Python. Numba never looks at the code of a verb; its own is stamped by it.
     """
+    codes = {}
     for name, declared in {name: verb for kind in PROTOCOL.values() for name, verb in kind.items()}.items():
         own, *others = declared.parameters
         taken = ", ".join([own, *others])
         text = f"def closed(name):\n def call({taken}): return {own}.{name}({', '.join(others)}); name"
         (closed,) = (one for one in compile(text, __file__, "exec").co_consts if isinstance(one, CodeType))
-        (code,) = (one for one in closed.co_consts if isinstance(one, CodeType))
-        getattr(verbs, name).__code__ = code
+        (codes[getattr(verbs, name)],) = (one for one in closed.co_consts if isinstance(one, CodeType))
+    return codes
 
 
-call_methods_directly()
+DIRECT_CALLS = direct_calls()
 
 
 def compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same, until undone."""
     for one in NOT_COMPILED:
         monkeypatch.setattr(*one)
+    for verb, code in DIRECT_CALLS.items():
+        monkeypatch.setattr(verb, "__code__", code)
     monkeypatch.setattr(lanes.part_of, "function", _remembered(lanes.part_of.function))
     monkeypatch.setattr(snapshot, "function", _of_same_clocks(snapshot.function))
     monkeypatch.setattr(index, "FIRST_SIZE", min(index.FIRST_SIZE, 16))

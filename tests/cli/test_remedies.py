@@ -150,6 +150,9 @@ def test_remedies_work(case: Case, folder: Path, thresher: Thresher, monkeypatch
         assert not re.search(pattern(case.remedy), again.err), again.err
         if is_training(words):
             assert again.json["examples"] > 0
+    if case.python and case.command.startswith("train ") and not case.then:
+        prepare(case, folder, thresher)
+        check_in_python(case, folder, alternatives(said, case.fill))
 
 
 def keywords(text: str) -> dict[str, Any]:
@@ -183,22 +186,15 @@ def said_in_python(data: str, given: dict[str, Any]) -> str:
     return "\n".join(str(one.message) for one in caught)
 
 
-IN_PYTHON = [case for case in CASES if case.python and case.command.startswith("train ") and not case.then]
-
-
-@pytest.mark.parametrize("case", IN_PYTHON, ids=[case.remedy[:50] for case in IN_PYTHON])
-def test_the_remedy_works_in_python(case: Case, folder: Path, thresher: Thresher) -> None:
-    prepare(case, folder, thresher)
+def check_in_python(case: Case, folder: Path, tried: list[list[str]]) -> None:
+    """The same in Python, with the options that the command line says."""
     data, *options = shlex.split(case.command)[1:]
     del options[options.index("-m") : options.index("-m") + 2]
-    given = as_keywords(options)
-    said = said_in_python(data, given)
-    remedy = in_python()[case.remedy]
-    found = line_with(remedy, said)[0]
+    given, remedy = as_keywords(options), in_python()[case.remedy]
+    found = line_with(remedy, said_in_python(data, given))[0]
     assert not re.search(r"(?<!`)--(?!resume|help)[a-z]", found), "options have other names in Python"
-    on_the_command_line = line_with(case.remedy, thresher(*shlex.split(case.command)).err)[0]
     mend(case, folder, found)
-    for words in alternatives(on_the_command_line, case.fill):
+    for words in tried:
         said = said_in_python(data, {**given, **as_keywords(words)})
         assert not re.search(pattern(remedy), said), said
 

@@ -119,9 +119,8 @@ def test_weights_are_those_of_train(given: Any, signs: Any, same: Any) -> None:
 
 @pytest.mark.usefixtures("plainly")
 def test_every_model_of_a_frontier_keeps_signs() -> None:
-    found = SparseFrontierRegressor(nonnegative=1, nonpositive=[0], l1s=4, cv=2, random_state=0).fit(
-        SIGNED, Y
-    )
+    signs: Any = {"nonnegative": 1, "nonpositive": [0]}
+    found = SparseFrontierRegressor(**signs, l1s=4, cv=2, passes=1, random_state=0).fit(SIGNED, Y)
     weights = found.coef_path_.toarray()
     assert weights[:, 1].min() >= 0
     assert weights[:, 0].max() <= 0
