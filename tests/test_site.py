@@ -13,7 +13,7 @@ from tests.plain import compile_nothing
 from thresher.parts import make
 
 
-@pytest.mark.parametrize("package", ["thresher", "thresher.sklearn"])
+@pytest.mark.parametrize("package", ["thresher", "thresher.sklearn", "thresher.river"])
 def test_the_reference_has_all_that_is_exported(package: str) -> None:
     page = text_of("docs/api")
     named = set(re.findall(r"^\.\. auto\w+:: (\S+)|`thresher\.(?:sklearn\.)?(\w+)`", page, re.MULTILINE))

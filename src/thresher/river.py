@@ -1,0 +1,268 @@
+"""Estimators for river: a classifier of two classes, one of any number, a regressor.
+
+They learn and predict dictionaries one by one, in river's pipelines, metrics and evaluations, and frames of
+pandas and polars at once: the same models either way. Parameters are those of `thresher.Model`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from thresher.data.inputs.arrays import is_missing
+from thresher.learning.model.model import Model
+
+try:
+    from river import base
+except ImportError as error:
+    raise ImportError("thresher.river needs river: pip install river") from error
+
+__all__ = ["Classifier", "MulticlassClassifier", "Regressor"]
+_base: Any = base  # some versions have no type hints
+_OF_MODEL = (
+    *("rule", "loss", "rate", "average", "batch", "scale", "centre", "admit", "sample", "store"),
+    *("intercept", "dtype", "seed", "calibrate", "nonnegative", "nonpositive", "alpha", "l1", "l2", "eta0"),
+)
+
+
+class _Parameters:
+    """Parameters of a model, and models with these."""
+
+    _LOSS = "logistic"
+
+    def __init__(
+        self,
+        rule: str = "ft-ftrl",
+        loss: str | None = None,
+        *,
+        rate: str | None = None,
+        average: bool = False,
+        batch: int = 1,
+        scale: str | None = None,
+        centre: bool | None = None,
+        admit: str | int | None = None,
+        sample: str | None = None,
+        store: str = "growing",
+        intercept: bool = True,
+        dtype: str = "float32",
+        seed: int = 0,
+        calibrate: bool = False,
+        nonnegative: str | None = None,
+        nonpositive: str | None = None,
+        alpha: float | None = None,
+        l1: float | None = None,
+        l2: float | None = None,
+        eta0: float | None = None,
+    ) -> None:
+        given, self.loss = locals(), loss
+        for name in _OF_MODEL:
+            setattr(self, name, given[name])
+        self._model = self._new()
+
+    def _new(self) -> Model:
+        given = {name: getattr(self, name) for name in _OF_MODEL}
+        return Model(**given | {"loss": self.loss or self._LOSS})
+
+    @property
+    def model(self) -> Model:
+        """The model that has learned: `save` it, look at its `weights_frame`, go on with `thresher`."""
+        return self._model
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @property
+    def _raw_memory_usage(self) -> int:
+        return self._model.nbytes
+
+    def _check_probabilities(self) -> None:
+        if not self._model.head.has_probabilities:
+            raise NotImplementedError(f"the loss {self._model.recipe.loss} has no probabilities: calibrate")
+
+    def _learn_many(self, X: Any, y: Any, w: Any) -> None:
+        if rows := _rows(X):
+            self._model.learn(rows, [*map(_label, y)], None if w is None else [*w])
+
+    def _predictions(self, X: Any, output: Any) -> Any:
+        rows = _rows(X)
+        return self._model.predict(rows, output) if rows else np.zeros(0)
+
+
+def _rows(X: Any) -> list[dict[Any, Any]]:
+    """The rows of a frame of pandas, in which NaN is a missing value, or of polars."""
+    if hasattr(X, "to_dicts"):
+        found: list[dict[Any, Any]] = X.to_dicts()
+        return found
+    rows = X.to_dict("records")
+    return [{name: None if is_missing(value) else value for name, value in row.items()} for row in rows]
+
+
+def _like(X: Any, values: Any, names: list[Any] | None = None) -> Any:
+    """A Series of the library of frame X with these values; with names, a frame with these columns."""
+    if hasattr(X, "to_dicts"):
+        import polars as pl
+
+        return pl.Series(values) if names is None else pl.DataFrame(values, [*map(str, names)])
+    import pandas as pd
+
+    return pd.Series(values, X.index) if names is None else pd.DataFrame(values, X.index, names)
+
+
+def _label(y: Any) -> Any:
+    return int(y) if isinstance(y, bool | np.bool_) else y
+
+
+class Classifier(_Parameters, _base.MiniBatchClassifier):
+    """A sparse linear classifier of two classes, `True` and `False`.
+
+    Parameters are those of `thresher.Model`; the default rule needs no scaler.
+
+    >>> from river import datasets, evaluate, metrics
+    >>> from thresher.river import Classifier
+    >>> evaluate.progressive_val_score(datasets.Phishing(), Classifier(), metrics.ROCAUC())
+    ROCAUC: 94.13%
+
+    """
+
+    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
+        """Learn the features `x` and the label `y`, with importance `w`."""
+        self._model.learn_one(x, _label(y), w)
+
+    def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> bool:
+        """Whether `True` is more likely."""
+        if self._model.recipe.calibrate:
+            return bool(self._model.predict_one(x, "label") > 0)
+        return bool(self._model.predict_one(x) > 0)
+
+    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[bool, float]:
+        """The probabilities of both classes; NotImplementedError if the loss has none."""
+        self._check_probabilities()
+        found: float = self._model.predict_one(x, "probability")
+        return {False: 1.0 - found, True: found}
+
+    def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
+        """Learn the rows of a frame of pandas or polars, in order."""
+        self._learn_many(X, y, w)
+
+    def predict_many(self, X: Any) -> Any:
+        """Whether `True` is more likely, for each row: a Series."""
+        return _like(X, self._predictions(X, "label") > 0)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """The probabilities of both classes: a frame with the columns `False` and `True`."""
+        self._check_probabilities()
+        found = self._predictions(X, "probability")
+        return _like(X, np.column_stack([1.0 - found, found]), [False, True])
+
+
+class Regressor(_Parameters, _base.MiniBatchRegressor):
+    """A sparse linear regressor: it predicts the mean, or with the loss `quantile` a quantile.
+
+    Parameters are those of `thresher.Model`, with squared loss; the default rule needs no scaler.
+
+    >>> from river import datasets, evaluate, metrics
+    >>> from thresher.river import Regressor
+    >>> evaluate.progressive_val_score(datasets.TrumpApproval(), Regressor(), metrics.MAE())
+    MAE: 0.322963
+
+    """
+
+    _LOSS = "squared"
+
+    def learn_one(self, x: dict[Any, Any], y: float, w: float = 1.0) -> None:
+        """Learn the features `x` and the number `y`, with importance `w`."""
+        self._model.learn_one(x, y, w)
+
+    def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> float:
+        """The prediction for the features `x`."""
+        found: float = self._model.predict_one(x, "label")
+        return found
+
+    def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
+        """Learn the rows of a frame of pandas or polars, in order."""
+        self._learn_many(X, y, w)
+
+    def predict_many(self, X: Any) -> Any:
+        """The prediction for each row: a Series."""
+        return _like(X, self._predictions(X, "label"))
+
+
+class MulticlassClassifier(_Parameters, _base.MiniBatchClassifier):
+    """A sparse linear classifier of classes that are met on the way: a model for each, against the others.
+
+    The model of a class begins with the first row of the class.
+
+    Parameters are those of `thresher.Model`; the default rule needs no scaler.
+
+    >>> from river import datasets, evaluate, metrics
+    >>> from thresher.river import MulticlassClassifier
+    >>> evaluate.progressive_val_score(datasets.ImageSegments(), MulticlassClassifier(), metrics.Accuracy())
+    Accuracy: 87.74%
+
+    """
+
+    _multiclass = True
+
+    @property
+    def models(self) -> dict[Any, Model]:
+        """The models by class."""
+        if not hasattr(self, "_models"):
+            self._models: dict[Any, Model] = {}
+        return self._models
+
+    @property
+    def _raw_memory_usage(self) -> int:
+        return sum(model.nbytes for model in self.models.values())
+
+    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
+        """Learn the features `x` and the class `y`, with importance `w`."""
+        if y not in self.models:
+            self.models[y] = self._new()
+        for label, model in self.models.items():
+            model.learn_one(x, int(label == y), w)
+
+    def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
+        """The class with the largest margin; None before the first."""
+        margins = {label: model.predict_one(x) for label, model in self.models.items()}
+        return max(margins, key=margins.__getitem__) if margins else None
+
+    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
+        """The probability of each class; NotImplementedError if the loss has none."""
+        self._check_probabilities()
+        found = {label: model.predict_one(x, "probability") for label, model in self.models.items()}
+        total = sum(found.values())
+        return {label: share / total if total > 0 else 1 / len(found) for label, share in found.items()}
+
+    def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
+        """Learn the rows of a frame of pandas or polars, in order."""
+        rows, labels = _rows(X), [*y]
+        starts = dict.fromkeys(self.models, 0)
+        for k, label in enumerate(labels):
+            if label not in starts:
+                starts[label], self.models[label] = k, self._new()
+        for label, start in starts.items() if rows else ():
+            own = [int(one == label) for one in labels[start:]]
+            self.models[label].learn(rows[start:], own, None if w is None else [*w][start:])
+
+    def predict_many(self, X: Any) -> Any:
+        """The class with the largest margin, for each row: a Series."""
+        found = self._of_each(X, "margin")
+        labels = [*self.models] or [None]
+        return _like(X, [labels[k] for k in found.argmax(axis=1)])
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """The probabilities of the classes: a frame with a column for each."""
+        self._check_probabilities()
+        found = self._of_each(X, "probability")
+        total = found.sum(axis=1, keepdims=True)
+        shares = np.divide(found, total, out=np.full_like(found, 1 / found.shape[1]), where=total > 0)
+        return _like(X, shares[:, : len(self.models)], [*self.models])
+
+    def _of_each(self, X: Any, output: Any) -> Any:
+        """Predictions ``(rows, classes)``, or ``(rows, 1)`` before the first class."""
+        rows = _rows(X)
+        each = [model.predict(rows, output) for model in self.models.values() if rows]
+        return np.column_stack(each) if each else np.ones((len(rows), max(len(self.models), 1)))
