@@ -116,9 +116,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 64_515,
+    "all": 64_519,
     "data": 18_126,
-    "learning": 13_855,
+    "learning": 13_859,
     "parts": 5_511,
     "engine": 5_398,
     "plans": 3_836,

@@ -1,8 +1,10 @@
 """Rows that are learned and predicted one by one: the bits, answers and messages of lists of them."""
 
 import copy
+import gc
 import pickle
 import threading
+import tracemalloc
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
@@ -187,6 +189,16 @@ def test_only_the_first_rows_go_the_general_way(general: list[str]) -> None:
         model.learn_one({"size": float(k % 7), "city": "Ulm" if k % 2 else "Bonn"}, k % 2)
         model.predict_one({"size": 2.0, "city": "Ulm", "new": 1.0})
     assert general == ["learn"] * 3, "columns are made of the features of the first three"
+
+
+@pytest.mark.usefixtures("plainly")
+def test_long_rows_go_the_general_way(general: list[str]) -> None:
+    for extra, ways in ((0, 3), (1, 10)):
+        model = Model(centre=True)
+        general.clear()
+        for k in range(10):
+            model.learn_one({f"n{j}": 1.0 + (j + k) % 3 for j in range(single_rows.LONGEST + extra)}, k % 2)
+        assert len(general) == ways + (not extra), "once more to make room"
 
 
 @pytest.mark.usefixtures("plainly", "small_tables")
@@ -416,3 +428,22 @@ def test_ensembles_and_lanes() -> None:
     readout: Any = found.models[0].readout()
     with pytest.raises(AttributeError, match="it can only predict"):
         readout.learn_one(rows[0], 1)
+
+
+def test_a_model_of_ten_weights_takes_twenty_kilobytes(tmp_path: Path) -> None:
+    def small() -> Model:
+        model = Model()
+        for k in range(12):
+            model.learn_one({f"n{j}": float(j * k % 7) - 3 for j in range(10)}, k % 2)
+        model.predict_one({"n1": 1.0})
+        return model
+
+    small().save(tmp_path / "small.model")
+    assert (tmp_path / "small.model").stat().st_size < 20_000
+    gc.collect()
+    tracemalloc.start()
+    models = [small() for _ in range(50)]
+    gc.collect()
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken / len(models) < 20_000

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _LEAST, _MOST = 1e-30, 1e30
 """Numbers of this magnitude are positive and finite in float32 too"""
+LONGEST = 256
+"""Features of a row that is taken here: the time to sort them grows with the square"""
 _here = threading.local()
 
 
@@ -64,7 +66,7 @@ class RowBuffers:
     def read(self, row: dict[Any, Any], used: int, columns: int) -> bool:
         """Read a row for an index with so many rows in use, and a model that centres so many columns.
 
-        False if the row is wrong, or was too long: next time there is room.
+        False if the row is wrong or too long, or there was no room: next time there is.
         """
         keys: list[int] = []  # `list[int]()` takes four times as long
         values: list[float] = []
@@ -73,6 +75,8 @@ class RowBuffers:
         except DataError:
             return False
         count = len(keys)
+        if count > LONGEST:
+            return False
         if count + columns > self._most:
             _here.arrays = RowBuffers(2 * (count + columns))
             return False
