@@ -111,10 +111,11 @@ mutants: $(READY)  ## faults made by hand: does a test fail for each? (MUTANTS='
 	$(BIN)/python -m tests.mutants $(foreach name,$(MUTANTS),--only $(name))
 
 dist: export REPOSITORY := $(REPOSITORY)
-dist: $(DIST_READY)  ## build sdist and wheel in dist, twice: the builds must be equal (REPOSITORY=https://...: links)
+dist: $(DIST_READY)  ## build sdist and wheels in dist, twice: the builds must be equal (REPOSITORY=https://...: links)
 	rm -rf dist build/dist-again
-	$(BIN)/python -m build --outdir dist . >/dev/null
-	$(BIN)/python -m build --outdir build/dist-again . >/dev/null
+	for folder in dist build/dist-again; do \
+	  $(BIN)/python -m build --outdir $$folder . >/dev/null && $(BIN)/python .ci/code_wheel.py $$folder || exit 1; \
+	done
 	diff -r dist build/dist-again
 	cd dist && sha256sum *
 
@@ -162,6 +163,6 @@ $(DOCS_READY): $(READY)
 	$(INSTALL) --no-compile -e '.[docs]'
 	@touch $@
 
-$(DIST_READY): $(MADE)
+$(DIST_READY): $(INSTALLED)
 	$(INSTALL) 'build>=1.2'
 	@touch $@

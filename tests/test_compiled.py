@@ -1,9 +1,11 @@
 """Compiled code gives the numbers of plain Python, is compiled once, and is never stale."""
 
+import enum
 from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
@@ -260,6 +262,20 @@ def test_arrays_tuples_and_defaults_count() -> None:
     assert len({one, *(stamp(other) for other in others)}) == 6
 
 
+def test_members_of_enumerations_and_types_count() -> None:
+    def made(value: Any) -> Any:
+        return lambda x: x * value
+
+    def kinds(**values: int) -> Any:
+        return enum.Enum("Kind", values)
+
+    values = kinds(A=1, B=2), kinds(A=2, B=1), kinds(A=1, B=2, C=1), kinds(A=1).A, kinds(A=2).A
+    others = numba.float32, numba.float64, numba.float32[:], numba.float32[::1]
+    found = [stamp(made(value)) for value in (*values, *others)]
+    assert len({*found}) == len(found)
+    assert stamp(made(kinds(A=1, B=2))) == found[0]
+
+
 def test_classes_count_with_their_bases_and_the_order_of_fields() -> None:
     def made(fields: str, factor: float, way: str = "scalar") -> Any:
         def method(self: Any) -> Any:
@@ -275,7 +291,6 @@ def test_classes_count_with_their_bases_and_the_order_of_fields() -> None:
 
 def test_an_edit_of_a_reader_leaves_the_code_of_learning_valid(monkeypatch: pytest.MonkeyPatch) -> None:
     def stamps() -> list[str]:
-        stamp.cache_clear()
         return [stamp(kernels.learn.function), stamp(line_rows.parse_lines.function, Svmlight)]
 
     before = stamps()

@@ -116,11 +116,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 64_519,
+    "all": 64_559,
     "data": 18_126,
     "learning": 13_859,
     "parts": 5_511,
-    "engine": 5_398,
+    "engine": 5_439,
     "plans": 3_836,
     "serving": 3_346,
     "options": 2_360,

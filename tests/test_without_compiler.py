@@ -21,7 +21,8 @@ def run(*words):
 
 def note(*words):
     done.append(words[0])
-    if "numba" in sys.modules:
+    slow = {"numba", "numpy.ma"} if len(done) == 1 else {"numba"}  # numpy.ma: a tenth of a short training
+    if slow & {*sys.modules}:
         compiling.append(words)
 
 def asked(port):

@@ -141,9 +141,9 @@ def test_nobody_compiles_what_no_cache_can_keep(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr("thresher.engine.compile.codecache.usable_folder", lambda: None)
     compile_ahead(Model(), False)()
     monkeypatch.setattr("thresher.engine.compile.codecache.usable_folder", lambda: tmp_path)
-    kind = ahead._kind(Model(), False)
-    assert codecache.lacks_mark(kernels.learn.function, *kind)
-    codecache.mark(kernels.learn.function, *kind)
+    kind, words = ahead._kind(Model(), False)
+    assert codecache.lacks_mark(kernels.learn.function, kind, words)
+    codecache.keep(kernels.learn.function, kind, words, b"")
     compile_ahead(Model(), False)()
 
 
@@ -152,7 +152,7 @@ def test_a_second_process_that_finds_all_compiled_is_not_told_of(
     seconds: str, told: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said, marks = list[str](), list[Any]()
-    monkeypatch.setattr(codecache, "mark", lambda function, *kind: marks.append(kind))
+    monkeypatch.setattr(codecache, "keep", lambda function, kind, words, code: marks.append((kind, words)))
     with notices_to(said.append), subprocess.Popen(["sleep", seconds]) as process:
         ahead.waiting(process.pid, ("this", "kind"))()
         process.returncode = 0  # it has been waited for

@@ -109,10 +109,9 @@ def marks(builder, text, at):
     """
     given = _window(builder, text, at)
     beyond = builder.icmp_unsigned(">", builder.sub(given, _splat(48)), _splat(9))
-    minus = builder.icmp_unsigned("==", given, _splat(45))
-    colons = _mask(builder, builder.icmp_unsigned("==", given, _splat(58)))
-    minuses = _mask(builder, minus)
-    others = builder.and_(_mask(builder, beyond), builder.not_(minuses))
+    minuses, colons = (_mask(builder, builder.icmp_unsigned("==", given, _splat(c))) for c in (45, 58))
+    # of vectors: of words, LLVM would make a choice of bits, which takes 64 instructions without AVX-512
+    others = _mask(builder, builder.and_(beyond, builder.icmp_unsigned("!=", given, _splat(45))))
     return [others, builder.and_(minuses, builder.not_(builder.shl(colons, ir.Constant(_WORD, 1))))]
 
 

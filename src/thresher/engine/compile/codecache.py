@@ -10,9 +10,7 @@ same processor. The file is renamed when it is complete: there is nothing to loc
 can have written are loaded, as ssh does with keys.
 
 A file holds machine code for the arguments of a kernel, and no more: it is found, loaded and run without the
-compiler. What kernels call is compiled with each of them. Its LLVM IR was kept too, by its own types, so that
-another loss took half as long to compile; but a first run wrote 82 files, which were unpickled, and took
-11.8 s on a busy machine where it takes 7.3 now.
+compiler. What kernels call is compiled with each of them. A wheel may bring files too (`SHIPPED`).
 
 Code is stamped by what is in memory, so that no edit is served old machine code: bytecode, closures, and the
 constants and functions that it names, wherever they come from; of classes, methods and fields. A digest of
@@ -30,6 +28,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
+from enum import Enum, EnumMeta
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -51,7 +50,6 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _OF_TUPLES = {"_make", "_replace", "_asdict", "_field_defaults"}
 
 
-@functools.cache
 def stamp(*roots: Any) -> str:
     """A hash of everything that functions and classes are made of."""
     seen = _Seen()
@@ -81,6 +79,14 @@ class _Seen:
             if isinstance(value, tuple | list):
                 for one in value:
                     self.follow(one)
+            elif isinstance(value, EnumMeta):
+                for member in value.__members__:
+                    self._say(member)
+                    self.follow(value[member].value)
+            elif isinstance(value, Enum):
+                self.follow(value.value)
+            elif type(value).__module__.startswith("numba.core.types"):
+                self._say(str(value))
             elif isinstance(function, FunctionType):
                 if function.__module__.partition(".")[0] not in _LIBRARIES:
                     for cell in function.__closure__ or ():
@@ -116,6 +122,8 @@ class _Seen:
 
 
 _MAGIC = b"thresher compiled code 1\n"
+SHIPPED = Path(__file__).parents[2] / "compiled"
+"""Code that came with thresher, for `machine.PORTABLE`: only read, and trusted like the sources beside it"""
 NOT_WARNED = threading.Lock()
 """Acquired forever by the first warning"""
 
@@ -161,20 +169,30 @@ def _said(one: Any) -> str:
 
 
 @functools.cache
-def _versions() -> tuple[str, ...]:
-    """Of all that makes machine code; Numba's is read from its file, since its import takes long."""
+def making() -> tuple[str, ...]:
+    """What makes object code, beside the compiler: our sources, settings; Python, whose objects it reads."""
+    ours = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    python = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
+    settings = (os.environ.get(f"NUMBA_{name}", "") for name in ("OPT", "BOUNDSCHECK"))
+    return hashlib.sha256(ours).hexdigest(), python, *settings
+
+
+@functools.cache
+def compiler() -> tuple[str, ...]:
+    """Its versions and its target; Numba's version is read from a file, since its import takes long."""
     found = importlib.util.find_spec("numba")
     folder = Path(found.origin if found is not None and found.origin else "numba").parent
-    compiler = (folder / "_version.py").read_text(encoding="utf-8")
-    settings = (f"NUMBA_{name}" for name in ("OPT", "BOUNDSCHECK", "CPU_NAME", "CPU_FEATURES"))
-    words = (os.environ.get(name, "") for name in settings)
-    ours = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-    compiler += hashlib.sha256(ours).hexdigest()
-    return compiler, llvmlite.__version__, str(sys.implementation.cache_tag), *machine.processor(), *words
+    numba = (folder / "_version.py").read_text(encoding="utf-8")
+    return numba, llvmlite.__version__, *machine.processor()
 
 
-def place_of(function: Callable[..., Any], kind: Any, words: str = "") -> tuple[Path, bytes] | None:
-    """The file for a function and a kind of arguments, and the key in it; None if it cannot be cached."""
+def place_of(
+    function: Callable[..., Any], kind: Any, words: str = "", shipped: bool = False
+) -> tuple[Path, bytes] | None:
+    """The file for a function and a kind of arguments, and the key in it; None if it cannot be cached.
+
+    What is `shipped` was compiled elsewhere, by a compiler of any version: it calls nothing of it.
+    """
     classes = (cls for cls in kind if isinstance(cls, type))
     parts = {_said(cls): cls for cls in classes if cls.__module__.partition(".")[0] not in _LIBRARIES}
     if not _has_file(function.__module__):
@@ -186,34 +204,46 @@ def place_of(function: Callable[..., Any], kind: Any, words: str = "") -> tuple[
             found = getattr(found, name, None)
         if found is not cls or not _has_file(cls.__module__):
             return None
-    folder = usable_folder()
+    folder = SHIPPED if shipped else usable_folder()
     if folder is None:
         return None
     facts = [function.__module__, function.__qualname__, *map(_said, kind)]
-    facts += [stamp(function, *(parts[name] for name in sorted(parts))), *_versions(), words]
+    facts += [stamp(function, *(parts[name] for name in sorted(parts))), *making()]
+    facts += [*((machine.PORTABLE,) if shipped else compiler()), words]
     key = "\n".join(word.replace("\n", " ") for word in facts).encode()
     name = f"{function.__module__}.{function.__name__}"
     return folder / f"{name}-{hashlib.sha256(key).hexdigest()[:32]}.nbc", key
 
 
+def find(function: Callable[..., Any], kind: Any, words: str = "") -> bytes | None:
+    """The code that came with thresher or was kept; None if there is none."""
+    for shipped in (True, False) if SHIPPED.is_dir() and machine.runs_portable() else (False,):
+        place = place_of(function, kind, words, shipped)
+        code = None if place is None else read_code(*place)
+        if code is not None:
+            return code
+    return None
+
+
+def keep(function: Callable[..., Any], kind: Any, words: str, code: bytes, shipped: bool = False) -> None:
+    """Keep code where `find` looks for it, if it can be cached."""
+    place = place_of(function, kind, words, shipped)
+    if place is not None:
+        write_code(*place, code)
+
+
 def lacks_mark(function: Callable[..., Any], kind: Any, words: str) -> bool:
-    """Whether a `mark` for this kind, `words` and the current code can be stored and is missing."""
-    found = place_of(function, kind, words)
-    return found is not None and os.access(found[0].parent, os.W_OK) and read_code(*found) is None
-
-
-def mark(function: Callable[..., Any], kind: Any, words: str) -> None:
-    """Record that the function, and what is used with it for `words`, was compiled for this kind."""
-    found = place_of(function, kind, words)
-    if found is not None:
-        write_code(*found, b"")
+    """Whether no code is kept for this kind, `words` and the current code, and some could be."""
+    own = place_of(function, kind, words)
+    return own is not None and os.access(own[0].parent, os.W_OK) and find(function, kind, words) is None
 
 
 def read_code(path: Path, key: bytes) -> bytes | None:
     """What `write_code` wrote for this key; None if there is nothing or others could have changed it."""
     try:
         with open(path, "rb") as file:
-            check_private_file(file.fileno(), path)
+            if path.parent != SHIPPED:
+                check_private_file(file.fileno(), path)
             whole = file.read()
     except OSError:
         return None

@@ -142,8 +142,7 @@ class Kernel(Call):
         return machine.Code(self.entries[kind], kind)
 
     def _entry_for(self, kind: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
-        place = codecache.place_of(self.function, kind)
-        known = None if place is None else codecache.read_code(*place)
+        known = codecache.find(self.function, kind)
         if known is not None:
             with contextlib.suppress(ImportError):  # of a library that it calls
                 entry = machine.entry_of(known)
@@ -152,8 +151,8 @@ class Kernel(Call):
         code, lasting = _translate().machine_code(self.function, args)
         entry = machine.entry_of(code)
         self.compiled += 1
-        if place is not None and lasting:
-            codecache.write_code(*place, code)
+        if lasting:
+            codecache.keep(self.function, kind, "", code)
         return entry
 
     def for_parts(self, *parts: object) -> Callable[..., Any]:

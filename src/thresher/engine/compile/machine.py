@@ -6,8 +6,10 @@ that these have to match (`Code`). `translate` makes it.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
+import os
 from importlib import import_module
 from typing import Any
 
@@ -20,6 +22,9 @@ C, F = 0x1, 0x2
 ORDERS = {True: 0x501, False: 0x503}
 """The flags of an array that its type depends on, by whether it is in C order: C and else also Fortran order,
 aligned, writeable"""
+PORTABLE = "x86-64-v3"
+ABILITIES = "+avx2,+bmi,+bmi2,+cx16,+f16c,+fma,+lzcnt,+movbe,+popcnt,+sahf,+sse4.2,+xsave"
+"""Of processors of this kind, in words of LLVM"""
 _ENTRIES: dict[str, tuple[Any, bytes]] = {}
 """Functions that are loaded, by name, and their object files, which LLVM does not copy"""
 
@@ -50,12 +55,19 @@ def _engine() -> Any:
 
 @functools.cache
 def processor() -> tuple[str, str, str]:
-    """Whose code runs here: the system, the processor, its abilities."""
-    try:
-        features = _llvm.get_host_cpu_features().flatten()
-    except RuntimeError:  # LLVM cannot tell on some systems
-        features = ""
-    return _llvm.get_process_triple(), _llvm.get_host_cpu_name(), features
+    """What code is compiled for: the system, the processor, its abilities; this one, unless Numba is told."""
+    name, features = (os.environ.get(f"NUMBA_CPU_{one}") for one in ("NAME", "FEATURES"))
+    if features is None and name != "generic":
+        with contextlib.suppress(RuntimeError):  # LLVM cannot tell on some systems
+            features = _llvm.get_host_cpu_features().flatten()
+    return _llvm.get_process_triple(), name or _llvm.get_host_cpu_name(), features or ""
+
+
+def runs_portable() -> bool:
+    """Whether code for Linux on `PORTABLE` runs here, and no other is asked for."""
+    system, _, features = processor()
+    able = {*ABILITIES.split(",")} <= {*features.split(",")}
+    return able and system.startswith("x86_64") and "linux" in system
 
 
 def packed(name: str, needs: list[str], code: bytes) -> bytes:

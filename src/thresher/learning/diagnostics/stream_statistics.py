@@ -163,7 +163,7 @@ class StreamStatistics:
         found, firsts, places = np.unique(keys, return_index=True, return_inverse=True)
         largest = np.zeros(len(found))
         np.maximum.at(largest, places, np.abs(values))
-        known = np.isin(found, np.array([*self.sizes], np.uint64))
+        known = np.isin(found, np.array([*self.sizes], np.uint64), assume_unique=True)
         fresh = np.flatnonzero(~known)
         fresh = fresh[np.argsort(firsts[fresh])][: _FEATURES - len(self.sizes)]
         for place in [*np.flatnonzero(known), *fresh]:

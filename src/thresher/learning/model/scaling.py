@@ -175,7 +175,7 @@ class Scaling:
                         f" that: leave numeric columns out of {mention('interact')} ('{factor}'), or make"
                         f" '{name}' categorical"
                     )
-        self._begin(Columns(np.unique(np.array([*numeric_keys(layout)], np.uint64))), None)
+        self._begin(Columns(np.array(sorted(numeric_keys(layout)), np.uint64)), None)
 
     def _begin(self, columns: Columns, kept: NDArray[Any] | None) -> None:
         self._columns, self._by = columns, None
@@ -371,7 +371,7 @@ class Centring(Means):
         numeric = NUMERIC in layout.kinds
         self.gaps = layout.gaps and numeric
         if has_columns(layout):
-            self._wanted = np.unique(np.array([*numeric_keys(layout)] if numeric else [], np.uint64))
+            self._wanted = np.array(sorted(numeric_keys(layout)) if numeric else [], np.uint64)
 
     def running(self, chunk: Chunk, before: int) -> Chunk:
         """`chunk`, which follows `before` examples, centred by the means up to each of its examples."""
@@ -379,8 +379,8 @@ class Centring(Means):
         parts = list[Chunk]()
         for k in range(first):  # features of the first examples become columns that were zero before
             row = chunk.rows(k, k + 1)
-            new = row.keys if self._wanted is None else np.intersect1d(row.keys, self._wanted)
-            new = np.setdiff1d(new, self.keys)
+            new = row.keys[~np.isin(row.keys, self.keys, assume_unique=True)]
+            new = new if self._wanted is None else new[np.isin(new, self._wanted, assume_unique=True)]
             keys = np.concatenate([self.keys, new])
             fresh = np.tile([float(before + k), float(before + k), 0.0], (len(new), 1))
             order = np.argsort(keys)

@@ -46,7 +46,7 @@ FEATURES = 1 << 13
 """More than a new table has room for, so that the code that grows it is compiled too."""
 
 
-def waiting(process: int, kind: Any, work: Work = LEARNING) -> Callable[[], None]:
+def waiting(process: int, kind: tuple[Any, str], work: Work = LEARNING) -> Callable[[], None]:
     """What waits, once, until a process has ended, and records that this configuration needs no other."""
     left = [process]
 
@@ -60,7 +60,7 @@ def waiting(process: int, kind: Any, work: Work = LEARNING) -> Callable[[], None
         if not ended:
             with compiling(work):
                 os.waitpid(process, 0)
-        codecache.mark(kernels.learn.function, *kind)
+        codecache.keep(kernels.learn.function, *kind, b"")
 
     return wait
 
@@ -95,7 +95,7 @@ def compile_now(model: Model) -> None:
     """Compile what training and predicting with this model need; no process is forked for it later."""
     learn_anything(model, True)
     for predicts in (True, False):
-        codecache.mark(kernels.learn.function, *_kind(model, predicts))
+        codecache.keep(kernels.learn.function, *_kind(model, predicts), b"")
 
 
 def _compile(model: Model, predicts: bool, learners: Sequence[Model | ModelSet], parent: int) -> None:
