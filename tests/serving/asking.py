@@ -59,6 +59,11 @@ class Learning(Service):
         self.labels += [*zip(ids, labels.tolist(), weights.tolist(), strict=True)]
         return done(LabelsLearned(1, len(ids), len(ids), 0, 0, []))
 
+    def label_each(self, *given: Any) -> Any:
+        several, *labels = given
+        found = self.label([one for ids in several for one in ids], *labels).result()
+        return done([found] * len(several))
+
     def promote(self, *given: Any) -> Any:
         raise RefusedError(404, f"there is no shadow model {given[0]}")
 

@@ -9,19 +9,23 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import thresher
 from tests.serving.test_server import Serving, bodies, post, started, until_closed
 from thresher.serving.endpoints import Limits
-from thresher.serving.errors import Answer
-from thresher.serving.learning import Gate
-from thresher.serving.predicting import BatchKind, Later
+from thresher.serving.errors import Answer, RefusedError
+from thresher.serving.learning import MODEL, Gate
+from thresher.serving.metrics import Metrics
+from thresher.serving.predicting import BatchKind, Later, Predictions
 from thresher.serving.protocol import Site
 from thresher.serving.reading import NOTHING, HttpRequest
+from thresher.serving.service import LearningService, Settings
 
 KIND = BatchKind("/predict", "", "")
 
@@ -175,3 +179,74 @@ def test_a_key_is_known_again_and_what_follows_rows_at_once_is_answered_after_th
     assert first.keys() == fourth.keys() == {"probability"}
     assert [(one["first"], one["last"]) for one in (second, third)] == [(2, 2), (3, 3)]
     assert figure(learning, "thresher_sequence_total") == 3
+
+
+@pytest.fixture
+def service(clicks: Path, tmp_path: Path) -> Iterator[LearningService]:
+    service = LearningService(clicks, tmp_path / "kept", Settings(most_kept=8))
+    service.start()
+    try:
+        yield service
+    finally:
+        service.close()
+    thresher.train(tmp_path / "kept", continue_from=clicks).save(tmp_path / "expected")
+    assert (tmp_path / "kept" / MODEL).read_bytes() == (tmp_path / "expected").read_bytes()
+
+
+def answered(predicting: Predictions, kind: BatchKind, sent: list[bytes]) -> list[tuple[int, Any]]:
+    """The status and content of the answers to bodies that have come at one time, once they are given."""
+    found = predicting.work(sent, [""] * len(sent), kind)
+    while isinstance(found, Later):
+        for one in found.work:
+            with suppress(RefusedError):
+                one.result()
+        found = found.answers()
+    return [(one.status, [json.loads(line) for line in one.body.splitlines()]) for one in found]
+
+
+def row(name: str) -> bytes:
+    return b'{"id": %s, "hour": 3, "colour": "red"}' % name.encode()
+
+
+def test_rows_that_come_at_once_are_kept_together_and_learned_together(service: LearningService) -> None:
+    predicting = Predictions(service, 100, Metrics(service))
+    keep, label = BatchKind("/predict", "application/json", "", "id"), BatchKind("/label", "")
+    alone = answered(predicting, BatchKind("/predict", "application/json"), [row("1")])[0][1][0]
+    synced, sent = service.status().syncs, [row('"a"'), row('"b"') + b"\n" + row('"c"'), row("7"), row('"a"')]
+    told = answered(predicting, keep, sent)
+    ids = [[one["id"] for one in lines] for _, lines in told]
+    assert ids == [["a"], ["b", "c"], ["7"], ["a"]]
+    assert all(one["probability"] == alone["probability"] for _, lines in told for one in lines)
+    assert (service.status().pending, service.status().syncs) == (4, synced + 1)
+
+    odd = [
+        row('"null"'),
+        b'{"hour": 3}',
+        row("null"),
+        b"{",
+        row('"x"') + b'\n{"id": "y", "hour": 3, "colour": []}',
+    ]
+    together = answered(predicting, keep, odd)  # nothing of which is read together
+    assert [status for status, _ in together] == [200, 400, 400, 400, 200]
+    assert service.status().pending == 4 + len({"null", "x"})
+
+    told = answered(predicting, keep, [row("1"), row("2"), row("3")])  # only two of which have room
+    assert [status for status, _ in told] == [200, 200, 429]
+
+    sent = [b'{"id": "a", "label": 1}', b'[{"id": "c", "label": -1}, {"id": "?", "label": 1}]']
+    sent += [b'{"id": "b", "label": 1, "weight": 2}', b'{"id": "a", "label": 1}']
+    synced = service.status().syncs
+    told = answered(predicting, label, sent)
+    expected = [(1, 1, 1, 0, []), (2, 2, 1, 0, ["?"]), (3, 3, 1, 0, []), (0, 0, 0, 1, [])]
+    names = ["first", "last", "learned", "repeated", "unknown"]
+    assert [(status, *(lines[0][name] for name in names)) for status, lines in told] == [
+        (200, *one) for one in expected
+    ]
+    assert service.status().syncs == synced + 1
+
+    told = answered(
+        predicting, label, [b'{"id": "7", "label": 1}', b'{"id": "7", "label": "x"}', b'{"id": "1"}']
+    )
+    assert [status for status, _ in told] == [200, 400, 400]
+    assert told[0][1][0]["learned"] == 1
+    assert answered(predicting, label, [b"{", b"["])[1][0] == 400

@@ -190,11 +190,11 @@ class BodyReader:
             limits.append((~np.array(fit, bool), repeat(_AN_ID)))
         return _rows(parsed, given.header, limits)
 
-    def read_together(self, bodies: Sequence[bytes], labelled: bool) -> list[Rows] | None:
+    def read_together(self, bodies: Sequence[bytes], labelled: bool, ids: str = "") -> list[Rows] | None:
         """The rows of each body, all parsed at once. None if they must be read one by one.
 
-        That is so if one has blank lines, rows beyond limits, or another header than the first. `whole` of
-        each result is the chunk of all. `DataError` if one cannot be read at all.
+        That is so if one has blank lines, rows beyond limits, ids that may be none, or another header than
+        the first. `whole` of each result is the chunk of all. `DataError` if one cannot be read at all.
         """
         given = [self._open(body) for body in bodies]
         first = given[0]
@@ -202,13 +202,15 @@ class BodyReader:
             return None
         texts = [one.text[len(one.header) :] for one in given]
         lines = [one.count(b"\n") for one in texts]
-        parsed = self._parse(first._replace(text=first.header + b"".join(texts)), labelled)
-        beyond = self._beyond(parsed.chunk, labelled, labelled)
-        if beyond or len(parsed.chunk) + len(parsed.gaps) != sum(lines):
+        parsed = self._parse(first._replace(text=first.header + b"".join(texts)), labelled, ids)
+        beyond = [one for one, _ in self._beyond(parsed.chunk, labelled, labelled or bool(ids)) if one.any()]
+        strange = parsed.ids is not None and not all(_is_id(one, False) for one in parsed.ids)
+        if beyond or strange or len(parsed.chunk) + len(parsed.gaps) != sum(lines):
             return None
         found = _split(_rows(parsed, first.header), lines, first.header.count(b"\n"))
         filled = np.append(0, np.cumsum(parsed.chunk.values != 0))[parsed.chunk.indptr]
-        empty = self.layout.format == "jsonl" and (filled[1:] == filled[:-1]).any()
+        late = labelled and ids  # labels of rows that have been read
+        empty = self.layout.format == "jsonl" and not late and (filled[1:] == filled[:-1]).any()
         strange = empty and any(one.good and filled[one.first] == filled[one.last] for one in found)
         return None if strange else found
 
@@ -393,8 +395,8 @@ def _split(rows: Rows, lines: Sequence[int], header: int) -> list[Rows]:
             gaps.append(rows.gaps[last] - row)
             bad.append(replace(rows.bad[last], line=rows.bad[last].line - line + header))
             last += 1
-        good = count - len(bad)
-        found.append(Rows(rows.whole, row, row + good, gaps, None, bad, count + header, rows.unknown))
+        good, ids = count - len(bad), rows.ids and rows.ids[row + first : row + first + count]
+        found.append(Rows(rows.whole, row, row + good, gaps, ids, bad, count + header, rows.unknown))
         row, line, first = row + good, line + count, last
     return found
 

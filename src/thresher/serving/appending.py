@@ -84,9 +84,9 @@ class KeptRow(NamedTuple):
     @classmethod
     def of(cls, chunk: Chunk, k: int, since: int, learned: bool, offset: int = 0) -> KeptRow:
         """Row k of a chunk."""
-        row = chunk.rows(k, k + 1)
-        arrays = row.keys, row.values, row.rests, row.offsets
-        cells = tuple(b"" if one is None else one.tobytes() for one in arrays)
+        part, own = slice(*chunk.indptr[k : k + 2].tolist()), slice(k, k + 1)
+        parts = (chunk.keys, part), (chunk.values, part), (chunk.rests, part), (chunk.offsets, own)
+        cells = tuple(b"" if array is None else array[there].tobytes() for array, there in parts)
         return cls(cells, since, learned, offset)
 
     def labelled(self, label: float, importance: float) -> Chunk:
@@ -308,35 +308,46 @@ class Draft:
         self._bytes += size
         return Ack(*found)
 
-    def label(
+    def label(self, ids: Sequence[str], *given: Any) -> LabelsLearned:
+        """Add the kept rows of one request."""
+        return self.label_each([ids], *given)[0]
+
+    def label_each(
         self,
-        ids: Sequence[str],
+        several: Sequence[Sequence[str]],
         labels: NDArray[np.float32],
         importances: NDArray[np.float32],
         correct: Callable[[Chunk, float], float],
         later: bool = False,
-    ) -> LabelsLearned:
+    ) -> list[LabelsLearned]:
         """Add kept rows with their labels; if they are learned `later`, once they have waited, labels alone.
 
-        `correct` gives a factor of the importance of a row that was learned as negative, given its label.
+        What became of the ids of each of `several` requests. `correct` gives a factor of the importance of a
+        row that was learned as negative, given its label.
         """
-        unknown, repeated, first, last = list[str](), 0, 0, 0
+        found, before = list[LabelsLearned](), self._row
         rows, waiting = dict[str, tuple[KeptRow, Chunk]](), dict[str, tuple[KeptRow, float, float]]()
-        for one, label, importance in zip(ids, labels.tolist(), importances.tolist(), strict=True):
-            kept, learned = self._kept.get(one), self._learned.get(fingerprint(one))
-            if one in rows or one in waiting or (kept.given if kept else learned and learned.labelled):
-                repeated += 1
-            elif kept is None:
-                unknown.append(one)
-            elif later and not kept.learned:
-                waiting[one] = kept, label, importance
-            else:
-                row = kept.labelled(label, importance)
-                if kept.learned:
-                    row = replace(row, weights=row.weights * np.float32(correct(row, label)))
-                rows[one] = kept, row
+        all_given = zip(labels.tolist(), importances.tolist(), strict=True)
+        for ids in several:
+            begin, begun, repeated, unknown = len(rows), len(waiting), 0, list[str]()
+            for one, (label, importance) in zip(ids, all_given, strict=False):
+                kept, learned = self._kept.get(one), self._learned.get(fingerprint(one))
+                if one in rows or one in waiting or (kept.given if kept else learned and learned.labelled):
+                    repeated += 1
+                elif kept is None:
+                    unknown.append(one)
+                elif later and not kept.learned:
+                    waiting[one] = kept, label, importance
+                else:
+                    row = kept.labelled(label, importance)
+                    if kept.learned:
+                        row = replace(row, weights=row.weights * np.float32(correct(row, label)))
+                    rows[one] = kept, row
+            count, end = len(rows) - begin, before + len(rows)
+            place = (before + begin + 1, end) if count else (0, 0)
+            found.append(LabelsLearned(*place, count, len(waiting) - begun, repeated, unknown))
         if rows:
-            first, last = self._add(records.ROWS, concat([row for _, row in rows.values()]), ids=[*rows])
+            self._add(records.ROWS, concat([row for _, row in rows.values()]), ids=[*rows])
         if waiting:
             given = np.array([given for _, *given in waiting.values()], np.float32).T.copy()
             starts = np.zeros(len(waiting) + 1, np.int64)
@@ -346,7 +357,7 @@ class Draft:
             self._let_go(one, kept, learned=True, labelled=True)
         for one, (kept, label, importance) in waiting.items():
             self._kept[one] = kept._replace(given=(label, importance))
-        return LabelsLearned(first, last, len(rows), len(waiting), repeated, unknown)
+        return found
 
     def expire(self, before: int, negative: float | None) -> int:
         """Add rows that came before a time by `ticking`: learned with their label if it has come.

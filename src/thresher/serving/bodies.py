@@ -77,6 +77,15 @@ class Bodies:
             raise RefusedError(400, f'{wrong[0]}; expected lines such as {{"id": "a", "label": 1}}')
         return rows
 
+    def read_labels_together(self, given: Sequence[bytes]) -> list[bodies.Rows] | None:
+        """The late labels of each body, all parsed at once; None if they must be read one by one."""
+        try:
+            found = self._late.read_together(given, True, "id")
+        except DataError:
+            return None
+        wrong = self._model.head.outputs.kind in ("labels", "values") or found is None or found[0].unknown
+        return None if wrong or any(one.bad for one in found or ()) else found
+
     def _read(self, reader: bodies.BodyReader, body: bytes, labelled: bool, ids: str) -> bodies.Rows:
         try:
             return reader.read(body, labelled, ids)
@@ -93,11 +102,11 @@ class Bodies:
             return True
 
     def read_together(
-        self, given: Sequence[bytes], media: str, *, labelled: bool = False
+        self, given: Sequence[bytes], media: str, *, labelled: bool = False, ids: str = ""
     ) -> list[bodies.Rows] | None:
         """The rows of each body, all parsed at once; None if they must be read one by one."""
         try:
-            return self._readers[self._form(media, given[0])].read_together(given, labelled)
+            return self._readers[self._form(media, given[0])].read_together(given, labelled, ids)
         except (RefusedError, DataError):
             return None
 

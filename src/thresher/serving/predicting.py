@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
 from thresher.data.bodies import Rows
@@ -32,14 +33,16 @@ class BatchKind(NamedTuple):
     path: str
     media: str
     """the media type of their bodies"""
-    output: str
+    output: str = ""
+    ids: str = ""
+    """the column of the ids by which rows are kept"""
 
 
 class Later(NamedTuple):
     """Answers that can be given once some work is done."""
 
     work: Sequence[Future[Any]]
-    answers: Callable[[], list[Answer]]
+    answers: Callable[[], list[Answer] | Later]
 
 
 class Predicted(NamedTuple):
@@ -117,8 +120,8 @@ class Predictions:
     def warm(self) -> None:
         """Load or compile the code for small bodies, so that the first clients need not wait."""
         for body, media in self.now.bodies.examples():
-            for count in (1, 2):
-                self.together([body] * count, BatchKind("/predict", media, ""))
+            for times in (1, 2):
+                self.together([body] * times, BatchKind("/predict", media, ""))
             with suppress(RefusedError):
                 self.predict(body, media, EXPLAIN)
                 if self._service.learns:
@@ -130,24 +133,27 @@ class Predictions:
         _, bodies, _, kinds = self.now
         if asked.alike in kinds:
             return kinds[asked.alike]
-        if asked.name not in ("predict", "learn") or not bodies.is_loaded(asked.media):
+        if asked.name not in ("predict", "learn", "label") or not bodies.is_loaded(asked.media):
             return None
         if len(kinds) >= _REMEMBERED:
             kinds.clear()
         usual, output = not asked.header(b"content-encoding"), asked.query.get("output", "")
-        if asked.name == "learn":
+        ids = asked.query.get("ids", "")
+        if asked.name != "predict" or ids:
             usual &= self._service.learns
-        else:
-            usual &= asked.query.keys() <= {"output"} and output != EXPLAIN
+        if asked.name == "predict":
+            usual &= asked.query.keys() <= {"output", "ids"} and output != EXPLAIN
             usual &= ARROW not in asked.header(b"accept")
-        kinds[asked.alike] = BatchKind(f"/{asked.name}", asked.media, output) if usual else None
+        kinds[asked.alike] = BatchKind(f"/{asked.name}", asked.media, output, ids) if usual else None
         return kinds[asked.alike]
 
     def work(self, bodies: Sequence[bytes], keys: Sequence[str], kind: BatchKind) -> list[Answer] | Later:
-        """The answers to several bodies; to labelled rows, once they are on disk."""
-        if kind.path == "/predict":
-            return self.together(bodies, kind)
-        return self._learn(bodies, keys, kind.media)
+        """The answers to several bodies; to rows that are kept, and to labels, once they are on disk."""
+        if kind.path == "/learn":
+            return self._learn(bodies, keys, kind.media)
+        if kind.path == "/label":
+            return self._label(bodies)
+        return self._keep(bodies, kind) if kind.ids else self.together(bodies, kind)
 
     def together(self, bodies: Sequence[bytes], kind: BatchKind) -> list[Answer]:
         """The answers to several bodies, whatever is wrong with them."""
@@ -199,21 +205,54 @@ class Predictions:
                 found.append((one, shared, at))
                 at += one.good
 
-        work = {ack: None for _, ack, _ in found if not isinstance(ack, Answer)}
+        def answer(one: tuple[Any, Any, int], ack: Ack) -> Answer:
+            rows, _, at = one
+            return learned(rows, ack if at < 0 else Ack(ack.first + at, ack.first + at + rows.good - 1))
 
-        def answers() -> list[Answer]:
-            acks = {future: _attempt(future.result) for future in work}
+        return _later(found, [ack for _, ack, _ in found], answer)
 
-            def answer(rows: Any, ack: Future[Ack] | Answer, at: int) -> Answer:
-                done = ack if isinstance(ack, Answer) else acks[ack]
-                if isinstance(done, Answer):
-                    return done
-                first = done.first + at
-                return learned(rows, done if at < 0 else Ack(first, first + rows.good - 1))
+    def _keep(self, bodies: Sequence[bytes], kind: BatchKind) -> list[Answer] | Later:
+        """Predict the rows of several bodies, and keep them until their labels come, in one record."""
+        model, reader, answers, _ = self.now
+        several = reader.read_together(bodies, kind.media, ids=kind.ids) if len(bodies) > 1 else None
+        if several is None:
+            return self._keep_each(bodies, kind)
+        answers.check(kind.output)
+        whole, ids = several[0].whole, [one for rows in several for one in rows.good_ids]
+        margins = self._service.margins(whole, model)
+        kept = _attempt(self._service.keep, ids, whole, margins)
+        written = [*map(_predicted, several, answers.together(several, margins, kind.output))]
 
-            return [answer(*one) for one in found]
+        def told() -> list[Answer] | Later:
+            if isinstance(kept, Answer) or isinstance(_attempt(kept.result), Answer):
+                return self._keep_each(bodies, kind)  # some may be taken
+            self._metrics.rows.labels("predicted").inc(len(whole))
+            return written
 
-        return Later([*work], answers) if work else answers()
+        return told() if isinstance(kept, Answer) else Later([kept], told)
+
+    def _keep_each(self, bodies: Sequence[bytes], kind: BatchKind) -> list[Answer] | Later:
+        found = [_attempt(self.predict, one, kind.media, kind.output, kind.ids) for one in bodies]
+        kept = [one if isinstance(one, Answer) else _attempt(self._kept, one) for one in found]
+        return _later(found, kept, lambda one, _: one.answer)
+
+    def _kept(self, one: Predicted) -> Future[Ack]:
+        found: Future[Ack] = self._service.keep(one.rows.good_ids, one.rows.chunk, one.margins)
+        return found
+
+    def _label(self, bodies: Sequence[bytes]) -> list[Answer] | Later:
+        """Let the service learn kept rows with the labels of several bodies, in one record."""
+        reader = self.now.bodies
+        several = reader.read_labels_together(bodies) if len(bodies) > 1 else None
+        read: Sequence[Rows | Answer]
+        read = several or [_attempt(reader.read_labels, one) for one in bodies]
+        good = [one for one in read if isinstance(one, Rows)]
+        if not good:
+            return [one for one in read if isinstance(one, Answer)]
+        whole, place = several[0].whole if several else concat([one.chunk for one in good]), count()
+        done = _attempt(self._service.label_each, [one.ids for one in good], whole.labels, whole.weights)
+        work = [one if isinstance(one, Answer) else done for one in read]
+        return _later(read, work, lambda one, found: told(found[next(place)], one.good))
 
     def _count(self, rows: Rows, fate: str) -> None:
         self._metrics.rows.labels(fate).inc(len(rows.chunk))
@@ -227,6 +266,21 @@ def _attempt(work: Callable[..., T], *given: Any) -> T | Answer:
         return work(*given)
     except Exception as error:  # noqa: BLE001  (each client gets an answer)
         return refusal(error)
+
+
+def _later(
+    found: Sequence[Any], work: Sequence[Future[Any] | Answer], answer: Callable[[Any, Any], Answer]
+) -> list[Answer] | Later:
+    """An `answer` to each of what was found, given the result of its work, unless that is refused."""
+    waited = {one: None for one in work if not isinstance(one, Answer)}
+
+    def answers() -> list[Answer]:
+        done = {one: _attempt(one.result) for one in waited}
+        ends = [one if isinstance(one, Answer) else done[one] for one in work]
+        pairs = zip(found, ends, strict=True)
+        return [end if isinstance(end, Answer) else answer(one, end) for one, end in pairs]
+
+    return Later([*waited], answers) if waited else answers()
 
 
 def _predicted(rows: Rows, body: bytes, media: str = LINES) -> Answer:

@@ -1,10 +1,10 @@
 """HTTP of connections: one request after the other, limits on clients, answers.
 
 An ASGI server takes three times as long for an empty request, since each costs a task, a scope and several
-messages. Here small ``POST /predict`` and ``POST /learn`` wait until the loop has nothing else to do, and are
-answered together: handing 64 requests to a kernel takes hardly longer than handing it one. What has arrived
-when the loop has read all sockets that are ready is one batch: no request waits for others, and the busier
-the server, the larger its batches. Other requests are answered by a task of their own.
+messages. Here small ``POST /predict``, ``/learn`` and ``/label`` wait until the loop has nothing else to do,
+and are answered together: handing 64 requests to a kernel takes hardly longer than handing it one. What has
+arrived when the loop has read all sockets that are ready is one batch: no request waits for others, and the
+busier the server, the larger its batches. Other requests are answered by a task of their own.
 
 A request is read once the one before it is answered; until then, nothing more is read from the socket.
 """

@@ -159,7 +159,7 @@ class Service:
         """A service that does not learn refuses to. `RefusedError`."""
         raise RefusedError(404, NO_LEARNING)
 
-    keep = label = promote = learn
+    keep = label = label_each = promote = learn
 
     def close(self) -> None:
         """End."""
@@ -325,14 +325,22 @@ class LearningService(Service):
         once and negatives a wait later would be another share of positives, whenever the traffic changes.
         Of rows that were learned as negative, positive ones have importance 1 + p, and negative ones 0.
         """
+        return self._submit(Draft.label, ids, *self._labels(labels, importances))
+
+    def label_each(
+        self, several: Sequence[Sequence[str]], labels: NDArray[np.float32], importances: NDArray[np.float32]
+    ) -> Future[list[LabelsLearned]]:
+        """The same for the ids of several requests, which are written together."""
+        return self._submit(Draft.label_each, several, *self._labels(labels, importances))
+
+    def _labels(self, labels: NDArray[np.float32], importances: NDArray[np.float32]) -> tuple[Any, ...]:
+        """What `Draft.label` is given besides ids. `RefusedError`."""
         self._check_learning()
 
         def correct(row: Chunk, label: float) -> float:
             return 1 + float(self.model.respond(self.margins(row), "probability")[0]) if label > 0 else 0.0
 
-        later = self.settings.unlabelled == NEGATIVE
-        labels = self._as_logged(labels)
-        return self._submit(Draft.label, ids, labels, importances, correct, later)
+        return self._as_logged(labels), importances, correct, self.settings.unlabelled == NEGATIVE
 
     def _check_learning(self) -> None:
         if self._reason:
