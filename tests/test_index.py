@@ -324,7 +324,7 @@ def chunks_of_new_and_old_keys(count: int) -> list[Chunk]:
 AHEAD_OF: dict[str, dict[str, Any]] = {
     "fobos:l1=0.3": {},
     "ftrl:l1=0.1": {},
-    "fobos": {"batch": 7},
+    "fobos:l1=0.2": {"batch": 7},
     "ft-ftrl": {"centre": True},
     "sgd": {"admit": 2},
     "rda": {"scale": "max-abs"},

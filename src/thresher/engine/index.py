@@ -319,6 +319,7 @@ class GrowingIndex(_Index):
 
     def make_room(self, needed: int) -> None:
         """Free rows that are idle in every table, then make room for `needed`; MemoryError beyond 2^32."""
+        self._fall_out()  # a batch that is not whole has rows that were resolved, and will be resolved again
         with self._turn:
             kept = self._count
             if kept + needed > ALWAYS_KEPT:
