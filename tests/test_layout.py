@@ -116,11 +116,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 64_643,
+    "all": 64_644,
     "data": 18_127,
     "learning": 13_859,
     "parts": 5_511,
-    "engine": 5_439,
+    "engine": 5_440,
     "plans": 3_836,
     "serving": 3_427,
     "options": 2_360,
@@ -128,10 +128,10 @@ SIZES = {
     "cli": 2_103,
     "cluster": 1_266,
     "river": 268,
-    "reporting": 1_169,
+    "reporting": 1_166,
     "batch": 1_153,
     "exporting": 1_011,
-    "runs": 556,
+    "runs": 554,
     "drawing": 830,
     "api": 699,
     "testing": 675,
