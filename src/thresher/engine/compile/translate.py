@@ -437,14 +437,13 @@ def machine_code(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[b
             if not library._finalized:
                 library.finalize()
             module = library._final_module
-            for one in module.functions:
-                if one.name == _ENTRY:
-                    entry = one
-                elif not one.is_declaration:
-                    one.linkage = "internal"  # names are not those of all parts that a process may load
+            needs, entry = list[str](), module.get_function(_ENTRY)
+            for k, one in enumerate((*module.functions, *module.global_variables)):
+                if one.is_declaration:
+                    needs += [] if one.name.startswith("llvm.") else [one.name]
+                elif one.name != _ENTRY:  # Numba's names may have addresses, and are those of other code too
+                    one.linkage, one.name = "internal", f"_{k}"
             name = entry.name = hashlib.sha256(module.as_bitcode()).hexdigest()
-            used = (*module.functions, *module.global_variables)
-            needs = [one.name for one in used if one.is_declaration and not one.name.startswith("llvm.")]
             code = machine.packed(name, needs, library._codegen._tm.emit_object(module))
     finally:
         if wanted:
