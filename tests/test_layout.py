@@ -116,9 +116,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 64_643,
-    "data": 18_127,
-    "learning": 13_859,
+    "all": 64_750,
+    "data": 18_222,
+    "learning": 13_871,
     "parts": 5_511,
     "engine": 5_439,
     "plans": 3_836,

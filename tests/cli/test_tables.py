@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Thresher
 from tests.data.tables import write_jsonl, write_parquet
 from tests.layouts import layout_again, layout_of
-from thresher import load
+from thresher import Model, load
 from thresher.data import open_source
 from thresher.data.layout import SettledLayout
 
@@ -235,3 +235,24 @@ def test_a_column_of_groups_is_no_feature_and_fresh_data_need_none(thresher: Thr
     assert (ran.status, ran.json["holdout_examples"] % 4) == (0, 0), ran.err
     for command in ("train rows.csv -m m2", "cv rows.csv"):
         assert "no column is called 'usr'" in thresher(f"{command} --group usr").err
+
+
+def test_a_model_of_dictionaries_reads_json_lines(folder: Path, thresher: Thresher) -> None:
+    model = Model()
+    for k in range(10):
+        model.learn_one({"a": k, "b": "xy"[k % 2]}, k % 2)
+    model.save(folder / "m.model")
+    (folder / "rows.jsonl").write_text('{"a": 1, "b": "x"}\n{"b": "y", "new": [1, "z"]}\n')
+    (folder / "labelled.jsonl").write_text('{"a": 1, "b": "x", "label": 0}\n{"b": "y", "label": 1}\n')
+    (folder / "table.csv").write_text("a,b,click\n1,x,1\n")
+    expected = [model.predict_one({"a": 1, "b": "x"}), model.predict_one({"b": "y", "new": [1, "z"]})]
+    found = thresher.ok("predict m.model rows.jsonl").out.split()
+    assert [float(one) for one in found] == pytest.approx(expected)
+    assert "examples               2\n" in thresher.ok("evaluate m.model labelled.jsonl").out
+    assert thresher.ok("predict m.model labelled.jsonl --id label --output label").out == "0\t0\n1\t1\n"
+    rows = "give rows as in training, dictionaries as JSON lines, or let it learn a table"
+    thresher.fails("predict m.model table.csv", 1, rows)
+    thresher.fails("evaluate m.model table.csv", 1, rows)
+    thresher.fails("evaluate m.model table.csv --label click", 2, "with no columns; leave --label out")
+    thresher.fails("predict m.model table.csv --format csv", 1, "give JSON lines, not CSV, or let it learn")
+    thresher.fails("predict m.model rows.jsonl --ignore a", 1, "named features have no columns: leave")

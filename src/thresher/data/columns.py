@@ -84,6 +84,7 @@ def check_settled(layout: SettledLayout) -> SettledLayout:
     return layout
 
 
+LEARN_A_TABLE = "let it learn a table, Model.learn(rows, label=...)"
 _NO_LABEL = f"name the label column ({mention(label='COL')})"
 
 
@@ -114,6 +115,9 @@ def settle(
     seen = [*dict.fromkeys([*names, *later, *before])]
     kinds = {**dict(zip(names, guesses, strict=True)), **before}
     if not layout.label and LABEL not in before.values() and "label" not in kinds:
+        if isinstance(given, SettledLayout):
+            why = "the model knows no columns: give rows as in training, dictionaries as JSON lines"
+            raise DataError(f"{file}: a table, and {why}, or {LEARN_A_TABLE}")
         raise DataError(f"{file}: {_NO_LABEL}; the columns are: {_listed(names)}")
     find, find_place, patterns = finder(seen), finder(names), _label_patterns(layout, names, before)
     options = (

@@ -42,7 +42,7 @@ class Bodies:
                 self._refused[form] = error.args[0]
         self._usual = model.layout.format if model.layout is not None else ""
         if self._usual not in self._readers:
-            self._usual = next((form for form in ("jsonl", "svmlight") if form in self._readers), "")
+            self._usual = next((form for form in ("svmlight", "jsonl") if form in self._readers), "")
 
     @property
     def media(self) -> list[str]:
@@ -119,8 +119,8 @@ class Bodies:
         check_charset(media)
         kind = media.partition(";")[0].strip().lower()
         form = self._usual if kind in _ANY else MEDIA.get(kind, "")
+        form = "jsonl" if kind in _ANY and "jsonl" in self._readers and body[:1] in (b"{", b"[") else form
         if form in self._readers:
-            table = bool(self._readers[form].layout.columns)
-            return "jsonl" if kind in _ANY and table and body[:1] in (b"{", b"[") else form
+            return form
         why = self._refused.get(form, f"rows cannot be read from {kind or 'this model'}")
         raise RefusedError(415, f"{why}; send {', '.join(self.media) or 'rows to another model'}")

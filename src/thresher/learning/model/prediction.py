@@ -42,9 +42,11 @@ from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import warn
 from thresher.learning.files.choice import by_option
 from thresher.learning.model.agreement import (
+    NAMES,
     Numbering,
     check_format,
     in_agreement,
+    kind_of_model,
     names_refused,
     numbering_of,
 )
@@ -102,7 +104,10 @@ def source_for(
 
 def layout_for(model: Any, options: Any) -> AnyLayout:
     """How new data are read for a model. `DataError` if they cannot have its features, `UsageError`."""
-    layout = layout_like(model.layout, options)
+    trained = model.layout
+    if trained is None and kind_of_model(model).features == NAMES:
+        trained = SettledLayout()
+    layout = layout_like(trained, options)
     layout = layout.ungrouped() if isinstance(layout, SettledLayout) else layout
     check_format(model, layout)
     if layout is None:
@@ -119,7 +124,7 @@ def body_reader(model: LinearPredictor, form: str, most_rows: int) -> BodyReader
 
     layout = layout_for(model, settle(ReadOptions, {"format": form}))
     if not has_columns(layout):
-        if form in TABLES:
+        if form in TABLES and form != "jsonl":
             title = FORMATS[form].title
             raise DataError(f"the model was not trained on a table, so its rows cannot be {title}")
         layout = settle_without_columns(layout)

@@ -12,6 +12,7 @@ import math
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
@@ -20,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.data import columns
+from thresher.data.chunk import Chunk
 from thresher.data.columns import CATEGORICAL, EMPTY, LABEL, LIST, MOST_COLUMNS, NUMERIC, TEXT
 from thresher.data.errors import BadLine, DataError, OddFileError, shown
 from thresher.data.files.blocks import LINES, PAD, Block
@@ -50,10 +52,11 @@ from thresher.data.formats.tables.json_cells import (
 from thresher.data.formats.tables.spellings import hint_of_numbers, spelling_of_texts, text_of, with_usual
 from thresher.data.formats.tables.table_rows import ColumnEncodings, ParserMaker, of_cells
 from thresher.data.formats.tables.where import MARKED, Filter
-from thresher.data.labels import LISTED
+from thresher.data.inputs.arrays import RowReader, numbers_of, rests_of
+from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, has_columns
 from thresher.data.report import FOUND, LACKING, LATE, MOST_LATE, Noted
-from thresher.data.sources.reader import Parsed, Reading, RowArrays
+from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading, RowArrays
 from thresher.data.text.numbers import means_missing
 from thresher.data.text.spelling import respelled
 from thresher.data.text.utf8 import REMEDIES, undecoded
@@ -90,6 +93,10 @@ class _Whole(_Number):
 
 
 _DECODER = json.JSONDecoder(parse_int=_Whole, parse_float=_Number, parse_constant=_Number)
+_LONGEST = 400
+"""Digits of whole numbers that may be finite"""
+_PLAIN = json.JSONDecoder(parse_int=lambda one: int(one) if len(one) < _LONGEST else float(one))
+"""Values as in Python"""
 _TYPES = {
     _Whole: pa.int64(),
     _Number: pa.float64(),
@@ -147,6 +154,12 @@ def open_table(
     If `live`, a stream is read up to its first line, which says little about the others: the type of a field
     that does not fit the layout there is left open.
     """
+    if isinstance(layout, SettledLayout) and not layout.columns:
+        ignored = [one for one in layout.ignore if one != ids]
+        if ignored or marked:
+            option = mention("ignore") if ignored else mention(holdout=marked)
+            raise DataError(f"{names[0]}: rows of named features have no columns: leave {option} out")
+        return layout, form_of(layout, unlabelled, ids, False, names[0])
     whole, heads, found = True, list[_JsonHead](), layout
     for name in names:
         text = beginning(name, previews, live)
@@ -191,6 +204,8 @@ def form_of(layout: SettledLayout, unlabelled: bool, ids: str, lists: bool, name
 
     `lists` says whether labels are lists of classes.
     """
+    if not layout.columns:
+        return ParserMaker(NamedRowParser, [])
     used = layout.unlabelled() if unlabelled else layout
     label = pa.list_(pa.float64()) if lists else pa.string()  # of texts, which may be numbers, or numbers
     kinds = zip(used.columns, used.kinds, strict=True)
@@ -349,7 +364,7 @@ class JsonlParser(RowParser):
             noticed += [(what, name, line, _LOOKS[kind])] if (what := self._watched(name)) else []
         parsed = parsed._replace(noticed=(*kinds.noticed, *_sorted(noticed)))
         beside = kinds.beside(self._reading.sliced)
-        return kinds.with_cells(parsed, _cells(text[block.begin :].tobytes(), beside)) if beside else parsed
+        return kinds.with_cells(parsed, cells_in(text[block.begin :].tobytes(), beside)) if beside else parsed
 
     usual = staticmethod(rows.parse_rows)
     """Reads usual lines, up to one that is not"""
@@ -407,21 +422,9 @@ class JsonlParser(RowParser):
 
     def _object(self, line: bytes, roles: Mapping[str, int]) -> _Object | BadLine:
         """The fields of a line, the values of those in `roles` as these want them; or the bad line."""
-        try:
-            read = _DECODER.decode(str(line, "utf-8"))
-        except json.JSONDecodeError as error:
-            rest = error.doc[error.pos :].encode()
-            expected = LINE_END if error.msg == "Extra data" and line[:1] == b"{" else "a JSON object"
-            return BadLine("", 0, error.pos + 1, expected, shown(rest), line)
-        except RecursionError:
-            return BadLine("", 0, 1, "a JSON object", "one that is nested too deeply", line)
-        except UnicodeDecodeError as error:
-            wrong = undecoded(np.frombuffer(line, np.uint8))
-            remedy = f"; {REMEDIES[wrong.looks]}" if wrong else ""
-            return BadLine("", 0, error.start + 1, "UTF-8", shown(line[error.start :]) + remedy, line)
-        if not isinstance(read, dict):
-            return BadLine("", 0, 1, "a JSON object", shown(line), line)
-        values = dict[str, Any]()
+        read, values = read_object(line, _DECODER), dict[str, Any]()
+        if isinstance(read, BadLine):
+            return read
         for name, value in read.items():
             role = roles.get(name)
             if role is None and is_broken(name):
@@ -441,6 +444,91 @@ class JsonlParser(RowParser):
                     found += hint_of_numbers(value)
                 return BadLine("", 0, 1, f"{_MEANT[role]} in column '{name}'", found, line)
         return _Object(read, values)
+
+
+class NamedRowParser:
+    """Parses blocks of JSON lines without columns: each object is a dictionary, as `RowReader` takes them.
+
+    The field `label` is the label if rows have labels, or are to get them; otherwise a feature like any.
+    """
+
+    def __init__(self, _: Sequence[Any], layout: SettledLayout, reading: Reading) -> None:
+        self._layout, self._reading = layout, reading
+
+    def parse(self, block: Block) -> Parsed:
+        """Parse the examples of a block of lines."""
+        reading = self._reading
+        if block.kind != LINES:
+            return too_long(block, reading)
+        text, starts = block.text[block.begin : block.size].tobytes(), [0]
+        features, keys, amounts = RowReader(self._layout.seed), list[int](), list[float]()
+        labels, bad, gaps, blank, number = list[Any](), list[BadLine](), list[int](), 0, 0
+        for number, line in enumerate(text.removesuffix(b"\n").split(b"\n"), 1):
+            if not line.strip():
+                blank += 1
+            elif isinstance(found := self._read(line, features, keys, amounts), BadLine):
+                del keys[starts[-1] :], amounts[starts[-1] :]
+                bad.append(found._replace(line=number))
+                gaps.append(len(labels))
+                if reading.on_error == FAIL:
+                    break
+            else:
+                starts.append(len(keys))
+                labels.append(found)
+        if reading.namer is not None:
+            reading.namer.add(features.names())
+        values = np.array(amounts, np.float64)
+        rests = rests_of(values) if self._layout.gaps else None
+        given = np.array(starts), np.array(keys, np.uint64), values, np.array(labels, np.float32)
+        rejected = b"".join(one.raw + b"\n" for one in bad if reading.on_error == QUARANTINE)
+        tally = LineTally(number, len(labels), blank, len(bad))
+        ids = cells_in(text, [reading.ids])[0] if reading.ids else None
+        found = Chunk.from_csr(*given, None, rests), tally, bad[: reading.described], rejected
+        return Parsed(*found, gaps=gaps, ids=ids)
+
+    def _read(self, line: bytes, features: RowReader, keys: list[int], values: list[float]) -> Any:
+        """Add the features of a line; its label, or what is wrong."""
+        row, domain, ids = read_object(line, _PLAIN), self._reading.domain, self._reading.ids
+        if isinstance(row, BadLine):
+            return row
+        label = row.pop("label", None) if ids or not domain.open else None
+        if ids:  # a feature may have an empty name
+            row.pop(ids, None)
+        try:
+            features.add(row, keys, values, 1)
+        except DataError as error:
+            expected, _, found = str(error).partition(", found ")
+            place, _, what = expected.rpartition(": expected ")
+            if place and found:
+                return BadLine("", 0, 1, f"{what} in {place.partition(', ')[2]}", found, line)
+            return BadLine("", 0, 1, "named features", str(error).removeprefix("row 1, "), line)
+        if domain.open:
+            return 0.0
+        with suppress(TypeError, ValueError):
+            several = np.asarray(numbers_of([label], domain), np.float64)
+            if several.ndim == 1 + (domain.width is not None):
+                domain.check(several, several if domain.width is not None else None)
+                return several[0]
+        hint = hint_of_words(label.encode("utf-8", "replace"), domain) if isinstance(label, str) else ""
+        found = "none" if label is None else shown(json.dumps(label).encode()) + hint
+        return BadLine("", 0, 1, f"{domain.meaning} in the field 'label'", found, line)
+
+
+def read_object(line: bytes, decoder: json.JSONDecoder) -> dict[str, Any] | BadLine:
+    """The object of a line; or the bad line."""
+    try:
+        read = decoder.decode(str(line, "utf-8"))
+    except json.JSONDecodeError as error:
+        rest = error.doc[error.pos :].encode()
+        expected = LINE_END if error.msg == "Extra data" and line[:1] == b"{" else "a JSON object"
+        return BadLine("", 0, error.pos + 1, expected, shown(rest), line)
+    except RecursionError:
+        return BadLine("", 0, 1, "a JSON object", "one that is nested too deeply", line)
+    except UnicodeDecodeError as error:
+        wrong = undecoded(np.frombuffer(line, np.uint8))
+        remedy = f"; {REMEDIES[wrong.looks]}" if wrong else ""
+        return BadLine("", 0, error.start + 1, "UTF-8", shown(line[error.start :]) + remedy, line)
+    return read if isinstance(read, dict) else BadLine("", 0, 1, "a JSON object", shown(line), line)
 
 
 def _looks(value: Any) -> str:
@@ -467,7 +555,7 @@ def is_broken(text: str) -> bool:
     return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)
 
 
-def _cells(text: bytes, fields: Sequence[str]) -> list[list[str]]:
+def cells_in(text: bytes, fields: Sequence[str]) -> list[list[str]]:
     """Fields of each line that is not blank, numbers as written; empty where they are absent or null."""
     found = list[list[str]]([] for _ in fields)
     for line in text.split(b"\n"):
