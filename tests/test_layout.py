@@ -81,7 +81,7 @@ ARROWS = {
         *("plans.*", "options.*", "parts", "sklearn.*", "_version"),
     ),
     # estimators for river, which learn row by row
-    "river": ("data.inputs.arrays", "learning.model.model"),
+    "river": ("data.inputs.arrays", "learning.model.model", "options.option"),
     # one page about a model, using the public interface
     "reporting": (
         *("cluster.remote_readers", "data.*", "drawing.*", "engine.atomic", "engine.lookup", "plans.*"),
@@ -116,9 +116,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 64_750,
+    "all": 64_847,
     "data": 18_222,
-    "learning": 13_871,
+    "learning": 13_929,
     "parts": 5_511,
     "engine": 5_439,
     "plans": 3_836,
@@ -127,7 +127,7 @@ SIZES = {
     "sklearn": 2_201,
     "cli": 2_103,
     "cluster": 1_266,
-    "river": 268,
+    "river": 307,
     "reporting": 1_166,
     "batch": 1_153,
     "exporting": 1_011,

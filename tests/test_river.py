@@ -1,6 +1,7 @@
 """Estimators for river: its own checks, its pipelines, frames of pandas and polars."""
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import polars as pl
 import pytest
 from river import checks, compose, datasets, evaluate, metrics, preprocessing
 
-from thresher import river
+from thresher import Model, river
 from thresher.learning.modelbytes import as_bytes
 
 MADE: dict[str, Any] = {
@@ -95,3 +96,44 @@ def test_a_loss_without_probabilities_says_so() -> None:
 def test_phishing_is_learned() -> None:
     data = datasets.Phishing().take(600)
     assert evaluate.progressive_val_score(data, river.Classifier(), metrics.ROCAUC()).get() > 0.9
+
+
+@pytest.mark.usefixtures("plainly")
+def test_a_saved_model_goes_on(tmp_path: Path) -> None:
+    for name in ("two classes", "hinge", "numbers"):
+        rows, labels = rows_and_labels(name)
+        one: Any = MADE[name].clone()
+        one.learn_many(pd.DataFrame(rows), labels)
+        one.model.save(tmp_path / "m.model")
+        other = type(one).of(Model.load(tmp_path / "m.model"))
+        assert other.predict_one(rows[0]) == one.predict_one(rows[0])
+        for each in (one, other):
+            each.learn_one(rows[1], labels[1])
+        assert as_bytes(one.model) == as_bytes(other.model)
+        assert as_bytes(other.clone().model) == as_bytes(one.clone().model)
+    with pytest.raises(ValueError, match="Classifier cannot go on with"):
+        river.Classifier.of(other.model)
+    assert not hasattr(river.MulticlassClassifier(), "model")
+
+
+@pytest.mark.parametrize("name", MADE)
+@pytest.mark.usefixtures("plainly")
+def test_what_is_wrong_is_said_and_changes_nothing(name: str) -> None:
+    one: Any = MADE[name].clone()
+    with pytest.raises(TypeError, match=rf"{type(one).__name__} has no option l3; it has rule"):
+        type(one)(l3=2)
+    for x in ([1.0], None, 1, pd.Series({"x": 1.0})):
+        with pytest.raises(TypeError, match="expected a dictionary of features, not"):
+            one.learn_one(x, 1)
+    for X in (np.ones((2, 2)), [{"x": 1.0}], pd.Series([1.0]), None):
+        with pytest.raises(TypeError, match="expected a frame of pandas or polars, not"):
+            one.learn_many(X, [1, 0])
+        with pytest.raises(TypeError, match="expected a frame of pandas or polars, not"):
+            one.predict_many(X)
+    if name in ("two classes", "hinge"):
+        for label in ("spam", 2, None, [1]):
+            with pytest.raises(ValueError, match=r"expected True or False as label, .*MulticlassClassifier"):
+                one.learn_one({"x": 1.0}, label)
+            with pytest.raises(ValueError, match=r"expected True or False as label, .*MulticlassClassifier"):
+                one.learn_many(pd.DataFrame({"x": [1.0]}), [label])
+    one.learn_one({"x": 1.0}, True)

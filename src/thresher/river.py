@@ -1,18 +1,20 @@
 """Estimators for river: a classifier of two classes, one of any number, a regressor.
 
 They learn and predict dictionaries one by one, in river's pipelines, metrics and evaluations, and frames of
-pandas and polars at once: the same models either way. Parameters are those of `thresher.Model`.
+pandas and polars at once: the same models either way. Parameters are those of `thresher.Model`. A number that
+is missing or None counts as 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from thresher.data.inputs.arrays import is_missing
 from thresher.learning.model.model import Model
+from thresher.options.option import check_names
 
 try:
     from river import base
@@ -27,10 +29,18 @@ _OF_MODEL = (
 )
 
 
-class _Parameters:
+class _Checked:
+    """What says which options it has."""
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        check_names(cls, options, _OF_MODEL)
+        return super().__new__(cls)
+
+
+class _Parameters(_Checked):
     """Parameters of a model, and models with these."""
 
-    _LOSS = "logistic"
+    _LOSS, _CLASSIFIES = "logistic", True
 
     def __init__(
         self,
@@ -65,26 +75,41 @@ class _Parameters:
         given = {name: getattr(self, name) for name in _OF_MODEL}
         return Model(**given | {"loss": self.loss or self._LOSS})
 
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    def _check_probabilities(self) -> None:
+        if not self._model.head.has_probabilities:
+            raise NotImplementedError(f"the loss {self._model.recipe.loss} has no probabilities: calibrate")
+
+
+class _OneModel(_Parameters):
+    """What has one model."""
+
     @property
     def model(self) -> Model:
         """The model that has learned: `save` it, look at its `weights_frame`, go on with `thresher`."""
         return self._model
 
     @classmethod
-    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
-        yield {}
+    def of(cls, model: Model) -> Any:
+        """An estimator that goes on with a model, such as ``Model.load(path)``."""
+        recipe = model.recipe
+        given = {name: getattr(recipe, name) for name in _OF_MODEL if hasattr(recipe, name)}
+        if model.head.count > 1 or model.classes or model.head.classifies is not cls._CLASSIFIES:
+            raise ValueError(f"{cls.__name__} cannot go on with {model!r}")
+        found = cls(**given)
+        found._model = model
+        return found
 
     @property
     def _raw_memory_usage(self) -> int:
         return self._model.nbytes
 
-    def _check_probabilities(self) -> None:
-        if not self._model.head.has_probabilities:
-            raise NotImplementedError(f"the loss {self._model.recipe.loss} has no probabilities: calibrate")
-
     def _learn_many(self, X: Any, y: Any, w: Any) -> None:
         if rows := _rows(X):
-            self._model.learn(rows, [*map(_label, y)], None if w is None else [*w])
+            self._model.learn(rows, [*y], None if w is None else [*w])
 
     def _predictions(self, X: Any, output: Any) -> Any:
         rows = _rows(X)
@@ -93,6 +118,9 @@ class _Parameters:
 
 def _rows(X: Any) -> list[dict[Any, Any]]:
     """The rows of a frame of pandas, in which NaN is a missing value, or of polars."""
+    if not (hasattr(X, "columns") and hasattr(X, "to_dict")):
+        what = type(X).__name__
+        raise TypeError(f"expected a frame of pandas or polars, not {what}: give pd.DataFrame(rows)")
     if hasattr(X, "to_dicts"):
         found: list[dict[Any, Any]] = X.to_dicts()
         return found
@@ -111,11 +139,21 @@ def _like(X: Any, values: Any, names: list[Any] | None = None) -> Any:
     return pd.Series(values, X.index) if names is None else pd.DataFrame(values, X.index, names)
 
 
-def _label(y: Any) -> Any:
-    return int(y) if isinstance(y, bool | np.bool_) else y
+def _row(x: Any) -> Any:
+    """`x`, if it is a dictionary: the first row fixes what a model learns from."""
+    if type(x) is not dict and not isinstance(x, Mapping):
+        raise TypeError(f"expected a dictionary of features, not {type(x).__name__}: {x!r:.40}")
+    return x
 
 
-class Classifier(_Parameters, _base.MiniBatchClassifier):
+def _truth(y: Any) -> int:
+    """A label of two classes as a number."""
+    if not isinstance(y, Hashable) or y not in (True, False, -1):
+        raise ValueError(f"expected True or False as label, found {y!r:.40}; use a MulticlassClassifier")
+    return int(y)
+
+
+class Classifier(_OneModel, _base.MiniBatchClassifier):
     """A sparse linear classifier of two classes, `True` and `False`.
 
     Parameters are those of `thresher.Model`; the default rule needs no scaler.
@@ -129,23 +167,23 @@ class Classifier(_Parameters, _base.MiniBatchClassifier):
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn the features `x` and the label `y`, with importance `w`."""
-        self._model.learn_one(x, _label(y), w)
+        self._model.learn_one(_row(x), _truth(y), w)
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> bool:
         """Whether `True` is more likely."""
         if self._model.recipe.calibrate:
-            return bool(self._model.predict_one(x, "label") > 0)
-        return bool(self._model.predict_one(x) > 0)
+            return bool(self._model.predict_one(_row(x), "label") > 0)
+        return bool(self._model.predict_one(_row(x)) > 0)
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[bool, float]:
         """The probabilities of both classes; NotImplementedError if the loss has none."""
         self._check_probabilities()
-        found: float = self._model.predict_one(x, "probability")
+        found: float = self._model.predict_one(_row(x), "probability")
         return {False: 1.0 - found, True: found}
 
     def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
         """Learn the rows of a frame of pandas or polars, in order."""
-        self._learn_many(X, y, w)
+        self._learn_many(X, map(_truth, y), w)
 
     def predict_many(self, X: Any) -> Any:
         """Whether `True` is more likely, for each row: a Series."""
@@ -158,7 +196,7 @@ class Classifier(_Parameters, _base.MiniBatchClassifier):
         return _like(X, np.column_stack([1.0 - found, found]), [False, True])
 
 
-class Regressor(_Parameters, _base.MiniBatchRegressor):
+class Regressor(_OneModel, _base.MiniBatchRegressor):
     """A sparse linear regressor: it predicts the mean, or with the loss `quantile` a quantile.
 
     Parameters are those of `thresher.Model`, with squared loss; the default rule needs no scaler.
@@ -170,15 +208,15 @@ class Regressor(_Parameters, _base.MiniBatchRegressor):
 
     """
 
-    _LOSS = "squared"
+    _LOSS, _CLASSIFIES = "squared", False
 
     def learn_one(self, x: dict[Any, Any], y: float, w: float = 1.0) -> None:
         """Learn the features `x` and the number `y`, with importance `w`."""
-        self._model.learn_one(x, y, w)
+        self._model.learn_one(_row(x), y, w)
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> float:
         """The prediction for the features `x`."""
-        found: float = self._model.predict_one(x, "label")
+        found: float = self._model.predict_one(_row(x), "label")
         return found
 
     def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
@@ -208,7 +246,7 @@ class MulticlassClassifier(_Parameters, _base.MiniBatchClassifier):
 
     @property
     def models(self) -> dict[Any, Model]:
-        """The models by class."""
+        """The models by class, to save or to look at: each tells its class from the others."""
         if not hasattr(self, "_models"):
             self._models: dict[Any, Model] = {}
         return self._models
@@ -219,6 +257,7 @@ class MulticlassClassifier(_Parameters, _base.MiniBatchClassifier):
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn the features `x` and the class `y`, with importance `w`."""
+        _row(x)
         if y not in self.models:
             self.models[y] = self._new()
         for label, model in self.models.items():

@@ -14,6 +14,8 @@ from tests.models import without_record
 from tests.plain import not_compiled
 from tests.stopping import full_disk, in_pass, stopping
 from thresher import Model, evaluate, info, load, train
+from thresher.data.chunk import Chunk
+from thresher.data.source import MemorySource
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import ModelFileError
@@ -393,7 +395,8 @@ def test_learning_on_makes_it_untrue(thresher: Thresher, model: Path) -> None:
 @pytest.mark.parametrize("name", [one.name for one in fields(Record)])
 def test_a_record_that_cannot_be_is_refused(name: str, tmp_path: Path) -> None:
     model = learned("ftrl:l1=0.01")
-    ModelSet.of([model]).keep_records(lambda k: Record(), StreamStatistics())
+    source = MemorySource(Chunk.of_rows([(1.0, {})]))
+    ModelSet.of([model]).keep_records(lambda k: Record(), StreamStatistics(), source)
     whole, tensors = model_file.header_of(model), model_file.tensors_of(model)
     for value in (None, -1, 1.5, {"": ""}, [1]):
         whole["record"][name] = value

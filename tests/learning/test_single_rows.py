@@ -10,10 +10,14 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -239,7 +243,7 @@ STRANGE: list[Any] = [
     *({3: 1.0}, {3: 1.0, "a": 2.0}, {-3: 1.0}, {2**64: 1.0}, {2**63 + 1: 1.0}, {1.5: 1.0}, {True: 1.0}),
     *({None: 1.0}, {("a", "x"): 1.0}, {b"a": 1.0}, {"a": None}, {}, {"a": 0.0}, {"a": -0.0}, {"a": 2.0**62}),
     *(Strange(a=1.0), OrderedDict(a=1.0), defaultdict(float, a=1.0), [1.0, 2.0], (1.0, 2.0), "some text"),
-    *(np.array([1.0, 2.0]), [], None, 3, b"x", object(), [{"a": 1.0}], {"a"}, float("nan"), "pyproject.toml"),
+    *(np.array([1.0, 2.0]), [], "pyproject.toml"),
     *({f"name{k}": 1.0 + k for k in range(40)}, {"a": 1.0, "b": 70000.123, "c": -(2.0**40)}),
 ]
 
@@ -326,6 +330,97 @@ def test_any_rows_have_the_outcome_of_the_general_way(rows: list[Any]) -> None:
         expected = outcome(one.learn, [row], [k % 2])
         assert outcome(other.learn_one, row, k % 2) == expected
     assert as_bytes(one) == as_bytes(other)
+
+
+FORM = "give a dictionary of named features, a sequence of numbers or a text"
+NOT_A_ROW: list[tuple[Any, str]] = [
+    *((None, f"not NoneType: {FORM}"), (3, f"not int: {FORM}"), (b"x", f"not bytes: {FORM}")),
+    *(({"a"}, f"not set: {FORM}"), (float("nan"), f"not float: {FORM}"), (object(), f"not object: {FORM}")),
+    ([{"a": 1.0}], f"not list of dict: {FORM}; several rows are for learn and predict"),
+    (["a text"], f"not list of str: {FORM}; several rows are for learn and predict"),
+    ([[1.0, 2.0]], f"not list of list: {FORM}; several rows are for learn and predict"),
+    (np.ones((1, 2)), f"not ndarray: {FORM}"),
+    (pd.Series({"a": 1.0}), "not Series: give row.to_dict()"),
+    (pd.DataFrame({"a": [1.0]}), 'not DataFrame: give rows.to_dict("records")[0]'),
+    (pl.DataFrame({"a": [1.0]}), "not DataFrame: give rows.to_dicts()[0]"),
+    (pl.Series([1.0]), "not Series: give row.to_list()"),
+    (pa.table({"a": [1.0]}), "not Table: give rows.to_pylist()[0]"),
+]
+
+
+@pytest.mark.parametrize(("row", "said"), NOT_A_ROW, ids=[said[:25] for _, said in NOT_A_ROW])
+@pytest.mark.usefixtures("plainly")
+def test_what_is_not_one_row_is_refused(row: Any, said: str) -> None:
+    for model in (Model(), learned()):
+        before = as_bytes(model)
+        calls: list[Callable[[], Any]] = [partial(model.learn_one, row, 1)]
+        calls += [partial(model.predict_one, row), partial(model.predict_proba_one, row)]
+        for call in calls:
+            with pytest.raises(DataError) as error:
+                call()
+            assert str(error.value) == f"expected one row, {said}"
+        assert as_bytes(model) == before
+    with pytest.raises(DataError, match="not int: the row comes first, then its label"):
+        Model().learn_one(1, {"a": 1.0})  # type: ignore[arg-type]
+
+
+FIRST: dict[str, list[Any]] = {
+    "named": [{"p": 1.0}, {"p": 0}, {"p": None}, {}, {"p": ["x"]}, "a text"],
+    "a matrix": [[1.0], [0.0], (2.0,), np.array([1.0]), {3: 1.0}],
+}
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+@pytest.mark.parametrize("store", ["growing", "hashed:12"])
+@pytest.mark.parametrize("kind", FIRST)
+@pytest.mark.usefixtures("plainly")
+def test_the_first_row_says_what_rows_there_are(kind: str, store: str, weight: float) -> None:
+    others: list[Any] = [[1.0]] if kind == "named" else [{"p": 1.0}, "some text"]
+    for first in FIRST[kind]:
+        if isinstance(first, dict) and kind == "a matrix" and (store != "growing" or not weight):
+            continue  # only the keys of weights tell ids from names
+        model = Model(store=store)
+        model.learn_one(first, 0, weight)
+        readout: Any = model.readout()
+        loaded, copied = from_bytes(as_bytes(model)), copy.copy(model)
+        for other in others:
+            calls = [partial(one.learn_one, other, 1) for one in (model, loaded, copied)]
+            calls += [partial(one.predict_one, other) for one in (model, readout, loaded)]
+            for call in calls:
+                with pytest.raises(DataError, match=f"the model was trained on {kind}"):
+                    call()
+        model.learn_one(first, 1)
+    frame = pd.DataFrame({"p": [1.0, 2.0]})
+    if kind == "named":
+        with pytest.raises(DataError, match="give rows as dictionaries or texts, not DataFrame"):
+            model.learn(frame, [0, 1])
+
+
+@pytest.mark.usefixtures("plainly")
+def test_names_and_ids_of_columns_without_a_weight_do_not_mix() -> None:
+    for first, other in (({"p": 1.0}, {3: 1.0}), ({3: 1.0}, {"p": 1.0})):
+        model = Model()
+        model.learn_one(first, 0)  # a column that does not vary is centred to nothing
+        with pytest.raises(DataError, match="the model was trained on"):
+            model.learn_one(other, 1)
+        model.learn_one(first, 1)
+
+
+@pytest.mark.usefixtures("plainly")
+def test_words_are_named_with_the_first_row() -> None:
+    model = Model()
+    with pytest.raises(DataError, match='name them: classes="WORD,WORD'):
+        model.learn_one({"p": 1.0}, "spam")
+    model.learn_one({"p": 1.0}, "spam", classes="ham,spam")
+    for k in range(9):
+        model.learn_one({"p": float(k % 2)}, "spam" if k % 2 else "ham")
+    assert model.predict_one({"p": 1.0}, "label") == "spam"
+    other = Model()
+    for k in range(-1, 9):
+        other.learn([{"p": float(k % 2)}], ["spam" if k % 2 else "ham"], classes="ham,spam")
+    assert as_bytes(model) == as_bytes(other)
+    with pytest.raises(TypeError, match="Model has no option classes, which says how to read data"):
+        Model(classes="ham,spam")
 
 
 @pytest.mark.usefixtures("plainly")

@@ -286,7 +286,7 @@ class Boosted(Readout):
         self.layout = source.layout
         named = not features or (self.layout is not None and has_columns(self.layout))
         span = None if named else (int(solver.keys[0]), int(solver.keys[-1]))
-        self.note_ids(span, source.columns, self.layout)
+        self.note_kind(span, source)
 
     def save(self, path: str | Path) -> None:
         """Write a model file with weights only; raises OSError if writing fails."""

@@ -87,8 +87,6 @@ class StreamStatistics:
     def __post_init__(self) -> None:
         """A checkpoint with rows has a place for each numeric column. StateError."""
         self._settled = bool(self.rows)
-        self.columns: int | None = None
-        """the number of columns of a matrix"""
         self.sizes = dict(self.features)
         """`features` as they are now"""
         numbers = self.positive, self.weight, self.last, self.low, self.high, *self.sizes.values()

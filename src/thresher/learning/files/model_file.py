@@ -100,6 +100,7 @@ class ModelFields(Edition):
     progressive_loss: NotRequired[float | None]
     loss_of_later_passes: NotRequired[float]
     numbering: NotRequired[tuple[int, int, bool]]
+    named: NotRequired[bool]
     warm: NotRequired[bool]
     calibration: NotRequired[tuple[float, float]]
     curve: NotRequired[list[Any]]
@@ -194,6 +195,7 @@ def header_of(model: Model | Readout, intercept: bool = True) -> Header:
         "nonzero": model.nonzero,
         **needing(model),
         **({} if model.numbering is None else {"numbering": [*model.numbering]}),
+        **({"named": True} if model.named else {}),
         **({} if meant is None else {"calibration": [*meant]}),
     }
     if isinstance(model, Readout):
@@ -689,6 +691,7 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
         readout = Readout.of(head, recipe["store"], header["lowest_label"], tensors)
         readout.layout, readout.names, readout.shifted = layout, names_of(tensors, NAMES), recipe["offset"]
         readout.numbering = Numbering(*header["numbering"]) if "numbering" in header else None
+        readout.named = header.get("named", False)
         readout.made = (own["rule"], own["seed"]) if own else None
         if layout is not None and head.domain.has_classes:
             head.domain.of_words(layout.classes)  # a word for each class
@@ -728,4 +731,5 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
         model.record, model.warm = record_of(header), header.get("warm", False)
         model.curve = curve_in(header)
         model.numbering = Numbering(*header["numbering"]) if "numbering" in header else None
+        model.named = header.get("named", False)
     return model

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.columns import AS_DATE, AS_NUMBER, LEARN_A_TABLE, SPELLED
@@ -28,6 +29,7 @@ from thresher.data.source import Parsed, Source, Watched
 from thresher.data.sources.parsed import ParsedSource
 from thresher.engine.index import HashedIndex
 from thresher.learning.diagnostics.findings import Finding, TroubleWarning, warn
+from thresher.learning.model.scaling import NO_MEANS
 from thresher.options.messages import warn_user
 
 SMALL = 1 << 32
@@ -182,23 +184,35 @@ def _kind_in(layout: AnyLayout | None) -> FeatureKind | None:
 
 def kind_of_model(model: Any) -> FeatureKind:
     """The features of the data that a model was trained on."""
-    hashed, found = model.index.NAME == HashedIndex.NAME, _kind_in(model.layout)
-    # none if the rows of the index may each stand for several
-    keys = np.empty(0, np.uint64) if hashed else model.index.features(_SAMPLE)[1:]
+    found, keys = _kind_in(model.layout), _keys_in(model)
+    small = model.numbering is not None or bool(len(keys) and keys.max() <= SMALL)
     if found is not None:
-        small = model.numbering is not None or bool(len(keys) and keys.max() <= SMALL)
         return found._replace(numbers=found.numbers and small and not model.layout.bits)
-    if model.numbering is not None or (len(keys) and keys.max() <= SMALL):
+    if small:
         return FeatureKind(IDS, "a matrix")
-    return FeatureKind(NAMES, _NAMED) if len(keys) and keys.min() > SMALL else FeatureKind()
+    named = model.named or (len(keys) and keys.min() > SMALL)
+    return FeatureKind(NAMES, _NAMED) if named else FeatureKind()
+
+
+def _keys_in(model: Any) -> NDArray[np.uint64]:
+    """Some keys that the model knows: of weights, and of columns that it centres, which may have none.
+
+    None if the rows of its index may each stand for several.
+    """
+    if model.index.NAME == HashedIndex.NAME:
+        return np.empty(0, np.uint64)
+    columns = NO_MEANS if model.only_means is None else model.only_means
+    return np.append(model.index.features(_SAMPLE)[1:], columns.keys)
+
+
+def are_named(source: Source, span: tuple[int, int] | None) -> bool:
+    """Whether rows of a source, with these keys, are dictionaries of named features or texts."""
+    return kind_of(source).data == _NAMED and (span is None or span[1] > SMALL)
 
 
 def knows_names(model: Any) -> bool:
     """Whether rows of named features are for this model: `in_agreement` agrees, if they have no others."""
-    if model.numbering is not None or (model.layout is not None and _kind_in(model.layout) is not None):
-        return False
-    keys = model.index.features(2)[1:]
-    return not len(keys) or bool(keys[0] > SMALL)
+    return kind_of_model(model).data in ("", _NAMED)
 
 
 def agree(before: FeatureKind, now: FeatureKind) -> bool:
@@ -261,7 +275,7 @@ def in_agreement(model: Any, source: Source, trained: str = _TRAINED, given: str
         warn(unknown_values(model, source))
     if before.features == IDS and now.features == NAMES:
         source = _NumbersAsInModel(source, refusal(before, now, trained, given), wanted=True)
-    if before.data == _NAMED == now.data:
+    if before.data == _NAMED == now.data and len(_keys_in(model)):
         numbers = FeatureKind(IDS, "rows of numbered features")
         source = _NumbersAsInModel(source, refusal(before, numbers, trained), wanted=False)
     if numbering is not None and source.columns is not None:

@@ -192,7 +192,7 @@ class Ensemble(LinearPredictor, Generic[M]):
         self.models = [*models]
         first = models[0]
         self.head, self.names, self.numbering = first.head, None, first.numbering
-        self.shifted, self.layout = first.shifted, first.layout
+        self.shifted, self.layout, self.named = first.shifted, first.layout, first.named
         self.centres, self.index = first.centres, first.index
         self.rows = rows
         """how rows were given to models: ``poisson``, ``disjoint``, ``halves``, perhaps with a share, or

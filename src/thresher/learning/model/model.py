@@ -42,7 +42,7 @@ from thresher.learning.model.divergence import (
 )
 from thresher.learning.model.margins import any_output
 from thresher.learning.model.objective import F64, FittedLink
-from thresher.learning.model.prediction import LinearPredictor, Readout, Row
+from thresher.learning.model.prediction import LinearPredictor, Readout, Row, check_row
 from thresher.learning.model.preprocessing import ListedFeatures
 from thresher.learning.model.recipe import Recipe, Spec
 from thresher.learning.model.rule_state import make_loop
@@ -77,7 +77,11 @@ class Model(LinearPredictor):
     """
 
     def __init__(self, rule: Recipe | Spec = "ft-ftrl", loss: Spec | None = None, **options: Any) -> None:
-        check_names(type(self), options, [*declared(RecipeOptions), "layout", "offset"])
+        known = [*declared(RecipeOptions), "layout", "offset"]
+        if reading := [name for name in options if name not in known and name in declared(ReadOptions)]:
+            say = "says how to read data: give it to learn, learn_one or thresher.train"
+            raise TypeError(f"Model has no option {reading[0]}, which {say}")
+        check_names(type(self), options, known)
         options |= {} if loss is None else {"loss": loss}
         recipe = replace(rule, **options) if isinstance(rule, Recipe) else Recipe(rule, **options)
         self._begin(recipe, BatchFeeder(recipe), alone=True)
@@ -150,7 +154,8 @@ class Model(LinearPredictor):
             model.restore(self.state())
         model.feed.skip = self.feed.skip and (lambda first, count, error: None)
         model.names, model.curve = self.names, self.curve
-        model.record, model.warm, model.numbering = self.record, self.warm, self.numbering
+        model.record, model.warm = self.record, self.warm
+        model.numbering, model.named = self.numbering, self.named
         return model
 
     def __deepcopy__(self, memo: Any) -> Model:
@@ -254,14 +259,16 @@ class Model(LinearPredictor):
 
             teach(self, data, *args, **given)
 
-    def learn_one(self, row: Row, label: Any, weight: float = 1.0) -> None:
+    def learn_one(self, row: Row, label: Any, weight: float = 1.0, *, classes: Any = None) -> None:
         """Predict, then learn, one example: like ``learn([row], [label], [weight])``, but fast.
 
         Args:
-            row: a dictionary of named features; the numbers of a row of a matrix; a text; or what else
-                `learn` takes a list of.
+            row: a dictionary of named features; the numbers of a row of a matrix; or a text. A number that is
+                missing from a dictionary, or None, counts as 0; for a model of a table, as the mean of a
+                centred column.
             label: its label; a list of them for several outputs.
             weight: its importance.
+            classes: with the first row, the words that labels are, such as ``"ham,spam"``, if they are words.
 
         Raises the errors of `learn`.
 
@@ -271,13 +278,16 @@ class Model(LinearPredictor):
         >>> model.predict_one({"size": 15.0, "city": "Ulm"}, "label")
         1.0
         """
-        if type(row) is dict and self.is_alone and self.names is None:
+        if type(row) is dict and self.is_alone and self.names is None and classes is None:
             number, ready = self._number_of(label), ready_for(self)
             if number is not None and ready is not None and is_plain(weight) and weight > 0:
                 self.record, ready.arrays.weight[0] = None, weight
                 if self.feed.learn_row(self, ready, row, number):
+                    self.named = True
                     return
-        self.learn([row], [label], None if is_plain(weight) and weight == 1 else [weight])
+        check_row(row, label)
+        named = {} if classes is None else {"classes": classes}
+        self.learn([row], [label], None if is_plain(weight) and weight == 1 else [weight], **named)
         if isinstance(label, str | bool | np.generic) and np.ndim(label) == 0:
             number = numbers_of([label], self.head.domain.of_words(self.classes))[0]
             self._labels[label] = float(np.float32(number))
@@ -528,7 +538,7 @@ class Model(LinearPredictor):
         head = self.head.with_calibration(self.head.calibrated()) if self.recipe.calibrate else self.head
         readout = Readout(head, self.store, keys, weights, self._bias(), *rest, intake.means())
         readout.layout, readout.names, readout.numbering = self.layout, self.names, self.numbering
-        readout.shifted = self.shifted
+        readout.shifted, readout.named = self.shifted, self.named
         return readout
 
     def state(self) -> dict[str, NDArray[Any]]:

@@ -317,7 +317,7 @@ class ModelSet:
         else:
             self.parts[0].put_back(number, state)
 
-    def keep_records(self, records: Callable[[int], Record], seen: StreamStatistics) -> None:
+    def keep_records(self, records: Callable[[int], Record], seen: StreamStatistics, source: Source) -> None:
         """Set the records, given the one of each model by its number.
 
         Models that predict together have one record; none was trained on all of those rows.
@@ -328,7 +328,7 @@ class ModelSet:
         for k, model in enumerate(kept):
             model.record = with_warnings(records(k), model, seen)
         for model in (*kept, *self.models):
-            model.note_ids(seen.span, seen.columns, self.layout)
+            model.note_kind(seen.span, source)
 
     @property
     def alive(self) -> list[int]:
@@ -544,7 +544,8 @@ def going_on(models: Sequence[Model | None], dropped: dict[int, str]) -> ModelSe
     found.parts[0].restore(shared | {f"lane.{k}.{n}": a for k in own for n, a in own[k].items()})
     for mine, model in zip(found.models, models, strict=True):
         if model is not None:
-            mine.curve, mine.names, mine.numbering = model.curve, model.names, model.numbering
+            mine.curve, mine.names = model.curve, model.names
+            mine.numbering, mine.named = model.numbering, model.named
     return found
 
 

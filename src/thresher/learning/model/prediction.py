@@ -12,7 +12,7 @@ So a model file stores the weight of unseen features once, and all features that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -44,6 +44,7 @@ from thresher.learning.files.choice import by_option
 from thresher.learning.model.agreement import (
     NAMES,
     Numbering,
+    are_named,
     check_format,
     in_agreement,
     kind_of_model,
@@ -72,10 +73,37 @@ OPENING = "on_error", "threads", "where", "offsets"
 """Options of `as_source` beside the layout"""
 Row = Mapping[Any, Any] | Sequence[float] | NDArray[Any] | str
 """One example without its label"""
+_ROW = "give a dictionary of named features, a sequence of numbers or a text"
+_AS_ROW = (
+    (("to_dict", "give row.to_dict()"), ("to_list", "give row.to_list()")),
+    (
+        ("to_dicts", "give rows.to_dicts()[0]"),
+        ("to_pylist", "give rows.to_pylist()[0]"),
+        ("to_dict", 'give rows.to_dict("records")[0]'),
+    ),
+)
+"""Methods of columns, and of tables, that give a row"""
+
+
+def check_row(row: Any, label: Any = None) -> None:
+    """`DataError` for what is not one row."""
+    if isinstance(row, Mapping | str) or hasattr(row, "tocsr"):
+        return
+    what, sides = type(row).__name__, getattr(row, "ndim", 2 if hasattr(row, "columns") else 1)
+    if how := next((how for method, how in _AS_ROW[sides == 2] if hasattr(row, method)), ""):
+        pass
+    elif sides != 1 or not hasattr(row, "__iter__") or isinstance(row, bytes | Set):
+        how = "the row comes first, then its label" if isinstance(label, Mapping) else _ROW
+    elif isinstance(first := next(iter(row), 0.0), Mapping | Sequence | np.ndarray):
+        what, how = f"{what} of {type(first).__name__}", f"{_ROW}; several rows are for learn and predict"
+    else:
+        return
+    raise DataError(f"expected one row, not {what}: {how}")
 
 
 def _alone(row: Any) -> Any:
     """One row as data. A text in a list without labels could be the name of a file."""
+    check_row(row)
     return ([row], [0.0]) if isinstance(row, str) else [row]
 
 
@@ -225,6 +253,8 @@ class LinearPredictor:
     """names of features, if they were requested"""
     numbering: Numbering | None
     """the ids of the training data, if its features are numbers"""
+    named = False
+    """whether it was trained on rows of named features: dictionaries or texts"""
     matches_names = False
     """whether columns of tables are matched by name before, by the estimator that this belongs to"""
     layout: SettledLayout | None
@@ -240,11 +270,10 @@ class LinearPredictor:
     index: Index
     """that of the weights; of several models, that of the first"""
 
-    def note_ids(
-        self, span: tuple[int, int] | None, columns: int | None, layout: SettledLayout | None
-    ) -> None:
-        """Note the lowest and highest key of data that were learned, and the columns if it was a matrix."""
-        self.numbering = numbering_of(span, columns, layout, self.numbering)
+    def note_kind(self, span: tuple[int, int] | None, source: Source) -> None:
+        """Note which features data of a source have that were learned, with their lowest and highest key."""
+        self.named = self.named or are_named(source, span)
+        self.numbering = numbering_of(span, source.columns, self.layout, self.numbering)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -358,7 +387,8 @@ class LinearPredictor:
         """Predict one row: ``predict([row], output)[0]``, but fast.
 
         A number; for the label a text if labels are words; ``(outputs,)`` for many outputs. `row` is a
-        dictionary of named features, the numbers of a row of a matrix, or a text.
+        dictionary of named features, the numbers of a row of a matrix, or a text. A number that is missing
+        from a dictionary counts as 0; for a model of a table, as the mean of a centred column.
 
         Raises the errors of `predict`.
         """
@@ -756,7 +786,7 @@ def teach(
 
     data = with_labels(data, y, sample_weight)
     options = settle(ReadOptions, reading, model.learn)
-    first = not model.examples and model.layout is None
+    first = not (model.examples or model.layout or model.numbering or model.named)
     if not first:
         source = source_for(model, data, model.head.domain, **reading)
     else:
@@ -769,7 +799,7 @@ def teach(
     with model.index.expecting() as source.lookahead, closing(source.chunks()) as chunks:
         for chunk in chunks:
             model.learn(chunk, again=again)
-            model.note_ids(chunk.span(), source.columns, model.layout)
+            model.note_kind(chunk.span(), source)
             new = new or (named is not None and not np.isin(chunk.keys, named.features).all())
     unnamed = names_follow(model, source) if new else []
     warn(troubles_of_reading(source.report, source.layout if first else None) + unnamed)

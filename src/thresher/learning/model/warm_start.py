@@ -80,7 +80,8 @@ def start_from(model: Model, weights: Readout) -> None:
     bias = weights.centred_bias if model.recipe.centre else weights.bias
     bias = bias if model.offsets is None else (bias - model.offsets).astype(bias.dtype)
     model.loop.place(weights.keys, model.feed.signs.projected(weights.keys, weights.weights), bias)
-    model.warm, model.numbering, model.names = True, weights.numbering, weights.names
+    model.warm, model.names = True, weights.names
+    model.numbering, model.named = weights.numbering, weights.named
 
 
 def layout_from(weights: Any, given: AnyLayout | None, grouped: bool = False) -> AnyLayout | None:

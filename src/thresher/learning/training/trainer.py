@@ -297,7 +297,6 @@ class Trainer:
             self.ui.warn(f"kept the model of pass {best}, the best of {passes} on the hold-out")
         self.models.end_passes()
         troubles = self._troubles()
-        self._seen.columns = self.source.columns
         self._keep_record(best)
         given, left_out, weightless = self.holdout.given, self.model.left_out, self._seen.weightless
         seconds, compiling = self._spent()
@@ -563,6 +562,7 @@ class Trainer:
         self.models.keep_records(
             lambda k: record.of_pass(bests[k].number if k in bests else record.passes),
             self._seen,
+            self.source,
         )
 
     def _troubles(self) -> list[Finding]:
