@@ -116,8 +116,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 64_847,
-    "data": 18_222,
+    "all": 64_851,
+    "data": 18_226,
     "learning": 13_929,
     "parts": 5_511,
     "engine": 5_439,

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from pyarrow import csv, ipc, parquet
+
 from tests.commands import environment
 
 WORK = """
@@ -22,6 +24,8 @@ def run(*words):
 def note(*words):
     done.append(words[0])
     slow = {"numba", "numpy.ma"} if len(done) == 1 else {"numba"}  # numpy.ma: a tenth of a short training
+    if words[0] != "partial_fit":  # scikit-learn imports it
+        slow.add("pandas")
     if slow & {*sys.modules}:
         compiling.append(words)
 
@@ -74,6 +78,9 @@ FILES = {
 }
 RUNS = [
     *([name, "--format", "libffm"] if name == "a.ffm" else [name] for name in FILES if name != "b.svm"),
+    ["a.svm", "--average"],
+    ["a.parquet"],
+    ["a.arrow"],
     ["a.csv", "--text", "t"],
     ["b.svm", "--outputs", "classes"],
 ]
@@ -82,6 +89,10 @@ RUNS = [
 def test_what_is_compiled_needs_no_compiler(tmp_path: Path) -> None:
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
+    table = csv.read_csv(tmp_path / "a.csv")
+    parquet.write_table(table, tmp_path / "a.parquet")
+    with ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
+        writer.write_table(table)
     for state in ("cold", "warm"):
         words = [sys.executable, "-c", WORK, state, json.dumps(RUNS)]
         found = subprocess.run(words, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True)
