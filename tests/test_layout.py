@@ -116,9 +116,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 64_851,
+    "all": 64_868,
     "data": 18_226,
-    "learning": 13_929,
+    "learning": 13_946,
     "parts": 5_511,
     "engine": 5_439,
     "plans": 3_836,

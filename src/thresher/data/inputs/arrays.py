@@ -346,7 +346,7 @@ class RowReader:
         found = self._known.get(name)
         if found is None:
             if len(self._known) >= _NAMES:
-                self._known.clear()
+                self._known = {}  # not cleared: another thread may be in a row
             size = len(name) if isinstance(name, str) else sum(map(len, name))
             try:
                 found = (_hash_of if size <= _SHORT else _hash_of.__wrapped__)(name, self._seed)

@@ -49,11 +49,11 @@ from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.rule_state import BEFORE_END as BEFORE_END_OF_LOOP
 from thresher.learning.model.rule_state import ManyState, OneState
 from thresher.learning.model.sampling import Sample, Sampler
+from thresher.learning.model.single_rows import features_of, ready_for
 from thresher.options.checks import check_chunk
 
 if TYPE_CHECKING:
     from thresher.learning.model.model import Model
-    from thresher.learning.model.single_rows import Ready
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -234,22 +234,19 @@ class BatchFeeder:
         finally:
             self._turn.release()
 
-    def learn_row(self, learner: Model, ready: Ready, row: dict[Any, Any], label: float) -> bool:
-        """Like `learn`, for one row and the only learner, for which all is `ready`; False if it is not taken.
-
-        Its importance, which is above 0, is in the arrays of `ready`.
-        """
+    def learn_row(self, learner: Model, row: dict[Any, Any], label: float, weight: float) -> bool:
+        """Like `learn`, for one row, of an importance above 0, and the only learner; False if not taken."""
         if self.batch > 1 or self.signs or self.skip or self.listener:
             return False
-        if not self.intake.counts_only_means:
+        if not self.intake.counts_only_means or (features := features_of(learner, row)) is None:
             return False
         self._take_turn()
         try:
-            if (added := ready.add(row)) is None:
+            if (ready := ready_for(learner, features)) is None or (added := ready.add(features)) is None:
                 return False
             (total, more), arrays = added, ready.arrays
             self.intake.count_row(more)
-            arrays.label[0] = label
+            arrays.label[0], arrays.weight[0] = label, weight
             self.lowest_label = min(self.lowest_label, arrays.label.item())
             learner.loop.count_as(False)
             if not more and ready.learn is not None:
@@ -258,11 +255,12 @@ class BatchFeeder:
                 else:
                     fed = [_Feeding(learner, learner.loop, ())]
                     self._stopped(arrays.chunk(total), fed, [0], 1, self.learned + 1, 1)
-                return True
-            chunk = arrays.chunk(total)
-            if not (self._extremes or learner.loop.watches):
-                self._extremes = has_extremes(chunk)
-            self._learn([learner], chunk)
+            else:
+                chunk = arrays.chunk(total)
+                if not (self._extremes or learner.loop.watches):
+                    self._extremes = has_extremes(chunk)
+                self._learn([learner], chunk)
+            learner.idle.append(ready)
             return True
         finally:
             self._turn.release()

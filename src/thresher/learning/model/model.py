@@ -47,7 +47,7 @@ from thresher.learning.model.preprocessing import ListedFeatures
 from thresher.learning.model.recipe import Recipe, Spec
 from thresher.learning.model.rule_state import make_loop
 from thresher.learning.model.scaling import Means
-from thresher.learning.model.single_rows import RowBuffers, is_plain, ready_for
+from thresher.learning.model.single_rows import LABELS, SCALARS, RowBuffers, is_plain
 from thresher.learning.training.progress import Curve, CurvePoint, Tally
 from thresher.learning.training.record import Record
 from thresher.options.data import ReadOptions
@@ -120,7 +120,7 @@ class Model(LinearPredictor):
         self.loop = make_loop(recipe, self.head, self.rule, feed.index)
         domain = self.head.domain
         self._limits = domain.low, domain.high if domain.kind == ONE else -np.inf, domain.whole
-        self._labels = dict[Any, float]()
+        self._labels = dict[tuple[type, Any], float]()
         if recipe.calibrate:
             self.head.calibrated = self._calibration
 
@@ -279,25 +279,30 @@ class Model(LinearPredictor):
         1.0
         """
         if type(row) is dict and self.is_alone and self.names is None and classes is None:
-            number, ready = self._number_of(label), ready_for(self)
-            if number is not None and ready is not None and is_plain(weight) and weight > 0:
-                self.record, ready.arrays.weight[0] = None, weight
-                if self.feed.learn_row(self, ready, row, number):
+            number = self._number_of(label)
+            if number is not None and is_plain(weight) and weight > 0:
+                self.record = None
+                if self.feed.learn_row(self, row, number, weight):
                     self.named = True
                     return
         check_row(row, label)
         named = {} if classes is None else {"classes": classes}
         self.learn([row], [label], None if is_plain(weight) and weight == 1 else [weight], **named)
-        if isinstance(label, str | bool | np.generic) and np.ndim(label) == 0:
+        label = label.item() if type(label) in SCALARS else label
+        if type(label) in (str, bool) or (self.classes and type(label) in (float, int)):
+            if len(self._labels) >= LABELS:
+                self._labels.clear()
             number = numbers_of([label], self.head.domain.of_words(self.classes))[0]
-            self._labels[label] = float(np.float32(number))
+            self._labels[type(label), label] = float(np.float32(number))
 
     def _number_of(self, label: Any) -> float | None:
         """A label as a number, if it is known to be in the domain."""
+        if type(label) in SCALARS:
+            label = label.item()
         if is_plain(label) and not self.classes:
             low, high, whole = self._limits
             return label if low <= label <= high and (not whole or label == int(label)) else None
-        return self._labels.get(label) if isinstance(label, str | bool | np.generic) else None
+        return self._labels.get((type(label), label)) if type(label) in (str, bool, float, int) else None
 
     def mark(self) -> None:
         """Note a point of the progressive curve, unless there is one or the loss is not finite.
@@ -518,9 +523,10 @@ class Model(LinearPredictor):
         """As in `LinearPredictor`."""
         return self.loop.S
 
-    def reader_of_row(self, arrays: RowBuffers) -> Callable[[int], F64] | None:
+    def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64]:
         """As in `LinearPredictor`."""
-        return None if self.offsets is not None else self.loop.reader_of_row(arrays)
+        found = None if self.offsets is not None else self.loop.reader_of_row(arrays)
+        return found or super().reader_of_row(arrays)
 
     def _prepared(self, chunk: Chunk) -> Chunk:
         return self.feed.intake.read(chunk)

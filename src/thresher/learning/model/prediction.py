@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import repeat
 from os import PathLike
 from pathlib import Path
@@ -56,7 +56,7 @@ from thresher.learning.model.margins import any_output, finder_in, table_margins
 from thresher.learning.model.objective import F64, Objective, Output
 from thresher.learning.model.recipe import with_gaps
 from thresher.learning.model.scaling import NO_MEANS, Divisors, Means, divisors_of, means_of, ones
-from thresher.learning.model.single_rows import RowBuffers, ready_for
+from thresher.learning.model.single_rows import Ready, RowBuffers, features_of, ready_for
 from thresher.options.checks import check_whole
 from thresher.options.data import ReadOptions
 from thresher.options.layouts import layout_asked, layout_like
@@ -409,11 +409,13 @@ class LinearPredictor:
 
     def _margins_of(self, row: Row) -> F64 | None:
         """The margins of a row of named features; None if they have to be found in the general way."""
-        if type(row) is not dict or (ready := ready_for(self)) is None or (total := ready.find(row)) < 0:
+        if (features := features_of(self, row)) is None:
             return None
-        if ready.margins is None:
-            return self._products(ready.arrays.chunk(total), self._bias())
-        return ready.margins(total)
+        if (ready := ready_for(self, features)) is None or (total := ready.find(features)) < 0:
+            return None
+        found = ready.margins(self, total)
+        self.idle.append(ready)
+        return found
 
     @property
     def only_means(self) -> Means | None:
@@ -425,9 +427,14 @@ class LinearPredictor:
         """What the weights are read from."""
         raise NotImplementedError
 
-    def reader_of_row(self, arrays: RowBuffers) -> Callable[[int], F64] | None:
+    @cached_property
+    def idle(self) -> list[Ready]:
+        """What is ready for single rows, and not in use: one for each thread that was in a row at a time."""
+        return []
+
+    def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64]:
         """What gives the margins of a row: see `Ready`."""
-        return None
+        return lambda model, total: model._products(arrays.chunk(total), model._bias())
 
     @reads_elsewhere
     def predict_proba(self, data: Data, **reading: Unpack[ReadOptions]) -> F64:
@@ -676,15 +683,19 @@ class Readout(LinearPredictor):
         """As in `LinearPredictor`."""
         return self._table
 
-    def reader_of_row(self, arrays: RowBuffers) -> Callable[[int], F64] | None:
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is ready for single rows."""
+        return {**vars(self), "idle": []}
+
+    def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64]:
         """As in `LinearPredictor`."""
         if self._table.ndim > 1:
-            return None
+            return super().reader_of_row(arrays)
         args = arrays.ends, arrays.rows, arrays.values
 
-        def margins(total: int) -> F64:
+        def margins(model: Readout, total: int) -> F64:
             out = np.empty(1)
-            add_up(self._table, read_only(self.centred_bias), *args, out)
+            add_up(model._table, read_only(model.centred_bias), *args, out)
             return out
 
         return margins

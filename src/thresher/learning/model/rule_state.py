@@ -187,8 +187,8 @@ class RuleState:
         """What learns the row in `arrays`, for as long as the state is in the same arrays: see `Ready`."""
         return None
 
-    def reader_of_row(self, arrays: RowBuffers) -> Callable[[int], F64] | None:
-        """What gives the margin ``(1,)`` of the row in `arrays`, which has so many features, likewise."""
+    def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64] | None:
+        """What gives the margin ``(1,)`` of the row in `arrays`, likewise: see `Ready`."""
         return None
 
     def idle(self, count: int) -> NDArray[np.bool_]:
@@ -430,7 +430,7 @@ class OneState(RuleState):
         if self.history is not None or self.calibration is not None:
             return None
         of_row = Resolved(1, arrays.ends, arrays.rows, arrays.values), arrays.targets, arrays.weights
-        limits = None, 0, 1, float("inf"), arrays.room[self.dtype.type], None
+        limits = None, 0, 1, float("inf"), arrays.room, None
         args, compiled, clock = self._arguments(self.head.loss, *of_row, *limits), self._learn, self.bclock
         origin = self._origin if len(self.B) else -1
         if origin >= 0 and not clock[self._started]:
@@ -443,18 +443,18 @@ class OneState(RuleState):
 
         return learn
 
-    def reader_of_row(self, arrays: RowBuffers) -> Callable[[int], F64] | None:
+    def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64] | None:
         """As in `RuleState`."""
         if self.history is not None:
             return None
         read = self.readers[0].for_parts(self._row_rule)
         read_bias = self.readers[0].for_parts(self._bias_row_rule)
-        room, bias = arrays.room[self.dtype.type], np.zeros(1, self.dtype)
+        room, bias = arrays.room, np.zeros(1, self.dtype)
         of_bias = self._bias_row_rule, self.B, self.bclock, arrays.places[:1], bias
         row = room, read_only(bias), arrays.ends, arrays.places, arrays.values
         cuts, origin, clock = dict[int, tuple[Any, ...]](), self._origin, self.bclock
 
-        def margins(total: int) -> F64:
+        def margins(_: Any, total: int) -> F64:
             if (of_row := cuts.get(total)) is None:
                 of_row = self._row_rule, self.S, self.clock, arrays.rows[:total], room[:total]
                 cuts[total] = of_row
