@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import functools
 import os
+from array import array
 from importlib import import_module
 from typing import Any
 
@@ -98,8 +99,8 @@ class Code:
     def __init__(self, entry: Any, kind: tuple[Any, ...]) -> None:
         self._kept = [NotImplemented, RuntimeError, *kind]
         words = [one if type(one) is int else id(one) for one in self._kept]
-        self._words = (ctypes.c_uint64 * len(words))(*words)
-        self._place = ctypes.addressof(self._words)
+        self._words = array("Q", words)
+        self._place, _ = self._words.buffer_info()
         self._entry = entry
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
