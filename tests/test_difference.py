@@ -37,9 +37,9 @@ OTHER |= {"ngrams": "chars=2-3", "interact": "size,shop", "hash": "vw", "on_erro
 """Another value of each option, for one that makes sense for a run that has not begun yet"""
 APART = {
     *("checkpoint", "resume", "continue_from", "init", "layout", "modules", "plot", "names"),
-    *("workers", "ray"),
+    *("workers", "ray", "groups", "offsets"),
 }
-"""Options of what is written, or by whom; how runs go on; and a layout, which stands for its fields"""
+"""Options of what is written, or by whom; how runs go on; a layout, which stands for its fields; arrays"""
 ELSEWHERE = {"where", "label_weights"}
 """What other formats than CSV take, and is refused here"""
 OF_DATA = {"header", "delimiter", "hash"}

@@ -319,7 +319,8 @@ class GrowingIndex(_Index):
 
     def make_room(self, needed: int) -> None:
         """Free rows that are idle in every table, then make room for `needed`; MemoryError beyond 2^32."""
-        self._fall_out()  # a batch that is not whole has rows that were resolved, and will be resolved again
+        if self._entered > self._count or self._count + needed > ALWAYS_KEPT:
+            self._fall_out()  # rows that were resolved are not learned yet, if their batch is not whole
         with self._turn:
             kept = self._count
             if kept + needed > ALWAYS_KEPT:
