@@ -116,11 +116,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 64_870,
+    "all": 64_869,
     "data": 18_226,
     "learning": 13_946,
     "parts": 5_511,
-    "engine": 5_441,
+    "engine": 5_440,
     "plans": 3_836,
     "serving": 3_427,
     "options": 2_360,

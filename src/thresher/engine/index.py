@@ -41,7 +41,6 @@ from __future__ import annotations
 import math
 import re
 import weakref
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from threading import Lock
@@ -197,7 +196,7 @@ class GrowingIndex(_Index):
         self._born = 0
         self._freed = 0
         self._count = self._entered = 1  # the null row; how many rows are in use, and have a slot
-        self._coming, self._in_step = deque[Coming](), False
+        self._coming, self._in_step = list[Coming](), False
         """the chunk in use and those expected after it, and whether rows have been resolved as they come"""
 
     def __getstate__(self) -> dict[str, Array]:
@@ -251,7 +250,7 @@ class GrowingIndex(_Index):
 
     def passed(self) -> None:
         """Note that the first of these chunks was used."""
-        one = self._coming.popleft()
+        one = self._coming.pop(0)
         if one.resolved < len(one.keys):
             self._fall_out()
 

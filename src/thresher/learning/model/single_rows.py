@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _LEAST, _MOST = 1e-30, 2.0**53
 """Numbers of this magnitude are positive in float32 too, and whole ones are rounded once"""
-LONGEST, _SPARE = 256, 8
+LONGEST, _SPARE = 256, 4
 """Features of a row that is taken here: the time to sort them grows with the square; and room for more"""
 LABELS = 1 << 10
 """How many are remembered as numbers"""
