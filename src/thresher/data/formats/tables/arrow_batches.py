@@ -478,8 +478,8 @@ def take_rows(batch: pa.RecordBatch, rows: NDArray[np.int64]) -> pa.RecordBatch:
 
 
 def _places(rows: Any) -> pa.Array:
-    """Rows to take. `pa.array` would import pandas, if it is installed: .3 s."""
-    whole = np.asarray(rows, np.int64)
+    """Numbers of rows, as `take` wants them. `pa.array` would import pandas, if it is installed."""
+    whole = np.ascontiguousarray(rows, np.int64)
     return pa.Array.from_buffers(pa.int64(), len(whole), [None, pa.py_buffer(whole)])
 
 
@@ -602,6 +602,6 @@ def fraction_in(column: pa.Array) -> float | None:
     if not pa.types.is_floating(column.type):
         return None
     column = column.drop_null() if column.null_count else column  # which takes longer than all else here
-    numbers = np.from_dlpack(column)  # `to_numpy` would import pandas, if it is installed: .3 s
+    numbers = np.from_dlpack(column)  # `to_numpy` would import pandas, if it is installed
     found = numbers[numbers != np.floor(numbers)]
     return float(found[0]) if len(found) else None
