@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tests.plain import not_compiled
 from tests.streams import fingerprint, model_of, read_weights, stream
-from thresher.data.chunk import Chunk, read_only
+from thresher.data.chunk import Chunk
 from thresher.engine import index as indexes
 from thresher.engine import lookup
 from thresher.engine.index import GrowingIndex, Resolved, make_index, store_spec
@@ -319,88 +319,6 @@ def chunks_of_new_and_old_keys(count: int) -> list[Chunk]:
         labels = np.where(rng.random(len(lengths)) < 0.5, 1.0, -1.0)
         chunks.append(Chunk.from_csr(np.cumsum([0, *lengths]), keys, rng.normal(size=len(keys)), labels))
     return chunks
-
-
-AHEAD_OF: dict[str, dict[str, Any]] = {
-    "fobos:l1=0.3": {},
-    "ftrl:l1=0.1": {},
-    "fobos:l1=0.2": {"batch": 7},
-    "ft-ftrl": {"centre": True},
-    "sgd": {"admit": 2},
-    "rda": {"scale": "max-abs"},
-}
-
-
-@pytest.mark.parametrize(("spec", "options"), AHEAD_OF.items(), ids=AHEAD_OF)
-@pytest.mark.parametrize("stop", [7, 20])
-def test_keys_that_were_looked_up_ahead_get_the_rows_of_their_turn(
-    spec: str, options: dict[str, Any], stop: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """At every step, and after a stop in the middle, whatever is done to chunks before they are learned."""
-    monkeypatch.setattr(indexes, "FIRST_SIZE", 64)
-    monkeypatch.setattr(indexes, "ALWAYS_KEPT", 64)
-    chunks = chunks_of_new_and_old_keys(20)
-    with not_compiled():
-        usual, quick = (model_of(spec, **options) for _ in range(2))
-        with quick.index.expecting() as ahead:
-            assert ahead is not None
-            for k, chunk in enumerate(chunks[:stop]):
-                for one in [*chunks, None][0 if k == 0 else k + 3 : k + 4]:
-                    if one is not None:
-                        ahead.expect(read_only(one.keys), read_only(one.indptr))
-                for lo in range(0, len(chunk), 17):
-                    ahead.look_ahead()
-                    for model in (usual, quick):
-                        model.learn(chunk, lo, min(lo + 17, len(chunk)))
-                    assert fingerprint(quick) == fingerprint(usual)
-                    assert quick.features_seen == usual.features_seen
-                ahead.passed()
-        for chunk in [*chunks[12:], *chunks[:6]]:
-            for model in (usual, quick):
-                model.learn(chunk)
-            assert fingerprint(quick) == fingerprint(usual)
-    assert len(usual.state()["registers"]) > 0
-
-
-@pytest.mark.parametrize("ranges", [[(0, 5), (9, 14)], [(0, 5)], [(7, 14), (14, 60)], []], ids=str)
-def test_keys_of_rows_that_are_left_out_are_not_entered(
-    ranges: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Those of the chunk after it are looked up ahead again once its first rows were resolved."""
-    chunks = chunks_of_new_and_old_keys(4)
-    with not_compiled(), monkeypatch.context() as patch:
-        patch.setattr(indexes, "FIRST_SIZE", 1 << 12)
-        usual, quick = (model_of("sgd") for _ in range(2))
-        with quick.index.expecting() as ahead:
-            assert ahead is not None
-            for chunk in chunks:
-                ahead.expect(read_only(chunk.keys), read_only(chunk.indptr))
-            for chunk in chunks:
-                for lo, hi in ranges if chunk is chunks[1] else [(0, 30), (30, 60)]:
-                    ahead.look_ahead()
-                    for model in (usual, quick):
-                        model.learn(chunk, lo, hi)
-                    assert fingerprint(quick) == fingerprint(usual)
-                ahead.passed()
-
-
-def test_rows_are_looked_up_once_if_they_come_as_expected(monkeypatch: pytest.MonkeyPatch) -> None:
-    chunk = chunks_of_new_and_old_keys(1)[0]
-    index, room = GrowingIndex(), np.empty(chunk.nnz, np.uint32)
-    given = read_only(chunk.keys), read_only(chunk.indptr), chunk.values
-    with index.expecting() as ahead:
-        ahead.expect(*given[:2])
-        ahead.look_ahead()
-        found = index.resolve(*given, 0, len(chunk), room)  # as far as they fit in the first table
-        assert 0 < found.hi < len(chunk)
-        index.make_room(chunk.nnz)
-        ahead.look_ahead()
-        monkeypatch.delattr(lookup, "find_or_add")
-        rest = index.resolve(*given, found.hi, len(chunk), room)
-        assert rest.hi == len(chunk)
-        assert np.array_equal(index.features()[rest.rows], chunk.keys)
-        assert index.resolve(*given, 3, 9, room).hi == 9  # once more
-        ahead.passed()
 
 
 SIDE_BY_SIDE: dict[str, list[tuple[str, dict[str, Any]]]] = {

@@ -116,11 +116,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 64_869,
-    "data": 18_226,
-    "learning": 13_946,
+    "all": 64_667,
+    "data": 18_166,
+    "learning": 13_932,
     "parts": 5_511,
-    "engine": 5_440,
+    "engine": 5_312,
     "plans": 3_836,
     "serving": 3_427,
     "options": 2_360,

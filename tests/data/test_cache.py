@@ -13,13 +13,11 @@ from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.commands import SAMPLE, own_cache, run, said
 from tests.data.forms import some_text
 from tests.data.reference import same, written
-from tests.data.test_sources import Noting
 from thresher.cli.main import status_of
 from thresher.data import (
     CacheWriter,
@@ -87,22 +85,6 @@ def test_the_cache_gives_back_what_was_written(tmp_path: Path, folder: Path, wid
     assert equal(list(cached.chunks(chunks[middle].after)), chunks[middle + 1 :])
     assert cached.report.as_dict() == source.report.as_dict()
     assert [path.suffix for path in folder.iterdir()] == [".rows"]
-
-
-def test_threads_that_read_a_cache_look_up_what_comes(tmp_path: Path, folder: Path) -> None:
-    """As those that read files do: they are told of all chunks, in order; failures change nothing."""
-    cached, chunks = filled(source_of(written(tmp_path, some_text(2000))), folder)
-    assert cached is not None
-    ahead = Noting()
-    cached.lookahead, again, most = ahead, list[Chunk](), 0
-    for chunk in cached.chunks():
-        assert np.shares_memory(ahead.noted[0], chunk.keys)
-        assert ahead.asked.wait(60)
-        most = max(most, len(ahead.noted))
-        again.append(chunk)
-    assert equal(again, chunks)
-    assert most > 1
-    assert not ahead.noted
 
 
 def test_it_is_found_by_content_and_options(tmp_path: Path, folder: Path) -> None:

@@ -318,44 +318,9 @@ def test_reading_a_table_does_not_import_pandas(tmp_path: Path) -> None:
     assert ran.stdout == b"3\n"
 
 
-class Noting:
-    """Notes what will come, and fails to look it up."""
-
-    def __init__(self) -> None:
-        self.noted, self.asked = list[Any](), threading.Event()
-
-    def expect(self, keys: Any, indptr: Any) -> None:
-        self.noted.append(keys)
-
-    def passed(self) -> None:
-        self.noted.pop(0)
-
-    def look_ahead(self) -> None:
-        self.asked.set()
-        raise MemoryError
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_what_looks_ahead_is_told_of_all_chunks_in_order_before_they_come(
-    tmp_path: Path, threads: int
-) -> None:
-    """And asked to look them up while earlier ones are used; that it fails then changes nothing."""
-    path = written(tmp_path, some_text(3000))
-    source = open_source(path, on_error="skip", block_bytes=500, threads=threads)
-    ahead = Noting()
-    source.lookahead = ahead
-    for k, chunk in enumerate(source.chunks()):
-        assert k > 0 or ahead.asked.wait(60)
-        assert np.shares_memory(ahead.noted[0], chunk.keys)
-    assert k > 20
-    assert not ahead.noted
-
-
-@pytest.mark.parametrize("how", ["plain", "looking ahead", "found"])
+@pytest.mark.parametrize("how", ["plain", "found"])
 def test_chunks_that_were_used_are_freed(tmp_path: Path, how: str) -> None:
     source = open_source(written(tmp_path, some_text(6000)), on_error="skip", block_bytes=500, threads=2)
-    if how == "looking ahead":
-        source.lookahead = Noting()
     if how == "found":
         source.finder = lambda chunk: replace(chunk, found=(None, chunk.keys, chunk.values))
     used = list[Any]()

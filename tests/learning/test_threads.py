@@ -9,15 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.streams import fingerprint
-from thresher.data import DataError, open_source
 from thresher.data.chunk import Chunk
 from thresher.engine.atomic import whole_file
-from thresher.engine.index import GrowingIndex
 from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
 from thresher.learning.model.prediction import source_for
-from thresher.learning.training.trainer import Trainer, TrainingPlan
 
 pytestmark = pytest.mark.usefixtures("plainly")
 ROWS = Chunk.of_rows([(1.0, {1: 1.0}), (-1.0, {2: 1.0})])
@@ -83,41 +79,6 @@ def test_a_model_learns_again_after_an_error() -> None:
         model.learn(ROWS, 0, "all")
     model.learn(ROWS)
     assert model.examples == 2
-
-
-def test_threads_that_read_look_up_features_while_one_learns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Up to a bad line, and the model is as without."""
-    lines = [f"{k % 2 * 2 - 1} {k % 7 + 1}:1 {k + 10}:{k % 3 + 1}" for k in range(600)]
-    (tmp_path / "rows.svm").write_text("\n".join([*lines, "1 2:oops"]))
-    asked = threading.Event()
-
-    def look_ahead(index: GrowingIndex) -> None:
-        ahead(index)
-        asked.set()
-
-    def learn(*args: Any) -> int:
-        assert asked.wait(60)
-        return whole(*args)
-
-    ahead = GrowingIndex.look_ahead
-    monkeypatch.setattr(GrowingIndex, "look_ahead", look_ahead)
-    model, alone = Model("sgd"), Model("sgd")
-    whole = model.loop.learn
-    monkeypatch.setattr(model.loop, "learn", learn)
-    source = open_source(tmp_path / "rows.svm", threads=3, block_bytes=400)
-    with pytest.raises(DataError, match="found 'oops'"):
-        Trainer(model, source, TrainingPlan()).run()
-    for row in lines[: model.examples]:
-        label, *cells = row.split()
-        features = {int(key): float(value) for key, value in (cell.split(":") for cell in cells)}
-        alone.learn(Chunk.of_rows([(float(label), features)]))
-    assert model.examples > 500
-    assert fingerprint(model) == fingerprint(alone)
-    model.learn(ROWS)
-    alone.learn(ROWS)
-    assert fingerprint(model) == fingerprint(alone)
 
 
 def test_threads_that_read_find_the_features_of_rows_to_predict(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import xxhash
 
-from thresher.data.chunk import Chunk, StreamPosition, concat, read_only
+from thresher.data.chunk import Chunk, StreamPosition, concat
 from thresher.data.errors import DataError
 from thresher.data.files.content import data_cache_folder, trusted_folder
 from thresher.data.report import Report
@@ -414,33 +414,14 @@ class CacheSource(Source):
 
         first = 0 if start is None else bisect_left(range(reader.count), tuple(start), key=begin)
         waiting: deque[Future[tuple[Chunk, Note]]] = deque()
-        ahead, told = self.lookahead, 0
-
-        def taken() -> Iterator[tuple[Chunk, Note]]:
-            """The next chunk, while threads look up the keys of those after it, as in `reader.Pipeline`."""
-            nonlocal told
-            found = waiting[0].result()
-            if ahead is None:
-                waiting.popleft()
-                yield found
-                return
-            while told < len(waiting) and waiting[told].done() and not waiting[told].exception():
-                chunk, told = waiting[told].result()[0], told + 1
-                ahead.expect(read_only(chunk.keys), read_only(chunk.indptr))
-            waiting.popleft()
-            pool.submit(ahead.look_ahead)
-            yield found
-            ahead.passed()
-            told -= 1
-
         with ThreadPoolExecutor(self._threads, "thresher-cache") as pool:
             try:
                 for k in range(first, reader.count):
                     waiting.append(pool.submit(reader.chunk, k, self._arenas))
                     if len(waiting) > self._threads + 1:
-                        yield from taken()
+                        yield waiting.popleft().result()
                 while waiting:
-                    yield from taken()
+                    yield waiting.popleft().result()
             finally:
                 for future in waiting:
                     future.cancel()

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from thresher.data.features.names import Namer
     from thresher.data.files.content import Content
     from thresher.data.sources.parsed import TextSource
-    from thresher.data.sources.reader import Ahead
 
 Chunks = Generator[Chunk, None, None]
 """Chunks in order; close it if no more are wanted"""
@@ -73,8 +72,6 @@ class Source:
     """whether the values of columns can be had beside the rows"""
     class_names: Sequence[str] = ()
     """names of the classes that labels number, if the layout has none"""
-    lookahead: Ahead | None = None
-    """told of the keys of all chunks before these are yielded, if threads read them; None: none is"""
     finder: Callable[[Chunk], Chunk] | None = None
     """gives chunks what was found of them, in threads that read, if these have time"""
     sliced: Sequence[str] = ()
@@ -180,7 +177,6 @@ class SourceWrapper(Source, Generic[S]):
     keep_hash = _of_source("keep_hash")
     sliced = _of_source("sliced")
     namer = _of_source("namer")
-    lookahead = _of_source("lookahead")
     finder = _of_source("finder")
     expect = _of_source("expect")
     confirm = _of_source("confirm")

@@ -22,11 +22,6 @@ A direct table grows to a power of two that depends only on its largest id. Befo
 one or the largest id, whichever was larger, and with many outputs or batches it depended on how many rows
 were looked up at once.
 
-Threads that read look up the keys of chunks to come (`look_ahead`) while others are learned: in the order of
-the stream, and only while there is room, so each key gets the row that it would get later. Rows are in use
-once `resolve` has given them, which is all that files, counts and sweeps know of. With two million clicks, 40
-to 75 % of the keys are looked up ahead, and the thread that learns has 15 % less to do.
-
 `features_seen` is exact until the growing store frees its first row, and a HyperLogLog estimate (0.8 %) after
 that: an exact count would need memory for dead features. There are no registers before the first sweep.
 
@@ -41,9 +36,6 @@ from __future__ import annotations
 import math
 import re
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from threading import Lock
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -89,16 +81,6 @@ class Resolved(NamedTuple):
     values: F32
 
 
-class Coming:
-    """The keys of a chunk that is expected, and the rows of those that were looked up ahead."""
-
-    def __init__(self, keys: U64, indptr: I64) -> None:
-        self.keys, self.indptr = keys, indptr
-        self.rows = np.empty(0, np.uint32)
-        self.found = self.resolved = 0
-        """how many of its examples were looked up, and how many of its values were resolved"""
-
-
 class _Index:
     """The common part of all indexes. Rows are numbered below `size`, in order of first use or of key."""
 
@@ -142,14 +124,6 @@ class _Index:
     def count(self, keys: U64) -> None:
         """Count new keys as met, if they are not counted by their rows."""
 
-    @contextmanager
-    def expecting(self) -> Iterator[GrowingIndex | None]:
-        """In this context, what this yields is told of the keys of each chunk before they are resolved.
-
-        None if that saves nothing.
-        """
-        yield None
-
     def features(self, most: int | None = None) -> U64:
         """Key of each row in use, or of the first `most`."""
         return np.arange(self.used if most is None else min(most, self.used), dtype=np.uint64)
@@ -183,8 +157,6 @@ class GrowingIndex(_Index):
 
     NAME: ClassVar[str] = "growing"
     FOUND_AHEAD = True
-    _turn: Any = nullcontext()
-    """held while slots change, once chunks were expected: what only predicts has no lock, so it pickles"""
 
     def __init__(self) -> None:
         super().__init__()
@@ -195,9 +167,7 @@ class GrowingIndex(_Index):
         self._registers = np.zeros(0, np.uint8)
         self._born = 0
         self._freed = 0
-        self._count = self._entered = 1  # the null row; how many rows are in use, and have a slot
-        self._coming, self._in_step = list[Coming](), False
-        """the chunk in use and those expected after it, and whether rows have been resolved as they come"""
+        self._count = 1  # the null row
 
     def __getstate__(self) -> dict[str, Array]:
         """What a copy or a pickle, which has no tables, starts from."""
@@ -234,140 +204,55 @@ class GrowingIndex(_Index):
         """Key of each row in use, or of the first `most`; 0 for the null row."""
         return self._known[: self._count if most is None else min(most, self._count)]
 
-    @contextmanager
-    def expecting(self) -> Iterator[GrowingIndex]:
-        """In this context, this index is told of the keys of each chunk before they are resolved."""
-        self._turn = Lock()
-        try:
-            yield self
-        finally:
-            self._coming.clear()
-            self._fall_out()
-
-    def expect(self, keys: U64, indptr: I64) -> None:
-        """Note that a chunk with these keys comes after all chunks noted before."""
-        self._coming.append(Coming(keys, indptr))
-
-    def passed(self) -> None:
-        """Note that the first of these chunks was used."""
-        one = self._coming.pop(0)
-        if one.resolved < len(one.keys):
-            self._fall_out()
-
-    def _fall_out(self) -> None:
-        """Look nothing up ahead, and take out the keys that were looked up but not resolved."""
-        with self._turn:
-            self._in_step = False
-            for one in self._coming:
-                one.found = one.resolved = 0
-            if self._entered > self._count:
-                lookup.take_out(self._slots, self._known, self._count, self._entered)
-                self._entered = self._count
-
-    def look_ahead(self) -> None:
-        """Look up the keys of expected chunks as far as there is room, unless another thread does."""
-        fits = True
-        while fits and self._turn.acquire(blocking=False):
-            try:
-                coming = [(one, len(one.indptr) - 1) for one in [*self._coming]] if self._in_step else []
-                behind = next(((one, end) for one, end in coming if one.found < end), None)
-                fits = behind is not None and self._enter(*behind)
-            finally:
-                self._turn.release()
-
-    def _enter(self, one: Coming, end: int) -> bool:
-        """Look up the keys of the examples before `end` of an expected chunk; return whether all fit."""
-        if one.found < end:
-            if not one.found:
-                one.rows = np.empty(len(one.keys), np.uint32)
-            tables, keys = (self._slots, self._known, self._entered, self.size), (one.keys, one.indptr)
-            one.found, self._entered = lookup.find_or_add(*tables, *keys, one.found, end, one.rows)
-        return one.found >= end
-
     def resolve(self, keys: U64, indptr: I64, values: F32, lo: int, hi: int, rows: U32) -> Resolved:
         """Rows of as many of the examples lo..hi-1 as fit; new keys are added."""
-        first, last = indptr.item(lo), indptr.item(hi)
-        one = self._expected(keys, first, last) if self._coming else None
-        if one is None:
-            tables = self._slots, self._known, self._entered, self.size
-            hi, self._entered = lookup.find_or_add(*tables, keys, indptr, lo, hi, rows)
-            used = self._entered
-        else:
-            begin = _entries(one.keys, keys)
-            if (end := int(np.searchsorted(one.indptr, begin + last))) > one.found:
-                with self._turn:
-                    self._enter(one, end)
-            rows, fit = one.rows[begin : begin + len(keys)], int(one.indptr[one.found]) - begin
-            if fit < last:
-                hi = lo + int(np.searchsorted(indptr[lo : hi + 1], fit, side="right")) - 1
-            one.resolved = max(one.resolved, begin + int(indptr[hi]))
-            used = int(rows[first : indptr[hi]].max(initial=0)) + 1
+        tables = self._slots, self._known, self._count, self.size
+        hi, used = lookup.find_or_add(*tables, keys, indptr, lo, hi, rows)
         self.added(used)
         return Resolved(hi, indptr, rows, values)
 
-    def _expected(self, keys: U64, first: int, last: int) -> Coming | None:
-        """The chunk in use, if its next keys are `keys[first:last]`, or if these are its first ones."""
-        one = self._coming[0]
-        begin = _entries(one.keys, keys)
-        if 0 <= begin <= begin + first <= one.resolved and begin + last <= len(one.keys):
-            self._in_step = True
-            return one
-        if self._in_step:
-            self._fall_out()
-        return None
-
     def make_room(self, needed: int) -> None:
         """Free rows that are idle in every table, then make room for `needed`; MemoryError beyond 2^32."""
-        if self._entered > self._count or self._count + needed > ALWAYS_KEPT:
-            self._fall_out()  # rows that were resolved are not learned yet, if their batch is not whole
-        with self._turn:
+        kept = self._count
+        if kept + needed > ALWAYS_KEPT:
+            before = self._count
+            if not self._registers.size:
+                self._registers = np.zeros(lookup.REGISTERS, np.uint8)
+                self.count(self.features()[1:])
+            idle = np.ones(before, np.bool_)
+            for table in self._tables():
+                idle &= table.idle(before)
+            idle[0] = False  # the null row
+            self._count = lookup.close_up(words_of(self._known), idle)
+            self._freed += before - self._count
+            for table in self._tables():
+                lookup.close_up(words_of(table.S), idle)
+                if self._count < before:
+                    table.moved(self._count)
             kept = self._count
-            if kept + needed > ALWAYS_KEPT:
-                before = self._count
-                if not self._registers.size:
-                    self._registers = np.zeros(lookup.REGISTERS, np.uint8)
-                    self.count(self.features()[1:])
-                idle = np.ones(before, np.bool_)
-                for table in self._tables():
-                    idle &= table.idle(before)
-                idle[0] = False  # the null row
-                self._count = lookup.close_up(words_of(self._known), idle)
-                self._freed += before - self._count
-                for table in self._tables():
-                    lookup.close_up(words_of(table.S), idle)
-                    if self._count < before:
-                        table.moved(self._count)
-                kept = self._count
-            size = max(min(2 * kept, ALWAYS_KEPT), kept + kept // 2, kept + needed)
-            if size > _MOST_ROWS:
-                raise MemoryError("more than 2^32 live features")
-            if size == self.size:
-                self._slots[:] = 0
-            else:
-                self._slots = np.empty(0, np.uint32)  # free it before allocating the new arrays
-                self.size = size
-                self._resize_tables()
-                self._known = lookup.resized(self._known, size)
-                self._slots = lookup.empty_index(size)
-            lookup.reindex(self._slots, self._known, kept)
-            self._entered = kept
+        size = max(min(2 * kept, ALWAYS_KEPT), kept + kept // 2, kept + needed)
+        if size > _MOST_ROWS:
+            raise MemoryError("more than 2^32 live features")
+        if size == self.size:
+            self._slots[:] = 0
+        else:
+            self._slots = np.empty(0, np.uint32)  # free it before allocating the new arrays
+            self.size = size
+            self._resize_tables()
+            self._known = lookup.resized(self._known, size)
+            self._slots = lookup.empty_index(size)
+        lookup.reindex(self._slots, self._known, kept)
 
     @property
     def tables(self) -> tuple[U32, U64]:
         """What `lookup.find_or_add` finds rows in."""
         return self._slots, self._known
 
-    @property
-    def is_ahead(self) -> bool:
-        """Whether chunks are expected, whose keys may have been looked up already."""
-        return bool(self._coming)
-
     def added(self, used: int) -> None:
-        """So many rows are in use now, and have a slot: those that were not are new."""
+        """So many rows are in use now: those that were not are new."""
         if used > self._count:
             new = self._known[self._count : used]
             self._born, self._count = self._born + len(new), used
-            self._entered = max(self._entered, used)
             if self._registers.size:
                 self.count(new)
 
@@ -420,7 +305,7 @@ class GrowingIndex(_Index):
     def restore(self, tensors: dict[str, Array]) -> None:
         """Restore the index from `tensors`."""
         self._born, self._freed, self.size = (int(v) for v in tensors["counts"])
-        self._count = self._entered = len(tensors["keys"])
+        self._count = len(tensors["keys"])
         self._known = lookup.resized(tensors["keys"], self.size)
         self._registers = tensors["registers"].copy()
         self._slots = lookup.empty_index(self.size)
@@ -549,12 +434,6 @@ class HashedIndex(_Index):
 
 
 Index = GrowingIndex | DirectIndex | HashedIndex
-
-
-def _entries(array: Array, view: Array) -> int:
-    """How many entries a view begins after an array, if both are of the same memory."""
-    begin, end = (one.__array_interface__["data"][0] for one in (array, view))
-    return int(end - begin) // array.itemsize
 
 
 def words_of(table: Array) -> U32:

@@ -177,13 +177,6 @@ def note_all(registers, keys):
 
 
 @kernel
-def take_out(slots, known, first, last):
-    """Take the rows first..last-1, which were entered last, out of an index."""
-    for k in range(last - first):
-        slots[place(slots, known, known[last - 1 - k])] = 0
-
-
-@kernel
 def find(slots, known, keys, rows):
     """Rows of keys; the null row for unknown keys."""
     first, last = np.uint64(0), np.uint64(keys.size) if fetches(slots) else np.uint64(0)

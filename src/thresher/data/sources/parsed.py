@@ -265,8 +265,7 @@ class ParsedSource(Source):
 
     def _here(self, blocks: Any) -> Pipeline:
         threads = 0 if self.is_small else 1 if self._alone else self._threads
-        how = self.live, self.lookahead, self.finder
-        return Pipeline(blocks, self.parser, threads, self.block_bytes, *how)
+        return Pipeline(blocks, self.parser, threads, self.block_bytes, self.live, self.finder)
 
     @property
     def _alone(self) -> bool:

@@ -11,7 +11,6 @@ import queue
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk, StreamPosition, read_only
+from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.errors import BadLine
 from thresher.data.files.blocks import Block, BlockReader, TextBuffer
 from thresher.data.files.content import ReadSoFar
@@ -244,19 +243,6 @@ class Arenas:
         return more
 
 
-class Ahead(Protocol):
-    """What looks up the keys of chunks before they are used: the growing index of a learner."""
-
-    def expect(self, keys: NDArray[np.uint64], indptr: NDArray[np.int64]) -> None:
-        """Note that a chunk with these keys comes after all chunks noted before."""
-
-    def passed(self) -> None:
-        """Note that the first of these chunks was used."""
-
-    def look_ahead(self) -> None:
-        """Look up the keys of chunks noted as far as there is room, unless another thread does."""
-
-
 _AHEAD = 2
 """Blocks in progress or waiting, in addition to one per thread."""
 _PATIENCE = 0.2
@@ -278,7 +264,7 @@ class Pipeline:
     parses it in parallel with the others while its text is warm in the cache. At most ``threads + 2`` parsed
     blocks wait, in order. If `live`, a block ends where a stream pauses, unless as many blocks as there are
     threads are being parsed or used: so a fast stream is read in large blocks, and a slow one row by row.
-    With no threads, all is done in that of the caller. If blocks wait, `ahead` looks up their keys.
+    With no threads, all is done in that of the caller. If blocks wait, `finder` looks up their keys.
     """
 
     def __init__(
@@ -288,17 +274,14 @@ class Pipeline:
         threads: int,
         size: int,
         live: bool = False,
-        ahead: Ahead | None = None,
         finder: Callable[[Chunk], Chunk] | None = None,
     ) -> None:
-        self._blocks, self._ahead, self._finder = blocks, ahead, finder
-        self._parsed = deque[Future[tuple[Block, Parsed] | None]]()
-        """blocks of whose keys `ahead` is to be told"""
+        self._blocks, self._finder = blocks, finder
         self._busy = self.has_enough if live else None
         self._taken = self._used = 0
         self._parser = parser
         self._size = size
-        self._turn, self._telling = threading.Lock(), threading.Lock()
+        self._turn = threading.Lock()
         self._room = threading.Semaphore(threads + _AHEAD)
         self._waiting: queue.SimpleQueue[Future[tuple[Block, Parsed] | None]] = queue.SimpleQueue()
         self._stopped = False
@@ -329,8 +312,6 @@ class Pipeline:
                     if block is None:
                         place.set_result(None)
                 self._waiting.put(place)
-                if self._ahead is not None:
-                    self._parsed.append(place)
                 self._taken += block is not None
             if block is None:
                 self._stop()
@@ -340,20 +321,8 @@ class Pipeline:
                 if behind and self._finder is not None:
                     parsed = parsed._replace(chunk=self._finder(parsed.chunk))
                 place.set_result((block, parsed))
-                if behind and (ahead := self._ahead) is not None:
-                    self._tell(ahead)
-                    ahead.look_ahead()
-            except Exception as error:  # noqa: BLE001 likewise; `look_ahead` fails again where rows are used
-                if not place.done():
-                    place.set_exception(error)
-
-    def _tell(self, ahead: Ahead) -> None:
-        """Tell `ahead` of the keys of all blocks that are parsed, in order."""
-        with self._telling:
-            while self._parsed and self._parsed[0].done() and not self._parsed[0].exception():
-                if (done := self._parsed.popleft().result()) is not None:
-                    chunk = done[1].chunk
-                    ahead.expect(read_only(chunk.keys), read_only(chunk.indptr))
+            except Exception as error:  # noqa: BLE001 likewise
+                place.set_exception(error)
 
     def has_enough(self) -> bool:
         """Whether each thread has a block that is being parsed, or is parsed and not used yet."""
@@ -375,16 +344,11 @@ class Pipeline:
             thread.start()
         while (done := self._waiting.get().result()) is not None:
             self._room.release()
-            if self._ahead is not None:
-                self._tell(self._ahead)
             yield done
             self._used += 1
-            if self._ahead is not None:
-                self._ahead.passed()
 
     def close(self, patient: bool = True) -> None:
         """Stop the threads and close the file. If not `patient`, abandon a thread that is stuck in a read."""
-        self._ahead = None
         self._stop()
         for thread in self._threads:
             if thread.ident is not None:

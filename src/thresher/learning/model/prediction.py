@@ -807,7 +807,7 @@ def teach(
         if source.layout is not None:
             model.layout = source.layout
     named, new, source.finder = model.names, False, None
-    with model.index.expecting() as source.lookahead, closing(source.chunks()) as chunks:
+    with closing(source.chunks()) as chunks:
         for chunk in chunks:
             model.learn(chunk, again=again)
             model.note_kind(chunk.span(), source)

@@ -120,8 +120,6 @@ class Ready:
         There is if a column has left, a value is extreme, the index has no room for the keys, or without
         `learn`; then keys are not added.
         """
-        if self._index.is_ahead:
-            return None
         self.arrays.write(features, self._index.used)
         total, used, more = one_row(*self._add)
         if total < 0:

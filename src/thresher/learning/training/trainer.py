@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -350,7 +350,7 @@ class Trainer:
             # Ctrl-C may end it early
             self._here = self.plan.checkpoint is None and self.stopper.listen_here()
         source.report, self._reading = self.position.report.copy(), source
-        with self._looking_ahead(read), closing(source.chunks(self.position.place)) as chunks:
+        with closing(source.chunks(self.position.place)) as chunks:
             for chunk in self.stopper.each(chunks, self.interrupt):
                 if self.resumed:
                     self.source.confirm()
@@ -368,18 +368,6 @@ class Trainer:
         if self.resumed:
             self._check_position(0)
         self._end_pass(source.report)
-
-    @contextmanager
-    def _looking_ahead(self, read: Source) -> Iterator[None]:
-        """In this context, threads that read may look up keys, if all models learn the same rows."""
-        if len(self.models.parts) > 1:
-            yield
-            return
-        try:
-            with self.models.parts[0].feed.index.expecting() as read.lookahead:
-                yield
-        finally:
-            read.lookahead = None
 
     def _end_pass(self, report: Report) -> None:
         """There are no more rows in this pass."""
