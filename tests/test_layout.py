@@ -116,9 +116,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 64_667,
+    "all": 64_677,
     "data": 18_166,
-    "learning": 13_932,
+    "learning": 13_942,
     "parts": 5_511,
     "engine": 5_312,
     "plans": 3_836,

@@ -440,6 +440,17 @@ def test_the_first_row_says_what_rows_there_are(kind: str, store: str, weight: f
 
 
 @pytest.mark.usefixtures("plainly")
+def test_a_row_with_ids_takes_nothing_away() -> None:
+    model = learned()
+    model.predict_one({"a": 1.0})
+    ready = [*model.idle]
+    for call in (partial(model.learn_one, {3: 1.0}, 1), partial(model.predict_one, {3: 1.0})):
+        with pytest.raises(DataError, match="trained on rows of named features"):
+            call()
+        assert model.idle == ready != []
+
+
+@pytest.mark.usefixtures("plainly")
 def test_names_and_ids_of_columns_without_a_weight_do_not_mix() -> None:
     for first, other in (({"p": 1.0}, {3: 1.0}), ({3: 1.0}, {"p": 1.0})):
         model = Model()

@@ -242,7 +242,10 @@ class BatchFeeder:
             return False
         self._take_turn()
         try:
-            if (ready := ready_for(learner, features)) is None or (added := ready.add(features)) is None:
+            if (ready := ready_for(learner, features)) is None:
+                return False
+            if (added := ready.add(features)) is None:
+                learner.idle.append(ready)
                 return False
             (total, more), arrays = added, ready.arrays
             self.intake.count_row(more)

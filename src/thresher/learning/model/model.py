@@ -42,12 +42,12 @@ from thresher.learning.model.divergence import (
 )
 from thresher.learning.model.margins import any_output
 from thresher.learning.model.objective import F64, FittedLink
-from thresher.learning.model.prediction import LinearPredictor, Readout, Row, check_row
+from thresher.learning.model.prediction import LinearPredictor, Readout
 from thresher.learning.model.preprocessing import ListedFeatures
 from thresher.learning.model.recipe import Recipe, Spec
 from thresher.learning.model.rule_state import make_loop
 from thresher.learning.model.scaling import Means
-from thresher.learning.model.single_rows import LABELS, SCALARS, RowBuffers, is_plain
+from thresher.learning.model.single_rows import LABELS, SCALARS, Row, RowBuffers, check_row, is_plain
 from thresher.learning.training.progress import Curve, CurvePoint, Tally
 from thresher.learning.training.record import Record
 from thresher.options.data import ReadOptions
@@ -523,10 +523,9 @@ class Model(LinearPredictor):
         """As in `LinearPredictor`."""
         return self.loop.S
 
-    def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64]:
+    def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64] | None:
         """As in `LinearPredictor`."""
-        found = None if self.offsets is not None else self.loop.reader_of_row(arrays)
-        return found or super().reader_of_row(arrays)
+        return None if self.offsets is not None else self.loop.reader_of_row(arrays)
 
     def _prepared(self, chunk: Chunk) -> Chunk:
         return self.feed.intake.read(chunk)

@@ -12,7 +12,7 @@ So a model file stores the weight of unseen features once, and all features that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cached_property, partial
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from thresher import parts
 from thresher.cluster.remote_readers import reads_elsewhere
-from thresher.data.chunk import Chunk, concat, read_only
+from thresher.data.chunk import Chunk, concat
 from thresher.data.column_values import read_beside
 from thresher.data.columns import check_same
 from thresher.data.errors import DataError
@@ -36,7 +36,6 @@ from thresher.data.layout import AnyLayout, SettledLayout, has_columns, settle_w
 from thresher.data.offsets import offsets_of
 from thresher.data.source import Parsed, Source
 from thresher.engine.index import HashedIndex, Index, make_index
-from thresher.engine.kernels import add_up
 from thresher.engine.sound import Tensors, ascending, given, offsets, require
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import warn
@@ -56,7 +55,7 @@ from thresher.learning.model.margins import any_output, finder_in, table_margins
 from thresher.learning.model.objective import F64, Objective, Output
 from thresher.learning.model.recipe import with_gaps
 from thresher.learning.model.scaling import NO_MEANS, Divisors, Means, divisors_of, means_of, ones
-from thresher.learning.model.single_rows import Ready, RowBuffers, features_of, ready_for
+from thresher.learning.model.single_rows import Ready, Row, RowBuffers, as_data, margins_of, margins_of_table
 from thresher.options.checks import check_whole
 from thresher.options.data import ReadOptions
 from thresher.options.layouts import layout_asked, layout_like
@@ -71,40 +70,6 @@ if TYPE_CHECKING:
 
 OPENING = "on_error", "threads", "where", "offsets"
 """Options of `as_source` beside the layout"""
-Row = Mapping[Any, Any] | Sequence[float] | NDArray[Any] | str
-"""One example without its label"""
-_ROW = "give a dictionary of named features, a sequence of numbers or a text"
-_AS_ROW = (
-    (("to_dict", "give row.to_dict()"), ("to_list", "give row.to_list()")),
-    (
-        ("to_dicts", "give rows.to_dicts()[0]"),
-        ("to_pylist", "give rows.to_pylist()[0]"),
-        ("to_dict", 'give rows.to_dict("records")[0]'),
-    ),
-)
-"""Methods of columns, and of tables, that give a row"""
-
-
-def check_row(row: Any, label: Any = None) -> None:
-    """`DataError` for what is not one row."""
-    if isinstance(row, Mapping | str) or hasattr(row, "tocsr"):
-        return
-    what, sides = type(row).__name__, getattr(row, "ndim", 2 if hasattr(row, "columns") else 1)
-    if how := next((how for method, how in _AS_ROW[sides == 2] if hasattr(row, method)), ""):
-        pass
-    elif sides != 1 or not hasattr(row, "__iter__") or isinstance(row, bytes | Set):
-        how = "the row comes first, then its label" if isinstance(label, Mapping) else _ROW
-    elif isinstance(first := next(iter(row), 0.0), Mapping | Sequence | np.ndarray):
-        what, how = f"{what} of {type(first).__name__}", f"{_ROW}; several rows are for learn and predict"
-    else:
-        return
-    raise DataError(f"expected one row, not {what}: {how}")
-
-
-def _alone(row: Any) -> Any:
-    """One row as data. A text in a list without labels could be the name of a file."""
-    check_row(row)
-    return ([row], [0.0]) if isinstance(row, str) else [row]
 
 
 def source_for(
@@ -392,30 +357,20 @@ class LinearPredictor:
 
         Raises the errors of `predict`.
         """
-        margins = self._margins_of(row)
-        found = self.predict(_alone(row), output) if margins is None else self._answer(margins, output)
+        margins = margins_of(self, row)
+        found = self.predict(as_data(row), output) if margins is None else self._answer(margins, output)
         return found.item() if found.ndim == 1 else found[0]
 
     def predict_proba_one(self, row: Row) -> F64:
         """The probabilities ``(classes,)`` of one row: ``predict_proba([row])[0]``, but fast."""
-        margins = self._margins_of(row)
-        found = self.predict_proba(_alone(row)) if margins is None else self.head.probabilities(margins)
+        margins = margins_of(self, row)
+        found = self.predict_proba(as_data(row)) if margins is None else self.head.probabilities(margins)
         one: F64 = found[0]
         return one
 
     def score_one(self, row: Row) -> Any:
         """The margin of one row, or one for each output: ``predict([row])[0]``, but fast."""
         return self.predict_one(row)
-
-    def _margins_of(self, row: Row) -> F64 | None:
-        """The margins of a row of named features; None if they have to be found in the general way."""
-        if (features := features_of(self, row)) is None:
-            return None
-        if (ready := ready_for(self, features)) is None or (total := ready.find(features)) < 0:
-            return None
-        found = ready.margins(self, total)
-        self.idle.append(ready)
-        return found
 
     @property
     def only_means(self) -> Means | None:
@@ -432,9 +387,9 @@ class LinearPredictor:
         """What is ready for single rows, and not in use: one for each thread that was in a row at a time."""
         return []
 
-    def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64]:
-        """What gives the margins of a row: see `Ready`."""
-        return lambda model, total: model._products(arrays.chunk(total), model._bias())
+    def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64] | None:
+        """What gives the margins of a row without making a chunk of it, if anything does: see `Ready`."""
+        return None
 
     @reads_elsewhere
     def predict_proba(self, data: Data, **reading: Unpack[ReadOptions]) -> F64:
@@ -687,18 +642,9 @@ class Readout(LinearPredictor):
         """Without what is ready for single rows."""
         return {**vars(self), "idle": []}
 
-    def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64]:
+    def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64] | None:
         """As in `LinearPredictor`."""
-        if self._table.ndim > 1:
-            return super().reader_of_row(arrays)
-        args = arrays.ends, arrays.rows, arrays.values
-
-        def margins(model: Readout, total: int) -> F64:
-            out = np.empty(1)
-            add_up(model._table, read_only(model.centred_bias), *args, out)
-            return out
-
-        return margins
+        return margins_of_table(arrays) if self._table.ndim == 1 else None
 
     @property
     def intercept(self) -> Any:

@@ -15,22 +15,38 @@ Everything else, and whatever is wrong, is left to the general way and its messa
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import DataError
 from thresher.data.inputs.arrays import RowReader
 from thresher.engine.centring import one_row
 from thresher.engine.index import GrowingIndex
+from thresher.engine.kernels import add_up
 from thresher.learning.model.agreement import SMALL, knows_names
 from thresher.learning.model.divergence import EXTREME
+from thresher.learning.model.objective import F64
 
 if TYPE_CHECKING:
-    from thresher.learning.model.prediction import LinearPredictor
+    from thresher.learning.model.prediction import LinearPredictor, Readout
 
+Row = Mapping[Any, Any] | Sequence[float] | NDArray[Any] | str
+"""One example without its label"""
+_ROW = "give a dictionary of named features, a sequence of numbers or a text"
+_AS_ROW = (
+    (("to_dict", "give row.to_dict()"), ("to_list", "give row.to_list()")),
+    (
+        ("to_dicts", "give rows.to_dicts()[0]"),
+        ("to_pylist", "give rows.to_pylist()[0]"),
+        ("to_dict", 'give rows.to_dict("records")[0]'),
+    ),
+)
+"""Methods of columns, and of tables, that give a row"""
 _LEAST, _MOST = 1e-30, 2.0**53
 """Numbers of this magnitude are positive in float32 too, and whole ones are rounded once"""
 LONGEST, _SPARE = 256, 4
@@ -41,6 +57,28 @@ Features = tuple[list[int], list[float]]
 _reader = RowReader()
 SCALARS = frozenset((np.bool_, np.str_, np.float32, np.float64, np.int8, np.uint8, np.int32, np.int64))
 """Labels of these types are the same labels as values of Python."""
+
+
+def check_row(row: Any, label: Any = None) -> None:
+    """`DataError` for what is not one row."""
+    if isinstance(row, Mapping | str) or hasattr(row, "tocsr"):
+        return
+    what, sides = type(row).__name__, getattr(row, "ndim", 2 if hasattr(row, "columns") else 1)
+    if how := next((how for method, how in _AS_ROW[sides == 2] if hasattr(row, method)), ""):
+        pass
+    elif sides != 1 or not hasattr(row, "__iter__") or isinstance(row, bytes | Set):
+        how = "the row comes first, then its label" if isinstance(label, Mapping) else _ROW
+    elif isinstance(first := next(iter(row), 0.0), Mapping | Sequence | np.ndarray):
+        what, how = f"{what} of {type(first).__name__}", f"{_ROW}; several rows are for learn and predict"
+    else:
+        return
+    raise DataError(f"expected one row, not {what}: {how}")
+
+
+def as_data(row: Any) -> Any:
+    """One row as data. A text in a list without labels could be the name of a file."""
+    check_row(row)
+    return ([row], [0.0]) if isinstance(row, str) else [row]
 
 
 def is_plain(number: Any) -> bool:
@@ -84,6 +122,18 @@ class RowBuffers:
         return Chunk(self.ends.copy(), keys, values, self.label.copy(), self.weight.copy())
 
 
+def margins_of_table(arrays: RowBuffers) -> Callable[[Any, int], F64]:
+    """What gives the margin of a row by a table of settled weights for one output."""
+    args = arrays.ends, arrays.rows, arrays.values
+
+    def margins(model: Readout, total: int) -> F64:
+        out = np.empty(1)
+        add_up(model.table, read_only(model.centred_bias), *args, out)
+        return out
+
+    return margins
+
+
 class Ready:
     """The arguments of compiled functions for one model, and its arrays for rows of so many features."""
 
@@ -97,7 +147,9 @@ class Ready:
         loop = getattr(model, "loop", None)
         self.learn = None if loop is None else loop.learner_of_row(arrays)
         """learns the row that was added; False if its loss is not finite; None: it is learned otherwise"""
-        self.margins = model.reader_of_row(arrays)
+        self.margins = model.reader_of_row(arrays) or (
+            lambda model, total: model._products(arrays.chunk(total), model._bias())
+        )
         """the margins ``(1,)`` that the model gives the row that was found, which has so many features"""
         limits, room = (np.uint64(SMALL), float(EXTREME)), 0 if self.learn is None else index.size
         before = arrays.given, arrays.numbers, *limits, read_only(means.keys), means.kept
@@ -167,3 +219,13 @@ def ready_for(model: LinearPredictor, features: Features) -> Ready | None:
         if found.holds(model, count):
             return found
     return Ready(model, count + _SPARE) if _takes_rows(model) else None
+
+
+def margins_of(model: LinearPredictor, row: Row) -> F64 | None:
+    """The margins of a row of named features; None if they have to be found in the general way."""
+    if (features := features_of(model, row)) is None or (ready := ready_for(model, features)) is None:
+        return None
+    total = ready.find(features)
+    found = None if total < 0 else ready.margins(model, total)
+    model.idle.append(ready)
+    return found
