@@ -23,7 +23,6 @@ from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.rule_state import ManyState, OneState, make_loop
 
 Keys = NDArray[np.uint64]
-Floats = NDArray[np.float64]
 
 
 def singles(keys: Keys, per_row: int = 1) -> Chunk:
@@ -306,19 +305,6 @@ def learn_side_by_side(index: GrowingIndex, loops: list[OneState | ManyState], c
 def weights_of(index: GrowingIndex, loop: OneState | ManyState) -> dict[int, bytes]:
     rows = zip(index.features(), loop.settled(), strict=True)
     return {int(key): np.asarray(weight).tobytes() for key, weight in rows if np.any(weight != 0)}
-
-
-def chunks_of_new_and_old_keys(count: int) -> list[Chunk]:
-    """Most features die out; some rows are empty, and so is a chunk."""
-    rng = np.random.default_rng(20)
-    chunks = []
-    for part in range(count):
-        lengths = rng.integers(0, 12, 0 if part == 5 else 60)
-        keys = rng.integers(0, 300, lengths.sum(), np.uint64) ** np.uint64(1 + part % 3 * 2)
-        keys[::3] += np.uint64(1000 * part)
-        labels = np.where(rng.random(len(lengths)) < 0.5, 1.0, -1.0)
-        chunks.append(Chunk.from_csr(np.cumsum([0, *lengths]), keys, rng.normal(size=len(keys)), labels))
-    return chunks
 
 
 SIDE_BY_SIDE: dict[str, list[tuple[str, dict[str, Any]]]] = {

@@ -116,11 +116,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 64_677,
-    "data": 18_166,
+    "all": 64_614,
+    "data": 18_167,
     "learning": 13_942,
     "parts": 5_511,
-    "engine": 5_312,
+    "engine": 5_248,
     "plans": 3_836,
     "serving": 3_427,
     "options": 2_360,

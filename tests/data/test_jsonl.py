@@ -11,12 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.data.reference import rows_of
+from tests.plain import not_compiled
 from thresher.data import DataError, open_source
 from thresher.data.features.names import find_names
 from thresher.data.formats.line_status import NEEDS_CARE
 from thresher.data.formats.tables import jsonl
 from thresher.data.layout import Layout
 from thresher.data.sources.reader import Arenas, RowArrays
+from thresher.engine.compile.machine import kind_of
 
 HEAD = '{"label": 1, "x": 1.5, "c": "a", "k": 3, "b": true, "t": ["u"], "o": {"p": 1}}\n'
 LAYOUT = Layout("", categorical=("k",), ignore=("o", "z*"))
@@ -393,3 +395,25 @@ def test_names_that_only_a_line_has_make_no_table_of_names_times_lines(tmp_path:
     assert (len(rows), bad, blank) == (12_000, [], 0)
     assert len(noticed) == (0 if value == "null" else 20)
     assert [one.place for one in noticed] == [f"{path}:{5_001 + k}" for k in range(len(noticed))]
+
+
+def test_odd_lines_are_read_by_the_code_of_usual_ones(tmp_path: Path) -> None:
+    """Nothing is compiled for them."""
+    (tmp_path / "a.jsonl").write_text(
+        '{"label": 1, "x": 1}\n{"label": 0, "\\u0078": 2}\n{"label": 1, "x": 3}\n'
+    )
+    kinds, parse_rows = list[Any](), jsonl.rows.parse_rows
+
+    def parse(*args: Any) -> int:
+        kinds.append(kind_of(args))
+        return parse_rows(*args)
+
+    with (
+        not_compiled(),
+        mock.patch.object(jsonl.JsonlParser, "usual", staticmethod(parse)),
+        mock.patch.object(jsonl.rows, "parse_rows", parse),
+    ):
+        (chunk,) = open_source(tmp_path / "a.jsonl").chunks()
+    assert chunk.values.tolist() == [1, 2, 3]
+    assert len(kinds) > 2
+    assert len({*kinds}) == 1

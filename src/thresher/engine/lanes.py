@@ -12,21 +12,17 @@ vector cost as much as all the rest. So the loop first asks whether the row is `
 ns), and otherwise calls `step_within`: 8 lanes went from 4.0 to 2.1 times one.
 
 Losses remain scalar. Eight times `exp` and `log1p` take 0.12 µs per example, a third of what `fobos` takes
-for 75 non-zeros, and vectorised versions would round differently. Code that LLVM cannot vectorise, such as
-the `expm1` of `adagrad-fobos` with `l2`, stays scalar and correct: nothing is contracted or reassociated, so
-each lane keeps its bits. With explicit vectors every rule would have to be written twice, and with a vector
-type for the numbers of a lane `if` would have to mean something else.
+for 75 non-zeros, and vectorised versions would round differently. So would code that is contracted or
+reassociated: each lane keeps its bits, and what LLVM cannot vectorise, such as the `expm1` of `adagrad-fobos`
+with `l2`, stays scalar. With explicit vectors every rule would have to be written twice.
 
-The building blocks of the loop are such that LLVM can vectorise them. Eight lanes share a table (rows,
-columns, 8), clocks (scalars, 8), and the numbers of their parts. A verb of lane k gets its part and a copy of
-its row or clock, which compiled code keeps in registers and writes back afterwards. So whatever branches a
-rule has, each load and store is unconditional and one of eight neighbours, and LLVM merges the eight. The
-verbs are the same that all other loops call. Plain Python does the same on plain arrays.
-
-The copy of a row is a table of one row on the stack, so a branch in a verb becomes a select, and the write
-back is always done (with the old values if the slope is 0). The code declares that table, scratch and stack
-do not overlap, and that the loop must not be unrolled before it is vectorised. With views of a lane's columns
-instead of copies, or without these declarations, `fobos` took 17.8 ns per non-zero instead of 6.5, all of it
+Eight lanes share a table (rows, columns, 8), clocks (scalars, 8), and the numbers of their parts. A verb of
+lane k gets its part and a copy of its row or clock, which compiled code keeps in registers and always writes
+back (with the old values if the slope is 0). So whatever branches a rule has, each load and store is
+unconditional and one of eight neighbours, and LLVM merges the eight. The verbs are those that all other loops
+call; plain Python does the same on plain arrays. The code declares that table, scratch and stack do not
+overlap, and that the loop must not be unrolled before it is vectorised. Without these declarations, or with
+views of a lane's columns instead of copies, `fobos` took 17.8 ns per non-zero instead of 6.5, all of it
 scalar.
 
 A number that all lanes share is one number instead of eight, and that is part of the type. So a branch on it

@@ -1,13 +1,11 @@
 """The disk cache of compiled code: one file per function and signature.
 
-Numba's own cache keeps an index of a function's files. Two processes can both read, change and write it, so
-that an entry points at another signature's code. Here there is no index: a file's name is a hash of
-everything that determines its contents, the file repeats that text, and it appears only when complete.
-
-The text that a name is made from has the function, its types, what they are made of, versions and processor:
-an edit of one reader leaves the code of every rule valid, and a cache can be copied to a machine with the
-same processor. The file is renamed when it is complete: there is nothing to lock. Only files that nobody else
-can have written are loaded, as ssh does with keys.
+A file's name is a hash of all that determines its contents: the function, its types, what they are made of,
+versions and processor. So an edit of one reader leaves the code of every rule valid, and a cache can be
+copied to a machine with the same processor. The file repeats that text, and is renamed when it is complete:
+there is nothing to lock, and no index of a function's files, as Numba's own cache has, which two processes
+can both read, change and write. Only files that nobody else can have written are loaded, as ssh does with
+keys.
 
 A file holds machine code for the arguments of a kernel, and no more: it is found, loaded and run without the
 compiler. What kernels call is compiled with each of them. A wheel may bring files too (`SHIPPED`).

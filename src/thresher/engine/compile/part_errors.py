@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import re
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from numba import types as numba_types
-from numba.core.errors import ForceLiteralArg, NumbaError, UnsupportedBytecodeError
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from thresher.engine.protocol import KINDS, PAIR, RETURNS, PartError
 
 _types: Any = numba_types  # has no type hints
 _REFUSED = NumbaError, UnsupportedBytecodeError
+_methods: list[tuple[Callable[..., Any], type]] = []
+"""Methods of parts that are being compiled, outermost first; Numba's lock is held"""
+_failures: list[_Failure] = []
+"""Those of the kernel that is being compiled, innermost first"""
 _known: dict[str, _Failure] = {}
 """All failures by how a call of the method begins in messages: Numba does not try again what has failed."""
 _PLACE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)|at (?P<at>\S+\.py) \((?P<number>\d+)\)')
@@ -36,36 +39,17 @@ class _Failure(NamedTuple):
     error: Exception
 
 
-class _Compiling(threading.local):
-    kernels = 0
-
-    def __init__(self) -> None:
-        self.methods: list[tuple[Callable[..., Any], type]] = []
-        """methods of parts that are being compiled, outermost first"""
-        self.failures: list[_Failure] = []
-
-
-_now = _Compiling()
-
-
 @contextlib.contextmanager
 def in_kernel() -> Iterator[None]:
     """Compile a kernel. Raises `PartError` instead of Numba's error if a method of a part is the reason."""
-    outermost = _now.kernels == 0
-    if outermost:
-        _now.failures.clear()
-    _now.kernels += 1
+    _failures.clear()
     try:
         yield
-    except ForceLiteralArg:
-        raise  # no failure: Numba compiles again
     except _REFUSED as error:
-        found = _now.failures[0] if _now.failures else _known_in(str(error))
-        if not outermost or found is None:
+        found = _failures[0] if _failures else _known_in(str(error))
+        if found is None:
             raise
         raise _error_of(found) from None
-    finally:
-        _now.kernels -= 1
 
 
 @contextlib.contextmanager
@@ -73,19 +57,19 @@ def in_method(function: Callable[..., Any], types: Sequence[Any]) -> Iterator[No
     """Compile a function that kernels call; note if it fails and is, or is called by, a method of a part."""
     cls = _part_of(function, types)
     if cls is not None:
-        _now.methods.append((function, cls))
-    before = len(_now.failures)
+        _methods.append((function, cls))
+    before = len(_failures)
     try:
         yield
     except _REFUSED as error:
-        if not _now.failures and _now.methods:
-            _note(*_now.methods[-1], error)
+        if not _failures and _methods:
+            _note(*_methods[-1], error)
         raise
     else:
-        del _now.failures[before:]  # Numba tried again, and succeeded
+        del _failures[before:]  # Numba tried again, and succeeded
     finally:
         if cls is not None:
-            _now.methods.pop()
+            _methods.pop()
 
 
 def _note(method: Callable[..., Any], cls: type, error: Exception) -> None:
@@ -93,7 +77,7 @@ def _note(method: Callable[..., Any], cls: type, error: Exception) -> None:
     found = _known_in(str(error), begin)
     if found is None:
         found = _known[begin] = _Failure(method, cls, error)
-    _now.failures.append(found)
+    _failures.append(found)
 
 
 def _known_in(text: str, but: str = "") -> _Failure | None:

@@ -2,16 +2,11 @@
 
 Functions that only kernels call are translated once, and turned into machine code in the kernel.
 
-Numba makes a whole library of each function that a kernel calls: it optimises it, generates machine code
-that never runs, and links it into its callers, where all of that happens again at each level of calls.
-Here such a function is only translated and linked; its callers optimise it together with their own code.
-That halves the compile time of a kernel, and the machine code is as good.
-
-The two hooks that Numba has for that are `pipeline_class` and a library class. A first training run with an
-empty cache took 13.7 s of processor before, 7.9 after (the svmlight parser 8.0 and 3.2, `learn` 3.2 and 1.6,
-`find_or_add` 1.5 and 0.5). The loops are as fast: `sgd` 3.7 and 3.8, `ftrl` 6.4 and 6.5, `ft-ftrl` 11.5 and
-11.9 ns per non-zero; averages of many outputs became 20 % faster. LLVM is told to inline scalars: left to
-itself, it made the parsers of svmlight and VW text 20 % slower.
+Numba makes a library of each function that a kernel calls: it optimises it, generates machine code that never
+runs, and links it into its callers, where all of that happens again at each level of calls. Here every
+function is only translated and linked; what Python calls is optimised whole. The two hooks that Numba has for
+that are `pipeline_class` and a library class. A first training run took 13.7 s of processor before, 7.9
+after, and its loops are as fast. LLVM is told to inline scalars: left to itself, it made parsers 20 % slower.
 
 Functions of one coordinate do no reference counting (`BORROWING`). Numba counts references to an array at
 every call, and removes the counting only if it can analyse the control flow. One branch too many prevented
@@ -21,22 +16,16 @@ one that does: the array would be freed twice, or never. The compiler checks tha
 
 Loops over outputs are vectorised only if LLVM finds no reference counts in them. Numba removes these between
 two rounds of optimisation, and by default the first round does too little; at level ``max`` (used unless the
-user sets NUMBA_OPT) it does the same work as the second. ns per non-zero to read and to write a softmax model
-of 20 classes: `fobos` 20.7 and 11.8 before, 9.9 and 6.0 after; `sgd` 15.1 and 8.4 before, 4.7 and 4.1 after.
-Compile times and the loops of one output did not change. Lower levels save at most 5 %, since half of
-compiling is type inference; other pass managers gained nothing.
+user sets NUMBA_OPT) it does the same work as the second, and compiling takes no longer. ns per non-zero to
+read and to write a softmax model of 20 classes: `fobos` 20.7 and 11.8 before, 9.9 and 6.0 after. Lower levels
+save at most 5 %, since half of compiling is type inference; other pass managers gained nothing.
 
-Some functions are compiled once and not inlined (`compiled_apart`). LLVM inlines everything it is told to,
-and the number parser was in the VW parser five times. Labels, weights and scales now share one copy, and so
-do the sorts of short rows: optimising takes a quarter less. LLVM's own heuristics inlined them all the same,
-so it is forbidden.
-
-What costs time to compile is avoided. Single instructions and copies of a clock (`fetch`, `snapshot`) are
-emitted in place. Numba makes a library, with machine code, of `in` with a tuple for each length, and of `min`
-and `max` for each pair of types, again in every process: parsers test bits (`among`), and loops do not call
-them. Allocating an array in a kernel brings in numpy's allocation code, 0.1 s: `learn` and the cell parser
-get their room as an argument. Assigning to whole slices costs a second, for the error messages about shapes,
-so kernels write loops.
+What costs time to compile is avoided. Functions called from several places are not inlined
+(`compiled_apart`); LLVM's own heuristics inlined all of them. Single instructions and copies of a clock are
+emitted in place (`emits`). Numba makes a library of `in` with a tuple for each length, and of `min` and `max`
+for each pair of types: parsers test bits (`among`), and loops do not call them. Allocating an array in a
+kernel brings in numpy's allocation code, 0.1 s, and assigning to whole slices costs a second, for the
+messages about shapes: kernels get their room as an argument, and write loops.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -53,14 +42,13 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils, codegen, compiler, lowering, pythonapi, registry, serialize, typed_passes
+from numba.core import cgutils, codegen, compiler, pythonapi, registry, serialize, typed_passes
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.cpu import CPUTargetOptions
 from numba.core.errors import TypingError
 from numba.core.imputils import lower_builtin
 from numba.core.sigutils import normalize_signature
-from numba.core.typing.templates import Signature
 from numba.extending import overload, type_callable
 from numba.np import arrayobj
 
@@ -75,7 +63,6 @@ _codegen: Any = codegen  # these modules have no type hints
 _compiler: Any = compiler
 _passes: Any = typed_passes
 _register: Any = register_pass
-_lowering: Any = lowering
 _serialize: Any = serialize
 _arrays: Any = arrayobj
 _types: Any = types
@@ -158,12 +145,10 @@ def _check_borrows(state: Any) -> None:
 
 
 class LinkedCompiler(_compiler.CompilerBase):
-    """Compiles functions that only kernels call."""
-
-    lowering: type = _LinkedLowering
+    """Compiles functions for `_Kept` libraries: only these have machine code."""
 
     def compile_extra(self, function: Any) -> Any:
-        """The function, for use in kernels; errors name the method of a part."""
+        """The function; errors name the method of a part."""
         with in_method(function, self.state.args):
             compiled = super().compile_extra(function)
         check_returned(function, self.state.args, compiled.signature.return_type)
@@ -174,7 +159,7 @@ class LinkedCompiler(_compiler.CompilerBase):
         passes = _compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
         for place, (one, words) in enumerate(passes.passes):
             if one is _passes.NativeLowering:
-                passes.passes[place] = (self.lowering, words)
+                passes.passes[place] = (_LinkedLowering, words)
         passes.finalize()
         return [passes]
 
@@ -206,20 +191,11 @@ def called(subject: Any, way: str, method: Callable[..., Any]) -> None:
 def emits(what: InPlace, kind: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator for the function that emits the body of `what`: ``(context, builder, signature, values)``.
 
-    `kind` is its signature, or maps the types of its parameters to that of its result. Numba does not treat
-    it as a function, because it would count references for functions that create arrays.
+    `kind` maps the types of its parameters to that of its result, or to a signature. Numba does not treat it
+    as a function, because it would count references for functions that create arrays.
     """
     typing: Any = type_callable(what)
-    if isinstance(kind, Signature):
-
-        def typer(*args: Any) -> Any:
-            return kind
-
-        takes = [*inspect.signature(what.function).parameters.values()][-len(kind.args) :]
-        typer.__signature__ = inspect.Signature(takes)  # type: ignore[attr-defined]
-    else:
-        typer = kind
-    typing(lambda context: typer)
+    typing(lambda context: kind)
 
     def decorate(emit: Callable[..., Any]) -> Callable[..., Any]:
         lowered: Any = lower_builtin(what, _types.VarArg(_types.Any))
@@ -233,7 +209,13 @@ def emitted(what: InPlace, signature: str) -> None:
     """See `jit.emitted`."""
     takes, result = normalize_signature(signature)
 
-    @emits(what, result(*takes))
+    def kind(*args: Any) -> Any:
+        return result(*takes)
+
+    parameters = [*inspect.signature(what.function).parameters.values()][1:]
+    kind.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+
+    @emits(what, kind)
     def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         found = what.function(builder, *values)
         if isinstance(found, list):
@@ -394,34 +376,9 @@ def machine_code(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[b
     """
     while DECLARED:
         DECLARED.pop(0)()
-
-    class Lower(_lowering.Lower):
-        def create_cpython_wrapper(self, release_gil: bool = False) -> None:
-            _Entry(self.context, self.library, self.fndesc, args)
-
-    class Lowering(_passes.NativeLowering):
-        _name = "entry_lowering"
-
-        def run_pass(self, state: Any) -> bool:
-            state.library = _Kept(state.targetctx.codegen(), state.func_id.func_qualname)
-            done: bool = super().run_pass(state)
-            return done
-
-        @property
-        def lowering_class(self) -> type:
-            return Lower
-
-    _register(mutates_CFG=True, analysis_only=False)(Lowering)
-
-    class EntryCompiler(LinkedCompiler):
-        lowering = Lowering
-
-        def compile_extra(self, function: Any) -> Any:
-            return _compiler.CompilerBase.compile_extra(self, function)
-
     flags: Any = _compiler.Flags()
-    CPUTargetOptions.parse_as_flags(flags, {"nopython": True, "nogil": True, **_ALL})
-    flags.no_compile = True
+    CPUTargetOptions.parse_as_flags(flags, {"nopython": True, **_ALL})
+    flags.no_compile = flags.no_cpython_wrapper = True
     cpu: Any = registry.cpu_target
     kinds = tuple(numba.typeof(one) for one in args)
     work = work_of(f"{function.__module__}.{function.__name__}", args)
@@ -429,13 +386,14 @@ def machine_code(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[b
     gc.disable()  # it would find nothing
     try:
         with compiling(work), global_compiler_lock, in_kernel():
+            context, how = cpu.target_context, {"pipeline_class": LinkedCompiler}
             done = _compiler.compile_extra(
-                cpu.typing_context, cpu.target_context, function, kinds, None, flags, {},
-                pipeline_class=EntryCompiler,
-            )  # fmt: skip
-            library = done.library
-            if not library._finalized:
-                library.finalize()
+                cpu.typing_context, context, function, kinds, None, flags, {}, **how
+            )
+            library = _Kept(context.codegen(), _ENTRY)
+            _Entry(context, library, done.fndesc, args)
+            library.add_linking_library(done.library)
+            library.finalize()
             module = library._final_module
             needs, entry = list[str](), module.get_function(_ENTRY)
             for k, one in enumerate((*module.functions, *module.global_variables)):

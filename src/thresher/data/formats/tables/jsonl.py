@@ -386,7 +386,8 @@ class JsonlParser(RowParser):
                 if value is not None and (what := self._watched(name)):
                     noticed.append((what, name, number + 1, _looks(value)))
             usual = f"{_written(read.values)}\n".encode()
-            text, exact, state[line_status.AT] = np.frombuffer(usual + bytes(PAD), np.uint8), NO_NUMBERS, 0
+            padded = bytearray(usual + bytes(PAD))  # writable, as blocks are: or it would be compiled again
+            text, exact, state[line_status.AT] = np.frombuffer(padded, np.uint8), NO_NUMBERS, 0
             *most, _, extra = rest
             while (
                 result := rows.parse_rows(text, len(usual), arrays, *most, exact, extra)
