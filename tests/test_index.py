@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tests.plain import not_compiled
 from tests.streams import fingerprint, model_of, read_weights, stream
-from thresher.data.chunk import Chunk
+from thresher.data.chunk import Chunk, read_only
 from thresher.engine import index as indexes
 from thresher.engine import lookup
 from thresher.engine.index import GrowingIndex, Resolved, make_index, store_spec
@@ -45,7 +45,7 @@ def test_the_estimate_of_distinct_keys_is_near(count: int, spread: bool) -> None
     indptr = np.array([0, len(keys)])
     rows = np.empty(len(keys), np.uint32)
     slots, known = lookup.empty_index(count + 2), np.zeros(count + 2, np.uint64)
-    lookup.find_or_add(slots, known, 1, count + 1, keys, indptr, 0, 1, rows)
+    lookup.find_or_add(slots, known, 1, count + 1, read_only(keys), read_only(indptr), 0, 1, rows)
     lookup.note_all(registers, known[1 : len(keys) + 1])
     # a standard error is 1.04 / sqrt(registers) = 0.8 %
     assert abs(lookup.estimate(registers) - len(keys)) <= 4 * 0.0081 * len(keys) + 1
@@ -77,20 +77,20 @@ def test_rows_are_those_of_a_dictionary_in_an_index_beyond_the_cache() -> None:
     rng = np.random.default_rng(11)
     keys = np.concatenate([spread_keys(12, 90_000), np.arange(1, 60_000, dtype=np.uint64)])
     keys = rng.choice(keys, 400_000)
-    indptr = np.arange(0, len(keys) + 1, 8)
+    arrays = read_only(keys), read_only(np.arange(0, len(keys) + 1, 8))
     slots, known = lookup.empty_index(160_000), np.zeros(160_000, np.uint64)
     rows, count = np.empty(len(keys), np.uint32), 1
     assert slots.size > lookup.FITS
-    for lo in range(0, len(indptr) - 1, 10_000):
-        ends = lo, min(lo + 10_000, len(indptr) - 1)
-        done, count = lookup.find_or_add(slots, known, count, 160_000, keys, indptr, *ends, rows)
+    for lo in range(0, len(keys) // 8, 10_000):
+        ends = lo, min(lo + 10_000, len(keys) // 8)
+        done, count = lookup.find_or_add(slots, known, count, 160_000, *arrays, *ends, rows)
         assert done == ends[1]
     numbers = dict[int, int]()
     wanted = [numbers.setdefault(key, len(numbers) + 1) for key in keys.tolist()]
     assert rows.tolist() == wanted
     asked = np.concatenate([keys[:1_000], spread_keys(13, 1_000), np.zeros(1, np.uint64)])
     found = np.empty(len(asked), np.uint32)
-    lookup.find(slots, known, asked, found)
+    lookup.find(slots, known, read_only(asked), found)
     assert found.tolist() == [numbers.get(key, 0) for key in asked.tolist()]
 
 
@@ -149,7 +149,8 @@ def test_any_key_has_a_row_of_its_own_in_a_growing_index(keys: list[int]) -> Non
     names = np.array(keys, np.uint64)
     indptr = np.array([0, len(keys)])
     rows = np.empty(len(keys), np.uint32)
-    index.resolve(names, indptr, np.ones(len(keys), np.float32), 0, 1, rows)
+    values = np.ones(len(keys), np.float32)
+    index.resolve(read_only(names), read_only(indptr), read_only(values), 0, 1, rows)
     assert len(set(rows.tolist())) == len(keys)
     assert 0 not in rows
     assert (index.features()[rows] == names).all()
@@ -292,8 +293,9 @@ def loop_on(index: GrowingIndex, spec: str, **options: Any) -> OneState | ManySt
 def learn_side_by_side(index: GrowingIndex, loops: list[OneState | ManyState], chunk: Chunk) -> None:
     """Each loop learns the resolved examples, one after the other, until all are learned."""
     rows, done = np.empty(chunk.nnz, np.uint32), 0
+    arrays = read_only(chunk.keys), read_only(chunk.indptr), read_only(chunk.values)
     while done < len(chunk):
-        found: Resolved = index.resolve(chunk.keys, chunk.indptr, chunk.values, done, len(chunk), rows)
+        found: Resolved = index.resolve(*arrays, done, len(chunk), rows)
         for loop in loops:
             stop = loop.learn(found, done, loop.targets(chunk), chunk.weights, None, chunk.nnz)
             assert stop == found.hi
