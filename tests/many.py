@@ -186,8 +186,7 @@ def run(name: str, rule: Any, head: Objective, X: Vector, targets: Vector, impor
     X = np.hstack([X, np.ones((rows, 1))]) if intercept else X
     shape = (X.shape[1], head.count)
     oracle: Any = kind_of(name, rule)(name, rule, shape, features)
-    wanted = intercept and ORACLES[name].ORIGIN and head.loss.SHIFTS
-    start, targets = from_origin(targets, wanted)
+    start, targets = from_origin(targets, intercept and ORACLES[name].ORIGIN, head.loss)
     ones = np.arange(X.shape[1])[:, np.newaxis] >= features
     W, losses = oracle.begin(), np.zeros(rows)
     path = [W]

@@ -68,12 +68,18 @@ def named(*oracles: type[Oracle]) -> dict[str, type[Oracle]]:
     return {re.sub(r"(?<=.)(?=[A-Z])", "-", one.__name__).lower(): one for one in oracles}
 
 
-def from_origin(y: Vector, wanted: bool, offset: Vector | None = None) -> tuple[Any, Vector]:
-    """The first label without its offset, or 0; and all labels minus it, in float32."""
-    if not wanted or not len(y):
+def from_origin(y: Vector, wanted: bool, loss: Any, offset: Vector | None = None) -> tuple[Any, Vector]:
+    """Where margins start: at the first label without its offset, or its logarithm, or 0; labels from there.
+
+    They are float32.
+    """
+    if not wanted or not len(y) or not (loss.SHIFTS or loss.SCALES):
         return 0.0, y
-    start = y[0] if offset is None else np.float64(np.float32(y[0]) - np.float32(offset[0]))
-    return start, (y - start).astype(np.float32).astype(np.float64)
+    first = np.log(np.float32(y[0])) if loss.SCALES else np.float32(y[0])
+    start = y[0] if offset is None and loss.SHIFTS else np.float64(first)
+    start = start if offset is None else np.float64(first - np.float32(offset[0]))
+    found = y / np.exp(start) if loss.SCALES else y - start
+    return start, found.astype(np.float32).astype(np.float64)
 
 
 def spread(numbers: Vector, there: NDArray[np.bool_]) -> Vector:

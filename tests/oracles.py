@@ -266,7 +266,7 @@ def run(
     X = np.hstack([X, np.ones((rows, 1))]) if intercept else X
     oracle = ORACLES[name](rule, (np.arange(X.shape[1]) < features).astype(np.float64))
     w = oracle.begin()
-    start, y = from_origin(y, intercept and oracle.ORIGIN and loss.SHIFTS, offset)
+    start, y = from_origin(y, intercept and oracle.ORIGIN, loss, offset)
     losses, margins = np.zeros(rows), np.zeros(rows)
     path = np.vstack([w, np.zeros((rows, X.shape[1]))]) if keep_path else None
     for i in range(rows):

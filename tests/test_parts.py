@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import poisson
+from sklearn.metrics import mean_tweedie_deviance
 
 import thresher
 from tests.plain import compiled_if
@@ -37,6 +38,8 @@ OTHERS = {
     "quantile": ["tau=0.9"],
     "huber": ["delta=0.3"],
     "poisson": ["offset=-1"],
+    "gamma": ["offset=-1"],
+    "tweedie": ["power=1.1", "power=1.9"],
 }
 SPECS = [f"{name}:{text}" for name in LOSSES for text in ["", *OTHERS.get(name, [])]]
 MARGINS = st.floats(-8, 8)
@@ -44,6 +47,7 @@ LABELS = {
     "binary": st.sampled_from([-1.0, 0.0, 1.0]),
     "real": st.floats(-5, 5),
     "nonnegative": st.integers(0, 6).map(float),
+    "positive": st.floats(0.1, 6),
 }
 
 losses = pytest.mark.parametrize("loss", [parts.make("loss", spec) for spec in SPECS], ids=SPECS)
@@ -90,6 +94,13 @@ def test_poissons_loss_is_likelihood_lost(margin: float, y: int) -> None:
     assert parts.make("loss", "poisson:offset=-1").value_slope(margin, float(y))[0] == pytest.approx(lost)
 
 
+@pytest.mark.parametrize(("spec", "power"), [("gamma", 2.0), ("tweedie", 1.5), ("tweedie:power=1.9", 1.9)])
+@given(MARGINS, st.floats(0.01, 1e4))
+def test_losses_of_amounts_are_half_the_deviance(spec: str, power: float, margin: float, y: float) -> None:
+    found = parts.make("loss", spec).value_slope(margin, y)[0]
+    assert 2 * found == pytest.approx(mean_tweedie_deviance([y], [math.exp(margin)], power=power), rel=1e-6)
+
+
 def test_every_loss_says_which_labels_it_takes() -> None:
     assert {parts.lookup("loss", name).DOMAIN for name in LOSSES} <= {*labels.DOMAINS}
 
@@ -115,7 +126,8 @@ def test_boosted_losses_lie_below_an_exponential(loss: Any, margin: float, move:
     assert loss.value_slope(margin + y * move, y)[0] <= bound + 1e-12 * (1 + abs(value) + abs(bound))
 
 
-ESTIMATED = {"logistic": 0.75, "exponential": 0.75, "modified-huber": 0.75, "poisson": 2.0}
+ESTIMATED = {"logistic": 0.75, "exponential": 0.75, "modified-huber": 0.75}
+ESTIMATED |= dict.fromkeys(("poisson", "gamma", "tweedie"), 2.0)
 ESTIMATED |= {"squared": 3.0, "absolute": 2.0, "quantile": 2.0, "huber": 2.0}
 
 
@@ -123,9 +135,8 @@ ESTIMATED |= {"squared": 3.0, "absolute": 2.0, "quantile": 2.0, "huber": 2.0}
 def test_the_link_of_the_best_margin_is_what_the_loss_estimates(name: str) -> None:
     """Minimise the loss over labels in known proportions: the link must give back their share or mean."""
     loss = parts.make("loss", name)
-    sample = {"binary": [1.0] * 3 + [-1.0], "real": [1.0, 2.0, 6.0], "nonnegative": [0.0, 1.0, 5.0]}[
-        loss.DOMAIN
-    ]
+    samples = {"binary": [1.0] * 3 + [-1.0], "real": [1.0, 2.0, 6.0], "nonnegative": [0.0, 1.0, 5.0]}
+    sample = (samples | {"positive": [0.5, 1.0, 4.5]})[loss.DOMAIN]
     best = minimize_scalar(lambda p: sum(loss.value_slope(p, y)[0] for y in sample), (-1, 1), tol=1e-10).x
     assert loss.link(best) == pytest.approx(ESTIMATED[name], abs=1e-4)
 

@@ -14,7 +14,7 @@ from sklearn.metrics import average_precision_score, precision_recall_curve, roc
 import thresher
 from thresher.data.features.names import Names
 from thresher.drawing.svg import DARK, LIGHT
-from thresher.learning.evaluation.curves import MOST, Ranking
+from thresher.learning.evaluation.curves import MOST, BinnedRanking
 from thresher.learning.model.model import Model
 from thresher.reporting import html
 from thresher.reporting.html import Markup, el
@@ -255,7 +255,7 @@ def test_curves_are_those_of_scikit_learn(rows: int) -> None:
     truth = rng.random(rows) < 0.3
     truth[:2] = [True, False]
     scores, weights = np.round(rng.normal(size=rows) + truth, 1), rng.integers(1, 4, rows).astype(float)
-    found = Ranking()
+    found = BinnedRanking()
     for part in np.array_split(np.arange(rows), 3):
         found.add(scores[part], truth[part], weights[part])
     assert found.auc == pytest.approx(roc_auc_score(truth, scores, sample_weight=weights))
@@ -270,14 +270,14 @@ def test_curves_are_those_of_scikit_learn(rows: int) -> None:
 
 def test_curves_are_short_and_reach_both_ends() -> None:
     rng = np.random.default_rng(2)
-    found = Ranking(16)
+    found = BinnedRanking(16)
     found.add(rng.normal(size=20_000), rng.random(20_000) < 0.5, np.ones(20_000))
     for points in (found.roc(), found.precision_recall()):
         assert 150 < len(points) <= MOST
         assert points[-1][0] == 1.0
     assert found.roc()[0] == (0.0, 0.0)
-    assert Ranking().roc() == Ranking().precision_recall() == []
-    assert Ranking().auc is None
+    assert BinnedRanking().roc() == BinnedRanking().precision_recall() == []
+    assert BinnedRanking().auc is None
 
 
 def luminance(colour: str) -> float:

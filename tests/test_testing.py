@@ -196,9 +196,10 @@ def test_losses_that_obey_the_laws() -> None:
         ({"value_slope": too_steep}, "the slope is the derivative of the loss: at margin .* it is .*, not -"),
         ({"value_slope": a_jump}, "the loss does not jump: from margin -0.0.* to 0.0"),
         ({"SHIFTS": True, "value_slope": not_of_the_difference}, "SHIFTS: with margin"),
+        ({"SCALES": True}, "SCALES: with margin"),
         ({"DOMAIN": "binary", "value_slope": three_classes}, "labels of 0 and -1 mean the same: at margin"),
     ],
-    ids=["steep", "jump", "shift", "labels"],
+    ids=["steep", "jump", "shift", "scale", "labels"],
 )
 def test_what_is_broken_in_a_loss_is_named(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(LawError, match=f"mine:scale=1.0: {said}"):

@@ -501,6 +501,8 @@ def evaluate(
     *,
     sample_weight: ArrayLike | None = None,
     threshold: float | None = None,
+    top: int | str | Sequence[int | str] = (),
+    cost: str | dict[str, float] | None = None,
     slices: str | Sequence[str] = (),
     plot: str | os.PathLike[str] | None = None,
     **reading: Unpack[ReadOptions],
@@ -516,6 +518,10 @@ def evaluate(
         offsets: as for `predict`.
         threshold: predict the positive class above this probability (default 0.5), or above this margin
             (default 0) if the loss has no probabilities.
+        top: a number of examples, a share such as ``"1%"``, or a list: ``top`` of the result has precision,
+            recall and lift of those with the largest margins.
+        cost: what a missed positive and a false alarm cost, ``{"fn": 10, "fp": 1}`` or ``"fn=10,fp=1"``: the
+            result has the threshold with the lowest mean cost.
         slices: columns of a table, by name, position from 1 or pattern: ``slices`` of the result has figures
             for each of their values (docs/evaluate.md). Text is one column, or one pattern.
         plot: an SVG file to draw, as ``thresher evaluate --plot`` does.
@@ -526,7 +532,7 @@ def evaluate(
 
     Raises `ModelFileError`, `DataError`, ValueError for wrong options, TypeError if `model` is not a model.
     """
-    own = {"threshold": threshold, "slices": slices, "plot": plot}
+    own = {"threshold": threshold, "top": top, "cost": cost, "slices": slices, "plot": plot}
     options = settle(EvaluateRun, {**reading, **own}, evaluate)
     measured = predictor_of(model)
     given = labelled(model, data, y, sample_weight)

@@ -16,8 +16,8 @@ from thresher.data.chunk import StreamPosition
 from thresher.data.errors import DataError
 from thresher.data.source import Chunks, Source
 from thresher.learning.evaluation import figures as evaluation
-from thresher.learning.evaluation.curves import Binned, wilson
-from thresher.learning.evaluation.evaluate import Evaluation, auc
+from thresher.learning.evaluation.curves import Binned, ExactRanking, wilson
+from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.model.objective import Objective, Output
 
 EXAMPLES = st.lists(
@@ -36,7 +36,7 @@ def test_auc_is_the_chance_that_a_positive_one_is_above(examples: list[tuple[int
                 pairs += w * v
                 above += w * v * (1.0 if up > down else 0.5 if up == down else 0.0)
     margins, labels, weights = (np.array(column) for column in zip(*examples, strict=True))
-    found = auc(margins.astype(float), labels, weights)
+    found = ExactRanking(margins.astype(float), labels, weights).auc
     assert found is None if pairs == 0 else found == pytest.approx(above / pairs, abs=1e-12)
 
 
@@ -315,3 +315,76 @@ def test_predictions_that_are_not_finite_are_an_error_with_the_example() -> None
     huge = ([{1: 1.0}, {1: 3e38, 2: 3e38}], [1, -1])
     with pytest.raises(DataError, match="the prediction for example 2 is not finite: its values are too"):
         thresher.evaluate(model, huge)
+
+
+def ranked(seed: int = 0, rows: int = 400) -> tuple[Any, Any, Any]:
+    """Scores with many ties, rare positives and uneven importances."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=rows).round(1)
+    return scores, rng.random(rows) < 0.1 + 0.1 * (scores > 1), rng.choice([0.5, 1.0, 3.0], rows)
+
+
+@pytest.mark.parametrize("alike", [True, False], ids=["alike", "weighed"])
+def test_the_average_precision_is_scikit_learns(alike: bool) -> None:
+    scores, positive, weights = ranked()
+    weights = np.ones(len(scores)) if alike else weights
+    expected = metrics.average_precision_score(positive, scores, sample_weight=weights)
+    found = ExactRanking(scores, positive, weights)
+    assert found.average_precision == pytest.approx(expected, abs=1e-12)
+    assert found.auc == pytest.approx(
+        metrics.roc_auc_score(positive, scores, sample_weight=weights), abs=1e-12
+    )
+
+
+def test_figures_at_the_top_are_means_over_the_orders_of_equal_scores() -> None:
+    scores, positive, _ = ranked(rows=60)
+    count, means, rng = 7, np.zeros(2), np.random.default_rng(1)
+    for _ in range(2000):
+        shuffled = rng.permutation(len(scores))
+        top = positive[shuffled[np.argsort(-scores[shuffled], kind="stable")[:count]]]
+        means += [top.mean() / 2000, top.sum() / positive.sum() / 2000]
+    found = ExactRanking(scores, positive, np.ones(60)).top(count / 60)
+    assert [found["precision"], found["recall"]] == pytest.approx(means, abs=0.02)
+    assert found["lift"] == pytest.approx((found["precision"] or 0.0) / positive.mean())
+    whole = ExactRanking(scores, positive, np.ones(60)).top(1.0)
+    assert [whole["recall"], whole["lift"]] == pytest.approx([1.0, 1.0])
+
+
+@pytest.mark.parametrize("costs", [(10.0, 1.0), (1.0, 10.0), (0.0, 1.0), (1.0, 0.0)])
+def test_the_threshold_of_the_lowest_cost_is_found(costs: tuple[float, float]) -> None:
+    scores, positive, weights = ranked()
+    found = ExactRanking(scores, positive, weights)
+
+    def cost(at: float) -> Any:
+        wrong = np.where(positive, costs[0] * (scores <= at), costs[1] * (scores > at))
+        return np.average(wrong, weights=weights)
+
+    at, told = found.cheapest(*costs)
+    assert told["cost"] == pytest.approx(cost(at), abs=1e-12)
+    tried = [-9.0, *scores, 9.0]
+    assert told["cost"] == pytest.approx(min(map(cost, tried)), abs=1e-12)
+    low, mean, high = (told[name] or 0.0 for name in ("cost_low", "cost", "cost_high"))
+    assert low <= mean <= high
+
+
+@pytest.mark.parametrize(("loss", "power"), [("poisson", 1.0), ("tweedie:power=1.3", 1.3), ("gamma", 2.0)])
+@pytest.mark.parametrize("level", [-3.0, 9.0])
+def test_deviances_of_amounts(loss: str, power: float, level: float) -> None:
+    margins = (level + RNG.normal(size=(ROWS, 1))).astype(np.float32)
+    truth = RNG.gamma(0.5, 2 * np.exp(level), ROWS).astype(np.float32)
+    truth[: 0 if loss == "gamma" else 30] = 0.0
+    found = assessed(Guesser(loss), rows(margins, truth))
+    given: Any = {"power": power, "sample_weight": W}
+    means = np.exp(margins[:, 0].astype(np.float64))
+    assert found["deviance"] == pytest.approx(metrics.mean_tweedie_deviance(truth, means, **given), rel=1e-6)
+    assert found["d2"] == pytest.approx(metrics.d2_tweedie_score(truth, means, **given), rel=1e-6)
+
+
+@pytest.mark.parametrize(("loss", "level"), [("quantile:tau=0.9", 0.9), ("absolute", 0.5)])
+def test_the_coverage_of_a_quantile(loss: str, level: float) -> None:
+    truth = RNG.normal(size=ROWS).astype(np.float32)
+    found = assessed(Guesser(loss), rows(MARGINS, truth))
+    assert (found["level"], found["coverage"]) == (
+        level,
+        pytest.approx(W @ (truth <= MARGINS) / W.sum()),
+    )

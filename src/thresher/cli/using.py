@@ -52,6 +52,7 @@ def evaluate(model: str, data: list[str], options: Options) -> None:
     """Measure a model on labelled data: loss, error, AUC and more, beside those of the base rate."""
     from thresher.learning.evaluation.figures import figure_tables
     from thresher.learning.evaluation.slices import slice_lines
+    from thresher.learning.inspection.formatting import table_of_rows
     from thresher.learning.model.ensemble import load
     from thresher.runs.using import measure
 
@@ -67,7 +68,10 @@ def evaluate(model: str, data: list[str], options: Options) -> None:
     output.show_figures(
         {name: value for name, value in figures.items() if not isinstance(value, list | dict)}, False
     )
-    lines = [line for column, rows in figures.get("slices", {}).items() for line in slice_lines(column, rows)]
+    lines = ["", *table_of_rows(rows)] if (rows := figures.get("top")) else []
+    lines += [
+        line for column, rows in figures.get("slices", {}).items() for line in slice_lines(column, rows)
+    ]
     if lines := [*lines, *(figure_tables(figures) if options["detail"] else [])]:
         click.echo("\n".join(lines))
 

@@ -49,7 +49,10 @@ PROTOCOL: dict[str, dict[str, Verb]] = {
     kind: {} for kind in ("loss", "joint loss", "rate", "group", "rule", "past")
 }
 """kind -> name -> verb; `engine.verbs` declares them"""
-_OF_LOSSES = {"PROBABILITY": False, "BOOSTABLE": False, "SHIFTS": False, "LOG_ODDS": False}
+_OF_LOSSES: dict[str, Any] = dict.fromkeys(
+    ("PROBABILITY", "BOOSTABLE", "SHIFTS", "SCALES", "LOG_ODDS"), False
+)
+_OF_LOSSES["LEVEL"] = None
 # Attributes that a part may define beside its verbs.
 ATTRIBUTES: dict[str, dict[str, Any]] = {
     "loss": {"DOMAIN": "real", **_OF_LOSSES},

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from datetime import UTC, datetime, time
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from thresher.options import data, training
 from thresher.options.kinds import Choice, Column, File, Number, Repeated, Text, Whole, WrongValueError, text
@@ -87,6 +89,54 @@ class ThresholdOption(TypedDict, total=False):
     ]
 
 
+def _top(value: Any) -> str:
+    """``100``, or ``1%``. `WrongValueError`."""
+    share, percent, _ = str(value).partition("%")
+    try:
+        number = Number().read(share) if percent else Whole(1).read(share)
+    except ValueError:
+        number = 0
+    if not 0 < number <= (100 if percent else math.inf) or str(value) != share + percent:
+        raise WrongValueError("a number of examples, or a share of all such as 1%")
+    return str(value)
+
+
+def _costs(value: Any) -> tuple[float, float]:
+    """Of ``fn=10,fp=1``, or the same as a dictionary: the costs. `WrongValueError`."""
+    wanted = "fn=COST,fp=COST, with costs of at least 0 that are not both 0"
+    pairs = (
+        value if isinstance(value, dict) else dict(one.partition("=")[::2] for one in text(value).split(","))
+    )
+    if {*pairs} != {"fn", "fp"}:
+        raise WrongValueError(wanted)
+    try:
+        found = Number().read(str(pairs["fn"])), Number().read(str(pairs["fp"]))
+    except ValueError:
+        raise WrongValueError(wanted) from None
+    if min(found) < 0 or not max(found):
+        raise WrongValueError(wanted)
+    return found
+
+
+class _TopAndCost(TypedDict, total=False):
+    top: Annotated[
+        Sequence[int | str] | int | str,
+        Option(Repeated(Text(_top)), "N|P%", default=()),
+        "Also precision, recall and lift of the N examples with the largest margins, or of a share of all; "
+        "repeat for more.",
+    ]
+    cost: Annotated[
+        str | dict[str, float] | None,
+        Option(
+            Text(_costs, lambda costs: "fn={:.12g},fp={:.12g}".format(*costs)),
+            "fn=COST,fp=COST",
+            unset="none",
+        ),
+        "What a positive example costs that is not found (fn), and a negative one that is taken for positive "
+        "(fp): also prints the threshold with the lowest mean cost.",
+    ]
+
+
 class _Calibration(TypedDict, total=False):
     plot: Annotated[
         training.AnyPath | None,
@@ -99,6 +149,7 @@ class _Calibration(TypedDict, total=False):
 class EvaluateCommand(
     WhichModel,
     ThresholdOption,
+    _TopAndCost,
     training.SliceOption,
     _Calibration,
     data.JudgingOptions,
@@ -116,7 +167,7 @@ class MeasuringRun(ThresholdOption, training.SliceOption, data.ReadOptions):
     """The options of a run that measures a model from Python."""
 
 
-class EvaluateRun(MeasuringRun, _Calibration):
+class EvaluateRun(MeasuringRun, _TopAndCost, _Calibration):
     """The same, with a picture."""
 
 

@@ -47,6 +47,7 @@ NAMES: dict[str, dict[str, tuple[str, str]]] = {
         **_all("pinball", "quantile"),
         **_all("svm", "hinge"),
         **_all("count", "poisson"),
+        **_all("compound-poisson-gamma", "tweedie"),
     },
     "rate": {
         **_all("optimal", "inverse"),

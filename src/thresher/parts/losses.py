@@ -3,7 +3,9 @@
 `DOMAIN` names the labels a loss takes: ``binary`` (+1 against -1 or 0), ``real``, ``nonnegative``,
 ``positive``.
 `SHIFTS`: the loss does not change when margin and label are shifted by the same amount.
+`SCALES`: nor when the margin is shifted by c and the label multiplied by exp(c).
 `LOG_ODDS`: margins are estimates of log odds.
+`LEVEL`: the share of labels below the margin that is best; None if it is no quantile.
 `BOOSTABLE`: with z = y p and q = -d loss / dz, loss(z + d) <= loss(z) + q (exp(-d) - 1) for every d;
 the steps of the batch solver rely on it.
 
@@ -207,6 +209,7 @@ class Absolute(NamedTuple):
     scale: float = 1.0
     LIMITS = {"scale": "> 0"}
     SHIFTS = True
+    LEVEL = 0.5
 
     def value_slope(self, margin, y):
         """Loss and slope; slope 0 at the kink."""
@@ -229,6 +232,11 @@ class Quantile(NamedTuple):
     tau: float = 0.5
     LIMITS = {"tau": "in (0, 1)"}
     SHIFTS = True
+
+    @property
+    def LEVEL(self) -> float:  # noqa: N802
+        """Of this quantile."""
+        return self.tau
 
     def value_slope(self, margin, y):
         """Loss and slope; slope 0 at the kink."""
@@ -304,6 +312,65 @@ class Poisson(NamedTuple):
     def link(self, margin):
         """The expected count."""
         return math.exp(margin + self.offset)
+
+
+@part("loss")
+class Gamma(NamedTuple):
+    """Half the deviance: y / mean - 1 - log(y / mean), mean = exp(p + offset), for amounts y > 0.
+
+    The deviation of a gamma distribution is in proportion to its mean, so that an amount that is twice as
+    large as expected costs the same in any unit (McCullagh and Nelder, Generalized Linear Models, 1989).
+
+    >>> Gamma().value_slope(0.0, 2.0)  # 1 - log(2)
+    (0.3068528194400547, -1.0)
+    """
+
+    offset: float = 0.0
+    DOMAIN = "positive"
+    LIMITS = {"offset": "any number"}
+    SCALES = True
+
+    def value_slope(self, margin, y):
+        excess = margin + self.offset - math.log(1.0 * y)  # in float64 even where y is a float32
+        surplus = math.expm1(-excess)  # y / mean - 1, without cancellation near the optimum
+        return surplus + excess, -surplus
+
+    def link(self, margin):
+        """The expected amount."""
+        return math.exp(margin + self.offset)
+
+
+@part("loss")
+class Tweedie(NamedTuple):
+    """Half the deviance of a compound Poisson sum of gammas, for amounts y >= 0 with many zeros.
+
+    With r = power: y^(2 - r) / ((1 - r)(2 - r)) - y m^(1 - r) / (1 - r) + m^(2 - r) / (2 - r), where m =
+    exp(p) is the mean and the variance grows as m^r. Towards r = 1 it becomes the Poisson loss, towards 2
+    gamma's (Jørgensen, Exponential dispersion models, J. R. Statist. Soc. B 49 (1987)).
+
+    >>> Tweedie().value_slope(0.0, 0.0)
+    (2.0, 1.0)
+    >>> Tweedie().value_slope(0.0, 4.0)  # 2 (sqrt(4) - 1)^2
+    (2.0, -3.0)
+    """
+
+    power: float = 1.5
+    DOMAIN = "nonnegative"
+    LIMITS = {"power": "in (1, 2)"}
+
+    def value_slope(self, margin, y):
+        most, less = 2.0 - self.power, self.power - 1.0
+        if y == 0:
+            size = math.exp(most * margin)
+            return size / most, size
+        excess = margin - math.log(1.0 * y)  # in float64 even where y is a float32
+        scale = math.pow(1.0 * y, most)
+        surplus = math.expm1(most * excess), math.expm1(-less * excess)
+        return scale * (surplus[0] / most + surplus[1] / less), scale * (surplus[0] - surplus[1])
+
+    def link(self, margin):
+        """The expected amount."""
+        return math.exp(margin)
 
 
 @helper

@@ -459,6 +459,7 @@ LIMITS: dict[str, Callable[[float], bool]] = {
     "in [0, 1]": lambda v: 0 <= v <= 1,
     "in (0, 1)": lambda v: 0 < v < 1,
     "in (0.5, 1)": lambda v: 0.5 < v < 1,
+    "in (1, 2)": lambda v: 1 < v < 2,
     "a whole number >= 1": lambda v: v >= 1 and v == math.floor(v),
     "any number": lambda v: True,
 }

@@ -14,7 +14,7 @@ from thresher.data.errors import DataError
 from thresher.data.report import Report
 from thresher.learning.diagnostics.column_findings import troubles_at_first, troubles_of_reading
 from thresher.learning.diagnostics.findings import Finding
-from thresher.learning.evaluation.curves import Ranking
+from thresher.learning.evaluation.curves import BinnedRanking
 from thresher.learning.evaluation.figures import Assessment
 from thresher.learning.evaluation.slices import measured
 from thresher.learning.files import model_file
@@ -39,7 +39,7 @@ class Test:
     figures: dict[str, Any]
     """the figures of ``thresher evaluate --json``"""
     assessment: Assessment
-    rankings: list[tuple[str, Ranking]]
+    rankings: list[tuple[str, BinnedRanking]]
     """names of classes, and the curves of each against the rest"""
     slices: dict[str, list[dict[str, Any]]]
     lines: Report
@@ -127,11 +127,11 @@ class _Ranks:
 
     def __init__(self, head: Objective, words: Sequence[str]) -> None:
         self._head, kind = head, head.outputs.kind
-        self.found: list[tuple[str, Ranking]] = []
+        self.found: list[tuple[str, BinnedRanking]] = []
         if head.classifies and kind == "one":
-            self.found = [("", Ranking())]
+            self.found = [("", BinnedRanking())]
         elif head.classifies and head.count <= CLASSES:
-            self.found = [(name, Ranking(_COARSE)) for name in head.names(words)]
+            self.found = [(name, BinnedRanking(_COARSE)) for name in head.names(words)]
 
     def add(self, chunk: Chunk, margins: F64) -> None:
         weights, head = chunk.weights.astype(np.float64), self._head

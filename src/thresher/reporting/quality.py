@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from thresher.drawing import Axis, Series, chart
@@ -25,6 +26,7 @@ _NAMES = {
     "loss": "Loss",
     "error": "Error: share of wrong predictions",
     "auc": "AUC: chance that a positive example scores higher than a negative one",
+    "average_precision": "Average precision: mean over the positives, from the highest score down",
     "base_rate": "Base rate: share of positive examples",
     "base_error": "Error of always predicting the most frequent class",
     "precision": "Precision: share of predicted positives that are positive",
@@ -40,8 +42,13 @@ _NAMES = {
     "base_rmse": "RMSE of always predicting the mean",
     "mae": "Mean absolute error",
     "r2": "R²: share of the variance explained",
+    "deviance": "Deviance: twice the loss",
+    "base_deviance": "Deviance of always predicting the mean",
+    "d2": "D²: share of the deviance explained",
+    "level": "Level of the quantile",
+    "coverage": "Coverage: share of observed numbers at or below the prediction",
 }
-_RARE = ("normalised_entropy", "auc", "calibration_error", "base_rate")
+_RARE = ("normalised_entropy", "average_precision", "auc", "calibration_error", "base_rate")
 """Figures that lead if one class is rare."""
 _CALIBRATION = (
     "Predictions are sorted into bins of equal weight. A dot above the diagonal: it happened more often than"
@@ -173,7 +180,7 @@ def _xy(points: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
     return [x for x, _ in points], [y for _, y in points]
 
 
-def _points(caption: str, heads: list[str], rankings: list[tuple[str, Ranking]], curve: Any) -> Markup:
+def _points(caption: str, heads: list[str], rankings: Sequence[tuple[str, Ranking]], curve: Any) -> Markup:
     """Some points of the first curve as a table."""
     name, one = rankings[0]
     points = curve(one)

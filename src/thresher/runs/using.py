@@ -146,11 +146,14 @@ def measure(
     `inputs` are further files that are read. Raises `UsageError`, `DataError`, OSError.
     """
     head = model.head
+    with of_options():
+        head.check_two(*(name for name in ("top", "cost") if options[name]))
     source = source_for(model, data, head.domain, **given_in(options, ReadOptions))
     check_written([], options, data, source, inputs=inputs)
     with of_options():
         found, slices = measured(model, source, options["threshold"], options["slices"])
-    told = {**found.figures(), "nonzero": model.nonzero, **({"slices": slices} if slices else {})}
+    told = {**found.figures(), **found.at(options["top"], options["cost"]), "nonzero": model.nonzero}
+    told |= {"slices": slices} if slices else {}
     if options["plot"] is not None:
         plots.write(Path(options["plot"]), plots.agreement(head, found.binned, told))
     return told, source.report, found.troubles(source.report)

@@ -86,8 +86,9 @@ def check_loss(loss: Spec) -> None:
     """Try a loss of one output: raise `LawError`, which says what is broken, or return.
 
     The slope must be the derivative of the loss, or lie between the slopes on both sides of a kink; the loss
-    must not jump; with `SHIFTS`, margin and label can be shifted together; labels of
-    0 and -1 must mean the same if there are two classes; and compiled code must agree with plain Python.
+    must not jump; with `SHIFTS`, margin and label can be shifted together, with `SCALES`, the margin by c
+    and the label by a factor of exp(c); labels of 0 and -1 must mean the same if there are two classes; and
+    compiled code must agree with plain Python.
 
     Args:
         loss: a part, such as ``MyLoss(scale=2.0)``, or a SPEC.
@@ -105,8 +106,7 @@ def check_loss(loss: Spec) -> None:
             for y in laws.LABELS[made.DOMAIN]:
                 laws.slope(made, float(margin), y)
                 laws.without_jumps(made, float(margin), y, 0.05)
-                if made.SHIFTS:
-                    laws.shifted(made, float(margin), y)
+                laws.shifted(made, float(margin), y)
         _check_compiled(parts.make("rule", "ftrl:alpha=0.3,l1=0"), made)
 
 

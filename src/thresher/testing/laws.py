@@ -403,10 +403,13 @@ def without_jumps(loss: Any, margin: float, y: float, width: float) -> None:
 
 
 def shifted(loss: Any, margin: float, y: float, by: float = 1.5) -> None:
-    """What `SHIFTS` promises: a margin and a label that are shifted together have the same loss and slope."""
-    found, expected = loss.value_slope(margin + by, y + by), loss.value_slope(margin, y)
-    if not np.allclose(found, expected, rtol=1e-6, atol=1e-9):
-        raise LawError(
-            f"SHIFTS: with margin {margin:g} and label {y:g} shifted by {by:g}, the loss and its slope are"
-            f" {found[0]:g} and {found[1]:g}, not {expected[0]:g} and {expected[1]:g}"
-        )
+    """What `SHIFTS` and `SCALES` promise: a margin and a label that are moved together have the same loss."""
+    expected = loss.value_slope(margin, y)
+    moves = {"SHIFTS": (y + by, f"shifted by {by:g}"), "SCALES": (y * np.exp(by), f"times exp({by:g})")}
+    for name, (label, how) in moves.items():
+        found = loss.value_slope(margin + by, label)
+        if getattr(loss, name) and not np.allclose(found, expected, rtol=1e-6, atol=1e-9):
+            raise LawError(
+                f"{name}: with margin {margin:g} shifted by {by:g} and label {y:g} {how}, the loss and its"
+                f" slope are {found[0]:g} and {found[1]:g}, not {expected[0]:g} and {expected[1]:g}"
+            )

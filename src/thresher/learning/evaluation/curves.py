@@ -7,6 +7,8 @@ where about x was predicted.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -142,33 +144,19 @@ MOST = 200
 """maximum number of points of a curve"""
 
 
-class Ranking:
-    """Importance of positives and negatives in cells of nearly equal scores.
+class Ranking(ABC):
+    """What depends only on the order of examples by their scores, larger for more likely positives."""
 
-    All sums are exact; only thresholds are rounded to edges of cells. Only cells in use take memory, at most
-    17 MB with the default `bits`.
-    """
-
-    def __init__(self, bits: int = BITS) -> None:
-        self._shift = BITS - bits
-        self._sums = np.zeros((2, 1 << bits))
-        """of negatives and of positives"""
-
-    def add(self, scores: F64, positive: NDArray[np.bool_], weights: F64) -> None:
-        """Add examples with their scores, larger for more likely positives; all arrays are ``(n,)``."""
-        cells = cells_of_numbers(scores) >> self._shift
-        for sums, held in zip(self._sums, (~positive, positive), strict=True):
-            np.add.at(sums, cells[held], weights[held])
-
+    @abstractmethod
     def _cumulated(self) -> tuple[F64, F64]:
-        """Negatives and positives above each threshold, from none to all."""
-        (used,) = np.nonzero(self._sums.sum(axis=0))
-        down, up = self._sums[:, used[::-1]]
-        return np.concatenate([[0.0], np.cumsum(down)]), np.concatenate([[0.0], np.cumsum(up)])
+        """Importance of negatives and of positives above each threshold, from none to all."""
 
     @property
     def auc(self) -> float | None:
-        """Area under the ROC curve, pairs within a cell counted half; None if one class is missing."""
+        """Area under the ROC curve: the chance that a positive example has the larger score; ties are 1/2.
+
+        None if one class is missing.
+        """
         down, up = self._cumulated()
         if not down[-1] * up[-1]:
             return None
@@ -201,6 +189,95 @@ class Ranking:
         if not up[-1]:
             return None
         return float(np.diff(up) @ (up[1:] / (up[1:] + down[1:])) / up[-1])
+
+
+class BinnedRanking(Ranking):
+    """Importance of positives and negatives in cells of nearly equal scores.
+
+    All sums are exact; only thresholds are rounded to edges of cells. Only cells in use take memory, at most
+    17 MB with the default `bits`.
+    """
+
+    def __init__(self, bits: int = BITS) -> None:
+        self._shift = BITS - bits
+        self._sums = np.zeros((2, 1 << bits))
+        """of negatives and of positives"""
+
+    def add(self, scores: F64, positive: NDArray[np.bool_], weights: F64) -> None:
+        """Add examples with their scores; all arrays are ``(n,)``."""
+        cells = cells_of_numbers(scores) >> self._shift
+        for sums, held in zip(self._sums, (~positive, positive), strict=True):
+            np.add.at(sums, cells[held], weights[held])
+
+    def _cumulated(self) -> tuple[F64, F64]:
+        (used,) = np.nonzero(self._sums.sum(axis=0))
+        down, up = self._sums[:, used[::-1]]
+        return np.concatenate([[0.0], np.cumsum(down)]), np.concatenate([[0.0], np.cumsum(up)])
+
+
+class ExactRanking(Ranking):
+    """The same of all scores ``(n,)``, whether they are those of positives, and importances above 0."""
+
+    def __init__(self, scores: F64, positive: NDArray[np.bool_], weights: F64) -> None:
+        order = np.argsort(-scores, kind="stable")
+        self._examples = ordered, is_positive, w = scores[order], positive[order], weights[order]
+        last = np.flatnonzero(np.append(np.diff(ordered) != 0, [True] * (len(order) > 0)))
+        self._scores = ordered[last]
+        """from the largest; equal ones are one"""
+        sums = np.cumsum(np.where(is_positive, 0.0, w))[last], np.cumsum(np.where(is_positive, w, 0.0))[last]
+        self._sums = np.insert(sums, 0, 0.0, axis=1)
+
+    def _cumulated(self) -> tuple[F64, F64]:
+        return self._sums[0], self._sums[1]
+
+    def mapped(self, respond: Callable[[F64], F64]) -> ExactRanking:
+        """By what becomes of the scores."""
+        scores, positive, weights = self._examples
+        return ExactRanking(respond(scores), positive, weights)
+
+    def top(self, part: float) -> dict[str, float | None]:
+        """Figures of this share of the importance with the largest scores, if they are predicted positive.
+
+        Of examples with equal scores that are not all in it, each counts by the same share (the mean over all
+        orders of these). The lift is the precision over the share of positives among all.
+        """
+        down, up = self._cumulated()
+        both = down + up
+        found = float(np.interp(part * both[-1], both, up))
+        precision, base = found / (part * both[-1]), up[-1] / both[-1]
+        return {
+            "precision": precision,
+            "recall": found / up[-1] if up[-1] else None,
+            "lift": precision / base if base else None,
+        }
+
+    def cheapest(self, missed: float, false_alarm: float) -> tuple[float, dict[str, float | None]]:
+        """The score above which positives are predicted at the lowest mean cost, and `cost` there.
+
+        It is half-way between two scores that occur; of several, the highest. If all are predicted positive,
+        it is as far below the lowest score as one can tell.
+        """
+        down, up = self._cumulated()
+        k = int(np.argmin(missed * (up[-1] - up) + false_alarm * down))
+        below = np.append(self._scores, np.nextafter(self._scores[-1], -np.inf))[k]
+        at = float(below if k in (0, len(self._scores)) else (self._scores[k - 1] + below) / 2)
+        return at, self.cost(at, missed, false_alarm)
+
+    def cost(self, threshold: float, missed: float, false_alarm: float) -> dict[str, float | None]:
+        """The mean cost, and its 95 % interval, if scores above the threshold are predicted positive.
+
+        `missed` is that of a positive that is not, `false_alarm` that of a negative that is.
+        """
+        scores, positive, weights = self._examples
+        each = np.where(positive, missed * (scores <= threshold), false_alarm * (scores > threshold))
+        own = weights * each
+        total, weight = float(own.sum()), float(weights.sum())
+        sums = weight, float(weights @ weights), total, float(own @ own), float(own @ weights)
+        error, mean = error_of_mean(len(scores), *sums), total / weight
+        low, high = (
+            (None, None) if error is None else (max(mean - NORMAL * error, 0.0), mean + NORMAL * error)
+        )
+        return {"cost": mean, "cost_low": low, "cost_high": high}
 
 
 def _spread(along: F64) -> list[int]:

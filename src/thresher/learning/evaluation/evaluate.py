@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
+from thresher.learning.evaluation.curves import ExactRanking
 from thresher.learning.model.objective import Objective
 
 F64 = NDArray[np.float64]
@@ -38,6 +39,8 @@ class Evaluation:
     """true positive pairs of an example and a class; `_claims` counts true plus predicted pairs"""
     _claims: float = 0.0
     _kept: list[tuple[F64, NDArray[np.bool_], NDArray[np.float32]]] = field(default_factory=list)
+    _ranked: tuple[int, ExactRanking] | None = None
+    """the order of the first so many examples"""
 
     def add(self, chunk: Chunk, margins: F64) -> F64:
         """Add rows of importance above 0, `Chunk.counting`; their losses times importance ``(n,)``."""
@@ -84,10 +87,15 @@ class Evaluation:
             return {**shared, "micro_f1": 2 * self._hits / self._claims if self._claims else None}
         if self.head.outputs.kind != "one":
             return shared
-        if not self._kept:
-            return {**shared, "auc": None}
-        margins, positive, weights = (np.concatenate(column) for column in zip(*self._kept, strict=True))
-        return {**shared, "auc": auc(margins, positive, weights.astype(np.float64))}
+        return {**shared, "auc": self.ranking().auc}
+
+    def ranking(self) -> ExactRanking:
+        """The order of the examples of two classes by their margins."""
+        if self._ranked is None or self._ranked[0] != self.examples:
+            none = np.zeros(0), np.zeros(0, np.bool_), np.zeros(0, np.float32)
+            margins, positive, weights = map(np.concatenate, zip(none, *self._kept, strict=True))
+            self._ranked = self.examples, ExactRanking(margins, positive, weights.astype(np.float64))
+        return self._ranked[1]
 
     def _mean(self, total: float) -> float:
         return total / self.weight if self.weight else float("nan")
@@ -98,23 +106,6 @@ def row_means(numbers: Any) -> F64:
     each = np.asarray(numbers, np.float64)
     means: F64 = each.mean(axis=tuple(range(1, each.ndim)))
     return means
-
-
-def auc(margins: F64, positive: NDArray[np.bool_], weights: F64) -> float | None:
-    """Area under the ROC curve: the probability that a positive example has the larger margin; ties are 1/2.
-
-    Arrays are ``(n,)``; None if one class is missing.
-    """
-    order = np.argsort(margins, kind="stable")
-    sorted_margins, is_positive, w = margins[order], positive[order], weights[order]
-    starts = np.flatnonzero(np.r_[True, np.diff(sorted_margins) != 0]) if len(order) else np.empty(0, int)
-    up = np.add.reduceat(np.where(is_positive, w, 0.0), starts) if len(order) else np.zeros(0)
-    down = np.add.reduceat(np.where(is_positive, 0.0, w), starts) if len(order) else np.zeros(0)
-    pairs = up.sum() * down.sum()
-    if not pairs:
-        return None
-    below = np.cumsum(down) - down
-    return float(up @ (below + 0.5 * down) / pairs)
 
 
 def score(model: Any, chunks: Iterable[Chunk]) -> Evaluation:

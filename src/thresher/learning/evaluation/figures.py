@@ -23,7 +23,7 @@ from thresher.learning.diagnostics.findings import Finding, unresolved_labels, w
 from thresher.learning.evaluation.curves import Binned
 from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.inspection.formatting import table_of, table_of_rows
-from thresher.learning.model.objective import F64, Listener, Objective
+from thresher.learning.model.objective import F64, Listener, Objective, Output
 
 MOST = 1000
 """Confusion is counted for at most this many classes; above, only the figures of each class."""
@@ -206,6 +206,36 @@ class _Lists(_Classified):
         return found | self._of_likely(base if pairs else None)
 
 
+class _Deviance:
+    """The deviance of a loss whose mean is exp(margin), and D2, the share of that of the mean which it saves.
+
+    The deviance 2 loss(p, y) is a Bregman divergence D(y, m) of label and mean. So of all labels from their
+    mean M it is sum w D(y, a) - sum w D(M, a) for any a, and one reading is enough (Banerjee et al.,
+    Clustering with Bregman divergences, JMLR 6 (2005), proposition 1). a is the mean of the first labels.
+    """
+
+    def __init__(self, head: Objective) -> None:
+        self._loss, self._head = head.loss, head
+        self._at: float | None = None
+        self._own = self._from = self._weight = self._sum = 0.0
+
+    def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
+        if self._at is None:
+            mean = float(weights @ chunk.labels / weights.sum())
+            self._at = math.log((mean or 1.0) / self._loss.link(0.0))
+        self._own += float(self._head.losses(margins, chunk).sum())
+        self._from += float(self._head.losses(np.full(len(chunk), self._at), chunk).sum())
+        self._weight += float(weights.sum())
+        self._sum += float(weights @ chunk.labels)
+
+    def figures(self) -> Figures:
+        if self._at is None:
+            return dict.fromkeys(("deviance", "base_deviance", "d2"))
+        own, mean = 2 * self._own / self._weight, self._sum / self._weight
+        base = 2 * max(self._from / self._weight - self._loss.value_slope(self._at, mean)[0], 0.0)
+        return {"deviance": own, "base_deviance": base, "d2": 1.0 - own / base if base else None}
+
+
 class _Numbers:
     """Figures for regression. Deviations are summed about a running mean (Chan et al. 1983)."""
 
@@ -214,6 +244,8 @@ class _Numbers:
         self._weight, self._absolute = 0.0, 0.0
         self._means, self._squares, self._errors = np.zeros((3, head.count))
         self.binned = Binned() if head.count == 1 else None
+        self._deviance = _Deviance(head) if head.count == 1 and head.is_exponential else None
+        self._level, self._below = head.loss.LEVEL, np.zeros(head.count)
 
     def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
         truth = self._head.targets(chunk).astype(np.float64)
@@ -223,6 +255,9 @@ class _Numbers:
             return
         self._absolute += float(weights @ np.abs(guess - truth).mean(axis=1))
         self._errors += weights @ (guess - truth) ** 2
+        self._below += weights @ (truth <= guess)
+        if self._deviance is not None:
+            self._deviance.add(chunk, margins, weights)
         if self.binned is not None:
             self.binned.add(guess[:, 0], truth[:, 0], weights)
         means, total = weights @ truth / added, self._weight + added
@@ -235,6 +270,7 @@ class _Numbers:
         if not self._weight:
             return dict.fromkeys(("base_rmse", "mae", "r2"))
         known = bool((self._squares > 0).all())
+        coverage = float((self._below / self._weight).mean())
         by_output = (
             {"calibration": self.binned.bins()}
             if self.binned is not None
@@ -244,6 +280,8 @@ class _Numbers:
             "base_rmse": math.sqrt(float(self._squares.mean()) / self._weight),
             "mae": self._absolute / self._weight,
             "r2": float((1.0 - self._errors / self._squares).mean()) if known else None,
+            **({} if self._deviance is None else self._deviance.figures()),
+            **({} if self._level is None else {"level": self._level, "coverage": coverage}),
             **by_output,
         }
 
@@ -306,7 +344,32 @@ class Assessment:
     def figures(self) -> Figures:
         """The figures of ``thresher evaluate --json``, without the number of weights."""
         weightless = {"importance_0": self.weightless} if self.weightless else {}
-        return {**self.plain.figures(), **self._more.figures(), **weightless}
+        ranked = {"average_precision": self.plain.ranking().average_precision} if self.head.is_of_two else {}
+        return {**self.plain.figures(), **ranked, **self._more.figures(), **weightless}
+
+    def at(self, top: Sequence[str], costs: tuple[float, float] | None) -> Figures:
+        """Figures of the examples with the largest margins, and what mistakes cost.
+
+        `top` are numbers of examples, or shares of their importance such as ``1%``; `costs` those of a
+        positive that is missed and of a false alarm. With calibrated probabilities, the cost is lowest above
+        false_alarm / (missed + false_alarm) (Elkan, The foundations of cost-sensitive learning, IJCAI 2001).
+        """
+        told, head = Figures(), self.head
+        if costs is not None:
+            given: Output = "probability" if head.has_probabilities else "margin"
+            found = self.plain.ranking().mapped(lambda margins: head.respond(margins, given, 0.0))
+            at, own = found.cheapest(*costs)
+            told |= own | {"cost_threshold": at}
+            if head.has_probabilities:
+                theory = costs[1] / sum(costs)
+                told["theoretical_threshold"] = theory
+                told["theoretical_cost"] = found.cost(theory, *costs)["cost"]
+        if top:
+            found, whole = self.plain.ranking(), self.plain.weight
+            shares = [float(one[:-1]) / 100 if one.endswith("%") else float(one) / whole for one in top]
+            rows = zip(top, (found.top(min(share, 1.0)) for share in shares), strict=True)
+            told["top"] = [{"top": name, **row} for name, row in rows]
+        return told
 
 
 def assessed(model: Any, source: Source, threshold: float | None = None, *also: Listener) -> Assessment:

@@ -170,6 +170,16 @@ class Objective:
         return link is not None and math.isclose(link(2.0), math.e * link(1.0), rel_tol=1e-6)
 
     @property
+    def is_of_two(self) -> bool:
+        """Whether the model tells two classes apart."""
+        return self.classifies and self.outputs.kind == "one"
+
+    def check_two(self, *options: str) -> None:
+        """ValueError for these options, which are for two classes, if there are others."""
+        if options and not self.is_of_two:
+            raise OneLineError(f"{mention(*options)} is for a model of two classes, which this is not")
+
+    @property
     def label(self) -> str:
         """The output `label` in a message, with what it is where nothing tells."""
         return "label" if self.classifies else "label (the predicted mean or quantile)"

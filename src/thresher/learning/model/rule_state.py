@@ -144,7 +144,7 @@ class RuleState:
         self.history = History(rule.DRIFTS, self.clock) if average else None
         self.calibration = np.zeros(calibrating.SIZE) if calibrate else None
         """what the loop has learned of the meaning of margins: see `engine.calibrating`"""
-        shifts = head.loss.SHIFTS and "origin" in self.bias_rule.CLOCK
+        shifts = (head.loss.SHIFTS or head.loss.SCALES) and "origin" in self.bias_rule.CLOCK
         self._started, self._origin = (
             self.bias_rule.CLOCK.index(n) if shifts else -1 for n in ("begun", "origin")
         )
@@ -159,9 +159,11 @@ class RuleState:
             return found
         clocks = self.bclock.reshape(-1, self.bclock.shape[-1])
         if not clocks[0, self._started]:  # the origin is that of the first example, without its offset
-            first = found[0] if chunk.offsets is None else found[0] - chunk.offsets[0]
+            first = np.log(found[0]) if self.head.loss.SCALES else found[0]
+            first = first if chunk.offsets is None else first - chunk.offsets[0]
             clocks[:, self._origin], clocks[:, self._started] = first, 1.0
-        return (found - clocks[:, self._origin]).astype(found.dtype)
+        origin = clocks[:, self._origin]
+        return (found / np.exp(origin) if self.head.loss.SCALES else found - origin).astype(found.dtype)
 
     def _with_origin(self, bias: Array) -> Array:
         """Intercepts, or margins, with the origin added."""
