@@ -118,6 +118,7 @@ def values_of(cls: Any, field: str, default: Any) -> st.SearchStrategy[Any]:
         ">= 1, or inf": st.floats(1, 1e6) | st.just(float("inf")),
         "in (0, 1)": st.floats(1e-9, 1 - 1e-9),
         "in (0.5, 1)": st.floats(0.5 + 1e-9, 1 - 1e-9),
+        "in (1, 2)": st.floats(1 + 1e-9, 2 - 1e-9),
         "in [0, 1]": st.floats(0, 1),
         "a whole number >= 1": st.integers(1, 10**6).map(float),
         "any number": st.floats(-1e6, 1e6),

@@ -54,7 +54,16 @@ def test_a_bad_line_leaves_no_predictions_behind(thresher: Thresher, model: Path
 
 def test_evaluate(thresher: Thresher, model: Path) -> None:
     figures = thresher("evaluate model test.svm --json").json
-    scores = ["base_rate", "base_error", "precision", "recall", "f1", "log_loss", "base_log_loss"]
+    scores = [
+        "average_precision",
+        "base_rate",
+        "base_error",
+        "precision",
+        "recall",
+        "f1",
+        "log_loss",
+        "base_log_loss",
+    ]
     scores += ["normalised_entropy", "brier", "calibration_error"]
     tables = ["calibration", "by_class", "confusion"]
     assert list(figures) == ["examples", "loss", "error", "auc", *scores, *tables, "nonzero"]
