@@ -97,6 +97,23 @@ def test_evaluate_at_a_threshold(thresher: Thresher, model: Path) -> None:
     assert (ran.status, ran.err) == (2, "thresher: the threshold of a probability must lie in 0..1, not 2\n")
 
 
+def test_evaluate_what_is_at_the_top_and_what_mistakes_cost(thresher: Thresher, model: Path) -> None:
+    ran = thresher("evaluate model test.svm --top 1 --top 50% --cost fn=10,fp=1")
+    assert ran.out.splitlines()[-3].split() == ["top", "precision", "recall", "lift"]
+    told = thresher("evaluate model test.svm --top 1 --top 50% --cost fn=10,fp=1 --json").json
+    assert [one["top"] for one in told["top"]] == ["1", "50%"]
+    assert told["theoretical_threshold"] == 1 / 11
+    assert 0 <= told["cost_low"] <= told["cost"] <= told["theoretical_cost"]
+    same = package.evaluate("model", "test.svm", top=[1, "50%"], cost={"fn": 10, "fp": 1})
+    assert {name: same[name] for name in told} == told
+    for wrong in ("--top 0", "--top 101%", "--top x", "--cost fn=1", "--cost fn=0,fp=0", "--cost fn=-1,fp=1"):
+        assert thresher(f"evaluate model test.svm {wrong}").status == 2
+    with pytest.raises(ValueError, match="top is for a model of two classes"):
+        package.evaluate(
+            package.train([[1.0], [2.0]] * 9, [1.5, 2.5] * 9, loss="squared"), [[1.0]], [1.0], top=1
+        )
+
+
 def test_evaluate_of_one_class_has_no_auc(thresher: Thresher, model: Path) -> None:
     Path("one.svm").write_text("1 1:1\n1 2:1\n")
     assert thresher("evaluate", model, "one.svm", "--json").json["auc"] is None
