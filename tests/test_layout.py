@@ -116,11 +116,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 64_903,
+    "all": 64_904,
     "data": 18_167,
     "learning": 14_085,
     "parts": 5_580,
-    "engine": 5_251,
+    "engine": 5_252,
     "plans": 3_836,
     "serving": 3_427,
     "options": 2_411,

@@ -391,7 +391,8 @@ def machine_code(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[b
                 cpu.typing_context, context, function, kinds, None, flags, {}, **how
             )
             library = _Kept(context.codegen(), _ENTRY)
-            _Entry(context, library, done.fndesc, args)
+            with context.push_code_library(library):  # where casts of a returned constant are linked to
+                _Entry(context, library, done.fndesc, args)
             library.add_linking_library(done.library)
             library.finalize()
             module = library._final_module
