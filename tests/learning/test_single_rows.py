@@ -102,14 +102,15 @@ def taught(one: Model, other: Model, seed: int, far: float = 1.0) -> None:
 
 def assert_same(one: Model, other: Model, seed: int = 7) -> None:
     assert as_bytes(one) == as_bytes(other)
+    rows = rows_of(seed, 12)
+    margins, labels = one.predict(rows), one.predict(rows, "label")
+    shares = one.predict_proba(rows) if one.head.has_probabilities and one.head.classifies else None
     for model in (other, other.readout()):
-        for row in rows_of(seed, 12):
-            expected = one.predict([row])
-            assert np.array_equal(np.asarray(model.predict_one(row)).ravel(), expected.ravel())
-            assert np.array_equal(np.asarray(model.score_one(row)).ravel(), expected.ravel())
-            assert model.predict_one(row, "label") == one.predict([row], "label")[0]
-            if one.head.has_probabilities and one.head.classifies:
-                assert np.array_equal(model.predict_proba_one(row), one.predict_proba([row])[0])
+        for k, row in enumerate(rows):
+            assert np.array_equal(np.asarray(model.predict_one(row)).ravel(), margins[k : k + 1].ravel())
+            assert np.array_equal(np.asarray(model.score_one(row)).ravel(), margins[k : k + 1].ravel())
+            assert model.predict_one(row, "label") == labels[k]
+            assert shares is None or np.array_equal(model.predict_proba_one(row), shares[k])
 
 
 def spec_of(rule: str) -> str:
