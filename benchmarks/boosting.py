@@ -1,4 +1,4 @@
-"""The batch solver, run to its certificate: orders and threads, compared with LIBLINEAR."""
+"""The batch solver, run to its certificate: methods and threads, compared with LIBLINEAR."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thresher.data import Chunk
 from thresher.parts import make
 
 ROWS, L1, TOLERANCE = 20_000, 1.0, 1e-3
-OURS = (("random", 1), ("random", 2), ("cyclic", 1), ("parallel", 1), ("parallel", 2))
+OURS = (("newton", 1), ("newton", 2), ("parallel", 1), ("parallel", 2))
 LIBLINEAR = (1e-2, 1e-3, 1e-4)
 
 Results = dict[str, tuple[float, int, str]]
@@ -29,7 +29,7 @@ def run(setting: Setting) -> list[Goal]:
     rows = in_memory(setting.rcv1like.train).rows(0, ROWS)
     for loss in ("logistic", "exponential"):
         results: Results = {}
-        contenders = {f"{order}, threads {n}": _ours(rows, loss, order, n, results) for order, n in OURS}
+        contenders = {f"{method}, threads {n}": _ours(rows, loss, method, n, results) for method, n in OURS}
         if loss == "logistic" and peers.installed("sklearn"):
             contenders |= {f"LIBLINEAR, tol={tol:g}": _liblinear(rows, tol, results) for tol in LIBLINEAR}
         found = setting.in_turn(contenders, warm=list(contenders))
@@ -49,12 +49,12 @@ def run(setting: Setting) -> list[Goal]:
     return []
 
 
-def _ours(rows: Chunk, loss: str, order: str, threads: int, results: Results) -> Callable[[], Sample]:
+def _ours(rows: Chunk, loss: str, method: str, threads: int, results: Results) -> Callable[[], Sample]:
     def solve() -> None:
-        options: Any = {"order": order, "threads": threads, "tolerance": TOLERANCE}
+        options: Any = {"method": method, "threads": threads, "tolerance": TOLERANCE}
         model = boost(rows, loss, l1=L1, intercept=False, **options)
         solution = model.solution
-        results[f"{order}, threads {threads}"] = solution.objective, len(model.keys), f"{solution.sweeps:,}"
+        results[f"{method}, threads {threads}"] = solution.objective, len(model.keys), f"{solution.sweeps:,}"
 
     return lambda: timed(solve)
 

@@ -46,8 +46,8 @@ ARROWS = {
     # solvers know neither the online loop nor its rules; their results are read like any model
     "batch": (
         *(
-            *("engine.compile.jit", "engine.verbs", "cluster.remote_readers", "cluster.connection"),
-            "cluster.reader",
+            *("engine.compile.jit", "engine.protocol", "engine.verbs", "cluster.remote_readers"),
+            *("cluster.connection", "cluster.reader"),
         ),
         *("data.*", "options.checks", "options.messages", "parts", "batch.*", "_version"),
         *("learning.model.objective", "learning.files.model_file", "learning.model.prediction"),
@@ -116,24 +116,24 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 64_904,
+    "all": 65_172,
     "data": 18_167,
     "learning": 14_085,
-    "parts": 5_580,
-    "engine": 5_252,
+    "parts": 5_597,
+    "engine": 5_264,
     "plans": 3_836,
     "serving": 3_427,
-    "options": 2_411,
+    "options": 2_414,
     "sklearn": 2_201,
     "cli": 2_107,
     "cluster": 1_266,
     "river": 307,
     "reporting": 1_173,
-    "batch": 1_153,
+    "batch": 1_389,
     "exporting": 1_011,
-    "runs": 557,
+    "runs": 558,
     "drawing": 830,
-    "api": 705,
+    "api": 704,
     "testing": 678,
     "__init__": 125,
     "_version": 28,

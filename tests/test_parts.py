@@ -66,6 +66,20 @@ def test_the_slope_is_the_derivative(loss: Any, data: st.DataObject) -> None:
 
 @losses
 @given(st.data())
+def test_the_curvature_is_that_of_the_slope_or_of_a_parabola_above(loss: Any, data: st.DataObject) -> None:
+    y, p, d = data.draw(LABELS[loss.DOMAIN]), data.draw(MARGINS), data.draw(MARGINS)
+    bend = loss.curvature(p, y)
+    if not math.isnan(bend) and parts.part_name(type(loss)) == "huber":
+        value, slope = loss.value_slope(p, y)
+        assert loss.value_slope(p + d, y)[0] <= value + slope * d + 0.5 * bend * d * d + 1e-9 * (1 + value)
+    elif not math.isnan(bend):
+        h = 1e-5
+        slopes = [loss.value_slope(p + side * h, y)[1] for side in (-1, 1)]
+        assert (slopes[1] - slopes[0]) / (2 * h) == pytest.approx(bend, rel=1e-4, abs=1e-6)
+
+
+@losses
+@given(st.data())
 def test_losses_are_convex_above_their_tangents_and_not_negative(loss: Any, data: st.DataObject) -> None:
     y = data.draw(LABELS[loss.DOMAIN])
     p, q = data.draw(MARGINS), data.draw(MARGINS)

@@ -97,7 +97,7 @@ def test_solvers_agree_on_the_minimum() -> None:
 
 def test_boosting_minimises_the_exponential_loss() -> None:
     """Without weights it is 1 for each row; logistic loss would be log 2."""
-    solved = singer_boosting.solve(singer_boosting.Problem("made", ROWS.train, 2.0), "random")
+    solved = singer_boosting.solve(singer_boosting.Problem("made", ROWS.train, 2.0), "newton")
     assert solved.rounds[0].objective == pytest.approx(len(ROWS.train))
     assert solved.rounds[-1].certificate <= singer_boosting.TOLERANCE
     assert solved.processor[0] == 0 < solved.seconds

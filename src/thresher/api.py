@@ -382,22 +382,21 @@ def boost(
     callback: Callable[[Round], None] | None = None,
     **options: Unpack[training.BoostOptions],
 ) -> Boosted:
-    """Minimise ``sum_i c_i loss(y_i, w.x_i + b) + l1 |w|_1 + l2 |w|^2 / 2`` by coordinate descent.
+    """Minimise ``sum_i c_i loss(y_i, w.x_i + b) + l1 |w|_1 + l2 |w|^2 / 2`` with the data in memory.
 
     The loss is a sum over examples, weighted by importance c_i, not a mean; b is never penalised.
 
     Args:
         data, sample_weight: as for `train`.
         y: labels, as for `train`. If `data` contain the labels, the loss may be given here.
-        loss: ``exponential`` (as in AdaBoost) or ``logistic``.
+        loss: ``exponential`` (as in AdaBoost), ``logistic``, ``squared``, ``huber`` or ``poisson``.
         l1, l2: strengths of the penalties.
-        order: ``random`` (one feature at a time, in an order drawn with `seed`), ``cyclic`` or ``parallel``
-            (all at once; with `workers` the rows are in the memory of these processes).
+        method: ``newton``, or ``parallel`` for the first two losses (steps of all features at once; with
+            `workers` the rows are in the memory of these processes).
         intercept: whether to learn b.
         tolerance: stop when the largest violation of the optimality conditions is at most this share of the
             smallest l1 that leaves no feature.
         rounds: stop after this many rounds at the latest.
-        seed: of the order ``random``.
         threads: number of threads; the result does not depend on it.
         callback: called with every `Round`.
         on_error, layout, where, options: as for `train`.

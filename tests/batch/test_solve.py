@@ -1,6 +1,7 @@
-"""The solver and the step of one coordinate, compared with general minimisers and dense certificates."""
+"""The solvers and the parallel step, compared with general minimisers and dense certificates."""
 
 import math
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -13,17 +14,18 @@ from scipy.optimize import minimize, minimize_scalar
 
 import thresher
 from tests.streams import Stream, Vector, stream
-from thresher import Chunk, TroubleWarning
+from thresher import Chunk, DataError, TroubleWarning
 from thresher.batch import shards, solving
 from thresher.batch.kernels import LEAP, best_step, violation
-from thresher.batch.rounds import ORDERS, BoostPlan, Round, loss_of
+from thresher.batch.newton import Newton
+from thresher.batch.rounds import METHODS, BoostPlan, Round, loss_of
 from thresher.batch.shards import Here, columns_of, stripes
-from thresher.batch.solving import Parallel, Solver
+from thresher.batch.solving import Parallel
 from thresher.data import MemorySource
 
 LOSSES = ["exponential", "logistic", "logistic:positive=3"]
 PENALTIES = [(2.0, 0.0), (0.0, 1.5), (2.0, 0.5)]
-orders = pytest.mark.parametrize("order", ORDERS)
+methods = pytest.mark.parametrize("method", METHODS)
 losses = pytest.mark.parametrize("loss", LOSSES)
 penalties = pytest.mark.parametrize(("l1", "l2"), PENALTIES, ids=["l1", "l2", "both"])
 intercepts = pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "bare"])
@@ -96,17 +98,17 @@ def boosted(data: Stream, loss: str, **options: Any) -> tuple[Vector, Any]:
     return w, model
 
 
-def solver_of(data: Stream, loss: str, intercept: bool = True, **options: Any) -> Solver:
-    return Solver(columns_of(MemorySource(data.chunk), intercept), loss_of(loss), BoostPlan(**options))
+def solver_of(data: Stream, loss: str, intercept: bool = True, **options: Any) -> Newton:
+    return Newton(columns_of(MemorySource(data.chunk), intercept), loss_of(loss), BoostPlan(**options))
 
 
-@orders
+@methods
 @losses
 @penalties
 @intercepts
-def test_it_agrees_with_a_minimiser(order: str, loss: str, l1: float, l2: float, intercept: bool) -> None:
+def test_it_agrees_with_a_minimiser(method: str, loss: str, l1: float, l2: float, intercept: bool) -> None:
     data, dense, best = minimum_of(loss, l1, l2, intercept)
-    w, model = boosted(data, loss, order=order, l1=l1, l2=l2, intercept=intercept, tolerance=1e-10)
+    w, model = boosted(data, loss, method=method, l1=l1, l2=l2, intercept=intercept, tolerance=1e-10)
     assert model.solution.converged
     assert model.solution.objective == pytest.approx(dense.objective(w), rel=1e-12)
     assert dense.objective(w) <= dense.objective(best) * (1 + 1e-12)
@@ -150,32 +152,11 @@ def test_the_unit_is_the_l1_that_leaves_no_feature(loss: str, intercept: bool) -
         assert (len(model.keys) > 0) == used
 
 
-@losses
-@penalties
-@intercepts
-@pytest.mark.parametrize("scale", [0.01, 1.0, 30.0])
-@pytest.mark.parametrize("ease", [None, 1e-3], ids=["its own widths", "much too narrow widths"])
-def test_no_step_makes_it_worse(
-    loss: str, l1: float, l2: float, intercept: bool, scale: float, ease: float | None
-) -> None:
-    solver = solver_of(data_of(4, scale=scale), loss, intercept, l1=l1 * scale, l2=l2 * scale**2)
-    before = first = solver.objective()
-    rng = np.random.default_rng(0)
-    for _ in range(8):
-        for j in rng.permutation(solver.all):
-            solver.ease[j] = ease or solver.ease[j]
-            solver.sweep(np.array([j]))
-            after = solver.objective()
-            assert after <= before + 1e-12 * first
-            before = after
-    assert before < first
-
-
 def parallel_of(data: Stream, loss: str, intercept: bool = True, **options: Any) -> Parallel:
     holder = Here(1)
     for number, part in stripes(0, data.chunk):
         holder.add(number, part)
-    return Parallel(holder, intercept, loss_of(loss), BoostPlan(order="parallel", **options))
+    return Parallel(holder, intercept, loss_of(loss), BoostPlan(method="parallel", **options))
 
 
 @losses
@@ -213,33 +194,6 @@ def adaboost(data: Stream) -> float:
     return 0.5 * float(np.log(data.importance[agreement > 0].sum() / data.importance[agreement < 0].sum()))
 
 
-def test_one_step_on_a_weak_hypothesis_is_adaboost() -> None:
-    data = binary()
-    solver = solver_of(data, "exponential", intercept=False, l1=0.0)
-    solver.objective()
-    solver.sweep(solver.all)
-    assert solver.w[0] == pytest.approx(adaboost(data), rel=1e-12)
-    expected = data.importance * np.exp(-data.y * data.X[:, 0] * adaboost(data))
-    assert solver.q == pytest.approx(expected, rel=1e-12), "AdaBoost's weights of the examples"
-
-
-def test_every_step_on_weak_hypotheses_is_adaboosts() -> None:
-    """If the bound is exact, its width is never narrowed."""
-    rng = np.random.default_rng(13)
-    rows = [(rng.choice([-1.0, 1.0]), {j: rng.choice([-1.0, 1.0]) for j in range(4)}) for _ in range(80)]
-    solver = Solver(
-        columns_of(MemorySource(Chunk.of_rows(rows)), True), loss_of("exponential"), BoostPlan(l1=0.5)
-    )
-    assert solver.run().certificate <= 1e-4
-    assert solver.ease.tolist() == [1.0] * 5
-
-
-def test_widths_of_other_features_are_narrowed() -> None:
-    solver = solver_of(data_of(14), "logistic")
-    solver.run()
-    assert solver.ease[solver.w != 0].max() < 1.0
-
-
 @pytest.mark.parametrize("copies", [1, 3, 8])
 def test_parallel_copies_share_one_step(copies: int) -> None:
     """Collins, Schapire and Singer: if rows have k coordinates, each moves by 1/k of its own step."""
@@ -250,24 +204,103 @@ def test_parallel_copies_share_one_step(copies: int) -> None:
     assert solver.w == pytest.approx(np.full(copies, adaboost(data) / copies), rel=1e-12)
 
 
-@orders
+SMOOTH = ["logistic", "exponential", "squared", "huber:delta=0.3", "poisson"]
+
+
+def nasty(loss: str) -> Stream:
+    """Columns far from 0, of tiny and huge scales, constant, twice and sparse; importances, one of them 0."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(80, 9)) * [1, 1, 1e-3, 1e3, 1, 1, 1, 1, 1] + [0, 1e3, 0, 0, 0, 0, 0, 0, 0]
+    X[:, 4], X[:, 6] = 7.0, X[:, 5]
+    X[rng.random(80) < 0.8, 7] = 0.0
+    X = X.astype(np.float32).astype(np.float64)
+    p = X[:, 0] - 0.7 * X[:, 5] + 5e-4 * X[:, 3] + 300 * X[:, 2] + 0.5 * (X[:, 1] - 1e3)
+    y = {"real": p + rng.standard_t(2, 80), "nonnegative": rng.poisson(np.exp(np.minimum(p, 3)))}.get(
+        loss_of(loss).DOMAIN, np.sign(p + rng.normal(size=80))
+    )
+    c = rng.choice([0.0, 0.5, 1.0, 3.0], 80)
+    chunk = Chunk.from_csr(np.arange(81) * 9, np.tile(np.arange(9), 80), X.ravel(), y, c)
+    return Stream(chunk, X, chunk.labels.astype(np.float64), c)
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+@pytest.mark.parametrize(("l1", "l2"), [(3.0, 0.0), (1.0, 2.0)])
+@intercepts
+def test_newton_satisfies_the_conditions_on_nasty_columns(
+    loss: str, l1: float, l2: float, intercept: bool
+) -> None:
+    data = nasty(loss)
+    solver = solver_of(data, loss, intercept, l1=l1, l2=l2, tolerance=1e-8)
+    last = solver.run()
+    w = np.append(solver.w, np.zeros(1 - intercept))
+    dense = Dense(data, loss_of(loss), l1, l2)
+    assert last.number < 100
+    assert dense.violation(w, intercept) <= 1.1e-8 * solver.unit
+    assert last.objective == pytest.approx(dense.objective(w), rel=1e-10)
+    assert np.count_nonzero(w[:-1]) > 1
+    if intercept:
+        assert w[4] == 0, "a constant column is the intercept's"
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_newton_begins_anywhere_with_loadings_and_offsets(loss: str) -> None:
+    """Loadings psi are columns divided by psi; an offset is a column of known weight."""
+    data, psi = nasty(loss), np.array([1.0, 2.0, 1e-3, 1e3, 1.0, 0.5, 1.0, 1.0, 3.0])
+    columns = columns_of(MemorySource(data.chunk), True)
+    moved, there = 0.3 * data.X[:, 0], data.importance > 0
+    loaded = Newton(
+        replace(columns, offsets=moved[there]), loss_of(loss), BoostPlan(l1=1.5, l2=0.2, tolerance=1e-9)
+    )
+    loaded.run()
+    loaded.begin_at(np.append(np.full(9, 1e-3), 0.5))
+    loaded.loadings = np.append(psi, 1.0)
+    loaded.run()
+    X = np.column_stack([data.X / psi, moved])
+
+    class Shifted(Dense):
+        def loss_and_gradient(self, w: Vector) -> tuple[float, Vector]:
+            value, gradient = super().loss_and_gradient(np.concatenate([w[:-1], [1.0], w[-1:]]))
+            return value, np.delete(gradient, -2)
+
+    w = np.append(psi * loaded.w[:-1], loaded.w[-1])
+    dense = Shifted(Stream(data.chunk, X, data.y, data.importance), loss_of(loss), 1.5, 0.0)
+    _, gradient = dense.loss_and_gradient(w)
+    gradient[:-1] += 0.2 * w[:-1]
+    pulls = np.where(w != 0, np.abs(gradient + 1.5 * np.sign(w)), np.maximum(np.abs(gradient) - 1.5, 0))
+    assert max(pulls[:-1].max(), abs(gradient[-1])) <= 1e-8 * loaded.unit
+
+
+def test_rows_far_on_the_wrong_side_do_not_stop_newton() -> None:
+    """There the curvature of a loss is 0, and its own step endless."""
+    data = data_of(16)
+    for loss, far in (("logistic", -400.0), ("exponential", -30.0)):
+        solver = solver_of(data, loss, l1=1.0, tolerance=1e-6)
+        solver.begin_at(far * np.abs(solver.w + 1.0))
+        assert solver.run().number < 50
+
+
+def test_what_labels_a_loss_takes() -> None:
+    model = thresher.boost(
+        Chunk.of_rows([(y, {0: x}) for x, y in ((0, 1), (1, 4), (2, 9))]), "poisson", l1=0.1
+    )
+    assert model.predict([{0: 1.0}], output="label")[0] == pytest.approx(4.0, rel=0.3)
+    with pytest.raises(DataError, match="example 2: expected a label that is not negative, found -4"):
+        thresher.boost(Chunk.of_rows([(1.0, {0: 1.0}), (-4.0, {0: 1.0})]), "poisson")
+    with pytest.warns(TroubleWarning, match="all labels are 0"):
+        thresher.boost(Chunk.of_rows([(0.0, {0: 1.0}), (0.0, {0: 2.0})]), "poisson")
+
+
+@methods
 @losses
-def test_threads_change_nothing(order: str, loss: str) -> None:
+def test_threads_change_nothing(method: str, loss: str) -> None:
     data = stream(7, rows=700, features=300)
-    models = [thresher.boost(data.chunk, loss, order=order, threads=n, l1=0.5) for n in (1, 2, 5)]
+    models = [thresher.boost(data.chunk, loss, method=method, threads=n, l1=0.5) for n in (1, 2, 5)]
     for model in models[1:]:
         assert model.weights.tobytes() == models[0].weights.tobytes()
         assert model.keys.tobytes() == models[0].keys.tobytes()
         assert model.intercept == models[0].intercept
         assert model.solution.sweeps == models[0].solution.sweeps
     assert len(models[0].keys) > 10
-
-
-def test_the_random_order_is_the_seeds() -> None:
-    data, options = data_of(8), {"order": "random", "l1": 0.5, "tolerance": 1e-3}
-    found = [boosted(data, "exponential", seed=seed, **options)[0] for seed in (1, 1, 2)]
-    assert found[0].tobytes() == found[1].tobytes() != found[2].tobytes()
-    assert np.abs(found[0] - found[2]).max() < 0.02
 
 
 def test_cutting_the_data_changes_nothing() -> None:
@@ -293,11 +326,11 @@ def test_an_importance_is_so_many_copies() -> None:
 
 def test_rounds_end_it() -> None:
     with pytest.warns(TroubleWarning, match=r"stopped after 1 round; .* more rounds \(currently 1\)"):
-        model = boosted(data_of(11), "logistic", order="parallel", rounds=1, tolerance=1e-12)[1]
+        model = boosted(data_of(11), "logistic", method="parallel", rounds=1, tolerance=1e-12)[1]
     assert model.solution.rounds == 1
     assert not model.solution.converged
     assert [one.name for one in model.warnings] == ["no-certificate"]
-    assert not boosted(data_of(11), "logistic", order="parallel", rounds=1000, tolerance=1e-6)[1].warnings
+    assert not boosted(data_of(11), "logistic", method="parallel", rounds=1000, tolerance=1e-6)[1].warnings
 
 
 ENDLESS = pytest.mark.filterwarnings("ignore:the objective has no minimum")
@@ -308,29 +341,29 @@ def rows(*labels: float, feature: float = 1.0) -> Chunk:
 
 
 @ENDLESS
-@orders
+@methods
 @losses
-def test_one_class(order: str, loss: str) -> None:
-    model = thresher.boost(Chunk.of_rows([(1.0, {0: 1.0}), (1.0, {1: 0.5})]), loss, order=order)
+def test_one_class(method: str, loss: str) -> None:
+    model = thresher.boost(Chunk.of_rows([(1.0, {0: 1.0}), (1.0, {1: 0.5})]), loss, method=method)
     assert model.solution.endless == "all examples are of one class"
     assert model.intercept > 5
     assert np.isfinite(model.intercept)
     assert len(model.keys) == 0
-    bare = thresher.boost(rows(1, 1), loss, order=order, l1=0.5, intercept=False)
+    bare = thresher.boost(rows(1, 1), loss, method=method, l1=0.5, intercept=False)
     assert bare.solution.endless is None
     assert bare.solution.converged
     assert thresher.boost(rows(1, 1), loss, l1=0.0, intercept=False).solution.endless is not None
 
 
 @ENDLESS
-@orders
+@methods
 @losses
-def test_separable_data_without_penalties(order: str, loss: str) -> None:
-    model = thresher.boost(rows(1, -1, 1), loss, order=order, l1=0.0)
+def test_separable_data_without_penalties(method: str, loss: str) -> None:
+    model = thresher.boost(rows(1, -1, 1), loss, method=method, l1=0.0)
     assert model.solution.endless == "the classes are separable and nothing is penalised"
     assert np.isfinite(model.weights).all()
     assert model.weights[0] > 3
-    assert thresher.boost(rows(1, -1, 1), loss, order=order, l1=0.1).solution.endless is None
+    assert thresher.boost(rows(1, -1, 1), loss, method=method, l1=0.1).solution.endless is None
 
 
 @ENDLESS
@@ -350,7 +383,7 @@ def test_an_objective_without_a_minimum_is_warned_of() -> None:
 
 
 @ENDLESS
-@orders
+@methods
 @intercepts
 @pytest.mark.parametrize(
     "chunk",
@@ -362,20 +395,20 @@ def test_an_objective_without_a_minimum_is_warned_of() -> None:
     ],
     ids=["no features", "zeros", "no signal", "no importance"],
 )
-def test_nothing_to_learn(order: str, intercept: bool, chunk: Chunk) -> None:
-    model = thresher.boost(chunk, order=order, intercept=intercept)
+def test_nothing_to_learn(method: str, intercept: bool, chunk: Chunk) -> None:
+    model = thresher.boost(chunk, method=method, intercept=intercept)
     assert model.solution.converged
     assert len(model.keys) == 0
     if intercept and len(chunk) == 3:
         assert model.intercept == pytest.approx(0.5 * np.log(2), abs=1e-6)
 
 
-@orders
-def test_extreme_values_stay_finite(order: str) -> None:
+@methods
+def test_extreme_values_stay_finite(method: str) -> None:
     chunk = Chunk.of_rows(
         [(1.0, {0: 3e38, 1: 1e-45}), (-1.0, {0: -1e-38, 2: 1e20}), (1.0, {1: 1e-30, 2: 1.0})]
     )
-    model = thresher.boost(chunk, order=order, l1=1e-3, rounds=20)
+    model = thresher.boost(chunk, method=method, l1=1e-3, rounds=20)
     assert np.isfinite(model.weights).all()
     assert np.isfinite(model.solution.objective)
 
@@ -387,8 +420,9 @@ def test_extreme_values_stay_finite(order: str) -> None:
         ({"l2": float("nan")}, "l2 must be >= 0, not nan"),
         ({"tolerance": float("inf")}, "tolerance must be >= 0, not inf"),
         ({"rounds": 0}, "rounds must be a whole number of at least 1, not 0"),
-        ({"order": "zigzag"}, "no order is called 'zigzag'; known: cyclic, random, parallel"),
-        ({"loss": "hinge"}, "boost does not support the loss hinge; choose exponential or logistic"),
+        ({"method": "zigzag"}, "no method is called 'zigzag'; known: newton, parallel"),
+        ({"loss": "hinge"}, "does not support the loss hinge .*; choose exponential or huber or log"),
+        ({"loss": "squared", "method": "parallel"}, "loss squared .*; choose exponential or logistic"),
         ({"loss": "expo"}, "did you mean exponential"),
     ],
 )
@@ -397,7 +431,7 @@ def test_wrong_arguments(options: dict[str, Any], hint: str) -> None:
         thresher.boost(rows(1, -1), **options)
 
 
-def test_columns_are_the_rows_turned_and_signed() -> None:
+def test_columns_are_the_rows_turned() -> None:
     keys = np.array([2**63 + 5, 7, 900, 2**40], np.uint64)
     for names in (keys, np.array([11, 0, 3, 8], np.uint64)):
         data = stream(12, rows=40, features=4, keys=names)
@@ -408,21 +442,21 @@ def test_columns_are_the_rows_turned_and_signed() -> None:
             span = slice(columns.starts[j], columns.starts[j + 1])
             assert (np.diff(columns.rows[span]) > 0).all()
             dense[columns.rows[span], j] = columns.values[span]
-        signed = data.y[:, np.newaxis] * data.X[:, np.argsort(names)]
-        assert dense[:, :4].tolist() == signed.tolist()
-        assert dense[:, 4].tolist() == data.y.tolist()
+        assert dense[:, :4].tolist() == data.X[:, np.argsort(names)].tolist()
+        assert dense[:, 4].tolist() == [1.0] * 40
+        assert columns.labels.tolist() == data.y.tolist()
 
 
-@pytest.mark.parametrize("order", ["cyclic", "parallel"])
-def test_rows_of_importance_0_are_not_there(order: Any) -> None:
+@methods
+def test_rows_of_importance_0_are_not_there(method: Any) -> None:
     chance = np.random.default_rng(0)
     X, y = chance.normal(size=(300, 5)), chance.choice([-1, 1], 300)
     weights = np.ones(300)
     weights[np.arange(300) % 3 == 1] = 0
     there = weights > 0
     found = [
-        thresher.boost((X, y, weights), l1=0.5, order=order),
-        thresher.boost((X[there], y[there]), l1=0.5, order=order),
+        thresher.boost((X, y, weights), l1=0.5, method=method),
+        thresher.boost((X[there], y[there]), l1=0.5, method=method),
     ]
     one, other = ((model.keys, model.weights, model.bias) for model in found)
     assert all(map(np.array_equal, one, other))

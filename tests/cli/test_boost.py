@@ -11,7 +11,7 @@ import pytest
 from tests.cli.conftest import Thresher
 from tests.commands import OLDER_MODEL, start
 from thresher import TroubleWarning, boost, load
-from thresher.batch.rounds import ORDERS
+from thresher.batch.rounds import METHODS
 from thresher.learning.files import model_file
 
 KEYS = ["examples", "rounds", "sweeps", "objective", "certificate", "converged", "nonzero", "features_seen"]
@@ -19,14 +19,14 @@ KEYS += ["seconds", "skipped", "model"]
 
 
 @pytest.mark.parametrize("loss", ["exponential", "logistic"])
-@pytest.mark.parametrize("order", ORDERS)
-def test_json_has_these_keys_and_agrees_with_python(thresher: Thresher, order: str, loss: str) -> None:
-    options = f"--order {order} --loss {loss} --l1 0.5 --l2 0.1 --no-intercept --tolerance 1e-3 --seed 3"
+@pytest.mark.parametrize("method", METHODS)
+def test_json_has_these_keys_and_agrees_with_python(thresher: Thresher, method: str, loss: str) -> None:
+    options = f"--method {method} --loss {loss} --l1 0.5 --l2 0.1 --no-intercept --tolerance 1e-3"
     ran = thresher(f"boost train.svm -m m --json -q {options}")
     assert (ran.status, ran.err) == (0, "")
     figures = ran.json
     assert list(figures) == [*KEYS, "warnings"]
-    model = boost("train.svm", loss, l1=0.5, l2=0.1, order=order, intercept=False, tolerance=1e-3, seed=3)
+    model = boost("train.svm", loss, l1=0.5, l2=0.1, method=method, intercept=False, tolerance=1e-3)
     found = model.solution
     for name in ("examples", "rounds", "sweeps", "objective", "certificate", "converged", "features_seen"):
         assert figures[name] == getattr(found, name)
@@ -71,14 +71,14 @@ def test_its_model_serves_the_other_commands(thresher: Thresher, folder: Path) -
     assert "intercept" not in thresher("weights bare").out
     header, tensors = model_file.read("m")
     assert header["recipe"]["rule"] is None
-    assert header["solver"]["order"] == "random"
+    assert header["solver"]["method"] == "newton"
     assert header["solver"]["l1"] == 0.5
     assert not [name for name in tensors if name.startswith("state.")]
 
 
 def test_the_same_command_writes_the_same_bytes(thresher: Thresher, folder: Path) -> None:
     for name, threads in (("a", 1), ("b", 2)):
-        thresher(f"boost train.svm -m {name} -q --order parallel --tolerance 1e-2 --threads {threads}")
+        thresher(f"boost train.svm -m {name} -q --method parallel --tolerance 1e-2 --threads {threads}")
     assert (folder / "a").read_bytes() == (folder / "b").read_bytes()
 
 
@@ -92,16 +92,16 @@ def test_learning_cannot_go_on_from_it(thresher: Thresher) -> None:
     assert ran.err == "thresher: n.checkpoint: a finished model, not a checkpoint\n"
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_what_has_no_minimum_is_said(thresher: Thresher, folder: Path, order: str) -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_what_has_no_minimum_is_said(thresher: Thresher, folder: Path, method: str) -> None:
     (folder / "one").write_bytes(b"1 1:1\n1 2:1\n")
-    ran = thresher.ok(f"boost one -m m -q --json --order {order}")
+    ran = thresher.ok(f"boost one -m m -q --json --method {method}")
     assert ran.err == (
         "warning: the objective has no minimum, because all examples are of one class;"
         " the weights only stopped growing: check the labels\n"
     )
     (folder / "apart").write_bytes(b"1 1:1\n-1 2:1\n")
-    ran = thresher.ok(f"boost apart -m m -q --json --l1 0 --order {order}")
+    ran = thresher.ok(f"boost apart -m m -q --json --l1 0 --method {method}")
     assert "because the classes are separable and nothing is penalised; " in ran.err
     assert ran.err.endswith("use a penalty above 0, --l1 or --l2\n")
     assert all(value is not None for value in ran.json.values())
@@ -115,9 +115,9 @@ def test_bad_lines(thresher: Thresher, folder: Path) -> None:
     assert (folder / "rejected").read_bytes() == b"x 1:1\n1 1:nan\n"
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_interrupted_while_solving(order: str, folder: Path) -> None:
-    command = f"boost train.svm -m m --order {order} --tolerance 0 --rounds 1000000000"
+@pytest.mark.parametrize("method", METHODS)
+def test_interrupted_while_solving(method: str, folder: Path) -> None:
+    command = f"boost train.svm -m m --method {method} --tolerance 0 --rounds 1000000000"
     with start(*command.split(), folder=folder) as process:
         for _ in range(3):
             process.stderr.readline()

@@ -126,7 +126,7 @@ def test_what_it_began_with_is_asked_for_again(thresher: Thresher) -> None:
 
 
 def test_boost_too(thresher: Thresher, table: Path) -> None:
-    thresher("boost train.svm -m first -q --l1 3 --l2 0.5 --order cyclic --loss logistic --no-intercept")
+    thresher("boost train.svm -m first -q --l1 3 --l2 0.5 --method parallel --loss logistic --no-intercept")
     told = thresher("info first --json").json
     assert told["kind"] == "weights only"
     words = shlex.split(told["command"].replace("DATA", "train.svm").replace("MODEL", "second"))

@@ -145,8 +145,8 @@ def test_predictions_and_boosting_are_those_of_one_process(fake: FakeRay, data: 
     assert status_of(["predict", "model", data, "-o", "there", "--workers", "1"]) == 0
     assert [type(one._inner).__name__ for one in fake.actors] == ["Reader"]
     assert Path("there").read_bytes() == Path("here").read_bytes() != b""
-    thresher.boost(data, order="parallel", l1=0.5).save("here")
-    thresher.boost(data, order="parallel", l1=0.5, workers=2).save("there")
+    thresher.boost(data, method="parallel", l1=0.5).save("here")
+    thresher.boost(data, method="parallel", l1=0.5, workers=2).save("there")
     assert Path("there").read_bytes() == Path("here").read_bytes()
     assert sum(type(one._inner) is shards.Worker for one in fake.actors) == 2
 
@@ -154,5 +154,5 @@ def test_predictions_and_boosting_are_those_of_one_process(fake: FakeRay, data: 
 def test_boosting_refuses_other_versions(fake: FakeRay, data: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shards, "versions", lambda: {"numpy": "1.26.0"})
     with pytest.raises(DataError, match=r"^a worker on .* has numpy .*, the learner has 1\.26\.0: install"):
-        thresher.boost(data, order="parallel", workers=1)
+        thresher.boost(data, method="parallel", workers=1)
     assert [one.dead for one in fake.actors if type(one._inner) is shards.Worker] == [True]

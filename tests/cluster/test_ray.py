@@ -239,7 +239,7 @@ def test_a_node_that_is_lost_and_another_that_comes_change_nothing(
 
 
 def boosted(data: list[str], path: Path, **options: Any) -> bytes:
-    thresher.boost(data[0], order="parallel", tolerance=0.05, l1=5.0, **OPTIONS, **options).save(path)
+    thresher.boost(data[0], method="parallel", tolerance=0.05, l1=5.0, **OPTIONS, **options).save(path)
     return path.read_bytes()
 
 

@@ -1,8 +1,8 @@
-"""The step of one coordinate, and the loops over columns.
+"""The parallel step: a bound on the loss for each column, its minimum, and the loops over columns.
 
-For example i, c is its importance, z = y (w.x + b), and q = -c d loss / dz. For column j, summing over its
-examples, up = sum of q |x| where y x > 0 and down = sum of q |x| where y x < 0, so the loss falls at the rate
-up - down as w_j grows. Moving w_j by d changes the loss by at most
+For example i, c is its importance, p = w.x + b its margin, and q = -c d loss / dp. For column j, summing over
+its examples, up = sum of |q x| where q x > 0 and down = sum of |q x| where q x < 0, so the loss falls at the
+rate up - down as w_j grows. Moving w_j by d changes the loss by at most
 
     B(d) = up (exp(-a d) - 1) / a + down (exp(a d) - 1) / a
 
@@ -27,9 +27,6 @@ from thresher.engine.verbs import value_slope
 LEAP = 10.0
 """Maximum change of an exponent by a step: without a penalty, the minimum may be at infinity."""
 _NEWTON = 100
-_SAFE, _LEAST_EASE = 1.1, 1e-3
-_ROUNDING, _TINY = 1e-13, 1e-16
-"""Below this share of the loss, the change by a step is too inaccurate to measure curvature."""
 
 
 @scalar
@@ -98,13 +95,13 @@ def _newton(up, down, w, a, force, l2, lo, hi):
 
 
 @scalar
-def masses(begin, end, rows, values, q):
+def masses(begin, end, rows, values, slopes):
     """``(up, down)`` of the column in begin..end-1."""
     up, down = 0.0, 0.0
     for p in range(np.uint64(begin), np.uint64(end)):
-        x, mass = float(values[p]), q[rows[p]]
-        up += mass * max(x, 0.0)
-        down += mass * max(-x, 0.0)
+        fall = -float(values[p]) * slopes[rows[p]]
+        up += max(fall, 0.0)
+        down += max(-fall, 0.0)
     return up, down
 
 
@@ -115,72 +112,10 @@ def bound(up, down, d, a):
 
 
 @scalar
-def shift(loss, begin, end, d, rows, values, labels, importance, z, q, value):
-    """Move the weight of the column in begin..end-1 by d: ``(change of its examples' loss, the loss)``."""
-    change, size = 0.0, 0.0
-    for p in range(np.uint64(begin), np.uint64(end)):
-        i = rows[p]
-        z[i] += d * values[p]
-        after, slope = value_slope(loss, z[i] * labels[i], labels[i])
-        after *= importance[i]
-        change += after - value[i]
-        size += after
-        q[i] = -importance[i] * labels[i] * slope
-        value[i] = after
-    return change, size
-
-
-@scalar
 def violation_of(j, penalties, penalised, w, up, down):
     """The violation of column j; only j < `penalised` are penalised."""
     held = 1.0 if j < penalised else 0.0
     return violation(up[j] - down[j], w[j], held * penalties[0], held * penalties[1])
-
-
-@kernel
-def measure(chosen, lo, hi, starts, rows, values, penalties, penalised, w, q, up, down, gap):
-    """Set `up`, `down` and violation `gap` of columns chosen[lo:hi]."""
-    for k in range(lo, hi):
-        j = chosen[k]
-        up[j], down[j] = masses(starts[j], starts[j + 1], rows, values, q)
-        gap[j] = violation_of(j, penalties, penalised, w, up, down)
-
-
-@kernel
-def sweep(
-    loss, chosen, starts, rows, values, widths, ease, penalties, penalised, labels, importance, w, z, q, value
-):
-    """Move each column in turn to the minimum of its bound; returns the largest violation found.
-
-    The bound of column j uses `ease[j]` times the proved width. The change of the loss shows how wide it had
-    to be: the next visit uses the ratio of its curvature to that of the bound, both over the whole step. A
-    step that violated the bound is repeated at once; with `ease[j]` = 1 the bound always holds.
-    """
-    l1, l2 = penalties
-    worst = 0.0
-    for k in range(chosen.size):
-        j = chosen[k]
-        up, down = masses(starts[j], starts[j + 1], rows, values, q)
-        held = 1.0 if j < penalised else 0.0
-        worst = max(worst, violation(up - down, w[j], held * l1, held * l2))
-        d, change, within = 0.0, 0.0, False
-        while not within:
-            a = ease[j] * widths[j]
-            goal = best_step(up, down, w[j], a, LEAP / widths[j], held * l1, held * l2)
-            if goal == d:
-                break
-            more, size = shift(
-                loss, starts[j], starts[j + 1], goal - d, rows, values, labels, importance, z, q, value
-            )
-            d, change = goal, change + more
-            bend, bent = bound(up, down, d, a) + (up - down) * d, change + (up - down) * d
-            if max(bend, abs(bent)) <= _ROUNDING * size:
-                break
-            ratio = bent / max(bend, _TINY * size)
-            within = ratio <= 1.0 or ease[j] == 1.0
-            ease[j] = min(1.0, max(_LEAST_EASE, _SAFE * ratio * ease[j]))
-        w[j] += d
-    return worst
 
 
 @kernel
@@ -197,19 +132,10 @@ def widest(chosen, starts, rows, values, sums, widths):
 
 
 @kernel
-def add_up(chosen, starts, rows, values, q, up, down):
+def add_up(chosen, starts, rows, values, slopes, up, down):
     """Set `up` and `down` (k,) to the masses of the chosen columns."""
     for k in range(chosen.size):
-        up[k], down[k] = masses(starts[chosen[k]], starts[chosen[k] + 1], rows, values, q)
-
-
-@kernel
-def shift_rows(chosen, steps, starts, rows, values, z):
-    """Move the weight of each chosen column by its step: add d y x to the rows of `z`."""
-    for k in range(chosen.size):
-        if steps[k] != 0:
-            for p in range(starts[chosen[k]], starts[chosen[k] + 1]):
-                z[rows[p]] += steps[k] * values[p]
+        up[k], down[k] = masses(starts[chosen[k]], starts[chosen[k] + 1], rows, values, slopes)
 
 
 @kernel
@@ -235,12 +161,11 @@ def steps_at_once(chosen, widths, ease, penalties, penalised, w, up, down, steps
 
 
 @kernel
-def weigh(loss, lo, hi, labels, importance, z, q, value):
-    """Compute `q` and `value` (loss times importance) of examples lo..hi-1; returns the sum of `value`."""
+def weigh(loss, labels, importance, z, slopes):
+    """Compute the slope of the loss of each row, times its importance; returns the sum of losses."""
     total = 0.0
-    for i in range(lo, hi):
-        each, slope = value_slope(loss, z[i] * labels[i], labels[i])
-        q[i] = -importance[i] * labels[i] * slope
-        value[i] = importance[i] * each
-        total += value[i]
+    for i in range(z.size):
+        value, slope = value_slope(loss, z[i], labels[i])
+        slopes[i] = importance[i] * slope
+        total += importance[i] * value
     return total

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.batch import kernels
+from thresher.batch import descent, kernels
 from thresher.cluster.connection import LostRayError
 from thresher.cluster.reader import difference, versions
 from thresher.data.chunk import Chunk, concat
@@ -42,8 +42,7 @@ _SPARSE = 4
 class FeatureColumns:
     """n examples with d features in compressed columns; an intercept, if any, is column d.
 
-    Values are multiplied by the label, y x, so that a positive one supports a positive weight. Rows ascend
-    within a column.
+    Rows ascend within a column.
     """
 
     keys: NDArray[np.uint64]
@@ -53,13 +52,13 @@ class FeatureColumns:
     rows: NDArray[np.int32]
     """(nnz,) index of the example"""
     values: NDArray[np.float32]
-    """(nnz,) y x"""
+    """(nnz,)"""
     labels: NDArray[np.float64]
-    """(n,) +1 or -1"""
+    """(n,)"""
     weights: NDArray[np.float64]
     """(n,) importance weights"""
-    lowest_label: float
-    """the label of the negative class in the data, 0 or -1"""
+    offsets: NDArray[np.float64]
+    """(n,) what is added to the margins, mostly 0"""
 
     @property
     def intercept(self) -> bool:
@@ -68,7 +67,7 @@ class FeatureColumns:
 
 
 def columns_of(source: Source, intercept: bool) -> FeatureColumns:
-    """Read a whole pass of `source`, whose labels are +1 and either -1 or 0.
+    """Read a whole pass of `source`.
 
     Takes 24 bytes per stored value at the peak and 8 afterwards. Raises the errors of the source, and
     OverflowError for more than 2**31 - 1 examples.
@@ -83,15 +82,17 @@ def in_columns(whole: Chunk, intercept: bool) -> FeatureColumns:
     if len(whole) > np.iinfo(np.int32).max:
         raise OverflowError(f"{len(whole):,} examples: the batch solver takes at most 2**31 - 1")
     keys, column = _numbered(whole.keys)
-    labels = np.where(whole.labels > 0, 1.0, -1.0)
     counts = np.bincount(column, minlength=len(keys))
     if intercept:
         counts = np.append(counts, len(whole))
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     rows, values = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.float32)
-    _transpose(whole.indptr, column, whole.values, labels, intercept, starts[:-1].copy(), rows, values)
-    lowest = min(0.0, float(whole.labels.min(initial=0.0)))
-    return FeatureColumns(keys, starts, rows, values, labels, whole.weights.astype(np.float64), lowest)
+    _transpose(whole.indptr, column, whole.values, starts[:-1].copy(), rows, values)
+    if intercept:
+        rows[starts[-2] :], values[starts[-2] :] = np.arange(len(whole)), 1.0
+    offsets = np.zeros(len(whole)) if whole.offsets is None else whole.offsets.astype(np.float64)
+    labels, weights = whole.labels.astype(np.float64), whole.weights.astype(np.float64)
+    return FeatureColumns(keys, starts, rows, values, labels, weights, offsets)
 
 
 def _numbered(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
@@ -108,20 +109,14 @@ def _numbered(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.
 
 
 @kernel
-def _transpose(
-    indptr: Any, column: Any, given: Any, labels: Any, intercept: Any, ends: Any, rows: Any, values: Any
-) -> None:
+def _transpose(indptr: Any, column: Any, given: Any, ends: Any, rows: Any, values: Any) -> None:
     """Append every value to its column; `ends` holds the next free position of each column."""
-    for i in range(labels.size):
+    for i in range(indptr.size - 1):
         for p in range(indptr[i], indptr[i + 1]):
             place = ends[column[p]]
             ends[column[p]] = place + 1
             rows[place] = i
-            values[place] = labels[i] * given[p]
-        if intercept:
-            place = ends[ends.size - 1] + i
-            rows[place] = i
-            values[place] = labels[i]
+            values[place] = given[p]
 
 
 F64 = NDArray[np.float64]
@@ -153,12 +148,12 @@ class Contribution(NamedTuple):
 class Shard:
     """Some of the rows, by feature, with their margins.
 
-    Like `Solver`, it holds y times the margin, the mass, and loss times importance of each of its examples.
+    It holds the margin, and the slope of the loss times importance, of each of its examples.
     """
 
     def __init__(self, chunks: Sequence[Chunk], intercept: bool) -> None:
         self.columns: FeatureColumns = in_columns(concat(chunks), intercept)
-        self._z, self._before, self._q, self._value = (np.zeros(len(self.columns.labels)) for _ in range(4))
+        self._z, self._before, self._slopes = (np.zeros(len(self.columns.labels)) for _ in range(3))
 
     def begin(self, loss: Any, keys: NDArray[np.uint64]) -> I64:
         """Compute all masses, with no weights; returns which of the columns of all `keys` it has."""
@@ -186,7 +181,7 @@ class Shard:
         c = self.columns
         chosen = np.arange(len(self._numbers)) if whole else self._chosen
         up, down = np.zeros(len(chosen)), np.zeros(len(chosen))
-        kernels.add_up(chosen, c.starts, c.rows, c.values, self._q, up, down)
+        kernels.add_up(chosen, c.starts, c.rows, c.values, self._slopes, up, down)
         return Contribution(self._sum, up, down)
 
     def move(self, steps: F64, again: bool) -> Contribution:
@@ -195,7 +190,7 @@ class Shard:
         if not again:
             source, target = target, source
         target[:] = source
-        kernels.shift_rows(self._chosen, steps[self._places], c.starts, c.rows, c.values, self._z)
+        descent.shift_rows(self._chosen, steps[self._places], c.starts, c.rows, c.values, self._z)
         self._weigh()
         return self.measure(False)
 
@@ -206,12 +201,12 @@ class Shard:
         """
         counts = self.columns.weights > 0
         labels = self.columns.labels[counts]
-        return bool((labels > 0).any()), bool((labels < 0).any()), bool((self._z[counts] > 0).all())
+        separated = (self._z[counts] * np.where(labels > 0, 1, -1) > 0).all()
+        return bool((labels > 0).any()), bool((labels <= 0).any()), bool(separated)
 
     def _weigh(self) -> None:
         c, compiled = self.columns, kernels.weigh.for_parts(self._loss)
-        examples = c.labels, c.weights, self._z, self._q, self._value
-        self._sum = float(compiled(self._loss, 0, len(self._z), *examples))
+        self._sum = float(compiled(self._loss, c.labels, c.weights, self._z, self._slopes))
 
 
 class Worker:
@@ -231,7 +226,10 @@ class Worker:
     def build(self, intercept: bool) -> list[tuple[NDArray[np.uint64], int, float]]:
         """Make the shards of the rows added: their keys, numbers of rows, and lowest labels."""
         self.shards = [Shard(self._chunks.pop(number), intercept) for number in list(self._chunks)]
-        return [(one.columns.keys, len(one.columns.labels), one.columns.lowest_label) for one in self.shards]
+        return [
+            (one.columns.keys, len(one.columns.labels), float(one.columns.labels.min(initial=0.0)))
+            for one in self.shards
+        ]
 
     def call(self, method: str, *arguments: Any) -> list[Any]:
         """Call a method of each shard."""

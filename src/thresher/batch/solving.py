@@ -1,14 +1,12 @@
 """Fitting a model with the batch solvers.
 
-Their two ways, columns one after the other and all at once; which one an order needs, a new start after a
-loss, the result.
+The parallel steps, which solver a method needs, a new start after a loss, the result.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from thresher.batch import kernels
-from thresher.batch.rounds import I64, NOISE, SWEEPS, BoostPlan, Round, Rounds
+from thresher.batch.newton import Newton
+from thresher.batch.rounds import I64, NOISE, BoostPlan, Round, Rounds
 from thresher.batch.shards import (
     Contribution,
-    FeatureColumns,
     Here,
     LostWorkerError,
     There,
@@ -29,7 +27,7 @@ from thresher.batch.shards import (
 )
 from thresher.cluster.remote_readers import current_cluster
 from thresher.data.formats.tables.column_statistics import ColumnSeen, columns_seen
-from thresher.data.labels import DOMAINS
+from thresher.data.labels import DOMAINS, Domain
 from thresher.data.layout import has_columns
 from thresher.data.report import Report
 from thresher.data.source import Source
@@ -46,89 +44,13 @@ from thresher.learning.model.objective import Objective
 from thresher.learning.model.prediction import Readout
 from thresher.options.messages import mention
 
-BLOCKS = 16
-"""Work is split into this many pieces for any number of threads, so that sums do not depend on it."""
-
-
-class Solver(Rounds):
-    """Moves one column at a time, in the order of the plan.
-
-    `z`, `q` and `value` (n,) are y times the margin, the mass, and loss times importance of each example.
-    `ease` is the share of its proved width that each column now uses.
-    """
-
-    def __init__(self, columns: FeatureColumns, loss: Any, plan: BoostPlan) -> None:
-        super().__init__(columns.keys, columns.intercept, columns.lowest_label, plan)
-        self.columns, self.loss = columns, loss
-        self.z, self.q, self.value = (np.zeros(len(columns.labels)) for _ in range(3))
-        self.widths = np.maximum.reduceat(np.abs(columns.values), columns.starts[:-1]).astype(np.float64)
-        self.ease, self.examples = np.ones(len(self.w)), len(self.z)
-        self._pool = ThreadPoolExecutor(plan.threads) if plan.threads > 1 else None
-        self._rng = np.random.default_rng(plan.seed)
-
-    def close(self) -> None:
-        """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown()
-
-    def move(self) -> float:
-        """Move every chosen column once, in the order of keys or in a new random order."""
-        order = self._rng.permutation(self.chosen) if self.plan.order == "random" else self.chosen
-        return self.sweep(order)
-
-    def fit_intercept(self) -> None:
-        """Move the intercept alone."""
-        for _ in range(SWEEPS):
-            if self.sweep(self.all[-1:]) <= NOISE * self.q.sum():
-                break
-
-    def labels_and_sides(self) -> tuple[bool, bool]:
-        """See `Rounds`."""
-        counts = self.columns.weights > 0
-        return len(np.unique(self.columns.labels[counts])) < 2, bool((self.z > 0)[counts].all())
-
-    def measure_all(self) -> None:
-        """Compute the masses and violations of all columns."""
-        c, w = self.columns, self.w
-
-        def work(block: int, lo: int, hi: int) -> None:
-            masses = self.up, self.down, self.gap
-            kernels.measure(
-                self.all, lo, hi, c.starts, c.rows, c.values, self.penalties, len(c.keys), w, self.q, *masses
-            )
-
-        # pieces with about the same number of stored values
-        cuts = np.searchsorted(c.starts[1:], np.linspace(0, c.starts[-1], BLOCKS + 1)[1:-1])
-        self.spread(work, np.concatenate([[0], cuts, [len(w)]]).astype(np.int64))
-
-    def sweep(self, chosen: I64) -> float:
-        """Move one column after the other; returns the largest violation found."""
-        c = self.columns
-        compiled = kernels.sweep.for_parts(self.loss)
-        held = self.widths, self.ease, self.penalties, len(c.keys)
-        examples = c.labels, c.weights, self.w, self.z, self.q, self.value
-        return float(compiled(self.loss, chosen, c.starts, c.rows, c.values, *held, *examples))
-
-    def weigh(self) -> float:
-        """Compute the mass of every example; returns the sum of losses."""
-        c, compiled = self.columns, kernels.weigh.for_parts(self.loss)
-
-        def work(block: int, lo: int, hi: int) -> float:
-            return float(compiled(self.loss, lo, hi, c.labels, c.weights, self.z, self.q, self.value))
-
-        return float(sum(self.spread(work, np.linspace(0, len(self.z), BLOCKS + 1).astype(np.int64))))
-
-    def spread(self, work: Callable[[int, int, int], Any], cuts: I64) -> list[Any]:
-        """Call ``work(block, lo, hi)`` for all pieces between cuts, in threads; results are in order."""
-        spans = list(zip(range(BLOCKS), cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
-        if self._pool is None:
-            return [work(*span) for span in spans]
-        return list(self._pool.map(lambda span: work(*span), spans))
-
-
 ADVANCE, RETREAT = 0.9, 1.5
 """Factors for the widths after a step within its bound, and after one beyond it."""
+SWEEPS = 20
+"""Maximum number of sweeps between two certificates."""
 _OF_INTERCEPT = 5 * SWEEPS
+_EASE = 0.1
+"""Sweeps end when the largest violation found is at most this share of the certificate before them."""
 
 
 class Parallel(Rounds):
@@ -136,7 +58,8 @@ class Parallel(Rounds):
 
     The widths of the bound hold for the worst row. `ease` < 1 narrows them, which gives longer steps. While
     the loss stays below the narrower bound, `ease` is reduced further; a step beyond the bound is undone
-    and repeated with a larger `ease`. At 1 the bound always holds.
+    and repeated with a larger `ease`. At 1 the bound always holds. `up` and `down` are the masses of each
+    column when last computed.
 
     The rows are in shards; masses and losses are summed in the order of the shards.
     """
@@ -146,7 +69,9 @@ class Parallel(Rounds):
         keys = np.unique(np.concatenate([own for own, _, _ in found]))
         super().__init__(keys, intercept, min(lowest for _, _, lowest in found), plan)
         self._holder, self.examples = holder, sum(rows for _, rows, _ in found)
-        self.ease = 1.0
+        self.penalties = (float(plan.l1), float(plan.l2))
+        self.up, self.down, self.all = np.zeros(len(self.w)), np.zeros(len(self.w)), np.arange(len(self.w))
+        self.ease, self.one_sided, self.chosen = 1.0, 0, self.all
         self._numbers: list[I64] = holder.call("begin", loss, keys)
         self._places: list[I64] = []
         self._widths = np.zeros(0)
@@ -158,9 +83,31 @@ class Parallel(Rounds):
         """Let the shards go."""
         self._holder.close()
 
-    def weigh(self) -> float:
-        """The sum of losses, known since the last move."""
-        return self._loss
+    def start(self) -> None:
+        """Fit the intercept alone, and compute the unit of the certificate there."""
+        self.measure_all()
+        features = len(self.keys)
+        sided = (self.up > 0) != (self.down > 0)
+        self.one_sided = int(np.count_nonzero(sided[:features]))
+        if self.intercept and not sided[-1]:
+            self._fit_intercept()
+            self.measure_all()
+        pulls, sums = np.abs(self.up - self.down)[:features], (self.up + self.down)[:features]
+        self.unit = float(max(pulls.max(initial=0.0), NOISE * sums.max(initial=0.0))) or 1.0
+
+    def objective(self) -> float:
+        """The loss plus the penalties."""
+        (l1, l2), w = self.penalties, self.w[: len(self.keys)]
+        return self._loss + l1 * float(np.abs(w).sum()) + 0.5 * l2 * float(np.square(w).sum())
+
+    def improve(self) -> int:
+        """Sweep, at most 20 times, over the columns that have a weight or violate their condition."""
+        self.choose(np.flatnonzero((self.w != 0) | (self.gap > 0)))
+        enough = _EASE * self.certificate * self.unit
+        sweeps = 1
+        while self.move() > enough and sweeps < SWEEPS:
+            sweeps += 1
+        return sweeps
 
     def measure_all(self) -> None:
         """Compute the masses and violations of all columns."""
@@ -176,8 +123,8 @@ class Parallel(Rounds):
         kernels.violations(chosen, self.penalties, len(self.keys), self.w, self.up, self.down, self.gap)
 
     def choose(self, chosen: I64) -> None:
-        """Set the columns to move, and compute widths from the sum of |x| over them in each row."""
-        super().choose(chosen)
+        """Set the columns to move, ascending; compute widths from the sum of |x| over them in each row."""
+        self.chosen = chosen
         found = self._holder.call("choose", chosen)
         self._places, self._shares = [places for places, _ in found], None
         self._widths = np.zeros(len(chosen))
@@ -209,7 +156,7 @@ class Parallel(Rounds):
         self._loss, self._shares = loss, shares
         return True
 
-    def fit_intercept(self) -> None:
+    def _fit_intercept(self) -> None:
         """Move the intercept alone."""
         self.choose(self.all[-1:])
         for _ in range(_OF_INTERCEPT):
@@ -217,16 +164,16 @@ class Parallel(Rounds):
                 break
         self.ease = 1.0
 
-    def labels_and_sides(self) -> tuple[bool, bool]:
+    def endless(self) -> str | None:
         """See `Rounds`."""
         positive, negative, separated = zip(*self._holder.call("facts"), strict=True)
-        return not (any(positive) and any(negative)), all(separated)
+        return self.why_endless(not (any(positive) and any(negative)), all(separated), self.one_sided)
 
 
 def solver_of(source: Source, intercept: bool, loss: Any, plan: BoostPlan) -> Rounds:
-    """Read a whole pass of `source`, whose labels are +1 and either -1 or 0; raises its errors."""
-    if plan.order != "parallel":
-        return Solver(columns_of(source, intercept), loss, plan)
+    """Read a whole pass of `source`; raises its errors."""
+    if plan.method == "newton":
+        return Newton(columns_of(source, intercept), loss, plan)
     cluster = current_cluster()
     holder: Any = There(cluster) if cluster and not cluster.connection.lost else Here(plan.threads)
     try:
@@ -243,10 +190,14 @@ def solver_of(source: Source, intercept: bool, loss: Any, plan: BoostPlan) -> Ro
 
 
 STORE = "growing"
-TWO_CLASSES = replace(DOMAINS["binary"], meaning="a label -1, 0 or 1")
-"""The labels of data to fit"""
+_TWO_CLASSES = replace(DOMAINS["binary"], meaning="a label -1, 0 or 1")
 TRIES = 3
 """How often the work is begun, if workers are lost."""
+
+
+def domain_of(loss: Any) -> Domain:
+    """The labels of data to fit with a loss."""
+    return _TWO_CLASSES if loss.DOMAIN == "binary" else DOMAINS[loss.DOMAIN]
 
 
 @dataclass(frozen=True)
@@ -292,7 +243,7 @@ class Boosted(Readout):
         """Write a model file with weights only; raises OSError if writing fails."""
         plan, solution = self.solution.plan, self.solution
         solver = {
-            **{name: getattr(plan, name) for name in ("order", "l1", "l2", "tolerance", "seed")},
+            **{name: getattr(plan, name) for name in ("method", "l1", "l2", "tolerance")},
             **{name: getattr(solution, name) for name in ("rounds", "sweeps", "objective", "certificate")},
         }
         header = {

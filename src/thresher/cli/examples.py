@@ -22,7 +22,7 @@ thresher select train.svm -m kept.model --false 2 --keep
 thresher select clicks.csv -m stable.model --label click --bags 16 --names --table stable.tsv
 thresher boost train.svm -m boosted.model --l1 1
 thresher boost train.svm -m boosted.model --loss logistic --l1 0.5 --l2 0.1
-thresher boost clicks.csv -m boosted.model --label click --order cyclic
+thresher boost clicks.csv -m boosted.model --label click --method parallel
 thresher predict my.model test.svm
 thresher predict front.model test.svm --choose 1se --output probability -o predictions.txt
 zcat train.svm.gz | thresher predict my.model - --output label

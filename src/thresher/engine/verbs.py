@@ -10,6 +10,8 @@ per example instead of twice, and the loop saves a load and a store of a row.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from thresher.engine.protocol import NUMBER, PAIR, TRUTH, rebuilt, verb
@@ -20,6 +22,15 @@ from thresher.engine.protocol import NUMBER, PAIR, TRUTH, rebuilt, verb
 @verb("loss", required=True, returns=PAIR)
 def value_slope(self, margin, y):
     """Loss and its derivative with respect to the margin: ``(loss, slope)``."""
+
+
+@verb("loss", returns=NUMBER)
+def curvature(self, margin, y):
+    """Second derivative of the loss by the margin, or that of a parabola above the loss. Default: unknown.
+
+    A loss that defines it can be minimised in memory by Newton's method: `thresher boost`.
+    """
+    return math.nan
 
 
 @verb("loss", returns=NUMBER)

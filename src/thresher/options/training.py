@@ -298,12 +298,16 @@ class SolverOptions(TypedDict, total=False):
 
     l1: Annotated[float, Option(Number(), "L", default=1.0), "Penalty on |w|_1."]
     l2: Annotated[float, Option(Number(), "L", default=0.0, unset="0.0"), "Penalty on |w|^2 / 2."]
-    loss: Annotated[Spec, Option(Kind(), "SPEC", default=BOOSTED), "exponential (AdaBoost's) or logistic."]
-    order: Annotated[
+    loss: Annotated[
+        Spec,
+        Option(Kind(), "SPEC", default=BOOSTED),
+        "exponential (AdaBoost's), logistic, squared, huber or poisson.",
+    ]
+    method: Annotated[
         str,
-        Option(Kind(), "random|cyclic|parallel", default="random"),
-        "Update one feature at a time, in a new order each round or as they come, or all at once with "
-        "smaller steps; --workers then also hold the rows.",
+        Option(Kind(), "newton|parallel", default="newton"),
+        "Newton steps with working sets of features, or parallel steps of all features; --workers then also "
+        "hold the rows.",
     ]
     tolerance: Annotated[
         float,
@@ -315,7 +319,6 @@ class SolverOptions(TypedDict, total=False):
     intercept: Annotated[
         bool, Option(Flag(), default=True, unset="intercept"), "Learn an intercept; it is not penalised."
     ]
-    seed: Annotated[int, Option(Whole(0), "N", default=0), "Seed of the random order."]
 
 
 class BoostOptions(SolverOptions, TableOptions, OnErrorOption, ElsewhereOptions, total=False):

@@ -7,7 +7,7 @@
 `LOG_ODDS`: margins are estimates of log odds.
 `LEVEL`: the share of labels below the margin that is best; None if it is no quantile.
 `BOOSTABLE`: with z = y p and q = -d loss / dz, loss(z + d) <= loss(z) + q (exp(-d) - 1) for every d;
-the steps of the batch solver rely on it.
+the parallel steps of the batch solver rely on it, its Newton steps on `curvature`.
 
 Losses of examples with many outputs give the value, its shares and the slope for each output.
 
@@ -49,6 +49,10 @@ class Logistic(NamedTuple):
             return cost * math.log1p(e), -cost * sign * e / (1.0 + e)
         return cost * (math.log1p(e) - z), -cost * sign / (1.0 + e)
 
+    def curvature(self, margin, y):
+        e = math.exp(-abs(margin))
+        return (self.positive if y > 0 else 1.0) * e / ((1.0 + e) * (1.0 + e))
+
     def link(self, margin):
         """Probability of the positive class."""
         e = math.exp(-abs(margin))
@@ -77,6 +81,9 @@ class Exponential(NamedTuple):
         cost = self.positive if y > 0 else 1.0
         value = cost * math.exp(-sign * margin)
         return value, -sign * value
+
+    def curvature(self, margin, y):
+        return value_slope(self, margin, y)[0]
 
     def link(self, margin):
         """Probability of the positive class (Collins, Schapire and Singer 2002)."""
@@ -197,6 +204,9 @@ class Squared(NamedTuple):
         error = margin - y
         return self.scale * error * error, 2.0 * self.scale * error
 
+    def curvature(self, margin, y):
+        return 2.0 * self.scale
+
 
 @part("loss")
 class Absolute(NamedTuple):
@@ -266,6 +276,10 @@ class Huber(NamedTuple):
             return 0.5 * error * error, error
         return self.delta * (abs(error) - 0.5 * self.delta), math.copysign(self.delta, error)
 
+    def curvature(self, margin, y):
+        """That of the parabola of the same slope above the loss (Huber 1981, section 7.8): never 0."""
+        return self.delta / max(abs(margin - y), self.delta)
+
 
 @part("loss")
 class Wealth(NamedTuple):
@@ -308,6 +322,9 @@ class Poisson(NamedTuple):
         excess = margin + self.offset - math.log(1.0 * y)  # in float64 even where y is a float32
         surplus = math.expm1(excess)  # mean / y - 1, without cancellation near the optimum
         return y * (surplus - excess), y * surplus
+
+    def curvature(self, margin, y):
+        return math.exp(margin + self.offset)
 
     def link(self, margin):
         """The expected count."""

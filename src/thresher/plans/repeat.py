@@ -21,7 +21,7 @@ from thresher.parts import SpecError, find
 from thresher.plans.run_setup import OF_RULES
 
 _DATA = ["DATA"]
-_SOLVER = ("l1", "l2", "order", "tolerance", "seed")
+_SOLVER = ("l1", "l2", "method", "tolerance")
 _COLUMNS = ("numeric", "bins", "categorical", "text", "ignore")
 SAID = (
     *("passes", "order", "holdout", "early_stop", "resume", "continue_from", "init"),

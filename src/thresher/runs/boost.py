@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from thresher.batch.rounds import BoostPlan, Round, loss_of
-from thresher.batch.solving import TWO_CLASSES, Boosted, solved
+from thresher.batch.solving import Boosted, domain_of, solved
 from thresher.data.labels import listed_words
 from thresher.data.source import Source
 from thresher.data.sources.reader import default_threads
@@ -29,9 +29,9 @@ def prepare(
 
     `UsageError`, `DataError`, OSError.
     """
-    started, names = time.perf_counter(), ("l1", "l2", "order", "tolerance", "rounds", "seed")
+    started, names = time.perf_counter(), ("l1", "l2", "method", "tolerance", "rounds")
     with of_options():
-        loss = loss_of(options["loss"])
+        loss = loss_of(options["loss"], options["method"])
         plan = BoostPlan(
             **{name: options[name] for name in names}, threads=options["threads"] or default_threads()
         )
@@ -39,7 +39,8 @@ def prepare(
     if run_setup.has_offsets(layout, options):
         raise UsageError(f"{mention('offset')} is for {mention_command('train')}; boost adds none to margins")
     read = run_setup.reading_of(options) | {"layout": layout}
-    _, _, read, note = run_setup.classes_in(data, None, None, read)
+    asked = None if loss.DOMAIN == "binary" else loss  # of several classes, boost has its own word to say
+    _, _, read, note = run_setup.classes_in(data, asked, None, read)
     words = read["layout"].classes if read["layout"] else ()
     if len(words) > 2:
         raise UsageError(
@@ -48,6 +49,6 @@ def prepare(
         )
     if note:
         ui.say(note)
-    source = run_setup.open_data(data, TWO_CLASSES, **read)
+    source = run_setup.open_data(data, domain_of(loss), **read)
     run_setup.check_written(outputs, options, data, source)
     return source, partial(solved, source, options["intercept"], loss, plan, started)

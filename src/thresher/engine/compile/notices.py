@@ -33,7 +33,7 @@ WORKS = {
     "thresher.engine.outputs.learn_together": OF_MANY,
     "thresher.engine.outputs.learn_batches": OF_MANY,
     "thresher.engine.lanes.learn_lanes": Work("learning loop of many models side by side", 4),
-    "thresher.batch.kernels.sweep": Work("solver", 2),
+    "thresher.batch.descent.descend": Work("solver", 2),
 }
 """By the compiled function; others take no more than a second or two."""
 
