@@ -204,7 +204,7 @@ def test_parallel_copies_share_one_step(copies: int) -> None:
     assert solver.w == pytest.approx(np.full(copies, adaboost(data) / copies), rel=1e-12)
 
 
-SMOOTH = ["logistic", "exponential", "squared", "huber:delta=0.3", "poisson"]
+SMOOTH = ["logistic", "exponential", "squared", "huber:delta=0.3", "poisson", "gamma", "tweedie"]
 
 
 def nasty(loss: str) -> Stream:
@@ -215,9 +215,10 @@ def nasty(loss: str) -> Stream:
     X[rng.random(80) < 0.8, 7] = 0.0
     X = X.astype(np.float32).astype(np.float64)
     p = X[:, 0] - 0.7 * X[:, 5] + 5e-4 * X[:, 3] + 300 * X[:, 2] + 0.5 * (X[:, 1] - 1e3)
-    y = {"real": p + rng.standard_t(2, 80), "nonnegative": rng.poisson(np.exp(np.minimum(p, 3)))}.get(
-        loss_of(loss).DOMAIN, np.sign(p + rng.normal(size=80))
-    )
+    means = np.exp(np.minimum(p, 3))
+    numbers = {"real": p + rng.standard_t(2, 80), "nonnegative": rng.poisson(means)}
+    numbers |= {"positive": rng.gamma(2.0, means)}
+    y = numbers.get(loss_of(loss).DOMAIN, np.sign(p + rng.normal(size=80)))
     c = rng.choice([0.0, 0.5, 1.0, 3.0], 80)
     chunk = Chunk.from_csr(np.arange(81) * 9, np.tile(np.arange(9), 80), X.ravel(), y, c)
     return Stream(chunk, X, chunk.labels.astype(np.float64), c)

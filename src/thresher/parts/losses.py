@@ -352,6 +352,9 @@ class Gamma(NamedTuple):
         surplus = math.expm1(-excess)  # y / mean - 1, without cancellation near the optimum
         return surplus + excess, -surplus
 
+    def curvature(self, margin, y):
+        return y * math.exp(-margin - self.offset)
+
     def link(self, margin):
         """The expected amount."""
         return math.exp(margin + self.offset)
@@ -384,6 +387,10 @@ class Tweedie(NamedTuple):
         scale = math.pow(1.0 * y, most)
         surplus = math.expm1(most * excess), math.expm1(-less * excess)
         return scale * (surplus[0] / most + surplus[1] / less), scale * (surplus[0] - surplus[1])
+
+    def curvature(self, margin, y):
+        most, less = 2.0 - self.power, self.power - 1.0
+        return most * math.exp(most * margin) + less * y * math.exp(-less * margin)
 
     def link(self, margin):
         """The expected amount."""
