@@ -116,10 +116,10 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 65_172,
+    "all": 65_179,
     "data": 18_167,
     "learning": 14_085,
-    "parts": 5_597,
+    "parts": 5_604,
     "engine": 5_264,
     "plans": 3_836,
     "serving": 3_427,
