@@ -227,6 +227,12 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"store": "hashed:8"}, 'use store="growing"'),
     ({"order": "every", "passes": 2}, "go to different models in each pass"),
     ({"keep": 2}, "keep must be True or False"),
+    ({"estimate": 2}, "estimate must be True or False"),
+    (
+        {"estimate": True, "loss": "hinge"},
+        "the losses logistic, poisson, squared, not for the loss hinge: leave",
+    ),
+    ({"estimate": True, "outputs": "classes:0-2"}, "estimate=True is for one output and the losses"),
 ]
 
 
@@ -238,7 +244,7 @@ def test_wrong_options_before_anything_is_read(options: dict[str, Any], message:
 
 
 def test_a_stream_cannot_be_read_twice() -> None:
-    for more in ("keep", "names"):
+    for more in ("keep", "names", "estimate"):
         rows = iter([(1, {"a": 1.0}), (-1, {"b": 1.0})])
         with pytest.raises(ValueError, match="a stream can be read only once"):
             thresher.select(rows, **{more: True})  # type: ignore[arg-type]

@@ -48,6 +48,7 @@ if _TYPE_CHECKING:
     from thresher.options.option import UsageError
     from thresher.parts.origins import SpecError
     from thresher.parts.registry import part
+    from thresher.plans.estimation import Estimates
     from thresher.plans.models import CrossValidation, Frontier, Tuned
     from thresher.plans.stability import Selection
 
@@ -64,6 +65,7 @@ _HOMES = {
     "Model": "thresher.learning.model.model",
     "ModelFileError": "thresher.learning.files.model_file",
     "Readout": "thresher.learning.model.prediction",
+    "Estimates": "thresher.plans.estimation",
     "Selection": "thresher.plans.stability",
     "SpecError": "thresher.parts.origins",
     "TroubleWarning": "thresher.learning.diagnostics.findings",
@@ -80,6 +82,7 @@ __all__ = [
     "DataError",
     "DivergedError",
     "Ensemble",
+    "Estimates",
     "Evaluated",
     "Frontier",
     "Interrupted",

@@ -69,13 +69,29 @@ def test_a_chart_of_anything_is_well_formed(shown: list[Series], title: str, log
     text.encode()
 
 
-@given(rows=st.lists(st.builds(Bar, HOSTILE, ANY, st.just("") | HOSTILE), max_size=12), title=HOSTILE)
+BARS = st.builds(Bar, HOSTILE, ANY, ANY, ANY, st.just("") | HOSTILE)
+
+
+@given(rows=st.lists(BARS, max_size=12), title=HOSTILE)
 def test_bars_of_anything_are_well_formed(rows: list[Bar], title: str) -> None:
     root = parsed(bars(title, title, rows, axis=title))
     places = numbers(root)
     assert not {"nan", "inf"} & set(places)
     assert all(-100 < float(place) < 2000 for place in places)
     assert len([one for one in root.iter(f"{SVG}rect") if "bar" in one.get("class", "")]) == len(rows)
+
+
+def test_bars_have_whiskers_and_their_values_beyond_them() -> None:
+    root = parsed(bars("t", "d", [Bar("up", 2.0, 1.0, 4.0), Bar("down", -1.0, -3.0, 1.0), Bar("none", 1.0)]))
+    whiskers = [
+        re.fullmatch(r"M(\S+) \S+v8m0 -4H(\S+)m0 -4v8", one.get("d") or "") for one in root.iter(f"{SVG}path")
+    ]
+    (one, two), (low, high) = (tuple(map(float, span.groups())) for span in whiskers if span)
+    assert low < high < two
+    assert two - one == pytest.approx((high - low) * 3 / 4, rel=1e-3)
+    texts = {"".join(one.itertext()): float(one.get("x") or 0) for one in root.iter(f"{SVG}text")}
+    assert texts["2"] > two
+    assert texts["\N{MINUS SIGN}1"] < low
 
 
 def test_names_are_shown_cut_and_told_whole() -> None:

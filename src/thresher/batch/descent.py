@@ -16,22 +16,9 @@ coordinate descent, Journal of Statistical Software 33 (2010), sections 2.1 and 
 import numpy as np
 
 from thresher.engine.compile.jit import kernel, scalar
-from thresher.engine.verbs import curvature, value_slope
 
 FLAT = 1e-24
 """A column varies if its second moment about the mean is at least this share of that about 0."""
-
-
-@kernel
-def derive(loss, lo, hi, labels, importance, z, slopes, curvatures):
-    """Set g and h of rows lo..hi-1, whose margins are `z`; returns the sum of their losses."""
-    total = 0.0
-    for i in range(lo, hi):
-        value, slope = value_slope(loss, z[i], labels[i])
-        total += importance[i] * value
-        slopes[i] = importance[i] * slope
-        curvatures[i] = importance[i] * curvature(loss, z[i], labels[i])
-    return total
 
 
 @scalar

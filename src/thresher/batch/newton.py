@@ -21,6 +21,7 @@ import numpy as np
 from thresher.batch import descent
 from thresher.batch.rounds import F64, I64, NOISE, BoostPlan, Rounds
 from thresher.batch.shards import FeatureColumns
+from thresher.engine.kernels import derive
 
 BLOCKS = 16
 """Work is split into this many pieces for any number of threads, so that sums do not depend on it."""
@@ -225,7 +226,7 @@ class Newton(Rounds):
             self._damping = 0.1 * self._damping if self._damping > _DAMPING else 0.0
 
     def _derive(self) -> None:
-        c, compiled = self.columns, descent.derive.for_parts(self.loss)
+        c, compiled = self.columns, derive.for_parts(self.loss)
         cuts = np.linspace(0, self.examples, BLOCKS + 1).astype(np.int64)
         self._loss = float(
             sum(

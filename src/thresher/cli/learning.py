@@ -249,16 +249,20 @@ def select(data: list[str], options: Options) -> None:
         with saving.unbroken(path, run.trainer.stopper):
             found.save(path)
             run.trainer.discard_checkpoint()
+            if options["estimate"]:
+                found = run.estimated(found)
+                found.save(path)
             if options["keep"] and (model := run.keep(found)) is not None:
                 found = replace(found, model=model)
                 found.save(path)
             with saving.saved_before(path):
-                plots.draw(options["plot"], found.picture, options["table"], found.table)
+                plots.draw(options["plot"], found.plot, options["table"], found.table)
             outcome.warnings = found.warnings
             output.tell_outcome(outcome)
             figures = {**found.figures(), **output.figures_of_run(outcome), "model": str(path)}
             del figures["features_seen"]
             rows = {"kept_features": [one for one in found.rows() if one["kept"]]}
+            rows |= {"estimates": found.estimated()} if options["estimate"] else {}
             output.show_run(figures, found.warnings, options, found.lines(), rows)
         check_strictly(found.warnings, options)
 

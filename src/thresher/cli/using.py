@@ -108,7 +108,8 @@ def report(model: str, options: Options) -> None:
         shown["model"] = None if found.model is None else found.model.info
         shown["frontier"] = None if found.frontier is None else found.frontier.as_dict()
         if found.selection is not None:
-            shown["selection"] = {**found.selection.figures(), "each": found.selection.rows()}
+            one = found.selection
+            shown["selection"] = {**one.figures(), "each": one.rows(), "estimates": one.estimated()}
         if found.test is not None:
             shown["test"] = test
             shown["slices"] = found.test.slices

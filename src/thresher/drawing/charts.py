@@ -390,10 +390,15 @@ _BAR_EDGE, _ROW, _BAR_LINE, _SMALL = 12.0, 22.0, 20.0, 12.0
 
 
 class Bar(NamedTuple):
-    """A value with a name. `title` is the tooltip, by default the whole name and the value."""
+    """A value with a name. `title` is the tooltip, by default the whole name and the value.
+
+    `low` and `high` are the ends of an interval, drawn as a whisker.
+    """
 
     name: str
     value: float
+    low: float = math.nan
+    high: float = math.nan
     title: str = ""
 
 
@@ -432,7 +437,7 @@ def bars(
         )
         for side in (True, False)
     )
-    values = [row.value for row in rows if drawable(row.value)]
+    values = [one for row in rows for one in (row.value, row.low, row.high) if drawable(one)]
     ends = Axis(low=min(values, default=0.0), high=max(values, default=0.0))
     scale = scale_of(ends, [0.0, *values], left + below, right - above)
     zero = scale.place(0.0) or left
@@ -445,6 +450,11 @@ def bars(
         whole = tag("title", text_of(row.title or f"{clean(row.name, 200)}: {text}"))
         shape = {"x": min(end, zero), "y": y + 3, "width": max(abs(end - zero), 0.5), "height": _ROW - 7}
         body.append(tag("rect", whole, class_="bar c2" if negative else "bar c1", **shape))
+        low, high = scale.place(row.low), scale.place(row.high)
+        if low is not None and high is not None:
+            d = f"M{number(low)} {number(y + 7)}v8m0 -4H{number(high)}m0 -4v8"
+            body.append(tag("path", class_="axis", d=d))
+            end = min(low, end) if negative else max(high, end)
         body.append(label(text, end + (-5 if negative else 5), y + 15, "tick", "end" if negative else None))
     line = f"M{number(zero)} {number(top)}V{number(top + len(rows) * _ROW)}"
     body.append(tag("path", class_="axis", d=line))

@@ -32,6 +32,7 @@ from thresher.engine.protocol import snapshot
 from thresher.engine.verbs import (
     catch_up,
     constrain,
+    curvature,
     end_step,
     idle,
     link,
@@ -212,6 +213,18 @@ def score(loss, margins, labels, weights, out):
     """Write the weighted loss of each margin to `out`."""
     for i in range(out.size):
         out[i] = float(weights[i]) * value_slope(loss, margins[i], float(labels[i]))[0]
+
+
+@kernel
+def derive(loss, lo, hi, labels, importance, z, slopes, curvatures):
+    """Set g and h of rows lo..hi-1, whose margins are `z`; returns the sum of their losses."""
+    total = 0.0
+    for i in range(lo, hi):
+        value, slope = value_slope(loss, z[i], labels[i])
+        total += importance[i] * value
+        slopes[i] = importance[i] * slope
+        curvatures[i] = importance[i] * curvature(loss, z[i], labels[i])
+    return total
 
 
 @kernel

@@ -6,6 +6,7 @@
 `SCALES`: nor when the margin is shifted by c and the label multiplied by exp(c).
 `LOG_ODDS`: margins are estimates of log odds.
 `LEVEL`: the share of labels below the margin that is best; None if it is no quantile.
+`LIKELIHOOD`: a negative log-likelihood, but for a factor and what labels alone add; `curvature` is exact.
 `BOOSTABLE`: with z = y p and q = -d loss / dz, loss(z + d) <= loss(z) + q (exp(-d) - 1) for every d;
 the parallel steps of the batch solver rely on it, its Newton steps on `curvature`.
 
@@ -36,7 +37,7 @@ class Logistic(NamedTuple):
 
     positive: float = 1.0
     DOMAIN = "binary"
-    PROBABILITY = LOG_ODDS = True
+    PROBABILITY = LOG_ODDS = LIKELIHOOD = True
     BOOSTABLE = True
     LIMITS = {"positive": "> 0"}
 
@@ -198,7 +199,7 @@ class Squared(NamedTuple):
 
     scale: float = 1.0
     LIMITS = {"scale": "> 0"}
-    SHIFTS = True
+    SHIFTS = LIKELIHOOD = True
 
     def value_slope(self, margin, y):
         error = margin - y
@@ -313,6 +314,7 @@ class Poisson(NamedTuple):
 
     offset: float = 0.0
     DOMAIN = "nonnegative"
+    LIKELIHOOD = True
     LIMITS = {"offset": "any number"}
 
     def value_slope(self, margin, y):

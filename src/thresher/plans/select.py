@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from thresher.data.chunk import Chunk, concat
+from thresher.data.columns import NUMERIC
 from thresher.data.features.names import Names, find_names
 from thresher.data.inputs.any_data import Data
 from thresher.learning.inspection.feature_names import check_nameable, known_names
-from thresher.learning.model.bags import Bags
+from thresher.learning.model.bags import HALF, Bags
 from thresher.learning.model.ensemble import HALVES
 from thresher.learning.model.model import Model
 from thresher.learning.model.preprocessing import LISTED
 from thresher.learning.model.recipe import Recipe
+from thresher.learning.training.interruption import Interrupted
 from thresher.learning.training.progress import Ui
+from thresher.learning.training.shares import together
 from thresher.learning.training.trainer import Outcome, Trainer
 from thresher.options.layouts import of_options
 from thresher.options.messages import flag_of, mention, spelled
 from thresher.options.option import Options, UsageError
-from thresher.parts import AUTO, make
+from thresher.parts import AUTO, REGISTRY, lookup, make, part_name
 from thresher.plans import train
+from thresher.plans.estimation import MOST, estimated
 from thresher.plans.penalties import for_halves, penalty_in, with_penalty
 from thresher.plans.run import Training, check_names_again
-from thresher.plans.stability import Selection, selection_of, troubles_of
+from thresher.plans.stability import Selection, selection_of, troubles_of, troubles_of_estimates
 
 
 @dataclass
@@ -49,6 +55,31 @@ class Selecting(Training):
             called |= dict(self.names)
         return replace(found, called=called, warnings=[*outcome.warnings, *troubles_of(found)])
 
+    def estimated(self, found: Selection) -> Selection:
+        """With estimates from the rows that were set aside, if asked for. `DataError`, `Interrupted`."""
+        keys = found.keys[found.kept][:MOST]
+        if not self.options["estimate"] or not len(keys):
+            return found
+        first, taken, number = self.trainer, list[Chunk](), 0
+        recipe, source, layout = first.models.recipe, first.reread(), first.models.layout
+        first.ui.say("estimating the kept features from the other half of the rows")
+        with closing(source.chunks()) as chunks:
+            for chunk, apart in first.holdout.divided(first.stopper.each(chunks, self._stop)):
+                groups = None if chunk.groups is None else together(chunk.groups, number)
+                number += len(chunk)
+                rows = replace(chunk, groups=groups, tags=None).take(apart & (chunk.weights > 0))
+                taken.append(rows.only(np.sort(keys)))
+        rows = concat(taken)
+        if rows.groups is not None:
+            rows = rows.take(np.argsort(rows.groups, kind="stable"))
+        gaps = layout is not None and layout.gaps and NUMERIC in layout.kinds
+        own = estimated(rows, keys, recipe.objective, gaps=gaps, intercept=recipe.intercept)
+        found = replace(found, estimates=own)
+        return replace(found, warnings=[*found.warnings, *troubles_of_estimates(found)])
+
+    def _stop(self) -> None:
+        raise Interrupted(None, self.trainer.models.examples)
+
     def keep(self, found: Selection) -> Model | None:
         """A model of the kept features alone, learned from the data again; None if none is kept.
 
@@ -65,7 +96,7 @@ class Selecting(Training):
         model.admit_only(kept)
         source = first.reread()
         model.layout = source.layout
-        plan = replace(first.plan, checkpoint=None, checkpoint_every=0)
+        plan = replace(first.plan, checkpoint=None, checkpoint_every=0, holdout_every=0)
         more: Any = {"ui": first.ui, "stopper": first.stopper}
         Trainer(model, source, plan, reread=first.reread, order=first.order, **more).run()
         model.names = None if self.names is None else self.names.only(kept)
@@ -82,7 +113,7 @@ def prepare(
     if isinstance(options["rule"], str) and options["rule"] == AUTO:
         raise UsageError(f"{mention(rule='auto')} finds one model: give another {mention('rule')}")
     bags = Bags(options["bags"], HALVES, share=options["share"]).spec
-    asked = options.but(names=False, holdout=None, early_stop=None)
+    asked = options.but(names=False, holdout=HALF if options["estimate"] else None, early_stop=None)
     if not isinstance(options["rule"], Recipe):
         with of_options():
             l1 = for_halves(options["rule"], options["l1"])
@@ -93,10 +124,27 @@ def prepare(
         check_nameable(model.recipe.store)
     if options["names"]:
         check_names_again(training.source, model.recipe.store)
-    if keep and not training.source.rereadable:
+    if options["estimate"]:
+        _check_estimable(model.recipe)
+        training.trainer.holdout.set_aside()
+    reading = [name for name, wanted in (("keep", keep), ("estimate", options["estimate"])) if wanted]
+    if reading and not training.source.rereadable:
         raise UsageError(
-            f"{spelled(flag_of('keep'), 'keep=True')} learns the data again, but a stream can be read only"
-            " once: leave it out"
+            f"{spelled(flag_of(reading[0]), f'{reading[0]}=True')} reads the data again, but a stream can be"
+            " read only once: leave it out"
         )
     own = None if asked["l1"] == options["l1"] else penalty_in(make("rule", options["rule"]))
     return Selecting(**vars(training), options=options, penalty=own)
+
+
+def _check_estimable(recipe: Recipe) -> None:
+    """`UsageError` unless the model has one output, and its loss a likelihood."""
+    head = recipe.objective
+    if head.count == 1 and head.loss.LIKELIHOOD:
+        return
+    able = [name for name in sorted(REGISTRY["loss"]) if lookup("loss", name).LIKELIHOOD]
+    has = f"{head.count} outputs" if head.count > 1 else f"the loss {part_name(type(head.loss))}"
+    raise UsageError(
+        f"{mention(estimate=True)} is for one output and the losses {', '.join(able)}, not for {has}: leave"
+        " it out"
+    )

@@ -47,7 +47,7 @@ class ModelInfo(dict[str, Any]):
             shown = {"choice": self["choice"], "chosen": chosen, "rule": lanes[chosen]["spec"]}
             lines = [*lane_lines(lanes, self["penalty"], chosen), *figure_lines(shown)]
         else:
-            told: dict[str, Any] = {"ensemble": _told_ensemble, "selection": figure_lines}
+            told: dict[str, Any] = {"ensemble": _told_ensemble, "selection": _told_selection}
             lines = told.get(self["kind"], _told_model)(self)
         return as_shown("\n".join(lines))
 
@@ -91,7 +91,8 @@ def describe(path: Path) -> ModelInfo:
     found = model_file.Contents.of(path)
     told: dict[str, Any] = {"model": str(path)}
     if model_file.SELECTION in found.run:
-        return ModelInfo({**told, "kind": "selection", **Selection.load(found).figures()})
+        chosen = Selection.load(found)
+        return ModelInfo({**told, "kind": "selection", **chosen.figures(), "estimates": chosen.estimated()})
     if model_file.LANES not in found.run and (table := found.frontier()) is not None:
         return ModelInfo({**told, "kind": "frontier", **table.as_dict()})
     if model_file.LANES not in found.run and model_file.ENSEMBLE in found.run:
@@ -129,7 +130,7 @@ def draw(path: Path, plot: Path | None, table: Path | None) -> None:
         chosen = found.number()
         plots.draw(plot, lambda: picture(found.points, chosen), table, found.table)
     elif isinstance(found, Selection):
-        plots.draw(plot, found.picture, table, found.table)
+        plots.draw(plot, found.plot, table, found.table)
     else:
         options = mention(*(name for name, one in (("plot", plot), ("table", table)) if one is not None))
         both = f"{mention_command('path')} and {mention_command('select')}"
@@ -194,6 +195,14 @@ def _told_ensemble(found: dict[str, Any]) -> list[str]:
         shown |= {name: found["record"][name] for name in ("order", "examples")}
         shown |= _continued(found["record"])
     return [*figure_lines(shown), *_table(found["each"])]
+
+
+def _told_selection(found: dict[str, Any]) -> list[str]:
+    """The figures of a selection, and its estimates."""
+    rows = [{**one, "feature": str(one["feature"])} for one in found["estimates"]]
+    unnamed = "" if any(one["name"] for one in rows) else "name"
+    figures = {name: one for name, one in found.items() if name != "estimates"}
+    return [*figure_lines(figures), *_table(rows, unnamed)]
 
 
 def _table(rows: Sequence[dict[str, Any]], without: str = "") -> list[str]:

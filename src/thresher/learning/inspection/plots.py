@@ -181,7 +181,7 @@ def _bars(head: Objective, figures: dict[str, Any], shape: dict[str, Any]) -> st
     met = [one for one in figures["by_class"] if one["recall"] is not None]
     met.sort(key=lambda one: -one["weight"])
     rows = [
-        Bar(one["class"], 1.0 - one["recall"], f"{one['class']}: weight {one['weight']:,.6g}")
+        Bar(one["class"], 1.0 - one["recall"], title=f"{one['class']}: weight {one['weight']:,.6g}")
         for one in met[:_BARS]
     ]
     left = f"; the {_BARS} most frequent of {len(met):,} classes" if len(met) > _BARS else ""

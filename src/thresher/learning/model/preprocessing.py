@@ -129,10 +129,7 @@ class ListedFeatures:
         """`chunk` without all other features."""
         if self.keys is None:
             raise OneLineError(f"no features are listed: {mention_command('select')} makes such a model")
-        places = np.minimum(np.searchsorted(self.keys, chunk.keys), max(len(self.keys) - 1, 0))
-        there = self.keys[places] == chunk.keys if len(self.keys) else np.zeros(chunk.nnz, np.bool_)
-        ends = np.concatenate([[0], np.cumsum(there)])[chunk.indptr]
-        return replace(chunk, indptr=ends, keys=chunk.keys[there], values=chunk.values[there])
+        return chunk.only(self.keys)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The list."""

@@ -109,6 +109,8 @@ class Holdout:
     """seed of the choice of rows"""
     first = 0
     """number of the first row, where the stream goes on with other data"""
+    judges = True
+    """whether models are judged by its rows, which are then kept in memory"""
     _head: Objective | None = None
     _words: tuple[str, ...] = ()
     _names = ""
@@ -134,6 +136,10 @@ class Holdout:
         self._words = source.layout.classes if source.layout else ()
         check_ungrouped(self.every, self._names)
 
+    def set_aside(self) -> None:
+        """Judge no model by the rows: `divided` finds them in another reading."""
+        self.judges = self.incomplete = False
+
     def rest(self, source: Source) -> Source:
         """`source` without its held-out rows."""
         return _Rest(source, self) if self.every else source
@@ -141,7 +147,7 @@ class Holdout:
     def remaining(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         """The rows to learn of each of the `chunks` of a pass; `DataError` if there are none."""
         rows = learned = 0
-        for chunk, held in self._divided(chunks):
+        for chunk, held in self.divided(chunks):
             out = chunk.take(held) if held.any() else None
             rest = chunk if out is None else chunk.take(~held).at(chunk.place, chunk.after)
             rows, learned = rows + len(chunk), learned + len(rest)
@@ -160,7 +166,7 @@ class Holdout:
             raise DataError(f"{reason}: {instead}")
         self._read, self.incomplete = True, False
 
-    def _divided(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, NDArray[np.bool_]]]:
+    def divided(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, NDArray[np.bool_]]]:
         """Each chunk of a pass, with which of its rows are held out.
 
         Of the last rows it is only known at the end of the stream which these are. Until then, as many rows
@@ -198,7 +204,7 @@ class Holdout:
         """Trouble with the rows, and with their choice."""
         if self.weightless:
             return [weightless_held_out()]
-        if not self._read:
+        if not self._read or not self.judges:
             return []
         drawn = not isinstance(self.every, LastRows | MatchingRows)
         if not self._kept and (self._in_groups or isinstance(self.every, MatchingRows)):
