@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from thresher.batch.rounds import Round
 from thresher.batch.solving import Boosted
 from thresher.cluster.remote_readers import reading_elsewhere, reads_elsewhere
+from thresher.data.errors import NothingNewError
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data, with_labels
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
@@ -143,7 +144,11 @@ def train(
     given = settle(training.TrainCommand, {**options, "rule": rule, "loss": loss}, train)
     with reading_elsewhere(given["workers"], given["ray"]):
         ui = Ui() if given["report_every"] is None else ProgressLines(print)
-        run = plans_train.prepare(with_labels(data, labels, sample_weight), given, ui)
+        try:
+            run = plans_train.prepare(with_labels(data, labels, sample_weight), given, ui)
+        except NothingNewError as nothing:
+            unchanged: Model = nothing.model
+            return unchanged
         model: Model = _learned(run)
         if run.will_name:
             run.name()
@@ -190,7 +195,11 @@ def ensemble(
         inputs = with_labels(data, labels, sample_weight)
         ui = Ui() if given["report_every"] is None else ProgressLines(print)
         bags = (bags_of(given["continue_from"]) or 8) if models is None else models
-        run = plans_train.prepare(inputs, given, ui, bags=bags)
+        try:
+            run = plans_train.prepare(inputs, given, ui, bags=bags)
+        except NothingNewError as nothing:
+            unchanged: Ensemble[Model] = nothing.model
+            return unchanged
         found: Ensemble[Model] = _learned(run)
     return found
 

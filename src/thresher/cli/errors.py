@@ -50,7 +50,7 @@ def status_and_line(error: Exception) -> tuple[int, str]:
         return FAILED, f"thresher: {error}"
     import click
 
-    from thresher.data.errors import OneLineError, printable
+    from thresher.data.errors import NothingNewError, OneLineError, printable
     from thresher.learning.model.divergence import DivergedError
     from thresher.options.messages import as_shown, on_the_command_line
     from thresher.options.option import UsageError
@@ -64,6 +64,8 @@ def status_and_line(error: Exception) -> tuple[int, str]:
             status, text = error.exit_code, line_of(error)
         elif isinstance(error, UsageError | SpecError):
             status = MISUSED
+        elif isinstance(error, NothingNewError):
+            status = 0
         elif isinstance(error, StoppedAfterSaving):
             status = INTERRUPTED
         elif isinstance(error, MemoryError):

@@ -40,6 +40,21 @@ def _prepared(
         yield run, path
 
 
+@contextmanager
+def _saved_anyway(options: Options) -> Iterator[None]:
+    """A run that may find nothing new: its model is what it goes on from, perhaps under another name."""
+    from thresher.data.errors import NothingNewError
+
+    path, old = options["model"], options["continue_from"]
+    try:
+        yield
+    except NothingNewError as nothing:
+        if nothing.moved or Path(path).resolve() != Path(old or path).resolve():
+            with saving.unbroken(path):
+                nothing.model.save(path, state=not options["weights_only"])
+        raise
+
+
 @command(training.TrainCommand, DATA)
 def train(data: list[str], options: Options) -> None:
     """Learn a sparse linear model from a stream, and report how well it predicted each example beforehand."""
@@ -63,7 +78,7 @@ def train(data: list[str], options: Options) -> None:
         bags = bags_in(checkpoint_path)
     if bags and options["names"]:
         raise UsageError("--names works with one model only: use thresher name afterwards")
-    with _prepared(prepare, data, options, bags=bags) as (run, path):
+    with _saved_anyway(options), _prepared(prepare, data, options, bags=bags) as (run, path):
         said = WITHOUT_NAMES.format(path) if options["names"] else f"the model is saved in {path}"
         outcome: Outcome = saving.ended(run, lambda: run.model.save(path, state=state), said)
         with saving.unbroken(path, run.trainer.stopper):

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from thresher.data.chunk import concat as concat
     from thresher.data.errors import BadLine as BadLine
     from thresher.data.errors import DataError as DataError
+    from thresher.data.files.topics import Messages as Messages
+    from thresher.data.files.topics import Topic as Topic
+    from thresher.data.files.topics import Url as Url
     from thresher.data.opening import open_source as open_source
     from thresher.data.opening import table_source as table_source
     from thresher.data.report import Report as Report
@@ -26,6 +29,7 @@ _NAMES = {
     "cache": ("CacheSource", "CacheWriter", "cache_entries", "clear_cache", "open_cache"),
     "chunk": ("Chunk", "StreamPosition", "concat"),
     "errors": ("BadLine", "DataError"),
+    "files.topics": ("Messages", "Topic", "Url"),
     "opening": ("open_source", "table_source"),
     "report": ("Report",),
     "source": ("MemorySource", "Source"),

@@ -240,7 +240,7 @@ def open_cache(source: TextSource, folder: str | os.PathLike[str] | None = None)
     if place is None:
         return None  # `CacheWriter` warns about the folder
     size = "*" if source.total_bytes is None else f"{source.total_bytes:x}"
-    if not any(place.glob(f"{size}-*.rows")) or not (source.rereadable or source.finished):
+    if not any(place.glob(f"{size}-*.rows")) or not (source.total_bytes is not None or source.finished):
         return None
     path = place / _file_name(source, source.fingerprint())
 

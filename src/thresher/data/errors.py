@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from thresher.options.messages import as_shown
 
@@ -27,6 +27,17 @@ class OneLineError(ValueError):
 
 class DataError(OneLineError):
     """Data that cannot be read; the message names the source and the reason."""
+
+
+class NothingNewError(DataError):
+    """A model that goes on has learned all there is. Nothing is wrong, so commands end with status 0."""
+
+    def __init__(self, message: str, model: Any, moved: bool) -> None:
+        super().__init__(message)
+        self.model = model
+        """as it was"""
+        self.moved = moved
+        """whether its record differs, in where topics that are new to it begin"""
 
 
 class OddFileError(DataError):
@@ -73,6 +84,10 @@ class BadLine(NamedTuple):
     expected: str
     found: str
     raw: bytes
+
+    def at(self, place: str, line: int) -> BadLine:
+        """The same line, as that of a message."""
+        return self._replace(file=", ".join(filter(None, (self.file, place))), line=line)
 
     def __str__(self) -> str:
         return printable(

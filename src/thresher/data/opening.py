@@ -19,6 +19,7 @@ from thresher.data.columns import AS_TEXT, CATEGORICAL, IGNORE, LIST, SPELLED, T
 from thresher.data.errors import DataError, OddFileError, shown
 from thresher.data.files.paths import STDIN, binary_kind, called, expand, is_stream
 from thresher.data.files.streams import Previews
+from thresher.data.files.topics import is_topic
 from thresher.data.formats import choosing
 from thresher.data.formats.listing import FORMATS, TABLES
 from thresher.data.labels import MOST_CLASSES, Domain, any_words, check_repeated, is_boolean, is_number
@@ -179,9 +180,16 @@ def open_source(
     if not isinstance(layout, AnyLayout | None):
         raise DataError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
     given = layout or AnyLayout()
-    if once := next(filter(is_stream, names if current_readers.get() is not None else ()), None):
-        raise DataError(f"{called(once)}: other processes cannot read standard input or a pipe; give a file")
+    alone = [one for one in names if is_stream(one) or is_topic(one)]
+    if alone and current_readers.get() is not None:
+        what = "a topic" if is_topic(alone[0]) else "standard input or a pipe"
+        raise DataError(f"{called(alone[0])}: other processes cannot read {what}; give a file")
     given = choosing.check_layout(_in_its_format(given, names, previews))
+    if topic := next(filter(is_topic, names), None):
+        if choosing.is_in_batches(given.format):
+            raise DataError(f"{topic}: read as lines, in which there is no {FORMATS[given.format].title}")
+        if given.format in DELIMITERS and given.header:
+            raise DataError(f"{topic}: its lines have no header: add {mention(header=False)}")
     try:
         check_ids(given.format, ids)
         if where and not choosing.is_in_batches(given.format):

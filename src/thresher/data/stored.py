@@ -28,15 +28,21 @@ def read(kind: type[T], given: Any, where: str) -> T:
     return found
 
 
+def said(one: Any, fields_of: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a dataclass as a file holds them: without those `UNSAID` that are empty."""
+    return {name: value for name, value in fields_of.items() if value or name not in one.UNSAID}
+
+
 def _check_fields(given: Any, found: Any, where: str) -> None:
     """ValidationError if what was found is not all of some JSON, or has defaults for fields of objects."""
     import msgspec
 
+    unsaid = getattr(found, "UNSAID", ())
     if is_dataclass(found):
         found = {one.name: getattr(found, one.name) for one in fields(found)}
     if isinstance(given, dict) and isinstance(found, dict):
         kept = {str(name): one for name, one in found.items()}
-        for name in given.keys() ^ kept.keys():
+        for name in (given.keys() ^ kept.keys()) - (kept.keys() & unsaid):
             told = f"{name} is missing" if name in kept else f"unknown field {name}"
             raise msgspec.ValidationError(f"{told} - at {where}")
         for name in given:

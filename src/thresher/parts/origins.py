@@ -219,7 +219,8 @@ def _execute(
     try:
         with redirect_stdout(sys.stderr):  # standard output is for results
             loader.exec_module(module)
-        if _all_parts() == before:
+        own = [one for one in vars(module).values() if getattr(one, "__module__", "") == name]
+        if _all_parts() == before and not any(map(_is_ours, own)):
             raise SpecError(f'{file}: defines no part: a class with @part("rule") or the like')
     except (Exception, SystemExit) as error:
         del sys.modules[name], _FILES[name]
@@ -230,6 +231,13 @@ def _execute(
         line = _line_of(error, path)
         what = "not Python: " if isinstance(error, SyntaxError | ValueError) and not line else ""
         raise SpecError(f"{file}{line}: {what}{_in_words(error)}") from error
+
+
+def _is_ours(defined: Any) -> bool:
+    """Whether something is a class that is known by its base here, such as the topics of a scheme."""
+    return isinstance(defined, type) and any(
+        one.__module__.startswith("thresher.") for one in defined.__mro__
+    )
 
 
 class _FileOfParts(SourceFileLoader):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from thresher.data.columns import same_columns
 from thresher.data.errors import DataError
+from thresher.data.files.topics import Extent
 from thresher.data.inputs.any_data import Data, is_matrix, open_data
 from thresher.data.layout import COLUMN_OPTIONS, AnyLayout, Layout, SettledLayout
 from thresher.data.log.source import LogSource
@@ -51,10 +52,12 @@ from thresher.plans.run_setup import (
     holdout_of,
     is_logged,
     layout_of_checkpoint,
+    nothing_new,
     plan_of,
     reading_of,
     recipe_for,
     trainer_of,
+    with_extents,
 )
 
 WITHOUT_NAMES = "the model is saved in {} without the names of features; thresher name adds them"
@@ -213,7 +216,8 @@ def prepare(plan: Plan, data: Data, ui: Ui, made: type[T], outputs: Sequence[Pat
     """
     options, checkpoint_path = plan.options, plan.options.get("checkpoint")
     training, judge = plan_of(options, ui, plan.name, checkpoint_path, plan.held)
-    training, models, before, started, earlier, recipe, read = _begin(plan, data, training, ui)
+    begun = _begin(plan, data, training, ui)
+    data, topics, training, models, before, started, earlier, recipe, read = begun
     slices = None
     if options.get("slices"):
         from thresher.learning.evaluation.slices import ProgressiveSlices
@@ -254,6 +258,7 @@ def prepare(plan: Plan, data: Data, ui: Ui, made: type[T], outputs: Sequence[Pat
             slices.begin(source, options["slices"], recipe.objective)
     more: dict[str, Any] = {"earlier": earlier, "known": known, "before": before, "ready": ready}
     more |= {
+        "topics": topics,
         "slices": slices,
         "stopper": ui.stopper(checkpoint=checkpoint_path is not None),
         "successor": plan.successor,
@@ -269,6 +274,9 @@ def prepare(plan: Plan, data: Data, ui: Ui, made: type[T], outputs: Sequence[Pat
 class _Beginning(NamedTuple):
     """What a training begins with."""
 
+    data: Data
+    topics: tuple[Extent, ...]
+    """what is read of topics"""
     training: TrainingPlan
     models: ModelSet | None
     """those that go on, or are resumed; None for new ones"""
@@ -312,9 +320,16 @@ def _begin(plan: Plan, data: Data, training: TrainingPlan, ui: Ui) -> _Beginning
                 f" same {said}, or leave it out"
             )
         read = reading_of(options, part) | {"layout": layout_of_checkpoint(options, resumed.layout)}
-        return _Beginning(
-            agreed(training, options, before), resumed, before, None, None, resumed.recipe, read
-        )
+        again = with_extents(data, before.topics, ui, resumes=True)
+        training = agreed(training, options, before)
+        return _Beginning(*again, training, resumed, before, None, None, resumed.recipe, read)
+    data, topics = with_extents(data, () if earlier is None else earlier.topics, ui)
+    if topics and options["passes"] is None and options["replay"] is None:
+        training = replace(training, passes=1, replay=0)  # the next run goes on after these rows
+    if topics and not data:
+        if models is None or earlier is None:
+            raise DataError(f"{topics[0].name}: no messages yet")
+        raise nothing_new(models.lead, earlier, topics)
     if models is not None:
         # one pass unless asked for more, if the model was made in one; what a server has logged, it has
         # learned in one
@@ -326,13 +341,13 @@ def _begin(plan: Plan, data: Data, training: TrainingPlan, ui: Ui) -> _Beginning
             layout = replace(layout or Layout(), classes=words)
         check_ungrouped(part, groups_of(layout, options))
         read = reading_of(options, part) | {"layout": layout}
-        return _Beginning(training, models, None, None, earlier, models.recipe, read)
+        return _Beginning(data, topics, training, models, None, None, earlier, models.recipe, read)
     started = None if init is None else _readout_of(init)
     layout = _layout(data, options, started)
     defining = options.but(l1=None) if plan.varies else options
     recipe, read = recipe_for(data, defining, layout, part, ui, started)
     plan.look(recipe)
-    return _Beginning(training, None, None, started, None, recipe, read)
+    return _Beginning(data, topics, training, None, None, started, None, recipe, read)
 
 
 def _compile(

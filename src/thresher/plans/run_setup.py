@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 from thresher import parts
-from thresher.data.errors import OneLineError
+from thresher.data.errors import DataError, NothingNewError, OneLineError
 from thresher.data.files.paths import expand, is_stream
 from thresher.data.files.streams import Previews
+from thresher.data.files.topics import Extent, TopicName, is_topic, settled, url_of
 from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.inputs.any_data import Data as Data
 from thresher.data.inputs.any_data import (
@@ -345,6 +347,47 @@ def is_logged(data: Any) -> bool:
         paths = [data] if isinstance(data, str | os.PathLike) else data
         return len(paths) == 1 and is_log(paths[0])
     return isinstance(data, LogSource)
+
+
+def nothing_new(model: Any, before: Record, topics: Sequence[Extent]) -> NothingNewError:
+    """The error for topics in which nothing has come since a model learned from them.
+
+    The record of the model then has the places in topics that are new to it.
+    """
+    known = [one._replace(begin={}) for one in before.topics]
+    moved = tuple(one for one in topics if one._replace(begin={}) not in known)
+    model.record = replace(before, topics=moved).beside(before)
+    names = ", ".join(one.name for one in topics)
+    return NothingNewError(f"nothing new in {names}; the model stays as it is", model, bool(moved))
+
+
+def with_extents(
+    data: Data, earlier: Sequence[Extent], ui: Ui, resumes: bool = False
+) -> tuple[Any, tuple[Extent, ...]]:
+    """The data, with what this run reads of topics after `earlier` runs, or again if it `resumes`.
+
+    Topics with nothing new are left out of the data, but not of the extents. `DataError`.
+    """
+    paths: Any = data if are_files(data) else ()
+    names = [paths] if isinstance(paths, str | os.PathLike) else [*paths]
+    topics, kept = dict[str, TopicName](), list[Any]()
+    for given in names:
+        name = os.fspath(given)
+        if not is_topic(name):
+            kept.append(given)
+            continue
+        url = url_of(name)
+        before = next((one for one in earlier if resumes and one.name == url.name), None)
+        if url.name in topics:
+            raise DataError(f"{url.name}: named twice")
+        asking = Timer(1.0, ui.say, [f"asking what is new in {url.name}"])
+        asking.start()
+        try:
+            topics[url.name] = found = TopicName.of(url, before) if before else settled(name, earlier)
+        finally:
+            asking.cancel()
+        kept += [] if found.extent.is_empty else [found]
+    return (kept if topics else data), tuple(one.extent for one in topics.values())
 
 
 def are_files(data: Any) -> bool:

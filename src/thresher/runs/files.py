@@ -221,6 +221,15 @@ def _continued(record: dict[str, Any]) -> dict[str, str]:
     return {"continued": f"{often:,} time{'s' * (often > 1)}"} if often else {}
 
 
+def _read_up_to(record: dict[str, Any]) -> dict[str, str]:
+    """How far topics have been read, and what was lost of them."""
+    found = list[str]()
+    for name, _, _, end, lost in record.get("topics", ()):
+        places = ", ".join(f"{one} to {at:,}" for one, at in end.items())
+        found.append(f"{name}: {places}" + (f"; {lost:,} lost" if lost else ""))
+    return {"read": "; ".join(found)} if found else {}
+
+
 def _told_model(found: dict[str, Any]) -> list[str]:
     """The figures of a model or a checkpoint; weights by column, by namespace or product, and by output."""
     groups = [
@@ -256,7 +265,7 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
     shown |= {f"stopped_{name}": value for name, value in stopped.items() if value not in (None, 0, "")}
     if record := facts["record"]:
         shown |= _continued(record) | {"passes": passes_made(record), "order": record["order"]}
-        shown |= {name: record[name] for name in ("holdout", "where") if record[name]}
+        shown |= {name: record[name] for name in ("holdout", "where") if record[name]} | _read_up_to(record)
     if layout.get("format"):
         shown["format"] = layout["format"]
     if classes := layout.get("classes"):

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import StreamPosition
 from thresher.data.errors import DataError, OddFileError
-from thresher.data.files.paths import begins_a_model, binary_kind, called, is_stream, named
-from thresher.data.files.remote import is_remote
+from thresher.data.files.paths import begins_a_model, binary_kind, called, is_local, named
 from thresher.data.files.streams import OpenStreams, RawFile, Stream, compression_of, open_stream
 
 if TYPE_CHECKING:
     from thresher.data.files.content import ReadSoFar, Watches
+    from thresher.data.files.topic_lines import Places
 
 PAD = 64
 """Spare bytes after the text of a block, for parsers that read whole words."""
@@ -78,6 +78,8 @@ class Block(NamedTuple):
     """bytes of all files (as stored) read so far"""
     so_far: ReadSoFar | None = None
     """content read up to the end of this block, if the content of the pass is hashed"""
+    places: Places | None = None
+    """where the lines of a topic come from"""
 
     @property
     def begin(self) -> int:
@@ -152,6 +154,11 @@ class BlockReader:
             self._file += 1
         return None
 
+    def stop(self) -> None:
+        """Let a `fill` that waits for a topic end; called in another thread."""
+        if self._raw is not None:
+            self._raw.stop()
+
     def close(self) -> None:
         """Close the open file; `fill` must not be running."""
         if self._stream is not None:
@@ -225,7 +232,8 @@ class BlockReader:
         offset, self._offset = self._offset, self._offset + used
         position = self._done_bytes + (self._raw.position if self._raw else 0)
         so_far = self._watches.so_far() if self._watches else None
-        return Block(buffer.array, whole, kind, self._file, offset, self._offset, position, so_far)
+        places = self._raw.places if self._raw else None
+        return Block(buffer.array, whole, kind, self._file, offset, self._offset, position, so_far, places)
 
     def _cut(self, buffer: TextBuffer, size: int, searched: int) -> int:
         """Length of the whole lines in the first `size` bytes, whose first `searched` have no newline; or 0.
@@ -253,7 +261,7 @@ def block_ends(name: str, block_bytes: int, start: int) -> Iterator[int]:
     (compressed, remote, or a pipe), and stops before a line that is longer than a block.
     """
     with named(name):
-        if is_remote(name) or is_stream(name):
+        if not is_local(name):
             return
         with closing(RawFile(name)) as raw:
             size = 0 if compression_of(raw.head) else os.path.getsize(name)

@@ -20,7 +20,7 @@ import xxhash
 
 from thresher.data.errors import DataError
 from thresher.data.files import remote
-from thresher.data.files.paths import called, is_stream, named, open_file
+from thresher.data.files.paths import called, is_local, is_stream, named, open_file
 from thresher.data.files.remote import is_remote
 from thresher.engine.atomic import whole_file
 from thresher.engine.folders import cache_folder, private_folder
@@ -303,7 +303,7 @@ class Watches:
                 if self._remote.get(file) not in (None, remote_content(name)):
                     raise DataError(f"{name}: changed while it was read")
             elif (
-                not is_stream(name)
+                is_local(name)
                 and (self._stamps[file] is None or self._stamps[file] != stamp(name))
                 # a file may have grown since it was read: compare only the part that was read
                 and hash_file(name, content.size if self._in_order else None) != content

@@ -19,6 +19,7 @@ from isal import isal_zlib
 
 from thresher.data.errors import DataError
 from thresher.data.files import remote
+from thresher.data.files.topics import is_topic, settled
 from thresher.options.messages import mention
 
 _MARKS = (
@@ -76,19 +77,21 @@ _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212"
 
 
 def expand(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
-    """The files that `data` names: paths, URLs, globs of either (sorted) and ``-``, in order.
+    """The files that `data` names: paths, URLs, globs of either (sorted), topics and ``-``, in order.
 
     Raises `DataError`, before anything is read, if there is no file, a glob has no match, ``-`` is given
     twice, or a file is missing, unreadable, empty or a directory.
     """
     given = [data] if isinstance(data, (str, os.PathLike)) else list(data)
-    names: list[str] = []
+    names, found = list[str](), list[str]()
     for item in given:
         name = os.fspath(item)
         if name.startswith("file:///"):
             name = unquote(name.removeprefix("file://"))
         with named(name):
-            if remote.is_remote(name):
+            if is_topic(name):
+                found = [settled(name)]
+            elif remote.is_remote(name):
                 found = remote.matching(name)
             elif name == STDIN or os.path.exists(name) or not glob.has_magic(name):
                 found = [name]
@@ -111,10 +114,15 @@ def expand(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> l
 
 def is_stream(name: str) -> bool:
     """Whether a file can be read only once: standard input or a pipe."""
-    if name == STDIN or remote.is_remote(name):
+    if name == STDIN or remote.is_remote(name) or is_topic(name):
         return name == STDIN
     mode = os.stat(name).st_mode
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def is_local(name: str) -> bool:
+    """Whether a file is on this machine, and any part of it can be read again."""
+    return not (is_topic(name) or remote.is_remote(name) or is_stream(name))
 
 
 def in_both(names: Iterable[str], others: Iterable[str]) -> list[str]:
@@ -128,10 +136,14 @@ def size_of(name: str) -> int | None:
     if remote.is_remote(name):
         with named(name):
             return remote.file_info(name).size
-    return None if is_stream(name) else os.path.getsize(name)
+    return os.path.getsize(name) if is_local(name) else None
 
 
 def _check_file(name: str, alone: bool) -> None:
+    if is_topic(name):
+        if settled(name).extent.is_empty:
+            raise DataError(f"{name}: no messages")
+        return
     if remote.is_remote(name):
         if size_of(name) == 0:
             raise DataError(f"{name}: the file is empty")
@@ -168,6 +180,10 @@ def open_file(name: str, piece: int = remote.PIECE) -> Any:
     """Open a file for reading bytes; a remote file is read in pieces of at least `piece` bytes."""
     if remote.is_remote(name):
         return io.BufferedReader(remote.RemoteFile(name), piece)
+    if is_topic(name):
+        from thresher.data.files.topic_lines import TopicFile
+
+        return TopicFile(name)
     return sys.stdin.buffer if name == STDIN else open(name, "rb", buffering=0)
 
 

@@ -21,6 +21,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from thresher.data.errors import DataError
+from thresher.data.files.topics import is_topic
 
 TRIES = 6
 DELAY = 0.25
@@ -35,8 +36,8 @@ T = TypeVar("T")
 
 
 def is_remote(name: str) -> bool:
-    """Whether `name` is a URL."""
-    return _URL.match(name) is not None
+    """Whether `name` is the URL of a file."""
+    return _URL.match(name) is not None and not is_topic(name)
 
 
 class FileInfo(NamedTuple):

@@ -78,6 +78,16 @@ class RawFile(io.RawIOBase):
             return None
         return status.st_size if stat.S_ISREG(status.st_mode) else None
 
+    @property
+    def places(self) -> Any:
+        """Where the lines of a topic come from; None for a file."""
+        return getattr(self._file, "places", None)
+
+    def stop(self) -> None:
+        """Let a read that waits for a topic end; called in another thread."""
+        if self.places is not None:
+            self._file.stop()
+
     def release(self) -> Any:
         """The open file, which will not be closed with this object."""
         self._owned = False

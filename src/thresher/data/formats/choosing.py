@@ -10,11 +10,14 @@ from typing import Any, NamedTuple, TypeVar
 
 from thresher.data.errors import DataError
 from thresher.data.files.paths import binary_kind
+from thresher.data.files.topics import is_topic
 from thresher.data.formats import listing
 from thresher.data.layout import CELL_FIELDS, AnyLayout
 from thresher.options.messages import mention
 
 SomeLayout = TypeVar("SomeLayout", bound=AnyLayout)
+_OF_TOPICS = "jsonl"
+"""The format of a topic whose name implies none"""
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
 
 
@@ -25,7 +28,8 @@ def format_of(names: Sequence[str]) -> str:
         path = PurePath(name)
         if path.suffix.lower() in _COMPRESSED:
             path = path.with_suffix("")
-        found[name] = listing.ENDINGS.get(path.suffix.lower(), listing.DEFAULT)
+        usual = _OF_TOPICS if is_topic(name) else listing.DEFAULT
+        found[name] = listing.ENDINGS.get(path.suffix.lower(), usual)
     kinds = sorted(set(found.values()))
     if len(kinds) > 1:
         both = ", ".join(f"{next(n for n in names if found[n] == kind)} ({kind})" for kind in kinds)

@@ -314,6 +314,8 @@ class ParsedSource(Source):
     def _count(self, block: Block | Span, parsed: Parsed, line: int) -> None:
         name = self.names[block.file]
         bad = [one._replace(file=name, line=one.line + line) for one in parsed.bad]
+        if isinstance(block, Block) and block.places is not None:
+            bad = [one.at(*block.places.of(one.line)) for one in bad]
         if self.of_a_model:  # say which labels it knows, in place of the option to name words
             known = trained_on(self.domain)
             bad = [

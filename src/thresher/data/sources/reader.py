@@ -350,6 +350,8 @@ class Pipeline:
     def close(self, patient: bool = True) -> None:
         """Stop the threads and close the file. If not `patient`, abandon a thread that is stuck in a read."""
         self._stop()
+        if isinstance(self._blocks, BlockReader):  # not batches
+            self._blocks.stop()
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join(None if patient else _PATIENCE)

@@ -28,8 +28,7 @@ from thresher.data.columns import (
 from thresher.data.errors import DataError, first_few, shown
 from thresher.data.feature_specs import as_list, terms_of
 from thresher.data.features.crossing import namespaces_in
-from thresher.data.files.paths import called, is_stream
-from thresher.data.files.remote import is_remote
+from thresher.data.files.paths import called, is_local
 from thresher.data.files.streams import head_of
 from thresher.data.formats.choosing import CSV_OF_TABS
 from thresher.data.formats.tables.column_statistics import ColumnSeen, columns_seen, shown_cell
@@ -270,7 +269,7 @@ def check_namespaces(source: Source, report: Report) -> None:
     if source.layout is None or _no_namespace(report, source.layout) is None:
         return
     name, some = source.names[0], list[str]()
-    if not is_stream(name) and not is_remote(name):
+    if is_local(name):
         some = namespaces_in(head_of(name, _HEAD, {}), source.layout.format)
     raise DataError(f"{called(name)}: {_no_namespace(report, source.layout, some)}")
 

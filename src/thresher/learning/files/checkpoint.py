@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, ClassVar, NamedTuple, TypedDict
 
 from numpy.typing import NDArray
 
 from thresher.data.chunk import StreamPosition
 from thresher.data.files.content import Content
+from thresher.data.files.topics import Extent
 from thresher.data.report import Report
 from thresher.data.source import Source
-from thresher.data.stored import read
+from thresher.data.stored import read, said
 from thresher.engine.sound import StateError, beneath, require, under
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import model_file
@@ -81,6 +82,8 @@ class TrainingPosition:
 class TrainingState:
     """The state of training, besides the model."""
 
+    UNSAID: ClassVar = ("topics",)
+
     data: DataOrigin
     read: list[Content]
     """content that was read, file by file"""
@@ -110,6 +113,8 @@ class TrainingState:
     recent: Recent = field(default=Recent())
     plan: str = "train"
     """what makes models of the data"""
+    topics: tuple[Extent, ...] = ()
+    """what this run reads of topics"""
     finished: tuple[float, ...] = ()
     """penalties of the finished models, in the file, to which these will be added"""
 
@@ -138,7 +143,7 @@ class TrainingState:
 
     def as_dict(self) -> dict[str, Any]:
         """The form in a header, without the state of the best pass."""
-        return {
+        found = {
             **{field.name: getattr(self, field.name) for field in fields(self)},
             "bests": [best[:-1] for best in self.bests],
             "position": {**vars(self.position), "report": self.position.report.as_dict()},
@@ -146,6 +151,7 @@ class TrainingState:
             "earlier": None if self.earlier is None else self.earlier.as_dict(),
             "slices": None if self.slices is None else self.slices[:-1],
         }
+        return said(self, found)
 
     @classmethod
     def from_dict(cls, given: Any) -> TrainingState:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, ClassVar, NamedTuple, TypedDict
 
+from thresher.data.files.topics import Extent
 from thresher.data.layout import as_option
-from thresher.data.stored import read
+from thresher.data.stored import read, said
 from thresher.engine.sound import require
 from thresher.learning.training.shares import is_text
 from thresher.options.messages import mention
@@ -55,6 +56,8 @@ class Record:
     4
     """
 
+    UNSAID: ClassVar = ("topics",)
+
     passes: int = 1
     """the number of passes that produced the weights"""
     order: str = "as-is"
@@ -81,6 +84,8 @@ class Record:
     """a checksum of what is known of the rows that were learned last, to notice that they come again"""
     continued: int = 0
     """how often training went on with other data; counts of lines are sums, all else is of the last data"""
+    topics: tuple[Extent, ...] = ()
+    """what was read of topics last, in this training or before"""
     slices: dict[str, list[dict[str, str | float | int | bool | None]]] = field(default_factory=dict)
     """see `evaluation.slices`: by the margins before each example of the first pass"""
 
@@ -89,11 +94,17 @@ class Record:
         if earlier is None:
             return self
         counts = {name: getattr(earlier, name) + getattr(self, name) for name in COUNTS}
-        return replace(self, continued=earlier.continued + 1, **counts)
+        return replace(self, continued=earlier.continued + 1, **counts).beside(earlier)
+
+    def beside(self, earlier: Record) -> Record:
+        """With what was read of other topics before."""
+        names, ids = {one.name for one in self.topics}, {one.id for one in self.topics if one.id}
+        others = [one for one in earlier.topics if one.name not in names and one.id not in ids]
+        return replace(self, topics=(*others, *self.topics))
 
     def as_dict(self) -> dict[str, Any]:
         """The record as stored in the header."""
-        return asdict(self) | {"warnings": list(self.warnings)}
+        return said(self, asdict(self) | {"warnings": list(self.warnings)})
 
     def of_pass(self, number: int) -> Record:
         """The record of the model of this pass."""

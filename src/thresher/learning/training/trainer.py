@@ -15,6 +15,7 @@ import numpy as np
 
 from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import BadLine, DataError
+from thresher.data.files.topics import Extent
 from thresher.data.formats.tables.column_statistics import ColumnSeen
 from thresher.data.inputs.matrices import identified
 from thresher.data.order import Order
@@ -116,6 +117,7 @@ class Trainer:
             returns those to continue with.
         columns: what is already known about the columns of a table.
         slices: counts figures by value of columns; the model tells it what it predicts.
+        topics: what is read of topics, for the record.
 
     Raises `Interrupted` when `stopper` requests a stop, after saving a checkpoint; `DataError` for a bad
     line; `DivergedError`.
@@ -151,6 +153,7 @@ class Trainer:
         successor: Callable[[ModelSet, bool], ModelSet] = lambda models, over: models,
         columns: Sequence[ColumnSeen] = (),
         slices: ProgressiveSlices | None = None,
+        topics: Sequence[Extent] = (),
     ) -> None:
         self.models = model if isinstance(model, ModelSet) else ModelSet.of([model])
         self.source, self.plan = identified(source), plan
@@ -180,6 +183,7 @@ class Trainer:
         """whether the rows learned by an earlier run are still to be verified"""
         self._ready, self._successor = ready, successor
         self._seen, self._columns, self._slices = StreamStatistics(), columns, slices
+        self._topics = (*topics,)
         # what will be read twice, by later passes or by a resumed run, is hashed to detect changes
         if plan.checkpoint is not None:
             self.source.keep_hash = True
@@ -221,6 +225,7 @@ class Trainer:
             slices=None if self._slices is None else Sliced(self._slices.columns, self._slices.state()),
             recent=self.recent,
             plan=self.plan.name,
+            topics=self._topics,
             finished=self.plan.finished,
         )
 
@@ -538,6 +543,7 @@ class Trainer:
             where=self.source.where,
             content=self._seen.content,
             slices={} if self._slices is None else self._slices.figures(),
+            topics=self._topics,
             **counts,
         ).after(self._earlier)
         # other passes, if more or fewer were planned

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from thresher.data.columns import CATEGORICAL, LABEL, NUMERIC, finder
 from thresher.data.errors import shown
 from thresher.data.files.blocks import MARK
-from thresher.data.files.paths import is_stream
-from thresher.data.files.remote import is_remote
+from thresher.data.files.paths import is_local
 from thresher.data.files.streams import pieces_of
 from thresher.data.formats.listing import TABLES
 from thresher.data.formats.tables.spellings import WRITTEN, present, spread, text_of
@@ -160,7 +159,7 @@ def _cells_of(
         columns = zip(batch.schema.names, batch.columns, strict=True)
         return {name: _of_column(column.slice(0, rows), kinds.get(name)) for name, column in columns}
     form = TABLES.get(layout.format)
-    if form is None or form.batches or is_stream(name) or is_remote(name):
+    if form is None or form.batches or not is_local(name):
         return {}
     from thresher.data.formats.tables import delimited
 
@@ -176,7 +175,7 @@ def _later_cells(source: ParsedSource, batch: Any, names: Collection[str]) -> Ma
     if batch is not None or form not in TABLES or TABLES[form].batches or layout.quoted_newlines:
         return found
     for name in source.names[:_MOST_FILES]:
-        if is_stream(name) or is_remote(name):
+        if not is_local(name):
             continue
         pieces = pieces_of(name, _PIECES, _PIECE)
         header = pieces[0].removeprefix(MARK).lstrip(b"\r\n").partition(b"\n")[0]

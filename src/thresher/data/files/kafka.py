@@ -1,0 +1,236 @@
+"""Topics of Kafka, through librdkafka: only what is committed, without a group of consumers.
+
+The messages of all partitions come in one queue. What belongs to a partition whose turn is later is kept, and
+the partition is paused if that becomes much.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from bisect import bisect_left
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from datetime import datetime
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from thresher.data.errors import DataError, first_few
+from thresher.data.files.topics import Messages, Topic, Url
+
+PATIENCE = 60.0
+"""Seconds without a message, while there must be some, after which reading fails"""
+_ANSWER, _REFUSED = 10.0, 2.0
+"""Seconds to wait for an answer, and for one of a broker that cannot be reached"""
+MOST, _MOMENT = 10_000, 0.1
+"""Messages to take at a time, and seconds to wait for so many"""
+KEPT = 64 << 20
+"""Bytes kept for later turns, of all partitions"""
+_NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+
+
+class Kafka(Topic, scheme="kafka"):
+    """A topic of Kafka."""
+
+    form = "kafka://HOST:PORT/TOPIC"
+    options = ("config",)
+
+    def __init__(self, url: Url) -> None:
+        try:
+            import confluent_kafka
+        except ImportError as error:
+            raise DataError(
+                f"needs the package confluent-kafka: pip install 'thresher[kafka]' ({error})"
+            ) from error
+        if url.user:
+            raise DataError("write user and password into a file of properties of librdkafka: ?config=FILE")
+        self._kafka, self._topic, self._host = confluent_kafka, url.path, url.host
+        quiet = logging.getLogger("thresher.kafka")
+        quiet.setLevel(logging.CRITICAL + 1)  # errors are told by us
+        self._settings: dict[str, Any] = {
+            **(_properties(url.options["config"]) if "config" in url.options else {}),
+            "bootstrap.servers": url.host,
+            "error_cb": self._failed,
+            "logger": quiet,
+        }
+        self._why = ""
+        self._admin: Any = None
+        self._consumer: Any = None
+        self._kept = defaultdict[str, deque[Messages]](deque)
+        self._size, self._ends, self._paused = defaultdict[str, int](int), dict[str, int](), set[str]()
+
+    def _failed(self, error: Any) -> None:
+        """Note why a broker cannot be reached."""
+        if error.code() != error._ALL_BROKERS_DOWN:
+            text = error.str().partition(" (after ")[0]
+            self._why = text.partition("/bootstrap: ")[2] or text
+
+    def _asked(self, request: Any) -> list[Any]:
+        """The answers to a request. `DataError` if none comes soon."""
+        if self._admin is None:
+            from confluent_kafka.admin import AdminClient
+
+            try:
+                self._admin = AdminClient({**self._settings, "socket.connection.setup.timeout.ms": 5000})
+            except self._kafka.KafkaException as error:
+                raise DataError(error.args[0].str()) from error
+        begun, found = time.monotonic(), list[Any]()
+        futures: list[Future[Any]] = [*request(self._admin).values()]
+        for future in futures:
+            while not future.done():
+                waited = time.monotonic() - begun
+                if waited > (_REFUSED if self._why else _ANSWER):
+                    raise DataError(f"no answer from {self._host}" + (f": {self._why}" if self._why else ""))
+                self._admin.poll(0.001 if waited < 0.1 else 0.02)  # calls `_failed`
+            try:
+                found.append(future.result())
+            except self._kafka.KafkaException as error:
+                if error.args[0].code() == error.args[0].UNKNOWN_TOPIC_OR_PART:
+                    raise DataError(self._unknown()) from error
+                raise DataError(error.args[0].str()) from error
+        return found
+
+    def _unknown(self) -> str:
+        names = [one for one in self._admin.list_topics(timeout=_ANSWER).topics if not one.startswith("__")]
+        near = get_close_matches(self._topic, names, 1, 0.7)
+        known = (
+            f"did you mean {near[0]}?"
+            if near
+            else f"there are {first_few(sorted(names))}"
+            if names
+            else "none"
+        )
+        return f"there is no topic '{self._topic}'; {known}"
+
+    @cached_property
+    def _description(self) -> Any:
+        topics = self._kafka.TopicCollection([self._topic])
+        return self._asked(lambda admin: admin.describe_topics(topics, request_timeout=_ANSWER))[0]
+
+    def identity(self) -> str:
+        """The id of the topic; none in clusters of versions before 2.8."""
+        found = str(self._description.topic_id)
+        return "" if found == _NO_ID else found
+
+    def partitions(self) -> Mapping[str, tuple[int, int]]:
+        """The first offset of each partition, and that after the last which is committed."""
+        from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+
+        spec: Any = OffsetSpec
+        first, end = self._offsets(spec.earliest()), self._offsets(spec.latest())
+        return {one: (first[one], end[one]) for one in first}
+
+    def since(self, time: datetime) -> Mapping[str, int]:
+        """The offsets at a time, or the end."""
+        from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+
+        found = self._offsets(OffsetSpec.for_timestamp(int(time.timestamp() * 1000)))
+        return {one: end if found[one] < 0 else found[one] for one, (_, end) in self.partitions().items()}
+
+    def _offsets(self, spec: Any) -> dict[str, int]:
+        numbers = sorted(one.id for one in self._description.partitions)
+        asked = {self._kafka.TopicPartition(self._topic, one): spec for one in numbers}
+        committed = self._kafka.IsolationLevel.READ_COMMITTED
+        answers = self._asked(
+            lambda admin: admin.list_offsets(asked, isolation_level=committed, request_timeout=_ANSWER)
+        )
+        return {str(one): answer.offset for one, answer in zip(numbers, answers, strict=True)}
+
+    def read(self, begin: Mapping[str, int], end: Mapping[str, int]) -> Mapping[str, Iterator[Messages]]:
+        """The messages of each partition, while those of others are kept."""
+        self._consumer = self._kafka.Consumer(
+            {
+                "isolation.level": "read_committed",
+                **self._settings,
+                "group.id": "thresher",  # required, though no group is joined and nothing committed
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "error",
+                "max.poll.interval.ms": 86_400_000,  # learning may be slower than the broker
+            }
+        )
+        self._consumer.assign([self._place(one, at) for one, at in begin.items()])
+        return {one: self._read(one, at, end[one]) for one, at in begin.items()}
+
+    def _place(self, partition: str, offset: int = 0) -> Any:
+        return self._kafka.TopicPartition(self._topic, int(partition), offset)
+
+    def _read(self, partition: str, at: int, end: int) -> Iterator[Messages]:
+        kept, last = self._kept[partition], time.monotonic()
+        while at < end and not self.stopped:
+            if kept:
+                some, last = kept.popleft(), time.monotonic()
+                self._size[partition] -= _size_of(some)
+                at = some.offsets[-1] + 1
+                if at > end:
+                    count = bisect_left(some.offsets, end)
+                    some = Messages(some.offsets[:count], some.values[:count])
+                if some.offsets:
+                    yield some
+            elif partition in self._ends:
+                if self._ends[partition] < end:
+                    raise DataError(
+                        f"partition {partition} ends at offset {self._ends[partition]:,}, no more at {end:,}"
+                    )
+                break  # the rest are no messages: marks of transactions, or what was compacted
+            else:
+                if partition in self._paused:
+                    self._paused.remove(partition)
+                    self._consumer.resume([self._place(partition)])
+                if not self._poll(min(MOST, end - at), partition) and time.monotonic() - last > PATIENCE:
+                    why = f" ({self._why})" if self._why else ""
+                    raise DataError(f"no message from {self._host} for {PATIENCE:.0f} seconds{why}")
+        self._consumer.incremental_unassign([self._place(partition)])
+
+    def _poll(self, most: int, wanted: str) -> bool:
+        """Keep what comes of all partitions; whether anything did."""
+        message, found = self._kafka.Message, self._consumer.consume(most, _MOMENT)
+        if any(map(message.error, found)):
+            found = [one for one in found if one.error() is None or self._ended(one)]
+        by_partition = defaultdict[Any, list[Any]](list)
+        for number, one in zip(map(message.partition, found), found, strict=True):
+            by_partition[number].append(one)
+        for number, some in by_partition.items():
+            offsets: list[Any] = [*map(message.offset, some)]
+            new = Messages(offsets, [*map(message.value, some)])
+            self._kept[str(number)].append(new)
+            self._size[str(number)] += _size_of(new)
+        much = KEPT // max(len(self._kept), 1)
+        for one, size in self._size.items():
+            if size > much and one != wanted and one not in self._paused:
+                self._paused.add(one)
+                self._consumer.pause([self._place(one)])
+        return bool(found)
+
+    def _ended(self, event: Any) -> bool:
+        """Take in what is no message. `DataError` if it ends reading."""
+        error = event.error()
+        if error.code() == error._PARTITION_EOF:
+            self._ends[str(event.partition())] = event.offset()
+        elif error.code() in (error._ALL_BROKERS_DOWN, error._TRANSPORT) or error.retriable():
+            self._why = error.str()
+        else:
+            raise DataError(f"partition {event.partition()}: {error.str()}")
+        return False
+
+    def close(self) -> None:
+        """Disconnect."""
+        if self._consumer is not None:
+            self._consumer.close()
+
+
+def _size_of(messages: Messages) -> int:
+    return sum(len(one) for one in messages.values if one is not None)
+
+
+def _properties(path: str) -> dict[str, str]:
+    """The lines ``name=value`` of a file. `DataError`."""
+    try:
+        lines = [one.strip() for one in Path(path).read_text().splitlines()]
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    pairs = [one.partition("=") for one in lines if one and not one.startswith("#")]
+    return {name.strip(): value.strip() for name, _, value in pairs}

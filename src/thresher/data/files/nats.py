@@ -1,0 +1,167 @@
+"""Subjects of NATS JetStream, by the sequence numbers of their stream, without a durable consumer.
+
+The client works with coroutines. Its loop runs only while something is asked or read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from thresher.data.errors import DataError, first_few
+from thresher.data.files.topics import Extent, Messages, Topic, Url
+
+PATIENCE = 60.0
+"""Seconds without a message, while there must be some, after which reading fails"""
+_ANSWER = 5.0
+"""Seconds to wait for an answer"""
+_MOST = 1000
+"""Messages to ask for at a time"""
+_ONLY = "0"
+"""The partition"""
+
+T = TypeVar("T")
+
+
+class Nats(Topic, scheme="nats"):
+    """A stream of JetStream, or those of its messages whose subject matches."""
+
+    form = "nats://HOST:PORT/STREAM/SUBJECT"
+    options = ("creds",)
+    place = "sequence {1}"
+
+    def __init__(self, url: Url) -> None:
+        try:
+            import nats
+        except ImportError as error:
+            raise DataError(f"needs the package nats-py: pip install 'thresher[nats]' ({error})") from error
+        self._nats, self._loop, self._why = nats, asyncio.new_event_loop(), ""
+        self._stream, _, subject = url.path.partition("/")
+        self._subject, self._host = subject or ">", url.host
+        logging.getLogger("nats").addHandler(logging.NullHandler())
+        server = f"nats://{url.user}@{url.host}" if url.user else f"nats://{url.host}"
+        more: dict[str, Any] = {"user_credentials": url.options["creds"]} if "creds" in url.options else {}
+        more |= {"connect_timeout": 2, "max_reconnect_attempts": 1, "reconnect_time_wait": 0.2}
+        try:
+            self._client = self._done(nats.connect(server, error_cb=self._failed, **more))
+        except DataError:
+            self._loop.close()
+            raise
+        self._jetstream = self._client.jetstream(timeout=_ANSWER)
+
+    async def _failed(self, error: Exception) -> None:
+        self._why = str(error) or type(error).__name__
+
+    def _done(self, work: Coroutine[Any, Any, T]) -> T:
+        """What a coroutine returns. `DataError`."""
+        from nats import errors
+        from nats.js.errors import APIError, NotFoundError, ServiceUnavailableError
+
+        try:
+            return self._loop.run_until_complete(work)
+        except NotFoundError as error:
+            raise DataError(self._unknown()) from error
+        except ServiceUnavailableError as error:
+            raise DataError(f"{self._host} has no JetStream") from error
+        except (errors.Error, APIError, OSError, TimeoutError, ValueError) as error:
+            why = self._why or str(error)
+            raise DataError(f"no answer from {self._host}" + (f": {why}" if why else "")) from error
+
+    def _unknown(self) -> str:
+        names = [
+            one.config.name or "" for one in self._loop.run_until_complete(self._jetstream.streams_info())
+        ]
+        near = get_close_matches(self._stream, names, 1, 0.6)
+        known = (
+            f"did you mean {near[0]}?"
+            if near
+            else f"there are {first_few(sorted(names))}"
+            if names
+            else "none"
+        )
+        return f"there is no stream '{self._stream}'; {known}"
+
+    def identity(self) -> str:
+        """When the stream was made, and which of its messages these are."""
+        found = self._done(self._jetstream.stream_info(self._stream))
+        return f"{found.created or ''} {self._stream} {self._subject}"
+
+    def partitions(self) -> Mapping[str, tuple[int, int]]:
+        """The first and the next sequence number of the stream."""
+        state = self._done(self._jetstream.stream_info(self._stream)).state
+        return {_ONLY: (max(state.first_seq, 1), state.last_seq + 1)}
+
+    def extent(self, name: str, earlier: Iterable[Extent], start: str) -> Extent:
+        """As for any topic; empty if what has come is of other subjects."""
+        found = super().extent(name, earlier, start)
+        last = self._done(self._last())
+        return found if found.begin[_ONLY] <= last else found._replace(end=found.begin)
+
+    async def _last(self) -> int:
+        """The sequence number of the last message; 0 if there is none."""
+        from nats.js.errors import NotFoundError
+
+        try:
+            return (await self._jetstream.get_last_msg(self._stream, self._subject)).seq or 0
+        except NotFoundError:
+            return 0
+
+    def since(self, time: datetime) -> Mapping[str, int]:
+        """The sequence number at a time."""
+        from nats.js.api import DeliverPolicy
+
+        end = self.partitions()[_ONLY][1]
+        consumer = self._consumer(
+            deliver_policy=DeliverPolicy.BY_START_TIME, opt_start_time=time.astimezone(UTC)
+        )
+        found = self._some(consumer, 1)
+        return {_ONLY: found[0].metadata.sequence.stream if found else end}
+
+    def read(self, begin: Mapping[str, int], end: Mapping[str, int]) -> Mapping[str, Iterator[Messages]]:
+        """The messages of the subject."""
+        return {one: self._read(at, end[one]) for one, at in begin.items()}
+
+    def _read(self, at: int, end: int) -> Iterator[Messages]:
+        from nats.js.api import DeliverPolicy
+
+        consumer, last = None, time.monotonic()
+        while at < end and not self.stopped:
+            if consumer is None:
+                consumer = self._consumer(deliver_policy=DeliverPolicy.BY_START_SEQUENCE, opt_start_seq=at)
+                if not self._done(consumer.consumer_info()).num_pending:
+                    return
+            if not (found := self._some(consumer, _MOST)):
+                if time.monotonic() - last > PATIENCE:
+                    raise DataError(f"no message from {self._host} for {PATIENCE:.0f} seconds ({self._why})")
+                continue
+            last, known = time.monotonic(), [one.metadata for one in found]
+            sequences = [one.sequence.stream for one in known]
+            count = sum(one < end for one in sequences)
+            if count:
+                yield Messages(sequences[:count], [one.data for one in found[:count]])
+            at = end if not known[-1].num_pending else sequences[-1] + 1
+
+    def _consumer(self, **start: Any) -> Any:
+        from nats.js.api import AckPolicy, ConsumerConfig
+
+        config = ConsumerConfig(ack_policy=AckPolicy.NONE, inactive_threshold=300.0, **start)
+        return self._done(self._jetstream.pull_subscribe(self._subject, stream=self._stream, config=config))
+
+    def _some(self, consumer: Any, most: int) -> list[Any]:
+        async def fetched() -> list[Any]:
+            try:
+                return [*await consumer.fetch(most, timeout=0.5)]
+            except self._nats.errors.TimeoutError:
+                return []
+
+        return self._done(fetched())
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._loop.run_until_complete(self._client.close())
+        self._loop.close()

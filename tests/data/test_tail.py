@@ -1,0 +1,130 @@
+"""Files that grow and are rotated, as topics: law 13 for them."""
+
+import os
+import shutil
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import thresher
+from tests.test_law_of_continuing import check_same
+from tests.test_law_of_topics import lines_of, trained
+from thresher import DataError, Model
+from thresher.data.files.topic_lines import TopicFile
+from thresher.data.files.topics import Extent, settled
+
+pytestmark = pytest.mark.usefixtures("plainly")
+NAME = "clicks.jsonl"
+
+
+class Growing:
+    """A file of lines that a program appends to, and what it has appended."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path, self.all = folder / NAME, b""
+
+    def append(self, text: bytes) -> None:
+        with self.path.open("ab") as file:
+            file.write(text)
+        self.all += text
+
+    def rename(self, to: str) -> None:
+        self.path.rename(self.path.with_name(to))
+
+    def copy_and_truncate(self, to: str) -> None:
+        shutil.copy2(self.path, self.path.with_name(to))
+        os.truncate(self.path, 0)
+
+
+@pytest.fixture
+def growing(tmp_path: Path) -> Growing:
+    return Growing(tmp_path)
+
+
+def read(growing: Growing, *earlier: Extent, start: str = "") -> tuple[bytes, Extent]:
+    name = settled(f"tail:{growing.path}{start}", earlier)
+    with TopicFile(name) as file:
+        return file.read(), name.extent
+
+
+def test_a_growing_file_is_a_file(growing: Growing, tmp_path: Path) -> None:
+    """Cut anywhere, also within lines: a line counts once its newline is there."""
+    text = b"".join(one + b"\n" for one in lines_of("jsonl", 1))
+    model: Model | None = None
+    for begin, end in pairwise([0, 1500, 1501, 3000, len(text)]):
+        growing.append(text[begin:end])
+        model = trained(f"tail:{growing.path}", "jsonl", "ftrl", model)
+    (whole := tmp_path / "whole.jsonl").write_bytes(text)
+    assert isinstance(model, Model)
+    check_same(model, thresher.train(whole, rule="ftrl", passes=1))
+    assert model.record.topics[0].end == {NAME: len(text)}
+    assert thresher.evaluate(model, f"tail:{growing.path}") == thresher.evaluate(model, whole)
+
+
+ROTATED: list[tuple[Callable[[Growing, str], None], list[str]]] = [
+    (Growing.rename, ["clicks.jsonl.1"]),
+    (Growing.copy_and_truncate, ["clicks.jsonl.1"]),
+    (Growing.rename, ["clicks-20261101.jsonl", "clicks-20261102.jsonl", "clicks-20261103.jsonl"]),
+    (Growing.copy_and_truncate, ["clicks.jsonl.2026-11-01T00:00", "clicks.jsonl.2026-11-02T00:00"]),
+]
+
+
+@pytest.mark.parametrize(("rotate", "names"), ROTATED)
+def test_rotation(rotate: Callable[[Growing, str], None], names: list[str], growing: Growing) -> None:
+    """The rest of what was read before, then files rotated since, then the new one."""
+    growing.append(b"a\nb\nc")
+    found, extent = read(growing)
+    assert found == b"a\nb\n"
+    for k, name in enumerate(names):
+        growing.append(b"d\ne\n%d" % k)
+        rotate(growing, name)
+        os.utime(growing.path.with_name(name), (k, k))
+    growing.path.with_name("clicks.jsonl.bak").write_bytes(b"not this\n")
+    growing.path.with_name("clicks.jsonl.model").write_bytes(b"nor this\n")
+    growing.append(b"x\ny")
+    more, after = read(growing, extent)
+    lines = b"".join(b"%sd\ne\n%d\n" % (b"c" * (k == 0), k) for k in range(len(names)))
+    assert (more, [*after.begin]) == (lines + b"x\n", [*names, NAME])
+    growing.append(b"z\n")
+    assert read(growing, after) == (
+        b"yz\n",
+        after._replace(begin={NAME: 2}, end={NAME: 5}, id=read(growing)[1].id),
+    )
+
+
+def test_a_file_that_is_gone(growing: Growing) -> None:
+    """What was read is neither there nor beside: refused, unless the new one is to be begun."""
+    growing.append(b"a\nb\n")
+    extent = read(growing)[1]
+    for text in (b"c\n", b"c\nd\ne\n", b"a\n"):
+        growing.path.write_bytes(text)
+        with pytest.raises(DataError, match=r"clicks.jsonl: .* byte 4, .*\?from=earliest"):
+            read(growing, extent)
+        with pytest.warns(UserWarning, match="byte 4"):
+            assert read(growing, extent, start="?from=earliest")[0] == text
+        with pytest.warns(UserWarning, match="byte 4"):
+            assert read(growing, extent, start="?from=latest")[0] == b""
+    with pytest.raises(DataError, match="it has no times"):
+        read(growing, start="?from=2026-11-01")
+    growing.path.unlink()
+    with pytest.raises(DataError, match="no such file"):
+        read(growing, extent)
+
+
+def test_an_edit_is_noticed(growing: Growing) -> None:
+    growing.append(b"a\nb\n" * 5000)
+    extent = read(growing)[1]
+    with growing.path.open("r+b") as file:
+        file.seek(19_998)
+        file.write(b"c")
+    with pytest.raises(DataError, match="byte 20,000"):
+        read(growing, extent)
+
+
+def test_where_a_bad_line_is(growing: Growing) -> None:
+    growing.append(b"\n".join([*lines_of("jsonl", 2)[:30], b"oops", b""]))
+    place = growing.all.index(b"oops")
+    with pytest.raises(DataError, match=f"{NAME}, {NAME}, byte {place:,}:1:1: expected"):
+        thresher.train(f"tail:{growing.path}")
