@@ -271,6 +271,51 @@ def test_newton_begins_anywhere_with_loadings_and_offsets(loss: str) -> None:
     assert max(pulls[:-1].max(), abs(gradient[-1])) <= 1e-8 * loaded.unit
 
 
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_penalties_in_standard_deviations_are_those_of_the_model_they_leave(loss: str) -> None:
+    """And the model is the best with them: KKT, by definition."""
+    data = nasty(loss)
+    w, model = boosted(data, loss, l1="1.5sd", tolerance=1e-7)
+    assert model.solution.converged
+    margins = data.X @ w[:-1] + w[-1]
+    slopes = [
+        c * loss_of(loss).value_slope(m, y)[1]
+        for m, y, c in zip(margins, data.y, data.importance, strict=True)
+    ]
+    centred = data.X - np.average(data.X, axis=0, weights=data.importance)
+    psi = np.sqrt(np.square(slopes) @ np.square(centred))
+    gradient, varies = slopes @ centred, np.arange(9) != 4
+    used, unused = varies & (w[:-1] != 0), varies & (w[:-1] == 0)
+    assert gradient[used] == pytest.approx(-1.5 * (psi * np.sign(w[:-1]))[used], rel=0.02)
+    assert (np.abs(gradient[unused]) <= 1.5 * psi[unused] * 1.02).all()
+    assert used.any()
+    assert unused.any()
+    assert w[4] == 0
+    assert abs(np.sum(slopes)) <= 1e-3 * np.abs(slopes).sum()
+
+
+def test_penalties_in_standard_deviations_know_no_units() -> None:
+    """Few rows, many columns: ten true ones; other scales of columns and labels give the same model."""
+    rng = np.random.default_rng(5)
+    X, true = rng.normal(size=(150, 1000)), np.zeros(1000)
+    true[:10] = rng.choice([-1.0, 1.0], 10)
+    y = X @ true + rng.normal(size=150)
+    scales = np.exp(rng.normal(size=1000)) * 2.0 ** rng.integers(-3, 4, 1000)
+    one, other = (
+        thresher.boost((X * by + shift, (y * times).astype(np.float32)), "squared", l1="2sd", tolerance=1e-6)
+        for by, times, shift in ((1.0, 1.0, 0.0), (scales, 1000.0, 3.0))
+    )
+    assert one.keys.tolist() == other.keys.tolist()
+    assert other.weights * scales[other.keys.astype(int)] / 1000 == pytest.approx(
+        one.weights, rel=2e-2, abs=1e-3
+    )
+    assert set(range(10)) <= set(one.keys.tolist())
+    assert len(one.keys) < 100
+    X = rng.normal(size=(1000, 1000))
+    left = X @ true - one.predict(X)
+    assert left @ left < 0.35 * (X @ true) @ (X @ true)
+
+
 def test_rows_far_on_the_wrong_side_do_not_stop_newton() -> None:
     """There the curvature of a loss is 0, and its own step endless."""
     data = data_of(16)
@@ -423,6 +468,8 @@ def test_extreme_values_stay_finite(method: str) -> None:
         ({"rounds": 0}, "rounds must be a whole number of at least 1, not 0"),
         ({"method": "zigzag"}, "no method is called 'zigzag'; known: newton, parallel"),
         ({"loss": "hinge"}, "does not support the loss hinge .*; choose exponential or huber or log"),
+        ({"l1": "2sd", "method": "parallel"}, "l1=.2sd. is for method=.newton.: give a number"),
+        ({"l1": "manysd"}, "l1 must be a number, not 'manysd'"),
         ({"loss": "squared", "method": "parallel"}, "loss squared .*; choose exponential or logistic"),
         ({"loss": "expo"}, "did you mean exponential"),
     ],

@@ -125,8 +125,9 @@ def test_what_it_began_with_is_asked_for_again(thresher: Thresher) -> None:
     assert Path("first").read_bytes() == Path("third").read_bytes()
 
 
-def test_boost_too(thresher: Thresher, table: Path) -> None:
-    thresher("boost train.svm -m first -q --l1 3 --l2 0.5 --method parallel --loss logistic --no-intercept")
+@pytest.mark.parametrize("options", ["--l1 3 --l2 0.5 --method parallel --no-intercept", "--l1 1.5sd"])
+def test_boost_too(thresher: Thresher, table: Path, options: str) -> None:
+    thresher(f"boost train.svm -m first -q --loss logistic {options}")
     told = thresher("info first --json").json
     assert told["kind"] == "weights only"
     words = shlex.split(told["command"].replace("DATA", "train.svm").replace("MODEL", "second"))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from thresher.batch import descent
-from thresher.batch.rounds import F64, I64, NOISE, BoostPlan, Rounds
+from thresher.batch.rounds import F64, I64, NOISE, BoostPlan, Round, Rounds
 from thresher.batch.shards import FeatureColumns
 from thresher.engine.kernels import derive
 
@@ -35,12 +35,45 @@ _SUFFICIENT, _HALVINGS = 0.01, 10
 """Least share of the expected fall of the objective; halvings of a step at most"""
 _ROUNDING = 1e-14
 """Share of the objective below which a change is rounding"""
+_TURNS, _STANDS = 20, 0.01
+"""Measurements of noise, at most; loadings stand if none changes by more than this share"""
+_TELLS = 1e-6
+"""A column's deviation from its mean counts from this share of the mean"""
 _POOR, _GOOD, _DAMPING = 0.25, 0.75, 1e-3
 """Shares of the fall that the model expected, below and above which damping changes; its least value"""
 
 
 def _penalty(w: F64, l1: F64, l2: F64) -> float:
     return float((l1 * np.abs(w) + 0.5 * l2 * np.square(w)).sum())
+
+
+def settled(solver: Newton, callback: Callable[[Round], None] = lambda _: None) -> Round:
+    """Solve with penalties in standard deviations of noise, measured until they stand; the last round.
+
+    The loading of column j is the deviation of its derivative, psi_j = sqrt(sum_i (c_i g_ij)^2) with g_ij the
+    slope of row i times x_ij less the column's mean, all at the current weights. psi shrinks as the model
+    explains more, so solving and measuring alternate until no psi changes by more than 1 %, or 20 times.
+
+    References: Belloni, Chen, Chernozhukov and Hansen, Sparse models and methods for optimal instruments with
+    an application to eminent domain, Econometrica 80 (2012), algorithm A.1, for the loadings; Sun and Zhang,
+    Scaled sparse linear regression, Biometrika 99 (2012), for the alternation.
+    """
+    done = Round(0, 0, 0.0, 0.0, 0, 0.0)
+
+    def tell(row: Round) -> Round:
+        return row._replace(
+            number=done.number + row.number,
+            sweeps=done.sweeps + row.sweeps,
+            seconds=done.seconds + row.seconds,
+        )
+
+    for turn in range(_TURNS):
+        loadings = solver.noise()
+        if turn and (np.abs(loadings - solver.loadings) <= _STANDS * loadings).all():
+            break
+        solver.loadings = loadings
+        done = tell(solver.run(lambda row: callback(tell(row))))
+    return done
 
 
 class Newton(Rounds):
@@ -131,6 +164,18 @@ class Newton(Rounds):
                 break
         return sweeps
 
+    def noise(self) -> F64:
+        """The standard deviations of the derivatives at `w`, see `settled`; 1 where there is none."""
+        c, squares, means = self.columns, self.slopes**2, np.zeros(len(self.w))
+        if self.intercept and c.weights.any():
+            means[:-1] = self.moments(self._all[:-1], c.weights) / c.weights.sum()
+        found = np.sqrt(self.second_moments(self._all, squares, means))
+        about_zero = np.abs(means) * np.sqrt(squares.sum())
+        found = np.where(
+            found > _TELLS * about_zero, found, about_zero
+        )  # a constant column is the intercept's
+        return np.where(found > 0, found, 1.0)
+
     def moments(self, chosen: I64, each: F64) -> F64:
         """The sums of x_ij times `each` (n,) over the rows, for the chosen columns (k,)."""
         c, out = self.columns, np.empty(len(chosen))
@@ -219,7 +264,10 @@ class Newton(Rounds):
         else:
             self.z, part = z, 0.0
             self._derive()
-        agreement = change / (expected + bent) if part == 1.0 and expected + bent < 0.0 else part
+        promised = expected + bent
+        if promised >= -_ROUNDING * abs(before):
+            return
+        agreement = change / promised if part == 1.0 else part
         if agreement < _POOR:
             self._damping = max(10 * self._damping, _DAMPING)
         elif agreement > _GOOD:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from thresher import parts
 from thresher.engine.protocol import KINDS, writes
+from thresher.options.kinds import DEVIATIONS
 from thresher.options.messages import mention
 
 METHODS = ("newton", "parallel")
@@ -45,6 +46,8 @@ class BoostPlan:
 
     l1: float = 1.0
     l2: float = 0.0
+    deviations: bool = False
+    """whether penalties are in standard deviations of noise, see `newton.settled`"""
     method: str = "newton"
     tolerance: float = 1e-4
     rounds: int = 1000
@@ -56,6 +59,13 @@ class BoostPlan:
                 raise ValueError(f"{name} must be >= 0, not {getattr(self, name):g}")
         if self.method not in METHODS:
             raise ValueError(f"no method is called {self.method!r}; known: {', '.join(METHODS)}")
+        if self.deviations and self.method == "parallel":
+            raise ValueError(f"{mention(l1='2sd')} is for {mention(method='newton')}: give a number")
+
+    @property
+    def shown_l1(self) -> float | str:
+        """L1 as it was given."""
+        return f"{self.l1:g}{DEVIATIONS}" if self.deviations else self.l1
 
 
 def loss_of(spec: Any, method: str = "newton") -> Any:

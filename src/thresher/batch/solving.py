@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from thresher.batch import kernels
-from thresher.batch.newton import Newton
+from thresher.batch.newton import Newton, settled
 from thresher.batch.rounds import I64, NOISE, BoostPlan, Round, Rounds
 from thresher.batch.shards import (
     Contribution,
@@ -243,7 +243,8 @@ class Boosted(Readout):
         """Write a model file with weights only; raises OSError if writing fails."""
         plan, solution = self.solution.plan, self.solution
         solver = {
-            **{name: getattr(plan, name) for name in ("method", "l1", "l2", "tolerance")},
+            **{name: getattr(plan, name) for name in ("method", "l2", "tolerance")},
+            "l1": plan.shown_l1,
             **{name: getattr(solution, name) for name in ("rounds", "sweeps", "objective", "certificate")},
         }
         header = {
@@ -299,7 +300,11 @@ def solved(
         try:
             with closing(solver_of(source, intercept, loss, plan)) as solver:
                 check_namespaces(source, source.report)
-                last, features = solver.run(callback), len(solver.keys)
+                if plan.deviations and isinstance(solver, Newton):
+                    last = settled(solver, callback)
+                else:
+                    last = solver.run(callback)
+                features = len(solver.keys)
                 figures = last.number, last.sweeps, last.objective, last.certificate, solver.endless()
                 took = time.perf_counter() - started
                 solution = Solution(plan, solver.examples, features, *figures, took)

@@ -9,6 +9,9 @@ from operator import index
 from pathlib import Path
 from typing import Any
 
+DEVIATIONS = "sd"
+"""What follows a number of standard deviations"""
+
 
 class WrongValueError(ValueError):
     """A value that an option does not take; its text is what was expected, without the name."""
@@ -118,6 +121,21 @@ class Number(Kind):
         if not self.fits(float(value)):
             raise WrongValueError(self.wanted)
         return float(value)
+
+
+@dataclass(frozen=True)
+class Strength(Number):
+    """A number, or a text such as ``2sd``: so many standard deviations of noise."""
+
+    def read(self, text: str) -> Any:
+        """The number, or the text."""
+        return self.take(text) if text.endswith(DEVIATIONS) else super().read(text)
+
+    def take(self, value: Any) -> Any:
+        """The same, the number in a text checked."""
+        if isinstance(value, str) and value.endswith(DEVIATIONS):
+            return f"{super().read(value.removesuffix(DEVIATIONS)):g}{DEVIATIONS}"
+        return super().take(value)
 
 
 @dataclass(frozen=True)

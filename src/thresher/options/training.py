@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from thresher.options.data import THREADS, ElsewhereOptions, OnErrorOption, ReadOptions, TableOptions
-from thresher.options.kinds import Column, File, Flag, Kind, Number, Repeated, Text, Whole
+from thresher.options.kinds import Column, File, Flag, Kind, Number, Repeated, Strength, Text, Whole
 from thresher.options.model import LossOption, ModelOptions, ModulesOption, RuleOption
 from thresher.options.option import PYTHON, SHELL, SHELL_SWITCH, SWITCH, Option
 
@@ -296,7 +296,11 @@ class TrainCommand(ModelFile, RuleOption, LossOption, TrainOptions, TalkOptions,
 class SolverOptions(TypedDict, total=False):
     """The objective, and how its minimum is found."""
 
-    l1: Annotated[float, Option(Number(), "L", default=1.0), "Penalty on |w|_1."]
+    l1: Annotated[
+        float | str,
+        Option(Strength(), "L|Ksd", default=1.0),
+        "Penalty on |w|_1; 2sd: of each weight, two standard deviations of its gradient's noise.",
+    ]
     l2: Annotated[float, Option(Number(), "L", default=0.0, unset="0.0"), "Penalty on |w|^2 / 2."]
     loss: Annotated[
         Spec,

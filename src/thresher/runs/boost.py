@@ -13,6 +13,7 @@ from thresher.data.labels import listed_words
 from thresher.data.source import Source
 from thresher.data.sources.reader import default_threads
 from thresher.learning.training.progress import Ui
+from thresher.options.kinds import DEVIATIONS
 from thresher.options.layouts import layout_asked, of_options
 from thresher.options.messages import mention, mention_command
 from thresher.options.option import Options, UsageError
@@ -29,11 +30,15 @@ def prepare(
 
     `UsageError`, `DataError`, OSError.
     """
-    started, names = time.perf_counter(), ("l1", "l2", "method", "tolerance", "rounds")
+    started, names = time.perf_counter(), ("l2", "method", "tolerance", "rounds")
+    strength, deviations = str(options["l1"]).removesuffix(DEVIATIONS), isinstance(options["l1"], str)
     with of_options():
         loss = loss_of(options["loss"], options["method"])
         plan = BoostPlan(
-            **{name: options[name] for name in names}, threads=options["threads"] or default_threads()
+            float(strength),
+            deviations=deviations,
+            threads=options["threads"] or default_threads(),
+            **{name: options[name] for name in names},
         )
     layout = layout_asked(options)
     if run_setup.has_offsets(layout, options):

@@ -266,8 +266,7 @@ class _Entry:
             said = api.bytes_from_string_and_size(data, builder.sext(size, api.py_ssize_t))
             api.err_set_object(self.at(self.words, 8, _POINTER), said)
             builder.ret(_tools.get_null_value(_POINTER))
-        with context.push_code_library(library):  # where the boxing of a constant is linked
-            builder.ret(api.from_native_value(fndesc.restype, result, None))
+        builder.ret(api.from_native_value(fndesc.restype, result, None))
         builder.position_at_end(self.other)
         other = self.at(self.words, 0, _POINTER)
         api.incref(other)
