@@ -42,6 +42,7 @@ ARROWS = {
         *("engine.*", "cluster.remote_readers", "data.*", "drawing.*", "learning.*", "parts", "_version"),
         *("options.checks", "options.data", "options.layouts", "options.messages", "options.model"),
         *("options.option", "options.synonyms"),
+        *("batch.newton", "batch.rounds", "batch.shards"),  # which know no model
     ),
     # solvers know neither the online loop nor its rules; their results are read like any model
     "batch": (
@@ -117,15 +118,15 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 66_872,
+    "all": 67_227,
     "data": 19_171,
-    "learning": 14_117,
+    "learning": 14_456,
     "parts": 5_614,
     "engine": 5_276,
-    "plans": 4_293,
+    "plans": 4_298,
     "serving": 3_427,
     "options": 2_445,
-    "sklearn": 2_201,
+    "sklearn": 2_212,
     "cli": 2_129,
     "cluster": 1_266,
     "river": 307,

@@ -444,6 +444,28 @@ MANY: list[Callable[..., Any]] = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("features", "learned", "held", "told"),
+    [(50, 0.2, 0.65, True), (49, 0.2, 0.65, False), (50, 0.4, 0.65, False), (50, 0.2, 0.5, False)],
+)
+def test_noise_that_was_learned_by_heart_is_told(
+    features: int, learned: float, held: float, told: bool
+) -> None:
+    with not_compiled():
+        rows = [{f"c{k}": 1.0 + k} for k in range(features)]
+        model = train(rows[:10] + rows[10:], [k % 2 for k in range(features)], passes=1)
+        seen = StreamStatistics(
+            rows=10, positives=5, positive=5.0, weight=10.0, high=1.0, labels=[1.0, 0.0] * 5
+        )
+        seen.passes = [(7.0, 10.0, 0.69), (7.0 + 10.0 * learned, 20.0, held)]
+        found = {one.name: one.message for one in troubles_of(Run(seen, model, figures={"examples": 20}))}
+        few = troubles_of(Run(seen, model, figures={"examples": 19}))
+    assert ("learned-noise" in found) == told
+    assert not told or "50 features for 10 rows" in found["learned-noise"]
+    assert not told or "use a larger l1 (currently 1)" in found["learned-noise"]
+    assert "learned-noise" not in [one.name for one in few]
+
+
 @pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("learn", MANY)
 def test_many_models_are_warned_of_once(learn: Callable[[Chunk], Any]) -> None:

@@ -117,7 +117,7 @@ class Validation(Training):
         """The command that trains a model of all rows."""
         given, passes = (
             given_in(self.plan.options),
-            passes_said(outcome.figures["passes"], self.trainer.models.recipe),
+            passes_said(outcome.figures["passes"], self.trainer.models.recipe, outcome.figures.get("solved")),
         )
         return train_command(data, given.get("model"), {**given, "rule": rule, "passes": passes})
 

@@ -247,9 +247,10 @@ class FrontierTraining(Training):
         held = (
             None if self.plan.options["holdout_every"] == 0 else self.plan.options["holdout"] or "every-10th"
         )
+        made = chosen.record or Record()
         own = {
             "rule": found.points[found.chosen].spec,
-            "passes": passes_said(chosen.record.passes if chosen.record else 1, chosen.recipe),
+            "passes": passes_said(made.passes, chosen.recipe, made.solved),
             "holdout": held if budget.budget_of(found.choice) is not None else None,
         }
         if self.goes_on:

@@ -45,9 +45,9 @@ def train_command(data: Sequence[str], model: Path | None, options: Mapping[str,
     return command("train", own, words)
 
 
-def passes_said(passes: int, recipe: Recipe) -> int | None:
-    """What `--passes` must say to make these passes; None if the command makes them unasked."""
-    return passes if passes > 1 or is_automatic(recipe) else None
+def passes_said(passes: int, recipe: Recipe, solved: Any = None) -> int | None:
+    """What `--passes` must say to make these passes; None if the command makes them, and solves, unasked."""
+    return passes if not solved and (passes > 1 or is_automatic(recipe)) else None
 
 
 def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | None:
@@ -95,7 +95,9 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
         return train_command(told["data"].split(", "), started, said)
     if record["planned"] and not patience:
         return None
-    said["passes"] = record["planned"] if patience else passes_said(record["passes"], recipe)
+    said["passes"] = (
+        record["planned"] if patience else passes_said(record["passes"], recipe, record["solved"])
+    )
     said["holdout"] = said["holdout"] or ("HOLDOUT" if patience else None)
     said["continue_from"] = "OLD" if record["continued"] else None
     said["init"] = "INIT" if info["warm"] and not record["continued"] else None

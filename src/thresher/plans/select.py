@@ -134,6 +134,8 @@ def prepare(
             " read only once: leave it out"
         )
     own = None if asked["l1"] == options["l1"] else penalty_in(make("rule", options["rule"]))
+    if own is not None:  # noise that is measured at the solution needs no larger penalty
+        training.trainer.models.share.deviations *= own / penalty_in(model.recipe.rule_part)
     return Selecting(**vars(training), options=options, penalty=own)
 
 

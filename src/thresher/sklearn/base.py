@@ -141,11 +141,13 @@ class SparseOnlineEstimator(SparseEstimator):
             judged = None if held is None else matrices.MatrixSource(matrix, weighted(held, encoded))
             if going_on:
                 source.prepare()
-            plan = trainer.TrainingPlan(passes, None, patience=self.patience if self.early_stopping else 0)
+            solve = not (going_on or self._starts) and self._may_solve(matrix, learned)
+            patience = self.patience if self.early_stopping else 0
+            plan = trainer.TrainingPlan(passes, None, patience=patience, solve=solve)
             ui = progress.PassPrinter(lambda: model.nonzero, self.verbose)
             run = trainer.Trainer(model, source, plan, order=source, holdout=judged, ui=ui)
             troubles = run.run().warnings
-            self.n_iter_ = min(run.position.number, passes)
+            self.n_iter_ = min(run.position.number, run.repetition.passes)
             self._take(X, matrix, model, not going_on)
         inputs.warn_of(self, X, troubles)
         return self

@@ -186,6 +186,13 @@ class SparseEstimator(BaseEstimator):
             return int(self.passes)
         return passes.passes_over(matrix, whole.rows) if automatic else _PASSES
 
+    def _may_solve(self, matrix: Chunk, whole: matrices.Draw) -> bool:
+        """Whether a new model of the examples may be solved in memory, as far as their numbers tell."""
+        from thresher.learning.training import passes, wide
+
+        lengths = matrix.indptr[whole.rows + 1] - matrix.indptr[whole.rows]
+        return self.passes == passes.AUTO and wide.may_be_wide(len(lengths), int(lengths.sum()))
+
     def _store(self) -> str:
         if self.store is not None:
             return str(self.store)

@@ -124,7 +124,9 @@ class SideBySide:
     ) -> ModelSet:
         self.models = {}  # free the old models first, to save memory
         models = ModelSet(recipes, say=partial(warn_user, category=ConvergenceWarning))
-        source, plan = self.source(draw), trainer.TrainingPlan(passes, None, patience=policy.passes)
+        solve = self._estimator._may_solve(self._matrix, draw)
+        source = self.source(draw)
+        plan = trainer.TrainingPlan(passes, None, patience=policy.passes, solve=solve)
         ui = progress.PassPrinter(lambda: models.lead.nonzero, self._estimator.verbose)
         more: Any = {"order": source, "holdout": held, "policy": policy, "ui": ui}
         found = trainer.Trainer(models, source, plan, **more).run().warnings

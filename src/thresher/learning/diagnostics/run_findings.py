@@ -70,6 +70,9 @@ _BETTER, _BETTER_SHARE, _OFF = 10.0, 0.05, 0.3
 """Raw exposures must explain the labels better by this log likelihood, counting each label as 1 or less,
 and by this share of it. A power of them must not do so by more than this share."""
 NO_WEIGHT = "no feature has a weight"
+_MANY, _PARTED, _HARDLY, _FEW_HELD = 5.0, 0.5, 0.75, 20
+"""A model is said to have learned noise with this many features for each row, this loss on the rows learned
+over that on held-out rows, this one over that of the best constant, and so many held-out rows."""
 _NOTICED = 0.001
 """A rise of the held-out loss by less than this share of the best constant's is not worth a word."""
 _SLIGHTLY, _CLEARLY = 1.02, 1.1
@@ -96,6 +99,8 @@ class Run:
     """all that were trained, if the model stands for several"""
     earlier: Record | None = None
     """the record of the model, if it had learned other data before"""
+    solved: bool = False
+    """whether the model was solved in memory: progressive losses are not its own"""
     ended: tuple[int, int] | None = None
     """the pass in which Ctrl-C ended training, and how many there were to be"""
 
@@ -141,7 +146,7 @@ class Run:
     @cached_property
     def fails(self) -> bool:
         """Whether the model does far worse than the best constant, which may have next to no loss itself."""
-        if self.seen.rows <= FEW or self.base is None:
+        if self.seen.rows <= FEW or self.base is None or (self.solved and self.heldout is None):
             return False
         return self.late_loss > FAR * self.base + _LITTLE * worst_constant_loss(self.model.head, self.seen)
 
@@ -362,6 +367,22 @@ def _overfits(run: Run) -> str | None:
     return f"the held-out loss rises {reason}, while that on the rows learned falls: {remedy}"
 
 
+def _noise(run: Run) -> str | None:
+    """Rows with many more features than there are rows, which are learned by heart, and nothing else."""
+    held, learned, rows = run.seen.heldout_losses, run.seen.pass_losses, run.seen.rows
+    features, tested = run.model.features_seen, int(run.figures.get("examples") or 0)
+    if len(learned) < 2 or len(held) < len(learned) or tested < _FEW_HELD or features < _MANY * rows:
+        return None
+    if run.base is None or learned[-1] >= _PARTED * held[-1] or held[-1] < _HARDLY * run.base:
+        return None
+    reason = f"{features:,} features for {rows:,} rows: the loss is {shown(learned[-1])} on these rows, and"
+    reason += f" {shown(held[-1])} on those held out, where the best constant has {shown(run.base)}"
+    rule = run.model.recipe.rule_part
+    penalties = [f"{name} (currently {getattr(rule, name):g})" for name in type(rule).PENALTIES[:1]]
+    larger = f"use a larger {penalties[0]}" if penalties else f"take {mention(rule='ft-ftrl')}"
+    return f"{reason}: {larger}, or fewer {mention('passes')}"
+
+
 def troubles_at_end(run: Run) -> Iterator[Finding]:
     """Trouble with how the model was trained, which is told at the end and stored nowhere."""
     given, seen = run.holdout.given if run.holdout is not None else None, run.seen
@@ -414,6 +435,7 @@ def _leak(run: Run) -> str | None:
 
 _EXPLAINS_LOSS = {
     *("raw-exposure", "sorted-labels", "importances", "scales", "overfitting", "unresolved-labels"),
+    "learned-noise",
 }
 
 
@@ -436,6 +458,7 @@ def troubles_of(run: Run) -> list[Finding]:
         "no-weights": _nothing_left(run),
         "no-such-column": unmet,
         "overfitting": _overfits(run),
+        "learned-noise": _noise(run),
     }
     found += [Finding(name, message) for name, message in messages.items() if message]
     names = {one.name for one in found}
@@ -457,5 +480,5 @@ def with_warnings(record: Record, model: Any, seen: StreamStatistics) -> Record:
     into files, or on other models trained on the same reading.
     """
     own = seen.of_model(getattr(model, "curve", ()), model.tally, model.repeated)
-    found = troubles_of(Run(own, model))
+    found = troubles_of(Run(own, model, solved=record.solved is not None))
     return replace(record, warnings=tuple(as_stored(one.message) for one in found))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import chain
 from typing import Any, Protocol
 
@@ -30,7 +30,8 @@ from thresher.learning.model.eight_lanes import batched
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.passes import is_automatic
-from thresher.learning.training.record import Record
+from thresher.learning.training.record import Optimum, Record
+from thresher.learning.training.wide import DEVIATIONS, can_solve, solve, together
 from thresher.options.messages import mention, mention_command
 
 OWN = ("rule", "rate", "loss", "average", "intercept", "dtype")
@@ -178,6 +179,8 @@ class Share:
     """makes one of the models, if they predict together"""
     recorded = slice(None)
     """the parts whose models keep curves and records"""
+    deviations: float = DEVIATIONS
+    """standard deviations of noise that an `l1` of 1 stands for, if models are solved in memory"""
 
     def attach(self, *sources: Source | None) -> None:
         """Let sources give what rows are told apart by. `DataError` if one cannot."""
@@ -249,6 +252,8 @@ class ModelSet:
         """rows that wait to be dealt with others"""
         self.told: set[int] = set()
         """the recipes that diverged, of which `say` was told"""
+        self._solutions = dict[int, Optimum]()
+        """by the `id` of models"""
 
     @classmethod
     def of(cls, models: Sequence[Model], share: Share | None = None, given: int = 0) -> ModelSet:
@@ -326,7 +331,7 @@ class ModelSet:
         kept = [model for part in self.parts[self.share.recorded] for model in part.models]
         kept += [self.lead] if self.share.together else []
         for k, model in enumerate(kept):
-            model.record = with_warnings(records(k), model, seen)
+            model.record = with_warnings(replace(records(k), solved=self.solution_of(model)), model, seen)
         for model in (*kept, *self.models):
             model.note_kind(seen.span, source)
 
@@ -388,6 +393,29 @@ class ModelSet:
         """The passes that any model makes, at the end of the first, if all rows together get so many."""
         self.flush()
         return self.share.settle(self, passes)
+
+    @property
+    def may_be_solved(self) -> bool:
+        """Whether all models can be solved in memory, and begin without weights."""
+        fresh = self.race is None and not any(model.warm for model in self.models)
+        return fresh and all(can_solve(recipe) for recipe in self.recipes)
+
+    def solve(self, rows: Chunk) -> None:
+        """Solve each model in memory over its share of all `rows` of a pass, which it has learned."""
+        self.flush()
+        dealt = self.share.dealt(self.share.noted(rows, 0), self._first_row)
+        for number, part in enumerate(self.parts):
+            own = dealt(number)
+            for model in (part.models[k] for k in part.alive):
+                self._solutions[id(model)] = solve(model, own, self.share.deviations)
+                if model.curve and model.curve[-1].examples == model.examples:
+                    model.curve = model.curve[:-1]  # with other weights
+
+    def solution_of(self, model: Any) -> Optimum | None:
+        """How a model was solved in memory, or all as one; None if it was not."""
+        return self._solutions.get(id(model)) or (
+            together([*self._solutions.values()]) if model is self._whole else None
+        )
 
     def end_passes(self) -> None:
         """End the passes over the same data."""

@@ -245,6 +245,23 @@ class RuleState:
         rows = self.index.enter(keys)
         self.index.count(keys)
         self.S = np.zeros((self.index.size, *self.S.shape[1:]), self.dtype)
+        self._write(rows, weights, bias)
+        if self._origin >= 0:  # it stays zero
+            self.bclock.reshape(-1, self.bclock.shape[-1])[:, self._started] = 1.0
+
+    def reset(self, keys: NDArray[np.uint64], weights: Array, bias: Array) -> None:
+        """Set the weights of these features, with ascending keys, and the intercepts; all others become zero.
+
+        Rows, clocks and sums of losses stay, unlike in `place`; what rows have accumulated starts afresh.
+        """
+        rows = self._rows_of(keys)
+        self.S[...], self.B[...] = 0, 0
+        if self._origin >= 0:
+            bias = bias - self.bclock.reshape(-1, self.bclock.shape[-1])[:, self._origin]
+        self._write(rows, weights, bias)
+
+    def _write(self, rows: Array, weights: Array, bias: Array) -> None:
+        """Write weights to rows that are zeros, and the intercepts."""
         everything = np.arange(len(self.B))
         for rule, table, clocks, places, wanted in (
             (self.rule, self.S, self.clock, rows, weights.reshape(-1, self.head.count)),
@@ -253,22 +270,24 @@ class RuleState:
             for k, (output, clock) in enumerate(self._outputs(table, clocks)):
                 now = snapshot(rule, clock, table)
                 rule.place(output, places, wanted[:, k].astype(self.dtype), now)
-        if self._origin >= 0:  # it stays zero
-            self.bclock.reshape(-1, self.bclock.shape[-1])[:, self._started] = 1.0
 
     def keep_signs(self, keys: NDArray[np.uint64], signs: NDArray[np.float64]) -> None:
         """Give each feature a row with the sign that its weights keep. The rule is `parts.clamped.LISTED`."""
         if len(keys):
-            index, count = self.index, len(keys)
-            index.extend(keys)
-            ends, ones, room = np.arange(count + 1), np.ones(count, np.float32), np.empty(count, np.uint32)
-            fixed = read_only(keys), read_only(ends), read_only(ones)
-            resolved = index.resolve(*fixed, 0, count, room)
-            if resolved.hi < count:
-                index.make_room(count)
-                resolved = index.resolve(*fixed, 0, count, room)
-            rows = resolved.rows[:count]
+            rows = self._rows_of(keys)
             self.S[rows, len(self.rule.SLOTS) - 1] = signs.reshape(-1, *[1] * len(self.inner))
+
+    def _rows_of(self, keys: NDArray[np.uint64]) -> Array:
+        """The rows of these features, which get one if they have none."""
+        index, count = self.index, len(keys)
+        index.extend(keys)
+        ends, ones, room = np.arange(count + 1), np.ones(count, np.float32), np.empty(count, np.uint32)
+        fixed = read_only(keys), read_only(ends), read_only(ones)
+        resolved = index.resolve(*fixed, 0, count, room)
+        if resolved.hi < count:
+            index.make_room(count)
+            resolved = index.resolve(*fixed, 0, count, room)
+        return resolved.rows[:count]
 
     def count_as(self, again: bool) -> None:
         """Add losses from here on to those of examples that come `again`, or to those of new ones.

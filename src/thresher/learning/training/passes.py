@@ -43,6 +43,7 @@ from thresher.data.report import Report
 from thresher.data.source import Chunks, Source, SourceWrapper
 from thresher.data.sources.parsed import TextSource
 from thresher.learning.model.recipe import Recipe
+from thresher.learning.training.wide import may_be_wide
 from thresher.options.checks import check_whole
 from thresher.options.messages import mention
 
@@ -373,6 +374,18 @@ class Replay:
             return source
         self._kept = self._kept or ReplayBuffer(source, self.budget, held=held)
         return self._kept if number == 1 else self._kept.later()
+
+    @property
+    def may_be_wide(self) -> bool:
+        """Whether all rows are kept, it is open how often they come again, and columns may outnumber them."""
+        kept = self._kept
+        return not self.settled and kept is not None and kept.complete and may_be_wide(*kept.size[:2])
+
+    def end(self) -> None:
+        """Make no more passes."""
+        self.passes, self.settled = 1, True
+        if self._kept is not None:
+            self._kept.drop()
 
     def expected(self, within: float, features: int) -> int:
         """How many passes there will be, as far as can be told after a share of the data with `features`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, TypedDict
 
@@ -41,6 +42,20 @@ class Difference(NamedTuple):
         if self.given:
             remedy = f"leave {' and '.join(map(mention, self.given))} out"
         return f"{whose} was made {as_option(self.option, self.then)}; {remedy}"
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """How good weights are that were solved in memory (`training.wide`), of all outputs together."""
+
+    deviations: float
+    """the penalty in standard deviations of noise"""
+    objective: float
+    """the sum of losses and penalties"""
+    certificate: float
+    """the largest violation of the conditions of optimality, over the largest gradient at first"""
+    rounds: int
+    """how often the noise was measured"""
 
 
 @dataclass(frozen=True)
@@ -88,6 +103,8 @@ class Record:
     """what was read of topics last, in this training or before"""
     slices: dict[str, list[dict[str, str | float | int | bool | None]]] = field(default_factory=dict)
     """see `evaluation.slices`: by the margins before each example of the first pass"""
+    solved: Optimum | None = None
+    """of a model that was solved in memory after its pass"""
 
     def after(self, earlier: Record | None) -> Record:
         """The record of a model that goes on from one with an `earlier` record."""
@@ -129,15 +146,27 @@ class Record:
         return found
 
 
+def solution_in_words(solved: Mapping[str, float]) -> str:
+    """How a model was solved in memory, given the fields of its `Optimum`.
+
+    >>> solution_in_words({"deviations": 2.0, "objective": 670.7, "certificate": 4.8e-7, "rounds": 7})
+    'in memory, with 2 standard deviations of noise (measured 7 times): objective 670.7, certificate 4.8e-07'
+    """
+    how = f"with {solved['deviations']:g} standard deviations of noise (measured {solved['rounds']} times)"
+    return f"in memory, {how}: objective {solved['objective']:.6g}, certificate {solved['certificate']:.2g}"
+
+
 def passes_made(record: dict[str, Any]) -> int | str:
     """The passes of a record in a header, or where Ctrl-C ended training, or which of them was the best.
 
-    >>> passes_made({"passes": 3, "planned": 0, "patience": 0})
+    >>> passes_made({"passes": 3, "planned": 0, "patience": 0, "solved": None})
     3
-    >>> passes_made({"passes": 3, "planned": 40, "patience": 2})
+    >>> passes_made({"passes": 3, "planned": 40, "patience": 2, "solved": None})
     'pass 3 of 40, the best on the hold-out'
     """
     made: int = record["passes"]
+    if record["solved"]:
+        return f"{made}, then {solution_in_words(record['solved'])}"
     if record["patience"]:
         return f"pass {made} of {record['planned']}, the best on the hold-out"
     return f"stopped in pass {made} of {record['planned']}" if record["planned"] else made

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from copy import copy, deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,9 +40,10 @@ from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.interruption import Interrupted, Stopper
 from thresher.learning.training.passes import LEAST_BYTES, Replay, bytes_to_keep
 from thresher.learning.training.progress import Figures, Recent, Row, Tally, Ui, total
-from thresher.learning.training.record import COUNTS, Record
+from thresher.learning.training.record import COUNTS, Record, solution_in_words
 from thresher.learning.training.scores import Patience, Scores
 from thresher.learning.training.shares import MOST_EVERY, HeldOutPart, as_text
+from thresher.learning.training.wide import is_wide
 from thresher.options.checks import check_whole
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class TrainingPlan:
     replay: int = 0
     """keep up to this many bytes of rows in memory and, if these are all, pass over them again as often as
     `passes_for` says, provided that what is trained allows it; 0: never"""
+    solve: bool = False
+    """whether models may be solved in memory after a pass, whatever `replay` is"""
 
     name: str = "train"
     """the command that makes models so, which can resume it"""
@@ -199,6 +202,8 @@ class Trainer:
     def follow(self, earlier: Record) -> None:
         """Go on with a model that has learned other data, of which it has the `earlier` record."""
         self._earlier, self.holdout.first = earlier, earlier.examples
+        if earlier.solved is not None:
+            self.ui.say("the model was solved in memory; from its weights, the rule goes on row by row")
         tally, both = self.model.tally, total([self.model.tally, self.model.repeated])
         self._seen.start, self.reported = Start(self.models.examples, tally, both), tally
 
@@ -305,9 +310,11 @@ class Trainer:
         self._keep_record(best)
         given, left_out, weightless = self.holdout.given, self.model.left_out, self._seen.weightless
         seconds, compiling = self._spent()
+        solved = self.models.solution_of(self.model)
         figures = {
             "examples": self.models.examples,
             "passes": best or passes,
+            **({"solved": solution_in_words(asdict(solved))} if solved is not None else {}),
             "progressive_loss": self.model.tally.average,
             **({} if self._earlier is None else self._seen.figures),
             **({"left_out": left_out} if left_out else {}),
@@ -377,6 +384,8 @@ class Trainer:
     def _end_pass(self, report: Report) -> None:
         """There are no more rows in this pass."""
         self._hand_over(True)
+        if self.position.number == 1:
+            self._solve()
         if progress.keeps_end(self.position.number):
             self.models.mark()
         self._report = report
@@ -385,6 +394,25 @@ class Trainer:
                 check_namespaces(self.source, report)
             self._seen.mark(self.models.examples, self.model.tally, over=True)
             self.repetition.settle(True, self.models.settle)
+
+    def _solve(self) -> None:
+        """Solve the models in memory, if all rows are kept and few beside columns: see `wide`."""
+        kept = self.repetition
+        if not (self.plan.solve or kept.may_be_wide) or self._earlier or not self.models.may_be_solved:
+            return
+        read = self.holdout.rest(self.source if kept.keeps else self.reread())
+        read = kept.over(read, 2, held=self.order.reads(2) == 1)
+        with closing(self.order.over(read, 2).chunks()) as chunks:
+            rows = concat(
+                [concat([chunk]) for chunk in chunks]
+            )  # copies: a chunk may be valid for a while only
+        recipe = self.models.recipe
+        if not is_wide(rows.counting(), gaps=recipe.layout is not None and recipe.layout.gaps):
+            return
+        kept.end()
+        what = f"{len(rows.counting()):,} rows, fewer than columns that are always there"
+        self.ui.say(f"{what}: solving in memory (docs/default.md)")
+        self.models.solve(rows)
 
     def _check_position(self, rows: int) -> None:
         """`DataError` if an earlier run cannot have learned `position.learned` of a chunk of `rows` rows."""
@@ -573,6 +601,7 @@ class Trainer:
             replays=self.plan.replay > 0,
             models=self.models.models,
             earlier=self._earlier,
+            solved=self.models.solution_of(self.model) is not None,
             ended=(self._number, self.repetition.passes) if self.cut_short else None,
         )
         given, found = self.holdout.given, troubles_of(run)

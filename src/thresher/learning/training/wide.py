@@ -1,0 +1,198 @@
+"""Few rows of many columns: the default's model, solved in memory from the rows of the first pass.
+
+Row by row, a threshold in standard deviations of noise is too low at first: with 20,000 columns that are
+always there, a third of those that say nothing get a weight within 150 rows, and later passes build on it.
+The idea is right, though. So the noise is measured again at the solution, until it stands, and the weights
+minimise
+
+    sum_i c_i loss_i(x_i.w + b) + k sum_j psi_j |w_j|,  psi_j = noise sqrt(sum_i c_i^2 (x_ij - m_j)^2),
+    noise^2 = sum_i c_i^2 slope_i^2 / sum_i c_i^2 * n / (n - weights - 1),
+
+where m_j is the mean of column j, c_i the importance of row i, and k = 2 times `l1` standard deviations. This
+is the scaled Lasso (Sun and Zhang, Scaled sparse linear regression, Biometrika 99, 2012) for any smooth loss,
+with degrees of freedom.
+
+docs/default.md has the figures that decided this. Without n / (n - weights - 1) the noise falls as weights
+enter, more of which then enter, until none is left. With the loadings of Belloni, Chen, Chernozhukov and
+Hansen (Econometrica 80, 2012), psi_j^2 = sum_i c_i^2 slope_i^2 (x_ij - m_j)^2, heavy-tailed columns that
+matter never enter: before they do, the slopes are large in the same rows.
+
+A count of columns is not enough. In real tables they are correlated: 30 measurements of a cell, or their
+products, point in few directions, and there the passes of the default are as good as cross-validation, and
+better than any penalty that is not chosen. So directions are counted: p^2 over the sum of the squared
+correlations of p columns, about p n / (p + n) for n rows of independent ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk
+from thresher.engine.index import HashedIndex
+from thresher.engine.protocol import writes
+from thresher.learning.model.recipe import Recipe
+from thresher.learning.training.record import Optimum
+
+if TYPE_CHECKING:
+    from thresher.batch.newton import Newton
+    from thresher.batch.shards import FeatureColumns
+    from thresher.learning.model.model import Model
+
+F64 = NDArray[np.float64]
+DEVIATIONS = 2.0
+"""Standard deviations of noise that a column has to exceed, times `l1`."""
+LEAST_ROWS = 20
+"""With fewer rows there is no telling what is noise."""
+_THERE = 0.5
+"""Share of the rows in which a column is that counts as always there."""
+_DIRECTIONS = 0.4
+"""Directions of columns over the number of rows; as many independent columns as rows have 0.5."""
+_SAMPLE = 512
+"""Columns of which correlations are computed."""
+_ROUNDS = 30
+"""Most rounds until the noise stands."""
+_TOLERANCE = 1e-6
+
+
+def can_solve(recipe: Recipe) -> bool:
+    """Whether models of this recipe can be solved in memory: those of the default rule, with any `l1`."""
+    rule, loss, kind = recipe.rule_part, recipe.objective.loss, recipe.objective.outputs.kind
+    plain = type(rule).AUTOMATIC and rule.l1 > 0 and rule == type(rule)(l1=rule.l1) and recipe.batch == 1
+    asked = recipe.average or recipe.calibrate or recipe.signs() or recipe.sample or recipe.admit is not None
+    smooth = not hasattr(loss, "values_slopes") and writes(type(loss), "curvature")
+    hashed = recipe.store.startswith(HashedIndex.NAME)
+    return bool(plain and smooth and not asked and not hashed and recipe.centre) and kind in _KINDS
+
+
+_KINDS = ("one", "classes", "labels", "values")
+
+
+def may_be_wide(rows: int, nonzeros: int) -> bool:
+    """Whether so many columns can be in half of the rows that they outnumber them: `is_wide` tells."""
+    return rows >= LEAST_ROWS and nonzeros >= _THERE * rows * rows
+
+
+def is_wide(rows: Chunk, gaps: bool) -> bool:
+    """Whether columns that are always there outnumber the `rows`, and point in enough directions.
+
+    With `gaps`, a stored 0 is a missing number, which counts as the mean of its column.
+    """
+    n = len(rows)
+    if not may_be_wide(n, rows.nnz):
+        return False
+    from thresher.batch.shards import in_columns
+
+    columns = in_columns(rows, intercept=False)
+    (there,) = np.nonzero(np.diff(columns.starts) >= _THERE * n)
+    return len(there) >= n and directions(columns, there, gaps) >= _DIRECTIONS * n
+
+
+def directions(columns: FeatureColumns, chosen: NDArray[np.int64], gaps: bool) -> float:
+    """p^2 over the sum of all squared correlations of the p `chosen` columns, estimated from some of them."""
+    drawn = chosen
+    if len(chosen) > _SAMPLE:
+        drawn = np.sort(np.random.default_rng(0).choice(chosen, _SAMPLE, replace=False))
+    sample = np.zeros((len(drawn), len(columns.labels)))
+    for k, j in enumerate(drawn.tolist()):
+        here = slice(columns.starts[j], columns.starts[j + 1])
+        values = columns.values[here].astype(np.float64)
+        if gaps:
+            known = values != 0.0
+            values[~known] = values[known].mean() if known.any() else 0.0
+        sample[k, columns.rows[here]] = values
+    sample -= sample.mean(axis=1, keepdims=True)
+    norms = np.sqrt(np.square(sample).sum(axis=1))
+    sample = sample[norms > 0] / norms[norms > 0, np.newaxis]
+    count, p = len(sample), len(chosen)
+    if count < 2:
+        return float(count)
+    between = (float(np.square(sample @ sample.T).sum()) - count) / (count * (count - 1))
+    return p / (1.0 + (p - 1) * between)
+
+
+def solve(model: Model, rows: Chunk, deviations: float = DEVIATIONS) -> Optimum:
+    """Give a model the weights that minimise the penalised loss of these `rows`, which it has learned.
+
+    An `l1` of 1 is a penalty of so many `deviations` of noise. The model keeps its means and scales of
+    columns, counts and progressive losses. An output whose labels are all alike keeps its intercept, and gets
+    no weights.
+    """
+    from thresher.batch.shards import in_columns
+
+    prepared = model.feed.intake.transform(rows.counting(), again=True)
+    columns = in_columns(prepared, model.recipe.intercept)
+    head, bias = model.head, model.loop.bias().astype(np.float64)
+    deviations *= float(model.rule.l1)
+    weights, found = np.zeros((len(columns.keys), head.count)), list[Optimum]()
+    for k, labels in enumerate(_targets(model, prepared).T):
+        if np.ptp(labels) == 0.0:
+            continue
+        own = replace(columns, labels=labels.astype(np.float64))
+        w, one = _solved(own, getattr(head.joint, "loss", head.loss), deviations)
+        weights[:, k] = w[: len(columns.keys)]
+        found.append(one)
+        if model.recipe.intercept:
+            bias[k] = w[-1]
+    alive = (weights != 0).any(axis=1)
+    model.loop.reset(columns.keys[alive], weights[alive], bias)
+    return together(found) or Optimum(deviations, 0.0, 0.0, 0)
+
+
+def together(found: Sequence[Optimum]) -> Optimum | None:
+    """The solutions of several outputs or models as one; None if there is none."""
+    if not found:
+        return None
+    objective, certificate = sum(one.objective for one in found), max(one.certificate for one in found)
+    return Optimum(found[0].deviations, objective, certificate, max(one.rounds for one in found))
+
+
+def _targets(model: Model, rows: Chunk) -> NDArray[Any]:
+    """The labels of each output ``(n, outputs)``."""
+    targets = model.head.targets(rows)
+    if model.head.outputs.kind != "classes":
+        return targets
+    return np.where(targets == np.arange(model.head.count), 1.0, -1.0)
+
+
+def _solved(columns: FeatureColumns, loss: Any, deviations: float) -> tuple[F64, Optimum]:
+    """Weights, with the intercept at the end, of one output."""
+    from thresher.batch.newton import Newton
+    from thresher.batch.rounds import BoostPlan
+    from thresher.learning.model.batch_feeder import processors
+
+    plan = BoostPlan(l1=deviations, tolerance=_TOLERANCE, threads=processors())
+    solver = Newton(columns, loss, plan)
+    try:
+        spread, noise, rounds, last = _spreads(solver), 0.0, 0, None
+        while rounds < _ROUNDS:
+            before, (noise, left) = noise, _noise(solver)
+            if abs(noise - before) <= noise / left:  # a weight more or less changes it by half of that
+                break
+            solver.loadings[: len(spread)] = noise * spread
+            solver.loadings[len(spread) :] = noise * np.sqrt(solver.examples)
+            last, rounds = solver.run(), rounds + 1
+        objective, certificate = (0.0, 0.0) if last is None else (last.objective, last.certificate)
+        return solver.w, Optimum(deviations, objective, certificate, rounds)
+    finally:
+        solver.close()
+
+
+def _spreads(solver: Newton) -> F64:
+    """The psi of each feature over the noise; 1 for those that do not vary, whose gradient is 0."""
+    squares, features = np.square(solver.columns.weights), np.arange(len(solver.keys))
+    total = float(squares.sum())
+    means = solver.moments(features, squares) / total
+    found = np.sqrt(solver.second_moments(features, squares, means * solver.columns.intercept))
+    return np.where(found > 0.0, found, 1.0)
+
+
+def _noise(solver: Newton) -> tuple[float, int]:
+    """The standard deviation of the slope of a row of importance 1, and n - weights - 1."""
+    left = max(solver.examples - int(np.count_nonzero(solver.w[: len(solver.keys)])) - 1, 1)
+    squares = float(np.square(solver.slopes).sum()) / float(np.square(solver.columns.weights).sum())
+    return float(np.sqrt(squares * solver.examples / left)), left
