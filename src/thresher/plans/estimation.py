@@ -137,8 +137,8 @@ class Estimates:
             reason = (
                 f"no estimate of {which(many)}, which is constant or a combination of other kept features"
             )
-            remedy = f"leave out one that says the same ({mention('ignore')} for a column)"
-            found.append(Finding("collinear", f"{reason} in the rows that estimate: {remedy}"))
+            remedy = "in the rows that estimate: leave out one that says the same"
+            found.append(Finding("collinear", f"{reason} {remedy}"))
         if (few := np.isfinite(self.error) & (self.support < _FEW)).any():
             reason = f"the standard error of {which(few)} rests on few rows, and may be too small"
             found.append(Finding("few-rows", f"{reason}: {smaller}"))
