@@ -50,13 +50,16 @@ def _penalty(w: F64, l1: F64, l2: F64) -> float:
 def settled(solver: Newton, callback: Callable[[Round], None] = lambda _: None) -> Round:
     """Solve with penalties in standard deviations of noise, measured until they stand; the last round.
 
-    The loading of column j is the deviation of its derivative, psi_j = sqrt(sum_i (c_i g_ij)^2) with g_ij the
-    slope of row i times x_ij less the column's mean, all at the current weights. psi shrinks as the model
-    explains more, so solving and measuring alternate until no psi changes by more than 1 %, or 20 times.
+    The loading of column j is the deviation of its derivative, psi_j = sqrt(n / (n - s) sum_i (c_i g_ij)^2)
+    with g_ij the slope of row i times x_ij less the column's mean, all at the current s weights, n rows. psi
+    shrinks as the model explains more, so solving and measuring alternate until no psi changes by more than
+    1 %, or 20 times. Without n / (n - s), the share of the noise that s weights do not explain, there may be
+    no end: on 150 rows of 20,000 columns psi fell by a fifth in every turn, down to 150 weights.
 
     References: Belloni, Chen, Chernozhukov and Hansen, Sparse models and methods for optimal instruments with
     an application to eminent domain, Econometrica 80 (2012), algorithm A.1, for the loadings; Sun and Zhang,
-    Scaled sparse linear regression, Biometrika 99 (2012), for the alternation.
+    Scaled sparse linear regression, Biometrika 99 (2012), for the alternation; Reid, Tibshirani and Friedman,
+    A study of error variance estimation in Lasso regression, Statistica Sinica 26 (2016), for n - s.
     """
     done = Round(0, 0, 0.0, 0.0, 0, 0.0)
 
@@ -174,7 +177,9 @@ class Newton(Rounds):
         found = np.where(
             found > _TELLS * about_zero, found, about_zero
         )  # a constant column is the intercept's
-        return np.where(found > 0, found, 1.0)
+        rows = np.count_nonzero(c.weights)
+        left = max(rows - np.count_nonzero(self.w[: len(self.keys)]), 1)
+        return np.where(found > 0, found * np.sqrt(rows / left), 1.0)
 
     def moments(self, chosen: I64, each: F64) -> F64:
         """The sums of x_ij times `each` (n,) over the rows, for the chosen columns (k,)."""
