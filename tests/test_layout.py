@@ -118,7 +118,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 67_227,
+    "all": 67_241,
     "data": 19_171,
     "learning": 14_456,
     "parts": 5_614,
@@ -131,7 +131,7 @@ SIZES = {
     "cluster": 1_266,
     "river": 307,
     "reporting": 1_197,
-    "batch": 1_440,
+    "batch": 1_454,
     "exporting": 1_011,
     "runs": 581,
     "drawing": 840,
