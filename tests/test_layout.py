@@ -118,12 +118,12 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 67_241,
-    "data": 19_171,
-    "learning": 14_456,
+    "all": 67_262,
+    "data": 19_190,
+    "learning": 14_457,
     "parts": 5_614,
     "engine": 5_276,
-    "plans": 4_298,
+    "plans": 4_299,
     "serving": 3_427,
     "options": 2_445,
     "sklearn": 2_212,

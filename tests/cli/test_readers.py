@@ -106,7 +106,14 @@ def test_evaluate_what_is_at_the_top_and_what_mistakes_cost(thresher: Thresher, 
     assert 0 <= told["cost_low"] <= told["cost"] <= told["theoretical_cost"]
     same = package.evaluate("model", "test.svm", top=[1, "50%"], cost={"fn": 10, "fp": 1})
     assert {name: same[name] for name in told} == told
-    for wrong in ("--top 0", "--top 101%", "--top x", "--cost fn=1", "--cost fn=0,fp=0", "--cost fn=-1,fp=1"):
+    for wrong in (
+        "--top 0",
+        "--top 101%",
+        "--top x",
+        "--cost fn=1",
+        "--cost fn=0,fp=0",
+        "--cost fn=nan,fp=1",
+    ):
         assert thresher(f"evaluate model test.svm {wrong}").status == 2
     with pytest.raises(ValueError, match="top is for a model of two classes"):
         package.evaluate(

@@ -90,8 +90,40 @@ def test_rotation(rotate: Callable[[Growing, str], None], names: list[str], grow
     growing.append(b"z\n")
     assert read(growing, after) == (
         b"yz\n",
-        after._replace(begin={NAME: 2}, end={NAME: 5}, id=read(growing)[1].id),
+        after._replace(begin={NAME: 2}, end={NAME: 5}, id=read(growing)[1].id, order=(NAME,)),
     )
+
+
+def stored(extent: Extent) -> Extent:
+    """As a header has it, whose names are sorted."""
+    ends = ({one: ends[one] for one in sorted(ends)} for ends in (extent.begin, extent.end))
+    return extent._replace(**dict(zip(("begin", "end"), ends, strict=True)))
+
+
+def test_rotation_between_any_two_runs(growing: Growing) -> None:
+    """Also where the new file is still empty, or has another spelling, as files keep what was read."""
+    growing.append(b"a\n")
+    found, extent = read(growing)
+    for k in range(4):
+        growing.append(b"b%d\n" % k)
+        growing.rename(f"{NAME}.{9 - k}")
+        os.utime(growing.path.with_name(f"{NAME}.{9 - k}"), (k, k))
+        growing.append(b"" if k % 2 else b"c%d\n" % k)
+        if k == 3:
+            growing.path = growing.path.parent / "." / ".." / growing.path.parent.name / NAME
+        more, extent = read(growing, stored(extent))
+        found += more
+    assert found == growing.all
+
+
+def test_another_log_is_not_a_rotated_one(growing: Growing) -> None:
+    growing.append(b"a\n")
+    extent = read(growing)[1]
+    growing.rename("clicks-20261101.jsonl")
+    growing.append(b"b\n")
+    for other in ("clicks2.jsonl", "clicks-2.jsonl", "clicks_3.jsonl"):
+        growing.path.with_name(other).write_bytes(b"not this\n")
+    assert read(growing, stored(extent))[0] == b"b\n"
 
 
 def test_a_file_that_is_gone(growing: Growing) -> None:

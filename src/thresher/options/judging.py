@@ -113,7 +113,7 @@ def _costs(value: Any) -> tuple[float, float]:
         found = Number().read(str(pairs["fn"])), Number().read(str(pairs["fp"]))
     except ValueError:
         raise WrongValueError(wanted) from None
-    if min(found) < 0 or not max(found):
+    if not (min(found) >= 0 and 0 < sum(found) < math.inf):
         raise WrongValueError(wanted)
     return found
 

@@ -358,7 +358,8 @@ def nothing_new(model: Any, before: Record, topics: Sequence[Extent]) -> Nothing
     moved = tuple(one for one in topics if one._replace(begin={}) not in known)
     model.record = replace(before, topics=moved).beside(before)
     names = ", ".join(one.name for one in topics)
-    return NothingNewError(f"nothing new in {names}; the model stays as it is", model, bool(moved))
+    stays = "the model only notes where it goes on" if moved else "the model stays as it is"
+    return NothingNewError(f"nothing new in {names}; {stays}", model, bool(moved))
 
 
 def with_extents(

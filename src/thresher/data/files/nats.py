@@ -64,6 +64,10 @@ class Nats(Topic, scheme="nats"):
 
         try:
             return self._loop.run_until_complete(work)
+        except ImportError as error:
+            raise DataError(
+                f"?creds= needs a package more: pip install 'nats-py[nkeys]' ({error})"
+            ) from error
         except NotFoundError as error:
             raise DataError(self._unknown()) from error
         except ServiceUnavailableError as error:

@@ -22,8 +22,8 @@ from thresher.options.messages import warn_user
 _KNOWN = 4096
 """Bytes at the beginning, and before the end, by which a file is recognised"""
 _PIECE = 1 << 20
-_ROTATED = re.compile(r"[.\-_]?\d[\d.\-_:T]*")
-"""What rotation adds to a name: a number or a date, before or after its ending"""
+_ROTATED = re.compile(r"\.\d{1,3}|[.\-_]\d{4}[.\-_]?\d\d[\d.\-_:T]*")
+"""What rotation adds to a name, before or after its ending: a dot and a small number, or a date"""
 
 
 class Tail(Topic, scheme="tail"):
@@ -48,30 +48,37 @@ class Tail(Topic, scheme="tail"):
 
     def extent(self, name: str, earlier: Iterable[Extent], start: str) -> Extent:
         """What comes after what an earlier run read; DataError if that is not there, and `start` is empty."""
-        known, last = next((one for one in earlier if one.name == name), None), self._path.name
+        last, runs = self._path.name, [one for one in earlier if one.name.startswith("tail:")]
         end = {last: _lines_end(self._path)}
-        id = _identity(self._path, end[last])
-        if known is None:
-            return Extent(name, id, self._starts(start or EARLIEST, {last: 0}, end), end)
-        at = [*known.end.values()][-1]
-        if at <= self._path.stat().st_size and _identity(self._path, at) == known.id:
-            return Extent(name, id, {last: at}, end, known.lost)
-        rotated = self._rotated()
+        known = next((one for one in runs if one.name == name), None)
+        known = known or next((one for one in runs if _read_last(one) and self._since(one)), None)
+        lost = known.lost if known else 0
+        if known is None or (read := _read_last(known)) is None:
+            return self._made(name, self._starts(start or EARLIEST, {last: 0}, end), end, lost)
+        at = known.end[read]
+        if files := self._since(known):
+            ends = {one.name: one.stat().st_size for one in files[:-1]} | end
+            return self._made(name, dict.fromkeys(ends, 0) | {files[0].name: at}, ends, lost)
+        trouble = f"not what the model has learned from up to byte {at:,}, and that is not beside it either"
+        if not start:
+            raise DataError(f"{trouble}; ?{FROM}={EARLIEST} begins with what is there")
+        warn_user(f"{name}: {trouble}; goes on from {start}", UserWarning)
+        return self._made(name, self._starts(start, {last: 0}, end), end, lost)
+
+    def _since(self, known: Extent) -> list[Path]:
+        """The file that an earlier run read last, those rotated after it, and this one; empty: it is gone."""
+        files = [self._path, *reversed(self._rotated())]
+        at = known.end[_read_last(known) or ""]
         same = [
-            k for k, one in enumerate(rotated) if at <= one.stat().st_size and _identity(one, at) == known.id
+            k for k, one in enumerate(files) if at <= one.stat().st_size and _identity(one, at) == known.id
         ]
-        if not same:
-            trouble = (
-                f"not what the model has learned from up to byte {at:,}, and that is not beside it either"
-            )
-            if not start:
-                raise DataError(f"{trouble}; ?{FROM}={EARLIEST} begins with what is there")
-            warn_user(f"{name}: {trouble}; goes on from {start}", UserWarning)
-            return Extent(name, id, self._starts(start, {last: 0}, end), end, known.lost)
-        before = rotated[same[0] :]
-        ends = {one.name: one.stat().st_size for one in before} | end
-        begins = dict.fromkeys(ends, 0) | {before[0].name: at}
-        return Extent(name, id, begins, ends, known.lost)
+        return files[same[0] :: -1] if same else []
+
+    def _made(self, name: str, begin: dict[str, int], end: dict[str, int], lost: int) -> Extent:
+        """The extent with these ends, in the order of time."""
+        made = Extent(name, "", begin, end, lost, tuple(end))
+        read = _read_last(made)
+        return made if read is None else made._replace(id=_identity(self._path.with_name(read), end[read]))
 
     def _rotated(self) -> list[Path]:
         """The files beside it that it was before, the oldest first."""
@@ -102,6 +109,11 @@ class Tail(Topic, scheme="tail"):
                     yield Messages(offsets, lines)
             if rest:
                 yield Messages([at], [rest])
+
+
+def _read_last(run: Extent) -> str | None:
+    """The last file of which a run has read something: nothing tells an empty one from others. None: none."""
+    return next((one for one in reversed(run.order) if run.end[one]), None)
 
 
 def _identity(path: Path, end: int) -> str:

@@ -128,7 +128,8 @@ class TopicFile(io.RawIOBase):
 def _ordered(topic: Topic, name: TopicName) -> Iterator[tuple[str | list[str], Messages]]:
     """The messages of an extent in order, many at a time, with the partition of each, or of all."""
     begin, end = name.extent.begin, name.extent.end
-    unread = {one: at for one, at in begin.items() if at < end[one]}
+    names = name.extent.order or sorted(begin, key=lambda one: (len(one), one))  # 10 after 9
+    unread = {one: begin[one] for one in names if begin[one] < end[one]}
     open_ = dict(topic.read(unread, end))
     if not topic.takes_turns or len(open_) == 1:
         for one in unread:

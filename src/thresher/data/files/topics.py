@@ -63,6 +63,8 @@ class Extent(NamedTuple):
     """the offset after the last, where the next run goes on"""
     lost: int = 0
     """messages that were gone before a run came to them, in all runs so far"""
+    order: tuple[str, ...] = ()
+    """the partitions, if they are read one after the other: headers keep no order of `begin`"""
 
     @property
     def is_empty(self) -> bool:

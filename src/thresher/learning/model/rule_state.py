@@ -163,7 +163,8 @@ class RuleState:
             first = first if chunk.offsets is None else first - chunk.offsets[0]
             clocks[:, self._origin], clocks[:, self._started] = first, 1.0
         origin = clocks[:, self._origin]
-        return (found / np.exp(origin) if self.head.loss.SCALES else found - origin).astype(found.dtype)
+        with np.errstate(over="ignore"):  # learning says what is not finite
+            return (found / np.exp(origin) if self.head.loss.SCALES else found - origin).astype(found.dtype)
 
     def _with_origin(self, bias: Array) -> Array:
         """Intercepts, or margins, with the origin added."""
