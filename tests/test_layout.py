@@ -118,9 +118,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 67_262,
+    "all": 67_264,
     "data": 19_190,
-    "learning": 14_457,
+    "learning": 14_459,
     "parts": 5_614,
     "engine": 5_276,
     "plans": 4_299,

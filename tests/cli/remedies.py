@@ -135,6 +135,8 @@ ODD_FILES = "a file that another program wrote: tests/cli/test_odd_files.py"
 OVERFLOWS = "a run that overflows, which plain Python warns of: tests/learning/test_divergence.py"
 JUDGED = "asks the user to look at the data"
 ELSEWHERE = {
+    "{}: its lines have no header: add --no-header": "a topic: tests/test_law_of_topics.py",
+    "take --rule ft-ftrl": "of figures that are made: tests/learning/test_trouble.py",
     "; curl -d removes line ends: use --data-binary": "an option of curl: tests/serving/test_bodies.py",
     ", which {} defines: use --module {}": "tests/test_origins.py",
     "features that were never seen have a weight in this model, which cannot be exported: train with"

@@ -230,7 +230,8 @@ def test_what_goes_on_goes_on_row_by_row() -> None:
     X = columns(rows=2 * ROWS)
     y = labels(X, "logistic")
     first = thresher.train(X[:ROWS], y[:ROWS])
-    both = thresher.train(X[ROWS:], y[ROWS:], continue_from=first)
+    with pytest.warns(thresher.TroubleWarning, match="solved-before"):
+        both = thresher.train(X[ROWS:], y[ROWS:], continue_from=first)
     assert both.record is not None
     assert both.record.solved is None
     assert both.record.continued == 1

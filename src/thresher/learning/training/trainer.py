@@ -202,8 +202,6 @@ class Trainer:
     def follow(self, earlier: Record) -> None:
         """Go on with a model that has learned other data, of which it has the `earlier` record."""
         self._earlier, self.holdout.first = earlier, earlier.examples
-        if earlier.solved is not None:
-            self.ui.say("the model was solved in memory; from its weights, the rule goes on row by row")
         tally, both = self.model.tally, total([self.model.tally, self.model.repeated])
         self._seen.start, self.reported = Start(self.models.examples, tally, both), tally
 
