@@ -177,8 +177,8 @@ class Newton(Rounds):
         found = np.where(
             found > _TELLS * about_zero, found, about_zero
         )  # a constant column is the intercept's
-        rows = np.count_nonzero(c.weights)
-        left = max(rows - np.count_nonzero(self.w[: len(self.keys)]), 1)
+        rows = int(np.count_nonzero(c.weights))
+        left = max(rows - int(np.count_nonzero(self.w[: len(self.keys)])), 1)
         return np.where(found > 0, found * np.sqrt(rows / left), 1.0)
 
     def moments(self, chosen: I64, each: F64) -> F64:
