@@ -133,7 +133,7 @@ def test_every_kind_of_model(kind: str, tmp_path: Path) -> None:
 
 def test_a_model_of_boost(tmp_path: Path) -> None:
     page = page_of(thresher.boost((X[:80], Y[:80])), tmp_path, (X[80:], Y[80:]))
-    assert ">solver order</th>" in page
+    assert ">solver method</th>" in page
 
 
 def test_rare_positives_lead_with_what_tells_something(tmp_path: Path) -> None:
