@@ -10,7 +10,7 @@ so columns are centred by their means m_j / H without being written: means far f
 
 References: Yuan, Ho and Lin, An improved GLMNET for L1-regularized logistic regression, JMLR 13 (2012),
 sections 3 and 5; Friedman, Hastie and Tibshirani, Regularization paths for generalized linear models via
-coordinate descent, Journal of Statistical Software 33 (2010), sections 2.1 and 2.2, of which the Gram matrix.
+coordinate descent, Journal of Statistical Software 33 (2010), section 2.1.
 """
 
 import numpy as np
