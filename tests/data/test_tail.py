@@ -96,8 +96,8 @@ def test_rotation(rotate: Callable[[Growing, str], None], names: list[str], grow
 
 def stored(extent: Extent) -> Extent:
     """As a header has it, whose names are sorted."""
-    ends = ({one: ends[one] for one in sorted(ends)} for ends in (extent.begin, extent.end))
-    return extent._replace(**dict(zip(("begin", "end"), ends, strict=True)))
+    begin, end = ({one: ends[one] for one in sorted(ends)} for ends in (extent.begin, extent.end))
+    return extent._replace(begin=begin, end=end)
 
 
 def test_rotation_between_any_two_runs(growing: Growing) -> None:
