@@ -51,7 +51,8 @@ def test_figures_for_people(thresher: Thresher) -> None:
 @pytest.mark.parametrize("loss", REGISTRY["loss"])
 def test_every_loss(thresher: Thresher, loss: str) -> None:
     assert thresher(f"train counts.svm -m m --loss {loss} -q").status == 1  # the file does not exist yet
-    Path("counts.svm").write_text("".join(f"{k % 2} {k % 5}:1 7:0.5\n" for k in range(60)))
+    low = REGISTRY["loss"][loss].DOMAIN == "positive"  # type: ignore[attr-defined]
+    Path("counts.svm").write_text("".join(f"{k % 2 + low} {k % 5}:1 7:0.5\n" for k in range(60)))
     with not_compiled():
         figures = thresher(f"train counts.svm -m m --loss {loss} -q --json --passes 1").json
         evaluated = thresher("evaluate m counts.svm --json").json
@@ -398,12 +399,14 @@ def test_a_record_that_cannot_be_is_refused(name: str, tmp_path: Path) -> None:
     source = MemorySource(Chunk.of_rows([(1.0, {})]))
     ModelSet.of([model]).keep_records(lambda k: Record(), StreamStatistics(), source)
     whole, tensors = model_file.header_of(model), model_file.tensors_of(model)
-    for value in (None, -1, 1.5, {"": ""}, [1]):
+    for value in (None, -1, 1.5, {"": ""}, [1])[name == "solved" :]:  # few models are: the others have null
         whole["record"][name] = value
         model_file.write(tmp_path / "m", whole, tensors)
         with pytest.raises(ModelFileError, match=rf"record\.{name}|header: -1: expected a number"):
             model_file.load_readout(tmp_path / "m")
     del whole["record"][name]
     model_file.write(tmp_path / "m", whole, tensors)
+    if name in Record.UNSAID:
+        return
     with pytest.raises(ModelFileError, match=f"record: {name} is missing"):
         model_file.load(tmp_path / "m")

@@ -100,7 +100,7 @@ def test_what_is_to_blame_is_named() -> None:
     assert "and use a smaller step size (rate, currently constant:eta0=3.0)" in chosen
 
 
-class Gamma(NamedTuple):
+class Amounts(NamedTuple):
     """The deviance of the gamma distribution, infinite for a label of 0."""
 
     scale: float = 1.0
@@ -113,7 +113,7 @@ class Gamma(NamedTuple):
 @pytest.mark.parametrize("domain", ["nonnegative", "positive"])
 def test_a_label_whose_loss_is_infinite_is_at_fault(domain: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(REGISTRY, "loss", dict(REGISTRY["loss"]))
-    loss = part("loss")(type("Gamma", (Gamma,), {"DOMAIN": domain}))()
+    loss = part("loss")(type("Amounts", (Amounts,), {"DOMAIN": domain}))()
     X, y = np.ones((9, 1)), np.full(9, 2.0)
     assert np.isfinite(train(X, y, loss=loss, passes=1).predict(X)).all()
     y[4] = 0.0

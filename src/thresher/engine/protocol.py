@@ -127,8 +127,8 @@ def implements(kind: str) -> Callable[[T], T]:
 
 
 def writes(cls: Any, name: str) -> bool:
-    """Whether the class of a part defines a verb itself."""
-    return getattr(cls, name) is not PROTOCOL[KINDS[cls]][name].default
+    """Whether the class of a part defines a verb itself; those made of a rule, to keep signs, are rules."""
+    return getattr(cls, name) is not PROTOCOL[KINDS.get(cls, "rule")][name].default
 
 
 def rebuilt(value: Any, **changes: Any) -> Any:
