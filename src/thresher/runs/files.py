@@ -224,8 +224,8 @@ def _continued(record: dict[str, Any]) -> dict[str, str]:
 def _read_up_to(record: dict[str, Any]) -> dict[str, str]:
     """How far topics have been read, and what was lost of them."""
     found = list[str]()
-    for name, _, _, end, lost in record.get("topics", ()):
-        places = ", ".join(f"{one} to {at:,}" for one, at in end.items())
+    for name, _, _, end, lost, order in record.get("topics", ()):
+        places = ", ".join(f"{one} to {end[one]:,}" for one in order or end)
         found.append(f"{name}: {places}" + (f"; {lost:,} lost" if lost else ""))
     return {"read": "; ".join(found)} if found else {}
 
