@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 
 from benchmarks import peers, report
 from benchmarks.corpora import Corpus, Parts
-from benchmarks.defaults import ONE, OURS, Matrices, Ratios, Result, Rows, fitted, learners, losses
+from benchmarks.defaults import ONE, OURS, Ratios, Rows, learners, losses
+from benchmarks.narrow import anchor
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.data import Chunk
@@ -112,7 +114,9 @@ def run(setting: Setting) -> list[Goal]:
     """Train, test, print and check the goals."""
     if not peers.installed("sklearn"):
         return []
-    contenders = {name: learn for name, learn in learners().items() if name in (OURS, ONE)} | {ANCHOR: anchor}
+    contenders = {name: learn for name, learn in learners().items() if name in (OURS, ONE)} | {
+        ANCHOR: partial(anchor, folds=5)
+    }
     rows, seconds = Rows(), dict[str, list[float]]()
     for corpus, parts in tables():
         rows[corpus], seconds[corpus.name] = {}, []
@@ -134,18 +138,3 @@ def run(setting: Setting) -> list[Goal]:
         Goal(f"{len(rows)} tables of few rows: test loss over that of {ANCHOR}", goal, str(found), met),
         Goal(f"{LARGEST}: time over that of {ANCHOR}", "<= 1/3", f"{share:.2f}", share <= SHARE),
     ]
-
-
-def anchor(corpus: Corpus, parts: Parts) -> Result:
-    """Run L1 logistic regression or the Lasso; the penalty is the best of five folds."""
-    from sklearn.linear_model import LassoCV, LogisticRegressionCV
-    from sklearn.preprocessing import StandardScaler
-
-    train, test = (part.toarray() for part in Matrices.of(parts))
-    scaler = StandardScaler().fit(train)
-    model: Any = LassoCV(cv=5)
-    if corpus.outputs == "one":
-        model = LogisticRegressionCV(
-            Cs=10, l1_ratios=(1,), solver="liblinear", cv=5, scoring="neg_log_loss", random_state=0
-        )
-    return fitted(corpus, model, scaler.transform(train), scaler.transform(test), parts)

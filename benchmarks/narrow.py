@@ -44,16 +44,16 @@ def compared(tables: dict[Corpus, Parts]) -> list[Goal]:
     return goals
 
 
-def anchor(corpus: Corpus, parts: Parts) -> Result:
-    """Run L1 logistic regression or the Lasso; the penalty is the best of three folds."""
+def anchor(corpus: Corpus, parts: Parts, folds: int = 3) -> Result:
+    """Run L1 logistic regression or the Lasso; the penalty is the best in cross-validation."""
     from sklearn.linear_model import LassoCV, LogisticRegressionCV
     from sklearn.preprocessing import StandardScaler
 
     train, test = (part.toarray() for part in Matrices.of(parts))
     scaler = StandardScaler().fit(train)
-    model: Any = LassoCV(cv=3)
+    model: Any = LassoCV(cv=folds)
     if corpus.outputs == "one":
         model = LogisticRegressionCV(
-            Cs=10, l1_ratios=(1,), solver="liblinear", cv=3, scoring="neg_log_loss", random_state=0
+            Cs=10, l1_ratios=(1,), solver="liblinear", cv=folds, scoring="neg_log_loss", random_state=0
         )
     return fitted(corpus, model, scaler.transform(train), scaler.transform(test), parts)

@@ -118,9 +118,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 67_264,
-    "data": 19_190,
-    "learning": 14_459,
+    "all": 67_249,
+    "data": 19_180,
+    "learning": 14_455,
     "parts": 5_614,
     "engine": 5_276,
     "plans": 4_299,
@@ -131,7 +131,7 @@ SIZES = {
     "cluster": 1_266,
     "river": 307,
     "reporting": 1_197,
-    "batch": 1_454,
+    "batch": 1_453,
     "exporting": 1_011,
     "runs": 581,
     "drawing": 840,

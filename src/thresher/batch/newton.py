@@ -174,9 +174,8 @@ class Newton(Rounds):
             means[:-1] = self.moments(self._all[:-1], c.weights) / c.weights.sum()
         found = np.sqrt(self.second_moments(self._all, squares, means))
         about_zero = np.abs(means) * np.sqrt(squares.sum())
-        found = np.where(
-            found > _TELLS * about_zero, found, about_zero
-        )  # a constant column is the intercept's
+        # a constant column is the intercept's
+        found = np.where(found > _TELLS * about_zero, found, about_zero)
         rows = int(np.count_nonzero(c.weights))
         left = max(rows - int(np.count_nonzero(self.w[: len(self.keys)])), 1)
         return np.where(found > 0, found * np.sqrt(rows / left), 1.0)

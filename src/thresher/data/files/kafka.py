@@ -13,13 +13,12 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from datetime import datetime
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from thresher.data.errors import DataError, first_few
-from thresher.data.files.topics import Messages, Topic, Url
+from thresher.data.errors import DataError
+from thresher.data.files.topics import Messages, Topic, Url, known_instead
 
 PATIENCE = 60.0
 """Seconds without a message, while there must be some, after which reading fails"""
@@ -95,15 +94,7 @@ class Kafka(Topic, scheme="kafka"):
 
     def _unknown(self) -> str:
         names = [one for one in self._admin.list_topics(timeout=_ANSWER).topics if not one.startswith("__")]
-        near = get_close_matches(self._topic, names, 1, 0.7)
-        known = (
-            f"did you mean {near[0]}?"
-            if near
-            else f"there are {first_few(sorted(names))}"
-            if names
-            else "none"
-        )
-        return f"there is no topic '{self._topic}'; {known}"
+        return f"there is no topic '{self._topic}'; {known_instead(self._topic, names, 0.7)}"
 
     @cached_property
     def _description(self) -> Any:

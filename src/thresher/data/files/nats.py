@@ -10,11 +10,10 @@ import logging
 import time
 from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from typing import Any, TypeVar
 
-from thresher.data.errors import DataError, first_few
-from thresher.data.files.topics import Extent, Messages, Topic, Url
+from thresher.data.errors import DataError
+from thresher.data.files.topics import Extent, Messages, Topic, Url, known_instead
 
 PATIENCE = 60.0
 """Seconds without a message, while there must be some, after which reading fails"""
@@ -80,15 +79,7 @@ class Nats(Topic, scheme="nats"):
         names = [
             one.config.name or "" for one in self._loop.run_until_complete(self._jetstream.streams_info())
         ]
-        near = get_close_matches(self._stream, names, 1, 0.6)
-        known = (
-            f"did you mean {near[0]}?"
-            if near
-            else f"there are {first_few(sorted(names))}"
-            if names
-            else "none"
-        )
-        return f"there is no stream '{self._stream}'; {known}"
+        return f"there is no stream '{self._stream}'; {known_instead(self._stream, names, 0.6)}"
 
     def identity(self) -> str:
         """When the stream was made, and which of its messages these are."""

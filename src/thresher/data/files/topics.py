@@ -12,11 +12,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple
 from urllib.parse import unquote
 
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, first_few
 from thresher.options.messages import warn_user
 
 FROM, EARLIEST, LATEST = "from", "earliest", "latest"
@@ -163,6 +164,13 @@ class Topic(ABC):
             known = f"{EARLIEST}, {LATEST} or a time such as 2026-11-01T00:00Z"
             raise DataError(f"{FROM} must be {known}, not '{start}'") from None
         return dict(self.since(time if time.tzinfo else time.replace(tzinfo=UTC)))
+
+
+def known_instead(name: str, names: Sequence[str], alike: float) -> str:
+    """What to say of a name that is not among `names`: the nearest, if so much `alike`, or some of them."""
+    if near := get_close_matches(name, names, 1, alike):
+        return f"did you mean {near[0]}?"
+    return f"there are {first_few(sorted(names))}" if names else "none"
 
 
 def is_topic(name: str) -> bool:

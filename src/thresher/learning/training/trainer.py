@@ -401,9 +401,8 @@ class Trainer:
         read = self.holdout.rest(self.source if kept.keeps else self.reread())
         read = kept.over(read, 2, held=self.order.reads(2) == 1)
         with closing(self.order.over(read, 2).chunks()) as chunks:
-            rows = concat(
-                [concat([chunk]) for chunk in chunks]
-            )  # copies: a chunk may be valid for a while only
+            # copies, since a chunk may be valid for a while only
+            rows = concat([concat([chunk]) for chunk in chunks])
         recipe = self.models.recipe
         if not is_wide(rows.counting(), gaps=recipe.layout is not None and recipe.layout.gaps):
             return

@@ -61,15 +61,12 @@ _TOLERANCE = 1e-6
 
 def can_solve(recipe: Recipe) -> bool:
     """Whether models of this recipe can be solved in memory: those of the default rule, with any `l1`."""
-    rule, loss, kind = recipe.rule_part, recipe.objective.loss, recipe.objective.outputs.kind
+    rule, loss = recipe.rule_part, recipe.objective.loss
     plain = type(rule).AUTOMATIC and rule.l1 > 0 and rule == type(rule)(l1=rule.l1) and recipe.batch == 1
     asked = recipe.average or recipe.calibrate or recipe.signs() or recipe.sample or recipe.admit is not None
     smooth = not hasattr(loss, "values_slopes") and writes(type(loss), "curvature")
     hashed = recipe.store.startswith(HashedIndex.NAME)
-    return bool(plain and smooth and not asked and not hashed and recipe.centre) and kind in _KINDS
-
-
-_KINDS = ("one", "classes", "labels", "values")
+    return bool(plain and smooth and not asked and not hashed and recipe.centre)
 
 
 def may_be_wide(rows: int, nonzeros: int) -> bool:
