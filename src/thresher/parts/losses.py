@@ -388,7 +388,8 @@ class Tweedie(NamedTuple):
         excess = margin - math.log(1.0 * y)  # in float64 even where y is a float32
         scale = math.pow(1.0 * y, most)
         surplus = math.expm1(most * excess), math.expm1(-less * excess)
-        return scale * (surplus[0] / most + surplus[1] / less), scale * (surplus[0] - surplus[1])
+        value = abs(surplus[0] / most + surplus[1] / less)  # near the optimum all of it is rounding
+        return scale * value, scale * (surplus[0] - surplus[1])
 
     def curvature(self, margin, y):
         most, less = 2.0 - self.power, self.power - 1.0
