@@ -47,7 +47,7 @@ ARROWS = {
     # solvers know neither the online loop nor its rules; their results are read like any model
     "batch": (
         *(
-            *("engine.compile.jit", "engine.kernels", "engine.protocol", "engine.verbs"),
+            *("engine.compile.jit", "engine.kernels", "engine.outputs", "engine.protocol", "engine.verbs"),
             "cluster.remote_readers",
             *("cluster.connection", "cluster.reader"),
         ),
@@ -118,24 +118,24 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 67_249,
+    "all": 67_497,
     "data": 19_180,
     "learning": 14_455,
-    "parts": 5_614,
-    "engine": 5_276,
-    "plans": 4_299,
+    "parts": 5_641,
+    "engine": 5_294,
+    "plans": 4_300,
     "serving": 3_427,
-    "options": 2_445,
+    "options": 2_451,
     "sklearn": 2_212,
     "cli": 2_129,
     "cluster": 1_266,
     "river": 307,
     "reporting": 1_197,
-    "batch": 1_453,
+    "batch": 1_642,
     "exporting": 1_011,
-    "runs": 581,
+    "runs": 586,
     "drawing": 840,
-    "api": 718,
+    "api": 720,
     "testing": 678,
     "__init__": 128,
     "_version": 28,

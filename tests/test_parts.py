@@ -102,6 +102,36 @@ def test_slopes_of_joint_losses_are_of_tangents_below(spec: str, at: Any, target
     assert beyond >= value + slopes @ step - 1e-9 * (1 + abs(value))
 
 
+@pytest.mark.parametrize("spec", ["softmax", "one-vs-rest"])
+@given(st.lists(MARGINS, min_size=2, max_size=5), MARGINS, st.data())
+def test_a_joint_loss_is_one_of_two_classes_in_each_margin(
+    spec: str, at: Any, away: float, data: st.DataObject
+) -> None:
+    """Of the margin less its rival, but for what does not depend on it."""
+    loss, p, q = parts.make("joint loss", spec), np.array(at), np.array(at)
+    k, target = (data.draw(st.integers(0, p.size - 1)) for _ in range(2))
+    q[k] = away
+    joint, one = (
+        [
+            whole.values_slopes(z, np.array([float(target)]), np.empty(p.size), np.empty(p.size))
+            if whole is loss
+            else whole.value_slope(z[k] - loss.rival(z, k), 1.0 if k == target else -1.0)[0]
+            for z in (p, q)
+        ]
+        for whole in (loss, loss.ONE)
+    )
+    assert np.ptp(joint) == pytest.approx(np.ptp(one), abs=1e-9 * (1 + max(joint)))
+
+
+@pytest.mark.parametrize("spec", ["softmax", "softmax:smoothing=0.3", "crammer-singer"])
+@given(st.lists(MARGINS, min_size=3, max_size=3), MARGINS)
+def test_what_is_relative_depends_on_differences_of_margins(spec: str, at: Any, by: float) -> None:
+    loss, room = parts.make("joint loss", spec), np.empty(3)
+    assert loss.RELATIVE
+    one, other = (loss.values_slopes(np.array(at) + z, np.ones(1), room, room.copy()) for z in (0.0, by))
+    assert other == pytest.approx(one, rel=1e-9, abs=1e-9 * (1 + abs(by)))
+
+
 @given(MARGINS, st.integers(0, 6))
 def test_poissons_loss_is_likelihood_lost(margin: float, y: int) -> None:
     lost = poisson.logpmf(y, max(y, 1e-300)) - poisson.logpmf(y, math.exp(margin - 1))

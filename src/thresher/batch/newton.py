@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ BLOCKS = 16
 """Work is split into this many pieces for any number of threads, so that sums do not depend on it."""
 _LEAST, _GROWTH = 1000, 2
 """Columns of the first working set; how many times the weights alive a later one has"""
-_STEPS, _SHARE = 10, 0.3
+STEPS, SHARE = 10, 0.3
 """Newton steps in a round, at most; it ends at this share of the largest violation of its working set"""
 _SWEEPS, _TIGHTER = 100, 0.25
 """Sweeps in a step, at most; after one of a single sweep, the next end at this share of the violations"""
@@ -47,7 +48,7 @@ def _penalty(w: F64, l1: F64, l2: F64) -> float:
     return float((l1 * np.abs(w) + 0.5 * l2 * np.square(w)).sum())
 
 
-def settled(solver: Newton, callback: Callable[[Round], None] = lambda _: None) -> Round:
+def settled(solver: Any, callback: Callable[[Round], None] = lambda _: None) -> Round:
     """Solve with penalties in standard deviations of noise, measured until they stand; the last round.
 
     The loading of column j is the deviation of its derivative, psi_j = sqrt(n / (n - s) sum_i (c_i g_ij)^2)
@@ -97,11 +98,7 @@ class Newton(Rounds):
         self._all = np.arange(len(self.w))
         self._enough, self._draws = 0.0, np.random.default_rng(0)
         self._derive()
-        if self.intercept and not self._alike():
-            for _ in range(_SWEEPS):
-                if abs(self.slopes.sum()) <= NOISE * np.abs(self.slopes).sum():
-                    break
-                self._step(self._all[-1:], np.array([self.slopes.sum()]), 0.0)
+        self.fit_intercept()
         features = self._all[: len(self.keys)]
         steepest = np.abs(self.moments(features, self.slopes))
         noise = np.sqrt(self.second_moments(features, self.slopes**2, np.zeros(len(features))))
@@ -112,10 +109,24 @@ class Newton(Rounds):
         if self._pool is not None:
             self._pool.shutdown()
 
+    def fit_intercept(self) -> None:
+        """Move the intercept alone to its best, if there is one."""
+        if self.intercept and not self.alike():
+            for _ in range(_SWEEPS):
+                if abs(self.slopes.sum()) <= NOISE * np.abs(self.slopes).sum():
+                    break
+                self._step(self._all[-1:], np.array([self.slopes.sum()]), 0.0)
+
+    def offset_by(self, offsets: F64) -> None:
+        """Replace the offsets of the rows (n,), with the same weights."""
+        self.z += offsets - self.columns.offsets
+        self.columns = replace(self.columns, offsets=offsets)
+        self._derive()
+
     def begin_at(self, w: F64) -> None:
         """Let the next run begin at these weights, followed by the intercept."""
         c, features = self.columns, len(self.keys)
-        self.w, self.z = w.copy(), c.offsets + w[features:].sum()
+        self.w[:], self.z = w, c.offsets + w[features:].sum()
         descent.shift_rows(self._all[:features], w[:features], c.starts, c.rows, c.values, self.z)
         self._derive()
 
@@ -126,18 +137,25 @@ class Newton(Rounds):
 
     def measure_all(self) -> None:
         """See `Rounds`."""
-        self.gradient = self.moments(self._all, self.slopes)
-        self.gap = self._violations(self._all, self.gradient)
+        self.measure(self._all)
+
+    def measure(self, chosen: I64) -> None:
+        """Compute the gradients and violations of the chosen columns."""
+        self.gradient[chosen] = self.moments(chosen, self.slopes)
+        self.gap[chosen] = self._violations(chosen, self.gradient[chosen])
 
     def objective(self) -> float:
         """See `Rounds`."""
-        l1, l2 = self._penalties(self._all)
-        return self._loss + _penalty(self.w, l1, l2)
+        return self._loss + self.penalty()
+
+    def penalty(self) -> float:
+        """The penalties of all weights."""
+        return _penalty(self.w, *self._penalties(self._all))
 
     def endless(self) -> str | None:
         """See `Rounds`."""
         c, counts = self.columns, self.columns.weights > 0
-        if self.loss.DOMAIN == "nonnegative" and self._alike() and self.intercept:
+        if self.loss.DOMAIN == "nonnegative" and self.alike() and self.intercept:
             return "all labels are 0"
         if self.loss.DOMAIN != "binary":
             return None
@@ -149,22 +167,24 @@ class Newton(Rounds):
                 np.add.reduceat(part > 0, c.starts[:-1])[: len(self.keys)] for part in (signed, -signed)
             )
             sided = int(np.count_nonzero((one > 0) != (other > 0)))
-        return self.why_endless(self._alike(), bool((self.z * sides > 0)[counts].all()), sided)
+        return self.why_endless(self.alike(), bool((self.z * sides > 0)[counts].all()), sided)
 
     def improve(self) -> int:
         """See `Rounds`."""
-        chosen = self._working_set()
-        gap, gradient, sweeps = self.gap[chosen], self.gradient[chosen], 0
-        goal = _SHARE * float(gap.max())
-        self._enough = self._enough or float(gap.sum())
-        for _ in range(_STEPS):
-            taken = self._step(chosen, gradient, self._enough)
-            self._enough *= _TIGHTER if taken == 1 else 1.0
-            sweeps += taken
-            gradient = self.moments(chosen, self.slopes)
-            gap = self._violations(chosen, gradient)
-            if gap.max() <= goal:
+        chosen, sweeps = self.working_set(), 0
+        goal = SHARE * float(self.gap[chosen].max())
+        for _ in range(STEPS):
+            sweeps += self.step(chosen)
+            if self.gap[chosen].max() <= goal:
                 break
+        return sweeps
+
+    def step(self, chosen: I64) -> int:
+        """Take a Newton step with the chosen columns, whose gap is known, and measure it; the sweeps."""
+        self._enough = self._enough or float(self.gap[chosen].sum())
+        sweeps = self._step(chosen, self.gradient[chosen], self._enough)
+        self._enough *= _TIGHTER if sweeps == 1 else 1.0
+        self.measure(chosen)
         return sweeps
 
     def noise(self) -> F64:
@@ -213,7 +233,7 @@ class Newton(Rounds):
         found = np.where(w != 0, np.abs(pull + l1 * np.sign(w)), np.maximum(np.abs(pull) - l1, 0.0))
         return found / self.loadings[chosen]
 
-    def _working_set(self) -> I64:
+    def working_set(self) -> I64:
         """The columns with a weight, and those with the greatest violations, ascending."""
         alive = self.w != 0
         alive[len(self.keys) :] = True
@@ -304,7 +324,7 @@ class Newton(Rounds):
             return [work(*span) for span in spans]
         return list(self._pool.map(lambda span: work(*span), spans))
 
-    def _alike(self) -> bool:
+    def alike(self) -> bool:
         """Whether the labels of the rows that count let the intercept grow without end."""
         labels = self.columns.labels[self.columns.weights > 0]
         if self.loss.DOMAIN == "binary":

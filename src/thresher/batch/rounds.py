@@ -71,22 +71,23 @@ class BoostPlan:
 def loss_of(spec: Any, method: str = "newton") -> Any:
     """The loss of a SPEC; raises ValueError for one that the method does not minimise."""
     loss = parts.make("loss", spec)
-    if not _solves(method, type(loss)):
-        able = [
-            name for name in sorted(parts.REGISTRY["loss"]) if _solves(method, parts.lookup("loss", name))
-        ]
+    if not _solves(method, loss):
+        names = sorted([*parts.REGISTRY["loss"], *parts.REGISTRY["joint loss"]])
+        able = [name for name in names if _solves(method, parts.make("loss", name))]
+        given = spec if isinstance(spec, str) else parts.part_name(type(loss))
         raise ValueError(
-            f"boost does not support the loss {parts.part_name(type(loss))} with {mention(method=method)};"
+            f"boost does not support the loss {given} with {mention(method=method)};"
             f" choose {' or '.join(able)}"
         )
     return loss
 
 
 def _solves(method: str, loss: Any) -> bool:
-    """Whether a method minimises losses of a class."""
+    """Whether a method minimises a loss."""
     if method == "parallel":
         return bool(loss.BOOSTABLE)
-    return KINDS[loss] == "loss" and writes(loss, "curvature")
+    one = loss if KINDS[type(loss)] == "loss" else loss.ONE
+    return one is not None and writes(type(one), "curvature")
 
 
 F64 = NDArray[np.float64]
@@ -106,10 +107,15 @@ class Rounds(ABC):
     examples: int
 
     def __init__(
-        self, keys: NDArray[np.uint64], intercept: bool, lowest_label: float, plan: BoostPlan
+        self,
+        keys: NDArray[np.uint64],
+        intercept: bool,
+        lowest_label: float,
+        plan: BoostPlan,
+        outputs: tuple[int, ...] = (),
     ) -> None:
         self.keys, self.intercept, self.lowest_label, self.plan = keys, intercept, lowest_label, plan
-        self.w, self.gap = np.zeros(len(keys) + intercept), np.zeros(len(keys) + intercept)
+        self.w, self.gap = (np.zeros((len(keys) + intercept, *outputs)) for _ in range(2))
         self.unit = 1.0
 
     @abstractmethod

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from thresher.batch import kernels
+from thresher.batch.blocks import Blocks
 from thresher.batch.newton import Newton, settled
-from thresher.batch.rounds import I64, NOISE, BoostPlan, Round, Rounds
+from thresher.batch.rounds import I64, NOISE, BoostPlan, Round, Rounds, loss_of
 from thresher.batch.shards import (
     Contribution,
     Here,
@@ -170,10 +171,11 @@ class Parallel(Rounds):
         return self.why_endless(not (any(positive) and any(negative)), all(separated), self.one_sided)
 
 
-def solver_of(source: Source, intercept: bool, loss: Any, plan: BoostPlan) -> Rounds:
+def solver_of(source: Source, intercept: bool, head: Objective, plan: BoostPlan) -> Rounds:
     """Read a whole pass of `source`; raises its errors."""
     if plan.method == "newton":
-        return Newton(columns_of(source, intercept), loss, plan)
+        columns = columns_of(source, intercept)
+        return Newton(columns, head.loss, plan) if head.count == 1 else Blocks(columns, head, plan)
     cluster = current_cluster()
     holder: Any = There(cluster) if cluster and not cluster.connection.lost else Here(plan.threads)
     try:
@@ -183,7 +185,7 @@ def solver_of(source: Source, intercept: bool, loss: Any, plan: BoostPlan) -> Ro
             for number, part in stripes(rows, counting):
                 holder.add(number, part)
             rows += len(counting)
-        return Parallel(holder, intercept, loss, plan)
+        return Parallel(holder, intercept, head.loss, plan)
     except BaseException:
         holder.close()
         raise
@@ -195,9 +197,17 @@ TRIES = 3
 """How often the work is begun, if workers are lost."""
 
 
-def domain_of(loss: Any) -> Domain:
+def objective_of(loss: Any, outputs: str, method: str) -> Objective:
+    """A loss and its outputs; ValueError if they do not fit, or the method does not minimise their loss."""
+    head = Objective(loss, outputs)
+    if head.count > 1:
+        loss_of(head.joint, method)
+    return head
+
+
+def domain_of(head: Objective) -> Domain:
     """The labels of data to fit with a loss."""
-    return _TWO_CLASSES if loss.DOMAIN == "binary" else DOMAINS[loss.DOMAIN]
+    return _TWO_CLASSES if head.is_of_two else head.domain
 
 
 @dataclass(frozen=True)
@@ -225,11 +235,11 @@ class Solution:
 class Boosted(Readout):
     """A fitted model with float64 weights; `solution` says how good they are."""
 
-    def __init__(self, solver: Rounds, loss: Any, solution: Solution, source: Source) -> None:
+    def __init__(self, solver: Rounds, head: Objective, solution: Solution, source: Source) -> None:
         w, features = solver.w, len(solver.keys)
-        (alive,) = np.nonzero(w[:features])
-        bias = w[features:] if solver.intercept else np.zeros(1)
-        super().__init__(Objective(loss), STORE, solver.keys[alive], w[alive], bias, solver.lowest_label)
+        alive = np.flatnonzero(w[:features].reshape(features, head.count).any(axis=1))
+        bias = w[features:].reshape(-1) if solver.intercept else np.zeros(head.count)
+        super().__init__(head, STORE, solver.keys[alive], w[alive], bias, solver.lowest_label)
         self.solution = solution
         self.warnings: list[Finding] = []
         """trouble with the data or the model"""
@@ -250,10 +260,10 @@ class Boosted(Readout):
         header = {
             **model_file.header_of(self, self.has_intercept),
             "solver": solver,
-            "intercept": self.intercept,
+            "intercept": np.asarray(self.intercept).tolist(),
             "examples": solution.examples,
             "progressive_loss": None,
-            "nonzero": len(self.keys),
+            "nonzero": self.nonzero,
             "features_seen": solution.features_seen,
         }
         model_file.write(path, header, model_file.weights_of(self))
@@ -284,7 +294,7 @@ def troubles_of(found: Boosted, columns: Sequence[ColumnSeen], report: Report) -
 def solved(
     source: Source,
     intercept: bool,
-    loss: Any,
+    head: Objective,
     plan: BoostPlan,
     started: float,
     callback: Callable[[Round], None],
@@ -298,9 +308,9 @@ def solved(
     started += prepare_readers()
     for tries_left in reversed(range(TRIES)):
         try:
-            with closing(solver_of(source, intercept, loss, plan)) as solver:
+            with closing(solver_of(source, intercept, head, plan)) as solver:
                 check_namespaces(source, source.report)
-                if plan.deviations and isinstance(solver, Newton):
+                if plan.deviations and isinstance(solver, Newton | Blocks):
                     last = settled(solver, callback)
                 else:
                     last = solver.run(callback)
@@ -308,7 +318,7 @@ def solved(
                 figures = last.number, last.sweeps, last.objective, last.certificate, solver.endless()
                 took = time.perf_counter() - started
                 solution = Solution(plan, solver.examples, features, *figures, took)
-                found = Boosted(solver, loss, solution, source)
+                found = Boosted(solver, head, solution, source)
             found.warnings = troubles_of(found, columns, source.report)
             return found
         except LostWorkerError as error:

@@ -306,7 +306,7 @@ def boost(data: list[str], options: Options) -> None:
         output.tell_skipped(source.report)
         output.tell_warnings(found.warnings)
         figures = {name: getattr(found.solution, name) for name in _OF_SOLUTION}
-        figures |= {"nonzero": len(found.keys), "features_seen": found.solution.features_seen}
+        figures |= {"nonzero": found.nonzero, "features_seen": found.solution.features_seen}
         figures |= {"seconds": round(found.solution.seconds, 3), "skipped": source.report.skipped}
         output.show_run({**figures, "model": str(path)}, found.warnings, options)
         check_strictly(found.warnings, options)

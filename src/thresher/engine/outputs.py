@@ -46,6 +46,7 @@ from thresher.engine.verbs import (
     meet,
     remember,
     rewrites,
+    rival,
     shown,
     size_before_margin,
     start_over,
@@ -227,6 +228,13 @@ def score_outputs(loss, margins, targets, weights, out):
     for i in range(out.size):
         value = values_slopes(loss, margins[i], targets[i], shares, slopes)
         out[i] = float(weights[i]) * value
+
+
+@kernel
+def rivals(loss, margins, k, out):
+    """Write what the margin of output k competes with, in each row of margins, to `out`."""
+    for i in range(out.size):
+        out[i] = rival(loss, margins[i], k)
 
 
 @kernel

@@ -56,7 +56,7 @@ _OF_LOSSES["LEVEL"] = None
 # Attributes that a part may define beside its verbs.
 ATTRIBUTES: dict[str, dict[str, Any]] = {
     "loss": {"DOMAIN": "real", **_OF_LOSSES},
-    "joint loss": {"DOMAIN": "classes", **_OF_LOSSES},
+    "joint loss": {"DOMAIN": "classes", "ONE": None, "RELATIVE": False, **_OF_LOSSES},
     "rate": {},
     "group": {},
     "rule": {

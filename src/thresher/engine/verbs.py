@@ -50,6 +50,16 @@ def links(self, margins, out):
     out[:] = margins
 
 
+@verb("joint loss", returns=NUMBER)
+def rival(self, margins, k):
+    """What a margin competes with: the loss is ONE of margins[k] less this. Default: unknown.
+
+    It depends on the other margins only. ONE is a loss of two classes, of which output k is the positive one.
+    A joint loss that defines both can be minimised in memory, one output after the other: `thresher boost`.
+    """
+    return math.nan
+
+
 # Step sizes
 
 

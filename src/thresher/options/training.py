@@ -305,7 +305,13 @@ class SolverOptions(TypedDict, total=False):
     loss: Annotated[
         Spec,
         Option(Kind(), "SPEC", default=BOOSTED),
-        "exponential (AdaBoost's), logistic, squared, huber or poisson.",
+        "exponential (AdaBoost's), logistic, squared, huber or poisson; softmax for several classes.",
+    ]
+    outputs: Annotated[
+        str | None,
+        Option(Kind(), "classes|classes:LO-HI", unset="one; classes for softmax"),
+        "Tell several classes apart, with a loss of two classes each from the rest; classes are found by "
+        "reading the labels first.",
     ]
     method: Annotated[
         str,

@@ -7,6 +7,8 @@
 `LOG_ODDS`: margins are estimates of log odds.
 `LEVEL`: the share of labels below the margin that is best; None if it is no quantile.
 `LIKELIHOOD`: a negative log-likelihood, but for a factor and what labels alone add; `curvature` is exact.
+`RELATIVE`: of many outputs, the loss does not change when all margins are shifted by the same amount.
+`ONE`: of many outputs, see the verb `rival`; None for losses that have none.
 `BOOSTABLE`: with z = y p and q = -d loss / dz, loss(z + d) <= loss(z) + q (exp(-d) - 1) for every d;
 the parallel steps of the batch solver rely on it, its Newton steps on `curvature`.
 
@@ -431,8 +433,23 @@ class Softmax(NamedTuple):
     """
 
     smoothing: float = 0.0
-    PROBABILITY = LOG_ODDS = True
+    PROBABILITY = LOG_ODDS = RELATIVE = True
     LIMITS = {"smoothing": "in [0, 1]"}
+
+    @property
+    def ONE(self) -> Any:  # noqa: N802
+        """log(1 + exp(-+ (p_k - log sum_l exp(p_l)))), l not k; with smoothing no loss of two classes."""
+        return None if self.smoothing else Logistic()
+
+    def rival(self, margins, k):
+        top, total = -math.inf, 0.0
+        for other in range(margins.size):
+            if other != k:
+                top = max(top, margins[other])
+        for other in range(margins.size):
+            if other != k:
+                total += math.exp(margins[other] - top)
+        return top + math.log(total)
 
     def values_slopes(self, margins, y, values, slopes):
         top, total, target = _largest(margins), 0.0, int(y[0])
@@ -469,6 +486,7 @@ class CrammerSinger(NamedTuple):
     """
 
     threshold: float = 1.0
+    RELATIVE = True
 
     def values_slopes(self, margins, y, values, slopes):
         """Loss, shares and slopes, nonzero for the true class and its strongest rival, the first if tied."""
@@ -503,6 +521,14 @@ class OneVsRest(NamedTuple):
     def PROBABILITY(self) -> bool:  # noqa: N802
         """Whether the loss of one output has probabilities."""
         return bool(self.loss.PROBABILITY)
+
+    @property
+    def ONE(self) -> Any:  # noqa: N802
+        """The loss of each output."""
+        return self.loss
+
+    def rival(self, margins, k):
+        return 0.0
 
     def values_slopes(self, margins, y, values, slopes):
         total, target = 0.0, int(y[0])

@@ -66,6 +66,7 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
         if not isinstance(solver, dict) or not solver.keys() >= {*_SOLVER}:
             return None
         more = {name: solver[name] for name in _SOLVER} | {"loss": boosted["loss"]}
+        more |= {} if boosted["outputs"] == "one" else {"outputs": boosted["outputs"]}
         more |= {} if boosted["intercept"] else {"intercept": False}
         words = [*words_of(TableOptions, _table(layout)), *words_of(SolverOptions, more)]
         return command("boost", [*_DATA, "-m", "MODEL"], words)

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from thresher.batch.rounds import BoostPlan, Round, loss_of
-from thresher.batch.solving import Boosted, domain_of, solved
+from thresher.batch.solving import Boosted, domain_of, objective_of, solved
 from thresher.data.labels import listed_words
 from thresher.data.source import Source
 from thresher.data.sources.reader import default_threads
@@ -44,16 +44,21 @@ def prepare(
     if run_setup.has_offsets(layout, options):
         raise UsageError(f"{mention('offset')} is for {mention_command('train')}; boost adds none to margins")
     read = run_setup.reading_of(options) | {"layout": layout}
-    asked = None if loss.DOMAIN == "binary" else loss  # of several classes, boost has its own word to say
-    _, _, read, note = run_setup.classes_in(data, asked, None, read)
+    two = loss.DOMAIN == "binary" and options["outputs"] is None
+    _, found, read, note = run_setup.classes_in(
+        data, None if two else options["loss"], options["outputs"], read
+    )
     words = read["layout"].classes if read["layout"] else ()
-    if len(words) > 2:
+    if two and len(words) > 2:
         raise UsageError(
-            f"labels are {len(words):,} words ({listed_words(words)}), but boost is for two classes: name"
-            f" them, {mention(classes='WORD,WORD')}, and leave out other rows, {mention(on_error='skip')}"
+            f"labels are {len(words):,} words ({listed_words(words)}), but the loss is for two classes: use"
+            f" {mention(loss='softmax')}, or name two, {mention(classes='WORD,WORD')}, and leave out other"
+            f" rows, {mention(on_error='skip')}"
         )
+    with of_options():
+        head = objective_of(loss, found, options["method"])
     if note:
         ui.say(note)
-    source = run_setup.open_data(data, domain_of(loss), **read)
+    source = run_setup.open_data(data, domain_of(head), **read)
     run_setup.check_written(outputs, options, data, source)
-    return source, partial(solved, source, options["intercept"], loss, plan, started)
+    return source, partial(solved, source, options["intercept"], head, plan, started)
