@@ -118,14 +118,14 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 67_497,
-    "data": 19_180,
+    "all": 67_960,
+    "data": 19_315,
     "learning": 14_455,
     "parts": 5_641,
     "engine": 5_294,
     "plans": 4_300,
-    "serving": 3_427,
-    "options": 2_451,
+    "serving": 3_739,
+    "options": 2_463,
     "sklearn": 2_212,
     "cli": 2_129,
     "cluster": 1_266,
@@ -133,7 +133,7 @@ SIZES = {
     "reporting": 1_197,
     "batch": 1_642,
     "exporting": 1_011,
-    "runs": 586,
+    "runs": 590,
     "drawing": 840,
     "api": 720,
     "testing": 678,
@@ -142,7 +142,7 @@ SIZES = {
     "__main__": 5,
 }
 # folder -> the most names that its modules may take from data and learning
-DOORS = {"runs": 30, "sklearn": 30, "serving": 30, "reporting": 28, "exporting": 29}
+DOORS = {"runs": 30, "sklearn": 30, "serving": 31, "reporting": 28, "exporting": 29}
 # folder -> the only packages outside the standard library that its modules may import
 OUTSIDE = {
     "engine": {"numba", "numpy", "llvmlite"},

@@ -15,14 +15,17 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 import thresher
+from tests.brokers import KafkaBroker
+from tests.brokers import kafka as kafka
 from tests.commands import start
 from tests.hostile.conftest import Tried
 from thresher.data.features.murmur import hash_bytes, seed_of
@@ -154,7 +157,7 @@ def predicted(asker: Asker, number: int, chance: random.Random) -> list[Acknowle
 class Clients:
     """Threads that do some work again and again."""
 
-    def __init__(self, port: int, works: list[Work]) -> None:
+    def __init__(self, port: int, works: Sequence[Work]) -> None:
         self.acknowledged, self.errors = list[Acknowledged](), list[BaseException]()
         self._ended, self._count = threading.Event(), len(works)
         self.askers = [Asker(port) for _ in works]
@@ -250,8 +253,15 @@ def waiting_at(port: int) -> float:
 
 
 def killed(
-    folder: Path, kills: int, tried: Tried, works: list[Work], longest: float, *options: object
+    folder: Path,
+    kills: int,
+    tried: Tried,
+    works: Sequence[Work],
+    longest: float,
+    *options: object,
+    ended: Callable[[int], bool] = lambda port: True,
 ) -> None:
+    """`ended`: whether the server at a port has nothing more to wait for, once no client sends anything."""
     model, port, chance = clicks(folder), free_port(), random.Random(folder.name)
     clients = Clients(port, works)
     try:
@@ -267,7 +277,7 @@ def killed(
             answers(port, process)
             time.sleep(LONGEST)
             clients.end()
-            while options and waiting_at(port):
+            while not ended(port):
                 time.sleep(0.1)
             process.send_signal(signal.SIGTERM)
             assert process.wait(60) == 0
@@ -290,13 +300,59 @@ def test_nothing_acknowledged_is_lost_or_learned_twice(folder: Path, tried: Trie
 
 def test_rows_that_wait_are_learned_once_with_their_labels(folder: Path, tried: Tried) -> None:
     # long enough that rows are over with their wait, some of them while the server is killed
-    killed(folder, KILLS // 2, tried, [clicked, clicked, labelled, predicted], 2.5, *NEGATIVE)
+    works = [clicked, clicked, labelled, predicted]
+    killed(folder, KILLS // 2, tried, works, 2.5, *NEGATIVE, ended=lambda port: not waiting_at(port))
+
+
+class Topics:
+    """Topics that a server learns from while clients ask: labelled rows, rows that wait, and their labels."""
+
+    def __init__(self, kafka: KafkaBroker) -> None:
+        self._names, self._kafka, self._lock = [kafka.topic(2) for _ in range(3)], kafka, threading.Lock()
+        rows, asked, told = map(kafka.url, self._names)
+        self.options = ("--source", rows, "--source", f"{asked}?ids=event", "--source", f"{told}?as=labels")
+        self._sent = Counter[str]()
+
+    def _send(self, which: int, values: list[Any]) -> None:
+        with self._lock:  # each is a batch of its own, see `KafkaBroker`
+            for one in values:
+                value = json.dumps(one).encode()
+                self._kafka.send(self._names[which], [*[[]] * (len(value) % 2), [value]])
+                self._sent[self._kafka.url(self._names[which])] += 1
+
+    def labelled(self, asker: Asker, number: int, chance: random.Random) -> list[Acknowledged]:
+        words = [f"{number}.{k}" for k in range(2)]
+        self._send(0, [row(word, chance) for word in words])
+        return predicted(asker, number, chance) + [Acknowledged([word], 0) for word in words]
+
+    def late(self, asker: Asker, number: int, chance: random.Random) -> list[Acknowledged]:
+        words = [f"{number}.{k}" for k in range(2)]
+        self._send(1, [{"event": word, **row(word, chance)} for word in words])
+        self._send(2, [{"id": word, "label": chance.randrange(2)} for word in reversed(words)])
+        return predicted(asker, number, chance) + [Acknowledged([word], 0) for word in words]
+
+    def ended(self, log: Path, port: int) -> bool:
+        """Whether all that was sent has been read."""
+        read = dict[str, dict[str, int]]()
+        for some in records_from(log):
+            for one in some:
+                if source := one.note().get("source"):
+                    read.setdefault(source["name"], {}).update(source["end"])
+        return {name: sum(one.values()) for name, one in read.items()} == self._sent
+
+
+def test_what_topics_bring_is_learned_once(folder: Path, tried: Tried, kafka: KafkaBroker) -> None:
+    topics = Topics(kafka)
+    works = [topics.labelled, topics.late, labelled, late]
+    killed(folder, KILLS, tried, works, LONGEST, *topics.options, ended=partial(topics.ended, folder / "log"))
 
 
 @pytest.mark.hostile
 @pytest.mark.timeout(3600)
-def test_nothing_is_lost_by_very_many_kills(folder: Path, tried: Tried) -> None:
+def test_nothing_is_lost_by_very_many_kills(folder: Path, tried: Tried, kafka: KafkaBroker) -> None:
     kills = int(os.environ.get("KILLS", MANY_KILLS))
     for begun in range(0, kills, ROUND):  # each checked, so that one that is stopped has shown something
         (own := folder / str(begun)).mkdir()
-        killed(own, min(ROUND, kills - begun), tried, WORKS, LONGEST)
+        topics, count = Topics(kafka), min(ROUND, kills - begun)
+        works, ended = [*WORKS, topics.labelled, topics.late], partial(topics.ended, own / "log")
+        killed(own, count, tried, works, LONGEST, *topics.options, ended=ended)

@@ -16,7 +16,7 @@ from pathlib import Path
 import xxhash
 
 from thresher.data.errors import DataError
-from thresher.data.files.topics import EARLIEST, FROM, Extent, Messages, Topic, Url
+from thresher.data.files.topics import EARLIEST, FROM, Extent, LostPlaceError, Messages, Topic, Url
 from thresher.options.messages import warn_user
 
 _KNOWN = 4096
@@ -61,9 +61,18 @@ class Tail(Topic, scheme="tail"):
             return self._made(name, dict.fromkeys(ends, 0) | {files[0].name: at}, ends, lost)
         trouble = f"not what the model has learned from up to byte {at:,}, and that is not beside it either"
         if not start:
-            raise DataError(f"{trouble}; ?{FROM}={EARLIEST} begins with what is there")
+            raise LostPlaceError(f"{trouble}; ?{FROM}={EARLIEST} begins with what is there")
         warn_user(f"{name}: {trouble}; goes on from {start}", UserWarning)
         return self._made(name, self._starts(start, {last: 0}, end), end, lost)
+
+    def after(self, offset: int, value: bytes | None) -> int:
+        """The byte after a line."""
+        return offset + len(value or b"") + 1
+
+    def part(self, extent: Extent, begin: dict[str, int], end: dict[str, int]) -> Extent:
+        """A part of an extent, recognised by the bytes before its end."""
+        ends = {one: min(at, extent.end[one]) for one, at in end.items()}
+        return self._made(extent.name, begin, ends, extent.lost)
 
     def _since(self, known: Extent) -> list[Path]:
         """The file that an earlier run read last, those rotated after it, and this one; empty: it is gone."""

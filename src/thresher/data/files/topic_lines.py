@@ -14,7 +14,7 @@ from collections.abc import Generator, Iterator, Sequence
 from itertools import accumulate, compress
 from typing import Any, NamedTuple
 
-from thresher.data.files.topics import Messages, Topic, TopicName, kind_of, naming, settled
+from thresher.data.files.topics import Extent, Messages, Topic, kind_of, naming, settled
 
 _RECENT = 96 << 20
 """Bytes of lines whose places are known: more than all blocks that are read ahead"""
@@ -104,7 +104,7 @@ class TopicFile(io.RawIOBase):
         super().close()
 
     def _read(self) -> Generator[bytes]:
-        for partitions, (offsets, given) in _ordered(self._topic, self._name):
+        for partitions, (offsets, given) in in_turns(self._topic, self._name.extent):
             values: Sequence[Any] = given
             try:
                 text = b"\n".join(values)
@@ -125,10 +125,10 @@ class TopicFile(io.RawIOBase):
             yield text
 
 
-def _ordered(topic: Topic, name: TopicName) -> Iterator[tuple[str | list[str], Messages]]:
+def in_turns(topic: Topic, extent: Extent) -> Iterator[tuple[str | list[str], Messages]]:
     """The messages of an extent in order, many at a time, with the partition of each, or of all."""
-    begin, end = name.extent.begin, name.extent.end
-    names = name.extent.order or sorted(begin, key=lambda one: (len(one), one))  # 10 after 9
+    begin, end = extent.begin, extent.end
+    names = extent.order or sorted(begin, key=lambda one: (len(one), one))  # 10 after 9
     unread = {one: begin[one] for one in names if begin[one] < end[one]}
     open_ = dict(topic.read(unread, end))
     if not topic.takes_turns or len(open_) == 1:

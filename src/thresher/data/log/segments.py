@@ -23,6 +23,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
+import msgspec
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ from numpy.typing import NDArray
 from thresher._version import __version__, told_of
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
+from thresher.data.files.topics import Extent
 from thresher.data.log import records
 from thresher.data.log.records import HEAD, HEAD_WORDS, MARK, PLACE, PROMOTED, ROWS, RecordHead, head_at, scan
 
@@ -193,7 +195,9 @@ class LogRecord(NamedTuple):
             lists, texts = ([found.get(name, one) for name in names] for names, one in _IN_NOTES)
             fits = all(isinstance(one, list) for one in lists)
             fits = fits and all(isinstance(one, str) for one in [*chain(*lists), *texts])
-        except (ValueError, TypeError, RecursionError):
+            if "source" in found:
+                msgspec.convert([found["source"][one] for one in Extent._fields], Extent)
+        except (ValueError, TypeError, KeyError, RecursionError, msgspec.ValidationError):
             fits = False
         if not fits or (self.head.kind == PROMOTED and "model" not in found):
             raise DataError("the note of a record is not what this version writes")
