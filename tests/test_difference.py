@@ -33,7 +33,14 @@ OTHER |= {"rule": "ftrl", "rate": "constant:0.5", "alpha": 2.0, "eta0": 0.25, "l
 OTHER |= {"outputs": "classes:0-1", "scale": "max-abs", "admit": "2,bits=10", "store": "hashed:9"}
 OTHER |= {"dtype": "float64", "passes": 4, "replay": "64MB", "order": "once", "holdout_every": 5}
 OTHER |= {"format": "tsv", "delimiter": ";", "missing": "none", "where": "size > 2", "classes": "a,b"}
-OTHER |= {"ngrams": "chars=2-3", "interact": "size,shop", "hash": "vw", "on_error": "skip", "choose": "1se"}
+OTHER |= {
+    "ngrams": "chars=2-3",
+    "interact": "size,shop",
+    "hash": "vw",
+    "on_error": "skip",
+    "choose": "1se",
+    "judge": "auc",
+}
 """Another value of each option, for one that makes sense for a run that has not begun yet"""
 APART = {
     *("checkpoint", "resume", "continue_from", "init", "layout", "modules", "plot", "names"),
@@ -45,7 +52,17 @@ ELSEWHERE = {"where", "label_weights"}
 OF_DATA = {"header", "delimiter", "hash"}
 """What is taken of other data, but these cannot be read so"""
 FREE = {
-    *("passes", "early_stop", "patience", "report_every", "checkpoint_every", "on_error", "threads", "cache"),
+    *(
+        "passes",
+        "early_stop",
+        "judge",
+        "patience",
+        "report_every",
+        "checkpoint_every",
+        "on_error",
+        "threads",
+        "cache",
+    ),
     *("format", "quoted_newlines", "replay", "choose"),
 }
 """What may be otherwise in a run that is resumed"""

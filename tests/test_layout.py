@@ -118,14 +118,14 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 67_960,
+    "all": 68_136,
     "data": 19_315,
-    "learning": 14_455,
+    "learning": 14_557,
     "parts": 5_641,
     "engine": 5_294,
-    "plans": 4_300,
+    "plans": 4_344,
     "serving": 3_739,
-    "options": 2_463,
+    "options": 2_488,
     "sklearn": 2_212,
     "cli": 2_129,
     "cluster": 1_266,
@@ -135,7 +135,7 @@ SIZES = {
     "exporting": 1_011,
     "runs": 590,
     "drawing": 840,
-    "api": 720,
+    "api": 725,
     "testing": 678,
     "__init__": 128,
     "_version": 28,

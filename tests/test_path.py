@@ -56,7 +56,7 @@ def test_data_in_memory_and_what_is_held_out() -> None:
     assert none.points[0].holdout is None
     assert none.models[0].examples == 150
     assert none.number() == min((0, 1), key=lambda k: none.points[k].loss)
-    with pytest.raises(ValueError, match="1se needs two rows or more that are held out"):
+    with pytest.raises(ValueError, match="1se needs the losses of two rows or more that are held out"):
         none.number("1se")
 
 

@@ -94,8 +94,10 @@ def train(
             fifth, and ``last:1000`` the last 1,000 rows; ``day >= 20`` the rows that meet a condition, as in
             `where`; the same rows in any order and every pass.
         holdout_every: N, for the share 1 / N; 0, like None, holds nothing out.
-        early_stop: stop after this many passes without a better hold-out loss, and keep the model of the best
-            pass. `patience` is another name for it.
+        early_stop: stop after this many passes that are no better on the hold-out, and keep the model of the
+            best pass. `patience` is another name for it.
+        judge: the figure of the hold-out that says what is better, such as ``average_precision`` or
+            ``lift@1%``; default ``loss``.
         checkpoint: a file for checkpoints, from which ``resume=True``, with the same data and options, leads
             to the same model, bit for bit. It is removed when training is done. With it, Ctrl-C stops
             between two examples, leaves a checkpoint and raises `Interrupted`, a KeyboardInterrupt.
@@ -178,7 +180,8 @@ def ensemble(
             beside one of all rows, which predicts those of values never seen (docs/by.md).
         order: as for `train`, but in several passes not one that is drawn anew in each; with such an order
             ``passes="auto"`` makes one pass.
-        holdout, holdout_every, early_stop, patience: as for `train`; the ensemble is evaluated as a whole.
+        holdout, holdout_every, early_stop, patience, judge: as for `train`; the ensemble is evaluated as a
+            whole.
         continue_from: an ensemble, or its folder, whose models go on with these data.
         outputs, passes, replay, on_error, threads, cache, layout, where, modules, report_every, options: as
             for `train`.
@@ -220,11 +223,12 @@ def path(
         l1: an ascending list of penalties; ``LO:HI:N``, a geometric progression; or ``auto:N``, which chooses
             one from the first rows: the data must then be readable twice.
         holdout, holdout_every: the hold-out to choose by; default one of every ten rows (0: none).
-        choose: ``best``, the lowest loss; ``1se``, the sparsest within one standard error of it;
-            ``within:P%``, the sparsest whose loss is at most P % higher; ``nnz:N``, the best with at most N
+        choose: ``best``, the lowest loss, or the best by `judge`; ``1se``, the sparsest within one standard
+            error of it; ``within:P%``, the sparsest at most P % worse; ``nnz:N``, the best with at most N
             weights, for which the data are read once more, with penalties between the two models next to N.
         continue_from: a frontier, or the folder of one, whose models go on with these data.
-        outputs, passes, replay, order, early_stop, patience: as for `train`. All models make the same passes.
+        outputs, passes, replay, order, early_stop, patience, judge: as for `train`. All models make the same
+            passes.
         on_error, threads, cache, layout, where, modules, options: as for `train`.
 
     Raises the errors of `train`.
@@ -271,6 +275,7 @@ def cv(
         order: as for `train`, but in several passes not one that is drawn anew in each; with such an order
             ``passes="auto"`` makes one pass.
         choose: as for `path`.
+        judge: as for `train`, in the mean over the folds.
         outputs, on_error, threads, cache, layout, where, modules, options: as for `train`.
 
     Raises the errors of `train`; `DataError` for fewer rows than folds.

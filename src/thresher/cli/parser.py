@@ -26,7 +26,7 @@ HEADINGS = {
         " nonpositive seed dtype modules ensemble by",
     ),
     "sparsity": ("Sparsity", "l1 choose admit store"),
-    "passes": ("Passes and hold-outs", "passes replay order holdout early_stop cache"),
+    "passes": ("Passes and hold-outs", "passes replay order holdout early_stop judge cache"),
     "reading": (
         "Reading files",
         "format header delimiter missing quoting quoted_newlines where on_error threads workers ray",

@@ -73,8 +73,8 @@ class ChoiceOption(TypedDict, total=False):
     choose: Annotated[
         str,
         Option(Text(_choice), "WHICH", default=BEST, unset=BEST),
-        "best, the lowest loss; 1se, the sparsest within one standard error of it; within:P%, the sparsest "
-        "whose loss is at most P % higher; nnz:N, the best with at most N weights.",
+        "best, the lowest loss (or the best by --judge); 1se, the sparsest within one standard error of it; "
+        "within:P%, the sparsest at most P % worse; nnz:N, the best with at most N weights.",
     ]
 
 
@@ -122,7 +122,14 @@ class PathCommand(RuleOption, LossOption, PathOptions, training.TableOption, Tal
 
 
 class CvOptions(
-    LaneOptions, RangeOption, ChoiceOption, training.PassesOption, LoopOptions, SourceOptions, total=False
+    LaneOptions,
+    RangeOption,
+    ChoiceOption,
+    training.JudgeOption,
+    training.PassesOption,
+    LoopOptions,
+    SourceOptions,
+    total=False,
 ):
     """The options of `thresher.cv`."""
 

@@ -74,6 +74,12 @@ def _initial(model: Any) -> Any:
     return Path(model) if isinstance(model, str) else model
 
 
+def _judge(text: Any) -> str:
+    from thresher.learning.files.choice import check_judge
+
+    return check_judge(text)
+
+
 def _svg(path: Path) -> None:
     from thresher.learning.inspection.plots import check_ending
 
@@ -138,13 +144,25 @@ class LoopOptions(TypedDict, total=False):
     ]
 
 
-class EarlyStopOptions(TypedDict, total=False):
+class JudgeOption(TypedDict, total=False):
+    """What tells which model is better."""
+
+    judge: Annotated[
+        str | None,
+        Option(Text(_judge), "FIGURE", unset="loss"),
+        "The figure of rows that are not learned by which passes and models are chosen: any of thresher "
+        "evaluate, such as auc, average-precision or d2, or of the rows with the largest margins, such as "
+        "lift@1% or precision@100.",
+    ]
+
+
+class EarlyStopOptions(JudgeOption, total=False):
     """When to stop before all passes are made."""
 
     early_stop: Annotated[
         int | None,
         Option(Whole(1), "N"),
-        "Stop after N passes without a better hold-out loss, and keep the best pass.",
+        "Stop after N passes that are no better on the hold-out, and keep the best pass.",
     ]
     patience: Annotated[int, Option(Whole(0), default=0, face=PYTHON)]
     holdout_every: Annotated[int | None, Option(Whole(0), face=PYTHON)]

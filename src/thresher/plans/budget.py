@@ -40,16 +40,16 @@ def between(points: Sequence[Any], which: str) -> list[float]:
     ([], [])
     """
     most = budget_of(which)
-    able = [k for k, one in enumerate(points) if one.loss < math.inf]
+    able = [k for k, one in enumerate(points) if one.criterion < math.inf]
     within = [k for k in able if most is not None and _size(points[k]) <= most]
     if most is None or not within:
         return []
-    fullest = max(within, key=lambda k: (_size(points[k]), -points[k].loss))
+    fullest = max(within, key=lambda k: (_size(points[k]), -points[k].criterion))
     limit = points[fullest].penalty or 0.0
     heavier = [k for k in able if _size(points[k]) > most and (points[k].penalty or 0.0) < limit][-1:]
     if not heavier:
         return []
-    best = min(able, key=lambda k: points[k].loss)
+    best = min(able, key=lambda k: points[k].criterion)
     unbound = _size(points[best]) <= most and best != fullest
     if unbound or _size(points[fullest]) >= _FULL * most:
         return []
@@ -93,7 +93,7 @@ def use_of(points: Sequence[Any], number: int, which: str) -> dict[str, Any] | N
     most = budget_of(which)
     if most is None:
         return None
-    sizes = sorted(_size(one) for one in points if one.loss < math.inf)
+    sizes = sorted(_size(one) for one in points if one.criterion < math.inf)
     fullest = max((size for size in sizes if size <= most), default=None)
     heavier = next((size for size in sizes if size > most), None)
     return {"weights": most, "used": _size(points[number]), "fullest": fullest, "next": heavier}

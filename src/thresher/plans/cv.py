@@ -119,14 +119,16 @@ class Validation(Training):
             given_in(self.plan.options),
             passes_said(outcome.figures["passes"], self.trainer.models.recipe, outcome.figures.get("solved")),
         )
-        return train_command(data, given.get("model"), {**given, "rule": rule, "passes": passes})
+        return train_command(
+            data, given.get("model"), {**given, "rule": rule, "passes": passes, "judge": None}
+        )
 
     def _estimates(self, trainer: Trainer) -> tuple[list[Estimate], FoldScores]:
         self.ui.say("reading the data again to evaluate the folds")
         again = trainer.order.over(trainer.reread(), 1)
         with closing(again.chunks()) as chunks:
-            scores = FoldScores(trainer.models, self.folds, chunks)
-        return estimates_of(trainer.models, self.folds, scores.figures), scores
+            scores = FoldScores(trainer.models, self.folds, chunks, judge := trainer.plan.judge)
+        return estimates_of(trainer.models, self.folds, scores.figures, judge), scores
 
     def _further(self, found: CrossValidation, penalties: list[float]) -> None:
         """Add results for further penalties, in the same folds of the same data, unless learning diverges."""

@@ -37,6 +37,7 @@ from thresher.learning.diagnostics.findings import (
     unlike,
     weightless_fold,
 )
+from thresher.learning.files.choice import LOSS, criterion_of
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share
 from thresher.learning.model.recipe import Recipe, penalty_field
@@ -144,10 +145,10 @@ class FoldScores:
     `DataError` if there are fewer rows than folds.
     """
 
-    def __init__(self, models: ModelSet, folds: Folds, chunks: Iterable[Chunk]) -> None:
+    def __init__(self, models: ModelSet, folds: Folds, chunks: Iterable[Chunk], judge: str = LOSS) -> None:
         self._folds, dropped, head, rows = folds, models.dropped, models.recipe.objective, 0
         parts = models.parts[: folds.count]
-        scores = [Scores({k: p.models[k] for k in p.alive if k not in dropped}) for p in parts]
+        scores = [Scores({k: p.models[k] for k in p.alive if k not in dropped}, (), judge) for p in parts]
         waiting, sizes = [list[Chunk]() for _ in parts], np.zeros(folds.count, np.int64)
         self._classes = [Counter[float]() for _ in range(folds.count + 1)]
         """rows of each class in each fold, and before all folds"""
@@ -236,7 +237,9 @@ class Estimate:
     model: Model | None = field(default=None, compare=False)
     """the model of all rows, if there is one"""
     paired_error: float | None = None
-    """standard error, over folds, of the difference between its loss and the best loss"""
+    """standard error, over folds, of the difference between its figure and the best"""
+    judge: str = LOSS
+    """the figure to choose by"""
 
     @property
     def penalty(self) -> float | None:
@@ -270,9 +273,16 @@ class Estimate:
 
     @property
     def loss(self) -> float:
-        """The mean loss, used for choosing; infinite if dropped."""
+        """The mean loss; infinite if dropped."""
         found = self.figures.get("loss")
         return float("inf") if self.dropped is not None or found is None else found
+
+    @property
+    def criterion(self) -> float:
+        """See `criterion_of`: of the mean, used for choosing; infinite if dropped."""
+        if self.dropped is not None or not self.figures:
+            return float("inf")
+        return criterion_of(self.judge, self.figures)
 
     def as_dict(self, name: str | None) -> dict[str, Any]:
         """The content in JSON, with the penalty under its `name`."""
@@ -281,7 +291,9 @@ class Estimate:
         return {**penalty, "spec": self.spec, "nonzero": self.nonzero, **self.figures, **rest}
 
 
-def estimates_of(models: ModelSet, folds: Folds, figures: list[list[Figures]]) -> list[Estimate]:
+def estimates_of(
+    models: ModelSet, folds: Folds, figures: list[list[Figures]], judge: str = LOSS
+) -> list[Estimate]:
     """An estimate for each recipe, given its figures in each fold."""
     parts, whole = models.parts[: folds.count], models.parts[-1].models if folds.whole else None
     return paired(
@@ -291,6 +303,7 @@ def estimates_of(models: ModelSet, folds: Folds, figures: list[list[Figures]]) -
             [part.models[k].nonzero for part in parts],
             models.dropped.get(k),
             None if whole is None else whole[k],
+            judge=judge,
         )
         for k, recipe in enumerate(models.recipes)
     )
@@ -299,11 +312,11 @@ def estimates_of(models: ModelSet, folds: Folds, figures: list[list[Figures]]) -
 def paired(estimates: Iterable[Estimate]) -> list[Estimate]:
     """The estimates, with the standard errors of their differences from the best on the same folds."""
     found = [*estimates]
-    losses = [[_finite(one["loss"]) for one in each.folds] for each in found]
-    known = [k for k, one in enumerate(found) if one.figures.get("loss") is not None]
-    best = min(known, key=lambda k: found[k].figures["loss"] or 0.0, default=0)
-    for k, own in enumerate(losses):
-        pairs = zip(own, losses[best], strict=True) if own else ()
+    judged = [[_finite(one[each.judge]) for one in each.folds] for each in found]
+    known = [k for k, one in enumerate(found) if one.criterion < math.inf]
+    best = min(known, key=lambda k: found[k].criterion, default=0)
+    for k, own in enumerate(judged):
+        pairs = zip(own, judged[best], strict=True) if own else ()
         error = _mean([None if a is None or b is None else a - b for a, b in pairs])[1]
         found[k] = replace(found[k], paired_error=error)
     return found

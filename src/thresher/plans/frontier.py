@@ -8,20 +8,22 @@ from typing import Any
 from thresher.data.errors import DataError
 from thresher.drawing import Axis, Series, chart
 from thresher.learning.diagnostics.findings import Finding
-from thresher.learning.files.choice import Point, Rated, choose, instead_of
+from thresher.learning.files.choice import LOSS, Point, Rated, choose, instead_of
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.training.scores import Best, Scores
 from thresher.options.lanes import BEST
 from thresher.plans.penalties import penalty_in
 
 
-def points_of(models: ModelSet, scores: Scores | None, bests: Mapping[int, Best]) -> list[Point]:
+def points_of(
+    models: ModelSet, scores: Scores | None, bests: Mapping[int, Best], judge: str = LOSS
+) -> list[Point]:
     """A point for each lane, from the weakest penalty to the strongest."""
-    found = []
+    found, best = list[Point](), scores.best() if scores else 0
     for k, model in enumerate(models.models):
         known = scores is not None and k in scores.models
         figures = bests[k].figures if k in bests else scores.figures(k) if scores and known else None
-        close = scores.error_of_difference(k, scores.best()) if scores and known else None
+        close = scores.error_of_difference(k, best) if scores and known else None
         found.append(
             Point(
                 penalty_in(model.rule),
@@ -31,6 +33,7 @@ def points_of(models: ModelSet, scores: Scores | None, bests: Mapping[int, Best]
                 figures,
                 close,
                 models.dropped.get(k),
+                judge,
             )
         )
     return found
@@ -66,31 +69,33 @@ def chosen_of(
 
 
 _INFINITE = float("inf")
-Place = tuple[float, float]
+Place = tuple[float, ...]
 
 
 def measure_of(points: Sequence[Point]) -> str:
-    """The name of the loss that is drawn and used for choosing."""
-    return "held-out loss" if any(point.holdout for point in points) else "progressive loss"
+    """The name of the figure that is drawn and used for choosing."""
+    held = any(point.holdout for point in points)
+    return f"held-out {points[0].judge.replace('_', ' ')}" if held else "progressive loss"
 
 
 def picture(points: Sequence[Point], chosen: int, **shape: Any) -> str:
     """The SVG: a dot for each penalty, a line through those that no other beats, the chosen one large."""
     measure = measure_of(points)
-    known = [point for point in points if point.loss < _INFINITE]
-    best = pareto_front([(point.nonzero, point.loss) for point in known])
-    large = [points[chosen]] if points[chosen].loss < _INFINITE else []
+    known = [point for point in points if point.criterion < _INFINITE]
+    best = pareto_front([(point.nonzero, point.criterion, point.figure) for point in known])
+    large = [points[chosen]] if points[chosen].criterion < _INFINITE else []
     told = "No model has a finite loss."
     for point in large:
         sizes = [one.nonzero for one in known]
         told = (
             f"{len(known)} models with {min(sizes):,} to {max(sizes):,} non-zero weights; the one chosen has "
-            f"{point.nonzero:,} and a {measure} of {point.loss:.4g}."
+            f"{point.nonzero:,} and a {measure} of {point.figure:.4g}."
         )
 
     def dots(name: str, points: Sequence[Point], colour: int, emphasis: bool = False) -> Series:
-        titles = [f"{point.spec}: {point.nonzero:,} weights, loss {point.loss:.6g}" for point in points]
-        places = [point.nonzero for point in points], [point.loss for point in points]
+        name_of = points[0].judge.replace("_", " ") if points else ""
+        titles = [f"{one.spec}: {one.nonzero:,} weights, {name_of} {one.figure:.6g}" for one in points]
+        places = [point.nonzero for point in points], [point.figure for point in points]
         return Series(name, *places, "dots", titles=titles, colour=colour, emphasis=emphasis)
 
     return chart(
@@ -99,7 +104,7 @@ def picture(points: Sequence[Point], chosen: int, **shape: Any) -> str:
         Axis("non-zero weights", log=True, whole=True),
         Axis(measure),
         [
-            Series("best for its size", [x for x, _ in best], [y for _, y in best], colour=1),
+            Series("best for its size", [x for x, *_ in best], [y for *_, y in best], colour=1),
             dots("one penalty each", known, colour=1),
             dots("chosen", large, colour=2, emphasis=True),
         ],
@@ -108,7 +113,7 @@ def picture(points: Sequence[Point], chosen: int, **shape: Any) -> str:
 
 
 def pareto_front(places: Sequence[Place]) -> list[Place]:
-    """The Pareto front, in order of the first coordinate: no other point is lower in both."""
+    """The Pareto front, in order of the first coordinate: no other point is lower in the first two."""
     found: list[Place] = []
     for place in sorted(places):
         if not found or place[1] < found[-1][1]:

@@ -280,9 +280,11 @@ class Frontier(Alternatives):
         self.points[:], self.models[:] = zip(*pairs, strict=True)
         if held is not None:
             with closing(held.chunks()) as chunks:
-                scores = Scores({k: m for k, (one, m) in enumerate(pairs) if one.dropped is None}, chunks)
+                able = {k: m for k, (one, m) in enumerate(pairs) if one.dropped is None}
+                scores = Scores(able, chunks, self.points[0].judge)
+            best = scores.best()
             for k in scores.models:
-                error = scores.error_of_difference(k, scores.best())
+                error = scores.error_of_difference(k, best)
                 self.points[k] = replace(self.points[k], paired_error=error)
 
     def plot(self, path: str | PathLike[str], which: str | None = None) -> None:
@@ -317,7 +319,7 @@ F = TypeVar("F", bound=Alternatives)
 def with_choice(found: F) -> F:
     """The models, of which one is chosen: another, with a warning, if the criterion selects none."""
     found.fill(found.choice)
-    if all(point.loss == math.inf for point in found.points):
+    if all(point.criterion == math.inf for point in found.points):
         return found  # choosing explains it
     _, choice, missed = frontier.chosen_of(found.points, found.choice)
     return replace(found, choice=choice, warnings=found.warnings + warn(missed))

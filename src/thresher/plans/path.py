@@ -16,7 +16,7 @@ from thresher.data.source import Source
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.files import model_file
 from thresher.learning.files.checkpoint import TrainingState
-from thresher.learning.files.choice import FrontierTable
+from thresher.learning.files.choice import LOSS, FrontierTable
 from thresher.learning.model import eight_lanes
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
@@ -96,6 +96,11 @@ class Paths(Plan):
     def look(self, recipe: Recipe) -> None:
         """The rule must have a penalty that is open."""
         check_varied(self.options, recipe)
+
+        judge = self.options["judge"]
+        if self.options["choose"] == "1se" and judge not in (None, LOSS):
+            instead = f"leave {mention(judge=judge)} out, or use {mention(choose='within:1%')}"
+            raise UsageError(f"1se needs the standard errors of losses: {instead}")
 
     def lanes(self, recipe: Recipe) -> ModelSet:
         """Models with any penalties."""
@@ -183,7 +188,8 @@ class FrontierTraining(Training):
     def frontier(self) -> Frontier:
         """The trained models."""
         first = self.trainer
-        points, models = points_of(first.models, first.scores, first.policy.bests), first.models.models
+        points = points_of(first.models, first.scores, first.policy.bests, first.plan.judge)
+        models = first.models.models
         learn = self._learn if self.rereadable else None
         choice = self.plan.options["choose"] or BEST
         return Frontier(penalty_name(models[0].rule), points, models, choice=choice, _learn=learn)
@@ -256,7 +262,9 @@ class FrontierTraining(Training):
         if self.goes_on:
             return None
         return train_command(
-            data, None, {**given_in(self.plan.options), **own, "resume": None, "early_stop": None}
+            data,
+            None,
+            {**given_in(self.plan.options), **own, "resume": None, "early_stop": None, "judge": None},
         )
 
     def again(self, penalties: list[float], finished: tuple[float, ...] = ()) -> FrontierTraining:

@@ -9,6 +9,7 @@ from typing import Any
 from thresher.data.columns import SINGLE, in_print
 from thresher.data.feature_specs import as_list
 from thresher.data.layout import AnyLayout, SettledLayout
+from thresher.learning.files.choice import LOSS
 from thresher.learning.files.model_file import needs_in
 from thresher.learning.model.preprocessing import LISTED
 from thresher.learning.model.recipe import Recipe, layout_of
@@ -24,7 +25,7 @@ _DATA = ["DATA"]
 _SOLVER = ("l1", "l2", "method", "tolerance")
 _COLUMNS = ("numeric", "bins", "categorical", "text", "ignore")
 SAID = (
-    *("passes", "order", "holdout", "early_stop", "resume", "continue_from", "init"),
+    *("passes", "order", "holdout", "early_stop", "judge", "resume", "continue_from", "init"),
     *("on_error", "modules", "names", "weights_only", "ensemble", "by"),
 )
 """Options of a run that a command repeats, in this order: those that the record of a model tells of"""
@@ -87,7 +88,7 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
     said |= {"rule": recipe.rule, **_table(layout), "where": told["where"] or None}
     said["modules"] = [*dict.fromkeys(files)] or None
     said["order"] = None if told["order"] == "as-is" else told["order"]
-    said["early_stop"] = patience or None
+    said |= {"early_stop": patience or None, "judge": None if told["judge"] == LOSS else told["judge"]}
     said["holdout"] = told["holdout"] or None
     if stopped:
         plain = told["passes"] == 1 or told["replay"]  # auto, as --resume knows

@@ -18,8 +18,10 @@ from thresher.data.log.source import LogSource
 from thresher.data.order import Order, make_order
 from thresher.data.source import Source
 from thresher.engine.atomic import clear_abandoned
+from thresher.learning.evaluation.figures import Judged
 from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.checkpoint import TrainingState
+from thresher.learning.files.choice import LOSS
 from thresher.learning.files.model_file import ENSEMBLE, Contents, looks_like_ours, readout_of
 from thresher.learning.inspection.feature_names import check_namer, keep_names, names_follow
 from thresher.learning.model.agreement import COLUMNS, kind_of_model
@@ -218,6 +220,8 @@ def prepare(plan: Plan, data: Data, ui: Ui, made: type[T], outputs: Sequence[Pat
     training, judge = plan_of(options, ui, plan.name, checkpoint_path, plan.held)
     begun = _begin(plan, data, training, ui)
     data, topics, training, models, before, started, earlier, recipe, read = begun
+    if training.judge != LOSS and judge is None and not (training.holdout_every or plan.judges):
+        raise UsageError(f"{mention(judge=training.judge)} needs {mention('holdout')}")
     slices = None
     if options.get("slices"):
         from thresher.learning.evaluation.slices import ProgressiveSlices
@@ -248,6 +252,9 @@ def prepare(plan: Plan, data: Data, ui: Ui, made: type[T], outputs: Sequence[Pat
         source = checked_data(models.lead, source, "the model was")
     else:
         models.layout = source.layout
+    if training.judge != LOSS:
+        with of_options():
+            Judged(models.lead, training.judge)
     models.share.attach(source, held)
     models.say, first = ui.say, models.models[0]
     if options.get("names"):
@@ -457,6 +464,8 @@ def of_reading(options: Options, layout: SettledLayout | None, before: TrainingS
     patience = options.get("early_stop") or options.get("patience")
     if patience and before.patience != patience and before.position.number > 1:
         yield Difference("early_stop", before.patience or None, ("early_stop",))
+    if options.get("judge") not in (None, before.judge) and before.position.number > 1:
+        yield Difference("judge", before.judge, ("judge",))
     if order not in (None, before.order):
         yield Difference("order", before.order, ("order",))
     if replay is not None and before.replay and bytes_of(replay) != before.replay:

@@ -40,6 +40,7 @@ from thresher.data.sources.parsed import OnError
 from thresher.engine.atomic import check_writable
 from thresher.learning.files import model_file
 from thresher.learning.files.checkpoint import TrainingState
+from thresher.learning.files.choice import LOSS
 from thresher.learning.model.agreement import check_holdout
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.objective import classes_of, leaves_classes_open
@@ -126,6 +127,7 @@ def plan_of(
             patience,
             checkpoint_path,
             options.get("checkpoint_every") or 0,
+            judge=options.get("judge") or LOSS,
             replay=kept,
             name=name,
         )
@@ -153,7 +155,9 @@ def agreed(plan: TrainingPlan, options: Options, before: TrainingState) -> Train
     kept = before.replay if number is None or under_way > 1 else 0  # places in a replay are those of its rows
     made = number or (1 if kept else before.passes)
     patience = plan.patience or before.patience
-    return replace(plan, passes=made, replay=kept, patience=patience, finished=before.finished)
+    judge = options.get("judge") or before.judge
+    more: dict[str, Any] = {"patience": patience, "judge": judge, "finished": before.finished}
+    return replace(plan, passes=made, replay=kept, **more)
 
 
 # How data are read

@@ -91,7 +91,7 @@ def frontier(facts: Facts) -> Markup:
             f"{one.penalty:g}",
             "chosen" if k == found.chosen else "diverged" if one.dropped else "",
             one.nonzero,
-            None if one.loss == float("inf") else one.loss,
+            None if one.figure == float("inf") else one.figure,
             (one.holdout or {}).get("error"),
             one.paired_error,
         ]

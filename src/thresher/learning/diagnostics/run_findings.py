@@ -136,7 +136,7 @@ class Run:
         held = self.seen.heldout_losses
         if not held or int(self.figures.get("examples") or 0) <= FEW:
             return None
-        return min(held) if self.patience else held[-1]
+        return float(self.figures["loss"] or 0.0)
 
     @cached_property
     def late_loss(self) -> float:

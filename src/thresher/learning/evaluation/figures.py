@@ -22,6 +22,7 @@ from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import Finding, unresolved_labels, worse_than_base
 from thresher.learning.evaluation.curves import Binned
 from thresher.learning.evaluation.evaluate import Evaluation
+from thresher.learning.files.choice import JUDGES
 from thresher.learning.inspection.formatting import table_of, table_of_rows
 from thresher.learning.model.objective import F64, Listener, Objective, Output
 
@@ -267,8 +268,9 @@ class _Numbers:
         self._weight = total
 
     def figures(self) -> Figures:
+        deviance = {} if self._deviance is None else self._deviance.figures()
         if not self._weight:
-            return dict.fromkeys(("base_rmse", "mae", "r2"))
+            return dict.fromkeys(("base_rmse", "mae", "r2")) | deviance
         known = bool((self._squares > 0).all())
         coverage = float((self._below / self._weight).mean())
         by_output = (
@@ -280,7 +282,7 @@ class _Numbers:
             "base_rmse": math.sqrt(float(self._squares.mean()) / self._weight),
             "mae": self._absolute / self._weight,
             "r2": float((1.0 - self._errors / self._squares).mean()) if known else None,
-            **({} if self._deviance is None else self._deviance.figures()),
+            **deviance,
             **({} if self._level is None else {"level": self._level, "coverage": coverage}),
             **by_output,
         }
@@ -320,7 +322,7 @@ class Assessment:
         self.weightless = 0
         """rows of importance 0, which count nowhere else"""
 
-    def add(self, read: Chunk, name: str, also: Sequence[Listener]) -> None:
+    def read(self, read: Chunk, name: str, also: Sequence[Listener]) -> None:
         """Predict rows that were read from `name`. `DataError` if a prediction is not finite."""
         chunk = read.counting()
         self.weightless += len(read) - len(chunk)
@@ -329,10 +331,14 @@ class Assessment:
             wrong = self.plain.examples + int(np.argwhere(~np.isfinite(margins))[0, 0]) + 1
             what = f"{name}: the prediction for example {wrong:,}"
             raise DataError(f"{what} is not finite: its values are too large")
-        self.plain.add(chunk, margins)
-        self._more.add(chunk, margins, chunk.weights.astype(np.float64))
+        self.add(chunk, margins)
         for one in also:
             one.add(chunk, margins)
+
+    def add(self, chunk: Chunk, margins: F64) -> F64:
+        """Like `Evaluation.add`."""
+        self._more.add(chunk, margins, chunk.weights.astype(np.float64))
+        return self.plain.add(chunk, margins)
 
     def troubles(self, report: Report) -> list[Finding]:
         """Labels that float32 does not tell apart, trouble with columns, and probabilities far off."""
@@ -372,6 +378,31 @@ class Assessment:
         return told
 
 
+class Judged:
+    """The figures of `Evaluation`, and the one by which a model is judged. ValueError if it has none."""
+
+    def __init__(self, model: Any, judge: str) -> None:
+        self._all, self._judge = Assessment(model, None), judge
+        there = [*filter(self._all.figures().__contains__, JUDGES)]
+        if judge not in there and not ("@" in judge and model.head.is_of_two):
+            raise ValueError(f"{judge} is no figure of this model, which has {', '.join(there)}")
+
+    @property
+    def examples(self) -> int:
+        """The number of rows."""
+        return self._all.plain.examples
+
+    def add(self, chunk: Chunk, margins: F64) -> F64:
+        """Like `Evaluation.add`."""
+        return self._all.add(chunk, margins)
+
+    def figures(self) -> Figures:
+        """With that of the judge at the end."""
+        name, _, part = self._judge.partition("@")
+        whole = self._all.at([part], None)["top"][0] if part else self._all.figures()
+        return {**self._all.plain.figures(), self._judge: whole[name]}
+
+
 def assessed(model: Any, source: Source, threshold: float | None = None, *also: Listener) -> Assessment:
     """Evaluate a Model or a Readout on `source`, which is read once; `also` get every chunk as well.
 
@@ -385,7 +416,7 @@ def assessed(model: Any, source: Source, threshold: float | None = None, *also: 
         raise DataError(f"{source.names[0]}: {why}: {LABELS_BESIDE}")
     found = Assessment(model, threshold)
     for chunk in source.chunks():
-        found.add(chunk, source.names[0], also)
+        found.read(chunk, source.names[0], also)
     if found.weightless and not found.plain.examples:
         raise DataError("all importance weights are zero: there is nothing to evaluate")
     return found

@@ -18,6 +18,7 @@ from thresher.data.stored import read, said
 from thresher.engine.sound import StateError, beneath, require, under
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import model_file
+from thresher.learning.files.choice import LOSS
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.bags import share_of
 from thresher.learning.model.model import Model
@@ -111,6 +112,8 @@ class TrainingState:
     """the record of the model that goes on, if it had learned other data before"""
     slices: Sliced | None = None
     recent: Recent = field(default=Recent())
+    judge: str = LOSS
+    """the figure that tells which pass is better"""
     plan: str = "train"
     """what makes models of the data"""
     topics: tuple[Extent, ...] = ()
@@ -161,7 +164,7 @@ class TrainingState:
         require(is_text(found.holdout.share), "holdout", "expected a share of the rows")
         require(0 < number <= found.passes, "position", f"stopped in pass {number} of {found.passes}")
         for best in found.bests:
-            check_figures(best.figures)
+            check_figures(best.figures, found.judge)
             require(
                 0 < best.number <= number, "bests", f"pass {best.number} is not finished in pass {number}"
             )

@@ -15,6 +15,17 @@ from thresher.learning.training.progress import Figures, check_figures
 from thresher.options.messages import mention, spelled
 from thresher.options.option import UsageError
 
+LOSS = "loss"
+_FALLING = (
+    *(LOSS, "error", "rmse", "mae", "deviance", "log_loss", "normalised_entropy", "brier"),
+    "calibration_error",
+)
+_RISING = (
+    *("auc", "average_precision", "precision", "recall", "f1", "r2", "d2"),
+    *(f"{mean}_{name}" for mean in ("micro", "macro") for name in ("precision", "recall", "f1")),
+)
+JUDGES = (*_FALLING, *_RISING)
+"""Figures of `evaluate` that models may be judged by, beside those of the largest margins"""
 _FIGURES = ("examples", "loss", "error", "rmse", "micro_f1", "auc")
 """Figures of `Evaluation`, in the order in which they are shown."""
 CHOICES = "best, 1se, within:P% or nnz:N"
@@ -28,8 +39,8 @@ class Rated(Protocol):
     """What `choose` needs to know of a model, or of a penalty evaluated in several folds."""
 
     @property
-    def loss(self) -> float:
-        """The loss to choose by; infinite if learning diverged."""
+    def criterion(self) -> float:
+        """See `criterion_of`; infinite if learning diverged."""
 
     @property
     def size(self) -> float | None:
@@ -37,7 +48,7 @@ class Rated(Protocol):
 
     @property
     def paired_error(self) -> float | None:
-        """Standard error of the difference between its loss and the lowest."""
+        """Standard error of the difference between its figure and the best one."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,22 @@ class Point:
     """standard error of the difference between its held-out loss and the best one"""
     dropped: str | None = None
     """why it was dropped, or None"""
+    judge: str = LOSS
+    """the figure of the hold-out to choose by"""
+
+    @property
+    def figure(self) -> float:
+        """The figure that it is chosen by, as it is; infinite if there is none."""
+        if self.dropped is not None or self.holdout is None:
+            return self.loss
+        found = self.holdout[self.judge]
+        return float("inf") if found is None else float(found)
+
+    @property
+    def criterion(self) -> float:
+        """The figure, with its sign changed if the largest is best; infinite if there is none."""
+        without = self.dropped is not None or self.holdout is None
+        return self.loss if without else criterion_of(self.judge, self.holdout or {})
 
     @property
     def loss(self) -> float:
@@ -71,9 +98,10 @@ class Point:
     def as_dict(self, name: str) -> dict[str, Any]:
         """The content in JSON, with the penalty under its `name`."""
         found = self.holdout or {}
-        held = {f"holdout_{key}": found[key] for key in _FIGURES if key in found}
+        held = {f"holdout_{key}": found[key] for key in (*_FIGURES, self.judge) if key in found}
         own = asdict(self)
-        return {name: own.pop("penalty"), **{k: v for k, v in own.items() if k != "holdout"}, **held}
+        apart = {k: v for k, v in own.items() if k not in ("penalty", "holdout", "judge")}
+        return {name: own["penalty"], **apart, **held}
 
 
 @dataclass(frozen=True)
@@ -97,7 +125,7 @@ class FrontierTable:
         found = read(cls, given, "frontier")
         require(found.chosen < len(found.points), "frontier", "no model has the number of the chosen one")
         for point in found.points:
-            check_figures(point.holdout)
+            check_figures(point.holdout, point.judge)
         return found
 
 
@@ -108,17 +136,34 @@ def check_choice(text: Any) -> str:
     return text
 
 
+def check_judge(text: Any) -> str:
+    """The name of a figure to judge by, with ``_`` for ``-``; ValueError."""
+    name = str(text).replace("-", "_")
+    if name not in JUDGES and not re.fullmatch(r"(precision|recall|lift)@([1-9]\d*|\d*\.?\d+%)", name):
+        most = "precision@, recall@ or lift@ with a number of examples or a share, such as lift@1%"
+        raise ValueError(f"a judge must be one of {', '.join(JUDGES)}, or {most}, not {text!r}")
+    return name
+
+
+def criterion_of(judge: str, figures: Figures) -> float:
+    """What is lowest for the best model: the figure, or minus it if the largest is best; infinite if None."""
+    found = figures[judge]
+    if found is None or math.isnan(found):
+        return math.inf
+    return float(found) if judge in _FALLING else -float(found)
+
+
 def choose(points: Sequence[Rated], text: str) -> int:
     """Number of the point selected by `text`.
 
-    ``best``: the lowest loss. ``1se``: the sparsest model whose loss is at most one standard error of the
-    paired difference above the lowest (after Breiman et al., Classification and Regression Trees (1984),
-    section 3.4.3). ``within:1%``: the sparsest whose loss is at most 1 % higher (Langford, Li and Zhang (JMLR
-    2009), section 5). ``nnz:N``: the lowest loss with at most N weights. ValueError if there is no such
-    model.
+    ``best``: the lowest loss, or the best figure of another judge. ``1se``: the sparsest model whose loss is
+    at most one standard error of the paired difference above the lowest (after Breiman et al.,
+    Classification and Regression Trees (1984), section 3.4.3). ``within:1%``: the sparsest whose loss is at
+    most 1 % higher (Langford, Li and Zhang (JMLR 2009), section 5). ``nnz:N``: the best with at most N
+    weights. ValueError if there is no such model.
     """
     check_choice(text)
-    able = {k: (one.loss, one.size or 0) for k, one in enumerate(points) if one.loss < float("inf")}
+    able = {k: (one.criterion, one.size or 0) for k, one in enumerate(points) if one.criterion < float("inf")}
     if not able:
         raise ValueError("no model has a finite loss: learning diverged, or all importance weights are zero")
     kind, _, given = text.partition(":")
@@ -133,19 +178,21 @@ def choose(points: Sequence[Rated], text: str) -> int:
     best = min(able, key=lambda k: able[k])
     if kind in ("best", "nnz"):
         return best
-    least = points[best].loss
+    least = points[best].criterion
     if kind == "1se":
         if points[best].paired_error is None:
-            raise UsageError(f"1se needs two rows or more that are held out: give {mention('holdout')}")
-        close = [k for k in able if points[k].loss - least <= float(points[k].paired_error or 0.0)]
+            raise UsageError(
+                f"1se needs the losses of two rows or more that are held out: give {mention('holdout')}"
+            )
+        close = [k for k in able if able[k][0] - least <= float(points[k].paired_error or 0.0)]
     else:
-        close = [k for k in able if points[k].loss <= least * (1 + float(given[:-1]) / 100)]
+        close = [k for k in able if able[k][0] - least <= abs(least) * float(given[:-1]) / 100]
     return min(close, key=lambda k: able[k][::-1])
 
 
 def instead_of(points: Sequence[Rated], text: str) -> str:
     """What to choose if no point satisfies `text`: the fewest weights for ``nnz:N``, else the best."""
-    sizes = [one.size or 0 for one in points if one.loss < float("inf")]
+    sizes = [one.size or 0 for one in points if one.criterion < float("inf")]
     return f"nnz:{math.ceil(min(sizes))}" if text.startswith("nnz:") and sizes else "best"
 
 

@@ -167,6 +167,7 @@ def _stopped(path: str | Path, header: Header) -> dict[str, Any]:
             "passes": training.passes if training.settled else AUTO,
             "replay": training.replay,
             "patience": training.patience,
+            "judge": training.judge,
             "order": training.order,
             "holdout": training.holdout.given.names or training.holdout.share,
             "where": training.data.where,

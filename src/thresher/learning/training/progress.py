@@ -79,9 +79,10 @@ class Recent(NamedTuple):
 Figures = dict[str, float | int | None]
 
 
-def check_figures(given: Figures | None) -> None:
-    """StateError unless figures that a file holds have a loss."""
-    require(given is None or isinstance(given.get("loss"), float), "figures", "expected a loss")
+def check_figures(given: Figures | None, judge: str) -> None:
+    """StateError unless figures that a file holds have a loss, and what models are judged by."""
+    has = given is None or (isinstance(given.get("loss"), float) and judge in given)
+    require(has, "figures", f"expected loss and {judge}")
 
 
 class Row(NamedTuple):

@@ -10,6 +10,7 @@ from thresher.data.files.topics import Extent
 from thresher.data.layout import as_option
 from thresher.data.stored import read, said
 from thresher.engine.sound import require
+from thresher.learning.files.choice import LOSS
 from thresher.learning.training.shares import is_text
 from thresher.options.messages import mention
 
@@ -95,6 +96,8 @@ class Record:
     patience: int = 0
     """the passes without a better hold-out loss for which training waited; 0 unless `planned`, and if Ctrl-C
     ended it"""
+    judge: str = LOSS
+    """the figure of the hold-out that told which pass was the best, if there was `patience`"""
     content: int = 0
     """a checksum of what is known of the rows that were learned last, to notice that they come again"""
     continued: int = 0
@@ -126,7 +129,7 @@ class Record:
     def of_pass(self, number: int) -> Record:
         """The record of the model of this pass."""
         if number == self.planned:
-            return replace(self, passes=number, planned=0, patience=0)
+            return replace(self, passes=number, planned=0, patience=0, judge=LOSS)
         return replace(self, passes=number)
 
     @classmethod

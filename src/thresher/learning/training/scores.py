@@ -16,6 +16,8 @@ from thresher.data.chunk import Chunk
 from thresher.engine.sound import copied
 from thresher.learning.evaluation.curves import error_of_mean
 from thresher.learning.evaluation.evaluate import Evaluation
+from thresher.learning.evaluation.figures import Judged
+from thresher.learning.files.choice import LOSS, criterion_of
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.training.progress import Figures
 
@@ -63,9 +65,12 @@ class PairedLosses:
 class Scores:
     """Figures of models, by number, on the same rows, and standard errors of their differences in loss."""
 
-    def __init__(self, models: Mapping[int, Any], chunks: Iterable[Chunk] = ()) -> None:
-        self.models = {**models}
-        self._evaluations = {k: Evaluation(model.head) for k, model in models.items()}
+    def __init__(self, models: Mapping[int, Any], chunks: Iterable[Chunk] = (), judge: str = LOSS) -> None:
+        self.models, self._judge = {**models}, judge
+        self._evaluations = {
+            k: Evaluation(model.head) if judge == LOSS else Judged(model, judge)
+            for k, model in models.items()
+        }
         self._losses = PairedLosses(len(models))
         for chunk in chunks:
             self.add(chunk)
@@ -86,15 +91,20 @@ class Scores:
         return next((one.examples for one in self._evaluations.values()), 0)
 
     def figures(self, number: int) -> Figures:
-        """The figures of `Evaluation` for a model."""
+        """The figures of `Evaluation` for a model, and that of the judge."""
         return self._evaluations[number].figures()
 
     def best(self) -> int:
-        """The model with the lowest loss."""
-        return min(self.models, key=lambda k: self._evaluations[k].average_loss)
+        """The model with the lowest loss, or the best by another judge."""
+        return min(self.models, key=lambda k: criterion_of(self._judge, self.figures(k)))
 
     def error_of_difference(self, one: int, other: int) -> float | None:
-        """Standard error of the mean difference of the losses of two models; None for less than two rows."""
+        """Standard error of the mean difference of the losses of two models.
+
+        None for less than two rows, and if the judge is not a mean over rows.
+        """
+        if self._judge != LOSS:
+            return None
         places = list(self.models)
         if one == other:
             return 0.0 if self.examples > 1 else None
@@ -102,7 +112,7 @@ class Scores:
 
 
 class Best(NamedTuple):
-    """The pass with the lowest hold-out loss so far."""
+    """The best pass on the hold-out so far."""
 
     model: int
     number: int
@@ -114,8 +124,8 @@ class Best(NamedTuple):
 class Patience:
     """After each pass, rests models that were no better for so many `passes` (0: never); keeps the best."""
 
-    def __init__(self, passes: int = 0) -> None:
-        self.passes = passes
+    def __init__(self, passes: int = 0, judge: str = LOSS) -> None:
+        self.passes, self._judge = passes, judge
         self.bests: dict[int, Best] = {}
 
     def after_pass(self, models: ModelSet, number: int, scores: Scores | None) -> bool:
@@ -124,7 +134,8 @@ class Patience:
             return False
         for k in scores.models:
             figures, best = scores.figures(k), self.bests.get(k)
-            if best is None or float(figures["loss"] or 0.0) < float(best.figures["loss"] or 0.0):
+            last = criterion_of(self._judge, figures)
+            if best is None or last < criterion_of(self._judge, best.figures):
                 state = copied(models.holder(k).state())
                 self.bests[k] = Best(k, number, figures, state)
         out = [k for k in scores.models if number - self.bests[k].number >= self.passes]

@@ -31,6 +31,7 @@ from thresher.learning.diagnostics.run_findings import Run, troubles_at_end, tro
 from thresher.learning.diagnostics.stream_statistics import Start, StreamStatistics
 from thresher.learning.files import checkpoint
 from thresher.learning.files.checkpoint import DataOrigin, Held, Sliced, TrainingPosition, TrainingState
+from thresher.learning.files.choice import LOSS
 from thresher.learning.model.agreement import unknown_values
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
@@ -66,7 +67,7 @@ class TrainingPlan:
     holdout_every: HeldOutPart = 0
     """what of the stream to hold out: one of every N examples; 5/2: two out of five; 0: none"""
     patience: int = 0
-    """stop after this many passes without a better hold-out loss, and keep the best model; 0: never"""
+    """stop after this many passes that are no better on the hold-out, and keep the best model; 0: never"""
     checkpoint: Path | None = None
     checkpoint_every: int = 0
     """examples between checkpoints; 0: save one only when stopped"""
@@ -75,6 +76,8 @@ class TrainingPlan:
     `passes_for` says, provided that what is trained allows it; 0: never"""
     solve: bool = False
     """whether models may be solved in memory after a pass, whatever `replay` is"""
+    judge: str = LOSS
+    """the figure of the hold-out that tells which model is better"""
 
     name: str = "train"
     """the command that makes models so, which can resume it"""
@@ -164,7 +167,7 @@ class Trainer:
         self.order = order or Order()
         self.holdout = judging or Holdout(plan.holdout_every, holdout)
         self.holdout.attach(self.models.recipe, source)
-        self.policy = policy or Patience(plan.patience)
+        self.policy = policy or Patience(plan.patience, plan.judge)
         self.scores: Scores | None = None
         """those of the last pass, or of the best pass of each model"""
         self.figures: Figures | None = None
@@ -218,6 +221,7 @@ class Trainer:
             replay=self.repetition.budget,
             settled=self.repetition.settled,
             patience=self.plan.patience,
+            judge=self.plan.judge,
             position=self.position,
             label=self.label,
             table=self.table,
@@ -524,7 +528,7 @@ class Trainer:
 
     def _score(self, models: Mapping[int, Any], chunks: Iterable[Chunk]) -> None:
         """Evaluate models on the rows that are held out."""
-        scores = Scores(models, chunks)
+        scores = Scores(models, chunks, self.plan.judge)
         self.holdout.weightless = not scores.examples
         self.scores = scores if scores.examples else None
         self.figures = scores.figures(scores.best()) if scores.examples else None
@@ -576,7 +580,8 @@ class Trainer:
         if self.cut_short and (best is None or depends):
             record = replace(record, planned=self.repetition.passes)
         elif depends and self.plan.patience:
-            record = replace(record, planned=self.repetition.passes, patience=self.plan.patience)
+            plan, planned = self.plan, self.repetition.passes
+            record = replace(record, planned=planned, patience=plan.patience, judge=plan.judge)
         bests = self.policy.bests
         self.models.keep_records(
             lambda k: record.of_pass(bests[k].number if k in bests else record.passes),
