@@ -54,7 +54,9 @@ def test_the_first_page_names_what_it_does_not_show(name: str, thresher: Threshe
 def test_a_heading_shows_its_options(thresher: Thresher) -> None:
     page = thresher("train --help passes").out
     assert "Passes and hold-outs:" in page
-    assert flags_in(page) == {*("--passes", "--replay", "--order", "--holdout", "--early-stop", "--cache")}
+    assert flags_in(page) == {
+        *("--passes", "--replay", "--order", "--holdout", "--early-stop", "--judge", "--cache")
+    }
     thresher.fails("train --help nothing", 2, "no heading is called 'nothing': learning, sparsity")
     assert thresher("train train.svm --help").status == 0
 

@@ -141,7 +141,7 @@ def check_judge(text: Any) -> str:
     name = str(text).replace("-", "_")
     if name not in JUDGES and not re.fullmatch(r"(precision|recall|lift)@([1-9]\d*|\d*\.?\d+%)", name):
         most = "precision@, recall@ or lift@ with a number of examples or a share, such as lift@1%"
-        raise ValueError(f"a judge must be one of {', '.join(JUDGES)}, or {most}, not {text!r}")
+        raise ValueError(f"judge must be one of {', '.join(JUDGES)}, or {most}, not {text!r}")
     return name
 
 
