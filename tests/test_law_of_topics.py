@@ -1,6 +1,7 @@
 """Law 13: a topic is a file. Training on a topic, in runs that go on, is training on its lines in a file."""
 
 import io
+import json
 import random
 import sys
 import time
@@ -9,7 +10,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 from unittest.mock import Mock
 
+import pyarrow as pa
 import pytest
+from confluent_kafka import Producer
 
 import thresher
 from tests import commands
@@ -134,7 +137,7 @@ def test_a_topic_is_a_file(form: str, kafka: KafkaBroker, tmp_path: Path) -> Non
         model: Model | None = None
         for cut in cuts:
             values = dealt(lines[begin:cut], partitions, k)
-            kafka.send(topic, values, ("none", "gzip", "lz4", "zstd")[k])
+            kafka.send(topic, values, ("snappy", "gzip", "lz4", "zstd")[k])
             all_lines, begin = all_lines + in_turns(values), cut
             model = trained(kafka.url(topic), form, rule, model)
         assert model is not None
@@ -373,6 +376,55 @@ def test_large_messages_and_long_queues(kafka: KafkaBroker) -> None:
             assert io.BufferedReader(file, 1 << 20).read() == b"".join(
                 one + b"\n" for one in in_turns(values)
             )
+
+
+@pytest.mark.usefixtures("plainly")
+def test_columns_from_envelopes(kafka: KafkaBroker, jetstream: NatsServer, tmp_path: Path) -> None:
+    """Keys, times and headers are columns of rows of JSON, those that a message lacks missing cells."""
+    lines, topic, sent = lines_of("jsonl", 21, 40), kafka.topic(1), list[bytes]()
+    producer = Producer({"bootstrap.servers": kafka.host, "linger.ms": 0})
+    for k, one in enumerate(lines):
+        more: dict[str, Any] = {"key": b"\xc3\xa4%d" % (k % 3)} if k % 4 else {}
+        headers: Any = [("page", b"old"), ("page", b"p%d" % (k % 2))] if k % 5 else None
+        value = b" {} \n\n[1]" if k == 7 else one + b"\n" + one
+        producer.produce(topic, value, timestamp=1000 * k + 500, headers=headers, partition=0, **more)
+        assert producer.flush(20) == 0
+        key, page = f'"_key": "ä{k % 3}", ' * bool(more), f'"_page": "p{k % 2}", ' * bool(headers)
+        envelope = f'{{{key}{page}"_timestamp": {k + 0.5}, '.encode()
+        sent += (
+            [envelope.replace(b"5, ", b"5}"), b"", b"[1]"] if k == 7 else [one.replace(b"{", envelope)] * 2
+        )
+    url = kafka.url(topic) + "?with=_key,_timestamp,_page"
+    model = thresher.train(url, rule="ftrl", passes=1, on_error="skip")
+    expected = thresher.train(written(tmp_path / "a.jsonl", sent), rule="ftrl", passes=1, on_error="skip")
+    assert model.record.skipped == expected.record.skipped == 2
+    check_same(model, expected)
+    with pytest.raises(DataError, match="columns are taken from envelopes for rows of JSON only"):
+        thresher.train(url, format="vw")
+    with pytest.raises(DataError, match="with takes _key, _timestamp and _NAME for a header, not 'key'"):
+        thresher.train(kafka.url(topic) + "?with=key")
+    stream = jetstream.stream("ENVELOPES")
+    jetstream.send("ENVELOPES.a", lines[:20])
+    jetstream.send("ENVELOPES.b", lines[20:])
+    model = thresher.train(f"nats://{jetstream.host}/{stream}?with=_key,_timestamp", rule="ftrl", passes=1)
+    assert {one for one in model.layout.columns if one.startswith("_")} == {"_key", "_timestamp"}
+
+
+def test_arrow_streams_are_rows(kafka: KafkaBroker, tmp_path: Path) -> None:
+    topic, lines = kafka.topic(1), lines_of("jsonl", 22, 60)
+    batch = pa.RecordBatch.from_pylist([json.loads(one) for one in lines])
+    streams = list[bytes]()
+    for k in range(0, 60, 20):
+        with pa.ipc.new_stream(sink := pa.BufferOutputStream(), batch.schema) as stream:
+            stream.write_batch(batch.slice(k, 10))
+            stream.write_batch(batch.slice(k + 10, 10))
+        streams.append(sink.getvalue().to_pybytes())
+    kafka.send(topic, [[streams[0], lines[20], *streams[1:], streams[0][:100]]])
+    with pytest.raises(DataError, match="partition 0, offset 4"):
+        thresher.train(kafka.url(topic), rule="ftrl", passes=1)
+    found = thresher.train(kafka.url(topic), rule="ftrl", passes=1, on_error="skip")
+    lines.insert(20, lines[20])
+    check_same(found, trained(written(tmp_path / "lines", lines), "jsonl", "ftrl"))
 
 
 class Entries:

@@ -118,13 +118,13 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 68_136,
-    "data": 19_315,
+    "all": 68_237,
+    "data": 19_413,
     "learning": 14_557,
     "parts": 5_641,
     "engine": 5_294,
     "plans": 4_344,
-    "serving": 3_739,
+    "serving": 3_742,
     "options": 2_488,
     "sklearn": 2_212,
     "cli": 2_129,
@@ -142,7 +142,7 @@ SIZES = {
     "__main__": 5,
 }
 # folder -> the most names that its modules may take from data and learning
-DOORS = {"runs": 30, "sklearn": 30, "serving": 31, "reporting": 28, "exporting": 29}
+DOORS = {"runs": 30, "sklearn": 30, "serving": 32, "reporting": 28, "exporting": 29}
 # folder -> the only packages outside the standard library that its modules may import
 OUTSIDE = {
     "engine": {"numba", "numpy", "llvmlite"},

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import thresher
@@ -248,6 +249,18 @@ def test_refused_before_anything_is_learned(clicks: Path, tmp_path: Path) -> Non
     with pytest.raises(UsageError, match="named twice"):
         LearningService(clicks, tmp_path / "new", Settings(sources=["held:on", "held:on?ids=a"]))
     assert not (tmp_path / "new").exists()
+
+
+def test_arrow_streams_and_broken_ones(clicks: Path, tmp_path: Path) -> None:
+    schema = pa.schema([("label", "int8"), ("colour", "string")])
+    with pa.ipc.new_stream(sink := pa.BufferOutputStream(), schema) as to:
+        to.write_table(pa.table([[0, 1, 1], ["c1", "c2", "c3"]], schema=schema))
+    whole = sink.getvalue().to_pybytes()
+    STORE["arrow"] = [[whole, whole[:100], *rows(["c4"])]]
+    with serving(clicks, tmp_path / "log", "held:arrow") as service:
+        learned(service, 4)
+        until(lambda: service.sources[0].rows["refused"] == 1)
+    assert colours(tmp_path / "log") == ["c1", "c2", "c3", "c4"]
 
 
 def test_waits_while_learning_is_behind(

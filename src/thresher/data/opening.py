@@ -19,7 +19,8 @@ from thresher.data.columns import AS_TEXT, CATEGORICAL, IGNORE, LIST, SPELLED, T
 from thresher.data.errors import DataError, OddFileError, shown
 from thresher.data.files.paths import STDIN, binary_kind, called, expand, is_stream
 from thresher.data.files.streams import Previews
-from thresher.data.files.topics import is_topic
+from thresher.data.files.topics import WITH, is_topic
+from thresher.data.files.topics import settled as topic_of
 from thresher.data.formats import choosing
 from thresher.data.formats.listing import FORMATS, TABLES
 from thresher.data.labels import MOST_CLASSES, Domain, any_words, check_repeated, is_boolean, is_number
@@ -188,6 +189,10 @@ def open_source(
     if topic := next(filter(is_topic, names), None):
         if choosing.is_in_batches(given.format):
             raise DataError(f"{topic}: read as lines, in which there is no {FORMATS[given.format].title}")
+        if WITH in topic_of(topic).url.options and given.format != "jsonl":
+            raise DataError(
+                f"{topic}: columns are taken from envelopes for rows of JSON only: leave ?{WITH}= out"
+            )
         if given.format in DELIMITERS and given.header:
             raise DataError(f"{topic}: its lines have no header: add {mention(header=False)}")
     try:

@@ -20,6 +20,7 @@ from thresher.data.bodies import Rows
 from thresher.data.chunk import concat
 from thresher.data.errors import DataError
 from thresher.data.files import live_topics, topics
+from thresher.data.files.topic_lines import lines_of
 from thresher.data.sources.parsed import Quarantine
 from thresher.options.option import UsageError
 from thresher.serving.bodies import Bodies
@@ -70,6 +71,8 @@ class SourceReader:
         layout = service.model.layout
         in_lines = layout is None or not layout.columns or (layout.delimited_by and not layout.header)
         self._media = "" if in_lines else JSON
+        if in_lines and topics.WITH in url.options:
+            raise UsageError(f"{url.name}: ?{topics.WITH}= is for models of tables, whose rows are JSON")
         known, record = service.read_so_far, service.model.record
         self._known = known.get(self.name)
         self._topic = live_topics.LiveTopic(url, [*known.values(), *(record.topics if record else ())])
@@ -152,7 +155,7 @@ class SourceReader:
     def _take(self, part: live_topics.TopicPart) -> None:
         """Write to the log what some messages bring, and their places."""
         service, bad, values = self._service, self.rows["refused"], part.messages.values
-        some = [(k, one) for k, one in enumerate(values) if one is not None and one.strip()]
+        some = [(k, lines_of(one)) for k, one in enumerate(values) if one is not None and one.strip()]
         several = self._read(part, some)
         chunk = concat([one.chunk for one in several])
         ids = [one for rows in several for one in rows.good_ids]

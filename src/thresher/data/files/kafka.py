@@ -18,7 +18,17 @@ from pathlib import Path
 from typing import Any
 
 from thresher.data.errors import DataError
-from thresher.data.files.topics import Messages, Topic, Url, known_instead
+from thresher.data.files.topics import (
+    KEY,
+    TIMESTAMP,
+    WITH,
+    Messages,
+    Topic,
+    Url,
+    columns_of_envelopes,
+    known_instead,
+    with_columns,
+)
 
 PATIENCE = 60.0
 """Seconds without a message, while there must be some, after which reading fails"""
@@ -35,7 +45,7 @@ class Kafka(Topic, scheme="kafka"):
     """A topic of Kafka."""
 
     form = "kafka://HOST:PORT/TOPIC"
-    options = ("config",)
+    options = ("config", WITH)
 
     def __init__(self, url: Url) -> None:
         try:
@@ -47,6 +57,7 @@ class Kafka(Topic, scheme="kafka"):
         if url.user:
             raise DataError("write user and password into a file of properties of librdkafka: ?config=FILE")
         self._kafka, self._topic, self._host = confluent_kafka, url.path, url.host
+        self._columns = columns_of_envelopes(url)
         quiet = logging.getLogger("thresher.kafka")
         quiet.setLevel(logging.CRITICAL + 1)  # errors are told by us
         self._settings: dict[str, Any] = {
@@ -190,7 +201,10 @@ class Kafka(Topic, scheme="kafka"):
             by_partition[number].append(one)
         for number, some in by_partition.items():
             offsets: list[Any] = [*map(message.offset, some)]
-            new = Messages(offsets, [*map(message.value, some)])
+            values: list[Any] = [*map(message.value, some)]
+            if self._columns:
+                values = [*map(with_columns, values, map(self._envelope, some))]
+            new = Messages(offsets, values)
             self._kept[str(number)].append(new)
             self._size[str(number)] += _size_of(new)
         much = KEPT // max(len(self._kept), 1)
@@ -199,6 +213,16 @@ class Kafka(Topic, scheme="kafka"):
                 self._paused.add(one)
                 self._consumer.pause([self._place(one)])
         return bool(found)
+
+    def _envelope(self, message: Any) -> dict[str, Any]:
+        """The columns that a message has besides those of its value."""
+        kind, milliseconds = message.timestamp()
+        time = milliseconds / 1000 if kind else None
+        found = {f"_{name}": one for name, one in message.headers() or ()} | {
+            KEY: message.key(),
+            TIMESTAMP: time,
+        }
+        return {name: found.get(name) for name in self._columns}
 
     def _ended(self, event: Any) -> bool:
         """Take in what is no message. `DataError` if it ends reading."""

@@ -13,7 +13,18 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from thresher.data.errors import DataError
-from thresher.data.files.topics import Extent, Messages, Topic, Url, known_instead
+from thresher.data.files.topics import (
+    KEY,
+    TIMESTAMP,
+    WITH,
+    Extent,
+    Messages,
+    Topic,
+    Url,
+    columns_of_envelopes,
+    known_instead,
+    with_columns,
+)
 
 PATIENCE = 60.0
 """Seconds without a message, while there must be some, after which reading fails"""
@@ -31,7 +42,7 @@ class Nats(Topic, scheme="nats"):
     """A stream of JetStream, or those of its messages whose subject matches."""
 
     form = "nats://HOST:PORT/STREAM/SUBJECT"
-    options = ("creds",)
+    options = ("creds", WITH)
     place = "sequence {1}"
 
     def __init__(self, url: Url) -> None:
@@ -41,7 +52,7 @@ class Nats(Topic, scheme="nats"):
             raise DataError(f"needs the package nats-py: pip install 'thresher[nats]' ({error})") from error
         self._nats, self._loop, self._why = nats, asyncio.new_event_loop(), ""
         self._stream, _, subject = url.path.partition("/")
-        self._subject, self._host = subject or ">", url.host
+        self._subject, self._host, self._columns = subject or ">", url.host, columns_of_envelopes(url)
         logging.getLogger("nats").addHandler(logging.NullHandler())
         server = f"nats://{url.user}@{url.host}" if url.user else f"nats://{url.host}"
         more: dict[str, Any] = {"user_credentials": url.options["creds"]} if "creds" in url.options else {}
@@ -138,8 +149,14 @@ class Nats(Topic, scheme="nats"):
             sequences = [one.sequence.stream for one in known]
             count = sum(one < end for one in sequences)
             if count:
-                yield Messages(sequences[:count], [one.data for one in found[:count]])
+                yield Messages(sequences[:count], [*map(self._value, found[:count])])
             at = end if not known[-1].num_pending else sequences[-1] + 1
+
+    def _value(self, message: Any) -> bytes | None:
+        """The value of a message, with columns of its envelope; the key is the subject."""
+        found = {f"_{name}": one for name, one in (message.headers or {}).items()}
+        found |= {KEY: message.subject, TIMESTAMP: message.metadata.timestamp.timestamp()}
+        return with_columns(message.data, {name: found.get(name) for name in self._columns})
 
     def _consumer(self, **start: Any) -> Any:
         from nats.js.api import AckPolicy, ConsumerConfig

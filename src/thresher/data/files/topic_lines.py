@@ -14,10 +14,27 @@ from collections.abc import Generator, Iterator, Sequence
 from itertools import accumulate, compress
 from typing import Any, NamedTuple
 
+import msgspec
+import pyarrow as pa
+
 from thresher.data.files.topics import Extent, Messages, Topic, kind_of, naming, settled
 
+ARROW = b"\xff\xff\xff\xff"
+"""How Arrow streams begin, and no text"""
 _RECENT = 96 << 20
 """Bytes of lines whose places are known: more than all blocks that are read ahead"""
+_encoder = msgspec.json.Encoder()
+
+
+def lines_of(value: bytes) -> bytes:
+    """The rows of an Arrow stream as lines of JSON. Any other value is as it is; so is a broken stream."""
+    if not value.startswith(ARROW):
+        return value
+    try:
+        with pa.ipc.open_stream(value) as stream:
+            return _encoder.encode_lines(stream.read_all().to_pylist())
+    except (pa.ArrowException, OSError, ValueError, TypeError):
+        return value
 
 
 class _Batch(NamedTuple):
@@ -115,6 +132,9 @@ class TopicFile(io.RawIOBase):
                 text = b"\n".join(values)
             if not values:
                 continue
+            if ARROW in text:
+                values = [*map(lines_of, values)]
+                text = b"\n".join(values)
             counts = list[int]()
             if text.count(b"\n") >= len(values):  # some are several lines, or end a line
                 values = [one if one.endswith(b"\n") else one + b"\n" for one in values]

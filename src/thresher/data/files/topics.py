@@ -17,10 +17,14 @@ from importlib import import_module
 from typing import Any, ClassVar, NamedTuple
 from urllib.parse import unquote
 
+import msgspec
+
 from thresher.data.errors import DataError, first_few
 from thresher.options.messages import warn_user
 
 FROM, EARLIEST, LATEST = "from", "earliest", "latest"
+WITH, KEY, TIMESTAMP = "with", "_key", "_timestamp"
+"""The option that names columns from the envelopes of messages, and columns; `_NAME` is a header"""
 _NAME = re.compile(r"([A-Za-z][A-Za-z0-9+-]*):(.*)", re.DOTALL)
 _REST = re.compile(r"(?://(?:([^/?]*)@)?([^/?@]*)/?)?([^?]*)(?:\?(.*))?", re.DOTALL)
 _OWN = ("kafka", "nats", "tail")
@@ -180,6 +184,34 @@ class Topic(ABC):
             known = f"{EARLIEST}, {LATEST} or a time such as 2026-11-01T00:00Z"
             raise DataError(f"{FROM} must be {known}, not '{start}'") from None
         return dict(self.since(time if time.tzinfo else time.replace(tzinfo=UTC)))
+
+
+def columns_of_envelopes(url: Url) -> list[str]:
+    """The columns that messages are to have besides those in their values. `DataError`."""
+    found = [one for one in url.options.get(WITH, "").split(",") if one]
+    if wrong := [one for one in found if len(one) < 2 or not one.startswith("_")]:
+        raise DataError(f"{WITH} takes {KEY}, {TIMESTAMP} and _NAME for a header, not '{wrong[0]}'")
+    return found
+
+
+def with_columns(value: bytes | None, columns: Mapping[str, bytes | str | float | None]) -> bytes | None:
+    """A value whose lines are JSON objects, each with more columns; None is a missing cell.
+
+    >>> with_columns(b'{"a": 1}', {"_key": b"k", "_timestamp": 0.5, "_other": None})
+    b'{"_key":"k","_timestamp":0.5, "a": 1}'
+    """
+    texts = {
+        k: str(v, "utf-8", "backslashreplace") if isinstance(v, bytes) else v for k, v in columns.items()
+    }
+    cells = msgspec.json.encode({name: one for name, one in texts.items() if one is not None})[:-1]
+    if value is None or len(cells) == 1:
+        return value
+    lines = value.split(b"\n")
+    for k, line in enumerate(lines):
+        before, brace, rest = line.partition(b"{")
+        if brace and not before.strip():
+            lines[k] = cells + (b"" if rest.lstrip().startswith(b"}") else b", ") + rest.lstrip()
+    return b"\n".join(lines)
 
 
 def known_instead(name: str, names: Sequence[str], alike: float) -> str:
