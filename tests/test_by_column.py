@@ -14,6 +14,7 @@ from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model import by_column
 from thresher.learning.model.by_column import ByColumn
 from thresher.learning.model.ensemble import ModelsByValue, load
+from thresher.learning.model.model_set import Part
 from thresher.serving.bodies import Bodies
 
 SHOPS = ["Ulm", "Kiel", "Bonn", "Genoa"]
@@ -160,6 +161,20 @@ def test_many_values_are_packed_in_a_file(tmp_path: Path) -> None:
     assert end.models[1].examples == 2 * found.models[1].examples
     small = [model.nbytes for model in found.models[1:]]
     assert max(small) < 10_000, "bytes of keys and state"
+
+
+def test_rows_of_many_values_are_learned_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, learn = [0], Part.learn
+
+    def counted(part: Part, chunk: Chunk, again: bool) -> Any:
+        calls[0] += 1
+        return learn(part, chunk, again)
+
+    monkeypatch.setattr(Part, "learn", counted)
+    shops = [f"s{k}" for k in range(100)]
+    model = by(table(4096, shops=shops), passes=1, report_every=0)
+    assert len(model.values) == 100
+    assert calls[0] < 300  # and not all again at each power of two of rows
 
 
 @pytest.mark.filterwarnings("ignore:column shop of the table has .Paris")

@@ -144,6 +144,7 @@ def shares_a_clock(rule: Any) -> bool:
     )
 
 
+@functools.lru_cache(maxsize=256, typed=True)
 def in_dtype(value: Any, dtype: Any) -> Any:
     """The part with its numbers in another dtype, so that compiled arithmetic uses it; None if `NEVER`."""
     cast, limits = np.dtype(dtype).type, getattr(type(value), "LIMITS", {})

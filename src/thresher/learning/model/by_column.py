@@ -43,7 +43,7 @@ class ByColumn(Share):
 
     deals = together = True
     recorded = slice(0)
-    worth, most_waiting = 64, 1 << 23  # a call of the compiled loop; 100 MB
+    worth, most_waiting = 128, 1 << 23  # a call of the compiled loop; 100 MB
 
     def __init__(self, column: str, record: Record | None = None, names: Sequence[str] = ()) -> None:
         """`record` is that of models that go on with other data, and `names` the values that they have."""

@@ -36,6 +36,8 @@ from thresher.options.messages import mention, mention_command
 
 OWN = ("rule", "rate", "loss", "average", "intercept", "dtype")
 """Fields of a Recipe in which the models of a part may differ."""
+_FEW = 64
+"""Parts that can be asked for figures at any time"""
 _COUNTERS, _SHARE, _RACE = "counters", "share.", "race."
 
 
@@ -370,6 +372,10 @@ class ModelSet:
         ready = steady or not self.share.deals
         return ready and all(is_automatic(recipe) for recipe in self.recipes)
 
+    def is_dear(self, done: int) -> bool:
+        """Whether figures after `done` examples are not worth dealing so few rows to each part."""
+        return self.share.parts > _FEW and done < self.share.worth * self.share.parts
+
     def begin_pass(self, number: int, passes: int = 0) -> None:
         """Start pass `number`, from 1, of `passes` over the same data, or resume it after a stop."""
         self.flush()
@@ -499,8 +505,10 @@ class ModelSet:
 
     def mark(self) -> None:
         """Note a point of the progressive curve of each model that learns and is kept."""
-        self.flush()
-        for part in self.parts[self.share.recorded]:
+        recorded = self.parts[self.share.recorded]
+        if recorded:
+            self.flush()
+        for part in recorded:
             for k in part.alive:
                 part.models[k].mark()
 

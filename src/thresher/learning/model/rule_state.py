@@ -554,8 +554,9 @@ def make_loop(recipe: Recipe, head: Objective, rule: Any, index: Index) -> OneSt
             f"{name} cannot be averaged: there is no formula for the sum of its weights between two visits;"
             f" these rules can: {', '.join(able)}"
         )
-    if head.count == 1 and hasattr(rule, "group"):
-        rule = parts.make("rule", rule, group=type(rule)._field_defaults["group"])
+    alone = getattr(type(rule), "_field_defaults", {}).get("group")
+    if head.count == 1 and getattr(rule, "group", alone) != alone:
+        rule = parts.make("rule", rule, group=alone)
     if signs := recipe.signs():
         rule = parts.clamped(rule, signs.of_class)
     made, kinds = (head, rule, recipe.numbers, index), (recipe.average, recipe.calibrate)

@@ -278,6 +278,7 @@ class Trainer:
                 self.models.begin_pass(self.position.number, known)
                 self._pass()
                 if self.position.number == 1 < self.repetition.passes:
+                    self.models.check_finite()
                     self._tell()
                     self.reported = self.model.repeated
                 if self._over():
@@ -466,11 +467,13 @@ class Trainer:
     def handle_due(self) -> None:
         """Between two examples: add to curve and table, stop or save a checkpoint, whatever is due."""
         done, every = self.models.examples, self.plan.report_every
+        since, dear = done - self._seen.start.examples, self.models.is_dear(done)
         if progress.is_due(done):
             self.models.mark()
-            if self.position.number == 1:
+            if self.position.number == 1 and not dear:
                 self._seen.mark(done, self.model.tally)
-        if done % every == 0 if every else progress.is_due(done - self._seen.start.examples):
+        if done % every == 0 if every else progress.is_due(since) and not dear:
+            self.models.check_finite()
             self._tell()
         if self.stopper.asked:
             self.interrupt()
@@ -488,7 +491,6 @@ class Trainer:
         unchanged = bool(self.table) and self.table[-1].examples == examples
         if unchanged or self.plan.report_every is None:
             return
-        self.models.check_finite()
         sums = model.tally if number == 1 else model.repeated
         seconds, compiling = self._spent()
         row = Row(
