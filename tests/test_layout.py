@@ -118,11 +118,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 68_249,
+    "all": 68_312,
     "data": 19_413,
-    "learning": 14_568,
-    "parts": 5_641,
-    "engine": 5_295,
+    "learning": 14_593,
+    "parts": 5_668,
+    "engine": 5_306,
     "plans": 4_344,
     "serving": 3_742,
     "options": 2_488,

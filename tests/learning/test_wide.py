@@ -19,6 +19,7 @@ from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.shares import folds_of
 from thresher.learning.training.trainer import Trainer, TrainingPlan
 from thresher.learning.training.wide import DEVIATIONS, LEAST_ROWS, can_solve, is_wide
+from thresher.parts.rules.ft_ftrl import FtFtrl
 from thresher.plans.folds import Folds
 
 pytestmark = [
@@ -225,16 +226,68 @@ def test_a_run_that_stops_is_solved_when_it_goes_on(tmp_path: Path) -> None:
     assert again.model.record == whole.model.record
 
 
+def test_a_solution_leaves_the_state_that_passes_would() -> None:
+    """Scales, noise and gradients are those of the rows, and the rule reads the solved weights from them."""
+    X = columns()
+    y, c = labels(X, "logistic"), np.random.default_rng(1).choice([0.5, 1.0, 3.0], ROWS)
+    model = thresher.train(X, y, sample_weight=c, l1=0.7, dtype="float64", store="direct")
+    x = np.float32(X - X.mean(0)).astype(np.float64)
+    w = np.zeros(COLUMNS)
+    w[model.weights()[0].astype(int)] = model.weights()[1]
+    g = c * slopes("logistic", X @ w + model.intercept, y)
+    at = (c**2 @ x) / (c**2).sum()
+    left = ROWS - np.count_nonzero(w) - 1
+    noise = np.sqrt((g**2).sum() / (c**2).sum() * ROWS / left)
+    state = model.state()
+    _, z, root, a, inverse, _ = state["S"][:COLUMNS].T
+    clock = dict(zip(FtFtrl.CLOCK, state["clock"], strict=True))
+    there = np.arange(COLUMNS) != 2
+    scale = np.abs(x).max(0)
+    spread = np.sqrt(c**2 @ (x - at) ** 2)
+    np.testing.assert_allclose(inverse[there], 1 / scale[there], rtol=1e-5)
+    scale[2] = a[2] = 1.0
+    wanted = DEVIATIONS * noise * spread / scale
+    np.testing.assert_allclose(root[there], wanted[there], rtol=1 / left)
+    np.testing.assert_allclose(a[there], (root * clock["per rho"])[there])
+    held = clock["threshold"] * (root + np.sqrt(clock["slopes"] / clock["t"]))
+    soft = np.sign(z) * np.maximum(np.abs(z) - held, 0.0)
+    alive = w != 0
+    assert 0 < np.count_nonzero(alive) < ROWS
+    np.testing.assert_allclose(-(soft * inverse * clock["kappa"] / a)[alive], w[alive], rtol=1e-9)
+    assert not soft[~alive & there].any()
+    pull = (x.T @ g)[~alive & there] * inverse[~alive & there]
+    np.testing.assert_allclose(z[~alive & there], pull, atol=1e-3 * held.max())
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_rows_that_follow_do_not_ruin_a_solution(loss: str) -> None:
+    """Neither few nor many of them, learned in one pass, from a file or by the model in memory."""
+    ratios = []
+    for seed in range(2):
+        X = np.random.default_rng(seed).normal(size=(4 * ROWS + 500, 2 * COLUMNS))
+        y = labels(X / 3 if loss == "squared" else 3 * X, loss, seed)
+        first, more, held = slice(2 * ROWS), slice(2 * ROWS, 4 * ROWS), slice(4 * ROWS, None)
+        model = thresher.train(X[first], y[first], loss=loss)
+        assert model.record.solved is not None
+        before = thresher.evaluate(model, X[held], y[held])["loss"]
+        few = thresher.train(X[more][:5], y[more][:5], continue_from=model)
+        many = thresher.train(X[more], y[more], continue_from=model)
+        ratios.append([thresher.evaluate(one, X[held], y[held])["loss"] / before for one in (few, many)])
+        model.learn(X[more], y[more])
+        np.testing.assert_allclose(model.predict(X[held]), many.predict(X[held]), rtol=1e-3, atol=1e-3)
+    assert np.mean(ratios, axis=0).max() < 1.05
+
+
 def test_what_goes_on_goes_on_row_by_row() -> None:
     """The exception to law 11: rows that were solved are not kept, so A, then B is not A and B."""
     X = columns(rows=2 * ROWS)
     y = labels(X, "logistic")
     first = thresher.train(X[:ROWS], y[:ROWS])
-    with pytest.warns(thresher.TroubleWarning, match="solved-before"):
-        both = thresher.train(X[ROWS:], y[ROWS:], continue_from=first)
+    both = thresher.train(X[ROWS:], y[ROWS:], continue_from=first)
     assert both.record is not None
     assert both.record.solved is None
     assert both.record.continued == 1
+    assert both.record.passes == 1
     assert not thresher.diff(both, thresher.train(X, y))["equal"]
     assert both.examples == 2 * ROWS
 

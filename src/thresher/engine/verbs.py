@@ -271,6 +271,17 @@ def place(self, S, rows, w, now):
 
 
 @verb("rule", compiled=False)
+def place_measured(self, S, rows, scale, w, gradient, noise, examples, size, clock):
+    """Write `rows`, which are zeros, as passes that led to the weights `w` would. Default: not supported.
+
+    For weights that minimise a penalised loss. As long as `rows` are `scale`, the largest magnitudes of
+    values, `gradient`, the derivatives of the sum of losses at `w`, and `noise`, the standard deviations of
+    these that an `l1` of 1 stands for. `examples` (n, 2) are the losses and slopes of examples, and `size` is
+    their mean size.
+    """
+
+
+@verb("rule", compiled=False)
 def sound(self, S, clock, steps):
     """What is wrong with a state loaded from a file, in words, after at most `steps` steps. Default: "".
 

@@ -55,6 +55,8 @@ _WIDEST = 1e38
 """Keeps 1 / s within float32: a feature never above 1e-38 is treated as if it had been that once."""
 _LATE = 20.0
 """The threshold begins to rise after this many times as many examples as steps take to taper off."""
+_SOLVED = 40.0
+"""A solution counts as so many passes, the most that are made by themselves."""
 _MOST = 4.0
 """Keeps the step size within a factor of e^-4 and e^4 of the one set by `alpha`."""
 
@@ -138,6 +140,24 @@ def place(self, S, rows, w, now):
     S[rows, V], S[rows, INVERSE_SCALE] = 0.0 - w, 0.0 - (w != 0.0)
 
 
+def place_measured(self, S, rows, scale, w, gradient, noise, examples, size, clock):
+    """The state that passes would leave: sqrt(n) is the noise, and all of a was added at the weights.
+
+    So z is the gradient where w = 0, and what the threshold turns into v elsewhere. t, N, L and G are those
+    of the examples at these weights. A solution is where passes lead, so further ones raise no threshold.
+    """
+    if len(examples):
+        clock[COUNT : SLOPES + 1] = 0.0
+    for value, slope in examples.tolist():
+        note_after_margin(self, 0.0, 1.0, value, slope, size, clock)
+    inverse = np.minimum(np.divide(1.0, scale, out=np.zeros(len(scale)), where=scale > 0.0), _WIDEST)
+    S[rows, V], S[rows, INVERSE_SCALE], S[rows, MET] = w * scale, inverse, clock[TIME]
+    S[rows, Z], S[rows, ROOT], S[rows, A] = gradient * inverse, noise * inverse, 0.0
+    S[rows, A] = S[rows, ROOT] * clock[PER_LENGTH]
+    _follow(S, clock)
+    clock[PASS] = _SOLVED
+
+
 def begin_pass(self, clock, number, S, passes):
     """Set the threshold and the step size of a pass, and whether it shrinks weights.
 
@@ -169,7 +189,13 @@ def _relax(share, number, passes, S, clock):
     last = max(1, math.floor(share * passes)) if share > 0.0 and passes > 1 else 0
     begun, before = abs(clock[PASS]), clock[PASS]
     clock[PASS] = -begun if last and number > max(1, passes - last) else begun
-    if before < 0.0 < clock[PASS] and clock[FACTOR] > 0.0:
+    if before < 0.0 < clock[PASS]:
+        _follow(S, clock)
+
+
+def _follow(S, clock):
+    """Let z be what the threshold turns into v, or within the threshold where v is zero."""
+    if clock[FACTOR] > 0.0:
         held, v = clock[THRESHOLD] * S[:, ROOT] + clock[FLOOR], S[:, V]
         chosen = -v * S[:, A] / clock[FACTOR] - np.copysign(held, v)
         S[:, Z] = np.where(v != 0.0, np.where(S[:, A] > 0.0, chosen, S[:, Z]), S[:, Z].clip(-held, held))

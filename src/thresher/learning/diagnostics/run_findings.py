@@ -400,10 +400,6 @@ def troubles_at_end(run: Run) -> Iterator[Finding]:
         reason = "these rows look like those that the model learned last; if they are, it has now learned"
         remedy = "train again with other data, from the model before"
         yield Finding("learned-before", f"{reason} them twice: {remedy}")
-    if run.earlier is not None and run.earlier.solved is not None:
-        reason = "the model was solved in memory from few rows, and the rule has gone on from its weights row"
-        remedy = "train on all rows together"
-        yield Finding("solved-before", f"{reason} by row, which usually makes it worse: {remedy}")
     if run.ended is not None:
         number, passes = run.ended
         reason = f"interrupted in pass {number} of {passes}: the model has learned all rows, but not as often"

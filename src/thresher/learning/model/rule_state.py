@@ -15,9 +15,9 @@ The history of an averaged model says how the rule moved weights in steps that d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,18 @@ class History:
         ring = state["ring"]
         self.ring[..., : ring.shape[-3], :, :] = ring
         self.place = state["place"].copy()
+
+
+class Minimum(NamedTuple):
+    """Weights of an output that minimise a penalised loss, with the intercept, if any, at the end."""
+
+    weights: F64
+    gradient: F64
+    """derivatives of the sum of losses"""
+    noise: F64
+    """their standard deviations for which an `l1` of 1 stands"""
+    examples: F64
+    """loss and slope of each example ``(n, 2)``"""
 
 
 F32 = NDArray[np.float32]
@@ -246,23 +258,6 @@ class RuleState:
         rows = self.index.enter(keys)
         self.index.count(keys)
         self.S = np.zeros((self.index.size, *self.S.shape[1:]), self.dtype)
-        self._write(rows, weights, bias)
-        if self._origin >= 0:  # it stays zero
-            self.bclock.reshape(-1, self.bclock.shape[-1])[:, self._started] = 1.0
-
-    def reset(self, keys: NDArray[np.uint64], weights: Array, bias: Array) -> None:
-        """Set the weights of these features, with ascending keys, and the intercepts; all others become zero.
-
-        Rows, clocks and sums of losses stay, unlike in `place`; what rows have accumulated starts afresh.
-        """
-        rows = self._rows_of(keys)
-        self.S[...], self.B[...] = 0, 0
-        if self._origin >= 0:
-            bias = bias - self.bclock.reshape(-1, self.bclock.shape[-1])[:, self._origin]
-        self._write(rows, weights, bias)
-
-    def _write(self, rows: Array, weights: Array, bias: Array) -> None:
-        """Write weights to rows that are zeros, and the intercepts."""
         everything = np.arange(len(self.B))
         for rule, table, clocks, places, wanted in (
             (self.rule, self.S, self.clock, rows, weights.reshape(-1, self.head.count)),
@@ -271,6 +266,32 @@ class RuleState:
             for k, (output, clock) in enumerate(self._outputs(table, clocks)):
                 now = snapshot(rule, clock, table)
                 rule.place(output, places, wanted[:, k].astype(self.dtype), now)
+        if self._origin >= 0:  # it stays zero
+            self.bclock.reshape(-1, self.bclock.shape[-1])[:, self._started] = 1.0
+
+    def place_measured(
+        self, keys: NDArray[np.uint64], scales: F64, size: float, solutions: Sequence[Minimum]
+    ) -> None:
+        """Set weights and what is known of their derivatives as passes would, given a solution per output.
+
+        All features have ascending `keys` and the largest magnitudes `scales`; `size` as in the verb. Sums of
+        losses and step sizes stay, unlike in `place`. Origins move to the intercepts.
+        """
+        rows, count, origin = self._rows_of(keys), len(keys), self._origin
+        self.S[...], self.B[...] = 0, 0
+        if origin >= 0 and len(self.B):
+            clocks = self.bclock.reshape(-1, self.bclock.shape[-1])
+            bias = np.array([one.weights[count] for one in solutions])
+            self.tally[kernels.LAST_MARGIN] += clocks[0, origin] - bias[0]
+            clocks[:, origin] = bias
+            solutions = [one._replace(weights=np.append(one.weights[:count], 0.0)) for one in solutions]
+        for rule, table, clocks, places, scale, part in (
+            (self.rule, self.S, self.clock, rows, scales, slice(count)),
+            (self.bias_rule, self.B, self.bclock, np.arange(len(self.B)), np.ones(1), slice(count, None)),
+        ):
+            for (output, clock), one in zip(self._outputs(table, clocks), solutions, strict=True):
+                known = one.weights[part], one.gradient[part], one.noise[part]
+                rule.place_measured(output, places, scale[: len(places)], *known, one.examples, size, clock)
 
     def keep_signs(self, keys: NDArray[np.uint64], signs: NDArray[np.float64]) -> None:
         """Give each feature a row with the sign that its weights keep. The rule is `parts.clamped.LISTED`."""

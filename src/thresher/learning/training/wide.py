@@ -36,6 +36,7 @@ from thresher.data.chunk import Chunk
 from thresher.engine.index import HashedIndex
 from thresher.engine.protocol import writes
 from thresher.learning.model.recipe import Recipe
+from thresher.learning.model.rule_state import Minimum
 from thresher.learning.training.record import Optimum
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def can_solve(recipe: Recipe) -> bool:
     plain = type(rule).AUTOMATIC and rule.l1 > 0 and rule == type(rule)(l1=rule.l1) and recipe.batch == 1
     asked = recipe.average or recipe.calibrate or recipe.signs() or recipe.sample or recipe.admit is not None
     smooth = not hasattr(loss, "values_slopes") and writes(type(loss), "curvature")
+    smooth = smooth and writes(type(rule), "place_measured")
     hashed = recipe.store.startswith(HashedIndex.NAME)
     return bool(plain and smooth and not asked and not hashed and recipe.centre)
 
@@ -115,29 +117,31 @@ def directions(columns: FeatureColumns, chosen: NDArray[np.int64], gaps: bool) -
 def solve(model: Model, rows: Chunk, deviations: float = DEVIATIONS) -> Optimum:
     """Give a model the weights that minimise the penalised loss of these `rows`, which it has learned.
 
-    An `l1` of 1 is a penalty of so many `deviations` of noise. The model keeps its means and scales of
-    columns, counts and progressive losses. An output whose labels are all alike keeps its intercept, and gets
-    no weights.
+    An `l1` of 1 is a penalty of so many `deviations` of noise. The model keeps its means of columns, counts
+    and progressive losses, and goes on as if passes had led to these weights. An output whose labels are all
+    alike keeps its intercept, and gets no weights.
     """
     from thresher.batch.shards import in_columns
 
     prepared = model.feed.intake.transform(rows.counting(), again=True)
     columns = in_columns(prepared, model.recipe.intercept)
     head, bias = model.head, model.loop.bias().astype(np.float64)
-    deviations *= float(model.rule.l1)
-    weights, found = np.zeros((len(columns.keys), head.count)), list[Optimum]()
+    l1, count = float(model.rule.l1), len(columns.keys)
+    solutions, found, unknown = list[Minimum](), list[Optimum](), np.zeros(count + 1)
     for k, labels in enumerate(_targets(model, prepared).T):
         if np.ptp(labels) == 0.0:
+            solutions.append(Minimum(np.append(unknown[1:], bias[k]), unknown, unknown, np.zeros((0, 2))))
             continue
         own = replace(columns, labels=labels.astype(np.float64))
-        w, one = _solved(own, getattr(head.joint, "loss", head.loss), deviations)
-        weights[:, k] = w[: len(columns.keys)]
+        solution, one = _solved(own, getattr(head.joint, "loss", head.loss), deviations * l1)
+        solutions.append(solution._replace(noise=solution.noise * deviations))
         found.append(one)
-        if model.recipe.intercept:
-            bias[k] = w[-1]
-    alive = (weights != 0).any(axis=1)
-    model.loop.reset(columns.keys[alive], weights[alive], bias)
-    return together(found) or Optimum(deviations, 0.0, 0.0, 0)
+    values = np.abs(columns.values).astype(np.float64)
+    scales = np.maximum.reduceat(values, columns.starts[:-1])
+    squares = np.add.reduceat(np.square(values), columns.starts[:-1])[scales > 0]
+    size = float((squares / np.square(scales[scales > 0])).sum()) / len(columns.labels)
+    model.loop.place_measured(columns.keys, scales[:count], size, solutions)
+    return together(found) or Optimum(deviations * l1, 0.0, 0.0, 0)
 
 
 def together(found: Sequence[Optimum]) -> Optimum | None:
@@ -156,8 +160,8 @@ def _targets(model: Model, rows: Chunk) -> NDArray[Any]:
     return np.where(targets == np.arange(model.head.count), 1.0, -1.0)
 
 
-def _solved(columns: FeatureColumns, loss: Any, deviations: float) -> tuple[F64, Optimum]:
-    """Weights, with the intercept at the end, of one output."""
+def _solved(columns: FeatureColumns, loss: Any, deviations: float) -> tuple[Minimum, Optimum]:
+    """The solution of one output, for noise of one standard deviation."""
     from thresher.batch.newton import Newton
     from thresher.batch.rounds import BoostPlan
     from thresher.learning.model.batch_feeder import processors
@@ -174,7 +178,11 @@ def _solved(columns: FeatureColumns, loss: Any, deviations: float) -> tuple[F64,
             solver.loadings[len(spread) :] = noise * np.sqrt(solver.examples)
             last, rounds = solver.run(), rounds + 1
         objective, certificate = (0.0, 0.0) if last is None else (last.objective, last.certificate)
-        return solver.w, Optimum(deviations, objective, certificate, rounds)
+        gradient = solver.moments(np.arange(len(solver.w)), solver.slopes)
+        each = zip(solver.z, columns.labels, columns.weights, strict=True)
+        examples = np.array([c * np.array(loss.value_slope(z, y)) for z, y, c in each])
+        found = Minimum(solver.w, gradient, solver.loadings, examples)
+        return found, Optimum(deviations, objective, certificate, rounds)
     finally:
         solver.close()
 

@@ -126,6 +126,7 @@ class FtFtrl(NamedTuple):
     clock0, tick = ft_ftrl_state.clock0, ft_ftrl_state.tick
     place, sound, couple = ft_ftrl_state.place, ft_ftrl_state.sound, ft_ftrl_state.couple
     begin_pass, end_passes = ft_ftrl_state.begin_pass, ft_ftrl_state.end_passes
+    place_measured = ft_ftrl_state.place_measured
     outgrown, step, step_on_sum = ft_ftrl_state.outgrown, ft_ftrl_state.step, ft_ftrl_state.step_on_sum
     size_before_margin, note_after_margin = ft_ftrl_state.size_before_margin, ft_ftrl_state.note_after_margin
     slope_after_margin, grouped = ft_ftrl_state.slope_after_margin, Fobos.grouped
