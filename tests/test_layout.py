@@ -118,11 +118,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 68_312,
+    "all": 68_450,
     "data": 19_413,
     "learning": 14_593,
-    "parts": 5_668,
-    "engine": 5_306,
+    "parts": 5_703,
+    "engine": 5_316,
     "plans": 4_344,
     "serving": 3_742,
     "options": 2_488,
@@ -131,7 +131,7 @@ SIZES = {
     "cluster": 1_266,
     "river": 307,
     "reporting": 1_197,
-    "batch": 1_642,
+    "batch": 1_735,
     "exporting": 1_011,
     "runs": 590,
     "drawing": 840,

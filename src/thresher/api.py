@@ -407,8 +407,8 @@ def boost(
     Args:
         data, sample_weight: as for `train`.
         y: labels, as for `train`. If `data` contain the labels, the loss may be given here.
-        loss: ``exponential`` (as in AdaBoost), ``logistic``, ``squared``, ``huber`` or ``poisson``, or
-            ``softmax`` for several classes.
+        loss: ``exponential`` (as in AdaBoost), ``logistic``, ``squared``, ``huber``, ``quantile`` or
+            ``poisson``, or ``softmax`` for several classes.
         outputs: ``classes`` or ``classes:LO-HI`` with a loss of two classes: each class against the rest.
         l1, l2: strengths of the penalties; ``l1="2sd"``: of each weight, two standard deviations of the noise
             of its derivative, measured at the model that it leaves.

@@ -469,7 +469,7 @@ def test_extreme_values_stay_finite(method: str) -> None:
         ({"tolerance": float("inf")}, "tolerance must be >= 0, not inf"),
         ({"rounds": 0}, "rounds must be a whole number of at least 1, not 0"),
         ({"method": "zigzag"}, "no method is called 'zigzag'; known: newton, parallel"),
-        ({"loss": "hinge"}, "does not support the loss hinge .*; choose exponential or gamma or hub"),
+        ({"loss": "hinge"}, "does not support the loss hinge .*; choose absolute or exponential or gamma"),
         ({"l1": "2sd", "method": "parallel"}, "l1=.2sd. is for method=.newton.: give a number"),
         ({"l1": "manysd"}, "l1 must be a number, not 'manysd'"),
         ({"loss": "squared", "method": "parallel"}, "loss squared .*; choose exponential or logistic"),

@@ -1,7 +1,7 @@
 """The objective and the settings of the batch solvers, and their rounds, each with a certificate.
 
 A loss says how it can be minimised, so the solvers name none: by Newton's method if it defines `curvature`,
-by parallel steps if it is `BOOSTABLE`.
+or a loss near it does (`smoothed`), by parallel steps if it is `BOOSTABLE`.
 """
 
 from __future__ import annotations
@@ -86,8 +86,9 @@ def _solves(method: str, loss: Any) -> bool:
     """Whether a method minimises a loss."""
     if method == "parallel":
         return bool(loss.BOOSTABLE)
-    one = loss if KINDS[type(loss)] == "loss" else loss.ONE
-    return one is not None and writes(type(one), "curvature")
+    if KINDS[type(loss)] == "loss":
+        return writes(type(loss), "curvature") or writes(type(loss), "smoothed")
+    return loss.ONE is not None and writes(type(loss.ONE), "curvature")
 
 
 F64 = NDArray[np.float64]

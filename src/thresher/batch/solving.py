@@ -26,6 +26,7 @@ from thresher.batch.shards import (
     columns_of,
     stripes,
 )
+from thresher.batch.smoothing import Smoothed
 from thresher.cluster.remote_readers import current_cluster
 from thresher.data.formats.tables.column_statistics import ColumnSeen, columns_seen
 from thresher.data.labels import DOMAINS, Domain
@@ -33,6 +34,7 @@ from thresher.data.layout import has_columns
 from thresher.data.report import Report
 from thresher.data.source import Source
 from thresher.data.sources.reader import prepare_readers
+from thresher.engine.protocol import writes
 from thresher.learning.diagnostics.column_findings import (
     check_namespaces,
     troubles_of_columns,
@@ -175,7 +177,9 @@ def solver_of(source: Source, intercept: bool, head: Objective, plan: BoostPlan)
     """Read a whole pass of `source`; raises its errors."""
     if plan.method == "newton":
         columns = columns_of(source, intercept)
-        return Newton(columns, head.loss, plan) if head.count == 1 else Blocks(columns, head, plan)
+        if head.count > 1:
+            return Blocks(columns, head, plan)
+        return (Newton if writes(type(head.loss), "curvature") else Smoothed)(columns, head.loss, plan)
     cluster = current_cluster()
     holder: Any = There(cluster) if cluster and not cluster.connection.lost else Here(plan.threads)
     try:

@@ -323,7 +323,7 @@ class SolverOptions(TypedDict, total=False):
     loss: Annotated[
         Spec,
         Option(Kind(), "SPEC", default=BOOSTED),
-        "exponential (AdaBoost's), logistic, squared, huber or poisson; softmax for several classes.",
+        "exponential (AdaBoost's), logistic, squared, huber, quantile, poisson; softmax for several classes.",
     ]
     outputs: Annotated[
         str | None,
