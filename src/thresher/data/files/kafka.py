@@ -61,6 +61,7 @@ class Kafka(Topic, scheme="kafka"):
         quiet = logging.getLogger("thresher.kafka")
         quiet.setLevel(logging.CRITICAL + 1)  # errors are told by us
         self._settings: dict[str, Any] = {
+            "reconnect.backoff.max.ms": 1000,  # a minute is all it has
             **(_properties(url.options["config"]) if "config" in url.options else {}),
             "bootstrap.servers": url.host,
             "error_cb": self._failed,

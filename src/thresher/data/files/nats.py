@@ -28,8 +28,8 @@ from thresher.data.files.topics import (
 
 PATIENCE = 60.0
 """Seconds without a message, while there must be some, after which reading fails"""
-_ANSWER = 5.0
-"""Seconds to wait for an answer"""
+_ANSWER, _AGAIN = 5.0, 0.2
+"""Seconds to wait for an answer, and until a server is asked again that could not be reached"""
 _MOST = 1000
 """Messages to ask for at a time"""
 _ONLY = "0"
@@ -54,14 +54,19 @@ class Nats(Topic, scheme="nats"):
         self._stream, _, subject = url.path.partition("/")
         self._subject, self._host, self._columns = subject or ">", url.host, columns_of_envelopes(url)
         logging.getLogger("nats").addHandler(logging.NullHandler())
-        server = f"nats://{url.user}@{url.host}" if url.user else f"nats://{url.host}"
-        more: dict[str, Any] = {"user_credentials": url.options["creds"]} if "creds" in url.options else {}
-        more |= {"connect_timeout": 2, "max_reconnect_attempts": 1, "reconnect_time_wait": 0.2}
+        self._server = f"nats://{url.user}@{url.host}" if url.user else f"nats://{url.host}"
+        self._settings: dict[str, Any] = {"connect_timeout": 2, "max_reconnect_attempts": 1}
+        if "creds" in url.options:
+            self._settings["user_credentials"] = url.options["creds"]
         try:
-            self._client = self._done(nats.connect(server, error_cb=self._failed, **more))
+            self._connect()
         except DataError:
             self._loop.close()
             raise
+
+    def _connect(self) -> None:
+        more = {"reconnect_time_wait": _AGAIN, **self._settings}
+        self._client = self._done(self._nats.connect(self._server, error_cb=self._failed, **more))
         self._jetstream = self._client.jetstream(timeout=_ANSWER)
 
     async def _failed(self, error: Exception) -> None:
@@ -135,17 +140,34 @@ class Nats(Topic, scheme="nats"):
     def _read(self, at: int, end: int) -> Iterator[Messages]:
         from nats.js.api import DeliverPolicy
 
-        consumer, last = None, time.monotonic()
+        consumer, taken, last = None, 0, time.monotonic()
         while at < end and not self.stopped:
-            if consumer is None:
-                consumer = self._consumer(deliver_policy=DeliverPolicy.BY_START_SEQUENCE, opt_start_seq=at)
-                if not self._done(consumer.consumer_info()).num_pending:
-                    return
-            if not (found := self._some(consumer, _MOST)):
+            try:
+                if self._client.is_closed:
+                    self._connect()
+                if consumer is None:
+                    consumer = self._consumer(
+                        deliver_policy=DeliverPolicy.BY_START_SEQUENCE, opt_start_seq=at
+                    )
+                    taken = 0
+                    if not self._done(consumer.consumer_info()).num_pending:
+                        return
+                found = self._some(consumer, _MOST)
+            except DataError:
+                if time.monotonic() - last > PATIENCE:
+                    raise
+                self._done(self._client.close())
+                consumer = None  # a server that was started anew does not know it
+                time.sleep(_AGAIN)
+                continue
+            known = [one.metadata for one in found]
+            whole = sum(one.sequence.consumer == k for k, one in enumerate(known, taken + 1))
+            if not found or whole < len(found):  # what was on its way is lost, and does not come again
                 if time.monotonic() - last > PATIENCE:
                     raise DataError(f"no message from {self._host} for {PATIENCE:.0f} seconds ({self._why})")
+                consumer = None
                 continue
-            last, known = time.monotonic(), [one.metadata for one in found]
+            last, taken = time.monotonic(), taken + whole
             sequences = [one.sequence.stream for one in known]
             count = sum(one < end for one in sequences)
             if count:
