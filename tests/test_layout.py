@@ -118,9 +118,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 68_473,
+    "all": 68_455,
     "data": 19_436,
-    "learning": 14_593,
+    "learning": 14_556,
     "parts": 5_703,
     "engine": 5_316,
     "plans": 4_344,
@@ -131,7 +131,7 @@ SIZES = {
     "cluster": 1_266,
     "river": 307,
     "reporting": 1_197,
-    "batch": 1_735,
+    "batch": 1_754,
     "exporting": 1_011,
     "runs": 590,
     "drawing": 840,

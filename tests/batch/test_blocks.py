@@ -100,8 +100,8 @@ def test_penalties_in_standard_deviations_are_those_of_each_class() -> None:
     model = thresher.boost((X, y), "softmax", l1="1sd", tolerance=1e-6)
     W, b = weights_of(model, 9)
     slopes = softmax(X @ W + b, axis=1) - (y[:, np.newaxis] == np.arange(3, 7))
-    left = 120 - np.count_nonzero(W, axis=0)
-    psi = np.sqrt(np.square(X - X.mean(axis=0)).T @ np.square(slopes) * 120 / left)
+    noise = np.square(slopes).sum(axis=0) / (120 - np.count_nonzero(W, axis=0) - 1)
+    psi = np.sqrt(np.square(X - X.mean(axis=0)).sum(axis=0)[:, np.newaxis] * noise)
     assert (violation(W, X.T @ slopes, psi, 0.0) <= 0.02 * psi).all()
     assert np.ptp(psi, axis=1).max() > 0.5, "alike in all classes: a weak test"
 

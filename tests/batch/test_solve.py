@@ -282,9 +282,11 @@ def test_penalties_in_standard_deviations_are_those_of_the_model_they_leave(loss
         c * loss_of(loss).value_slope(m, y)[1]
         for m, y, c in zip(margins, data.y, data.importance, strict=True)
     ]
-    centred = data.X - np.average(data.X, axis=0, weights=data.importance)
+    c2 = np.square(data.importance)
+    centred = data.X - np.average(data.X, axis=0, weights=c2)
     rows = np.count_nonzero(data.importance)
-    psi = np.sqrt(np.square(slopes) @ np.square(centred) * rows / (rows - np.count_nonzero(w[:-1])))
+    noise = np.square(slopes).sum() / c2.sum() * rows / (rows - np.count_nonzero(w[:-1]) - 1)
+    psi = np.sqrt(noise * (c2 @ np.square(centred)))
     gradient, varies = slopes @ centred, np.arange(9) != 4
     used, unused = varies & (w[:-1] != 0), varies & (w[:-1] == 0)
     assert gradient[used] == pytest.approx(-1.5 * (psi * np.sign(w[:-1]))[used], rel=0.02)

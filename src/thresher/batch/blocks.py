@@ -86,6 +86,11 @@ class Blocks(Rounds):
         for block, own in zip(self.blocks, loadings.T, strict=True):
             block.loadings = own
 
+    @property
+    def freedom(self) -> int:
+        """The least of `Newton`."""
+        return min(block.freedom for block in self.blocks)
+
     def noise(self) -> F64:
         """The standard deviations of the derivatives, see `newton.settled`."""
         return np.column_stack([block.noise() for block in self.blocks])

@@ -315,7 +315,7 @@ def solved(
             with closing(solver_of(source, intercept, head, plan)) as solver:
                 check_namespaces(source, source.report)
                 if plan.deviations and isinstance(solver, Newton | Blocks):
-                    last = settled(solver, callback)
+                    last, _ = settled(solver, callback)
                 else:
                     last = solver.run(callback)
                 features = len(solver.keys)

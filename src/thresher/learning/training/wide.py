@@ -2,20 +2,12 @@
 
 Row by row, a threshold in standard deviations of noise is too low at first: with 20,000 columns that are
 always there, a third of those that say nothing get a weight within 150 rows, and later passes build on it.
-The idea is right, though. So the noise is measured again at the solution, until it stands, and the weights
-minimise
+The idea is right, though: weights minimise
 
-    sum_i c_i loss_i(x_i.w + b) + k sum_j psi_j |w_j|,  psi_j = noise sqrt(sum_i c_i^2 (x_ij - m_j)^2),
-    noise^2 = sum_i c_i^2 slope_i^2 / sum_i c_i^2 * n / (n - weights - 1),
+    sum_i c_i loss_i(x_i.w + b) + k sum_j psi_j |w_j|,
 
-where m_j is the mean of column j, c_i the importance of row i, and k = 2 times `l1` standard deviations. This
-is the scaled Lasso (Sun and Zhang, Scaled sparse linear regression, Biometrika 99, 2012) for any smooth loss,
-with degrees of freedom.
-
-docs/default.md has the figures that decided this. Without n / (n - weights - 1) the noise falls as weights
-enter, more of which then enter, until none is left. With the loadings of Belloni, Chen, Chernozhukov and
-Hansen (Econometrica 80, 2012), psi_j^2 = sum_i c_i^2 slope_i^2 (x_ij - m_j)^2, heavy-tailed columns that
-matter never enter: before they do, the slopes are large in the same rows.
+with the importances c, the standard deviations psi of the derivatives, measured again at the solution until
+they stand (`batch.newton.settled`), and k = 2 times `l1`. docs/default.md has the figures that decided this.
 
 A count of columns is not enough. In real tables they are correlated: 30 measurements of a cell, or their
 products, point in few directions, and there the passes of the default are as good as cross-validation, and
@@ -26,6 +18,7 @@ correlations of p columns, about p n / (p + n) for n rows of independent ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +33,6 @@ from thresher.learning.model.rule_state import Minimum
 from thresher.learning.training.record import Optimum
 
 if TYPE_CHECKING:
-    from thresher.batch.newton import Newton
     from thresher.batch.shards import FeatureColumns
     from thresher.learning.model.model import Model
 
@@ -55,8 +47,6 @@ _DIRECTIONS = 0.4
 """Directions of columns over the number of rows; as many independent columns as rows have 0.5."""
 _SAMPLE = 512
 """Columns of which correlations are computed."""
-_ROUNDS = 30
-"""Most rounds until the noise stands."""
 _TOLERANCE = 1e-6
 
 
@@ -162,42 +152,15 @@ def _targets(model: Model, rows: Chunk) -> NDArray[Any]:
 
 def _solved(columns: FeatureColumns, loss: Any, deviations: float) -> tuple[Minimum, Optimum]:
     """The solution of one output, for noise of one standard deviation."""
-    from thresher.batch.newton import Newton
+    from thresher.batch.newton import Newton, settled
     from thresher.batch.rounds import BoostPlan
     from thresher.learning.model.batch_feeder import processors
 
     plan = BoostPlan(l1=deviations, tolerance=_TOLERANCE, threads=processors())
-    solver = Newton(columns, loss, plan)
-    try:
-        spread, noise, rounds, last = _spreads(solver), 0.0, 0, None
-        while rounds < _ROUNDS:
-            before, (noise, left) = noise, _noise(solver)
-            if abs(noise - before) <= noise / left:  # a weight more or less changes it by half of that
-                break
-            solver.loadings[: len(spread)] = noise * spread
-            solver.loadings[len(spread) :] = noise * np.sqrt(solver.examples)
-            last, rounds = solver.run(), rounds + 1
-        objective, certificate = (0.0, 0.0) if last is None else (last.objective, last.certificate)
+    with closing(Newton(columns, loss, plan)) as solver:
+        last, turns = settled(solver)
         gradient = solver.moments(np.arange(len(solver.w)), solver.slopes)
-        each = zip(solver.z, columns.labels, columns.weights, strict=True)
-        examples = np.array([c * np.array(loss.value_slope(z, y)) for z, y, c in each])
-        found = Minimum(solver.w, gradient, solver.loadings, examples)
-        return found, Optimum(deviations, objective, certificate, rounds)
-    finally:
-        solver.close()
-
-
-def _spreads(solver: Newton) -> F64:
-    """The psi of each feature over the noise; 1 for those that do not vary, whose gradient is 0."""
-    squares, features = np.square(solver.columns.weights), np.arange(len(solver.keys))
-    total = float(squares.sum())
-    means = solver.moments(features, squares) / total
-    found = np.sqrt(solver.second_moments(features, squares, means * solver.columns.intercept))
-    return np.where(found > 0.0, found, 1.0)
-
-
-def _noise(solver: Newton) -> tuple[float, int]:
-    """The standard deviation of the slope of a row of importance 1, and n - weights - 1."""
-    left = max(solver.examples - int(np.count_nonzero(solver.w[: len(solver.keys)])) - 1, 1)
-    squares = float(np.square(solver.slopes).sum()) / float(np.square(solver.columns.weights).sum())
-    return float(np.sqrt(squares * solver.examples / left)), left
+    each = zip(solver.z, columns.labels, columns.weights, strict=True)
+    examples = np.array([c * np.array(loss.value_slope(z, y)) for z, y, c in each])
+    found = Minimum(solver.w, gradient, solver.loadings, examples)
+    return found, Optimum(deviations, last.objective, last.certificate, turns)
