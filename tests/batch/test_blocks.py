@@ -135,7 +135,7 @@ def test_what_has_no_minimum_is_said() -> None:
             {"loss": "softmax", "method": "parallel"},
             "loss softmax with method=.parallel.; choose exponential",
         ),
-        ({"loss": "softmax:smoothing=0.1"}, "loss softmax:smoothing=0.1 .*; choose exponential"),
+        ({"loss": "softmax:smoothing=0.1"}, "loss softmax:smoothing=0.1 .*; choose absolute or exponential"),
         ({"loss": "crammer-singer"}, "loss crammer-singer"),
         ({"loss": "logistic", "outputs": "classes", "method": "parallel"}, "loss one-vs-rest"),
         ({"loss": "squared", "outputs": "classes"}, "squared is not for several classes"),
