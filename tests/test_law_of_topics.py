@@ -19,12 +19,14 @@ from tests import commands
 from tests.brokers import KafkaBroker, NatsServer, free_port, in_turns, written
 from tests.brokers import jetstream as jetstream
 from tests.brokers import kafka as kafka
+from tests.pages import ROOT, blocks
 from tests.test_law_of_continuing import check_same
 from thresher import DataError, Model
 from thresher.data.files import topic_lines
 from thresher.data.files.topics import Extent, Messages, Topic, TopicName, Url, settled
 from thresher.data.sources.reader import current_readers
 
+EXAMPLES = ROOT / "examples"
 ROWS = 90
 FORMATS = ("jsonl", "svmlight", "vw")
 RULES = ("ft-ftrl", "ftrl", "fobos:l1=0.001", "coin")
@@ -459,7 +461,7 @@ class Entries:
 def test_the_example_of_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Streams of Redis: `examples/redis_stream.py`, with what the package redis would return."""
     monkeypatch.setitem(sys.modules, "redis", Mock(Redis=Entries, RedisError=OSError))
-    module = Path(__file__).parent.parent / "examples" / "redis_stream.py"
+    module = EXAMPLES / "redis_stream.py"
     lines, url = lines_of("jsonl", 18, 60), "redis://somewhere:6379/clicks"
     ids = [b"17%d-%d" % (k // 3, k % 3) for k in range(60)]
     entries = [(id, {b"row": line}) for id, line in zip(ids, lines, strict=True)]
@@ -474,6 +476,58 @@ def test_the_example_of_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         thresher.train(url, continue_from=model)
     with pytest.raises(DataError, match="redis://somewhere:6379/other: no such key"):
         thresher.train("redis://somewhere:6379/other")
+
+
+class Table:
+    """A table of Delta, as its package shows it: by version, the rows of a kind of change."""
+
+    versions: ClassVar[list[tuple[str, list[bytes]]]] = []
+
+    def __init__(self, path: str) -> None:
+        assert path == "/lake/orders"
+
+    def metadata(self) -> Any:
+        return Mock(id="made once")
+
+    def update_incremental(self) -> None: ...
+
+    def version(self) -> int:
+        return len(self.versions) - 1
+
+    def load_cdf(self, starting_version: int, ending_version: int) -> Any:
+        kind, lines = self.versions[starting_version]
+        assert starting_version == ending_version
+        rows = [json.loads(one) | {"_change_type": kind, "_commit_version": ending_version} for one in lines]
+        return pa.Table.from_pylist(rows).to_reader()
+
+
+@pytest.mark.usefixtures("plainly")
+def test_the_example_of_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of Delta: `examples/delta_table.py`, with what the package deltalake would return."""
+    package = Mock(DeltaTable=Table, exceptions=Mock(DeltaError=OSError))
+    monkeypatch.setitem(sys.modules, "deltalake", package)
+    monkeypatch.setitem(sys.modules, "deltalake.exceptions", package.exceptions)
+    lines, module = lines_of("jsonl", 23, 60), str(EXAMPLES / "delta_table.py")
+    Table.versions = [("insert", lines[:25]), ("delete", lines[:2])]
+    model = thresher.train("delta:/lake/orders", rule="ftrl", modules=module)
+    Table.versions += [("insert", lines[25:40]), ("insert", lines[40:])]
+    found = thresher.train("delta:/lake/orders", continue_from=model)
+    check_same(found, trained(written(tmp_path / "lines", lines), "jsonl", "ftrl"))
+    assert (model.record.topics[0].end, found.record.topics[0].end) == ({"0": 2}, {"0": 4})
+
+
+@pytest.mark.usefixtures("plainly")
+def test_the_source_of_the_page(kafka: KafkaBroker, tmp_path: Path) -> None:
+    """Events of Debezium, unwrapped as docs/streams.md shows."""
+    (block,) = (one for one in blocks("docs/streams", "python") if "Orders" in one)
+    (tmp_path / "orders.py").write_text(block)
+    lines, topic = lines_of("jsonl", 24, 40), kafka.topic(1)
+    events: list[bytes | None] = [b'{"op": "c", "after": %b}' % one for one in lines]
+    kafka.send(topic, [[*events[:20], b'{"op": "d", "after": null}', None, *events[20:]]])
+    url = kafka.url(topic).replace("kafka:", "orders:")
+    model = thresher.train(url, rule="ftrl", modules=str(tmp_path / "orders.py"))
+    check_same(model, trained(written(tmp_path / "lines", lines), "jsonl", "ftrl"))
+    assert model.record.topics[0].end == {"0": 42}
 
 
 def test_what_a_newcomer_meets(kafka: KafkaBroker, jetstream: NatsServer, monkeypatch: Any) -> None:

@@ -14,11 +14,13 @@ import pytest
 
 import thresher
 from thresher import DataError
+from thresher.cli.main import status_of
 from thresher.data.files.topics import Messages, Topic, Url
 from thresher.data.log.segments import records_from
 from thresher.data.log.source import contents_of
 from thresher.options.option import UsageError
 from thresher.runs.files import LogInfo
+from thresher.serving import sources
 from thresher.serving.appending import FIRST as FIRST_MODEL
 from thresher.serving.learning import MODEL
 from thresher.serving.metrics import Metrics
@@ -266,8 +268,6 @@ def test_arrow_streams_and_broken_ones(clicks: Path, tmp_path: Path) -> None:
 def test_waits_while_learning_is_behind(
     clicks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from thresher.serving import sources
-
     monkeypatch.setattr(sources, "AHEAD", 20)
     STORE["fast"] = [rows([f"c{k}" for k in range(300)])]
     with serving(clicks, tmp_path / "log", "held:fast") as service, service._learning.gate.reading():
@@ -277,6 +277,32 @@ def test_waits_while_learning_is_behind(
         assert service.sources[0].lag["0"] > 2000
     with serving(clicks, tmp_path / "log", "held:fast") as service:
         learned(service, 300)
+
+
+def test_says_that_it_falls_behind(clicks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "LONG", 0.0)
+    some, said = rows([f"c{k}" for k in range(60)]), list[str]()
+    STORE["slow"] = [some[:20]]
+    with serving(clicks, tmp_path / "log", "held:slow", said=said) as service:
+        learned(service, 20)
+        with service._learning.gate.reading():
+            STORE["slow"][0] += some[20:]
+            until(lambda: len(said) > 0)
+    assert said[0].startswith("held:slow falls behind: 400 to be read, and 200 at the last look, ")
+
+
+def test_a_log_that_is_cut_takes_places_with_it(clicks: Path, tmp_path: Path) -> None:
+    some, log = rows([f"c{k}" for k in range(30)]), tmp_path / "log"
+    STORE["cut"] = [some[:10]]
+    with serving(clicks, log, "held:cut") as service:
+        learned(service, 10)
+        STORE["cut"][0] += some[10:]
+        learned(service, 30)
+    assert status_of(["log", str(log), "--cut", "10"]) == 0
+    with serving(clicks, log, "held:cut") as service:
+        learned(service, 30)
+    assert colours(log) == [f"c{k}" for k in range(30)]
+    check_law(clicks, log, tmp_path / "again")
 
 
 def test_places_outlast_files_of_the_log(clicks: Path, tmp_path: Path) -> None:

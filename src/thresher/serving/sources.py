@@ -40,7 +40,7 @@ _MOST_ROWS = 1_000_000
 _SOON, _IDLE, _AGAIN = 0.02, 0.2, 1.0
 """Seconds until other threads are asked again, between two looks at a topic, and until what has failed is
 tried again"""
-_LONG = 10.0
+LONG = 10.0
 """Seconds of reading after which more than before is a warning"""
 
 
@@ -135,8 +135,8 @@ class SourceReader:
             self._begun = True
         looked, left = self._topic.looked, sum(self.lag.values())
         took = looked - self.complete
-        if self.complete and left > self._before and took > _LONG:
-            told = f"{left:,} still to be read, {self._before:,} {took:.0f} seconds ago"
+        if self.complete and left > self._before and took > LONG:
+            told = f"{left:,} to be read, and {self._before:,} at the last look, {took:.0f} seconds ago"
             self._say(f"{self.name} falls behind: {told}")
         self._before = left
         if self.labels:  # all rows that are older than labels are kept by now
