@@ -412,6 +412,9 @@ def boost(
         outputs: ``classes`` or ``classes:LO-HI`` with a loss of two classes: each class against the rest.
         l1, l2: strengths of the penalties; ``l1="2sd"``: of each weight, two standard deviations of the noise
             of its derivative, measured at the model that it leaves.
+            Several, as a list, ``LO:HI:N`` or ``auto:N``, give the model that cross-validation chooses; those
+            of all penalties, each solved from the weights of the next stronger one, are ``model.frontier``.
+        folds, choose: of this, as for `cv` and `path`.
         method: ``newton``, or ``parallel`` for the first two losses (steps of all features at once; with
             `workers` the rows are in the memory of these processes).
         intercept: whether to learn b.

@@ -6,6 +6,7 @@ import subprocess
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.cli.conftest import Thresher
@@ -152,3 +153,24 @@ def test_warnings(thresher: Thresher, folder: Path) -> None:
         model = boost(folder / "odd.csv", label="y")
     assert [one.name for one in model.warnings] == ["id-columns", "numbers-as-categories"]
     assert len(caught) == 2
+
+
+def test_many_penalties_are_a_frontier(thresher: Thresher, folder: Path) -> None:
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(90, 12))
+    y = np.sign(X[:, :3] @ [2.0, -1.0, 1.0] + rng.normal(size=90))
+    rows = [" ".join(f"{j}:{x:.4f}" for j, x in enumerate(row, 1)) for row in X]
+    (folder / "d.svm").write_text("".join(f"{t:g} {row}\n" for t, row in zip(y, rows, strict=True)))
+    ran = thresher.ok("boost d.svm -m f --loss logistic --l1 0.5:20:6 --folds 4 --choose 1se --json")
+    lanes, chosen = ran.json["lanes"], ran.json["chosen"]
+    assert len(lanes) == 6
+    assert ran.json["nonzero"] == lanes[chosen]["nonzero"]
+    assert "fold 4 of 4: 6 penalties" in ran.err
+    assert thresher("info f --json").json["chosen"] == chosen
+    thresher.ok("choose f nnz:4 -m small")
+    assert 0 < thresher("info small --json").json["nonzero"] <= 4
+    thresher.ok("predict f d.svm")
+    thresher.ok(f"boost d.svm -m one --loss logistic --l1 {lanes[chosen]['l1']} -q")
+    one, chosen_one = load("one"), load("f").model_
+    assert one.keys.tolist() == chosen_one.keys.tolist()
+    assert one.weights == pytest.approx(chosen_one.weights, rel=0.05, abs=0.01)

@@ -95,6 +95,16 @@ class Blocks(Rounds):
         """The standard deviations of the derivatives, see `newton.settled`."""
         return np.column_stack([block.noise() for block in self.blocks])
 
+    def margins(self) -> F64:
+        """Those of the rows (n, classes)."""
+        return self._z
+
+    def penalise(self, plan: BoostPlan) -> None:
+        """See `Rounds`."""
+        super().penalise(plan)
+        for block in self.blocks:
+            block.penalise(plan)
+
     def close(self) -> None:
         """See `Rounds`."""
         for block in self.blocks:

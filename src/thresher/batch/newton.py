@@ -133,6 +133,10 @@ class Newton(Rounds):
         descent.shift_rows(self._all[:features], w[:features], c.starts, c.rows, c.values, self.z)
         self._derive()
 
+    def margins(self) -> F64:
+        """Those of the rows (n,), with their offsets."""
+        return self.z
+
     def start(self) -> None:
         """See `Rounds`."""
         self._enough = 0.0

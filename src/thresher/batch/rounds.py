@@ -119,6 +119,10 @@ class Rounds(ABC):
         self.w, self.gap = (np.zeros((len(keys) + intercept, *outputs)) for _ in range(2))
         self.unit = 1.0
 
+    def penalise(self, plan: BoostPlan) -> None:
+        """Let the next run have other penalties."""
+        self.plan = plan
+
     @abstractmethod
     def start(self) -> None:
         """Compute the unit of the certificate."""

@@ -55,7 +55,7 @@ class Smoothed(Newton):
     def measure_all(self) -> None:
         """See `Rounds`."""
         super().measure_all()
-        errors = self._margins() - self.columns.labels
+        errors = self.margins() - self.columns.labels
         violations = (np.abs(self.w) * self.gap * self.loadings)[: len(self.keys)]
         self.kink = float((self._losses() - self.slopes * errors).sum()) / self._whole
         self.slack = float(violations.sum()) / self._whole
@@ -78,11 +78,12 @@ class Smoothed(Newton):
         self.offset_by(self._given + width * np.divide(self.slopes, c, out=np.zeros_like(c), where=c > 0))
         self._enough = 0.0
 
-    def _margins(self) -> F64:
+    def margins(self) -> F64:
+        """See `Newton`."""
         return self.z - self.columns.offsets + self._given
 
     def _losses(self) -> F64:
         """The loss itself of each row, times its importance."""
         c, out = self.columns, np.empty(self.examples)
-        score.for_parts(self._exact)(self._exact, self._margins(), c.labels, c.weights, out)
+        score.for_parts(self._exact)(self._exact, self.margins(), c.labels, c.weights, out)
         return out

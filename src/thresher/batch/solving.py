@@ -6,10 +6,9 @@ The parallel steps, which solver a method needs, a new start after a loss, the r
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,10 @@ import numpy as np
 from thresher.batch import kernels
 from thresher.batch.blocks import Blocks
 from thresher.batch.newton import Newton, settled
-from thresher.batch.rounds import I64, NOISE, BoostPlan, Round, Rounds, loss_of
+from thresher.batch.rounds import F64, I64, NOISE, BoostPlan, Round, Rounds, loss_of
 from thresher.batch.shards import (
     Contribution,
+    FeatureColumns,
     Here,
     LostWorkerError,
     There,
@@ -28,6 +28,8 @@ from thresher.batch.shards import (
 )
 from thresher.batch.smoothing import Smoothed
 from thresher.cluster.remote_readers import current_cluster
+from thresher.data.chunk import Chunk
+from thresher.data.errors import DataError
 from thresher.data.formats.tables.column_statistics import ColumnSeen, columns_seen
 from thresher.data.labels import DOMAINS, Domain
 from thresher.data.layout import has_columns
@@ -42,7 +44,6 @@ from thresher.learning.diagnostics.column_findings import (
 )
 from thresher.learning.diagnostics.findings import FEW, Finding
 from thresher.learning.diagnostics.run_findings import no_weights
-from thresher.learning.files import model_file
 from thresher.learning.model.objective import Objective
 from thresher.learning.model.prediction import Readout
 from thresher.options.messages import mention
@@ -173,13 +174,17 @@ class Parallel(Rounds):
         return self.why_endless(not (any(positive) and any(negative)), all(separated), self.one_sided)
 
 
+def solver_over(columns: FeatureColumns, head: Objective, plan: BoostPlan) -> Newton | Blocks:
+    """A solver for the examples in memory."""
+    if head.count > 1:
+        return Blocks(columns, head, plan)
+    return (Newton if writes(type(head.loss), "curvature") else Smoothed)(columns, head.loss, plan)
+
+
 def solver_of(source: Source, intercept: bool, head: Objective, plan: BoostPlan) -> Rounds:
     """Read a whole pass of `source`; raises its errors."""
     if plan.method == "newton":
-        columns = columns_of(source, intercept)
-        if head.count > 1:
-            return Blocks(columns, head, plan)
-        return (Newton if writes(type(head.loss), "curvature") else Smoothed)(columns, head.loss, plan)
+        return solver_over(columns_of(source, intercept), head, plan)
     cluster = current_cluster()
     holder: Any = There(cluster) if cluster and not cluster.connection.lost else Here(plan.threads)
     try:
@@ -242,35 +247,31 @@ class Boosted(Readout):
     def __init__(self, solver: Rounds, head: Objective, solution: Solution, source: Source) -> None:
         w, features = solver.w, len(solver.keys)
         alive = np.flatnonzero(w[:features].reshape(features, head.count).any(axis=1))
-        bias = w[features:].reshape(-1) if solver.intercept else np.zeros(head.count)
+        bias = w[features:].flatten() if solver.intercept else np.zeros(head.count)
         super().__init__(head, STORE, solver.keys[alive], w[alive], bias, solver.lowest_label)
         self.solution = solution
         self.warnings: list[Finding] = []
         """trouble with the data or the model"""
+        self.frontier: Any = None
+        """the models of all penalties, of which it is the one chosen; None if there is one penalty"""
         self.has_intercept = solver.intercept
         self.layout = source.layout
         named = not features or (self.layout is not None and has_columns(self.layout))
         span = None if named else (int(solver.keys[0]), int(solver.keys[-1]))
         self.note_kind(span, source)
-
-    def save(self, path: str | Path) -> None:
-        """Write a model file with weights only; raises OSError if writing fails."""
-        plan, solution = self.solution.plan, self.solution
-        solver = {
+        plan = solution.plan
+        settings = {
             **{name: getattr(plan, name) for name in ("method", "l2", "tolerance")},
             "l1": plan.shown_l1,
             **{name: getattr(solution, name) for name in ("rounds", "sweeps", "objective", "certificate")},
         }
-        header = {
-            **model_file.header_of(self, self.has_intercept),
-            "solver": solver,
+        self.said = {
+            "solver": settings,
             "intercept": np.asarray(self.intercept).tolist(),
             "examples": solution.examples,
             "progressive_loss": None,
-            "nonzero": self.nonzero,
             "features_seen": solution.features_seen,
         }
-        model_file.write(path, header, model_file.weights_of(self))
 
 
 def troubles_of(found: Boosted, columns: Sequence[ColumnSeen], report: Report) -> list[Finding]:
@@ -293,6 +294,68 @@ def troubles_of(found: Boosted, columns: Sequence[ColumnSeen], report: Report) -
         )
         found_so_far.append(Finding("no-certificate", f"{reason}: {remedy}"))
     return found_so_far
+
+
+def _boosted(solver: Rounds, head: Objective, last: Round, source: Source, started: float) -> Boosted:
+    """The model of a solver after its last round."""
+    figures = last.number, last.sweeps, last.objective, last.certificate, solver.endless()
+    took = time.perf_counter() - started
+    solution = Solution(solver.plan, solver.examples, len(solver.keys), *figures, took)
+    return Boosted(solver, head, solution, source)
+
+
+def _along(
+    columns: FeatureColumns, head: Objective, plan: BoostPlan, penalties: Sequence[float]
+) -> Iterator[tuple[int, Newton | Blocks, Round]]:
+    """The number of each penalty, from the largest down, and the solver after it; each begins at the last."""
+    with closing(solver_over(columns, head, plan)) as solver:
+        for k in reversed(range(len(penalties))):
+            solver.penalise(replace(plan, l1=penalties[k]))
+            yield k, solver, solver.run()
+
+
+def solved_along(
+    source: Source,
+    intercept: bool,
+    head: Objective,
+    plan: BoostPlan,
+    started: float,
+    penalties: Callable[[float], Sequence[float]],
+    folds: int,
+    fold_of: Callable[[Chunk, int], I64],
+    say: Callable[[str], None],
+) -> tuple[list[Boosted], list[F64], Chunk]:
+    """Models for many penalties, ascending; margins of the rows by models without their folds; the rows.
+
+    `penalties` finds them from the smallest that leaves no feature, `fold_of` the folds of rows, the first of
+    which has the number 0. The rows returned have labels and importances only. Folds share the columns: the
+    rows of one have no importance for its models. `DataError` if there are fewer rows than folds.
+    """
+    seen = columns_seen(source)
+    columns = columns_of(source, intercept)
+    check_namespaces(source, source.report)
+    count, weights = len(columns.labels), columns.weights
+    if count < folds:
+        raise DataError(f"{mention(folds=folds)} needs at least as many rows; rows read: {count}")
+    with closing(solver_over(columns, head, plan)) as solver:
+        solver.start()
+        values = penalties(solver.unit)
+    rows = Chunk.from_csr(np.zeros(count + 1, np.int64), [], [], columns.labels, weights)
+    of_rows = fold_of(rows, 0)
+    margins = [np.zeros((count, head.count) if head.count > 1 else count) for _ in values]
+    for fold in range(folds):
+        say(f"fold {fold + 1} of {folds}: {len(values)} penalties")
+        rest = replace(columns, weights=np.where(of_rows == fold, 0.0, weights))
+        for k, solver, _ in _along(rest, head, plan, values):
+            margins[k][of_rows == fold] = solver.margins()[of_rows == fold]
+    say(f"all rows: {len(values)} penalties")
+    models = [
+        _boosted(solver, head, last, source, started)
+        for _, solver, last in _along(columns, head, plan, values)
+    ]
+    for model in models:
+        model.warnings = troubles_of(model, seen, source.report)
+    return models[::-1], margins, rows
 
 
 def solved(
@@ -318,11 +381,7 @@ def solved(
                     last, _ = settled(solver, callback)
                 else:
                     last = solver.run(callback)
-                features = len(solver.keys)
-                figures = last.number, last.sweeps, last.objective, last.certificate, solver.endless()
-                took = time.perf_counter() - started
-                solution = Solution(plan, solver.examples, features, *figures, took)
-                found = Boosted(solver, head, solution, source)
+                found = _boosted(solver, head, last, source, started)
             found.warnings = troubles_of(found, columns, source.report)
             return found
         except LostWorkerError as error:

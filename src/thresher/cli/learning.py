@@ -286,6 +286,7 @@ def select(data: list[str], options: Options) -> None:
 def boost(data: list[str], options: Options) -> None:
     """Minimise the sum of losses + L1 |w|_1 + L2 |w|^2 / 2 to a certified optimum, with data in memory."""
     from thresher.cli.console import console
+    from thresher.plans.models import lane_lines
     from thresher.runs import boost as runs
 
     path, ui = options["model"], console(options["quiet"])
@@ -300,13 +301,18 @@ def boost(data: list[str], options: Options) -> None:
             f" {row.nonzero:>10,} {row.seconds:>8.2f}"
         )
 
-    found = run(tell)
+    found, lanes = run(tell), None
     with saving.unbroken(path):
-        found.save(path)
+        if found.frontier is None:
+            found.save(path)
+        else:
+            lanes = found.frontier.write(path, found.frontier.number(), found.frontier.choice, state=False)
         output.tell_skipped(source.report)
         output.tell_warnings(found.warnings)
         figures = {name: getattr(found.solution, name) for name in _OF_SOLUTION}
         figures |= {"nonzero": found.nonzero, "features_seen": found.solution.features_seen}
         figures |= {"seconds": round(found.solution.seconds, 3), "skipped": source.report.skipped}
-        output.show_run({**figures, "model": str(path)}, found.warnings, options)
+        whole = {} if lanes is None else lanes.as_dict()
+        table = [] if lanes is None else lane_lines(whole["lanes"], lanes.penalty, lanes.chosen)
+        output.show_run({**figures, "model": str(path)}, found.warnings, options, table, whole)
         check_strictly(found.warnings, options)

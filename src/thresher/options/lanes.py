@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 else:
     Data = Any
 
-AUTO, BEST = "auto:16", "best"
+AUTO = "auto:16"
 VARIED = ("rule", "rate", "alpha", "l1", "l2", "eta0")
 """Options that tune refuses, since it varies them"""
 
@@ -34,12 +34,6 @@ def _range(value: Any) -> Any:
 
     PenaltyRange(value)
     return value
-
-
-def _choice(text: Any) -> str:
-    from thresher.learning.files.choice import check_choice
-
-    return check_choice(text)
 
 
 def _folds(value: Any) -> int | str:
@@ -67,21 +61,10 @@ class RangeOption(TypedDict, total=False):
     ]
 
 
-class ChoiceOption(TypedDict, total=False):
-    """Which model is chosen."""
-
-    choose: Annotated[
-        str,
-        Option(Text(_choice), "WHICH", default=BEST, unset=BEST),
-        "best, the lowest loss (or the best by --judge); 1se, the sparsest within one standard error of it; "
-        "within:P%, the sparsest at most P % worse; nnz:N, the best with at most N weights.",
-    ]
-
-
 class PathOptions(
     LaneOptions,
     RangeOption,
-    ChoiceOption,
+    training.ChoiceOption,
     training.ResumablePasses,
     LoopOptions,
     training.EarlyStopOptions,
@@ -124,7 +107,7 @@ class PathCommand(RuleOption, LossOption, PathOptions, training.TableOption, Tal
 class CvOptions(
     LaneOptions,
     RangeOption,
-    ChoiceOption,
+    training.ChoiceOption,
     training.JudgeOption,
     training.PassesOption,
     LoopOptions,

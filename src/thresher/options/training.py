@@ -23,6 +23,7 @@ else:
     ArrayLike = Data = ModelOrFile = Spec = Any
 
 AnyPath = str | os.PathLike[str]
+BEST = "best"
 BOOSTED = "exponential"
 """The loss that AdaBoost minimises"""
 HOLDOUT = "FILE|SHARE|every-Nth|last:SHARE|FILTER"
@@ -311,13 +312,56 @@ class TrainCommand(ModelFile, RuleOption, LossOption, TrainOptions, TalkOptions,
     ]
 
 
+def _choice(text: Any) -> str:
+    from thresher.learning.files.choice import check_choice
+
+    return check_choice(text)
+
+
+class ChoiceOption(TypedDict, total=False):
+    """Which model is chosen."""
+
+    choose: Annotated[
+        str,
+        Option(Text(_choice), "WHICH", default=BEST, unset=BEST),
+        "best, the lowest loss (or the best by --judge); 1se, the sparsest within one standard error of it; "
+        "within:P%, the sparsest at most P % worse; nnz:N, the best with at most N weights.",
+    ]
+
+
+def is_range(value: Any) -> bool:
+    """Whether a strength means several numbers."""
+    if isinstance(value, str):
+        return ":" in value or value == "auto"
+    return isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0
+
+
+@dataclass(frozen=True)
+class _Strengths(Strength):
+    """A strength, or a range of numbers."""
+
+    def read(self, text: str) -> Any:
+        """The number, or the text."""
+        return self.take(text) if is_range(text) else super().read(text)
+
+    def take(self, value: Any) -> Any:
+        """The same, the numbers in it checked."""
+        if not is_range(value):
+            return super().take(value)
+        from thresher.plans.penalties import PenaltyRange
+
+        PenaltyRange(value)
+        return value
+
+
 class SolverOptions(TypedDict, total=False):
     """The objective, and how its minimum is found."""
 
     l1: Annotated[
-        float | str,
-        Option(Strength(), "L|Ksd", default=1.0),
-        "Penalty on |w|_1; 2sd: of each weight, two standard deviations of its gradient's noise.",
+        float | str | Sequence[float],
+        Option(_Strengths(), "L|Ksd|LO:HI:N|auto:N", default=1.0),
+        "Penalty on |w|_1; 2sd: of each weight, two standard deviations of its gradient's noise; LO:HI:N: a "
+        "model for each of N penalties at even ratios, or, with auto:N, down from one that leaves none.",
     ]
     l2: Annotated[float, Option(Number(), "L", default=0.0, unset="0.0"), "Penalty on |w|^2 / 2."]
     loss: Annotated[
@@ -349,9 +393,15 @@ class SolverOptions(TypedDict, total=False):
     ]
 
 
-class BoostOptions(SolverOptions, TableOptions, OnErrorOption, ElsewhereOptions, total=False):
+class BoostOptions(SolverOptions, ChoiceOption, TableOptions, OnErrorOption, ElsewhereOptions, total=False):
     """The options of `thresher.boost`."""
 
+    folds: Annotated[
+        int,
+        Option(Whole(2, 1000), "K", default=10),
+        "With several penalties: of every K rows, one is in each fold, and is evaluated by models that did "
+        "not learn it. The folds share the rows in memory.",
+    ]
     threads: Annotated[int | None, THREADS, "Threads; they change no result."]
 
 

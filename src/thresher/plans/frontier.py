@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.drawing import Axis, Series, chart
 from thresher.learning.diagnostics.findings import Finding
+from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.files.choice import LOSS, Point, Rated, choose, instead_of
 from thresher.learning.model.model_set import ModelSet
-from thresher.learning.training.scores import Best, Scores
-from thresher.options.lanes import BEST
+from thresher.learning.model.objective import F64, Objective
+from thresher.learning.training.scores import Best, PairedLosses, Scores
+from thresher.options.training import BEST
 from thresher.plans.penalties import penalty_in
 
 
@@ -37,6 +42,20 @@ def points_of(
             )
         )
     return found
+
+
+def points_held_out(
+    head: Objective, rows: Chunk, margins: Sequence[F64], penalties: Sequence[float], sizes: Sequence[int]
+) -> list[Point]:
+    """A point for each penalty, whose models predict the `margins` of rows that they did not learn."""
+    held, losses = [Evaluation(head) for _ in penalties], PairedLosses(len(penalties))
+    each = [one.add(rows, own) for one, own in zip(held, margins, strict=True)]
+    losses.add(np.array(each), rows.weights.astype(np.float64))
+    best = min(range(len(held)), key=losses.mean)
+    return [
+        Point(l1, f"l1={l1:g}", sizes[k], None, held[k].figures(), losses.error_of_difference(k, best))
+        for k, l1 in enumerate(penalties)
+    ]
 
 
 def end_of_range(points: Sequence[Rated], number: int) -> str | None:

@@ -27,11 +27,12 @@ from thresher.learning.training.passes import AUTO as AUTO_PASSES
 from thresher.learning.training.progress import Ui, of_earlier
 from thresher.learning.training.record import Difference, Record
 from thresher.learning.training.trainer import Outcome, TrainingPlan
-from thresher.options.lanes import AUTO, BEST
+from thresher.options.lanes import AUTO
 from thresher.options.layouts import of_options
 from thresher.options.messages import mention
 from thresher.options.model import RecipeOptions
 from thresher.options.option import Options, UsageError, given_in
+from thresher.options.training import BEST
 from thresher.plans import budget, run
 from thresher.plans.frontier import chosen_of, points_of
 from thresher.plans.models import Frontier

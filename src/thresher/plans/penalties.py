@@ -33,8 +33,8 @@ _PILOT: list[float] = [float(10.0 ** (k / 2)) for k in range(-16, 13)]
 """From 1e-8 to 1e6 in steps of half a power of ten."""
 _TEN = 10
 """number of weights"""
-_SPAN = 1e4
-"""Maximum ratio of the strongest to the weakest penalty in a range found in the data."""
+_SPAN, _SPAN_IN_MEMORY = 1e4, 1e3
+"""Ratios of the strongest to the weakest penalty in a range found: at most; that of solvers in memory"""
 
 
 def penalty_name(rule: Any) -> str:
@@ -133,6 +133,10 @@ class PenaltyRange:
             raise ValueError(f"a range of penalties must ascend: {low:g} is not below {high:g}")
         with np.errstate(over="ignore"):  # rules refuse penalties that are too large
             return [float(value) for value in np.geomspace(low, high, self.count)]
+
+    def down_from(self, top: float) -> list[float]:
+        """The penalties; those of ``auto`` from a thousandth of `top`, which leaves no weight, up to it."""
+        return self.values or self._between(top / _SPAN_IN_MEMORY, top)
 
     def found_in(
         self,

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from thresher.batch.rounds import BoostPlan, Round, loss_of
-from thresher.batch.solving import Boosted, domain_of, objective_of, solved
+from thresher.batch.solving import Boosted, domain_of, objective_of, solved, solved_along
 from thresher.data.labels import listed_words
 from thresher.data.source import Source
 from thresher.data.sources.reader import default_threads
@@ -17,7 +17,12 @@ from thresher.options.kinds import DEVIATIONS
 from thresher.options.layouts import layout_asked, of_options
 from thresher.options.messages import mention, mention_command
 from thresher.options.option import Options, UsageError
+from thresher.options.training import is_range
 from thresher.plans import run_setup
+from thresher.plans.folds import Folds
+from thresher.plans.frontier import chosen_of, points_held_out
+from thresher.plans.models import Frontier
+from thresher.plans.penalties import PenaltyRange
 
 Run = Callable[[Callable[[Round], None]], Boosted]
 """Fits the model, with its warnings, and calls back with every round. Raises `DataError`"""
@@ -31,7 +36,14 @@ def prepare(
     `UsageError`, `DataError`, OSError.
     """
     started, names = time.perf_counter(), ("l2", "method", "tolerance", "rounds")
-    strength, deviations = str(options["l1"]).removesuffix(DEVIATIONS), isinstance(options["l1"], str)
+    l1, wanted = options["l1"], None
+    if is_range(l1):
+        l1, wanted = 1.0, PenaltyRange(l1)
+        if options["method"] == "parallel":
+            raise UsageError(f"several penalties are for {mention(method='newton')}: give one")
+    elif unused := [name for name in ("folds", "choose") if name in options.given]:
+        raise UsageError(f"{mention(*unused)} is for several penalties: give {mention(l1='auto:16')}")
+    strength, deviations = str(l1).removesuffix(DEVIATIONS), isinstance(l1, str)
     with of_options():
         loss = loss_of(options["loss"], options["method"])
         plan = BoostPlan(
@@ -61,4 +73,21 @@ def prepare(
         ui.say(note)
     source = run_setup.open_data(data, domain_of(head), **read)
     run_setup.check_written(outputs, options, data, source)
-    return source, partial(solved, source, options["intercept"], head, plan, started)
+    solving = source, options["intercept"], head, plan, started
+    if wanted is None:
+        return source, partial(solved, *solving)
+
+    def along(_: Callable[[Round], None]) -> Boosted:
+        """The chosen model, with those of all penalties."""
+        folds = Folds(options["folds"])
+        made = wanted.down_from, folds.count, folds.folds_of, ui.say
+        models, margins, rows = solved_along(*solving, *made)
+        penalties, sizes = [one.solution.plan.l1 for one in models], [one.nonzero for one in models]
+        points = points_held_out(head, rows, margins, penalties, sizes)
+        number, which, missed = chosen_of(points, options["choose"], ui.warn)
+        found = models[number]
+        found.frontier = Frontier("l1", points, models, choice=which, _learn=lambda found, penalties: None)
+        found.warnings += missed
+        return found
+
+    return source, along

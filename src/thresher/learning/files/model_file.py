@@ -182,10 +182,10 @@ def naming_file(name: str | Path, header: Header | None = None) -> Iterator[None
         raise ModelFileError(f"{name}: {error}{remedy}") from error
 
 
-def header_of(model: Model | Readout, intercept: bool = True) -> Header:
+def header_of(model: Model | Readout) -> Header:
     """The header of a model: its recipe and counts. Fields may be added.
 
-    Of a Readout there are only weights, which no rule can keep training; `intercept`: whether it has one.
+    Of a Readout there are only weights, which no rule can keep training, and what it says of itself.
     """
     meant = model.head.calibrated()
     found = {
@@ -204,11 +204,11 @@ def header_of(model: Model | Readout, intercept: bool = True) -> Header:
             "loss": parts.spec_of(model.loss),
             "outputs": model.head.outputs.spec,
             "store": model.store,
-            "intercept": intercept,
+            "intercept": model.has_intercept,
             "layout": None if model.layout is None else model.layout.as_dict(),
             "offset": model.shifted,
         }
-        return {**found, "recipe": recipe}
+        return {**found, "recipe": recipe, **model.said}
     return {
         **found,
         "recipe": model.recipe.as_dict(),

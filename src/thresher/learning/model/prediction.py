@@ -563,6 +563,9 @@ class Readout(LinearPredictor):
     """
 
     lowest_label = 0.0
+    has_intercept = True
+    said: Mapping[str, Any] = {}
+    """what the header of its file says beside its recipe"""
 
     def __init__(
         self,
