@@ -65,6 +65,11 @@ PARTS = [re.compile(part) for part in (r"reading|tests/(batch|cli|cluster)/", r"
 """Tests that compile parsers, and tests in plain Python; others compile what learns"""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests learn rows again, and measure models on them, to see that figures are right."""
+    config.addinivalue_line("filterwarnings", r"ignore:.*\[learned-(rows|before)\]")
+
+
 @pytest.fixture(autouse=True, scope="session")
 def in_one_process() -> Iterator[None]:
     """Do not compile ahead in a second process, which would compile more than the tests need."""

@@ -629,7 +629,7 @@ def report(
     given = data if data is None else labelled(model, data, y, sample_weight)
     found, write = using.report(model, given, Path(path), options)
     if found.test is not None:
-        warn(troubles_of_reading(found.test.lines))
+        warn([*troubles_of_reading(found.test.lines), *found.test.learned])
     write()
 
 

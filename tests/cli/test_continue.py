@@ -166,7 +166,7 @@ def test_the_same_rows_again_are_noticed(thresher: Thresher) -> None:
     thresher("train a.svm -m a --passes 1 -q")
     assert thresher("train b.svm -m b --continue a -q").err == ""
     ran = thresher("train b.svm -m c --continue b -q")
-    assert "these rows look like those that the model learned last" in ran.err
+    assert "these rows were learned before, and now a second time" in ran.err
     assert ran.err.count("\n") == 1
 
 

@@ -88,7 +88,7 @@ USAGE = {
     "boost train.svm -m m --loss hinge": "does not support the loss hinge with --method newton; choose expo",
     "boost train.svm -m m --loss expo": "did you mean exponential?",
     "boost train.svm -m m --rounds 0": "--rounds: expected a whole number of at least 1",
-    "predict model test.svm --output foo": "expected margin, probability, label, spread, interval or",
+    "predict model test.svm --output foo": "expected margin, probability, label, decision, spread,",
     "predict model test.svm -o test.svm": "test.svm: named twice",
     "predict model test.svm -o model": "model: named twice",
     "weights model --top 0": "--top: expected a whole number of at least 1",

@@ -68,7 +68,7 @@ def test_importances_that_the_model_was_not_trained_with(folder: Path, thresher:
     with (folder / "d.csv").open("a") as file:
         file.write(nothing)
     assert thresher("evaluate m d.csv --weight n --slice a --json").json == {**without, "importance_0": 120}
-    ran = thresher.ok("report m --data d.csv --weight n --json")
+    ran = thresher.ok("report m d.csv --weight n --json")
     assert ran.json["test"]["loss"] == found["loss"]
     thresher.fails("evaluate m d.csv --weight a", 2, "trained with 'a' as categorical; leave --weight out")
     ran = thresher("evaluate m d.csv --weight na")
@@ -88,7 +88,7 @@ def test_data_without_the_importances_of_training(folder: Path, thresher: Thresh
     for data in ("bare.csv", "d.csv"):
         assert thresher("evaluate", "m", data, "--weight", "", "--json").json == expected
         assert evaluate("m", data, weight="").items() <= expected.items()
-    assert thresher("report", "m", "--data", "bare.csv", "--weight", "").status == 0
+    assert thresher("report", "m", "bare.csv", "--weight", "").status == 0
     with pytest.raises(DataError, match='use weight="" to evaluate'):
         evaluate("m", "bare.csv")
 

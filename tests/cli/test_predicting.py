@@ -22,6 +22,35 @@ IDS = ["r0", "r1", "two words", 'a "b"', "", "5", "é", "t\tb", "r8"]
 SHOWN = [one.replace("\t", r"\t") for one in IDS]
 
 
+@pytest.mark.parametrize("words", [False, True])
+def test_decisions(words: bool, thresher: Thresher) -> None:
+    names = ("ham", "spam") if words else ("0", "1")
+    rows = [f"{names[k % 7 < 2]},{k % 7 / 7:.3f}" for k in range(140)]
+    Path("d.csv").write_text("\n".join(["label,x", *rows, ""]))
+    assert thresher("train d.csv -m m -q --passes 3").status == 0
+    likely = np.array([float(one) for one in thresher("predict m d.csv --output probability").out.split()])
+    for option, threshold in (("--cost fn=9,fp=1", 0.1), ("--cost fn=0,fp=1", 1.0), ("--threshold .4", 0.4)):
+        told = thresher(f"predict m d.csv --output decision {option}").out.split()
+        assert told == [names[int(p > threshold)] for p in likely]
+    assert 0 < np.count_nonzero(likely > 0.1) < len(likely)
+    for options, why in (
+        ("--output decision", "a decision needs --cost or --threshold"),
+        ("--output decision --cost fn=1,fp=1 --threshold 0.5", "a decision needs --cost or --threshold"),
+        ("--cost fn=1,fp=1", "--cost is for decisions: use --output decision"),
+        ("--output decision --threshold 2", "must lie in 0..1"),
+    ):
+        assert why in thresher(f"predict m d.csv {options}").err
+    thresher("train d.csv -m h -q --loss hinge")
+    why = "gives no probabilities: give --threshold, of a margin"
+    assert why in thresher("predict h d.csv --output decision --cost fn=1,fp=1").err
+    margins = [float(one) for one in thresher("predict h d.csv").out.split()]
+    told = thresher("predict h d.csv --output decision --threshold -0.5").out.split()
+    assert told == [names[int(one > -0.5)] for one in margins]
+    Path("d.csv").write_text(Path("d.csv").read_text().replace("ham", "0").replace("spam", "1"))
+    thresher("train d.csv -m v -q --loss squared")
+    assert "which this is not" in thresher("predict v d.csv --output decision --threshold 0.5").err
+
+
 def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 

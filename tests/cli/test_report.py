@@ -31,7 +31,7 @@ def visits() -> Path:
 
 def test_slices_are_the_figures_of_their_rows(thresher: Thresher, visits: Path) -> None:
     assert thresher("train visits.csv -m v --label click -q --json").status == 0
-    told = thresher("report v --data visits.csv --slice site --slice count -o r.html --json").json
+    told = thresher("report v visits.csv --slice site --slice count -o r.html --json").json
     whole = thresher("evaluate v visits.csv --json").json
     assert told["test"] == {name: value for name, value in whole.items() if name != "nonzero"}
     head, *rows = visits.read_text().splitlines()
@@ -52,13 +52,13 @@ def test_slices_are_the_figures_of_their_rows(thresher: Thresher, visits: Path) 
     assert counts["no value"] == 86
     Checked(Path("r.html").read_text())
     for columns in ("--slice 2 --slice 3", "--slice 2-3", "--slice s* --slice *nt"):
-        again = thresher(f"report v --data visits.csv {columns} -o r.html --json").json
+        again = thresher(f"report v visits.csv {columns} -o r.html --json").json
         assert again["slices"] == told["slices"]
 
 
 def test_slices_have_intervals_and_small_ones_are_marked(thresher: Thresher, visits: Path) -> None:
     thresher("train visits.csv -m v --label click -q")
-    told = thresher("report v --data visits.csv --slice site --slice price -o r.html --json").json
+    told = thresher("report v visits.csv --slice site --slice price -o r.html --json").json
     for row in [one for rows in told["slices"].values() for one in rows]:
         shares = (row["error"], row["observed"])
         for share, name in zip(shares, ("error", "observed"), strict=True):
@@ -90,11 +90,11 @@ def test_slices_have_intervals_and_small_ones_are_marked(thresher: Thresher, vis
 
 def test_slices_have_the_threshold_of_the_page(thresher: Thresher, visits: Path) -> None:
     thresher("train visits.csv -m v --label click -q")
-    told = thresher("report v --data visits.csv --slice site --threshold 0.6 -o r.html --json").json
+    told = thresher("report v visits.csv --slice site --threshold 0.6 -o r.html --json").json
     rows = told["slices"]["site"]
     mean = sum(row["error"] * row["weight"] for row in rows) / sum(row["weight"] for row in rows)
     assert mean == pytest.approx(told["test"]["error"])
-    plain = thresher("report v --data visits.csv -o r.html --json").json
+    plain = thresher("report v visits.csv -o r.html --json").json
     assert plain["test"]["error"] != told["test"]["error"]
 
 
@@ -114,15 +114,15 @@ def test_a_command_is_shown_whole_or_not_at_all(thresher: Thresher, folder: Path
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("--data visits.csv --slice city", "no column is called 'city'"),
-        ("--data visits.csv --slice 9", "no column is called '9'; there are 4 columns"),
-        ("--data visits.csv --slice 2-3 --slice site", "name each column once"),
-        ("--data visits.csv --slice click", "'click' is the label"),
-        ("--data visits.csv --slice site --slice site", "name each column once"),
-        ("--slice site", "need data: give --data"),
-        ("--data visits.csv -o r.txt", "ends in .html"),
-        ("--data visits.csv --threshold 2", "must lie in 0..1"),
-        ("--data none.csv", "none.csv"),
+        ("visits.csv --slice city", "no column is called 'city'"),
+        ("visits.csv --slice 9", "no column is called '9'; there are 4 columns"),
+        ("visits.csv --slice 2-3 --slice site", "name each column once"),
+        ("visits.csv --slice click", "'click' is the label"),
+        ("visits.csv --slice site --slice site", "name each column once"),
+        ("--slice site", "need data: give DATA"),
+        ("visits.csv -o r.txt", "ends in .html"),
+        ("visits.csv --threshold 2", "must lie in 0..1"),
+        ("none.csv", "none.csv"),
     ],
 )
 def test_what_cannot_be(options: str, said: str, thresher: Thresher, visits: Path) -> None:
@@ -136,13 +136,13 @@ def test_what_cannot_be(options: str, said: str, thresher: Thresher, visits: Pat
 def test_bad_lines_do_not_shift_slices(thresher: Thresher, visits: Path) -> None:
     thresher("train visits.csv -m v --label click -q")
     Path("bad.csv").write_text(visits.read_text() + "maybe,a,1,0.5\nyes,a,1\n")
-    told = thresher("report v --data bad.csv --slice site --on-error skip --json -o r.html").json
+    told = thresher("report v bad.csv --slice site --on-error skip --json -o r.html").json
     assert sum(one["examples"] for one in told["slices"]["site"]) == 600
     assert "2 of 603 lines of the test data were bad" in Path("r.html").read_text()
     head, *lines = visits.read_text().splitlines(keepends=True)
     wrong = [line if k % 7 else "yes,a,1,cheap\n" + line for k, line in enumerate(lines)]
     Path("bad.csv").write_text(head + "".join(wrong))
-    skipping = thresher("report v --data bad.csv --slice site --on-error skip --json -o r.html").json
+    skipping = thresher("report v bad.csv --slice site --on-error skip --json -o r.html").json
     assert skipping["slices"] == told["slices"]
 
 
@@ -157,7 +157,7 @@ def test_slices_of_data_that_can_be_read_only_once(
 
 
 def test_the_command_says_what_it_wrote(thresher: Thresher, model: Path) -> None:
-    told = thresher(f"report {model} --data test.svm --json").json
+    told = thresher(f"report {model} test.svm --json").json
     page = Path(f"{model}.html")
     assert told["bytes"] == page.stat().st_size
     assert told["command"] in page.read_text()

@@ -103,6 +103,23 @@ def test_probabilities_are_those_of_all_rows(sample: str, loss: str) -> None:
         assert model.tally.average == pytest.approx(wholly.tally.average, rel=0.15)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "softmax"])
+def test_data_that_were_sampled_before(loss: str) -> None:
+    """All are learned, and the model is that of the same sample drawn while learning."""
+    chunk = clicks()
+    options: dict[str, Any] = {"rule": "ftrl:l1=0.1", "loss": loss, "seed": 7}
+    options |= {} if loss == "logistic" else {"outputs": "classes:0-1"}
+    kept = chunk.take(drawn(chunk, 0.2, 7))
+    with not_compiled():
+        drawing, before = (Model(**options, sample=f"0=20%,{how}") for how in ("correct", "before"))
+        drawing.learn(chunk)
+        before.learn(kept)
+    assert before.recipe.sample == "0=0.2,before"
+    assert (before.examples, before.left_out) == (len(kept), 0)
+    assert np.array_equal(before.margins(chunk), drawing.margins(chunk))
+    assert before.last_label(kept) == kept.labels[-1]
+
+
 def test_the_correction_is_no_state() -> None:
     """It is added where intercepts are read."""
     chunk = clicks()
@@ -125,7 +142,12 @@ def test_the_correction_is_no_state() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"sample": "0:0.1"}, "must be LABEL=SHARE, such as 0=0.1, or 0=0.1,correct, not '0:0.1'"),
+        ({"sample": "0:0.1"}, "such as 0=0.1, or 0=0.1,correct or 0=0.1,before, not '0:0.1'"),
+        ({"sample": "0=0.1,before,correct"}, "must be LABEL=SHARE"),
+        (
+            {"sample": "0=0.1,before", "loss": "hinge"},
+            "log odds.*: give importances of 1/SHARE, --weight, ",
+        ),
         ({"sample": "0=0.1,"}, "must be LABEL=SHARE"),
         ({"sample": "correct"}, "must be LABEL=SHARE"),
         ({"sample": 0.1}, "must be LABEL=SHARE"),

@@ -509,7 +509,7 @@ def test_labels_that_float32_does_not_tell_apart(level: float, spread: Any, sign
         with pytest.warns(TroubleWarning, match=r"labels around .* \[unresolved-labels\]"):
             evaluate(model, data)
         with warnings.catch_warnings():
-            warnings.simplefilter("error")
+            warnings.filterwarnings("error", message=r".*\[unresolved-labels\]")
             evaluate(model, near)
 
 
@@ -538,7 +538,7 @@ def test_data_on_which_a_model_is_worse_than_a_constant(classes: int) -> None:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             evaluate(model, X, y)
-        return [str(one.message) for one in caught]
+        return [str(one.message) for one in caught if "[learned-rows]" not in str(one.message)]
 
     (message,) = told(-2 * X, y)
     assert message.startswith("the log loss is ")

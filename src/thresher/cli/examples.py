@@ -39,8 +39,8 @@ thresher export my.model --to c -o model.c
 thresher export clicks.model --to js -o model.js
 thresher export clicks.model --to json > model.json
 thresher report my.model
-thresher report my.model --data test.svm -o report.html
-thresher report clicks.model --data clicks.csv --slice hour
+thresher report my.model test.svm -o report.html
+thresher report clicks.model clicks.csv --slice hour
 thresher weights my.model
 thresher weights my.model --top 20
 thresher weights clicks.model > weights.tsv

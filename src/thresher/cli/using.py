@@ -78,28 +78,32 @@ def evaluate(model: str, data: list[str], options: Options) -> None:
 
 @command(
     judging.ReportCommand,
-    Argument("MODEL|DIR", "A model, or the folder that thresher path or select has written."),
+    Argument("MODEL", "A model, or what thresher path or select has written."),
+    Argument(
+        "DATA...", "Labelled data that the model has not seen, to measure it on.", many=True, required=False
+    ),
 )
-def report(model: str, options: Options) -> None:
+def report(model: str, data: list[str], options: Options) -> None:
     """Write one HTML page about a model, for anyone to read: it needs no network and no script.
 
-    It shows how training went, the heaviest weights, the settings and warnings. With --data it also shows
-    how well the model predicts the test data, and how well its probabilities are calibrated.
+    It shows how training went, the heaviest weights, the settings and warnings. With DATA it also shows
+    how well the model predicts them, and how well its probabilities are calibrated.
     """
     from thresher.runs import using
 
-    data = [*options["data"]] or None
-    if data is None and (
+    if not data and (
         options["slices"] or options["threshold"] is not None or given_in(options, JudgingOptions)
     ):
-        raise UsageError("--slice, --threshold and the options for reading need data: give --data TEST")
+        raise UsageError("--slice, --threshold and the options for reading need data: give DATA after MODEL")
     target = options["output_file"] or Path(f"{model}.html")
     if target.suffix.lower() not in _ENDINGS:
         raise UsageError(f"{target}: a report is an HTML page: name a file that ends in .html")
-    found, write = using.report(Path(model), data, target, options, inputs=[Path(model)])
+    saving.check_model_first(Path(model), data, "report")
+    found, write = using.report(Path(model), data or None, target, options, inputs=[Path(model)])
     size = write()
     if found.test is not None:
         output.tell_reading(found.test.lines)
+        output.tell_warnings(found.test.learned)
     test = {} if found.test is None else found.test.figures
     shown: dict[str, Any] = {"report": str(target), "bytes": size}
     if not options["json"]:

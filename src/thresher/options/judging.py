@@ -13,7 +13,7 @@ from thresher.options.kinds import Choice, Column, File, Number, Repeated, Text,
 from thresher.options.model import ModulesOption
 from thresher.options.option import SHELL_SWITCH, SWITCH, Option
 
-OUTPUTS = ("margin", "probability", "label", "spread", "interval", "explain")
+OUTPUTS = ("margin", "probability", "label", "decision", "spread", "interval", "explain")
 
 
 _LEVEL = Number("a number between 0 and 1", lambda level: 0 < level < 1)
@@ -46,7 +46,56 @@ class WhichModel(TypedDict, total=False):
     ]
 
 
-class PredictCommand(WhichModel, data.WritingOptions, data.ReadingOptions, ModulesOption, total=False):
+class ThresholdOption(TypedDict, total=False):
+    """What counts as a prediction of the positive class."""
+
+    threshold: Annotated[
+        float | None,
+        Option(Number(), "T", unset="0.5 of a probability, 0 of a margin"),
+        "Predict the positive class above this probability, or margin where the loss has no probabilities.",
+    ]
+
+
+def _costs(value: Any) -> tuple[float, float]:
+    """Of ``fn=10,fp=1``, or the same as a dictionary: the costs. `WrongValueError`."""
+    wanted = "fn=COST,fp=COST, with costs of at least 0 that are not both 0"
+    pairs = (
+        value if isinstance(value, dict) else dict(one.partition("=")[::2] for one in text(value).split(","))
+    )
+    if {*pairs} != {"fn", "fp"}:
+        raise WrongValueError(wanted)
+    try:
+        found = Number().read(str(pairs["fn"])), Number().read(str(pairs["fp"]))
+    except ValueError:
+        raise WrongValueError(wanted) from None
+    if not (min(found) >= 0 and 0 < sum(found) < math.inf):
+        raise WrongValueError(wanted)
+    return found
+
+
+class _Cost(TypedDict, total=False):
+    cost: Annotated[
+        str | dict[str, float] | None,
+        Option(
+            Text(_costs, lambda costs: "fn={:.12g},fp={:.12g}".format(*costs)),
+            "fn=COST,fp=COST",
+            unset="none",
+        ),
+        "What a positive example costs that is not found (fn), and a negative one that is taken for positive "
+        "(fp). evaluate also prints the threshold with the lowest mean cost; predict --output decision takes "
+        "fp / (fn + fp), which is best for calibrated probabilities.",
+    ]
+
+
+class PredictCommand(
+    WhichModel,
+    ThresholdOption,
+    _Cost,
+    data.WritingOptions,
+    data.ReadingOptions,
+    ModulesOption,
+    total=False,
+):
     """The options of ``thresher predict``."""
 
     output_file: Annotated[
@@ -56,9 +105,10 @@ class PredictCommand(WhichModel, data.WritingOptions, data.ReadingOptions, Modul
         str,
         Option(Choice(OUTPUTS, "output"), "|".join(OUTPUTS), default="margin"),
         "The weighted sum; the probability of the positive class; the class (or mean; for labels, those "
-        "predicted, separated by commas); for an ensemble, the standard deviation of the probabilities of "
-        "its models, or of their margins if there are no probabilities, or the probability (or mean) and "
-        "the ends of its interval; or why: a JSON object with the terms of the margin.",
+        "predicted, separated by commas); the class by --cost or --threshold; for an ensemble, the standard "
+        "deviation of the probabilities of its models, or of their margins if there are no probabilities, or "
+        "the probability (or mean) and the ends of its interval; or why: a JSON object with the terms of the "
+        "margin.",
     ]
     id: Annotated[
         str,
@@ -79,16 +129,6 @@ class PredictCommand(WhichModel, data.WritingOptions, data.ReadingOptions, Modul
     ]
 
 
-class ThresholdOption(TypedDict, total=False):
-    """What counts as a prediction of the positive class."""
-
-    threshold: Annotated[
-        float | None,
-        Option(Number(), "T", unset="0.5 of a probability, 0 of a margin"),
-        "Predict the positive class above this probability, or margin where the loss has no probabilities.",
-    ]
-
-
 def _top(value: Any) -> str:
     """``100``, or ``1%``. `WrongValueError`."""
     share, percent, _ = str(value).partition("%")
@@ -101,39 +141,12 @@ def _top(value: Any) -> str:
     return str(value)
 
 
-def _costs(value: Any) -> tuple[float, float]:
-    """Of ``fn=10,fp=1``, or the same as a dictionary: the costs. `WrongValueError`."""
-    wanted = "fn=COST,fp=COST, with costs of at least 0 that are not both 0"
-    pairs = (
-        value if isinstance(value, dict) else dict(one.partition("=")[::2] for one in text(value).split(","))
-    )
-    if {*pairs} != {"fn", "fp"}:
-        raise WrongValueError(wanted)
-    try:
-        found = Number().read(str(pairs["fn"])), Number().read(str(pairs["fp"]))
-    except ValueError:
-        raise WrongValueError(wanted) from None
-    if not (min(found) >= 0 and 0 < sum(found) < math.inf):
-        raise WrongValueError(wanted)
-    return found
-
-
-class _TopAndCost(TypedDict, total=False):
+class _TopAndCost(_Cost, total=False):
     top: Annotated[
         Sequence[int | str] | int | str,
         Option(Repeated(Text(_top)), "N|P%", default=()),
         "Also precision, recall and lift of the N examples with the largest margins, or of a share of all; "
         "repeat for more.",
-    ]
-    cost: Annotated[
-        str | dict[str, float] | None,
-        Option(
-            Text(_costs, lambda costs: "fn={:.12g},fp={:.12g}".format(*costs)),
-            "fn=COST,fp=COST",
-            unset="none",
-        ),
-        "What a positive example costs that is not found (fn), and a negative one that is taken for positive "
-        "(fp): also prints the threshold with the lowest mean cost.",
     ]
 
 
@@ -172,11 +185,6 @@ class EvaluateRun(MeasuringRun, _TopAndCost, _Calibration):
 
 
 class _Page(TypedDict, total=False):
-    data: Annotated[
-        list[str],
-        Option(Repeated(Text()), "TEST", default=()),
-        "Labelled data that the model has not seen, to measure it on; repeat for more files.",
-    ]
     output_file: Annotated[
         Path | None,
         Option(File(), "FILE.html", short="-o", unset="MODEL.html"),

@@ -138,10 +138,11 @@ class ShapeOptions(TypedDict, total=False):
     ]
     sample: Annotated[
         str | Mapping[Any, float] | None,
-        Option(PART, "LABEL=SHARE,...[,correct]", unset="learn all rows"),
+        Option(PART, "LABEL=SHARE,...[,correct|,before]", unset="learn all rows"),
         "Learn this share of the rows with a label, such as 0=0.1, chosen at random, with importances "
-        "1/SHARE times as large; correct: with their own, and corrected intercepts (logistic, softmax). "
-        "Probabilities stay those of all rows.",
+        "1/SHARE times as large; correct: with their own, and corrected intercepts (logistic, softmax); "
+        "before: the data are such a sample, so all are learned, and intercepts corrected. Probabilities "
+        "are those of all rows.",
     ]
     calibrate: Annotated[
         bool,

@@ -40,7 +40,7 @@ _OPTIONS: dict[tuple[str, ...], str] = {
     ("store=hashed:BITS", "bits"): "hash-bits bit-precision n-features hashing b",
     ("dtype",): "precision float float-type",
     ("label",): "target y target-column label-column response labels outcome label-col target-col",
-    ("sample",): "subsample sample-size downsample undersample",
+    ("sample",): "sampled subsample sample-size downsample undersample",
     ("group",): "groups group-by groupby qid query-id",
     ("classes=NEGATIVE,POSITIVE",): "pos-label positive-class positive neg-label negative",
     ("weight",): "sample-weight weights weight-column importance",

@@ -45,7 +45,9 @@ class Test:
     lines: Report
     names: list[str]
     troubles: list[Finding]
-    """trouble with their columns"""
+    """trouble with them"""
+    learned: list[Finding]
+    """that the model has learned some of them, which is among the `troubles`"""
 
 
 @dataclass
@@ -118,7 +120,12 @@ def measure(
         slices,
         source.report,
         [Path(name).name for name in source.names if name != _MEMORY],
-        troubles_at_first(source) + troubles_of_reading(source.report),
+        [
+            *troubles_at_first(source),
+            *troubles_of_reading(source.report),
+            *(learned := found.learned()),
+        ],
+        learned,
     )
 
 

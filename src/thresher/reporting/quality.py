@@ -74,7 +74,7 @@ def part(facts: Facts) -> Markup:
     if facts.model is None:
         return Markup()
     if facts.test is None:
-        hint = f"thresher report {facts.name} --data TEST"
+        hint = f"thresher report {facts.name} TEST"
         sentence = f"No test data were given. To measure the model on data that it has not seen: {hint}."
         return section("test", "On test data", el("p", sentence))
     test = facts.test

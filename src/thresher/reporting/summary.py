@@ -153,7 +153,7 @@ def warnings(facts: Facts) -> Markup:
     listed = el("ul", *(el("li", one) for one in found[:20]), class_="warnings")
     listed = listed if found else el("p", "No warnings.")
     unknown = facts.test is None and facts.model is not None and facts.model.info["columns"]
-    note = "The model file does not keep warnings about columns: --data DATA shows those of these data."
+    note = "The model file does not keep warnings about columns: those of DATA are shown with them."
     return section("warnings", "Warnings", listed, el("p", note) if unknown else Markup())
 
 

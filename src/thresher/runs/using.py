@@ -38,7 +38,7 @@ from thresher.plans.run_setup import are_files, check_written
 if TYPE_CHECKING:
     from thresher.reporting.facts import Facts
 
-NAN, EXPLAIN = "nan", "explain"
+NAN, EXPLAIN, DECISION = "nan", "explain", "decision"
 _LEVEL = 0.9
 """of intervals, if nothing else is asked for"""
 _ESCAPES = str.maketrans({"\t": r"\t", "\n": r"\n", "\r": r"\r"})
@@ -55,6 +55,8 @@ class Predicting:
     """of intervals"""
     top: int | None = None
     """maximum number of terms of an explanation"""
+    threshold: float | None = None
+    """of decisions: a probability, or a margin of a loss without"""
     broken: int = field(default=0, init=False)
     """predictions so far that are not finite"""
 
@@ -82,9 +84,10 @@ class Predicting:
                     answers = self.model.intervals(rows.chunk, self.level).reshape(len(rows.chunk), -1)
                 else:
                     margins = self.model.margins(rows.chunk)
-                    answers = self.model.respond(margins, self.output)
-                written = self.model.head.written(answers, self.output, shown(self.model.classes or ()))
-                skipped = NAN if self.output == "label" else "\t".join([NAN] * math.prod(answers.shape[1:]))
+                    answers = self._answers(margins)
+                kind: Any = "label" if self.output == DECISION else self.output
+                written = self.model.head.written(answers, kind, shown(self.model.classes or ()))
+                skipped = NAN if kind == "label" else "\t".join([NAN] * math.prod(answers.shape[1:]))
                 lines = rows.in_place(written, skipped)
                 if rows.ids is not None:
                     ids = shown([one.translate(_ESCAPES) for one in rows.ids])
@@ -92,6 +95,33 @@ class Predicting:
             if margins is not None and not (sound := np.isfinite(margins)).all():
                 self.broken += int((~sound).reshape(len(margins), -1).any(axis=1).sum())
             yield lines
+
+    def _answers(self, margins: NDArray[np.float64]) -> NDArray[Any]:
+        if self.output != DECISION:
+            found: NDArray[Any] = self.model.respond(margins, self.output)
+            return found
+        decided: NDArray[Any] = self.model.head.decide(margins, self.threshold, self.model.lowest_label)
+        return decided
+
+
+def _threshold(model: Any, options: Options) -> float | None:
+    """Above what the positive class is decided for. `UsageError`."""
+    cost, threshold = options["cost"], options["threshold"]
+    if options["output"] != DECISION:
+        if cost or threshold is not None:
+            name = "cost" if cost else "threshold"
+            raise UsageError(f"{mention(name)} is for decisions: use {mention(output=DECISION)}")
+        return None
+    if (cost is None) == (threshold is None):
+        raise UsageError(f"a decision needs {mention('cost')} or {mention('threshold')}")
+    with of_options():
+        model.head.check_two("output")
+        model.head.check_threshold(threshold)
+    if cost is not None and not model.head.has_probabilities:
+        raise UsageError(
+            f"this model's loss gives no probabilities: give {mention('threshold')}, of a margin"
+        )
+    return threshold if cost is None else float(cost[1] / sum(cost))
 
 
 def predict(
@@ -117,6 +147,7 @@ def predict(
     if wanted == "probability" and not model.head.has_probabilities:
         why = "this model's loss gives no probabilities"
         raise UsageError(f"{why}; use {mention(output='margin')} or {model.head.label}")
+    threshold = _threshold(model, options)
     if options["top"] is not None and wanted != EXPLAIN:
         raise UsageError(
             f"{mention('top')} is for explanations: use {mention(output='explain')}, or leave it out"
@@ -124,7 +155,7 @@ def predict(
     more = {"ids": options["id"], "unlabelled": True, "live": True}
     source = source_for(model, data, model.head.open_domain, more=more, **given_in(options, ReadOptions))
     check_written(outputs, options, data, source, inputs=inputs)
-    return Predicting(model, source, wanted, level, options["top"])
+    return Predicting(model, source, wanted, level, options["top"], threshold)
 
 
 def check_ensemble(model: object, wanted: str) -> None:

@@ -396,10 +396,9 @@ def troubles_at_end(run: Run) -> Iterator[Finding]:
         if int(run.figures.get("examples") or 0) * min(share, 1 - share) >= 10:  # not by chance
             reason = "the hold-out has rows of one class only, and the rows learned have both"
             yield unlike(reason, f"use {mention(holdout=0.1)}, or other data")
-    if run.earlier is not None and run.earlier.content == seen.content != 0:
-        reason = "these rows look like those that the model learned last; if they are, it has now learned"
-        remedy = "train again with other data, from the model before"
-        yield Finding("learned-before", f"{reason} them twice: {remedy}")
+    if run.earlier is not None and (share := seen.sample.share_in(run.earlier.rows)):
+        reason = f"{seen.sample.in_words(share)} were learned before, and now a second time"
+        yield Finding("learned-before", f"{reason}: train again with other data, from the model before")
     if run.ended is not None:
         number, passes = run.ended
         reason = f"interrupted in pass {number} of {passes}: the model has learned all rows, but not as often"

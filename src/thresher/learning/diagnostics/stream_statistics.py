@@ -6,7 +6,6 @@ on where the stream is cut into chunks, so a resumed run has the same.
 
 from __future__ import annotations
 
-import zlib
 from collections import Counter
 from collections.abc import Sequence
 from copy import copy
@@ -20,11 +19,10 @@ from thresher.data.chunk import Chunk
 from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.engine.sound import require
+from thresher.learning.diagnostics.row_sample import RowSample
 from thresher.learning.model.objective import Objective
 from thresher.learning.training.progress import Curve, Tally, total
 
-_TOLD_APART = 10
-"""Fewer rows may well come again."""
 _LABELS = 256
 """Maximum number of labels in the sample."""
 _FEATURES = 256
@@ -81,6 +79,7 @@ class StreamStatistics:
     w o log o, w y, w y o, w y log o and (w y)^2; empty unless every o is above 0."""
     unmet: list[int] = field(default_factory=list)
     """features that options name and no row has had so far"""
+    sample: RowSample = field(default=RowSample())
     start: Start = field(default=Start())
     """what the model had learned before, on other data; marks and passes do not count it"""
 
@@ -133,6 +132,7 @@ class StreamStatistics:
         while len(self.labels) > _LABELS:
             self.labels, self.weights, self.stride = self.labels[::2], self.weights[::2], 2 * self.stride
         self.rows += len(chunk)
+        self.sample = self.sample.with_rows(chunk)
 
     def _add_offsets(self, chunk: Chunk) -> None:
         """Add up offsets that may be exposures."""
@@ -204,13 +204,6 @@ class StreamStatistics:
         """The number of examples, and their progressive loss."""
         loss = Tally(*self.marks[-1][1:]).average if self.marks else None
         return {"new_examples": self.rows, "new_progressive_loss": loss}
-
-    @property
-    def content(self) -> int:
-        """A checksum of labels and features, the same for the same rows in the same order; 0 for few rows."""
-        sizes = sorted((key, size) for key, size in self.sizes.items() if size)
-        known = self.rows, self.changes, self.positives, self.last, self.labels, sizes, self.span
-        return zlib.crc32(repr(known).encode()) if self.rows >= _TOLD_APART else 0
 
     @property
     def late(self) -> float:

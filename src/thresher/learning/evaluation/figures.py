@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,13 @@ from thresher.data.report import Report
 from thresher.data.source import Source
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import Finding, unresolved_labels, worse_than_base
+from thresher.learning.diagnostics.row_sample import RowSample
 from thresher.learning.evaluation.curves import Binned
 from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.files.choice import JUDGES
 from thresher.learning.inspection.formatting import table_of, table_of_rows
 from thresher.learning.model.objective import F64, Listener, Objective, Output
+from thresher.options.messages import mention
 
 MOST = 1000
 """Confusion is counted for at most this many classes; above, only the figures of each class."""
@@ -293,20 +294,6 @@ def claimed(head: Objective, margins: F64, given: F64, threshold: float | None) 
     return head.positive(margins) if threshold is None else given > threshold
 
 
-def check_threshold(head: Objective, threshold: float | None) -> None:
-    """Raise ValueError for a threshold that this model cannot use."""
-    if threshold is None:
-        return
-    if not isinstance(threshold, Real):
-        raise ValueError(f"the threshold must be a number, not {threshold!r}")
-    if not head.classifies or head.outputs.kind == "classes":
-        raise ValueError("a threshold is for two classes or lists of them; this model predicts neither")
-    if head.has_probabilities and not 0.0 <= threshold <= 1.0:
-        raise ValueError(f"the threshold of a probability must lie in 0..1, not {threshold:g}")
-    if not math.isfinite(threshold):
-        raise ValueError(f"the threshold must be a finite number, not {threshold:g}")
-
-
 class Assessment:
     """How good a Model or a Readout is, measured chunk by chunk."""
 
@@ -319,6 +306,7 @@ class Assessment:
         self._more = made(self.head, model.lowest_label, threshold, model.classes)
         self.binned: Binned | None = self._more.binned
         """predictions and observations; None if the model predicts neither probabilities nor one number"""
+        self._rows = RowSample()
         self.weightless = 0
         """rows of importance 0, which count nowhere else"""
 
@@ -332,6 +320,7 @@ class Assessment:
             what = f"{name}: the prediction for example {wrong:,}"
             raise DataError(f"{what} is not finite: its values are too large")
         self.add(chunk, margins)
+        self._rows = self._rows.with_rows(chunk)
         for one in also:
             one.add(chunk, margins)
 
@@ -345,7 +334,17 @@ class Assessment:
         plain = self.plain
         found = unresolved_labels(self.head, plain.examples, plain.low, plain.high)
         told = [] if found is None else [Finding("unresolved-labels", found)]
-        return [*told, *troubles_of_reading(report), *worse_than_base(self.figures(), self.head)]
+        worse = worse_than_base(self.figures(), self.head)
+        return [*told, *troubles_of_reading(report), *worse, *self.learned()]
+
+    def learned(self) -> list[Finding]:
+        """That the model has learned some of the rows, if its record tells."""
+        share = 0.0 if self._model.record is None else self._rows.share_in(self._model.record.rows)
+        if not share:
+            return []
+        what = f"the model has learned {self._rows.in_words(share)}, so it is better on them than on others"
+        remedy = f"measure it on other rows, or keep some apart in training, such as {mention(holdout=0.1)}"
+        return [Finding("learned-rows", f"{what}: {remedy}")]
 
     def figures(self) -> Figures:
         """The figures of ``thresher evaluate --json``, without the number of weights."""
@@ -410,7 +409,7 @@ def assessed(model: Any, source: Source, threshold: float | None = None, *also: 
     prediction is positive above `threshold`, which is a probability, or a margin if the loss has no
     probabilities. ValueError for a threshold that the model cannot use; `DataError` if no example has weight.
     """
-    check_threshold(model.head, threshold)
+    model.head.check_threshold(threshold)
     if source.layout is not None and source.layout.columns and LABEL not in source.layout.kinds:
         why = "no column holds labels, since they were given beside the table in training"
         raise DataError(f"{source.names[0]}: {why}: {LABELS_BESIDE}")

@@ -543,7 +543,7 @@ class Model(LinearPredictor):
         head = self.head.with_calibration(self.head.calibrated()) if self.recipe.calibrate else self.head
         readout = Readout(head, self.store, keys, weights, self._bias(), *rest, intake.means())
         readout.layout, readout.names, readout.numbering = self.layout, self.names, self.numbering
-        readout.shifted, readout.named = self.shifted, self.named
+        readout.shifted, readout.named, readout.record = self.shifted, self.named, self.record
         return readout
 
     def state(self) -> dict[str, NDArray[Any]]:

@@ -17,6 +17,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
+from numbers import Real
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
@@ -178,6 +179,24 @@ class Objective:
         """ValueError for these options, which are for two classes, if there are others."""
         if options and not self.is_of_two:
             raise OneLineError(f"{mention(*options)} is for a model of two classes, which this is not")
+
+    def check_threshold(self, threshold: float | None) -> None:
+        """ValueError for a threshold of decisions that this model cannot use."""
+        if threshold is None:
+            return
+        if not isinstance(threshold, Real):
+            raise ValueError(f"the threshold must be a number, not {threshold!r}")
+        if not self.classifies or self.outputs.kind == "classes":
+            raise ValueError("a threshold is for two classes or lists of them; this model predicts neither")
+        if self.has_probabilities and not 0.0 <= threshold <= 1.0:
+            raise ValueError(f"the threshold of a probability must lie in 0..1, not {threshold:g}")
+        if not math.isfinite(threshold):
+            raise ValueError(f"the threshold must be a finite number, not {threshold:g}")
+
+    def decide(self, margins: F64, threshold: float, lowest_label: float) -> F64:
+        """The label ``(n,)`` of two classes by a threshold: of a probability, or of a margin without any."""
+        given = self.respond(margins, "probability" if self.has_probabilities else "margin", lowest_label)
+        return np.where(given > threshold, 1.0, lowest_label)
 
     @property
     def label(self) -> str:

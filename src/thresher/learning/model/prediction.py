@@ -66,6 +66,7 @@ if TYPE_CHECKING:
 
     from thresher.data.bodies import BodyReader
     from thresher.learning.model.model import Model
+    from thresher.learning.training.record import Record
 
 
 OPENING = "on_error", "threads", "where", "offsets"
@@ -585,6 +586,8 @@ class Readout(LinearPredictor):
         self.layout, self.names, self.numbering = None, None, None
         self.made: tuple[str, int] | None = None
         """SPEC of the rule and seed of the model in the file; None if unknown"""
+        self.record: Record | None = None
+        """how the model was trained, if that is known"""
         self.divisors, self.means, self.centres = divisors, means, means is not None
         self.unmet = np.zeros_like(bias) if unmet is None else unmet
         inner = weights.shape[1:]

@@ -7,7 +7,7 @@ the margin of class k is too large by is subtracted at the end: P(k | x, sampled
 s_k P(k | x), so its log odds differ by log s_k, a constant (King and Zeng, Logistic Regression in Rare Events
 Data, Political Analysis 9 (2001), section 4.1; Fithian and Hastie, Local Case-Control Sampling, Annals of
 Statistics 42 (2014), section 2.2). The constant is no state: it is added where intercepts are read, so that
-the stream can be continued.
+the stream can be continued. Data that were sampled before they came are corrected in the same way.
 
 Rows are drawn where a model prepares them, by hashes of their numbers. So hold-outs and folds see all rows,
 servers, lanes and estimators sample as `train` does, and every pass draws other rows. Whatever reads and
@@ -34,9 +34,9 @@ from thresher.learning.model.objective import F64, Objective
 from thresher.learning.training.shares import SAMPLE, bits_of, unit
 from thresher.options.messages import mention
 
-_CORRECT = ",correct"
+_CORRECT, _BEFORE = ",correct", ",before"
 _SHARE = re.compile(r"=([^=,]+)(?:,|$)")
-_FORM = "LABEL=SHARE, such as 0=0.1, or 0=0.1,correct"
+_FORM = "LABEL=SHARE, such as 0=0.1, or 0=0.1,correct or 0=0.1,before"
 _TWO = "0 or -1, and 1"
 OFFERED, LEFT_OUT, LAST_LABEL = range(3)
 
@@ -52,14 +52,17 @@ class Sample(NamedTuple):
     """by label, as the data write it"""
     correct: bool = False
     """whether intercepts are corrected, instead of importances"""
+    before: bool = False
+    """whether the data are such a sample, of which all rows are learned; their intercepts are corrected"""
 
     @classmethod
     def of(cls, wanted: Any) -> Sample:
-        """From ``LABEL=SHARE,...``, perhaps with ``,correct``, or a mapping of shares; ValueError."""
+        """From ``LABEL=SHARE,...``, perhaps with ``,correct`` or ``,before``, or a mapping; ValueError."""
         if isinstance(wanted, Mapping):
             wanted = ",".join(f"{text_of(label)}={share}" for label, share in wanted.items())
         text = wanted if isinstance(wanted, str) else ""
-        plain = text.removesuffix(_CORRECT)
+        how = next((one for one in (_CORRECT, _BEFORE) if text.endswith(one)), "")
+        plain = text.removesuffix(how)
         *pairs, rest = _SHARE.split(plain)
         if not pairs or rest or not all(pairs) or plain.endswith(","):
             raise OneLineError(f"{mention('sample')} must be {_FORM}, not {wanted!r}")
@@ -71,13 +74,13 @@ class Sample(NamedTuple):
             raise OneLineError(f"{mention('sample')}: the share of {bad[0]} must lie between 0 and 1")
         if len(shares := dict(found)) < len(found):
             raise OneLineError(f"{mention('sample')} {wanted}: give each label once")
-        return cls(shares, plain != text)
+        return cls(shares, bool(how), how == _BEFORE)
 
     @property
     def spec(self) -> str:
         """The text that `of` accepts."""
         listed = ",".join(f"{label}={share!r}" for label, share in self.shares.items())
-        return listed + _CORRECT * self.correct
+        return listed + (_BEFORE if self.before else _CORRECT * self.correct)
 
     def of_classes(self, head: Objective, words: Sequence[str] = ()) -> F64 | None:
         """The share of each class; None as long as labels may be words that are not known.
@@ -90,6 +93,10 @@ class Sample(NamedTuple):
             raise OneLineError(f"{mention('sample')} is for classes, not for {_meant(head, name)}")
         if self.correct and not can_correct(head):
             uncorrected = f"leave {_CORRECT[1:]} out of {mention('sample')}"
+            if self.before:
+                uncorrected = (
+                    f"give importances of 1/SHARE, {mention('weight')}, instead of {mention('sample')}"
+                )
             raise OneLineError(
                 f"the margins of {_meant(head, name)} are no log odds, which alone can be corrected:"
                 f" {uncorrected}"
@@ -199,6 +206,7 @@ class Sampler:
         first = int(self._noted[OFFERED])
         numbers = np.arange(first, first + len(chunk), dtype=np.uint64)
         kept: NDArray[np.bool_] = unit(bits_of(numbers, self._seed, SAMPLE)) < shares
+        kept |= self._sample.before
         rows = chunk if kept.all() else chunk.take(kept)
         self._noted[:LAST_LABEL] += len(chunk), len(chunk) - len(rows)
         self._noted[LAST_LABEL:] = rows.labels[-1:] if len(rows) else self.last_label

@@ -10,6 +10,7 @@ from thresher.data.files.topics import Extent
 from thresher.data.layout import as_option
 from thresher.data.stored import read, said
 from thresher.engine.sound import require
+from thresher.learning.diagnostics.row_sample import RowSample
 from thresher.learning.files.choice import LOSS
 from thresher.learning.training.shares import is_text
 from thresher.options.messages import mention
@@ -98,8 +99,8 @@ class Record:
     ended it"""
     judge: str = LOSS
     """the figure of the hold-out that told which pass was the best, if there was `patience`"""
-    content: int = 0
-    """a checksum of what is known of the rows that were learned last, to notice that they come again"""
+    rows: RowSample = field(default=RowSample())
+    """a sample of the rows that were learned, to notice that they come again"""
     continued: int = 0
     """how often training went on with other data; counts of lines are sums, all else is of the last data"""
     topics: tuple[Extent, ...] = ()
@@ -114,7 +115,8 @@ class Record:
         if earlier is None:
             return self
         counts = {name: getattr(earlier, name) + getattr(self, name) for name in COUNTS}
-        return replace(self, continued=earlier.continued + 1, **counts).beside(earlier)
+        rows = earlier.rows.and_of(self.rows)
+        return replace(self, continued=earlier.continued + 1, rows=rows, **counts).beside(earlier)
 
     def beside(self, earlier: Record) -> Record:
         """With what was read of other topics before."""

@@ -572,7 +572,7 @@ class Trainer:
             order=self.order.spec,
             holdout=as_text(self.holdout.every),
             where=self.source.where,
-            content=self._seen.content,
+            rows=self._seen.sample,
             slices={} if self._slices is None else self._slices.figures(),
             topics=self._topics,
             **counts,
