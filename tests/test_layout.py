@@ -118,13 +118,13 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 68_815,
+    "all": 68_830,
     "data": 19_436,
     "learning": 14_692,
     "parts": 5_703,
     "engine": 5_316,
     "plans": 4_368,
-    "serving": 3_742,
+    "serving": 3_757,
     "options": 2_530,
     "sklearn": 2_212,
     "cli": 2_139,

@@ -180,7 +180,8 @@ def test_rows_wait_for_their_labels(clicks: Path, tmp_path: Path, over: str) -> 
     with serving(clicks, log, *sources) as service:
         if over == "topic":
             learned(service, 15)
-            assert 'thresher_source_rows_total{fate="unknown",source="held:told"} 1.0' in page_of(service)
+            unknown = 'thresher_source_rows_total{fate="unknown",source="held:told"} 1.0'
+            until(lambda: unknown in page_of(service))
         until(lambda: service.status().pending == 20 - 15 * (over == "topic"))
     with serving(clicks, log, *sources) as service:
         label = np.ones(5, np.float32), np.ones(5, np.float32)
@@ -191,6 +192,19 @@ def test_rows_wait_for_their_labels(clicks: Path, tmp_path: Path, over: str) -> 
         learned(service, 20 - 15 * (over == "http"))
     assert sorted(colours(log)) == sorted(names if over == "topic" else names[15:])
     check_law(clicks, log, tmp_path / "again")
+
+
+def test_labels_make_room_for_rows(clicks: Path, tmp_path: Path) -> None:
+    """As many rows wait as there is room for: labels of these are learned, others wait for their rows."""
+    names = [f"c{k}" for k in range(40)]
+    STORE["many"] = [[json.dumps({"id": one, "hour": 1, "colour": one}).encode() for one in names]]
+    STORE["of many"] = [[json.dumps({"id": one, "label": 1}).encode() for one in [*names, "other"]]]
+    urls = "held:many?ids=id", "held:of many?as=labels"
+    with serving(clicks, tmp_path / "log", *urls, most_kept=7) as service:
+        learned(service, 40)
+        until(lambda: service.sources[1].rows["unknown"] == 1)
+        until(lambda: service.status().reason == "")
+    assert sorted(colours(tmp_path / "log")) == sorted(names)
 
 
 def test_bad_messages_are_put_aside(clicks: Path, tmp_path: Path) -> None:

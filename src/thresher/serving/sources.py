@@ -16,8 +16,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+
 from thresher.data.bodies import Rows
-from thresher.data.chunk import concat
+from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError
 from thresher.data.files import live_topics, topics
 from thresher.data.files.topic_lines import lines_of
@@ -139,10 +141,6 @@ class SourceReader:
             told = f"{left:,} to be read, and {self._before:,} at the last look, {took:.0f} seconds ago"
             self._say(f"{self.name} falls behind: {told}")
         self._before = left
-        if self.labels:  # all rows that are older than labels are kept by now
-            rows = [one for one in self._service.sources if one.ids]
-            while any(one.complete < looked for one in rows) and not self._closing.wait(_SOON):
-                pass
         with closing(self._topic.parts()) as parts:
             for part in parts:
                 while self._service.behind >= AHEAD and not self._closing.wait(_SOON):
@@ -161,8 +159,9 @@ class SourceReader:
         ids = [one for rows in several for one in rows.good_ids]
         brings, late = len(chunk) > 0, self.labels or self.ids != ""
         if brings and self.labels:
-            found = self._recorded(lambda: service.label(ids, chunk.labels, chunk.weights))
-            self.rows["unknown"] += len(found.unknown)
+            self._label(ids, chunk)
+            if self._closing.is_set():
+                return
         elif brings and late:
             self._recorded(lambda: service.keep(ids, chunk, service.margins(chunk)))
         elif brings:
@@ -170,6 +169,22 @@ class SourceReader:
         if late if brings else self.rows["refused"] > bad:
             self._recorded(lambda: service.read_up_to(part.extent))
         self.rows["read"] += len(chunk)
+
+    def _label(self, ids: Sequence[str], chunk: Chunk) -> None:
+        """Learn rows with their labels, once all rows are kept that were in their topics before these."""
+        left, complete, rows = np.arange(len(ids)), False, [one for one in self._service.sources if one.ids]
+        while len(left) and not complete:
+            complete = all(one.complete >= self._topic.looked for one in rows)
+            some, labels, importances = (
+                [ids[k] for k in left.tolist()],
+                chunk.labels[left],
+                chunk.weights[left],
+            )
+            found = self._recorded(lambda: self._service.label(some, labels, importances))  # noqa: B023
+            left = left[np.isin(some, found.unknown)]
+            if len(left) and not complete and self._closing.wait(_SOON):
+                return
+        self.rows["unknown"] += len(left)
 
     def _recorded(self, work: Callable[[], Future[T]]) -> T:
         """What is answered once it is on disk. `RefusedError`; if it can be tried again, only at the end."""
