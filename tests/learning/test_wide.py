@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import thresher
+from thresher.cli.main import status_of
 from thresher.data import Chunk, MemorySource
 from thresher.learning.files import checkpoint
 from thresher.learning.model.model import Model
@@ -315,3 +317,27 @@ def test_several_outputs_are_solved_one_by_one() -> None:
     np.testing.assert_allclose(weights[:, 0][weights[:, 0] != 0], one.weights()[1], rtol=1e-6)
     assert not weights[:, 1].any()
     np.testing.assert_allclose(weights[:, 2], -weights[:, 0], rtol=1e-3, atol=1e-6)
+
+
+def test_figures_are_those_of_the_model_that_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What solved the chosen model, not that with the lowest progressive loss; what is of the first pass."""
+    X = columns()
+    lines = [",".join(f"{v:.9g}" for v in row) for row in np.column_stack([labels(X, "squared"), X])]
+    data, found = tmp_path / "wide.csv", str(tmp_path / "found.model")
+    data.write_text("\n".join(["y," + ",".join(f"column{k}" for k in range(COLUMNS)), *lines]) + "\n")
+    asked = [str(data), "--label", "y", "--loss", "squared", "-q"]
+    for more in (["path", "--holdout", "0.2"], ["cv", "--folds", "2"]):
+        assert status_of([more[0], *asked, "-m", found, "--l1", "0.7:1.4:2", *more[1:]]) == 0
+        out = capsys.readouterr().out
+        (chosen,) = re.findall(r"^command .*,l1=(.+?),", out, re.MULTILINE)
+        (told,) = re.findall(r"^solved .* with (\S+) standard", out, re.MULTILINE)
+        assert float(told) == pytest.approx(2 * float(chosen))
+    assert status_of(["train", *asked, "-m", found]) == 0
+    assert re.search(r"progressive loss +\S+ \(first pass\)", capsys.readouterr().out)
+    assert status_of(["info", found]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"progressive loss +\S+ \(first pass\)", out)
+    assert re.search(r"blank or header +1\n", out)
+    assert ",...,column44 (shortened: --json has all)" in out

@@ -26,6 +26,8 @@ from thresher.engine.kernels import derive
 
 BLOCKS = 16
 """Work is split into this many pieces for any number of threads, so that sums do not depend on it."""
+_WORTH = 1 << 22
+"""Stored values from which a look at them takes longer than handing it to threads"""
 _LEAST, _GROWTH = 1000, 2
 """Columns of the first working set; how many times the weights alive a later one has"""
 STEPS, SHARE = 10, 0.3
@@ -97,7 +99,9 @@ class Newton(Rounds):
         self.slopes, self.curvatures = np.zeros(self.examples), np.zeros(self.examples)
         self.gradient, self._damping = np.zeros(len(self.w)), 0.0
         self._spreads: F64 | None = None
-        self._pool = ThreadPoolExecutor(plan.threads) if plan.threads > 1 else None
+        self._pool = (
+            ThreadPoolExecutor(plan.threads) if plan.threads > 1 and len(columns.values) >= _WORTH else None
+        )
         self._all = np.arange(len(self.w))
         self._enough, self._draws = 0.0, np.random.default_rng(0)
         self._derive()
@@ -331,6 +335,9 @@ class Newton(Rounds):
 
     def _spread(self, chosen: I64, work: Callable[[int, int], Any]) -> None:
         """Call `work` for pieces of the chosen columns with about the same number of stored values."""
+        if self._pool is None:
+            work(0, len(chosen))
+            return
         ends = np.cumsum(self.columns.starts[chosen + 1] - self.columns.starts[chosen])
         cuts = np.searchsorted(ends, np.linspace(0, ends[-1] if len(ends) else 0, BLOCKS + 1)[1:-1])
         self._in_threads(np.concatenate([[0], cuts, [len(chosen)]]).astype(np.int64), work)

@@ -94,7 +94,7 @@ def train(data: list[str], options: Options) -> None:
             output.tell_outcome(outcome)
             figures = {**run.figures(outcome), "model": str(path)}
             figures |= {f"holdout_{name}": value for name, value in (outcome.holdout or {}).items()}
-            lines, again = list[str](), figures["passes"] > 1
+            lines, again = list[str](), figures["passes"] > 1 or "solved" in figures
             if not options["json"]:
                 figures["progressive_loss"] = of_first_pass(figures["progressive_loss"], again)
                 if "calibration" in figures:
@@ -142,8 +142,8 @@ def path(data: list[str], options: Options) -> None:
             outcome.warnings += run.missed
             output.tell_outcome(outcome)
             used = output.shown_use(use_of(found.points, found.chosen, which), options["json"])
-            again = run.command(data, found, learned.models[found.chosen])
-            said = {} if again is None else {"command": again}
+            again = run.command(data, found, model := learned.models[found.chosen])
+            said = output.solution_figure(model) | ({} if again is None else {"command": again})
             figures = {**output.figures_of_run(outcome), **used, "model": str(path), **said}
             whole = found.as_dict()
             table = lane_lines(whole["lanes"], found.penalty, found.chosen)
@@ -178,7 +178,7 @@ def cv(data: list[str], options: Options) -> None:
         if model is not None:
             tell_large_state([final := found.choose(which)], ui.say, OF_THE_COMMAND)
             final.save(model)
-            own = {"nonzero": final.nonzero, "model": str(model)}
+            own = {**output.solution_figure(final), "nonzero": final.nonzero, "model": str(model)}
         outcome.warnings = [*outcome.warnings, *found.warnings, *run.missed]
         output.tell_outcome(outcome)
         figures = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,8 +100,16 @@ def tell_outcome(outcome: Outcome) -> None:
 
 def figures_of_run(outcome: Outcome) -> dict[str, Any]:
     """Counts and times of a training of several models."""
-    of_one = "progressive_loss", "nonzero", "examples_per_second", "importance_0"
+    of_one = "progressive_loss", "nonzero", "examples_per_second", "importance_0", "solved"
     return {name: value for name, value in outcome.figures.items() if name not in of_one}
+
+
+def solution_figure(model: Any) -> dict[str, str]:
+    """How the model was solved in memory, if it was, as a figure."""
+    from thresher.learning.training.record import solution_in_words
+
+    solved = None if model.record is None else model.record.solved
+    return {} if solved is None else {"solved": solution_in_words(asdict(solved))}
 
 
 def shown_use(use: dict[str, Any] | None, as_json: bool) -> dict[str, Any]:

@@ -271,11 +271,13 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
     if classes := layout.get("classes"):
         shown["classes"] = ", ".join(classes)
         shown |= {"positive_class": classes[1]} if facts["outputs"] == "one" else {}
-    shown |= {f"{name}_of_data" if name == "examples" else name: n for name, n in facts["lines"].items()}
+    names = {"examples": "examples_of_data"} | ({"blank": "blank_or_header"} if facts["columns"] else {})
+    shown |= {names.get(name, name): count for name, count in facts["lines"].items()}
     shown["examples" if "left_out" in facts else "examples_learned"] = facts["examples"]
     shown |= {"left_out": facts["left_out"]} if "left_out" in facts else {}
     later = {name: facts[name] for name in ("loss_of_later_passes",) if name in facts}
-    shown |= {"progressive_loss": formatting.of_first_pass(facts["progressive_loss"], bool(later)), **later}
+    again = bool(later or (record and record["solved"]))
+    shown |= {"progressive_loss": formatting.of_first_pass(facts["progressive_loss"], again), **later}
     shown |= {name: facts[name] for name in ("features_seen", "features_live", "nonzero")}
     shown |= {name: weights[name] for name in _WEIGHTS}
     if len(weights["intercept"]) == 1:
@@ -283,7 +285,7 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
         shown |= {"weight_if_never_seen": weights["unmet"][0]} if "unmet" in weights else {}
     shown |= {f"bytes_{name}": size for name, size in facts["bytes"].items()}
     shown |= {"warning" if not k else f"warning_{k + 1}": one for k, one in enumerate(facts["warnings"])}
-    return shown if facts["command"] is None else {**shown, "command": facts["command"]}
+    return shown if facts["command"] is None else {**shown, "command": formatting.shortened(facts["command"])}
 
 
 def _told_record(one: dict[str, Any]) -> list[str]:

@@ -27,6 +27,22 @@ def shown(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else printable(str(value))
 
 
+def shortened(command: str, most: int = 200) -> str:
+    """A command whose words of more than `most` characters, such as lists of columns, are cut short.
+
+    >>> shortened("thresher train DATA --numeric a,b,c,d,e,f,g,h", 12)
+    'thresher train DATA --numeric a,b,c,...,h (shortened: --json has all)'
+    """
+    words = command.split(" ")
+    found = [
+        f"{','.join(one[: most // 2].split(',')[:-1])},...,{one.rsplit(',', 1)[-1]}"
+        if len(one) > most and one.count(",") > 2
+        else one
+        for one in words
+    ]
+    return " ".join(found) + (" (shortened: --json has all)" if found != words else "")
+
+
 def size_shown(size: float) -> str:
     """A number of bytes with three digits and a unit.
 

@@ -104,13 +104,14 @@ _TOP = 5
 
 def summary(model: Any) -> str:
     """How the model was made, and its heaviest positive and negative weights."""
-    recipe = replace(model.recipe, layout=None)
+    recipe, record = replace(model.recipe, layout=None), model.record
+    again = model.repeated.weight > 0 or (record is not None and record.solved is not None)
     rows = {
         "rule": str(recipe.rule),
         "loss": str(recipe.loss),
         "outputs": str(recipe.outputs),
         "examples": shown(model.examples),
-        "progressive loss": of_first_pass(model.tally.known, model.repeated.weight > 0),
+        "progressive loss": of_first_pass(model.tally.known, again),
         "non-zero weights": f"{model.nonzero:,} of {model.features_seen:,} features seen",
     }
     try:

@@ -411,9 +411,9 @@ class ModelSet:
         self.flush()
         dealt = self.share.dealt(self.share.noted(rows, 0), self._first_row)
         for number, part in enumerate(self.parts):
-            own = dealt(number)
-            for model in (part.models[k] for k in part.alive):
-                self._solutions[id(model)] = solve(model, own, self.share.deviations)
+            alive = [part.models[k] for k in part.alive]
+            for model, found in zip(alive, solve(alive, dealt(number), self.share.deviations), strict=True):
+                self._solutions[id(model)] = found
                 if model.curve and model.curve[-1].examples == model.examples:
                     model.curve = model.curve[:-1]  # with other weights
 

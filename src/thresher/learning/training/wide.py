@@ -47,7 +47,7 @@ _DIRECTIONS = 0.4
 """Directions of columns over the number of rows; as many independent columns as rows have 0.5."""
 _SAMPLE = 512
 """Columns of which correlations are computed."""
-_TOLERANCE = 1e-6
+_TOLERANCE = 1e-5
 
 
 def can_solve(recipe: Recipe) -> bool:
@@ -104,17 +104,22 @@ def directions(columns: FeatureColumns, chosen: NDArray[np.int64], gaps: bool) -
     return p / (1.0 + (p - 1) * between)
 
 
-def solve(model: Model, rows: Chunk, deviations: float = DEVIATIONS) -> Optimum:
-    """Give a model the weights that minimise the penalised loss of these `rows`, which it has learned.
+def solve(models: Sequence[Model], rows: Chunk, deviations: float = DEVIATIONS) -> list[Optimum]:
+    """Give models with one feed the weights that minimise the penalised loss of `rows`, which they learned.
 
-    An `l1` of 1 is a penalty of so many `deviations` of noise. The model keeps its means of columns, counts
+    An `l1` of 1 is a penalty of so many `deviations` of noise. A model keeps its means of columns, counts
     and progressive losses, and goes on as if passes had led to these weights. An output whose labels are all
     alike keeps its intercept, and gets no weights.
     """
     from thresher.batch.shards import in_columns
 
-    prepared = model.feed.intake.transform(rows.counting(), again=True)
-    columns = in_columns(prepared, model.recipe.intercept)
+    prepared = models[0].feed.intake.transform(rows.counting(), again=True)
+    columns = {kind: in_columns(prepared, kind) for kind in {model.recipe.intercept for model in models}}
+    return [_solve(model, prepared, columns[model.recipe.intercept], deviations) for model in models]
+
+
+def _solve(model: Model, prepared: Chunk, columns: FeatureColumns, deviations: float) -> Optimum:
+    """Give one model its weights."""
     head, bias = model.head, model.loop.bias().astype(np.float64)
     l1, count = float(model.rule.l1), len(columns.keys)
     solutions, found, unknown = list[Minimum](), list[Optimum](), np.zeros(count + 1)
