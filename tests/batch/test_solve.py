@@ -320,6 +320,18 @@ def test_penalties_in_standard_deviations_know_no_units() -> None:
     assert left @ left < 0.35 * (X @ true) @ (X @ true)
 
 
+@pytest.mark.parametrize("seed", [2, 3])
+def test_columns_of_any_scale_give_the_same_model(seed: int) -> None:
+    """Beside columns of 1e-30, the derivative of the intercept is mostly rounding."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(2000, 6)).astype(np.float32)
+    y = np.sign(X[:, 0] - X[:, 1] + rng.normal(size=2000))
+    one, other = (thresher.boost((X * np.float32(by), y), "logistic", l1=50 * by) for by in (1.0, 1e-30))
+    assert other.solution.rounds < 20
+    assert other.weights * 1e-30 == pytest.approx(one.weights, abs=1e-3)
+    assert other.solution.objective == pytest.approx(one.solution.objective, rel=1e-7)
+
+
 def test_rows_far_on_the_wrong_side_do_not_stop_newton() -> None:
     """There the curvature of a loss is 0, and its own step endless."""
     data = data_of(16)

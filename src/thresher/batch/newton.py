@@ -37,7 +37,7 @@ _SWEEPS, _TIGHTER = 100, 0.25
 _SUFFICIENT, _HALVINGS = 0.01, 10
 """Least share of the expected fall of the objective; halvings of a step at most"""
 _ROUNDING = 1e-14
-"""Share of the objective below which a change is rounding"""
+"""Share of the objective, and of the sum of slopes' sizes, below which a change is rounding"""
 _TURNS, _STANDS = 20, 0.01
 """Measurements of noise, at most; it stands if it changes by no more than this share"""
 _TELLS = 1e-6
@@ -253,6 +253,8 @@ class Newton(Rounds):
         w = self.w[chosen]
         pull = gradient + l2 * w
         found = np.where(w != 0, np.abs(pull + l1 * np.sign(w)), np.maximum(np.abs(pull) - l1, 0.0))
+        if self.intercept and int(chosen[-1]) == len(self.keys):  # beside tiny columns its rounding is large
+            found[-1] = max(found[-1] - _ROUNDING * float(np.abs(self.slopes).sum()), 0.0)
         return found / self.loadings[chosen]
 
     def working_set(self) -> I64:
@@ -274,7 +276,7 @@ class Newton(Rounds):
             h = h + c.weights * (self._damping * size / float(c.weights.sum()))
         total = float(h.sum()) if self.intercept else 0.0
         inverse = 1.0 / total if total > 0.0 else 0.0
-        means = self.moments(free, h)
+        means = self.moments(free, h) if self.intercept else np.zeros(len(free))
         moments = self.second_moments(free, h, means * inverse)
         flat = moments <= descent.FLAT * means * means * inverse
         columns = gradient[: len(free)], means, np.where(flat, 0.0, moments), *self._penalties(free)

@@ -56,9 +56,8 @@ class Smoothed(Newton):
         """See `Rounds`."""
         super().measure_all()
         errors = self.margins() - self.columns.labels
-        violations = (np.abs(self.w) * self.gap * self.loadings)[: len(self.keys)]
         self.kink = float((self._losses() - self.slopes * errors).sum()) / self._whole
-        self.slack = float(violations.sum()) / self._whole
+        self.slack = float((np.abs(self.w) * self.gap * self.loadings)[: len(self.keys)].sum()) / self._whole
 
     def objective(self) -> float:
         """See `Rounds`."""

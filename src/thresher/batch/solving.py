@@ -298,9 +298,9 @@ def troubles_of(found: Boosted, columns: Sequence[ColumnSeen], report: Report) -
 
 def _boosted(solver: Rounds, head: Objective, last: Round, source: Source, started: float) -> Boosted:
     """The model of a solver after its last round."""
-    figures = last.number, last.sweeps, last.objective, last.certificate, solver.endless()
+    done = last.number, last.sweeps, last.objective, last.certificate, solver.endless()
     took = time.perf_counter() - started
-    solution = Solution(solver.plan, solver.examples, len(solver.keys), *figures, took)
+    solution = Solution(solver.plan, solver.examples, len(solver.keys), *done, took)
     return Boosted(solver, head, solution, source)
 
 
@@ -331,8 +331,7 @@ def solved_along(
     which has the number 0. The rows returned have labels and importances only. Folds share the columns: the
     rows of one have no importance for its models. `DataError` if there are fewer rows than folds.
     """
-    seen = columns_seen(source)
-    columns = columns_of(source, intercept)
+    seen, columns = columns_seen(source), columns_of(source, intercept)
     check_namespaces(source, source.report)
     count, weights = len(columns.labels), columns.weights
     if count < folds:
