@@ -51,6 +51,42 @@ def test_decisions(words: bool, thresher: Thresher) -> None:
     assert "which this is not" in thresher("predict v d.csv --output decision --threshold 0.5").err
 
 
+def test_one_class_of_several(thresher: Thresher) -> None:
+    rows = [f"{('bad', 'good', 'great')[k % 3]},{k % 3 - 1 + k % 5 / 9:.3f},{k * 7 % 11}" for k in range(90)]
+    Path("d.csv").write_text("\n".join(["label,a,b", *rows, ""]))
+    thresher("train d.csv -m m -q --outputs classes --rule sgd --passes 2")
+    every = [line.split("\t") for line in thresher("weights m").out.splitlines()]
+    for name in ("bad", "good", "great"):
+        told = [line.split("\t") for line in thresher(f"weights m --class {name} --top 1").out.splitlines()]
+        own = [row for row in every if row[2] == name]
+        assert told == [own[0], own[-1]]
+        assert own[-1][0] == "intercept"
+    whole = [json.loads(line) for line in thresher("predict m d.csv --output explain").out.splitlines()]
+    for of in ("predicted", "good"):
+        lines = thresher(f"predict m d.csv --output explain --class {of} --top 1").out.splitlines()
+        for one, all_of_them in zip(map(json.loads, lines), whole, strict=True):
+            name = all_of_them["label"] if of == "predicted" else of
+            for key in ("probability", "margin", "intercept"):
+                assert one[key] == all_of_them[key][name]
+            terms = {term["feature"]: term["contribution"][name] for term in all_of_them["features"]}
+            order = sorted(filter(terms.get, terms), key=lambda key: -abs(terms[key]))[:1]
+            explained = [(term["feature"], term["contribution"]) for term in one["features"]]
+            assert explained == [(key, terms[key]) for key in order]
+            found = one["intercept"] + sum(terms[key] for key in order) + one["rest"]
+            assert found == pytest.approx(one["margin"], abs=1e-5)
+            assert one["label"] == all_of_them["label"]
+    assert {one["label"] for one in whole} > {"bad"}
+    for command, why in (
+        ("weights m --class worst", "no class is called 'worst': give one of bad, good, great"),
+        ("predict m d.csv --output explain --class worst", "no class is called 'worst': give one of bad"),
+        ("predict m d.csv --class good", "--class is for explanations: use --output explain"),
+    ):
+        assert why in thresher(command).err
+    Path("two.csv").write_text(Path("d.csv").read_text().replace("bad", "good"))
+    thresher("train two.csv -m m -q")
+    assert "no class is called 'good': the model has one output" in thresher("weights m --class good").err
+
+
 def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 

@@ -137,9 +137,11 @@ def weights(model: str, options: Options) -> None:
     from thresher.data.errors import printable
     from thresher.learning.files import model_file
     from thresher.learning.inspection.feature_names import is_nameable, known_names
+    from thresher.options.layouts import of_options
     from thresher.options.messages import mention
 
     top, effects, level = options["top"], options["effects"], options["interval"]
+    most = top if options["output_class"] is None else None  # those of a class are found among all
     if level is not None and effects is not None:
         raise UsageError(f"{mention('effects')} are of one model: leave out {mention('interval')}")
     if level is not None:
@@ -150,12 +152,12 @@ def weights(model: str, options: Options) -> None:
         check_ensemble(ensemble, "an interval")
         readout, header = model_file.load_readout(model, "0")
         named, found = ensemble.models, ensemble.weights(level)
-        heaviest, biases = found.heaviest(top), found.biases()
+        heaviest, biases = found.heaviest(most), found.biases()
     else:
         readout, header = model_file.load_readout(model)
         named = [readout]
         biases = [(one,) if effects is None else (one, "-") for one in readout.bias]
-        heaviest = [(key, output, (weight,)) for key, output, weight in readout.heaviest(top)]
+        heaviest = [(key, output, (weight,)) for key, output, weight in readout.heaviest(most)]
         if effects is not None:
             keys, sizes = readout.effects(effects)
             places, table = {key: k for k, key in enumerate(keys.tolist())}, sizes.reshape(len(keys), -1)
@@ -164,10 +166,15 @@ def weights(model: str, options: Options) -> None:
     def shown(name: str | None) -> str:
         return "" if name is None else printable(name.replace("\\", r"\\"))
 
+    shown_outputs = range(len(biases))
+    if options["output_class"] is not None:
+        with of_options():
+            one = readout.head.output_of(options["output_class"], readout.classes or ())
+        heaviest, shown_outputs = [row for row in heaviest if row[1] == one][:top], range(one, one + 1)
     called = {key: name for one in named for key, name in known_names(one).items()}.get
     rows = [(str(key), shown(called(key)), output, numbers) for key, output, numbers in heaviest]
     if header["recipe"]["intercept"]:
-        rows += [("intercept", "", output, numbers) for output, numbers in enumerate(biases)]
+        rows += [("intercept", "", output, biases[output]) for output in shown_outputs]
     outputs, words = readout.head.outputs, readout.classes
     for key, name, number, numbers in rows:
         of = (shown(words[number]) if words else str(outputs.low + number),) if outputs.kind != "one" else ()

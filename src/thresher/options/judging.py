@@ -73,6 +73,15 @@ def _costs(value: Any) -> tuple[float, float]:
     return found
 
 
+class _OfPrediction(TypedDict, total=False):
+    output_class: Annotated[
+        str | None,
+        Option(Text(text), "CLASS", unset="all"),
+        "With --output explain: of several classes, or outputs, only the numbers of this one; or of the one "
+        "that is predicted, predicted.",
+    ]
+
+
 class _Cost(TypedDict, total=False):
     cost: Annotated[
         str | dict[str, float] | None,
@@ -88,6 +97,7 @@ class _Cost(TypedDict, total=False):
 
 
 class PredictCommand(
+    _OfPrediction,
     WhichModel,
     ThresholdOption,
     _Cost,
@@ -206,6 +216,10 @@ class ReportCommand(
 
 class WeightsCommand(ModulesOption, total=False):
     """The options of ``thresher weights``."""
+
+    output_class: Annotated[
+        str | None, Option(Text(text), "CLASS", unset="all"), "Of several classes, or outputs, only this one."
+    ]
 
     top: Annotated[int | None, Option(Whole(1), "N", unset="all"), "Only the N heaviest."]
     interval: Annotated[

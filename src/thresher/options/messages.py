@@ -21,7 +21,13 @@ _MARKS = re.compile(f"[{_BEGIN}{_NEXT}{_END}]")
 _TEXT = f"([^{_BEGIN}{_NEXT}{_END}]*)"
 _SPELLINGS = re.compile(f"{_BEGIN}{_TEXT}(?:{_NEXT}{_TEXT})?(?:{_END}|$)")
 _SHELL, _PYTHON = 1, 2
-_FLAGS = {"slices": "slice", "modules": "module", "continue_from": "continue", "models": "ensemble"}
+_FLAGS = {
+    "slices": "slice",
+    "modules": "module",
+    "continue_from": "continue",
+    "models": "ensemble",
+    "output_class": "class",
+}
 """Options whose name on the command line is not that in Python"""
 _FUNCTIONS = {"name": "thresher.name_features", "weights": "Model.weights"}
 """Commands whose function has another name"""

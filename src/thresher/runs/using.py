@@ -38,7 +38,7 @@ from thresher.plans.run_setup import are_files, check_written
 if TYPE_CHECKING:
     from thresher.reporting.facts import Facts
 
-NAN, EXPLAIN, DECISION = "nan", "explain", "decision"
+NAN, EXPLAIN, DECISION, PREDICTED = "nan", "explain", "decision", "predicted"
 _LEVEL = 0.9
 """of intervals, if nothing else is asked for"""
 _ESCAPES = str.maketrans({"\t": r"\t", "\n": r"\n", "\r": r"\r"})
@@ -57,6 +57,8 @@ class Predicting:
     """maximum number of terms of an explanation"""
     threshold: float | None = None
     """of decisions: a probability, or a margin of a loss without"""
+    explained: Callable[[NDArray[np.float64]], list[int]] | None = None
+    """of margins, the output of each row that is explained; None: all"""
     broken: int = field(default=0, init=False)
     """predictions so far that are not finite"""
 
@@ -73,7 +75,9 @@ class Predicting:
             margins: NDArray[np.float64] | None = None
             if self.output == EXPLAIN:  # JSON, which escapes control characters by itself
                 found = explain(self.model, rows.chunk)
-                margins, objects = found.margins, rows.in_place(found.told(self.top), SKIPPED)
+                margins = found.margins
+                outputs = None if self.explained is None else self.explained(margins)
+                objects = rows.in_place(found.told(self.top, outputs), SKIPPED)
                 if rows.ids is not None:
                     objects = [{"id": name, **one} for name, one in zip(rows.ids, objects, strict=True)]
                 lines = [json.dumps(finite(one)) for one in objects]
@@ -124,6 +128,17 @@ def _threshold(model: Any, options: Options) -> float | None:
     return threshold if cost is None else float(cost[1] / sum(cost))
 
 
+def _explained(model: Any, name: str | None) -> Callable[[NDArray[np.float64]], list[int]] | None:
+    """See `Predicting.explained`. `UsageError`."""
+    if name is None:
+        return None
+    if name == PREDICTED and model.head.outputs.kind == "classes":
+        return lambda margins: margins.argmax(axis=1).tolist()
+    with of_options():
+        found: int = model.head.output_of(name, model.classes or ())
+    return lambda margins: [found] * len(margins)
+
+
 def predict(
     model: Any,
     data: Any,
@@ -148,14 +163,16 @@ def predict(
         why = "this model's loss gives no probabilities"
         raise UsageError(f"{why}; use {mention(output='margin')} or {model.head.label}")
     threshold = _threshold(model, options)
-    if options["top"] is not None and wanted != EXPLAIN:
-        raise UsageError(
-            f"{mention('top')} is for explanations: use {mention(output='explain')}, or leave it out"
-        )
+    for name in ("top", "output_class"):
+        if options[name] is not None and wanted != EXPLAIN:
+            raise UsageError(
+                f"{mention(name)} is for explanations: use {mention(output='explain')}, or leave it out"
+            )
+    explained = _explained(model, options["output_class"])
     more = {"ids": options["id"], "unlabelled": True, "live": True}
     source = source_for(model, data, model.head.open_domain, more=more, **given_in(options, ReadOptions))
     check_written(outputs, options, data, source, inputs=inputs)
-    return Predicting(model, source, wanted, level, options["top"], threshold)
+    return Predicting(model, source, wanted, level, options["top"], threshold, explained)
 
 
 def check_ensemble(model: object, wanted: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,38 +82,51 @@ class Explanation(NamedTuple):
         """Intercepts ``(outputs,)``."""
         return self.summed.intercepts
 
-    def terms(self, row: int) -> list[Term]:
-        """The terms of a row, the largest contribution first, without those that add nothing."""
+    def terms(self, row: int, output: int | None = None) -> list[Term]:
+        """The terms of a row, the largest contribution first, without those that add nothing.
+
+        They are ordered by what they add to one `output`, or to any.
+        """
         rows, weights, parts, _ = self.summed
         own = slice(*rows.indptr[row : row + 2].tolist())
         own_parts = np.abs(parts[own])
         size: F64 = own_parts if own_parts.ndim == 1 else own_parts.max(axis=1, initial=0.0)
+        size = size if output is None else own_parts[:, output]
         order = np.argsort(-size, kind="stable")[: np.count_nonzero(size)]
         found = ((array[own])[order].tolist() for array in (rows.keys, rows.values, weights, parts))
         return [Term(self.names.get(key, key), *rest) for key, *rest in zip(*found, strict=True)]
 
-    def told(self, top: int | None = None) -> list[dict[str, Any]]:
+    def told(self, top: int | None = None, outputs: Sequence[int] | None = None) -> list[dict[str, Any]]:
         """For each row: label, probability if there is one, margin, intercept, features, rest.
 
         The features are the `top` largest terms, all if it is None. What they leave out is summed in
         ``rest``, so the intercept, their contributions and the rest add up to the margin. Of several outputs,
-        these numbers are dictionaries with a number for each.
+        these numbers are dictionaries with a number for each, or those of one of the `outputs` for each row.
         """
         said, found = self.responses, list[dict[str, Any]]()
         asked = dict.fromkeys(("label", said.usual, "margin"))
         columns = zip(*(said.values(self.margins, one) for one in asked), strict=True)
-        intercept = said.by_name(self.intercepts.tolist() if not said.is_one else float(self.intercepts[0]))
         for row, values in enumerate(columns):
-            terms = self.terms(row)
+            output = None if outputs is None else outputs[row]
+
+            def picked(each: Any, output: int | None = output) -> Any:
+                return said.by_name(each) if output is None else each[output]
+
+            terms = self.terms(row, output)
             left = np.reshape([one.contribution for one in terms[top:] if top], (-1, len(self.intercepts)))
             rest = left.sum(axis=0).tolist()
             shown = [
-                one._asdict() | {n: said.by_name(getattr(one, n)) for n in ("weight", "contribution")}
+                one._asdict() | {n: picked(getattr(one, n)) for n in ("weight", "contribution")}
                 for one in terms[:top]
             ]
             offset = {} if self.offsets is None else {"offset": self.offsets.item(row)}
-            rest = said.by_name(rest if not said.is_one else rest[0])
-            own = dict(zip(asked, values, strict=True)) | {"intercept": intercept} | offset
+            sums = self.intercepts.tolist(), rest
+            intercept, rest = (picked(one[0] if said.is_one else one) for one in sums)
+            shown_values = dict(zip(asked, values, strict=True))
+            if output is not None:
+                name = said.names[output]
+                shown_values = {k: v[name] if isinstance(v, dict) else v for k, v in shown_values.items()}
+            own = shown_values | {"intercept": intercept} | offset
             found.append(own | {"features": shown, "rest": rest})
         return found
 

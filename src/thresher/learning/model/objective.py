@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import OneLineError
-from thresher.data.labels import DOMAINS, Domain, of_classes, values
+from thresher.data.labels import DOMAINS, Domain, listed_words, of_classes, values
 from thresher.data.source import Source
 from thresher.engine import calibrating, kernels, outputs
 from thresher.options.messages import mention
@@ -221,6 +221,14 @@ class Objective:
     def names(self, words: Sequence[str] = ()) -> list[str]:
         """Names of the classes or outputs: `words`, or else their numbers."""
         return list(words) or [str(self.outputs.low + k) for k in range(self.count)]
+
+    def output_of(self, name: str, words: Sequence[str] = ()) -> int:
+        """The place of a class or output in `names`. ValueError if there is none, or only one output."""
+        known = self.names(words) if self.count > 1 else []
+        if name not in known:
+            there = f"give one of {listed_words(known)}" if known else "the model has one output"
+            raise OneLineError(f"no class is called '{name}': {there}")
+        return known.index(name)
 
     def targets(self, chunk: Chunk) -> NDArray[np.float32]:
         """Targets for the joint loss: the class ``(n, 1)``, or a number for each output ``(n, outputs)``."""
