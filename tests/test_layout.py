@@ -118,15 +118,15 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 68_935,
+    "all": 68_965,
     "data": 19_436,
     "learning": 14_735,
     "parts": 5_703,
     "engine": 5_316,
-    "plans": 4_368,
+    "plans": 4_387,
     "serving": 3_757,
-    "options": 2_550,
-    "sklearn": 2_212,
+    "options": 2_554,
+    "sklearn": 2_219,
     "cli": 2_155,
     "cluster": 1_266,
     "river": 307,

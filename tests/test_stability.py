@@ -179,9 +179,21 @@ def test_many_false() -> None:
     assert troubles_of(stable(55)) == []
     (found,) = troubles_of(stable(57))
     assert found.name == "many-false"
-    assert "of the 10 kept features, up to 3.47 are expected to be false" in as_stored(found.message)
+    assert "of the 10 kept features is that on average at most 3.47 are false" in as_stored(found.message)
     assert "such as --false 1.0, keeps" in as_stored(found.message)
     assert troubles_of(stable(57, kept=0, others=3)) == [], "there is nothing to be false"
+
+
+@pytest.mark.usefixtures("plainly")
+@pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+@pytest.mark.parametrize(("count", "false", "most"), [(3, 1 / 3, 1), (20, 1.0, 4), (40, 2.0, 8)])
+def test_few_features_have_a_smaller_bound_unless_one_is_given(count: int, false: float, most: int) -> None:
+    """A twentieth of them, so that each false one is kept with a chance of 5 % at most, on average."""
+    X = np.random.default_rng(0).normal(size=(60, count))
+    found = thresher.select((X, np.sign(X[:, 0] + X[:, 1])), bags=8, passes=1, l1=0.01)
+    assert found.false == pytest.approx(false)
+    assert found.selected <= most
+    assert found.threshold is not None
 
 
 def test_a_table_of_no_features_has_its_header() -> None:

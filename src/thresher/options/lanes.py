@@ -188,8 +188,12 @@ class SelectOptions(
         "Share of the rows in each half.",
     ]
     false: Annotated[
-        float,
-        Option(Number("a number above 0", lambda number: 0 < number <= 1e9), "V", default=5.0),
+        float | None,
+        Option(
+            Number("a number above 0", lambda number: 0 < number <= 1e9),
+            "V",
+            unset="5, or a twentieth of the features if that is less",
+        ),
         "Keep as many features as the theorem allows for at most so many expected false ones.",
     ]
     nonzero: Annotated[

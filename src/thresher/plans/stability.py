@@ -56,8 +56,10 @@ F64 = NDArray[np.float64]
 _INTERVAL = (0.05, 0.95)
 _MOST = 1 / math.sqrt(3)
 """Largest theta for which the theorem holds."""
+_FALSE, _FALSE_SHARE = 5.0, 1 / 20
+"""So many false features are accepted if nobody says: at most the first, and the second of all features"""
 _MANY = 1 / 3
-"""share of the kept features; if more are expected to be false, a warning says so"""
+"""share of the kept features; if the bound on false ones is above it, a warning says so"""
 _SHOWN = 20
 _SELECTION = "selection."
 """How the names of its tensors begin in a file"""
@@ -82,6 +84,10 @@ class _Figures(TypedDict):
 
 _HEADS = ("feature", "name", "kept", "share", "mean", "low", "high", "sign_changes", "output")
 _OF_ESTIMATES = ("estimate", "standard_error", "interval_low", "interval_high", "z", "p")
+_OWN_ROWS = "estimates from the other half of the rows, with 90 % intervals"
+_SHOWN_WEIGHTS = {"mean": "mean weight", "low": "5 % of halves", "high": "95 % of halves"}
+_SHOWN_ESTIMATES = {"interval_low": "90 % from", "interval_high": "90 % to"}
+"""Headings of the two tables, where these differ from the names"""
 _DRAWN = ("estimate", "interval_low", "interval_high")
 
 
@@ -165,11 +171,15 @@ class Selection:
 
     @property
     def expected(self) -> float | None:
-        """The bound on the expected number of false features among the kept; None without a threshold."""
+        """The bound on the expected number of false features among the kept; None without a threshold.
+
+        It is never more than are kept.
+        """
         if self.threshold is None:
             return None
         theta = self.selected / max(self.features, 1)
-        return factor(self.threshold, self.halves // 2) * theta * self.selected
+        bound = factor(self.threshold, self.halves // 2) * theta * self.selected
+        return min(bound, float(self.kept.sum()))
 
     @property
     def model_(self) -> Any:
@@ -196,7 +206,7 @@ class Selection:
             "selected_per_half": self.selected,
             "false_at_most": self.false,
             "threshold": self.threshold,
-            "false_expected": self.expected,
+            "expected_false_at_most": self.expected,
             "kept": int(self.kept.sum()),
             **({} if self.estimates is None else {"rows_of_estimates": self.estimates.rows}),
         }
@@ -227,7 +237,7 @@ class Selection:
         rows = [one | {"feature": str(one["feature"]), "name": one["name"] or ""} for one in self.estimated()]
         shown = [one for k, one in enumerate(rows) if k < _SHOWN or one["feature"] == INTERCEPT]
         more = len(rows) - len(shown)
-        own = ["", *_rounded(shown)] if shown else []
+        own = ["", _OWN_ROWS, *_rounded(shown, _SHOWN_ESTIMATES)] if shown else []
         return [*self._stable_lines(), *own, *([f"... and {more:,} more that are estimated"] * (more > 0))]
 
     def _stable_lines(self) -> list[str]:
@@ -242,7 +252,7 @@ class Selection:
         ]
         if not shown:
             return ["no feature lives in any half"]
-        lines = _rounded(shown)
+        lines = _rounded(shown, _SHOWN_WEIGHTS)
         kept, others = (int(those[_SHOWN:].sum()) for those in (self.kept, ~self.kept))
         more = f"... and {kept:,} more that are kept, {others:,} that are not"
         return [*lines, more] if kept or others else lines
@@ -346,10 +356,15 @@ class Selection:
         return cls(**arrays, **own, called=dict(called or {}), model=model, estimates=estimates)
 
 
-def _rounded(rows: list[dict[str, Any]]) -> list[str]:
-    """The lines of a table of rows with four digits, without columns that are empty."""
-    for row in rows:
-        row |= {name: float(f"{one:.4g}") for name, one in row.items() if isinstance(one, float)}
+def _rounded(rows: list[dict[str, Any]], heads: dict[str, str]) -> list[str]:
+    """The lines of a table of rows with four digits, without columns that are empty, under these `heads`."""
+    rows = [
+        {
+            heads.get(name, name): float(f"{one:.4g}") if isinstance(one, float) else one
+            for name, one in row.items()
+        }
+        for row in rows
+    ]
     return table_of_rows(rows, [name for name in rows[0] if any(one[name] != "" for one in rows)])
 
 
@@ -360,12 +375,15 @@ def _cell(value: Any) -> str:
     return repr(value) if isinstance(value, float) else printable(str(value).replace("\\", r"\\"))
 
 
-def selection_of(models: Sequence[Model], false: float, most: int | None) -> Selection:
+def selection_of(models: Sequence[Model], false: float | None, most: int | None) -> Selection:
     """What half-samples select: the `most` largest weights of each model, by default sqrt(`false` p).
 
-    Then theta q is at most `false`, so there is a threshold, of about 0.78, whatever the data.
+    Then theta q is at most `false`, so there is a threshold, of about 0.78, whatever the data. Without
+    `false`, it is that of a rate of 5 % per comparison (Meinshausen and Buhlmann, after theorem 1), up to 5.
     """
     head, features = models[0].head, max(model.features_seen for model in models)
+    if false is None:  # with fewer than five features, that of a half that selects one
+        false = min(_FALSE, max(features * _FALSE_SHARE, 1 / max(features, 1)))
     most = max(1, min(math.isqrt(int(false * features)), int(_MOST * features))) if most is None else most
     every, living = list[tuple[U64, F64]](), list[U64]()
     for model in models:
@@ -416,8 +434,9 @@ def troubles_of(found: Selection) -> list[Finding]:
     if not kept or found.expected <= kept * _MANY:
         return []
     message = (
-        f"of the {kept:,} kept features, up to {found.expected:.3g} are expected to be false: a smaller"
-        f" bound, such as {mention(false=kept / 10)}, keeps those that are surer"
+        f"all that the theorem says of the {kept:,} kept features is that on average at most"
+        f" {found.expected:.3g} are false: a smaller bound, such as {mention(false=kept / 10)}, keeps those"
+        " that are surer"
     )
     return [Finding("many-false", message)]
 

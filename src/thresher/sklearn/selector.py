@@ -36,10 +36,12 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         l1: penalty of the halves; None: twice that of the rule.
         bags: number of half-samples, an even number.
         share: share of the rows in each, up to a half.
-        false: at most so many false features are expected among those that are kept.
+        false: at most so many false features are expected among those that are kept; None: 5, or a twentieth
+            of the features if that is less.
         nonzero: a half selects the features with its so many largest weights; None: the square root of
             `false` times the number of features.
         passes: over the rows of each half, or ``auto``.
+        estimate: choose with one half of the rows, and estimate what is kept from the other, without penalty.
         shuffle: learn the rows in random order, the same in all passes.
         random_state: seed of the order and of the halves.
 
@@ -47,6 +49,8 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         share_: share of the halves in which each feature lives ``(d,)``.
         mean_weight_: mean weight over all halves ``(d,)``; of several outputs, that where it is largest.
         threshold_: the share from which features are kept; infinite if none keeps the bound.
+        estimates_: with `estimate`, estimates, robust standard errors and 90 % intervals of the kept
+            features, as `thresher.plans.estimation.Estimates`; None if none is kept.
         selection_: the `thresher.plans.stability.Selection` of all features that live in a half.
 
     >>> X = np.random.default_rng(0).normal(size=(300, 20))
@@ -61,9 +65,10 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
     l1: float | None = None
     bags: int = 32
     share: float = 0.5
-    false: float = 5.0
+    false: float | None = None
     nonzero: int | None = None
     passes: int | str = "auto"
+    estimate: bool = False
     shuffle: bool = True
     random_state: RandomState = None
 
@@ -86,7 +91,7 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         from thresher.options.lanes import SelectCommand
         from thresher.options.option import settle
         from thresher.plans import select
-        from thresher.plans.stability import troubles_of
+        from thresher.plans.stability import troubles_of, troubles_of_estimates
         from thresher.sklearn.inputs import MATRIX, TABLE
 
         if (kind := any_data.kind_of(X)) != MATRIX:
@@ -95,7 +100,7 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
             raise ValueError(f"{wanted}: use thresher.select")
         given: Any = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
         matrix, (loss, outputs, labels) = csr_matrix(given[0]), _told(given[1])
-        names = ("rule", "l1", "bags", "share", "false", "nonzero", "passes")
+        names = ("rule", "l1", "bags", "share", "false", "nonzero", "passes", "estimate")
         options: dict[str, Any] = {name: getattr(self, name) for name in names} | {"outputs": outputs}
         options["loss"] = loss if isinstance(self.loss, str) and self.loss == "auto" else self.loss
         order = check_random_state(self.random_state)
@@ -103,8 +108,10 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         rows = order.permutation(len(labels)) if self.shuffle else np.arange(len(labels))
         data = matrix[rows], labels[rows]
         run = select.prepare(data, settle(SelectCommand, options), progress.Ui(), keep=False)
-        found = run.selected(run.run())
-        findings.warn(troubles_of(found) if len(found.keys) else [])
+        found = run.estimated(run.selected(run.run()))
+        findings.warn([*(troubles_of(found) if len(found.keys) else []), *troubles_of_estimates(found)])
+        if self.estimate:
+            self.estimates_ = found.estimates
         self.selection_ = found
         self.share_, self.mean_weight_ = np.zeros((2, matrix.shape[1]))
         self.share_[found.keys.astype(np.int64)] = found.share
