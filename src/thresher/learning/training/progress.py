@@ -81,8 +81,8 @@ Figures = dict[str, float | int | None]
 
 def check_figures(given: Figures | None, judge: str) -> None:
     """StateError unless figures that a file holds have a loss, and what models are judged by."""
-    has = given is None or (isinstance(given.get("loss"), float) and judge in given)
-    require(has, "figures", f"expected loss and {judge}")
+    require(given is None or isinstance(given.get("loss"), float), "figures", "expected a loss")
+    require(given is None or judge in given, "figures", f"expected {judge}, which judges")
 
 
 class Row(NamedTuple):
