@@ -118,11 +118,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 68_965,
+    "all": 68_970,
     "data": 19_436,
     "learning": 14_735,
     "parts": 5_703,
-    "engine": 5_316,
+    "engine": 5_321,
     "plans": 4_387,
     "serving": 3_757,
     "options": 2_554,

@@ -144,9 +144,14 @@ def shares_a_clock(rule: Any) -> bool:
     )
 
 
-@functools.lru_cache(maxsize=256, typed=True)
 def in_dtype(value: Any, dtype: Any) -> Any:
     """The part with its numbers in another dtype, so that compiled arithmetic uses it; None if `NEVER`."""
+    return _in_dtype(value, tuple(map(type, value)), dtype)
+
+
+@functools.lru_cache(maxsize=256, typed=True)
+def _in_dtype(value: Any, kinds: tuple[type, ...], dtype: Any) -> Any:
+    """`kinds` tell parts within it apart that are equal tuples, such as groups and rates."""
     cast, limits = np.dtype(dtype).type, getattr(type(value), "LIMITS", {})
     numbers = {f: cast(v) for f, v in value._asdict().items() if isinstance(v, float)}
     never = {f: None for f, v in numbers.items() if limits.get(f) == NEVER and np.isinf(v)}
