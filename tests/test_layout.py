@@ -118,9 +118,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 68_970,
+    "all": 68_969,
     "data": 19_436,
-    "learning": 14_735,
+    "learning": 14_734,
     "parts": 5_703,
     "engine": 5_321,
     "plans": 4_387,

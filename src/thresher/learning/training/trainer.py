@@ -278,7 +278,6 @@ class Trainer:
                 self.models.begin_pass(self.position.number, known)
                 self._pass()
                 if self.position.number == 1 < self.repetition.passes:
-                    self.models.check_finite()
                     self._tell()
                     self.reported = self.model.repeated
                 if self._over():
@@ -473,7 +472,6 @@ class Trainer:
             if self.position.number == 1 and not dear:
                 self._seen.mark(done, self.model.tally)
         if done % every == 0 if every else progress.is_due(since) and not dear:
-            self.models.check_finite()
             self._tell()
         if self.stopper.asked:
             self.interrupt()
@@ -491,6 +489,7 @@ class Trainer:
         unchanged = bool(self.table) and self.table[-1].examples == examples
         if unchanged or self.plan.report_every is None:
             return
+        self.models.check_finite()
         sums = model.tally if number == 1 else model.repeated
         seconds, compiling = self._spent()
         row = Row(
