@@ -72,8 +72,8 @@ def test_what_is_refused(thresher: Thresher) -> None:
     thresher.ok(f"{COMMAND} m")
     before = Path("m").read_bytes()
     Path("a.svm").write_bytes(b"".join(NARROW[100:102]))
-    thresher.fails(f"{COMMAND} m --continue m", 1, "; ?from=earliest begins with what is there")
+    thresher.fails(f"{COMMAND} m --continue m", 1, "; ?from=earliest goes on with what is there")
     assert Path("m").read_bytes() == before
     again = COMMAND.replace("a.svm", "a.svm?from=earliest")
-    with pytest.warns(UserWarning, match="tail:a.svm: not what the model has learned from"):
+    with pytest.warns(UserWarning, match="tail:a.svm: it is another file than the one learned from"):
         assert thresher.ok(f"{again} m --continue m --json").json["examples"] == 102

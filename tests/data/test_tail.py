@@ -13,7 +13,7 @@ from tests.test_law_of_continuing import check_same
 from tests.test_law_of_topics import lines_of, trained
 from thresher import DataError, Model
 from thresher.data.files.topic_lines import TopicFile
-from thresher.data.files.topics import Extent, settled
+from thresher.data.files.topics import Extent, LostPlaceError, settled
 
 pytestmark = pytest.mark.usefixtures("plainly")
 NAME = "clicks.jsonl"
@@ -106,8 +106,8 @@ def test_rotation_between_any_two_runs(growing: Growing) -> None:
     found, extent = read(growing)
     for k in range(4):
         growing.append(b"b%d\n" % k)
-        growing.rename(f"{NAME}.{9 - k}")
-        os.utime(growing.path.with_name(f"{NAME}.{9 - k}"), (k, k))
+        growing.rename(f"{NAME}-2026110{k}")
+        os.utime(growing.path.with_name(f"{NAME}-2026110{k}"), (k, k))
         growing.append(b"" if k % 2 else b"c%d\n" % k)
         if k == 3:
             growing.path = growing.path.parent / "." / ".." / growing.path.parent.name / NAME
@@ -143,6 +143,92 @@ def test_a_file_that_is_gone(growing: Growing) -> None:
     growing.path.unlink()
     with pytest.raises(DataError, match="no such file"):
         read(growing, extent)
+
+
+LACKING: list[tuple[list[str], str]] = [
+    (["clicks.jsonl.2", "clicks.jsonl.1"], "clicks.jsonl.1"),
+    (["clicks.jsonl.3", "clicks.jsonl.2", "clicks.jsonl.1"], "clicks.jsonl.2"),
+    (["clicks.jsonl.7", "clicks.jsonl.8", "clicks.jsonl.9"], "clicks.jsonl.8"),
+    (["clicks-20261101.jsonl", "clicks-20261102.jsonl"], "clicks-20261102.jsonl"),
+]
+
+
+@pytest.mark.parametrize(("names", "lost"), LACKING)
+def test_a_file_between_that_is_packed(names: list[str], lost: str, growing: Growing) -> None:
+    """Refused, unless what is there is to be read without it; and nothing is refused once it is unpacked."""
+    growing.append(b"a\n")
+    extent = read(growing)[1]
+    older = growing.path.with_name("clicks-20261031.jsonl.gz"), growing.path.with_name(f"{NAME}.10.gz")
+    for one in older:
+        one.write_bytes(b"learned long ago")
+    for k, name in enumerate(names):
+        growing.append(b"%d\n" % k)
+        growing.rename(name)
+        os.utime(growing.path.with_name(name), (k, k))
+    growing.append(b"z\n")
+    plain, packed = growing.path.with_name(lost), growing.path.with_name(f"{lost}.gz")
+    plain.rename(packed)
+    why = rf"after {names[0]} is packed or gone: unpack it; \?from=earliest"
+    with pytest.raises(DataError, match=why) as found:
+        read(growing, extent)
+    assert not isinstance(found.value, LostPlaceError), "a server would not look again once it is unpacked"
+    with pytest.warns(UserWarning, match="packed or gone"):
+        there = read(growing, extent, start="?from=earliest")[0]
+    assert there == growing.all[2:].replace(b"%d\n" % names.index(lost), b"")
+    with pytest.warns(UserWarning, match="packed or gone"):
+        assert read(growing, extent, start="?from=latest")[0] == b""
+    shutil.copy2(packed, plain)  # as gunzip --keep does
+    assert read(growing, extent)[0] == growing.all[2:]
+
+
+def test_two_files_that_begin_with_what_was_learned(growing: Growing) -> None:
+    """Is the older one a copy, or the newer one another file? Refused, as bytes do not tell."""
+    growing.append(b"a\n")
+    extent = read(growing)[1]
+    growing.append(b"b\n")
+    growing.rename(f"{NAME}.1")
+    growing.append(b"a\nc\n")
+    with pytest.raises(DataError, match=rf"{NAME}.1 and {NAME} both begin .* byte 2: if .*remove"):
+        read(growing, extent)
+    with pytest.warns(UserWarning, match="both begin"):
+        assert read(growing, extent, start="?from=earliest")[0] == b"b\na\nc\n"
+    growing.path.with_name(f"{NAME}.1").unlink()
+    assert read(growing, extent)[0] == b"c\n"
+
+
+def test_a_link_to_the_newest(growing: Growing) -> None:
+    """The same file under two names is one, and read once."""
+    growing.append(b"a\n")
+    growing.rename("clicks-20261101.jsonl")
+    growing.path.symlink_to("clicks-20261101.jsonl")
+    extent = read(growing)[1]
+    growing.append(b"b\n")
+    growing.path.unlink()
+    growing.path.symlink_to("clicks-20261102.jsonl")
+    growing.append(b"c\n")
+    assert read(growing, extent)[0] == b"b\nc\n"
+
+
+def test_an_option_given_twice(growing: Growing) -> None:
+    growing.append(b"a\n")
+    with pytest.raises(DataError, match=f"{NAME}: the option 'from' is given twice"):
+        read(growing, start="?from=latest&from=earliest")
+
+
+ODD = (b"\xff\0", b"\x1f\x8b", b"BZh", b"\0" * 9)
+ROW = b'{"label": 1, "size": 1}'
+
+
+@pytest.mark.parametrize(("form", "row"), [("jsonl", ROW), ("svmlight", b"1 1:1")])
+@pytest.mark.parametrize("odd", ODD)
+def test_lines_like_those_of_binary_files(odd: bytes, form: str, row: bytes, growing: Growing) -> None:
+    """A file begins with its first line, but a run anywhere: it is a bad line like others."""
+    growing.append(row + b"\n" + row.replace(b"1", b"0", 1) + b"\n")
+    model = thresher.train(name := f"tail:{growing.path}", format=form, rule="ftrl")
+    growing.append(odd + b"\n" + row + b"\n")
+    with pytest.raises(DataError, match=f"{NAME}, byte {2 * len(row) + 2}:1:"):
+        thresher.train(name, continue_from=model)
+    assert thresher.train(name, continue_from=model, on_error="skip").examples == 3
 
 
 def test_an_edit_is_noticed(growing: Growing) -> None:

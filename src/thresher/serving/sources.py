@@ -126,7 +126,9 @@ class SourceReader:
                 self._closing.wait(_AGAIN if self.trouble else _IDLE)
         except Exception as error:  # noqa: BLE001  whatever it is, the service goes on and the operator is told
             if not self._closing.is_set():
-                self._tell(f"{self.name} is not read any more: {error}")
+                self._tell(
+                    f"{self.name} is not read any more: {f'{error}'.removeprefix(self.name).lstrip(',: ')}"
+                )
 
     def _follow(self) -> None:
         """Read what is there. `DataError`, OSError, `RefusedError`."""

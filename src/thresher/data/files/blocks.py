@@ -20,6 +20,7 @@ from thresher.data.chunk import StreamPosition
 from thresher.data.errors import DataError, OddFileError
 from thresher.data.files.paths import begins_a_model, binary_kind, called, is_local, named
 from thresher.data.files.streams import OpenStreams, RawFile, Stream, compression_of, open_stream
+from thresher.data.files.topics import is_topic
 
 if TYPE_CHECKING:
     from thresher.data.files.content import ReadSoFar, Watches
@@ -93,8 +94,10 @@ def check_is_text(head: bytes, name: str) -> None:
 
     A file is binary if its first 64 KB contain a NUL, and either its first byte cannot begin text (a control
     character, or not the first byte of a UTF-8 character) or its first 512 bytes contain eight control
-    characters other than tabs and line ends. Other files with a NUL are text with bad lines.
+    characters other than tabs and line ends. Other files with a NUL, and topics, are text with bad lines.
     """
+    if is_topic(name):
+        return
     head = head[:_PROBE]
     if begins_a_model(head):
         raise DataError(f"{called(name)}: a model of thresher, not data")

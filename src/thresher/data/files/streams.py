@@ -208,8 +208,8 @@ def _decoder(kind: str) -> Any:
 
 
 def open_stream(raw: RawFile) -> Stream:
-    """The uncompressed bytes of `raw`."""
-    kind = compression_of(raw.head)
+    """The uncompressed bytes of `raw`; a topic is never compressed, whatever its first line begins with."""
+    kind = None if raw.places else compression_of(raw.head)
     if kind is None:
         return raw
     if kind != "zstd":

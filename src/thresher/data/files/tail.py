@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 
 import xxhash
 
 from thresher.data.errors import DataError
-from thresher.data.files.topics import EARLIEST, FROM, Extent, LostPlaceError, Messages, Topic, Url
+from thresher.data.files.topics import EARLIEST, FROM, LATEST, Extent, LostPlaceError, Messages, Topic, Url
 from thresher.options.messages import warn_user
 
 _KNOWN = 4096
 """Bytes at the beginning, and before the end, by which a file is recognised"""
 _PIECE = 1 << 20
-_ROTATED = re.compile(r"\.\d{1,3}|[.\-_]\d{4}[.\-_]?\d\d[\d.\-_:T]*")
+_ROTATED = re.compile(r"\.(\d{1,3})|[.\-_]\d{4}[.\-_]?\d\d[\d.\-_:T]*")
 """What rotation adds to a name, before or after its ending: a dot and a small number, or a date"""
+_PACKED = re.compile(r"(.+)\.(?:gz|bz2|xz|zst|zstd|lz4|lzma|zip|Z)")
 
 
 class Tail(Topic, scheme="tail"):
@@ -51,19 +52,29 @@ class Tail(Topic, scheme="tail"):
         last, runs = self._path.name, [one for one in earlier if one.name.startswith("tail:")]
         end = {last: _lines_end(self._path)}
         known = next((one for one in runs if one.name == name), None)
-        known = known or next((one for one in runs if _read_last(one) and self._since(one)), None)
+        known = known or next((one for one in runs if _read_last(one) and self._since(one)[0]), None)
         lost = known.lost if known else 0
         if known is None or (read := _read_last(known)) is None:
             return self._made(name, self._starts(start or EARLIEST, {last: 0}, end), end, lost)
-        at = known.end[read]
-        if files := self._since(known):
-            ends = {one.name: one.stat().st_size for one in files[:-1]} | end
-            return self._made(name, dict.fromkeys(ends, 0) | {files[0].name: at}, ends, lost)
-        trouble = f"not what the model has learned from up to byte {at:,}, and that is not beside it either"
-        if not start:
-            raise LostPlaceError(f"{trouble}; ?{FROM}={EARLIEST} begins with what is there")
-        warn_user(f"{name}: {trouble}; goes on from {start}", UserWarning)
-        return self._made(name, self._starts(start, {last: 0}, end), end, lost)
+        (same, files), at, trouble = self._since(known), known.end[read], ""
+        if not same:
+            trouble = f"it is another file than the one learned from up to byte {at:,}, and no rotated copy"
+            trouble += " of that is in the folder"
+        elif len(same) > 1:
+            trouble = f"{same[0].name} and {same[1].name} both begin with what was learned up to byte {at:,}:"
+            trouble += f" if {same[0].name} is a copy, remove it"
+        elif self._lacks(files):
+            trouble = f"a file that was rotated after {same[0].name} is packed or gone: unpack it"
+        if trouble and not start:
+            kind = DataError if same else LostPlaceError  # while files are rotated, it may be so for a moment
+            raise kind(f"{trouble}; ?{FROM}={EARLIEST} goes on with what is there")
+        if trouble:
+            warn_user(f"{name}: {trouble}; goes on from {start}", UserWarning)
+            begin = self._starts(start, {last: 0}, end)
+            if start == LATEST or not files:
+                return self._made(name, begin, end, lost)
+        ends = {one.name: one.stat().st_size for one in files[:-1]} | end
+        return self._made(name, dict.fromkeys(ends, 0) | {files[0].name: at}, ends, lost)
 
     def after(self, offset: int, value: bytes | None) -> int:
         """The byte after a line."""
@@ -74,14 +85,28 @@ class Tail(Topic, scheme="tail"):
         ends = {one: min(at, extent.end[one]) for one, at in end.items()}
         return self._made(extent.name, begin, ends, extent.lost)
 
-    def _since(self, known: Extent) -> list[Path]:
-        """The file that an earlier run read last, those rotated after it, and this one; empty: it is gone."""
-        files = [self._path, *reversed(self._rotated())]
-        at = known.end[_read_last(known) or ""]
-        same = [
-            k for k, one in enumerate(files) if at <= one.stat().st_size and _identity(one, at) == known.id
-        ]
-        return files[same[0] :: -1] if same else []
+    def _since(self, known: Extent) -> tuple[list[Path], list[Path]]:
+        """The files that begin with what an earlier run read last, usually one; and all from the first on.
+
+        The oldest come first. Both are empty if what was read is gone.
+        """
+        files, at = [*self._rotated(), self._path], known.end[_read_last(known) or ""]
+        same = [one for one in files if at <= one.stat().st_size and _identity(one, at) == known.id]
+        return same, files[files.index(same[0]) :] if same else []
+
+    def _lacks(self, files: Sequence[Path]) -> bool:
+        """Whether, by the names, another file that is packed or gone was rotated after the first of these."""
+        first, *later = (self._rotation(one.name) for one in files)
+        if first is None:
+            return False
+        if first[1]:
+            there = {int(one[1]) for one in later if one and one[1]}
+            number, most = int(first[1]), max(there, default=0)  # some count up
+            return not there.issuperset(range(number + 1, most) if most > number else range(1, number))
+        names = [one.name for one in self._path.parent.iterdir()]
+        unpacked = {one[1] for one in map(_PACKED.fullmatch, names) if one}.difference(names)
+        packed = map(self._rotation, unpacked)
+        return any(one and not one[1] and one[0] > first[0] for one in packed)
 
     def _made(self, name: str, begin: dict[str, int], end: dict[str, int], lost: int) -> Extent:
         """The extent with these ends, in the order of time."""
@@ -91,14 +116,20 @@ class Tail(Topic, scheme="tail"):
 
     def _rotated(self) -> list[Path]:
         """The files beside it that it was before, the oldest first."""
-        stem, ending, found = self._path.stem, self._path.suffix, list[Path]()
-        for one in self._path.parent.iterdir():
-            for head, tail in ((self._path.name, ""), (stem, ending)):
-                rest = one.name.removeprefix(head).removesuffix(tail)
-                if one.name == head + rest + tail and _ROTATED.fullmatch(rest) and one.is_file():
-                    found.append(one)
-                    break
+        found = [
+            one
+            for one in self._path.parent.iterdir()
+            if self._rotation(one.name) and one.is_file() and not one.samefile(self._path)
+        ]
         return sorted(found, key=lambda one: (one.stat().st_mtime_ns, one.name))
+
+    def _rotation(self, name: str) -> re.Match[str] | None:
+        """What rotation has added to this name, if it has."""
+        for head, tail in ((self._path.name, ""), (self._path.stem, self._path.suffix)):
+            rest = name.removeprefix(head).removesuffix(tail)
+            if name == head + rest + tail and (found := _ROTATED.fullmatch(rest)):
+                return found
+        return None
 
     def read(self, begin: Mapping[str, int], end: Mapping[str, int]) -> Mapping[str, Iterator[Messages]]:
         """The lines of each file; a last one without a newline only where the file was rotated."""

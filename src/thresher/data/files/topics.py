@@ -261,7 +261,7 @@ def url_of(name: str, more: Sequence[str] = ()) -> Url:
     found = _REST.fullmatch(rest)
     assert found is not None
     user, host, path, options = (part or "" for part in found.groups())
-    pairs = (one.partition("=") for one in options.split("&") if one)
+    pairs = [one.partition("=") for one in options.split("&") if one]
     url = Url(scheme, user, host, path, {name: unquote(value) for name, _, value in pairs})
     kind = kind_of(url)
     if not path or bool(host) != ("//" in kind.form):
@@ -269,6 +269,10 @@ def url_of(name: str, more: Sequence[str] = ()) -> Url:
     known = (FROM, *kind.options, *more)
     if unknown := [one for one in url.options if one not in known]:
         raise DataError(f"{url.name}: no option is called '{unknown[0]}'; known: {', '.join(known)}")
+    if len(pairs) > len(url.options):
+        given = [one for one, _, _ in pairs]
+        twice = next(one for one in given if given.count(one) > 1)
+        raise DataError(f"{url.name}: the option '{twice}' is given twice")
     return url
 
 
