@@ -110,6 +110,8 @@ def test_choices_by_a_figure_that_should_be_high() -> None:
         for size, auc in ((9, 0.7), (5, 0.9), (3, 0.895), (1, None))
     ]
     assert [choose(points, which) for which in ("best", "within:1%", "nnz:4")] == [1, 2, 2]
+    with pytest.raises(ValueError, match='standard errors of losses: leave judge="auc" out, or use choose='):
+        choose(points, "1se")
     assert points[3].criterion == math.inf
     assert criterion_of("auc", {"auc": math.nan}) == math.inf
 

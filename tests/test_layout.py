@@ -118,9 +118,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_009,
+    "all": 69_040,
     "data": 19_474,
-    "learning": 14_734,
+    "learning": 14_751,
     "parts": 5_703,
     "engine": 5_321,
     "plans": 4_387,
@@ -131,11 +131,11 @@ SIZES = {
     "cluster": 1_266,
     "river": 307,
     "reporting": 1_204,
-    "batch": 1_839,
+    "batch": 1_843,
     "exporting": 1_011,
-    "runs": 669,
+    "runs": 677,
     "drawing": 840,
-    "api": 728,
+    "api": 730,
     "testing": 678,
     "__init__": 128,
     "_version": 28,

@@ -434,6 +434,8 @@ def boost(
     """
     labels, loss = labels_or_part(data, y, "loss", options.get("loss", training.BOOSTED), training.BOOSTED)
     given = settle(training.BoostOptions, {**options, "loss": loss}, boost)
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be a function, or None, not {callback!r}")
     with reading_elsewhere(given["workers"], given["ray"]):
         _, run = runs_boost.prepare(with_labels(data, labels, sample_weight), given, Ui())
         found = run(callback or (lambda _: None))

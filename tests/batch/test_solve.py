@@ -453,9 +453,8 @@ def test_an_objective_without_a_minimum_is_warned_of() -> None:
         Chunk.of_rows([(1.0, {}), (-1.0, {}), (1.0, {})]),
         Chunk.of_rows([(1.0, {4: 0.0}), (-1.0, {5: 0.0}), (1.0, {})]),
         Chunk.of_rows([(1.0, {4: 1.0}), (-1.0, {4: 1.0})]),
-        Chunk.of_rows([(1.0, {4: 1.0}), (-1.0, {4: 2.0})], [0.0, 0.0]),
     ],
-    ids=["no features", "zeros", "no signal", "no importance"],
+    ids=["no features", "zeros", "no signal"],
 )
 def test_nothing_to_learn(method: str, intercept: bool, chunk: Chunk) -> None:
     model = thresher.boost(chunk, method=method, intercept=intercept)
@@ -463,6 +462,19 @@ def test_nothing_to_learn(method: str, intercept: bool, chunk: Chunk) -> None:
     assert len(model.keys) == 0
     if intercept and len(chunk) == 3:
         assert model.intercept == pytest.approx(0.5 * np.log(2), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("method", "loss"), [*((one, "exponential") for one in METHODS), ("newton", "squared")]
+)
+def test_no_row_has_an_importance(method: str, loss: str) -> None:
+    chunk = Chunk.of_rows([(1.0, {4: 1.0}), (-1.0, {4: 2.0})], [0.0, 0.0])
+    with pytest.warns(TroubleWarning) as told:
+        model = thresher.boost(chunk, loss, method=method)
+    said = "all 2 rows have importance 0, so nothing was learned: check the importances [no-importance]"
+    assert [str(one.message) for one in told] == [said]
+    assert (len(model.keys), model.intercept) == (0, 0.0)
+    assert (model.solution.examples, model.solution.endless) == (0, None)
 
 
 @methods
@@ -493,6 +505,11 @@ def test_extreme_values_stay_finite(method: str) -> None:
 def test_wrong_arguments(options: dict[str, Any], hint: str) -> None:
     with pytest.raises(ValueError, match=hint):
         thresher.boost(rows(1, -1), **options)
+
+
+def test_a_callback_is_a_function() -> None:
+    with pytest.raises(TypeError, match="callback must be a function, or None, not 5"):
+        thresher.boost(rows(1, -1), callback=5)  # type: ignore[arg-type]
 
 
 def test_columns_are_the_rows_turned() -> None:

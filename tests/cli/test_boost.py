@@ -108,6 +108,32 @@ def test_what_has_no_minimum_is_said(thresher: Thresher, folder: Path, method: s
     assert all(value is not None for value in ran.json.values())
 
 
+def test_a_label_of_other_classes_is_refused_with_what_to_do(thresher: Thresher, folder: Path) -> None:
+    (folder / "zoo").write_bytes(b"1 1:1\n5 2:1\n")
+    ran = thresher("boost zoo -m m --loss logistic")
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err == (
+        "thresher: zoo:2:1: expected a label -1, 0 or 1 (for other classes: --classes A,B; for many:"
+        " --outputs classes; for a number: --loss squared), found '5'\n"
+    )
+    for remedy in ("--loss logistic --classes 1,5", "--loss logistic --outputs classes", "--loss squared"):
+        thresher.ok(f"boost zoo -m m -q --l1 0.1 {remedy}")
+
+
+def test_info_shows_the_loss_and_the_certificate_of_many_penalties(thresher: Thresher) -> None:
+    assert (
+        thresher("boost train.svm -m m -q --loss logistic --l1 1:4:2 --folds 2 --tolerance 1e-3").status == 0
+    )
+    head, *lines = thresher("info m").out.splitlines()
+    assert head.split() == ["l1", "non-zero", "held-out", "loss", "held-out", "error", "held-out", "auc"]
+    figures = {line[:22].strip(): line[22:].strip() for line in lines[2:]}
+    assert figures["loss"] == "logistic:positive=1.0"
+    assert figures["solver method"] == "newton"
+    assert 0 < float(figures["solver certificate"]) <= 1e-3
+    told = thresher("info m --json").json
+    assert told["solver"]["l1"] == told["lanes"][told["chosen"]]["l1"]
+
+
 def test_bad_lines(thresher: Thresher, folder: Path) -> None:
     (folder / "bad").write_bytes(b"1 1:1\nx 1:1\n-1 1:2\n1 1:nan\n")
     ran = thresher.ok("boost bad -m m -q --json --on-error quarantine=rejected")

@@ -270,7 +270,12 @@ def test_a_frontier_is_shown_as_its_table(thresher: Thresher) -> None:
     told = thresher("info f --json").json
     assert len(told["lanes"]) == 3
     assert lines[1 + told["chosen"]].startswith("* ")
-    assert lines[-3:-1] == ["choice                 best", f"chosen                 {told['chosen']}"]
+    assert lines[-4:-2] == ["choice                 best", f"chosen                 {told['chosen']}"]
+    assert (
+        lines[-1]
+        == f"loss                   {told['loss']}"
+        == "loss                   logistic:positive=1.0"
+    )
     assert thresher("choose f 1 -m one").status == 0
     assert thresher("info one --json").json["nonzero"] == told["lanes"][1]["nonzero"]
 

@@ -66,15 +66,18 @@ class FeatureColumns:
         return len(self.starts) == len(self.keys) + 2
 
 
+def rows_of(source: Source) -> Chunk:
+    """All rows of a pass, also those of importance 0; raises the errors of the source."""
+    return concat([concat([chunk]) for chunk in source.chunks()])
+
+
 def columns_of(source: Source, intercept: bool) -> FeatureColumns:
-    """Read a whole pass of `source`.
+    """Read a whole pass of `source`, without rows of importance 0.
 
     Takes 24 bytes per stored value at the peak and 8 afterwards. Raises the errors of the source, and
     OverflowError for more than 2**31 - 1 examples.
     """
-    whole = concat([concat([chunk]) for chunk in source.chunks()])
-    counting = whole.counting()
-    return in_columns(counting if len(counting) else whole, intercept)
+    return in_columns(rows_of(source).counting(), intercept)
 
 
 def in_columns(whole: Chunk, intercept: bool) -> FeatureColumns:

@@ -24,6 +24,8 @@ from thresher.batch.shards import (
     LostWorkerError,
     There,
     columns_of,
+    in_columns,
+    rows_of,
     stripes,
 )
 from thresher.batch.smoothing import Smoothed
@@ -31,7 +33,6 @@ from thresher.cluster.remote_readers import current_cluster
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.formats.tables.column_statistics import ColumnSeen, columns_seen
-from thresher.data.labels import DOMAINS, Domain
 from thresher.data.layout import has_columns
 from thresher.data.report import Report
 from thresher.data.source import Source
@@ -43,7 +44,7 @@ from thresher.learning.diagnostics.column_findings import (
     troubles_of_reading,
 )
 from thresher.learning.diagnostics.findings import FEW, Finding
-from thresher.learning.diagnostics.run_findings import no_weights
+from thresher.learning.diagnostics.run_findings import no_importance, no_weights
 from thresher.learning.model.objective import Objective
 from thresher.learning.model.prediction import Readout
 from thresher.options.messages import mention
@@ -201,7 +202,6 @@ def solver_of(source: Source, intercept: bool, head: Objective, plan: BoostPlan)
 
 
 STORE = "growing"
-_TWO_CLASSES = replace(DOMAINS["binary"], meaning="a label -1, 0 or 1")
 TRIES = 3
 """How often the work is begun, if workers are lost."""
 
@@ -212,11 +212,6 @@ def objective_of(loss: Any, outputs: str, method: str) -> Objective:
     if head.count > 1:
         loss_of(head.joint, method)
     return head
-
-
-def domain_of(head: Objective) -> Domain:
-    """The labels of data to fit with a loss."""
-    return _TWO_CLASSES if head.is_of_two else head.domain
 
 
 @dataclass(frozen=True)
@@ -280,7 +275,9 @@ def troubles_of(found: Boosted, columns: Sequence[ColumnSeen], report: Report) -
     silent = len(found.keys) or solution.endless or solution.examples <= FEW
     found_so_far = troubles_of_columns(columns, found.layout) + troubles_of_reading(report, found.layout)
     found_so_far += [] if silent else [Finding("no-weights", no_weights({"l1": plan.l1}))]
-    if solution.endless:
+    if not solution.examples:
+        found_so_far.append(no_importance(report.examples))
+    elif solution.endless:
         penalty = f"use a penalty above 0, {mention('l1')} or {mention('l2')}"
         remedy = "check the labels" if plan.l1 or plan.l2 else penalty
         reason = f"the objective has no minimum, because {solution.endless}"
@@ -298,7 +295,8 @@ def troubles_of(found: Boosted, columns: Sequence[ColumnSeen], report: Report) -
 
 def _boosted(solver: Rounds, head: Objective, last: Round, source: Source, started: float) -> Boosted:
     """The model of a solver after its last round."""
-    done = last.number, last.sweeps, last.objective, last.certificate, solver.endless()
+    endless = solver.endless() if solver.examples else None
+    done = last.number, last.sweeps, last.objective, last.certificate, endless
     took = time.perf_counter() - started
     solution = Solution(solver.plan, solver.examples, len(solver.keys), *done, took)
     return Boosted(solver, head, solution, source)
@@ -328,19 +326,22 @@ def solved_along(
     """Models for many penalties, ascending; margins of the rows by models without their folds; the rows.
 
     `penalties` finds them from the smallest that leaves no feature, `fold_of` the folds of rows, the first of
-    which has the number 0. The rows returned have labels and importances only. Folds share the columns: the
-    rows of one have no importance for its models. `DataError` if there are fewer rows than folds.
+    which has the number 0; rows of importance 0 are numbered too, but neither learned nor returned. The rows
+    returned have labels and importances only. Folds share the columns: the rows of one have no importance for
+    its models. `DataError` if there are fewer rows than folds.
     """
-    seen, columns = columns_seen(source), columns_of(source, intercept)
+    seen, whole = columns_seen(source), rows_of(source)
     check_namespaces(source, source.report)
+    if len(whole) < folds:
+        raise DataError(f"{mention(folds=folds)} needs at least as many rows; rows read: {len(whole)}")
+    of_rows = fold_of(whole, 0)[whole.weights > 0]
+    columns = in_columns(whole.counting(), intercept)
     count, weights = len(columns.labels), columns.weights
-    if count < folds:
-        raise DataError(f"{mention(folds=folds)} needs at least as many rows; rows read: {count}")
+    del whole
     with closing(solver_over(columns, head, plan)) as solver:
         solver.start()
         values = penalties(solver.unit)
     rows = Chunk.from_csr(np.zeros(count + 1, np.int64), [], [], columns.labels, weights)
-    of_rows = fold_of(rows, 0)
     margins = [np.zeros((count, head.count) if head.count > 1 else count) for _ in values]
     for fold in range(folds):
         say(f"fold {fold + 1} of {folds}: {len(values)} penalties")

@@ -49,7 +49,8 @@ def lines_of(dicts: Sequence[dict[str, Any]], keys: Sequence[str], chosen: int |
 def lane_lines(dicts: Sequence[dict[str, Any]], penalty: str, chosen: int | None) -> list[str]:
     """The table of a frontier whose points are given as in JSON."""
     figures = dict.fromkeys(key for one in dicts for key in one if key.startswith("holdout_"))
-    keys = [penalty, "nonzero", "progressive_loss", *figures]
+    progressive = ["progressive_loss"] if any(one["progressive_loss"] is not None for one in dicts) else []
+    keys = [penalty, "nonzero", *progressive, *figures]
     return lines_of(dicts, [key for key in keys if key != "holdout_examples"], chosen)
 
 

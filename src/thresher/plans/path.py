@@ -16,7 +16,7 @@ from thresher.data.source import Source
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.files import model_file
 from thresher.learning.files.checkpoint import TrainingState
-from thresher.learning.files.choice import LOSS, FrontierTable
+from thresher.learning.files.choice import LOSS, FrontierTable, no_standard_error
 from thresher.learning.model import eight_lanes
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
@@ -100,8 +100,7 @@ class Paths(Plan):
 
         judge = self.options["judge"]
         if self.options["choose"] == "1se" and judge not in (None, LOSS):
-            instead = f"leave {mention(judge=judge)} out, or use {mention(choose='within:1%')}"
-            raise UsageError(f"1se needs the standard errors of losses: {instead}")
+            raise UsageError(no_standard_error(judge))
 
     def lanes(self, recipe: Recipe) -> ModelSet:
         """Models with any penalties."""

@@ -110,7 +110,7 @@ class PenaltyRange:
             raise ValueError(f"a range must have 2 to {_MOST} penalties, not {self.count}")
         if found is None:
             try:
-                self.values = [float(value) for value in text]
+                self.values = [0.0 if isinstance(value, str) else float(value) for value in text]
             except (TypeError, ValueError):
                 self.values = [0.0]
             if not all(0 < value < math.inf for value in self.values):

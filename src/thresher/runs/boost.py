@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from thresher.batch.rounds import BoostPlan, Round, loss_of
-from thresher.batch.solving import Boosted, domain_of, objective_of, solved, solved_along
+from thresher.batch.solving import Boosted, objective_of, solved, solved_along
 from thresher.data.labels import listed_words
 from thresher.data.source import Source
 from thresher.data.sources.reader import default_threads
@@ -71,7 +71,7 @@ def prepare(
         head = objective_of(loss, found, options["method"])
     if note:
         ui.say(note)
-    source = run_setup.open_data(data, domain_of(head), **read)
+    source = run_setup.open_data(data, head.domain, **read)
     run_setup.check_written(outputs, options, data, source)
     solving = source, options["intercept"], head, plan, started
     if wanted is None:

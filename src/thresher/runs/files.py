@@ -45,6 +45,7 @@ class ModelInfo(dict[str, Any]):
         if self["kind"] == "frontier":
             lanes, chosen = self["lanes"], self["chosen"]
             shown = {"choice": self["choice"], "chosen": chosen, "rule": lanes[chosen]["spec"]}
+            shown |= {"loss": self["loss"]} | _solver(self)
             lines = [*lane_lines(lanes, self["penalty"], chosen), *figure_lines(shown)]
         else:
             told: dict[str, Any] = {"ensemble": _told_ensemble, "selection": _told_selection}
@@ -94,7 +95,9 @@ def describe(path: Path) -> ModelInfo:
         chosen = Selection.load(found)
         return ModelInfo({**told, "kind": "selection", **chosen.figures(), "estimates": chosen.estimated()})
     if model_file.LANES not in found.run and (table := found.frontier()) is not None:
-        return ModelInfo({**told, "kind": "frontier", **table.as_dict()})
+        header = found.header_of(table.chosen)
+        told |= {"kind": "frontier", **table.as_dict(), "loss": header["recipe"]["loss"]}
+        return ModelInfo(told | ({"solver": header["solver"]} if "solver" in header else {}))
     if model_file.LANES not in found.run and model_file.ENSEMBLE in found.run:
         Ensemble.read(found, model_file.readout_of)  # which checks it
         headers, table = {k: found.header_of(k) for k in found.there}, found.run[model_file.ENSEMBLE]
@@ -261,7 +264,7 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
         shown["needs"] = ", ".join(f"{a} ({b})" if b else a for a, b in zip(named, homes, strict=True))
     if facts["warm"]:
         shown["warm_start"] = True
-    shown |= {f"solver_{name}": value for name, value in facts.get("solver", {}).items()}
+    shown |= _solver(facts)
     shown |= {f"stopped_{name}": value for name, value in stopped.items() if value not in (None, 0, "")}
     if record := facts["record"]:
         shown |= _continued(record) | {"passes": passes_made(record), "order": record["order"]}
@@ -286,6 +289,11 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
     shown |= {f"bytes_{name}": size for name, size in facts["bytes"].items()}
     shown |= {"warning" if not k else f"warning_{k + 1}": one for k, one in enumerate(facts["warnings"])}
     return shown if facts["command"] is None else {**shown, "command": formatting.shortened(facts["command"])}
+
+
+def _solver(facts: dict[str, Any]) -> dict[str, Any]:
+    """The settings and the certificate of a batch solver; none of other models."""
+    return {f"solver_{name}": value for name, value in facts.get("solver", {}).items()}
 
 
 def _told_record(one: dict[str, Any]) -> list[str]:

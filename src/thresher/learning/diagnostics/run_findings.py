@@ -160,11 +160,16 @@ class Run:
         return f"the {which} is {shown(loss)}, that of the best constant prediction {shown(self.base)}"
 
 
+def no_importance(count: int) -> Finding:
+    """All rows, `count` of them, have importance 0."""
+    rows = f"all {count:,} rows have importance 0"
+    return Finding("no-importance", f"{rows}, so nothing was learned: check the importances")
+
+
 def _of_labels(run: Run) -> Iterator[Finding]:
     seen, head = run.seen, run.model.head
     if seen.weightless and not seen.rows:
-        rows = f"all {seen.weightless:,} rows have importance 0"
-        yield Finding("no-importance", f"{rows}, so nothing was learned: check the importances")
+        yield no_importance(seen.weightless)
     alike = seen.rows > FEW and seen.low == seen.high
     if alike and run.tells_classes and not seen.start.examples:
         message = f"all {seen.rows:,} labels are the same, so there is nothing to learn"

@@ -39,6 +39,10 @@ class Rated(Protocol):
     """What `choose` needs to know of a model, or of a penalty evaluated in several folds."""
 
     @property
+    def judge(self) -> str:
+        """The figure to choose by."""
+
+    @property
     def criterion(self) -> float:
         """See `criterion_of`; infinite if learning diverged."""
 
@@ -181,6 +185,8 @@ def choose(points: Sequence[Rated], text: str) -> int:
     least = points[best].criterion
     if kind == "1se":
         if points[best].paired_error is None:
+            if points[best].judge != LOSS:
+                raise UsageError(no_standard_error(points[best].judge))
             raise UsageError(
                 f"1se needs the losses of two rows or more that are held out: give {mention('holdout')}"
             )
@@ -188,6 +194,12 @@ def choose(points: Sequence[Rated], text: str) -> int:
     else:
         close = [k for k in able if able[k][0] - least <= abs(least) * float(given[:-1]) / 100]
     return min(close, key=lambda k: able[k][::-1])
+
+
+def no_standard_error(judge: str) -> str:
+    """Why ``1se`` chooses none of models judged by a figure that is no mean over rows, and what to do."""
+    instead = f"leave {mention(judge=judge)} out, or use {mention(choose='within:1%')}"
+    return f"1se needs the standard errors of losses: {instead}"
 
 
 def instead_of(points: Sequence[Rated], text: str) -> str:
