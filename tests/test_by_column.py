@@ -218,6 +218,18 @@ def test_figures_have_a_line_for_each_value(tmp_path: Path) -> None:
     assert [one["model"] for one in told["each"]] == ["all", *found.values]
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_all_means_all_rows_where_a_value_is_called_so(tmp_path: Path) -> None:
+    found = by(table(shops=["all", "Kiel"]), passes=1)
+    found.save(tmp_path / "found")
+    for which, model in (("all", found.models[0]), ("Kiel", found.of("Kiel"))):
+        assert load(tmp_path / "found", which).intercept == model.intercept
+    assert found.of("all") is found.models[1 + found.values.index("all")]
+    assert found.of("all").intercept != found.models[0].intercept
+    with pytest.raises(ValueError, match="no model of an empty value; "):
+        load(tmp_path / "found", "")
+
+
 def test_numbers_have_one_spelling() -> None:
     rows = table()
     rows["shop"] = rows["shop"].map({name: k for k, name in enumerate(SHOPS)})

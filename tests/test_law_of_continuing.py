@@ -1,5 +1,6 @@
 """Law 11: a stream continued is a stream. Training on A, then going on with B, is training on A and B."""
 
+import copy
 import signal
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -286,3 +287,18 @@ def test_train_goes_on_with_an_estimator_as_its_partial_fit_does() -> None:
     estimator = SparseOnlineClassifier(rule="ftrl").partial_fit(X[:PLACE], y[:PLACE], classes=[0, 1])
     found = thresher.train(X[PLACE:], 2 * y[PLACE:] - 1, continue_from=estimator, passes=1)
     assert bits(found) == bits(estimator.partial_fit(X[PLACE:], y[PLACE:]).model_)
+
+
+@pytest.mark.parametrize("passes", [1, 3])
+def test_learn_goes_on_within_the_pass_and_train_begins_one(passes: int, whole: Chunk) -> None:
+    first, then = halves(whole)
+    before = thresher.train(first, passes=passes, report_every=None)
+    continued = thresher.train(then, continue_from=before, passes=1, report_every=None)
+    within, begun = copy.deepcopy(before), copy.deepcopy(before)
+    within.learn(then)
+    begun.begin_pass(1, 1)
+    begun.learn(then)
+    begun.end_passes()
+    expected, here, there = (model.predict(whole) for model in (continued, begun, within))
+    assert np.array_equal(here, expected)
+    assert np.array_equal(there, expected) == (passes == 1)

@@ -118,9 +118,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_040,
+    "all": 69_057,
     "data": 19_474,
-    "learning": 14_751,
+    "learning": 14_768,
     "parts": 5_703,
     "engine": 5_321,
     "plans": 4_387,

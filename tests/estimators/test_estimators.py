@@ -68,6 +68,23 @@ def test_partial_fit_cut_anywhere_is_fit(stories: tuple[Any, Array]) -> None:
         assert_same_bits(cut(SparseOnlineClassifier(), X, y, ends), whole)
 
 
+@pytest.mark.parametrize("seed", [None, 0])
+def test_partial_fit_after_a_shuffled_fit_is_cut_anywhere(
+    three: tuple[Array, Array], seed: int | None
+) -> None:
+    X = three[0]
+    y = X[:, 0] - X[:, 1]
+    with not_compiled():
+        fitted = SparseOnlineRegressor(random_state=seed).fit(X[:40], y[:40])
+        whole = copy.deepcopy(fitted).partial_fit(X[40:73], y[40:73])
+        for size in (1, 7, 20):
+            pieces = copy.deepcopy(fitted)
+            for lo in range(40, 73, size):
+                pieces.partial_fit(X[lo : min(lo + size, 73)], y[lo : min(lo + size, 73)])
+            assert_same_bits(pieces, whole)
+    assert not np.array_equal(whole.coef_, fitted.coef_)
+
+
 def test_one_row_at_a_time_takes_the_short_way(monkeypatch: Any) -> None:
     X, y = np.array([[0.0, 2.0], [1.0, 0.0], [3.0, 0.5]]), ["b", "a", "b"]
     expected = SparseOnlineClassifier(passes=1, shuffle=False).fit(X, y)

@@ -110,7 +110,7 @@ _VALUES: dict[str, dict[str, str]] = {
     },
     "output": {
         "probability": "prob proba probs probabilities predict-proba p",
-        "label": "class classes predict labels category",
+        "label": "class classes predict labels category mean expected expectation",
         "margin": "raw score scores decision decision-function logit link",
     },
     "dtype": {"float32": "single float f4 32", "float64": "double f8 64"},

@@ -42,6 +42,7 @@ from thresher.learning.diagnostics.stream_statistics import (
     base_rate_loss,
     worst_constant_loss,
 )
+from thresher.learning.files.choice import LOSS
 from thresher.learning.inspection.formatting import shown
 from thresher.learning.model.preprocessing import LISTED
 from thresher.learning.model.sampling import Sample, can_correct
@@ -93,6 +94,8 @@ class Run:
     figures: Mapping[str, float | int | None] = field(default_factory=dict)
     """those of the held-out rows"""
     patience: int = 0
+    judge: str = LOSS
+    """the figure of the held-out rows that tells which pass is the best"""
     replays: bool = False
     """whether the number of passes was left open"""
     models: Sequence[Any] = ()
@@ -358,7 +361,9 @@ def no_weights(penalties: Mapping[str, float], more: str = "") -> str:
 def _overfits(run: Run) -> str | None:
     """Held-out loss that rises with each pass while the loss on the rows learned falls."""
     held, learned = run.seen.heldout_losses, run.seen.pass_losses
-    if run.patience or len(held) < 2 or len(held) < len(learned):
+    if run.patience:
+        return None if run.judge == LOSS else _kept_by_another_figure(run)
+    if len(held) < 2 or len(held) < len(learned):
         return None
     best = min(range(len(held)), key=held.__getitem__)
     least, last = held[best], held[-1]
@@ -370,6 +375,17 @@ def _overfits(run: Run) -> str | None:
     reason = f"from {shown(least)} after pass {best + 1} to {shown(last)} after pass {len(held)}"
     remedy = f"use {mention(passes=best + 1)}, or {mention(early_stop=1)} to keep the best pass"
     return f"the held-out loss rises {reason}, while that on the rows learned falls: {remedy}"
+
+
+def _kept_by_another_figure(run: Run) -> str | None:
+    """The best pass by another figure than the loss, whose held-out loss is above that of a constant."""
+    held = run.seen.heldout_losses
+    if run.heldout is None or run.base is None or run.heldout <= max(run.base, _SLIGHTLY * min(held)):
+        return None
+    judge, best = run.judge.replace("_", "-"), min(range(len(held)), key=held.__getitem__)
+    reason = f"the pass with the best {judge} is kept, but {run.against_base}"
+    remedy = f"leave {mention(judge=judge)} out to keep that pass"
+    return f"{reason} (after pass {best + 1} it was {shown(held[best])}): {remedy}"
 
 
 def _noise(run: Run) -> str | None:

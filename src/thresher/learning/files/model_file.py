@@ -594,8 +594,8 @@ class Contents:
             if which not in (ALL, *values):
                 near = difflib.get_close_matches(which, values, 1)
                 meant = f"did you mean {near[0]}?" if near else f"{mention_command('info')} lists its values"
-                raise UsageError(f"{self.name} has no model of {which}; {meant}")
-            return values.index(which) + 1 if which in values else 0
+                raise UsageError(f"{self.name} has no model of {which or 'an empty value'}; {meant}")
+            return 0 if which == ALL else values.index(which) + 1
         if which is not None and which.isdecimal():
             if int(which) in there:
                 return int(which)
