@@ -118,7 +118,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_057,
+    "all": 69_059,
     "data": 19_474,
     "learning": 14_768,
     "parts": 5_703,
@@ -131,7 +131,7 @@ SIZES = {
     "cluster": 1_266,
     "river": 307,
     "reporting": 1_204,
-    "batch": 1_843,
+    "batch": 1_845,
     "exporting": 1_011,
     "runs": 677,
     "drawing": 840,

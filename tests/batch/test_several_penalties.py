@@ -85,6 +85,12 @@ def test_wrong_arguments(options: dict[str, Any], hint: str) -> None:
         thresher.boost((X, y), "logistic", **options)
 
 
+def test_no_row_has_an_importance() -> None:
+    X, y, c = data_of("logistic", 12)
+    with pytest.raises(DataError, match=r"all 12 rows have importance 0, .*: check the importances"):
+        thresher.boost((X, y, 0 * c), "logistic", l1="auto:8")
+
+
 def test_fewer_rows_than_folds() -> None:
     X, y, _ = data_of("logistic", 6)
     with pytest.raises(DataError, match="folds=10 needs at least as many rows; rows read: 6"):

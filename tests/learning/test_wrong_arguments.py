@@ -176,10 +176,11 @@ def test_names_that_a_model_or_boost_does_not_have() -> None:
         thresher.Model(lable=1)
     with pytest.raises(TypeError, match=r"Model has no option averge; did you mean average\?"):
         thresher.Model(averge=True)
-    for labels in (["a", "b", "c", "a"], [0, 1, 2, 1]):
-        with pytest.raises(DataError) as caught:
-            thresher.boost(X, labels)
-        assert "outputs" not in str(caught.value)
+    with pytest.raises(DataError, match=r'labels are 3 words .*: use loss="softmax", or name two, classes='):
+        thresher.boost(X, ["a", "b", "c", "a"])
+    with pytest.raises(DataError, match=r'for many: outputs="classes"; .*, found 2'):
+        thresher.boost(X, [0, 1, 2, 1])
+    assert thresher.boost(X, [0, 1, 2, 1], outputs="classes").head.count == 3
     assert thresher.boost(X, ["a", "b", "a", "b"]).classes == ("a", "b")
 
 

@@ -328,7 +328,7 @@ def solved_along(
     `penalties` finds them from the smallest that leaves no feature, `fold_of` the folds of rows, the first of
     which has the number 0; rows of importance 0 are numbered too, but neither learned nor returned. The rows
     returned have labels and importances only. Folds share the columns: the rows of one have no importance for
-    its models. `DataError` if there are fewer rows than folds.
+    its models. `DataError` if there are fewer rows than folds, or none has an importance.
     """
     seen, whole = columns_seen(source), rows_of(source)
     check_namespaces(source, source.report)
@@ -337,6 +337,8 @@ def solved_along(
     of_rows = fold_of(whole, 0)[whole.weights > 0]
     columns = in_columns(whole.counting(), intercept)
     count, weights = len(columns.labels), columns.weights
+    if not count:
+        raise DataError(no_importance(len(whole)).message)
     del whole
     with closing(solver_over(columns, head, plan)) as solver:
         solver.start()
