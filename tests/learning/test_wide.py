@@ -340,4 +340,4 @@ def test_figures_are_those_of_the_model_that_is_told(
     out = capsys.readouterr().out
     assert re.search(r"progressive loss +\S+ \(first pass\)", out)
     assert re.search(r"blank or header +1\n", out)
-    assert ",...,column44 (shortened: --json has all)" in out
+    assert ",...,column44 (shortened; JSON has it all)" in out

@@ -31,7 +31,7 @@ def shortened(command: str, most: int = 200) -> str:
     """A command whose words of more than `most` characters, such as lists of columns, are cut short.
 
     >>> shortened("thresher train DATA --numeric a,b,c,d,e,f,g,h", 12)
-    'thresher train DATA --numeric a,b,c,...,h (shortened: --json has all)'
+    'thresher train DATA --numeric a,b,c,...,h (shortened; JSON has it all)'
     """
     words = command.split(" ")
     found = [
@@ -40,7 +40,7 @@ def shortened(command: str, most: int = 200) -> str:
         else one
         for one in words
     ]
-    return " ".join(found) + (" (shortened: --json has all)" if found != words else "")
+    return " ".join(found) + (" (shortened; JSON has it all)" if found != words else "")
 
 
 def size_shown(size: float) -> str:
