@@ -118,13 +118,13 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_059,
+    "all": 69_053,
     "data": 19_474,
     "learning": 14_768,
     "parts": 5_703,
     "engine": 5_321,
     "plans": 4_387,
-    "serving": 3_759,
+    "serving": 3_753,
     "options": 2_554,
     "sklearn": 2_219,
     "cli": 2_155,

@@ -126,9 +126,8 @@ class SourceReader:
                 self._closing.wait(_AGAIN if self.trouble else _IDLE)
         except Exception as error:  # noqa: BLE001  whatever it is, the service goes on and the operator is told
             if not self._closing.is_set():
-                self._tell(
-                    f"{self.name} is not read any more: {f'{error}'.removeprefix(self.name).lstrip(',: ')}"
-                )
+                why = str(error).removeprefix(self.name).lstrip(",: ")
+                self._tell(f"{self.name} is not read any more: {why}")
 
     def _follow(self) -> None:
         """Read what is there. `DataError`, OSError, `RefusedError`."""
@@ -177,11 +176,8 @@ class SourceReader:
         left, complete, rows = np.arange(len(ids)), False, [one for one in self._service.sources if one.ids]
         while len(left) and not complete:
             complete = all(one.complete >= self._topic.looked for one in rows)
-            some, labels, importances = (
-                [ids[k] for k in left.tolist()],
-                chunk.labels[left],
-                chunk.weights[left],
-            )
+            some = [ids[k] for k in left.tolist()]
+            labels, importances = chunk.labels[left], chunk.weights[left]
             found = self._recorded(lambda: self._service.label(some, labels, importances))  # noqa: B023
             left = left[np.isin(some, found.unknown)]
             if len(left) and not complete and self._closing.wait(_SOON):
@@ -215,10 +211,8 @@ class SourceReader:
             self._refuse(part, some[0][0], "", text, error.message)
             return []
         if rows.bad:
-            ends, lines = (
-                [*accumulate(one.rstrip(b"\n").count(b"\n") + 1 for _, one in some)],
-                text.split(b"\n"),
-            )
+            ends = [*accumulate(one.rstrip(b"\n").count(b"\n") + 1 for _, one in some)]
+            lines = text.split(b"\n")
             for one in rows.bad:
                 at = min(bisect_left(ends, one.line), len(some) - 1)
                 line = one.line - (ends[at - 1] if at else 0)
