@@ -4,7 +4,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import thresher
+from tests.serving import test_service
 from thresher import DataError
 from thresher.cli.main import status_of
 from thresher.data.files.topics import Messages, Topic, Url
@@ -70,17 +71,10 @@ class Held(Topic, scheme="held"):
             at += STEP * count
 
 
-@contextmanager
 def serving(
     model: Path, folder: Path, *sources: str, said: list[str] | None = None, **settings: Any
-) -> Iterator[LearningService]:
-    say = ([] if said is None else said).append
-    service = LearningService(model, folder, Settings(sources=sources, **settings), say=say)
-    service.start()
-    try:
-        yield service
-    finally:
-        service.close()
+) -> AbstractContextManager[LearningService]:
+    return test_service.serving(model, folder, said, sources=sources, **settings)
 
 
 def until(met: Callable[[], bool]) -> None:
