@@ -126,7 +126,7 @@ SIZES = {
     "plans": 4_387,
     "serving": 3_753,
     "options": 2_554,
-    "sklearn": 2_219,
+    "sklearn": 2_116,
     "cli": 2_155,
     "cluster": 1_266,
     "river": 307,

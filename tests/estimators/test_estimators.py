@@ -391,10 +391,10 @@ def test_the_examples_of_the_docstrings_hold(name: str) -> None:
     assert done.failed == 0
 
 
-def test_importing_loads_no_kernels() -> None:
-    script = "import sys, thresher.sklearn; print(sorted({'numba', 'llvmlite'} & set(sys.modules)))"
+def test_importing_loads_no_compiler() -> None:
+    script = "import sys, thresher.sklearn; print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.strip() == "False"
 
 
 def test_a_version_that_is_too_old_is_refused() -> None:

@@ -1,6 +1,6 @@
 """scikit-learn estimators: thresher's rules with `fit`, `partial_fit` and `predict`.
 
-They need scikit-learn (``pip install scikit-learn``). Compiled code is loaded by the first fit.
+They need scikit-learn (``pip install scikit-learn``).
 """
 
 from __future__ import annotations

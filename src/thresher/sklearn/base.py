@@ -8,24 +8,25 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, csr_matrix, issparse, vstack
 from sklearn.utils.validation import check_is_fitted
 
+from thresher.data.chunk import Chunk
+from thresher.data.inputs import any_data, arrays, matrices
+from thresher.learning.model import divergence, objective
+from thresher.learning.model.model import Model
+from thresher.learning.model.prediction import Readout
+from thresher.learning.model.warm_start import start_from
+from thresher.learning.training import progress, trainer
+from thresher.options.checks import check_flag
 from thresher.sklearn import inputs
 from thresher.sklearn.estimator import SparseEstimator, parameters, restored_if_broken
+from thresher.sklearn.inputs import Examples
 from thresher.sklearn.row_order import drawn, groups_of_examples, held_out, weighted
-
-if TYPE_CHECKING:
-    from thresher.data.chunk import Chunk
-    from thresher.learning.model import objective
-    from thresher.learning.model.model import Model
-    from thresher.learning.model.prediction import Readout
-    from thresher.sklearn.inputs import Examples
-
 
 _CSR = (csr_matrix, csr_array)
 _DTYPES = (np.dtype(np.float32), np.dtype(np.float64))  # in the machine's byte order
@@ -37,9 +38,6 @@ def chunk_of_row(X: Any, y: Any, width: int, labels: dict[Any, float] | None) ->
     `labels` maps classes to labels; None if y is the label itself. Inputs that are not obviously valid take
     the normal route, which reports what is wrong.
     """
-    from thresher.data.inputs import matrices
-    from thresher.learning.model import divergence
-
     kind = type(X)
     if (kind not in _CSR and kind is not np.ndarray) or X.shape != (1, width) or X.dtype not in _DTYPES:
         return None
@@ -108,9 +106,6 @@ class SparseOnlineEstimator(SparseEstimator):
         Warns with `TroubleWarning` of trouble with the data or the run, as `thresher.train` does.
         Raises ValueError, `DataError`, and `DivergedError` (a ValueError) if a loss or weight is not finite.
         """
-        from thresher.data.inputs import any_data, matrices
-        from thresher.learning.training import progress, trainer
-
         self._check_options()
         X = any_data.examples_in(X)
         with self._unchanged_by_errors():
@@ -159,20 +154,18 @@ class SparseOnlineEstimator(SparseEstimator):
         self._note_features(X, matrix, [model], new)
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, named: Any = None) -> Self:
-        from thresher.data.inputs import matrices
 
         if self.early_stopping:
             raise ValueError("early_stopping should be False with partial_fit, which has no hold-out")
         first = not self.__sklearn_is_fitted__()
         self._check_options() if first else self._check_goes_on()
         quick = not first and sample_weight is None and "feature_names_in_" not in vars(self)
-        chunk = self._one_row(X, y) if quick and self._kind == inputs.MATRIX else None
+        chunk = self._one_row(X, y) if quick and self._kind == arrays.MATRIX else None
         if chunk is not None and not (
             self._model.centres and np.abs(chunk.values).max(initial=0.0) >= matrices.FAR
         ):
             self._model.learn(chunk)
             return self
-        from thresher.data.inputs import any_data  # after the shortcut
 
         X = any_data.examples_in(X)
         with self._unchanged_by_errors():
@@ -207,13 +200,11 @@ class SparseOnlineEstimator(SparseEstimator):
         )
 
     def _check_options(self) -> None:
-        from thresher.options.checks import check_flag
 
         self._check_shared(bool(self.early_stopping))
         check_flag("warm_start", self.warm_start)
 
     def _new_model(self) -> Model:
-        from thresher.learning.model.model import Model
 
         model = Model(self._recipe())
         model.layout = self._layout_of_model()
@@ -231,8 +222,6 @@ def as_readout(head: objective.Objective, store: str, coef: Any, bias: F64) -> R
 
     A loss with a margin for each of two classes also accepts a single margin.
     """
-    from thresher.learning.model.prediction import Readout
-
     if head.count == 2 * coef.shape[0]:
         coef, bias = vstack([csr_matrix(coef.shape), coef]), np.r_[0.0, bias]
     columns = coef.tocsc()
@@ -245,8 +234,6 @@ def as_readout(head: objective.Objective, store: str, coef: Any, bias: F64) -> R
 
 def begin_with(model: Model, width: int, coef: ArrayLike | None, intercept: ArrayLike | None) -> None:
     """Set weights and intercepts of a new model with `width` columns; None means zeros. ValueError."""
-    from thresher.learning.model.warm_start import start_from
-
     outputs = model.head.count
     shapes = {
         (outputs, width),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,18 +15,17 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target, unique_labels
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
+from thresher import parts
+from thresher.data.chunk import Chunk
+from thresher.data.inputs import any_data
 from thresher.data.labels import check_repeated
+from thresher.learning.model import objective, sampling
 from thresher.sklearn.base import SparseOnlineEstimator, chunk_of_row
 from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator, parameters
-
-if TYPE_CHECKING:
-    from thresher.data.chunk import Chunk
-    from thresher.learning.model import objective
-    from thresher.sklearn.inputs import ClassWeight, Examples
+from thresher.sklearn.inputs import ClassWeight, Examples
 
 
 def _has_probabilities(estimator: SparseEstimator) -> bool:
-    from thresher import parts
 
     loss = estimator._model.loss if estimator.__sklearn_is_fitted__() else parts.make("loss", estimator.loss)
     if loss.PROBABILITY or estimator.calibrate:
@@ -45,9 +44,6 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         """Sparse X; multi-label unless the loss is for exclusive classes."""
-        from thresher import parts
-        from thresher.learning.model import objective
-
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         with suppress(parts.SpecError):  # fit raises the error
@@ -55,7 +51,6 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         return tags
 
     def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> EncodedLabels:
-        from thresher.data.inputs import any_data
 
         any_data.check_unmasked("labels y", y)
         y = check_array(
@@ -135,7 +130,6 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         return numbers.astype(np.float64)
 
     def _sampled(self) -> str:
-        from thresher.learning.model import sampling
 
         found, layout = sampling.Sample.of(self.sample), self._layout_of_model()
         known = {sampling.text_of(name): k for k, name in enumerate(self.classes_.tolist())}
@@ -147,7 +141,6 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         return found._replace(shares=codes).spec
 
     def _outputs(self) -> str:
-        from thresher.learning.model import objective
 
         last = len(self.classes_) - 1
         if self._multilabel:

@@ -17,10 +17,10 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from thresher.data.inputs import arrays
 from thresher.learning.model import agreement, objective
 from thresher.sklearn.base import as_readout
 from thresher.sklearn.classifier import SparseOnlineClassifier
-from thresher.sklearn.inputs import MATRIX
 from thresher.sklearn.regressor import SparseOnlineRegressor
 
 _PROBED = 8
@@ -99,7 +99,7 @@ def _with_weights(estimator: Any, loss: Any) -> SparseOnlineClassifier | SparseO
         np.atleast_2d(estimator.coef_) if isinstance(estimator.coef_, np.ndarray) else estimator.coef_
     )
     bias = np.broadcast_to(np.asarray(estimator.intercept_, np.float64).ravel(), coef.shape[0]).copy()
-    model._kind, model._sparse, model.n_features_in_ = MATRIX, None, coef.shape[1]
+    model._kind, model._sparse, model.n_features_in_ = arrays.MATRIX, None, coef.shape[1]
     model._model = as_readout(objective.Objective(model.loss, model._outputs()), model._store(), coef, bias)
     model._model.numbering = agreement.Numbering(0, coef.shape[1] - 1, True)
     for name in ("feature_names_in_", "n_iter_"):

@@ -14,7 +14,7 @@ import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,18 +22,23 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names_in, check_consistent_length, check_is_fitted
 
+from thresher import parts
+from thresher.data import layout as layouts
+from thresher.data.chunk import Chunk
+from thresher.data.inputs import arrays, matrices
+from thresher.engine.index import HashedIndex
+from thresher.learning import modelbytes
+from thresher.learning.inspection import feature_names
+from thresher.learning.inspection.explanation import explain
+from thresher.learning.model import agreement, divergence
+from thresher.learning.model import recipe as recipes
+from thresher.learning.model.model import Model
+from thresher.learning.model.prediction import Readout
+from thresher.learning.training import passes, shares, wide
+from thresher.options.checks import check_flag, check_whole
+from thresher.parts import expect, homes, rule_of
 from thresher.sklearn import inputs
-from thresher.sklearn.inputs import MATRIX
-
-if TYPE_CHECKING:
-    from thresher.data import layout as layouts
-    from thresher.data.chunk import Chunk
-    from thresher.data.inputs import matrices
-    from thresher.learning.model.model import Model
-    from thresher.learning.model.prediction import Readout
-    from thresher.learning.model.recipe import Recipe, Spec
-    from thresher.sklearn.inputs import Columns, Examples, RandomState, Reading
-
+from thresher.sklearn.inputs import Columns, Examples, RandomState, Reading
 
 NESTED = ("rule", "loss", "rate")
 """Parameters that are parts; their own parameters are set with two underscores: ``rule__alpha``"""
@@ -72,10 +77,10 @@ class SparseEstimator(BaseEstimator):
     examples with labels ``(n, outputs)``.
     """
 
-    rule: Spec = "ft-ftrl"
-    loss: Spec = "logistic"
+    rule: recipes.Spec = "ft-ftrl"
+    loss: recipes.Spec = "logistic"
     _: KW_ONLY
-    rate: Spec | None = None
+    rate: recipes.Spec | None = None
     l2: float | None = None
     eta0: float | None = None
     passes: int | str = "auto"
@@ -117,9 +122,6 @@ class SparseEstimator(BaseEstimator):
 
     def _check_shared(self, holds_out: bool) -> None:
         """Check the parameters that all have; `holds_out`: whether `validation_fraction` counts."""
-        from thresher.learning.training import passes, shares
-        from thresher.options.checks import check_flag, check_whole
-
         passes.check_passes(self.passes)
         for name in ("patience", "batch"):
             check_whole(name, getattr(self, name), 1)
@@ -140,14 +142,12 @@ class SparseEstimator(BaseEstimator):
             )
 
     def _rule(self) -> Any:
-        from thresher.parts import rule_of
 
         return rule_of(self.rule, self.rate, self.eta0, l1=getattr(self, "l1", None), l2=self.l2)
 
-    def _recipe(self) -> Recipe:
-        from thresher.learning.model.recipe import Recipe
+    def _recipe(self) -> recipes.Recipe:
 
-        return Recipe(
+        return recipes.Recipe(
             self._rule(),
             self.loss,
             outputs=self._outputs(),
@@ -167,16 +167,12 @@ class SparseEstimator(BaseEstimator):
 
     def centres(self) -> bool:
         """Whether columns are centred."""
-        from thresher.learning.model.recipe import is_centred
-
         if self.centre is None and self._starts:
             return False  # given weights are for values as they are
-        return is_centred(self._rule(), self.scale, self.centre)
+        return recipes.is_centred(self._rule(), self.scale, self.centre)
 
-    def _passes_over(self, recipe: Recipe, matrix: Chunk, whole: matrices.Draw) -> int:
+    def _passes_over(self, recipe: recipes.Recipe, matrix: Chunk, whole: matrices.Draw) -> int:
         """The number of passes over the examples of a matrix, of which `whole` is a draw of all."""
-        from thresher.learning.training import passes
-
         automatic = passes.is_automatic(recipe)
         if self.calibrate and not automatic:
             if self.passes not in (1, passes.AUTO):
@@ -188,22 +184,18 @@ class SparseEstimator(BaseEstimator):
 
     def _may_solve(self, matrix: Chunk, whole: matrices.Draw) -> bool:
         """Whether a new model of the examples may be solved in memory, as far as their numbers tell."""
-        from thresher.learning.training import passes, wide
-
         lengths = matrix.indptr[whole.rows + 1] - matrix.indptr[whole.rows]
         return self.passes == passes.AUTO and wide.may_be_wide(len(lengths), int(lengths.sum()))
 
     def _store(self) -> str:
         if self.store is not None:
             return str(self.store)
-        return "direct" if self._kind == MATRIX and self.n_features_in_ <= self._direct else "growing"
+        return "direct" if self._kind == arrays.MATRIX and self.n_features_in_ <= self._direct else "growing"
 
     def _taken_in(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, whole: bool, named: Any = None
     ) -> tuple[Chunk, F64, EncodedLabels]:
         """Features, importances and labels of the examples; with `reset`, of a new model: see `_encoded`."""
-        from thresher.learning.inspection import feature_names
-
         matrix = inputs.read(self, X, reset=reset)
         if self.names:
             feature_names.check_nameable(self._store())
@@ -218,9 +210,7 @@ class SparseEstimator(BaseEstimator):
         self, X: Any, matrix: Chunk, models: Sequence[Model | Readout], new: bool = True
     ) -> None:
         """Note of models that learned X which columns they know, if they are `new`, and keep names."""
-        from thresher.learning.model import agreement
-
-        if new and self._kind == MATRIX:
+        if new and self._kind == arrays.MATRIX:
             low, last = int(matrix.keys.min(initial=self.n_features_in_)), self.n_features_in_ - 1
             for model in models:
                 model.numbering = agreement.Numbering(low, last, True)
@@ -229,7 +219,6 @@ class SparseEstimator(BaseEstimator):
             inputs.keep_names(self, X, models)
 
     def _chunks(self, X: Examples) -> Iterator[Chunk]:
-        from thresher.data.inputs import matrices
 
         check_is_fitted(self)
         matrix = inputs.read(self, X, reset=False)
@@ -240,13 +229,10 @@ class SparseEstimator(BaseEstimator):
 
     def explain(self, X: Examples, top: int | None = None) -> list[dict[str, Any]]:
         """Why each row is predicted so: see `thresher.Model.explain`. The labels are those of ``predict``."""
-        from thresher.learning.inspection.explanation import explain
-        from thresher.options.checks import check_whole
-
         if top is not None:
             check_whole("top", top, 1)
         found = list[dict[str, Any]]()
-        names = dict(enumerate(getattr(self, "feature_names_in_", ()) if self._kind == MATRIX else ()))
+        names = dict(enumerate(getattr(self, "feature_names_in_", ()) if self._kind == arrays.MATRIX else ()))
         for chunk in self._chunks(X):
             explained = explain(self._model, chunk, names)
             if self._model.head.outputs.kind == "classes":
@@ -269,8 +255,6 @@ class SparseEstimator(BaseEstimator):
 
     def _layout_of_model(self) -> layouts.SettledLayout | None:
         """How columns become features, and the words of the classes, for the model file."""
-        from thresher.data import layout as layouts
-
         layout, classes = vars(self).get("_layout"), vars(self).get("classes_")
         if classes is None or classes.dtype.kind != "U" or not all(classes):
             return layout
@@ -312,9 +296,7 @@ class SparseEstimator(BaseEstimator):
 
     def _weighs_columns(self, model: Model | None = None) -> bool:
         """Whether feature keys are columns of X, for `model` or the estimator's own model."""
-        from thresher.engine.index import HashedIndex
-
-        return self._kind == MATRIX and not (model or self._model).store.startswith(HashedIndex.NAME)
+        return self._kind == arrays.MATRIX and not (model or self._model).store.startswith(HashedIndex.NAME)
 
     @property
     def intercept_(self) -> F64:
@@ -350,8 +332,6 @@ class SparseEstimator(BaseEstimator):
         """
         check_is_fitted(self)
         if not self._weighs_columns():
-            from thresher.learning.inspection import feature_names
-
             return feature_names.names_with_weight(self._model.readout())
         coef = self.coef_
         weighs = np.unique((coef if issparse(coef) else np.atleast_2d(coef)).nonzero()[1])
@@ -359,8 +339,6 @@ class SparseEstimator(BaseEstimator):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters; with `deep` also those of rule, loss and rate, as ``rule__alpha``."""
-        from thresher import parts
-
         params: dict[str, Any] = super().get_params(deep=False)
         for name in NESTED if deep else ():
             with suppress(ValueError):  # it is no part: fit says so
@@ -371,8 +349,6 @@ class SparseEstimator(BaseEstimator):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; those of rule, loss and rate as ``rule__alpha=0.1``. ValueError if unknown."""
-        from thresher import parts
-
         own = {name: value for name, value in params.items() if name.partition("__")[0] == name}
         nested: dict[str, dict[str, Any]] = {}
         for name in params.keys() - own.keys():
@@ -389,9 +365,6 @@ class SparseEstimator(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         """Models as the bytes of model files, and where parts of your own are; else unchanged."""
-        from thresher.learning import modelbytes
-        from thresher.parts import homes
-
         state = dict(super().__getstate__())
         if own := homes():
             state["_homes"] = own
@@ -404,9 +377,6 @@ class SparseEstimator(BaseEstimator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore; `ModelFileError` for damaged bytes."""
-        from thresher.learning import modelbytes
-        from thresher.parts import expect
-
         state = dict(state)
         expect(state.pop("_homes", {}))
         if "_path" in state:
@@ -422,8 +392,6 @@ class SparseEstimator(BaseEstimator):
 @contextmanager
 def restored_if_broken(estimator: SparseEstimator, matrix: Chunk, weights: F64) -> Iterator[None]:
     """Restore the model after an error, if numbers are so large that they can break weights."""
-    from thresher.learning.model import divergence
-
     large = divergence.is_extreme(matrix.values, matrix.labels, matrix.targets, weights)
     kept = copy.copy(estimator._model) if large and "_model" in vars(estimator) else None
     try:

@@ -9,33 +9,32 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
+from thresher.data import layout as layouts
+from thresher.data.chunk import Chunk
+from thresher.data.inputs import any_data, arrays
 from thresher.data.source import Source
-from thresher.options.option import declared
+from thresher.learning.diagnostics import column_findings, findings
+from thresher.learning.inspection import feature_names
+from thresher.learning.model import agreement, signs
+from thresher.options.data import LayoutOptions, ReadOptions
+from thresher.options.layouts import layout_asked
+from thresher.options.option import declared, settle
 
-if TYPE_CHECKING:
-    from thresher.data import layout as layouts
-    from thresher.data.chunk import Chunk
-    from thresher.data.inputs import any_data
-    from thresher.learning.diagnostics import findings
-
-    Examples = any_data.Matrix | any_data.ArrowTable | Iterable[Any]
-    """n examples: a matrix, dense or sparse; a table; or rows of numbers, dictionaries or texts"""
-    ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
-    Columns = str | int | Sequence[str | int] | None
-    """Columns of X, by name or number; ``"*"`` for all"""
-    RandomState = int | np.random.RandomState | None
-    Reading = layouts.AnyLayout | Mapping[str, Any] | None
-    """How tables and texts become features"""
-
-MATRIX, TABLE, ROWS, TEXTS = "a matrix", "a table", "dictionaries", "texts"
-"""Forms of X, as in `data.inputs.arrays`, which loads compiled code"""
+Examples = any_data.Matrix | any_data.ArrowTable | Iterable[Any]
+"""n examples: a matrix, dense or sparse; a table; or rows of numbers, dictionaries or texts"""
+ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
+Columns = str | int | Sequence[str | int] | None
+"""Columns of X, by name or number; ``"*"`` for all"""
+RandomState = int | np.random.RandomState | None
+Reading = layouts.AnyLayout | Mapping[str, Any] | None
+"""How tables and texts become features"""
 _FLOATS = [np.float64, np.float32]
 
 
@@ -45,31 +44,29 @@ def read(estimator: Any, X: Any, *, reset: bool) -> Chunk:
     Labels mean nothing; arrays of a matrix have any integer and float types.
     Raises ValueError (TypeError for non-numbers), like scikit-learn's own estimators; `DataError`.
     """
-    from thresher.data.inputs import any_data
-
     X, name = any_data.examples_in(X), type(estimator).__name__
     layout = layout_of(estimator)
     kind = any_data.kind_of(X, layout) if reset else estimator._kind
-    if kind == TABLE and not hasattr(X, "__arrow_c_stream__"):
-        raise ValueError(f"{name} was fitted on {TABLE}: give a table, not {type(X).__name__}")
-    if kind in (ROWS, TEXTS):
+    if kind == arrays.TABLE and not hasattr(X, "__arrow_c_stream__"):
+        raise ValueError(f"{name} was fitted on {arrays.TABLE}: give a table, not {type(X).__name__}")
+    if kind in (arrays.ROWS, arrays.TEXTS):
         if isinstance(X, str | Mapping):
             raise ValueError(f"{name} was fitted on {kind}: give a list of them, not a single one")
         if isinstance(X, list | tuple) and not X:
             raise ValueError("X contains no examples")
-    given = kind if reset or kind == TABLE else any_data.kind_of(X)
-    if given != kind and {kind, given} & {ROWS, TEXTS}:
+    given = kind if reset or kind == arrays.TABLE else any_data.kind_of(X)
+    if given != kind and {kind, given} & {arrays.ROWS, arrays.TEXTS}:
         raise ValueError(f"{name} was fitted on {kind}, not on {given}")
     if reset:
         for attribute in ("_layout", "n_features_in_", "feature_names_in_"):
             vars(estimator).pop(attribute, None)
-        if kind == MATRIX and layout is not None:
+        if kind == arrays.MATRIX and layout is not None:
             raise ValueError("layout is for columns and texts, but X is a matrix of numbers")
     estimator._kind = kind
-    if kind in (ROWS, TEXTS):
+    if kind in (arrays.ROWS, arrays.TEXTS):
         named: Any = {} if layout is None else {"seed": layout.seed, "text": layout.ngrams}
         return any_data.chunk_of([*X], **named)
-    if kind == MATRIX:
+    if kind == arrays.MATRIX:
         if issparse(X):
             any_data.check_stored(X)
         # finiteness is checked once, when numbers are copied, with an error that names the entry
@@ -83,19 +80,12 @@ def read(estimator: Any, X: Any, *, reset: bool) -> Chunk:
     any_data.check_columns(X, estimator._layout)
     source = source_of(estimator, X)
     if not reset:
-        from thresher.learning.diagnostics import findings
-        from thresher.learning.model import agreement
-
         findings.warn(agreement.unknown_values(estimator.model_, source))
     return any_data.concat([any_data.concat([one]) for one in source.chunks()])
 
 
 def layout_of(estimator: Any) -> Any:
     """The parameter `layout`, which may be a dictionary of options of `thresher.train`. ValueError."""
-    from thresher.options.data import LayoutOptions, ReadOptions
-    from thresher.options.layouts import layout_asked
-    from thresher.options.option import settle
-
     given = estimator.layout
     if not isinstance(given, Mapping):
         return layout_asked(settle(ReadOptions, {"layout": given}))
@@ -110,10 +100,8 @@ def columns_listed(estimator: Any, option: str, given: Any) -> Any:
 
     Columns of a matrix without names are numbered from 0; of a table they have names, patterns and positions.
     """
-    from thresher.learning.model import signs
-
     given = given.tolist() if isinstance(given, np.ndarray) else given
-    if estimator._kind != MATRIX:
+    if estimator._kind != arrays.MATRIX:
         return given
     named = [*map(str, vars(estimator).get("feature_names_in_", ()))]
     return signs.numbers_spec(option, given, estimator.n_features_in_, named)
@@ -121,11 +109,9 @@ def columns_listed(estimator: Any, option: str, given: Any) -> Any:
 
 def source_of(estimator: Any, X: Any) -> Source:
     """The rows of a table, read as the estimator reads them; a table read as a matrix, by its own columns."""
-    from thresher.data.inputs import any_data
-
     jobs = 1 if estimator.n_jobs is None else estimator.n_jobs  # as in scikit-learn: -1 means all processors
     threads = max(1, (os.cpu_count() or 1) + 1 + jobs if jobs < 0 else jobs)
-    return any_data.table_of(X, estimator._layout if estimator._kind == TABLE else None, threads)
+    return any_data.table_of(X, estimator._layout if estimator._kind == arrays.TABLE else None, threads)
 
 
 def importances(given: Any, count: int) -> NDArray[np.float64]:
@@ -151,18 +137,15 @@ def importances(given: Any, count: int) -> NDArray[np.float64]:
 
 def keep_names(estimator: Any, X: Any, models: Sequence[Any]) -> None:
     """Find and keep the feature names of `models`, which learned X. `DataError` for a hashed store."""
-    from thresher.data.inputs import any_data
-    from thresher.learning.inspection import feature_names
-
     columns = vars(estimator).get("feature_names_in_", ())
 
     def of_columns(keys: NDArray[np.uint64]) -> any_data.Names:
         known = {key: columns[key].encode() for key in keys.tolist() if key < len(columns)}
         return any_data.Names.of(known)
 
-    if estimator._kind == MATRIX:
+    if estimator._kind == arrays.MATRIX:
         feature_names.give_names(models, of_columns)
-    elif estimator._kind == TABLE:
+    elif estimator._kind == arrays.TABLE:
         feature_names.keep_names(models, source_of(estimator, X))
     else:
         feature_names.keep_names(models, any_data.nameable_source(X, layout_of(estimator)))
@@ -170,17 +153,14 @@ def keep_names(estimator: Any, X: Any, models: Sequence[Any]) -> None:
 
 def warn_of(estimator: Any, X: Any, troubles: list[findings.Finding]) -> None:
     """Emit a Python warning for each trouble of a run, and with the first rows of X, if it is a table."""
-    from thresher.data.inputs import any_data
-    from thresher.learning.diagnostics import column_findings, findings
-
     kind, found = estimator._kind, troubles
-    few = any_data.beginning(X, kind == MATRIX) if kind in (MATRIX, TABLE) else None
+    few = any_data.beginning(X, kind == arrays.MATRIX) if kind in (arrays.MATRIX, arrays.TABLE) else None
     if few is not None:
         source = source_of(estimator, few)
         found = column_findings.troubles_at_first(source, layout_of(estimator)) + found
     if getattr(estimator, "class_weight", None) is not None:  # classes weigh more on purpose
         found = [one for one in found if one.name != "importances"]
-    if kind == MATRIX and (names := vars(estimator).get("feature_names_in_")) is not None:
+    if kind == arrays.MATRIX and (names := vars(estimator).get("feature_names_in_")) is not None:
         found = [
             one._replace(
                 message=re.sub(r"\bfeature (\d+)\b", lambda at: f"column {names[int(at[1])]}", one.message)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,21 +10,19 @@ from scipy.sparse import issparse
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from thresher.data.chunk import Chunk
+from thresher.learning.model import objective
+from thresher.learning.model import recipe as recipes
 from thresher.sklearn.base import SparseOnlineEstimator, chunk_of_row
 from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator, parameters
-
-if TYPE_CHECKING:
-    from thresher.data.chunk import Chunk
-    from thresher.learning.model import objective
-    from thresher.learning.model.recipe import Spec
-    from thresher.sklearn.inputs import Examples
+from thresher.sklearn.inputs import Examples
 
 
 @parameters
 class SparseRegressing(RegressorMixin, SparseEstimator):
     """A model that predicts one number, or several at once."""
 
-    loss: Spec = "squared"
+    loss: recipes.Spec = "squared"
     sample: ClassVar[None] = None
     calibrate: ClassVar[bool] = False
 

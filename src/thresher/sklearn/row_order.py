@@ -13,17 +13,16 @@ in `partial_fit` nothing is repeated or moved: a weight is an importance, and la
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from thresher.data.chunk import Chunk
+from thresher.data.inputs import any_data, matrices
+from thresher.learning.training import shares
 from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator
-
-if TYPE_CHECKING:
-    from thresher.data.chunk import Chunk
-    from thresher.data.inputs import matrices
 
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.int64]
@@ -45,8 +44,6 @@ class Drawn(NamedTuple):
 
 def drawn(estimator: SparseEstimator, matrix: Chunk, weights: F64, splitter: Splitter | None) -> Drawn:
     """Draw examples by an estimator's `shuffle` and `random_state`; without `splitter`, none is held out."""
-    from thresher.data.inputs import matrices
-
     shuffle = bool(estimator.shuffle)
     draw = matrices.as_copies(weights) if shuffle else matrices.in_order(weights)
     seed = int(check_random_state(estimator.random_state).randint(1 << 31))
@@ -76,8 +73,6 @@ def held_out(
     With `groups` of the examples of the matrix: as many whole groups as it takes. ``last:0.1``: the last.
     """
     if isinstance(fraction, str):
-        from thresher.learning.training import shares
-
         last, known = shares.part_of(fraction), np.unique(rows)
         assert isinstance(last, shares.LastRows), "parameters are checked before"
         if groups is not None:
@@ -129,7 +124,6 @@ def groups_of_examples(groups: ArrayLike | None, size: int) -> U64 | None:
     """The groups given to `fit`, as numbers; None if there are none."""
     if groups is None:
         return None
-    from thresher.data.inputs import any_data
 
     found = any_data.groups_of(groups)
     if len(found) != size:

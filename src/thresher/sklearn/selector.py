@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,11 +14,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from thresher.data.inputs import any_data, arrays
+from thresher.learning.diagnostics import findings
+from thresher.learning.model import recipe as recipes
+from thresher.learning.training import progress
+from thresher.options.lanes import SelectCommand
+from thresher.options.option import settle
+from thresher.plans import select
+from thresher.plans.stability import troubles_of, troubles_of_estimates
 from thresher.sklearn.estimator import parameters
-
-if TYPE_CHECKING:
-    from thresher.learning.model.recipe import Spec
-    from thresher.sklearn.inputs import Examples, RandomState
+from thresher.sklearn.inputs import Examples, RandomState
 
 _MULTILABEL, _NUMBERS = "multilabel-indicator", ("continuous", "continuous-multioutput")
 
@@ -59,8 +64,8 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
     [3, 7]
     """
 
-    rule: Spec = "ft-ftrl"
-    loss: Spec = "auto"
+    rule: recipes.Spec = "ft-ftrl"
+    loss: recipes.Spec = "auto"
     _: KW_ONLY
     l1: float | None = None
     bags: int = 32
@@ -85,17 +90,8 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         X ``(n, d)``, dense or sparse; y ``(n,)`` or ``(n, outputs)``. ValueError for other arguments;
         `DivergedError`.
         """
-        from thresher.data.inputs import any_data
-        from thresher.learning.diagnostics import findings
-        from thresher.learning.training import progress
-        from thresher.options.lanes import SelectCommand
-        from thresher.options.option import settle
-        from thresher.plans import select
-        from thresher.plans.stability import troubles_of, troubles_of_estimates
-        from thresher.sklearn.inputs import MATRIX, TABLE
-
-        if (kind := any_data.kind_of(X)) != MATRIX:
-            without = "some of whose columns hold no numbers" if kind == TABLE else "not numbers"
+        if (kind := any_data.kind_of(X)) != arrays.MATRIX:
+            without = "some of whose columns hold no numbers" if kind == arrays.TABLE else "not numbers"
             wanted = f"{type(self).__name__} takes columns of numbers, and X is {kind}, {without}"
             raise ValueError(f"{wanted}: use thresher.select")
         given: Any = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
