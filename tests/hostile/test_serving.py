@@ -6,17 +6,18 @@ import random
 import resource
 import signal
 import socket
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from subprocess import Popen
 
 import pytest
 
+from tests.brokers import free_port
 from tests.commands import said
 from tests.hostile.conftest import SmallDisk, Tried
-from tests.hostile.test_serving_kills import LINES, answers, check, clicks, free_port, serving
+from tests.hostile.test_serving_kills import LINES, answers, check, clicks, serving
+from tests.waiting import until
 
 ROW = '{"label": 1, "colour": "red", "who": "a"}\n'
 IDLE = 2000
@@ -31,13 +32,6 @@ def asked(port: int, path: str, body: str | bytes, media: str = LINES) -> tuple[
     found = told.status, told.read()
     client.close()
     return found
-
-
-def until(met: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not met():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def memory(process: Popen[bytes]) -> int:

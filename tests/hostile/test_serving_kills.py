@@ -10,7 +10,6 @@ import math
 import os
 import random
 import signal
-import socket
 import subprocess
 import threading
 import time
@@ -24,7 +23,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import thresher
-from tests.brokers import KafkaBroker
+from tests.brokers import KafkaBroker, free_port
 from tests.brokers import kafka as kafka
 from tests.commands import start
 from tests.hostile.conftest import Tried
@@ -47,12 +46,6 @@ def clicks(folder: Path) -> Path:
     (folder / "clicks.csv").write_text(f"label,colour,who\n{ROWS_AT_START}")
     thresher.train(folder / "clicks.csv", passes=1, l1=0.01).save(folder / "clicks.model")
     return folder / "clicks.model"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-    return port
 
 
 class Asker:

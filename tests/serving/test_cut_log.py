@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.commands import run
-from tests.serving.test_service import check_law, learned, model, rows, serving, until
+from tests.serving.test_service import check_law, learned, model, rows, serving
+from tests.waiting import until
 from thresher.data.chunk import Chunk
 from thresher.data.log.source import contents_of
 from thresher.data.log.writer import cut_after

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import thresher
-from tests.serving.test_service import check_law, learned, serving, until
+from tests.serving.test_service import check_law, learned, serving
+from tests.waiting import until
 from thresher.data.layout import SettledLayout
 from thresher.serving.bodies import Bodies
 from thresher.serving.errors import RefusedError

@@ -4,8 +4,7 @@ import json
 import signal
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,6 +19,7 @@ from tests.commands import run
 from tests.plain import not_compiled
 from tests.serving.test_server import RED, Serving, started
 from tests.streams import stream
+from tests.waiting import until
 from thresher.cli.main import status_of
 from thresher.learning.files import model_file
 from thresher.options.kinds import WrongValueError
@@ -30,13 +30,6 @@ from thresher.serving.server import settings_of
 from thresher.serving.service import Settings
 
 LABELLED = b'{"label": 1, "hour": 3, "colour": "red"}\n{"label": 0, "hour": 4, "colour": "blue"}\n' * 20
-
-
-def until(met: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not met():
-        assert time.monotonic() < end, "waited for 30 s"
-        time.sleep(0.05)
 
 
 def figures(serving: Serving) -> str:

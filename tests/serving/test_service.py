@@ -5,7 +5,7 @@ import shutil
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import pairwise
@@ -18,6 +18,7 @@ import pytest
 
 import thresher
 from tests.streams import KINDS, RULES, cut, kinds_of, model_of, stream
+from tests.waiting import until
 from thresher import Model
 from thresher.data.chunk import Chunk, concat
 from thresher.data.log.segments import LogError, records_from
@@ -62,13 +63,6 @@ def serving(model: Path, folder: Path, said: Any = None, **settings: Any) -> Ite
         yield service
     finally:
         service.close()
-
-
-def until(met: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not met():
-        assert time.monotonic() < end, "waited for a minute"
-        time.sleep(0.005)
 
 
 def learned(service: LearningService) -> bool:

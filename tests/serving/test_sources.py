@@ -3,7 +3,7 @@
 import json
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 
 import thresher
 from tests.serving import test_service
+from tests.waiting import until
 from thresher import DataError
 from thresher.cli.main import status_of
 from thresher.data.files.topics import Messages, Topic, Url
@@ -75,13 +76,6 @@ def serving(
     model: Path, folder: Path, *sources: str, said: list[str] | None = None, **settings: Any
 ) -> AbstractContextManager[LearningService]:
     return test_service.serving(model, folder, said, sources=sources, **settings)
-
-
-def until(met: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not met():
-        assert time.monotonic() < end, "waited for half a minute"
-        time.sleep(0.005)
 
 
 def rows(names: Sequence[str]) -> list[bytes]:

@@ -381,6 +381,8 @@ def with_extents(
         if not is_topic(name):
             kept.append(given)
             continue
+        from thresher.data.files.topic_lines import has_lines
+
         url = url_of(name)
         before = next((one for one in earlier if resumes and one.name == url.name), None)
         if url.name in topics:
@@ -389,9 +391,9 @@ def with_extents(
         asking.start()
         try:
             topics[url.name] = found = TopicName.of(url, before) if before else settled(name, earlier)
+            kept += [found] if has_lines(found) else []
         finally:
             asking.cancel()
-        kept += [] if found.extent.is_empty else [found]
     return (kept if topics else data), tuple(one.extent for one in topics.values())
 
 

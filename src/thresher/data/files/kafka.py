@@ -20,6 +20,7 @@ from typing import Any
 from thresher.data.errors import DataError
 from thresher.data.files.topics import (
     KEY,
+    PATIENCE,
     TIMESTAMP,
     WITH,
     Messages,
@@ -27,17 +28,23 @@ from thresher.data.files.topics import (
     Url,
     columns_of_envelopes,
     known_instead,
+    silent,
     with_columns,
 )
 
-PATIENCE = 60.0
-"""Seconds without a message, while there must be some, after which reading fails"""
 _ANSWER, _REFUSED = 10.0, 2.0
 """Seconds to wait for an answer, and for one of a broker that cannot be reached"""
 MOST, _MOMENT = 10_000, 0.1
 """Messages to take at a time, and seconds to wait for so many"""
 KEPT = 64 << 20
 """Bytes kept for later turns, of all partitions"""
+_PASSING = {
+    *("LEADER_NOT_AVAILABLE", "NOT_LEADER_FOR_PARTITION", "REPLICA_NOT_AVAILABLE", "BROKER_NOT_AVAILABLE"),
+    *("FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "OFFSET_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR"),
+    *("REQUEST_TIMED_OUT", "NETWORK_EXCEPTION", "UNKNOWN", "UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_ID"),
+    *("_ALL_BROKERS_DOWN", "_TRANSPORT"),
+}
+"""Errors that end by themselves, as while a broker is restarted or another one takes over its partitions"""
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
@@ -80,7 +87,7 @@ class Kafka(Topic, scheme="kafka"):
             self._why = text.partition("/bootstrap: ")[2] or text
 
     def _asked(self, request: Any) -> list[Any]:
-        """The answers to a request. `DataError` if none comes soon."""
+        """The answers to a request, made again while leaders change. `DataError` if none comes soon."""
         if self._admin is None:
             from confluent_kafka.admin import AdminClient
 
@@ -88,25 +95,31 @@ class Kafka(Topic, scheme="kafka"):
                 self._admin = AdminClient({**self._settings, "socket.connection.setup.timeout.ms": 5000})
             except self._kafka.KafkaException as error:
                 raise DataError(error.args[0].str()) from error
-        begun, found = time.monotonic(), list[Any]()
-        futures: list[Future[Any]] = [*request(self._admin).values()]
-        for future in futures:
-            while not future.done():
-                waited = time.monotonic() - begun
-                if waited > (_REFUSED if self._why else _ANSWER):
-                    raise DataError(f"no answer from {self._host}" + (f": {self._why}" if self._why else ""))
-                self._admin.poll(0.001 if waited < 0.1 else 0.02)  # calls `_failed`
+        begun = time.monotonic()
+        while True:
             try:
-                found.append(future.result())
+                return [self._answer(one, begun) for one in request(self._admin).values()]
             except self._kafka.KafkaException as error:
-                if error.args[0].code() == error.args[0].UNKNOWN_TOPIC_OR_PART:
-                    raise DataError(self._unknown()) from error
-                raise DataError(error.args[0].str()) from error
-        return found
+                found = error.args[0]
+                if found.code() == found.UNKNOWN_TOPIC_OR_PART:
+                    self._check_topic()
+                if found.name() not in _PASSING or time.monotonic() - begun > _ANSWER:
+                    raise DataError(found.str()) from error
+            self._admin.poll(_MOMENT)
 
-    def _unknown(self) -> str:
-        names = [one for one in self._admin.list_topics(timeout=_ANSWER).topics if not one.startswith("__")]
-        return f"there is no topic '{self._topic}'; {known_instead(self._topic, names, 0.7)}"
+    def _answer(self, future: Future[Any], begun: float) -> Any:
+        while not future.done():
+            waited = time.monotonic() - begun
+            if waited > (_REFUSED if self._why else _ANSWER):
+                raise silent(self._host, self._why)
+            self._admin.poll(0.001 if waited < 0.1 else 0.02)  # calls `_failed`
+        return future.result()
+
+    def _check_topic(self) -> None:
+        there = self._admin.list_topics(timeout=_ANSWER).topics
+        if self._topic not in there:
+            known = known_instead(self._topic, [one for one in there if not one.startswith("__")], 0.7)
+            raise DataError(f"there is no topic '{self._topic}'; {known}")
 
     @cached_property
     def _description(self) -> Any:
@@ -188,8 +201,7 @@ class Kafka(Topic, scheme="kafka"):
                     self._paused.remove(partition)
                     self._consumer.resume([self._place(partition)])
                 if not self._poll(min(MOST, end - at), partition) and time.monotonic() - last > PATIENCE:
-                    why = f" ({self._why})" if self._why else ""
-                    raise DataError(f"no message from {self._host} for {PATIENCE:.0f} seconds{why}")
+                    raise silent(self._host, self._why, f"message for {PATIENCE:.0f} seconds")
         self._consumer.incremental_unassign([self._place(partition)])
 
     def _poll(self, most: int, wanted: str) -> bool:
@@ -230,7 +242,7 @@ class Kafka(Topic, scheme="kafka"):
         error = event.error()
         if error.code() == error._PARTITION_EOF:
             self._ends[str(event.partition())] = event.offset()
-        elif error.code() in (error._ALL_BROKERS_DOWN, error._TRANSPORT) or error.retriable():
+        elif error.name() in _PASSING:
             self._why = error.str()
         else:
             raise DataError(f"partition {event.partition()}: {error.str()}")

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from thresher.data.errors import DataError
 from thresher.data.files.topics import (
     KEY,
+    PATIENCE,
     TIMESTAMP,
     WITH,
     Extent,
@@ -23,11 +24,10 @@ from thresher.data.files.topics import (
     Url,
     columns_of_envelopes,
     known_instead,
+    silent,
     with_columns,
 )
 
-PATIENCE = 60.0
-"""Seconds without a message, while there must be some, after which reading fails"""
 _ANSWER, _AGAIN = 5.0, 0.2
 """Seconds to wait for an answer, and until a server is asked again that could not be reached"""
 _MOST = 1000
@@ -88,8 +88,7 @@ class Nats(Topic, scheme="nats"):
         except ServiceUnavailableError as error:
             raise DataError(f"{self._host} has no JetStream") from error
         except (errors.Error, APIError, OSError, TimeoutError, ValueError) as error:
-            why = self._why or str(error)
-            raise DataError(f"no answer from {self._host}" + (f": {why}" if why else "")) from error
+            raise silent(self._host, self._why or str(error)) from error
 
     def _unknown(self) -> str:
         names = [
@@ -164,7 +163,7 @@ class Nats(Topic, scheme="nats"):
             whole = sum(one.sequence.consumer == k for k, one in enumerate(known, taken + 1))
             if not found or whole < len(found):  # what was on its way is lost, and does not come again
                 if time.monotonic() - last > PATIENCE:
-                    raise DataError(f"no message from {self._host} for {PATIENCE:.0f} seconds ({self._why})")
+                    raise silent(self._host, self._why, f"message for {PATIENCE:.0f} seconds")
                 consumer = None
                 continue
             last, taken = time.monotonic(), taken + whole

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pyarrow as pa
 
-from thresher.data.files.topics import Extent, Messages, Topic, kind_of, naming, settled
+from thresher.data.files.topics import Extent, Messages, Topic, TopicName, kind_of, naming, settled
 
 ARROW = b"\xff\xff\xff\xff"
 """How Arrow streams begin, and no text"""
@@ -143,6 +143,14 @@ class TopicFile(io.RawIOBase):
                 text += b"\n"
             self.places.add(Messages(offsets, values), len(text), counts, partitions)
             yield text
+
+
+def has_lines(name: TopicName) -> bool:
+    """Whether there are any to read. All offsets may be those of marks, or of messages that were aborted."""
+    if name.extent.is_empty:
+        return False
+    with TopicFile(name) as file:
+        return bool(file.read(1))
 
 
 def in_turns(topic: Topic, extent: Extent) -> Iterator[tuple[str | list[str], Messages]]:

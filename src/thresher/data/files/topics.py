@@ -25,6 +25,8 @@ from thresher.options.messages import warn_user
 FROM, EARLIEST, LATEST = "from", "earliest", "latest"
 WITH, KEY, TIMESTAMP = "with", "_key", "_timestamp"
 """The option that names columns from the envelopes of messages, and columns; `_NAME` is a header"""
+PATIENCE = 60.0
+"""Seconds without a message, while there must be some, after which reading fails"""
 _NAME = re.compile(r"([A-Za-z][A-Za-z0-9+-]*):(.*)", re.DOTALL)
 _REST = re.compile(r"(?://(?:([^/?]*)@)?([^/?@]*)/?)?([^?]*)(?:\?(.*))?", re.DOTALL)
 _OWN = ("kafka", "nats", "tail")
@@ -219,6 +221,11 @@ def known_instead(name: str, names: Sequence[str], alike: float) -> str:
     if near := get_close_matches(name, names, 1, alike):
         return f"did you mean {near[0]}?"
     return f"there are {first_few(sorted(names))}" if names else "none"
+
+
+def silent(host: str, why: str, what: str = "answer") -> DataError:
+    """The error for a host that does not give what it should."""
+    return DataError(f"no {what} from {host}" + (f": {why}" if why else ""))
 
 
 def is_topic(name: str) -> bool:
