@@ -118,9 +118,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_081,
-    "data": 19_500,
-    "learning": 14_768,
+    "all": 69_183,
+    "data": 19_507,
+    "learning": 14_949,
     "parts": 5_703,
     "engine": 5_321,
     "plans": 4_389,
@@ -130,10 +130,10 @@ SIZES = {
     "cli": 2_155,
     "cluster": 1_266,
     "river": 307,
-    "reporting": 1_204,
+    "reporting": 1_214,
     "batch": 1_845,
     "exporting": 1_011,
-    "runs": 677,
+    "runs": 684,
     "drawing": 840,
     "api": 730,
     "testing": 678,

@@ -175,9 +175,9 @@ def test_python_shows_the_same(thresher: Thresher, model: Path) -> None:
     assert html.escape(told["command"], quote=False) in Path("r.html").read_text()
 
 
-def by_name(model: str) -> dict[str, list[float]]:
-    """Sizes of the weights of each column, computed from their names."""
-    readout, found = load(model), dict[str, list[float]]()
+def by_name(model: str) -> dict[str, int]:
+    """How many weights each column has, computed from their names."""
+    readout, found = load(model), dict[str, int]()
     for key, weight in zip(readout.keys.tolist(), readout.weights.tolist(), strict=True):
         name = readout.names.get(key)
         if name is None:
@@ -186,11 +186,11 @@ def by_name(model: str) -> dict[str, list[float]]:
             next(column for column in CSV.splitlines()[0].split(",") if f"{factor}=".startswith(f"{column}="))
             for factor in name.split(" × ")
         ]
-        found.setdefault(" × ".join(factors), []).append(abs(weight))
-    return {name: [len(ws), sum(ws), max(ws)] for name, ws in found.items()}
+        found[" × ".join(factors)] = found.get(" × ".join(factors), 0) + (weight != 0)
+    return found
 
 
-def test_weights_by_column(thresher: Thresher, table: Path) -> None:
+def test_columns_by_effect(thresher: Thresher, table: Path) -> None:
     thresher(f"train t.csv -m m -q --rule ftrl:l1=0.01 --names {TABLE}")
     told = thresher("info m --json").json
     rows = {one.get("column", one.get("group")): one for one in [*told["columns"], *told["groups"]]}
@@ -198,8 +198,9 @@ def test_weights_by_column(thresher: Thresher, table: Path) -> None:
     assert [one["kind"] for one in told["columns"]] == kinds
     expected = by_name("m")
     assert set(expected) == {"a=b", "colour", "size", "n", "note", "colour × n"}
-    for name, sums in expected.items():
-        assert [rows[name][what] for what in ("features", "l1_norm", "largest")] == pytest.approx(sums)
+    assert {name: rows[name]["features"] for name in expected} == expected
+    effects = {name: rows[name]["effect"] for name in expected}
+    assert effects == {str(name): one for name, one in load("m").record.effects}
     assert list(rows) == [*CSV.splitlines()[0].split(","), "colour × n"]
     assert "features" not in rows["y"]
 

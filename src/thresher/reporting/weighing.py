@@ -1,4 +1,4 @@
-"""The heaviest weights by name and sign, for each class, and sums by column."""
+"""What each column does to the margin; the heaviest weights by name and sign, for each class."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ _OF_ONE, _OF_EACH, _OUTPUTS, _GROUPS = 30, 10, 10, 30
 """maximum numbers of weights of the only output and of each of several, of outputs, and of columns"""
 _NAME = 120
 """maximum number of characters in the name of a feature"""
+_HEADS = ["Column", "", "Effect", "Features with a weight"]
+_EFFECTS = (
+    "The effect of a column is the standard deviation of what it adds to the margin, over a sample of rows:"
+    " how much predictions differ because of it, whatever its unit."
+)
 _READING = (
     "A feature with a positive weight raises the prediction when it is present, one with a negative weight"
     " lowers it. For columns of numbers the weight is that of one unit, so weights of columns on different"
@@ -32,7 +37,7 @@ def part(facts: Facts) -> Markup:
         return Markup()
     readout, info = facts.model.readout, facts.model.info
     if not info["nonzero"]:
-        return section("weights", "The heaviest weights", el("p", "All weights are zero."))
+        return section("weights", "What matters", el("p", "All weights are zero."))
     signs = info["weights"]
     if readout.head.count == 1:  # the heaviest positive and the heaviest negative weights, side by side
         found, tables = _heaviest(readout, 0, _OF_ONE), list[Markup]()
@@ -49,7 +54,9 @@ def part(facts: Facts) -> Markup:
     sentence = f"{info['nonzero']:,} weights are not zero: {both}."
     if len(info["by_output"]) > 1:
         sentence += f" For each output, up to {_OF_EACH} are shown."
-    return section("weights", "The heaviest weights", el("p", sentence), *inside, _groups(info))
+    return section(
+        "weights", "What matters", _groups(info), el("h3", "The heaviest weights"), el("p", sentence), *inside
+    )
 
 
 def _by_output(readout: Readout, info: dict[str, Any]) -> list[Markup]:
@@ -73,9 +80,7 @@ def _table(readout: Readout, caption: str, found: list[tuple[int, float]], large
     names, rows = known_names(readout), []
     largest = largest or max((abs(weight) for _, weight in found), default=1.0)
     for key, weight in found:
-        length = max(round(BAR_STEPS * abs(weight) / largest), 1) if largest else 0
-        colour = "c2" if weight < 0 else "c1"
-        bar = el("span", class_=f"thresher-chart weight {colour} l{length}", aria_hidden="true")
+        bar = _bar(abs(weight), largest, "c2" if weight < 0 else "c1")
         rows.append([named(names.get(key, f"feature {key}"), _NAME), bar, weight])
     return table(caption, ["Feature", "", "Weight"], rows)
 
@@ -94,20 +99,25 @@ def _heaviest(readout: Readout, output: int, most: int) -> list[tuple[int, float
 
 
 def _groups(info: dict[str, Any]) -> Markup:
-    columns = [{"group": one["column"], **one} for one in info["columns"] if "l1_norm" in one]
-    found = sorted([*columns, *info["groups"]], key=lambda one: -one["l1_norm"])
+    columns = [{"group": one["column"], **one} for one in info["columns"] if "effect" in one]
+    groups = [one for one in info["groups"] if "effect" in one]
+    found = sorted([*columns, *groups], key=lambda one: -one["effect"])
     if len(found) < 2:
         return Markup()
     rows = [
         [
             "(without a name)" if one["group"] is None else named(one["group"]) or "(no namespace)",
-            one["features"],
-            one["l1_norm"],
-            one["largest"],
+            _bar(one["effect"], found[0]["effect"], "c1"),
+            one["effect"],
+            one.get("features", ""),
         ]
         for one in found[:_GROUPS]
     ]
-    heads = ["Column", "Features with a weight", "Sum of magnitudes", "Largest"]
-    note = f"The {_GROUPS} heaviest of {len(found):,}." if len(found) > _GROUPS else ""
-    shown = table("Columns and namespaces, the heaviest first", heads, rows, note)
-    return joined([el("h3", "Weights by column"), shown])
+    note = f"The first {_GROUPS} of {len(found):,}." if len(found) > _GROUPS else ""
+    shown = table("Columns and namespaces by effect", _HEADS, rows, note)
+    return joined([el("h3", "What matters, by column"), el("p", _EFFECTS, class_="note"), shown])
+
+
+def _bar(size: float, largest: float, colour: str) -> Markup:
+    length = max(round(BAR_STEPS * size / largest), 1) if largest else 0
+    return el("span", class_=f"thresher-chart weight {colour} l{length}", aria_hidden="true")

@@ -182,6 +182,8 @@ def name(
     names = feature_names.find_in([*readouts.values()], data, **given_in(options, ReadOptions))
     for k, (header, tensors) in models.items():
         own = {name: array for name, array in tensors.items() if not name.startswith(model_file.NAMES)}
+        if (record := readouts[k].record) is not None:
+            header = header | {"record": record.as_dict()}
         models[k] = header, own | model_file.tensors_of_names(readouts[k].names or Names.of({}))
     if target == path and stamp(path) != before:
         raise DataError(f"{path}: another process has changed it meanwhile: run thresher name again")
@@ -206,6 +208,11 @@ def _told_selection(found: dict[str, Any]) -> list[str]:
     unnamed = "" if any(one["name"] for one in rows) else "name"
     figures = {name: one for name, one in found.items() if name != "estimates"}
     return [*figure_lines(figures), *_table(rows, unnamed)]
+
+
+def _ranked(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Columns or groups by falling effect; those without one last, in their order."""
+    return sorted(rows, key=lambda one: -one.get("effect", -1.0))
 
 
 def _table(rows: Sequence[dict[str, Any]], without: str = "") -> list[str]:
@@ -234,12 +241,12 @@ def _read_up_to(record: dict[str, Any]) -> dict[str, str]:
 
 
 def _told_model(found: dict[str, Any]) -> list[str]:
-    """The figures of a model or a checkpoint; weights by column, by namespace or product, and by output."""
+    """The figures of a model or a checkpoint; effects by column, by namespace or product, and by output."""
     groups = [
         {**one, "group": "(without a name)" if one["group"] is None else one["group"] or "(no namespace)"}
-        for one in found["groups"]
+        for one in _ranked(found["groups"])
     ]
-    read = [one for one in found["columns"] if one["kind"] not in _UNREAD]
+    read = _ranked([one for one in found["columns"] if one["kind"] not in _UNREAD])
     same = "nonzero" if found["outputs"] == "one" else ""  # as the number of features
     lines = [*figure_lines(_figures(found)), *_table(read, same)]
     if len(read) < len(found["columns"]):

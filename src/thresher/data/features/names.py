@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import pairwise
 from typing import NamedTuple
@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data.chunk import Chunk
 from thresher.data.columns import NUMERIC
 from thresher.data.features.murmur import hash_columns
 from thresher.data.formats.listing import LINES
@@ -349,21 +350,27 @@ def numeric_keys(layout: AnyLayout | None) -> dict[int, str]:
     return dict(zip(keys.tolist(), names, strict=True))
 
 
-def find_names(source: Source, keys: NDArray[np.uint64]) -> Names:
+def find_names(
+    source: Source, keys: NDArray[np.uint64], look: Callable[[Chunk, int], object] | None = None
+) -> Names:
     """Names of the features `keys`, found in the data of a source that is `nameable`.
 
-    The source is read until all keys have a name. It is read again if it had products whose factors came
-    earlier, or if the table had no room for all names at once.
+    The source is read until all keys have a name, or once as a whole to `look` at its rows. It is read again
+    if it had products whose factors came earlier, or if the table had no room for all names at once.
     """
     layout = source.layout or AnyLayout()
     namer = Namer(keys, layout.mask, ids=layout.format in LINES and not LINES[layout.format].named)
     source.namer = namer
-    again = True
-    while namer.left and again:
+    again, rows = True, 0
+    while (namer.left or look is not None) and again:
         known = len(namer.products)
         with closing(source.chunks()) as chunks:
-            for _ in chunks:
-                if not namer.left:
+            for chunk in chunks:
+                if look is not None:
+                    look(chunk, rows)
+                    rows += len(chunk)
+                elif not namer.left:
                     break
+        look = None
         again = (len(namer.products) > known or namer.left_out()) and source.rereadable
     return namer.names(keys)

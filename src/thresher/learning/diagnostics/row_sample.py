@@ -36,7 +36,7 @@ _BITS = 48
 U64 = NDArray[np.uint64]
 
 
-def _mixed(x: Any) -> Any:
+def mixed(x: Any) -> Any:
     """The finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014), of each number."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -44,7 +44,7 @@ def _mixed(x: Any) -> Any:
 
 
 def _of_entries(keys: U64, values: NDArray[np.float32]) -> U64:
-    found: U64 = _mixed(keys + _mixed((values + np.float32(0)).view(np.uint32).astype(np.uint64)))
+    found: U64 = mixed(keys + mixed((values + np.float32(0)).view(np.uint32).astype(np.uint64)))
     return found
 
 
@@ -52,7 +52,7 @@ def _hashes(chunk: Chunk) -> list[int]:
     """The hash of each row."""
     sums = np.append(np.uint64(0), np.cumsum(_of_entries(chunk.keys, chunk.values), dtype=np.uint64))
     labels = (chunk.labels + np.float32(0)).view(np.uint32).astype(np.uint64)
-    rows = _mixed(sums[chunk.indptr[1:]] - sums[chunk.indptr[:-1]] + _mixed(labels))
+    rows = mixed(sums[chunk.indptr[1:]] - sums[chunk.indptr[:-1]] + mixed(labels))
     found: list[int] = (rows >> np.uint64(64 - _BITS)).tolist()
     return found
 
@@ -74,7 +74,7 @@ class RowSample(NamedTuple):
         chosen = sizes < _LONG
         if not chosen.all():  # the ends and the middle say which
             ends = _of_entries(chunk.keys[chunk.indptr[1:] - 1], chunk.values[chunk.indptr[1:] - 1])
-            some = _mixed(ends + _of_entries(chunk.keys[middle], chunk.values[middle]))
+            some = mixed(ends + _of_entries(chunk.keys[middle], chunk.values[middle]))
             chosen |= some % np.uint64(_ONE_IN) == 0
         counts = Counter(dict(self.lowest))
         counts.update(one for one in _hashes(chunk.take(chosen)) if one <= self._end)

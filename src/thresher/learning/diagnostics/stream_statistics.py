@@ -19,6 +19,7 @@ from thresher.data.chunk import Chunk
 from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.engine.sound import require
+from thresher.learning.diagnostics.effects import DrawnRows
 from thresher.learning.diagnostics.row_sample import RowSample
 from thresher.learning.model.objective import Objective
 from thresher.learning.training.progress import Curve, Tally, total
@@ -88,6 +89,8 @@ class StreamStatistics:
         self._settled = bool(self.rows)
         self.sizes = dict(self.features)
         """`features` as they are now"""
+        self.drawn = DrawnRows()
+        """rows by which the effects of columns are measured; tensors of a checkpoint"""
         numbers = self.positive, self.weight, self.last, self.low, self.high, *self.sizes.values()
         finite = np.isfinite([*numbers, *self.labels, *self.weights, *self.offset_sums]).all()
         require(
@@ -131,6 +134,7 @@ class StreamStatistics:
         self.weights += weights[sampled].tolist()
         while len(self.labels) > _LABELS:
             self.labels, self.weights, self.stride = self.labels[::2], self.weights[::2], 2 * self.stride
+        self.drawn.add(chunk, self.rows)
         self.rows += len(chunk)
         self.sample = self.sample.with_rows(chunk)
 

@@ -16,6 +16,7 @@ from thresher.data.report import Report
 from thresher.data.source import Source
 from thresher.data.stored import read, said
 from thresher.engine.sound import StateError, beneath, require, under
+from thresher.learning.diagnostics.effects import DrawnRows
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import model_file
 from thresher.learning.files.choice import LOSS
@@ -178,7 +179,7 @@ _COMMANDS = {
 """What writes the checkpoints of each plan"""
 _MOST = 256
 """Models side by side"""
-_STATE, _BEST, _SLICES = "state.", "best.", "slices."
+_STATE, _BEST, _SLICES, _DRAWN = "state.", "best.", "slices.", "drawn."
 
 
 class SavedSet(TypedDict):
@@ -208,6 +209,7 @@ def save(path: Path, models: ModelSet, training_state: TrainingState) -> None:
     header["training"] = training_state.as_dict()
     for best in training_state.bests:
         tensors |= beneath(f"{_BEST}{best.model}.", best.state)
+    tensors |= beneath(_DRAWN, training_state.seen.drawn.tensors())
     if training_state.slices is not None:
         tensors |= beneath(_SLICES, training_state.slices.state)
     model_file.write(path, header, tensors)
@@ -231,6 +233,7 @@ def load(
         if training.plan != plan:
             made = _COMMANDS.get(training.plan, "another command")
             raise ModelFileError(f"{path}: a checkpoint of {made}, which can resume it")
+        training.seen.drawn = DrawnRows.of(under(tensors, _DRAWN))
         if training.slices is not None:
             training = replace(training, slices=training.slices._replace(state=under(tensors, _SLICES)))
         if model_file.LANES in header:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from thresher.data.columns import FEATURES, NUMERIC
-from thresher.data.features.names import BETWEEN, Names, numeric_keys
 from thresher.data.layout import SettledLayout
 from thresher.data.stored import read
 from thresher.engine.index import HashedIndex
+from thresher.learning.diagnostics.effects import UNNAMED, Grouping
 from thresher.learning.files import model_file
 from thresher.learning.files.checkpoint import SavedSet, TrainingState
 from thresher.learning.files.model_file import LANES, NAMES, Tensors
@@ -24,73 +24,35 @@ from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Header
 from thresher.learning.training.passes import AUTO
 
-_BETWEEN = BETWEEN.encode()
-_UNNAMED = 0
-
 
 def groups_of(readout: Readout) -> list[dict[str, Any]]:
-    """For each column or namespace: numbers of nonzero features and weights, sum and maximum of their sizes.
+    """For each column or namespace: numbers of nonzero features and weights, and its effect, if it is known.
 
     Columns come first, in their order, then products and namespaces by name, then all weights without a name,
     whose ``group`` is None. Columns whose weights cannot be told from those without a name are left out.
-    Without names and numeric columns the list is empty.
+    Without names and numeric columns the list is empty; in a hashed store there are only effects.
     """
-    layout = readout.layout or SettledLayout()
-    kinds = layout.kind_of
-    if readout.store.startswith(HashedIndex.NAME) or not (readout.names or NUMERIC in kinds.values()):
+    kinds = (readout.layout or SettledLayout()).kind_of
+    if not (readout.names or NUMERIC in kinds.values()):
         return []
-    groups = [b"", *(name.encode("utf-8", "surrogateescape") for name in kinds)]
-    columns, mine = numeric_keys(layout), {name: number for number, name in enumerate(layout.columns, 1)}
-    grouped = [(np.array([*columns], np.uint64), [mine[name] for name in columns.values()])]
-    if readout.names is not None:
-        grouped.insert(0, (readout.names.features, _groups_of_names(readout.names, groups, bool(kinds))))
-    numbers = np.full(len(readout.keys), _UNNAMED, np.int64)
-    for keys, found in grouped:
-        places = np.searchsorted(readout.keys, keys)
-        there = places < len(numbers)
-        there[there] = readout.keys[places[there]] == keys[there]
-        numbers[places[there]] = np.array(found, np.int64)[there]
-    count = len(groups)
+    groups, hashed = Grouping.of(readout), readout.store.startswith(HashedIndex.NAME)
+    effects = dict(readout.record.effects) if readout.record else {}
+    count = len(groups.names)
     features, nonzero = np.zeros((2, count), np.int64)
-    norms, largest = np.zeros((2, count))
+    own = groups.of_keys(readout.keys)
     for part, block in readout.blocks():
-        own, sizes = numbers[part], np.abs(block)
-        live = (sizes > 0).sum(axis=1)
-        features += np.bincount(own[live > 0], minlength=count)
-        np.add.at(nonzero, own, live)
-        norms += np.bincount(own, sizes.sum(axis=1), count)
-        np.maximum.at(largest, own, sizes.max(axis=1, initial=0.0))
-    figures = {"features": features, "nonzero": nonzero, "l1_norm": norms, "largest": largest}
+        live = (block != 0).sum(axis=1)
+        features += np.bincount(own[part][live > 0], minlength=count)
+        np.add.at(nonzero, own[part], live)
     sure = [kind in (FEATURES if readout.names is not None else (NUMERIC,)) for kind in kinds.values()]
     order = [*(k for k, known in enumerate(sure, 1) if known)]
-    order += sorted(range(len(kinds) + 1, count), key=lambda k: groups[k])
-    order += [_UNNAMED] if features[_UNNAMED] else []
-    called = {k: groups[k].decode("utf-8", "backslashreplace") for k in order if k != _UNNAMED}
-    return [
-        {"group": called.get(k), **{name: array[k].item() for name, array in figures.items()}} for k in order
-    ]
-
-
-def _groups_of_names(names: Names, groups: list[bytes], columns: bool) -> list[int]:
-    """The number of the group of each name; new groups are appended to `groups`."""
-    known = {name: number for number, name in enumerate(groups) if number}
-
-    def column(name: bytes) -> bytes:
-        """The column of a feature, whose name may contain equals signs; its namespace; empty if none."""
-        space, equals, _ = name.partition(b"=")
-        while columns and space not in known and len(space) < len(name):
-            space += b"=" + name[len(space) + 1 :].partition(b"=")[0]
-        return space if columns or equals else b""
-
-    letters, begin, found = names.letters.tobytes(), 0, list[int]()
-    for end in names.ends.tolist():
-        name, begin = letters[begin:end], end
-        group = _BETWEEN.join(map(column, name.split(_BETWEEN))) if _BETWEEN in name else column(name)
-        number = known.get(group)
-        if number is None:
-            number = known[group] = len(groups)
-            groups.append(group)
-        found.append(number)
+    order += sorted(range(len(kinds) + 1, count), key=lambda k: groups.names[k])
+    order += [UNNAMED] if features[UNNAMED] else []
+    found = list[dict[str, Any]]()
+    for k in order:
+        name = groups.called(k)
+        counts = {} if hashed else {"features": features[k].item(), "nonzero": nonzero[k].item()}
+        found.append({"group": name, **counts, **({"effect": effects.get(name, 0.0)} if effects else {})})
     return found
 
 

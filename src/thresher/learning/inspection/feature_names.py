@@ -16,6 +16,7 @@ from thresher.data.inputs.any_data import Data
 from thresher.data.layout import has_columns
 from thresher.data.source import Source
 from thresher.engine.index import HashedIndex
+from thresher.learning.diagnostics.effects import DrawnRows, keep_effects
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.model.model import Model
 from thresher.learning.model.prediction import Readout, source_for
@@ -29,7 +30,10 @@ def find_in(models: Sequence[Model | Readout], data: Data, **reading: Any) -> Na
     options: dict[str, Any] = {"on_error": "skip", **reading}
     source = source_for(own, data, own.head.open_domain, more={"unlabelled": True}, **options)
     check_namer(source, own.store)
-    return keep_names(models, source)
+    drawn = DrawnRows()
+    for one in models:
+        one.drawn = drawn
+    return give_names(models, partial(find_names, source, look=drawn.add))
 
 
 def keep_names(models: Sequence[Model | Readout], source: Source) -> Names:
@@ -50,6 +54,7 @@ def give_names(models: Sequence[Model | Readout], find: Callable[[NDArray[np.uin
     named = known.joined(find(unnamed)).distinct(keys)
     for one, readout in zip(models, readouts, strict=True):
         one.names = named if len(models) == 1 else named.only(readout.keys)
+        keep_effects(one)
     return named
 
 

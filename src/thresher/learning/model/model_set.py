@@ -22,6 +22,7 @@ from thresher.data.layout import SettledLayout
 from thresher.data.source import Source
 from thresher.engine.lookup import resized
 from thresher.engine.sound import PackedSets, Tensors, beneath, given, pack, require, under
+from thresher.learning.diagnostics.effects import keep_effects
 from thresher.learning.diagnostics.run_findings import with_warnings
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.model.batch_feeder import BatchFeeder, each
@@ -336,6 +337,10 @@ class ModelSet:
             model.record = with_warnings(replace(records(k), solved=self.solution_of(model)), model, seen)
         for model in (*kept, *self.models):
             model.note_kind(seen.span, source)
+        for k, model in enumerate([] if self.share.deals else self.models):
+            if k not in self.told:
+                model.drawn = seen.drawn
+                keep_effects(model)
 
     @property
     def alive(self) -> list[int]:

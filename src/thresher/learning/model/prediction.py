@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from thresher.data.bodies import BodyReader
+    from thresher.learning.diagnostics.effects import DrawnRows
     from thresher.learning.model.model import Model
     from thresher.learning.training.record import Record
 
@@ -233,6 +234,8 @@ class LinearPredictor:
     """values of a column that have a model of their own"""
     centres: bool
     """whether columns are centred"""
+    drawn: DrawnRows | None = None
+    """rows that were learned, or in which names were found, by which effects of columns are measured"""
     index: Index
     """that of the weights; of several models, that of the first"""
 

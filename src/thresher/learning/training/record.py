@@ -10,6 +10,7 @@ from thresher.data.files.topics import Extent
 from thresher.data.layout import as_option
 from thresher.data.stored import read, said
 from thresher.engine.sound import require
+from thresher.learning.diagnostics.effects import Effects
 from thresher.learning.diagnostics.row_sample import RowSample
 from thresher.learning.files.choice import LOSS
 from thresher.learning.training.shares import is_text
@@ -73,7 +74,7 @@ class Record:
     4
     """
 
-    UNSAID: ClassVar = ("topics",)
+    UNSAID: ClassVar = ("topics", "effects")
 
     passes: int = 1
     """the number of passes that produced the weights"""
@@ -109,6 +110,8 @@ class Record:
     """see `evaluation.slices`: by the margins before each example of the first pass"""
     solved: Optimum | None = None
     """of a model that was solved in memory after its pass"""
+    effects: Effects = ()
+    """what columns, namespaces and products do to the margin: see `diagnostics.effects`"""
 
     def after(self, earlier: Record | None) -> Record:
         """The record of a model that goes on from one with an `earlier` record."""
