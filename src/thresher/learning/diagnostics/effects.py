@@ -87,7 +87,7 @@ class DrawnRows:
     @classmethod
     def of(cls, tensors: Tensors) -> DrawnRows:
         """The inverse of `tensors`. StateError, `DataError`."""
-        found, arrays = cls(), dict(tensors)
+        found, arrays = cls(), dict[str, Any](tensors)
         found._hashes = given(arrays, "hashes", (None,), np.uint64)
         found._end = given(arrays, "end", (1,), np.uint64)
         del arrays["hashes"], arrays["end"]
