@@ -16,7 +16,6 @@ from tests.test_laws import EXACT
 from thresher import parts
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
-from thresher.data.offsets import with_offsets
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
@@ -41,7 +40,7 @@ def shifts(rows: int, seed: int = 3) -> Any:
 
 def with_shifts(data: streams.Stream) -> tuple[streams.Stream, Any]:
     offsets = shifts(len(data.chunk))
-    return data._replace(chunk=with_offsets(data.chunk, offsets)), offsets.astype(np.float64)
+    return data._replace(chunk=data.chunk.with_offsets(offsets)), offsets.astype(np.float64)
 
 
 def recipe_of(options: dict[str, Any], loss: str = "logistic") -> Recipe:
@@ -83,7 +82,7 @@ def test_lazy_is_eager(name: str) -> None:
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_offsets_of_zero_are_none(options: dict[str, Any]) -> None:
     chunk = streams.stream(seed=4).chunk
-    model = learned(recipe_of(options), with_offsets(chunk, np.zeros(len(chunk))))
+    model = learned(recipe_of(options), chunk.with_offsets(np.zeros(len(chunk))))
     plain = learned(recipe_of(options | {"offset": False}), chunk)
     found, expected = streams.fingerprint(model), streams.fingerprint(plain)
     waiting = {name for name in expected if "pending." in name}  # where each row has its offset
@@ -170,7 +169,7 @@ def test_what_takes_rows_takes_offsets(tmp_path: Any) -> None:
     with pytest.raises(DataError, match="these data have none"):
         both.interval(chunk)
     thresher.report(both.models[0], chunk, tmp_path / "page.html", offsets=offsets)
-    within = thresher.select(with_offsets(chunk, offsets), rule=recipe_of({}), bags=4, passes=1)
+    within = thresher.select(chunk.with_offsets(offsets), rule=recipe_of({}), bags=4, passes=1)
     beside = thresher.select(chunk, rule=recipe_of({}), bags=4, passes=1, offsets=offsets)
     assert beside.share.tolist() == within.share.tolist()
 
@@ -197,7 +196,7 @@ def test_every_key_is_a_feature(options: dict[str, Any], shifted: bool, tmp_path
     found, kept = [], []
     for keys in (KEYS, LAST):
         chunk = rows_with(keys)
-        chunk = with_offsets(chunk, shifts(len(chunk))) if shifted else chunk
+        chunk = chunk.with_offsets(shifts(len(chunk))) if shifted else chunk
         recipe = recipe_of(
             {**options, "offset": shifted, "seed": 0} | ({"admit": "2,bits=20"} if "admit" in options else {})
         )
@@ -219,14 +218,14 @@ def test_every_key_is_a_feature(options: dict[str, Any], shifted: bool, tmp_path
 
 def test_a_model_without_offsets_refuses_them() -> None:
     chunk = rows_with(KEYS)
-    shifted = with_offsets(chunk, shifts(len(chunk)))
+    shifted = chunk.with_offsets(shifts(len(chunk)))
     shifted.check()
     with pytest.raises(DataError, match="trained without any"):
         learned(Recipe(rule="ftrl"), shifted)
     with pytest.raises(DataError, match="trained without any"):
         learned(Recipe(rule="ftrl"), chunk).predict(shifted)
     with pytest.raises(DataError, match="have offsets already"):
-        with_offsets(shifted, shifts(len(chunk)))
+        shifted.with_offsets(shifts(len(chunk)))
     with pytest.raises(DataError, match="have offsets already"):
         thresher.train(shifted, recipe_of({}), offsets=shifts(len(chunk)))
 
@@ -240,7 +239,7 @@ def test_a_model_without_offsets_refuses_them() -> None:
 )
 def test_wrong_offsets_are_refused(offsets: Any, said: str) -> None:
     with pytest.raises(DataError, match=said):
-        with_offsets(Chunk.of_rows([(1.0, {1: 1.0}), (1.0, {})]), offsets)
+        Chunk.of_rows([(1.0, {1: 1.0}), (1.0, {})]).with_offsets(offsets)
 
 
 def test_wrong_uses_are_refused() -> None:

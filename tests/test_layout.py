@@ -454,6 +454,20 @@ def test_the_house_does_not_grow(wing: str) -> None:
     assert lines <= SIZES[wing], f"{wing} has {lines:,} lines, {SIZES[wing]:,} at most"
 
 
+def test_few_modules_take_the_offsets_of_rows() -> None:
+    asked = {"offsets", "offsets_if", "with_offsets"}
+    others = {PACKAGE / "data/files", PACKAGE / "data/inputs/arrays.py", PACKAGE / "data/formats/tables"}
+    found = [
+        path
+        for path in SOURCES  # messages of topics, diagonals of SciPy and arrays of Arrow have offsets too
+        if others.isdisjoint({path, *path.parents})
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.Attribute) and node.attr in asked
+    ]
+    assert PACKAGE / "data/chunk.py" in found
+    assert len({*found}) <= 15
+
+
 @pytest.mark.parametrize("wing", DOORS)
 def test_a_wing_asks_for_few_things(wing: str) -> None:
     taken = {

@@ -250,7 +250,7 @@ def test_newton_begins_anywhere_with_loadings_and_offsets(loss: str) -> None:
     columns = columns_of(MemorySource(data.chunk), True)
     moved, there = 0.3 * data.X[:, 0], data.importance > 0
     loaded = Newton(
-        replace(columns, offsets=moved[there]), loss_of(loss), BoostPlan(l1=1.5, l2=0.2, tolerance=1e-9)
+        replace(columns, base=moved[there]), loss_of(loss), BoostPlan(l1=1.5, l2=0.2, tolerance=1e-9)
     )
     loaded.run()
     loaded.begin_at(np.append(np.full(9, 1e-3), 0.5))

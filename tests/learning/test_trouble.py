@@ -20,7 +20,6 @@ from tests.streams import cut
 from thresher import Chunk, TroubleWarning, cv, ensemble, evaluate, path, train, tune
 from thresher.data.errors import DataError
 from thresher.data.layout import SettledLayout
-from thresher.data.offsets import with_offsets
 from thresher.data.stored import read
 from thresher.learning.diagnostics.advice import scale_remedy
 from thresher.learning.diagnostics.run_findings import Run, troubles_of
@@ -199,7 +198,7 @@ def test_offsets_that_make_a_loss_worse_than_that_of_a_constant() -> None:
 def of_offsets(labels: NDArray[Any], offsets: NDArray[Any], loss: str = "poisson") -> list[str]:
     """What is said of offsets, from the statistics of two chunks."""
     n, seen = len(labels), StreamStatistics()
-    rows = with_offsets(Chunk.from_csr(np.zeros(n + 1, int), [], [], labels), offsets)
+    rows = Chunk.from_csr(np.zeros(n + 1, int), [], [], labels).with_offsets(offsets)
     for part in rows.rows(0, n // 3), rows.rows(n // 3, n):
         seen.add(part, None)
     seen.passes = [(0.0, seen.weight, None)]

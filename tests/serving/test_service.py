@@ -23,7 +23,6 @@ from thresher import Model
 from thresher.data.chunk import Chunk, concat
 from thresher.data.log.segments import LogError, records_from
 from thresher.data.log.source import LogSource
-from thresher.data.offsets import with_offsets
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.divergence import HEAVIEST, too_heavy
 from thresher.learning.model.model_set import ModelSet
@@ -82,7 +81,7 @@ def check_law(model: Path, folder: Path, place: Path) -> None:
 def test_serving_is_training(name: str, rows: Chunk, tmp_path: Path) -> None:
     model, folder, shifted = tmp_path / "begin.model", tmp_path / "log", name == "offsets"
     options: dict[str, Any] = {"offset": True} if shifted else {"batch": 1 + 2 * (len(name) % 2)}
-    rows = with_offsets(rows, np.linspace(-1, 2, len(rows))) if shifted else rows
+    rows = rows.with_offsets(np.linspace(-1, 2, len(rows))) if shifted else rows
     recipe = model_of(kinds_of("ftrl" if shifted else name)[0], dtype="float32", **options).recipe
     thresher.train(rows.rows(0, 10), recipe, passes=1).save(model)
     with serving(model, folder) as service:
@@ -277,7 +276,7 @@ def _logged(folder: Path) -> Chunk:
 @pytest.mark.parametrize("shifted", [False, True])
 def test_labels_may_come_later(model: Path, rows: Chunk, tmp_path: Path, shifted: bool) -> None:
     if shifted:
-        rows = with_offsets(rows, np.linspace(-1, 2, len(rows)))
+        rows = rows.with_offsets(np.linspace(-1, 2, len(rows)))
         recipe = model_of("ftrl:alpha=0.5,l1=0.1", dtype="float32", offset=True).recipe
         thresher.train(rows.rows(0, 10), recipe, passes=1).save(model)
     folder, some = tmp_path / "log", rows.rows(10, 13)

@@ -2,7 +2,7 @@
 
 A joint loss tells what the margin of a class competes with (`rival`): of softmax, z_k less the logarithm of
 the sum of exp(z_l) over the other classes is the margin of a logistic loss, class k against the rest. So a
-block is a problem of two classes whose rows have offsets, and what is said of `newton` holds for it.
+block is a problem of two classes whose rows have a base, and what is said of `newton` holds for it.
 
 Blocks alone would be slow in one direction: the same step for a feature in all classes changes no softmax.
 Along it only penalties count, which have a minimum in closed form (`level`), taken after each cycle.
@@ -72,7 +72,7 @@ class Blocks(Rounds):
             for k, block in enumerate(self.blocks):
                 self._face(k)
                 block.fit_intercept()
-                self._z[:, k] = block.z - block.columns.offsets
+                self._z[:, k] = block.z - block.columns.base
             if np.abs(self.w - before).max(initial=0.0) <= 1e-8:
                 break
 
@@ -148,7 +148,7 @@ class Blocks(Rounds):
                 block.measure(chosen)
                 seen = max(seen, float(self.gap[chosen, k].max(initial=0.0)))
                 sweeps += block.step(chosen)
-                self._z[:, k] = block.z - block.columns.offsets
+                self._z[:, k] = block.z - block.columns.base
             self._level()
             if seen <= goal:
                 break
@@ -156,9 +156,9 @@ class Blocks(Rounds):
 
     def _face(self, k: int) -> None:
         """Let the block of class k know the margins of the others."""
-        offsets = np.empty(self.examples)
-        outputs.rivals.for_parts(self.loss)(self.loss, self._z, k, offsets)
-        self.blocks[k].offset_by(-offsets)
+        margins = np.empty(self.examples)
+        outputs.rivals.for_parts(self.loss)(self.loss, self._z, k, margins)
+        self.blocks[k].set_base(-margins)
 
     def _level(self) -> None:
         """Shift the weights of features in all classes, if that changes no loss."""

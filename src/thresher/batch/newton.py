@@ -95,7 +95,7 @@ class Newton(Rounds):
     def __init__(self, columns: FeatureColumns, loss: Any, plan: BoostPlan) -> None:
         super().__init__(columns.keys, columns.intercept, float(columns.labels.min(initial=0.0)), plan)
         self.columns, self.loss, self.examples = columns, loss, len(columns.labels)
-        self.z, self.loadings = columns.offsets.copy(), np.ones(len(self.w))
+        self.z, self.loadings = columns.base.copy(), np.ones(len(self.w))
         self.slopes, self.curvatures = np.zeros(self.examples), np.zeros(self.examples)
         self.gradient, self._damping = np.zeros(len(self.w)), 0.0
         self._spreads: F64 | None = None
@@ -124,21 +124,21 @@ class Newton(Rounds):
                     break
                 self._step(self._all[-1:], np.array([self.slopes.sum()]), 0.0)
 
-    def offset_by(self, offsets: F64) -> None:
-        """Replace the offsets of the rows (n,), with the same weights."""
-        self.z += offsets - self.columns.offsets
-        self.columns = replace(self.columns, offsets=offsets)
+    def set_base(self, base: F64) -> None:
+        """Replace the base of the rows (n,), with the same weights."""
+        self.z += base - self.columns.base
+        self.columns = replace(self.columns, base=base)
         self._derive()
 
     def begin_at(self, w: F64) -> None:
         """Let the next run begin at these weights, followed by the intercept."""
         c, features = self.columns, len(self.keys)
-        self.w[:], self.z = w, c.offsets + w[features:].sum()
+        self.w[:], self.z = w, c.base + w[features:].sum()
         descent.shift_rows(self._all[:features], w[:features], c.starts, c.rows, c.values, self.z)
         self._derive()
 
     def margins(self) -> F64:
-        """Those of the rows (n,), with their offsets."""
+        """Those of the rows (n,), with their base."""
         return self.z
 
     def start(self) -> None:

@@ -57,8 +57,8 @@ class FeatureColumns:
     """(n,)"""
     weights: NDArray[np.float64]
     """(n,) importance weights"""
-    offsets: NDArray[np.float64]
-    """(n,) what is added to the margins, mostly 0"""
+    base: NDArray[np.float64]
+    """(n,) what is added to the margins: see `Chunk.base`"""
 
     @property
     def intercept(self) -> bool:
@@ -93,9 +93,8 @@ def in_columns(whole: Chunk, intercept: bool) -> FeatureColumns:
     _transpose(whole.indptr, column, whole.values, starts[:-1].copy(), rows, values)
     if intercept:
         rows[starts[-2] :], values[starts[-2] :] = np.arange(len(whole)), 1.0
-    offsets = np.zeros(len(whole)) if whole.offsets is None else whole.offsets.astype(np.float64)
     labels, weights = whole.labels.astype(np.float64), whole.weights.astype(np.float64)
-    return FeatureColumns(keys, starts, rows, values, labels, weights, offsets)
+    return FeatureColumns(keys, starts, rows, values, labels, weights, whole.base())
 
 
 def _numbered(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:

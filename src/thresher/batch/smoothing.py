@@ -4,7 +4,7 @@ Such a loss is the largest of u e over the slopes u that it has, e = margin - la
 h about slopes v (n,) is the largest of u e - h (u - v)^2 / 2. With any h, if v is the slope of the last
 solution, solutions converge to that of the loss itself, in finitely many turns for piecewise linear losses;
 so h need not fall to 0, where Newton's method would be slow. Up to a constant, that is the smooth loss about
-0 of e + h v, so v is in the offsets of the rows.
+0 of e + h v, so v is in the base of the rows.
 
 References: Rockafellar, Augmented Lagrangians and applications of the proximal point algorithm in convex
 programming, Mathematics of Operations Research 1 (1976), the proximal method of multipliers; Koenker and
@@ -35,10 +35,10 @@ class Smoothed(Newton):
     """
 
     def __init__(self, columns: FeatureColumns, loss: Any, plan: BoostPlan) -> None:
-        left = columns.labels - columns.offsets
+        left = columns.labels - columns.base
         far = np.abs(left - np.median(left) * columns.intercept) if len(left) else left
         self._widest = _WIDEST * float(np.median(far[far > 0])) if far.any() else 1.0
-        self._exact, self._given, self.kink, self.slack = loss, columns.offsets, 0.0, 0.0
+        self._exact, self._given, self.kink, self.slack = loss, columns.base, 0.0, 0.0
         super().__init__(columns, loss.smoothed(self._widest), plan)
         self._whole = float(self._losses().sum()) or 1.0
 
@@ -74,12 +74,12 @@ class Smoothed(Newton):
         """Smooth the loss with this width about the slopes of the rows."""
         c = self.columns.weights
         self.loss = self._exact.smoothed(width)
-        self.offset_by(self._given + width * np.divide(self.slopes, c, out=np.zeros_like(c), where=c > 0))
+        self.set_base(self._given + width * np.divide(self.slopes, c, out=np.zeros_like(c), where=c > 0))
         self._enough = 0.0
 
     def margins(self) -> F64:
         """See `Newton`."""
-        return self.z - self.columns.offsets + self._given
+        return self.z - self.columns.base + self._given
 
     def _losses(self) -> F64:
         """The loss itself of each row, times its importance."""

@@ -58,7 +58,9 @@ class Chunk:
     """(n, columns) the values of some columns of a table beside the features (see `Source.sliced`): texts as
     they are read, then numbers that stand for them"""
     offsets: NDArray[np.float32] | None = None
-    """(n,) numbers that are added to the margins of the examples: see `data.offsets`"""
+    """(n,) numbers that are added to the margins of the examples, such as logarithms of exposures. Loops, and
+    predictions, start the margin at the offset, as if it were the value of a feature whose weight is fixed at
+    1: it is in no table, no scale, no size of an example and no product, and is not counted."""
     rests: NDArray[np.float32] | None = None
     """(nnz,) what float32 has lost of large values, NaN for what is missing: see `engine.centring`"""
     found: Any = None
@@ -240,6 +242,36 @@ class Chunk:
             return hi
         counting = np.flatnonzero(self.weights[lo:])
         return lo + int(counting[count - 1]) + 1 if count <= len(counting) else len(self)
+
+    def base(self) -> NDArray[np.float64]:
+        """What is added to the margins (n,): the offsets, 0 without any."""
+        return np.zeros(len(self)) if self.offsets is None else self.offsets.astype(np.float64)
+
+    def offsets_if(self, shifted: bool) -> NDArray[np.float32] | None:
+        """The offsets; None for a model that is not `shifted`.
+
+        `DataError` for rows without offsets if it is, and for others if it is not.
+        """
+        if self.offsets is not None and not shifted:
+            raise DataError("offsets are given, but the model was trained without any: leave them out")
+        if self.offsets is None and shifted and len(self):
+            raise DataError(
+                "the model was trained with offsets, and these data have none: give a number for each row,"
+                " offsets="
+            )
+        return self.offsets
+
+    def with_offsets(self, offsets: ArrayLike) -> Chunk:
+        """The rows, each with its offset of `offsets` (n,).
+
+        `DataError` unless there is a finite number for each row, and for rows that have offsets.
+        """
+        found = floats(offsets, "offset")
+        if len(found) != len(self):
+            raise DataError(f"{len(found):,} offsets for {len(self):,} rows: give one for each row")
+        if self.offsets is not None:
+            raise DataError("the rows have offsets already: leave offsets= out")
+        return replace(self, offsets=found)
 
     def at(self, place: StreamPosition | None, after: StreamPosition | None = None) -> Chunk:
         """A chunk of these examples with other places."""

@@ -71,7 +71,7 @@ def ascending(keys: NDArray[np.uint64]) -> bool:
     return bool((keys[1:] > keys[:-1]).all())
 
 
-def offsets(ends: NDArray[np.int64], total: int) -> bool:
+def are_ends(ends: NDArray[np.int64], total: int) -> bool:
     """Whether `ends` is non-decreasing, lies in 0..total and ends at `total`; `total` is 0 if it is empty."""
     if not len(ends):
         return total == 0
@@ -131,7 +131,7 @@ class PackedSets:
         array, of_ends = self._get(_EACH + name), _ENDS + name
         require(of_ends in self._names.get(PACKED[1], []), of_ends, "is missing")
         ends = given({of_ends: self._get(of_ends)}, of_ends, (None,), np.int64)
-        sound = array.ndim > 0 and offsets(ends[ends >= 0], len(array)) and (ends >= -1).all()
+        sound = array.ndim > 0 and are_ends(ends[ends >= 0], len(array)) and (ends >= -1).all()
         require(sound, of_ends, "places in the tensor, in order")
         before = np.concatenate([np.zeros(1, np.int64), np.maximum.accumulate(ends)[:-1]])
         self._spans[name] = array, np.maximum(before, 0), ends

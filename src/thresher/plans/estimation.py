@@ -172,7 +172,7 @@ class _Rows:
         """(m + 1, m + 1) makes estimates in units of the data of those for these columns"""
         self.raw[-1, :-1] = -origin / size
         self.weights, self.labels = rows.weights.astype(np.float64), rows.labels.astype(np.float64)
-        self.offsets = np.zeros(len(rows)) if rows.offsets is None else rows.offsets.astype(np.float64)
+        self.base = rows.base()
         self.starts = np.arange(len(rows))
         """the first row of each group, or of each row"""
         if rows.groups is not None:
@@ -219,7 +219,7 @@ def _minimised(
 
     A step is halved while the slope along it ends nearly as high as it began low. NaN if there is no end.
     """
-    own, margins, sharpest = np.zeros(len(table.raw)), table.offsets, 0.0
+    own, margins, sharpest = np.zeros(len(table.raw)), table.base, 0.0
     for _ in range(_STEPS):
         slopes, curvatures = head.derivatives(margins, table.labels, weights)
         gradient, hessian = table.sums(slopes, curvatures)
@@ -231,7 +231,7 @@ def _minimised(
             break
         change = table.along(step) * (weights > 0)
         largest, fall = float(np.abs(change).max(initial=0.0)), float(gradient @ step)
-        if largest <= _CONVERGED * float(np.abs(margins - table.offsets).max(initial=0.0)):
+        if largest <= _CONVERGED * float(np.abs(margins - table.base).max(initial=0.0)):
             return own + step, margins + change, None
         if largest > _MOVED and -fall < _FLAT * sharpest:
             return own, margins, (step, change)

@@ -87,7 +87,7 @@ class LogSegment(NamedTuple):
 def is_log(path: str | os.PathLike[str]) -> bool:
     """Whether this is a folder with segments of a log."""
     try:
-        return bool(segment_paths(path))
+        return os.path.isdir(path) and bool(segment_paths(path))
     except LogError:
         return False
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.data.features.names import numeric_keys
-from thresher.data.offsets import F32
 from thresher.learning.model.objective import F64, Output
 from thresher.learning.model.prediction import LinearPredictor, Summands
 
@@ -74,7 +74,7 @@ class Explanation(NamedTuple):
     summed: Summands
     names: Mapping[int, str]
     responses: Responses
-    offsets: F32 | None = None
+    offsets: NDArray[np.float32] | None = None
     """``(n,)``, which are added too, if the model was trained with any"""
 
     @property

@@ -31,9 +31,8 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import MOST_CELLS, UNKNOWN, Chunk, concat, read_only
 from thresher.data.layout import SettledLayout
-from thresher.data.offsets import F32, offsets_of
 from thresher.engine.index import Resolved, make_index
-from thresher.engine.sound import MOST_STEPS, Tensors, beneath, copied, given, offsets, require, under
+from thresher.engine.sound import MOST_STEPS, Tensors, are_ends, beneath, copied, given, require, under
 from thresher.learning.model.divergence import (
     EXTREME,
     Before,
@@ -95,7 +94,7 @@ def _check_pending(state: Tensors, batch: int, head: Objective, shifted: bool) -
     rows = len(given(state, _PREFIX + "labels", (None,), np.float32))
     keys = given(state, _PREFIX + "keys", (None,), np.uint64)
     ends = given(state, _PREFIX + "indptr", (rows + 1,), np.int64)
-    require(ends[0] == 0 and offsets(ends, len(keys)), _PREFIX + "indptr", "rows must be consecutive")
+    require(ends[0] == 0 and are_ends(ends, len(keys)), _PREFIX + "indptr", "rows must be consecutive")
     rising = np.ones(len(keys) + 1, bool)
     rising[1:-1] = keys[1:] > keys[:-1]
     rising[ends] = True
@@ -132,7 +131,7 @@ class _Feeding(NamedTuple):
 
     learner: Model
     loop: OneState | ManyState
-    given: tuple[F32, F32, F32 | None, int] | tuple[()]
+    given: tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32] | None, int] | tuple[()]
     """targets, importances, offsets, and the length of the longest row"""
 
 
@@ -204,7 +203,7 @@ class BatchFeeder:
             if lo > 0 or stop < len(chunk):
                 chunk = chunk.rows(lo, stop)
             chunk = chunk.counting()
-            if (offsets := offsets_of(chunk, self.shifted)) is not None:
+            if (offsets := chunk.offsets_if(self.shifted)) is not None:
                 Offsets.of(self._loss).check(offsets, self.examples)
             if len(chunk) and self._before_end:  # continue from before the last batch, which was incomplete
                 self.restore(self._before_end)

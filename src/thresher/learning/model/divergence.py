@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.layout import SettledLayout
-from thresher.data.offsets import F32
 from thresher.engine.centring import any_beyond
 from thresher.engine.index import Resolved, words_of
 from thresher.engine.kernels import LOSS_SUM
@@ -58,11 +57,11 @@ class Offsets(NamedTuple):
         exposure = " (of an exposure, give the logarithm)" if self.high < -self.low else ""
         return f"an offset from {self.low:.4g} to {self.high:.4g}, the limits of this loss{exposure}"
 
-    def beyond(self, offsets: F32) -> NDArray[np.bool_]:
+    def beyond(self, offsets: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Which of the offsets of rows are not among them."""
         return (offsets < self.low) | (offsets > self.high)
 
-    def check(self, offsets: F32, before: int) -> None:
+    def check(self, offsets: NDArray[np.float32], before: int) -> None:
         """`DataError` for the first row beyond them; `before` examples came before."""
         if (wrong := self.beyond(offsets)).any():
             k = int(np.argmax(wrong))

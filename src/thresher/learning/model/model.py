@@ -478,18 +478,18 @@ class Model(LinearPredictor):
 
     def _calibration(self) -> FittedLink | None:
         assert self.loop.calibration is not None
-        offset = 0.0 if self.offsets is None else float(self.offsets[0])
-        return FittedLink.learned(self.loop.calibration, self.head, offset)
+        added = 0.0 if self.correction is None else float(self.correction[0])
+        return FittedLink.learned(self.loop.calibration, self.head, added)
 
     def _bias(self) -> NDArray[Any]:
         """The intercepts of the loop, corrected if rows were sampled."""
-        bias, offsets = self.loop.bias(), self.offsets
-        return bias if offsets is None else (bias + offsets).astype(bias.dtype)
+        bias, added = self.loop.bias(), self.correction
+        return bias if added is None else (bias + added).astype(bias.dtype)
 
     @property
-    def offsets(self) -> F64 | None:
+    def correction(self) -> F64 | None:
         """What is added to the intercepts that were learned ``(outputs,)``; None for nothing."""
-        return None if self.feed.intake.sampler is None else self.feed.intake.sampler.offsets
+        return None if self.feed.intake.sampler is None else self.feed.intake.sampler.correction
 
     def weights(self) -> tuple[NDArray[np.uint64], NDArray[Any]]:
         """Keys, in ascending order, and weights of the features with a nonzero weight.
@@ -525,7 +525,7 @@ class Model(LinearPredictor):
 
     def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64] | None:
         """As in `LinearPredictor`."""
-        return None if self.offsets is not None else self.loop.reader_of_row(arrays)
+        return None if self.correction is not None else self.loop.reader_of_row(arrays)
 
     def _prepared(self, chunk: Chunk) -> Chunk:
         return self.feed.intake.read(chunk)

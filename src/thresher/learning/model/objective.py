@@ -82,14 +82,14 @@ class FittedLink(NamedTuple):
     intercept: float = 0.0
 
     @classmethod
-    def learned(cls, state: F64, head: Objective, offset: float = 0.0) -> FittedLink | None:
-        """The numbers that `calibrate` has learned, for margins with `offset` added; None for the link."""
+    def learned(cls, state: F64, head: Objective, added: float = 0.0) -> FittedLink | None:
+        """The numbers that `calibrate` has learned, for margins with so much `added`; None for the link."""
         raw, own = state[calibrating.RAW_LOSS], state[calibrating.OWN_LOSS]
         worth = _WORTH if head.count == 1 else _WORTH_OF_SEVERAL
         if head.joint.PROBABILITY and not own < worth * raw:
             return None
         slope = 1.0 + float(state[calibrating.SLOPE])
-        return cls(slope, float(state[calibrating.INTERCEPT]) + offset * (1.0 - slope))
+        return cls(slope, float(state[calibrating.INTERCEPT]) + added * (1.0 - slope))
 
     def log_odds(self, margins: F64) -> F64:
         """The log odds of the positive class, or of all, for margins ``(n,)`` or ``(n, classes)``."""

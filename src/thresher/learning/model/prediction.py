@@ -33,10 +33,9 @@ from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data, as_source, is_beside, open_data, with_labels
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns, settle_without_columns
-from thresher.data.offsets import offsets_of
 from thresher.data.source import Parsed, Source
 from thresher.engine.index import HashedIndex, Index, make_index
-from thresher.engine.sound import Tensors, ascending, given, offsets, require
+from thresher.engine.sound import Tensors, are_ends, ascending, given, require
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import warn
 from thresher.learning.files.choice import by_option
@@ -280,7 +279,7 @@ class LinearPredictor:
         They include the offsets, if the model was trained with any. `DataError` if the rows have none.
         """
         chunk.check_arrays()
-        found, offsets = self._products(self._prepared(chunk), self._bias()), offsets_of(chunk, self.shifted)
+        found, offsets = self._products(self._prepared(chunk), self._bias()), chunk.offsets_if(self.shifted)
         return found if offsets is None else found + offsets
 
     def terms(self, chunk: Chunk) -> Summands:
@@ -728,7 +727,7 @@ def names_of(tensors: Tensors, prefix: str) -> Names | None:
     ends = given(tensors, prefix + "ends", (len(keys),), np.int64)
     letters = given(tensors, prefix + "letters", (None,), np.uint8)
     require(ascending(keys), prefix + "keys", "keys ascend")
-    require(offsets(ends, len(letters)), prefix + "ends", "names must be consecutive and cover all bytes")
+    require(are_ends(ends, len(letters)), prefix + "ends", "names must be consecutive and cover all bytes")
     return Names(keys, ends, letters)
 
 

@@ -98,7 +98,7 @@ class Recipe:
     layout: SettledLayout | None = None
     """how the training data became features, if they came from files or tables"""
     offset: bool = False
-    """whether each example has an offset, which is added to its margin (see `data.offsets`); it has if the
+    """whether each example has an offset, which is added to its margin (see `Chunk.offsets`); it has if the
     layout says so"""
     alpha: InitVar[float | None] = None
     l1: InitVar[float | None] = None

@@ -172,7 +172,7 @@ class RuleState:
         clocks = self.bclock.reshape(-1, self.bclock.shape[-1])
         if not clocks[0, self._started]:  # the origin is that of the first example, without its offset
             first = np.log(found[0]) if self.head.loss.SCALES else found[0]
-            first = first if chunk.offsets is None else first - chunk.offsets[0]
+            first = first - np.float32(chunk.base()[0])
             clocks[:, self._origin], clocks[:, self._started] = first, 1.0
         origin = clocks[:, self._origin]
         with np.errstate(over="ignore"):  # learning says what is not finite

@@ -191,7 +191,7 @@ class Sampler:
         return float(self._noted[LAST_LABEL])
 
     @property
-    def offsets(self) -> F64 | None:
+    def correction(self) -> F64 | None:
         """What is added to the intercepts ``(outputs,)`` that are read; None if they are not corrected."""
         if not self._sample.correct or self._shares is None:
             return None

@@ -78,7 +78,7 @@ def start_from(model: Model, weights: Readout) -> None:
         assert weights.means is not None
         model.feed.intake.start_from(weights.means)
     bias = weights.centred_bias if model.recipe.centre else weights.bias
-    bias = bias if model.offsets is None else (bias - model.offsets).astype(bias.dtype)
+    bias = bias if model.correction is None else (bias - model.correction).astype(bias.dtype)
     model.loop.place(weights.keys, model.feed.signs.projected(weights.keys, weights.weights), bias)
     model.warm, model.names = True, weights.names
     model.numbering, model.named = weights.numbering, weights.named

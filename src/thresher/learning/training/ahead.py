@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 
 from thresher.data.chunk import Chunk
-from thresher.data.offsets import with_offsets
 from thresher.engine import kernels
 from thresher.engine.compile import codecache
 from thresher.engine.compile.machine import kind_of
@@ -135,7 +134,7 @@ def learn_anything(model: Model, predicts: bool, learners: Sequence[Model | Mode
     each = (2, model.head.count) if kind in ("labels", "values") else 2  # the outputs have their own labels
     labels = np.full(each, low if kind == "classes" else 1, np.float32)
     chunk = Chunk.from_csr(begins, np.append(keys, keys[:1]), values, labels)
-    chunk = with_offsets(chunk, np.zeros(len(chunk))) if model.shifted else chunk
+    chunk = chunk.with_offsets(np.zeros(len(chunk))) if model.shifted else chunk
     for one in learners or [model]:
         one.learn(chunk)
         one.finish()

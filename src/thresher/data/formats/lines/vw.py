@@ -14,7 +14,7 @@ Wabbit computes. If `bits` is given, only that many low bits of a key are kept.
 Whole numbers in the unnamed namespace are ids so that ``1 | 3:0.5`` is svmlight's ``1 3:0.5``, and one model
 fits both files. Lines on which Vowpal Wabbit guesses are bad lines: if it does not understand a line, it
 drops the rest or assumes 0 (docs/formats/vw.md lists the differences). A base other than 0 is
-refused unless bases are read as offsets (`data.offsets`): in files of other learners it is often a forgotten
+refused unless bases are read as offsets (`Chunk.offsets`): in files of other learners it is often a forgotten
 field, and it changes every margin. Tags are ignored: a string for each row would cost
 more than the row.
 
