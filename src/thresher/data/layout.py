@@ -16,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Self, TypeGuard
+from typing import Any, ClassVar, Self, TypeGuard
 
 from thresher.data.errors import DataError
 from thresher.data.feature_specs import as_list, grams_of, names_in, terms_of
 from thresher.data.labels import check_words
+from thresher.data.stored import read
 from thresher.options.messages import mention
 
 HASHES = ("64", "vw")
@@ -186,6 +187,8 @@ class SettledLayout(AnyLayout):
     """columns that the first file did not have when the layout was settled, and that options name"""
     spelling: tuple[str, ...] = ()
     """what the values of each of `columns` are, if they are categories or texts (see `columns`)"""
+    UNSAID: ClassVar[tuple[str, ...]] = ()
+    """fields that a file need not say: all"""
     usual: tuple[str, ...] = field(default=(), compare=False)
     """categorical columns with values that many of the first rows had: lists ``column,value,value``; they
     change no feature"""
@@ -234,16 +237,10 @@ class SettledLayout(AnyLayout):
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> SettledLayout:
         """The inverse of `as_dict`; raises `DataError` for fields that this version does not know."""
-        if unknown := sorted(given.keys() - {field.name for field in fields(cls)}):
-            raise DataError(f"the data were read with {', '.join(unknown)}, which this version does not know")
-        listed: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
-        for one in fields(cls):
-            value, kind = listed.get(one.name, one.default), type(one.default)
-            items = value if isinstance(value, tuple) else ()
-            if type(value) is not kind or not all(isinstance(item, str) for item in items):
-                wanted = {str: "text", tuple: "a list of texts", int: "a whole number", bool: "true or false"}
-                raise DataError(f"the layout's {one.name} must be {wanted[kind]}, not {value!r:.60}")
-        return cls(**listed)
+        return read(cls, given, "layout")
+
+
+SettledLayout.UNSAID = tuple(one.name for one in fields(SettledLayout))
 
 
 def as_option(name: str, value: Any) -> str:

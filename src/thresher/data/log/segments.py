@@ -18,10 +18,11 @@ import re
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from io import FileIO
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, TypedDict, overload
 
 import msgspec
 import numpy as np
@@ -34,14 +35,12 @@ from thresher.data.errors import DataError
 from thresher.data.files.topics import Extent
 from thresher.data.log import records
 from thresher.data.log.records import HEAD, HEAD_WORDS, MARK, PLACE, PROMOTED, ROWS, RecordHead, head_at, scan
+from thresher.data.stored import read
 
 _MAGIC = b"thresher log 1\n\0"
 _ANY_FORMAT = re.compile(rb"thresher log (\d+)\n\0")
-_FIELDS = {"offset", "row", "hash", "origin", "version"}
 _LENGTH = struct.Struct("<I")
 _HASH = struct.Struct("<Q")
-_IN_NOTES: Any = (("ids", "kept", "expired", "labelled"), []), (("key", "model"), "")
-"""Lists of texts, and texts"""
 _NAME = re.compile(r"\d{20}\.log")
 _LONGEST_HEADER = 1 << 26
 _WINDOW = 1 << 20
@@ -50,6 +49,25 @@ _WINDOW = 1 << 20
 
 class LogError(DataError):
     """A log cannot be used: damaged, of another model, or in use."""
+
+
+class _Note(TypedDict, total=False):
+    ids: list[str]
+    kept: list[str]
+    expired: list[str]
+    labelled: list[str]
+    key: str
+    model: str
+    source: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Header:
+    offset: int
+    row: int
+    hash: int
+    origin: dict[str, Any]
+    version: str
 
 
 class LogPosition(NamedTuple):
@@ -130,17 +148,17 @@ def read_segment(path: Path) -> LogSegment:
     whole = len(rest) == size + _HASH.size
     if not whole or _HASH.unpack_from(rest, size)[0] != xxhash.xxh64_intdigest(start + rest[:size]):
         raise LogError(f"{path}: the header is damaged")
+    given: Any = None
     try:
-        header = json.loads(rest[:size])
-        begin, origin = LogPosition(header["offset"], header["row"], header["hash"]), header["origin"]
-        fits = all(type(one) is int and 0 <= one < 1 << 64 for one in begin) and isinstance(origin, dict)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        fits = False
-    if not fits or path.name != segment_name(begin.offset):
+        given = json.loads(rest[:size])
+        header = read(_Header, given, "header")
+    except (ValueError, RecursionError) as error:
+        version = told_of(given.get("version")) if isinstance(given, dict) else ""
+        raise LogError(f"{path}: {error}{version}") from error
+    begin = LogPosition(header.offset, header.row, header.hash)
+    if path.name != segment_name(begin.offset) or not all(0 <= one < 1 << 64 for one in begin):
         raise LogError(f"{path}: the header is not that of a segment of this name")
-    if unknown := header.keys() - _FIELDS:
-        raise LogError(f"{path}: header: unknown field {min(unknown)}{told_of(header.get('version'))}")
-    return LogSegment(path, begin, len(start) + len(rest), origin)
+    return LogSegment(path, begin, len(start) + len(rest), header.origin)
 
 
 def segment_paths(folder: str | os.PathLike[str]) -> list[Path]:
@@ -189,18 +207,15 @@ class LogRecord(NamedTuple):
 
     def note(self) -> dict[str, Any]:
         """What it says besides its rows. `DataError` if that is not what this version writes."""
-        text = bytes(self.body[: self.head.note])
+        text = self.body[: self.head.note]
         try:
-            found = dict(json.loads(text)) if text else {}
-            lists, texts = ([found.get(name, one) for name in names] for names, one in _IN_NOTES)
-            fits = all(isinstance(one, list) for one in lists)
-            fits = fits and all(isinstance(one, str) for one in [*chain(*lists), *texts])
+            found = dict[str, Any](msgspec.json.decode(text, type=_Note)) if text else {}
             if "source" in found:
                 msgspec.convert([found["source"][one] for one in Extent._fields], Extent)
-        except (ValueError, TypeError, KeyError, RecursionError, msgspec.ValidationError):
-            fits = False
-        if not fits or (self.head.kind == PROMOTED and "model" not in found):
-            raise DataError("the note of a record is not what this version writes")
+            if self.head.kind == PROMOTED:
+                found["model"]
+        except (KeyError, RecursionError, msgspec.DecodeError) as error:
+            raise DataError("the note of a record is not what this version writes") from error
         return found
 
     def rows(self) -> Chunk:

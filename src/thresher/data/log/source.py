@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.columns import FEATURES, OFFSET
@@ -20,6 +20,7 @@ from thresher.data.log import records, segments
 from thresher.data.log.segments import LogError, LogPosition, LogRun, place_at, records_from, segments_of
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source
+from thresher.data.stored import read
 from thresher.options.messages import mention
 
 MOST_ROWS, MOST_VALUES = 1 << 12, 1 << 18
@@ -30,7 +31,8 @@ class NoExamplesError(DataError):
     """A log holds no rows to learn."""
 
 
-class LogOrigin(NamedTuple):
+@dataclass(frozen=True)
+class LogOrigin:
     """Which rows a log is for."""
 
     layout: SettledLayout | None
@@ -41,22 +43,17 @@ class LogOrigin(NamedTuple):
     """the hash of the file of the model that learns them"""
 
     def as_dict(self) -> dict[str, Any]:
-        """As the header of a segment holds it, in which numbers, texts and lists are those of JSON."""
+        """As the header of a segment holds it."""
         layout = None if self.layout is None else self.layout.as_dict()
-        plain = layout and {name: list(v) if isinstance(v, tuple) else v for name, v in layout.items()}
-        return {"layout": plain, "domain": self.domain, "model": self.model}
+        return {"layout": layout, "domain": self.domain, "model": self.model}
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> LogOrigin:
-        """The inverse. `DataError`."""
+        """The inverse. `LogError`."""
         try:
-            layout = None if given["layout"] is None else SettledLayout.from_dict(given["layout"])
-            found = cls(layout, str(given["domain"]), str(given["model"]))
-        except (KeyError, TypeError, AttributeError) as error:
-            raise LogError(f"which rows the log is for cannot be read: {error}") from error
-        if unknown := given.keys() - {*cls._fields}:
-            raise LogError(f"which rows the log is for cannot be read: unknown field {min(unknown)}")
-        return found
+            return read(cls, given, "which rows the log is for")
+        except DataError as error:
+            raise LogError(str(error)) from error
 
     def unlike(self, other: LogOrigin) -> str:
         """In what another origin differs from this one; empty: in nothing but the file of the model."""
@@ -132,7 +129,7 @@ class LogSource(Source):
         self.folder, self.begin = os.fspath(folder), segments[0].begin
         try:
             self.origin_of_rows = LogOrigin.of(segments[-1].origin)
-        except DataError as error:
+        except LogError as error:
             raise LogError(f"{folder}: {error}") from error
         self.layout = self.origin_of_rows.layout
         self.domain = domain or self.origin_of_rows.domain

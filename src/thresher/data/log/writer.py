@@ -103,8 +103,8 @@ class LogWriter:
     def _go_on(self) -> tuple[int, LogSegment]:
         """The last segment of an old log, which ends with its last whole record."""
         last = segments_of(self.folder)[-1]
-        if dict(last.origin) != dict(self.origin):
-            have, asked = LogOrigin.of(last.origin), LogOrigin.of(self.origin)
+        have, asked = LogOrigin.of(last.origin), LogOrigin.of(self.origin)
+        if have != asked:
             other = asked.unlike(have)
             which = f"a model of {other}" if other else f"another model ({have.model}, and not {asked.model})"
             remedy = "serve the file that it began with, or begin another log"
