@@ -118,13 +118,13 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_183,
+    "all": 69_347,
     "data": 19_507,
-    "learning": 14_949,
+    "learning": 15_106,
     "parts": 5_703,
     "engine": 5_321,
     "plans": 4_389,
-    "serving": 3_753,
+    "serving": 3_760,
     "options": 2_554,
     "sklearn": 2_116,
     "cli": 2_155,

@@ -19,6 +19,7 @@ import pytest
 import thresher as package
 from tests.cli.conftest import Ran, Thresher
 from tests.cli.remedies import CASES, ELSEWHERE, FILLED, NAMES, NUMBERS, OPTIONS, Case, csv
+from thresher.learning.diagnostics import loss_rises
 from thresher.options import messages
 from thresher.options import synonyms as hints
 from thresher.options.option import declared
@@ -96,8 +97,9 @@ def line_with(remedy: str, text: str, *, exactly: bool = False) -> re.Match[str]
 
 
 @pytest.fixture(autouse=True)
-def small(folder: Path, plainly: None) -> None:
-    """Models learn in plain Python."""
+def small(folder: Path, plainly: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models learn in plain Python, and a few rows show that a loss rises."""
+    monkeypatch.setattr(loss_rises, "FIRST", 4)
 
 
 def prepare(case: Case, folder: Path, thresher: Thresher) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from thresher import parts
 from thresher.data.columns import LABEL, NUMERIC, OFFSET, WEIGHT, as_option_value
 from thresher.data.errors import first_few
 from thresher.data.files.paths import in_both
@@ -424,8 +425,20 @@ def troubles_at_end(run: Run) -> Iterator[Finding]:
         number, passes = run.ended
         reason = f"interrupted in pass {number} of {passes}: the model has learned all rows, but not as often"
         yield Finding("ended-early", f"{reason}; train again for the other passes")
+    if (rise := seen.loss_rises.found).row and _sorted_labels(run) is None:
+        yield Finding("loss-rises", f"{rise}: {_forgetting(run, rise.row)}")
     if leak := _leak(run):
         yield Finding("leak", leak)
+
+
+def _forgetting(run: Run, row: int) -> str:
+    """What helps if old rows mislead: those before a row."""
+    rule, rows = run.model.recipe.rule_part, float(f"{run.seen.rows - row + 1:.1g}")
+    anew = "train on the rows from there on"
+    if getattr(rule, "half_life", math.inf) <= rows:
+        return anew
+    name = parts.part_name(type(rule)) if hasattr(rule, "half_life") else "ft-ftrl"
+    return f"if old rows mislead, forget them with {mention(rule=f'{name}:half_life={rows:.0f}')}, or {anew}"
 
 
 def _leak(run: Run) -> str | None:

@@ -20,6 +20,7 @@ from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.engine.sound import require
 from thresher.learning.diagnostics.effects import DrawnRows
+from thresher.learning.diagnostics.loss_rises import LossRises
 from thresher.learning.diagnostics.row_sample import RowSample
 from thresher.learning.model.objective import Objective
 from thresher.learning.training.progress import Curve, Tally, total
@@ -81,6 +82,8 @@ class StreamStatistics:
     unmet: list[int] = field(default_factory=list)
     """features that options name and no row has had so far"""
     sample: RowSample = field(default=RowSample())
+    loss_rises: LossRises = field(default_factory=LossRises)
+    """of the loss of a model that learns alone"""
     start: Start = field(default=Start())
     """what the model had learned before, on other data; marks and passes do not count it"""
 
@@ -235,7 +238,7 @@ class StreamStatistics:
     def as_dict(self) -> dict[str, Any]:
         """The state for a checkpoint."""
         own = {one.name: getattr(self, one.name) for one in fields(self)}
-        return own | {"features": list(self.sizes.items())}
+        return own | {"features": list(self.sizes.items()), "loss_rises": vars(self.loss_rises)}
 
 
 _STEPS = 40

@@ -27,6 +27,7 @@ from thresher.engine.compile.notices import seconds_compiling
 from thresher.engine.protocol import writes
 from thresher.learning.diagnostics.column_findings import check_namespaces, troubles_of_reading
 from thresher.learning.diagnostics.findings import Finding
+from thresher.learning.diagnostics.loss_rises import LossRises, Rise
 from thresher.learning.diagnostics.run_findings import Run, troubles_at_end, troubles_of
 from thresher.learning.diagnostics.stream_statistics import Start, StreamStatistics
 from thresher.learning.files import checkpoint
@@ -184,6 +185,7 @@ class Trainer:
         """label of the last example learned"""
         self.recent = Recent()
         self._report, self._reading, self._stretch = Report(), self.source, (concat([]), 0)
+        self._line = 0
         self._started, self._compiled, self._examples_before = 0.0, 0.0, 0
         self.resumed = False
         """whether the rows learned by an earlier run are still to be verified"""
@@ -207,6 +209,12 @@ class Trainer:
         self._earlier, self.holdout.first = earlier, earlier.examples
         tally, both = self.model.tally, total([self.model.tally, self.model.repeated])
         self._seen.start, self.reported = Start(self.models.examples, tally, both), tally
+        self._seen.loss_rises.reached = tally
+
+    @property
+    def loss_rise(self) -> Rise:
+        """The last rise of the progressive loss."""
+        return self._seen.loss_rises.found
 
     def training_state(self) -> TrainingState:
         """The state of training that a checkpoint holds besides the model."""
@@ -431,10 +439,10 @@ class Trainer:
             hi = chunk.end_of(lo, due)
             hi = min(hi, chunk.end_within(lo, self.at_once)) if self.at_once else hi
             rows = numbered = chunk.rows(lo, hi)
-            self._stretch = rows, lo + (0 if chunk.place is None else chunk.place.line)
+            self._line = lo + (0 if chunk.place is None else chunk.place.line)
             if rows.cells is not None and self._slices is not None:
                 numbered = replace(rows, cells=None) if again else self._slices.numbered(rows)
-            self.models.learn(numbered, again=again)
+            self._learn_stretch(numbered, again)
             if not again:
                 self._seen.add(rows, self.models.recipe.layout)
             self.stopper.worth_keeping = True
@@ -446,6 +454,19 @@ class Trainer:
             lo = hi
             if lo < len(chunk):
                 self.pause()
+
+    def _learn_stretch(self, rows: Chunk, again: bool) -> None:
+        """Learn rows; of a model that learns alone up to the end of each block of its losses."""
+        models, start, rises, lo = self.models, self._seen.start, self._seen.loss_rises, 0
+        alone = not (again or models.race or models.share.deals or len(models.recipes) > 1)
+        while lo < len(rows):
+            due = rises.until_due(models.examples - start.examples)
+            hi = rows.end_of(lo, due) if alone else len(rows)
+            self._stretch = rows.rows(lo, hi), self._line + lo
+            models.learn(self._stretch[0], again=again)
+            lo = hi
+            if alone and (rise := rises.see(models.examples - start.examples, self.model.tally)):
+                self.ui.say(str(rise))
 
     def skip(self, first: int, count: int, error: DivergedError) -> None:
         """Count rows that the model leaves out as skipped: see `BatchFeeder.skip`."""
@@ -461,7 +482,8 @@ class Trainer:
             then, now, last = self.model.tally, successor.lead.tally, self.reported
             self.reported = Tally(last.loss + now.loss - then.loss, last.weight + now.weight - then.weight)
             self.models = successor
-            self._seen.marks = []  # with other losses
+            self._seen.marks, done = [], self.models.examples - self._seen.start.examples
+            self._seen.loss_rises = LossRises(done, reached=now)  # with other losses
 
     def handle_due(self) -> None:
         """Between two examples: add to curve and table, stop or save a checkpoint, whatever is due."""
