@@ -265,13 +265,43 @@ def test_a_checkpoint_of_many_models(thresher: Thresher) -> None:
     assert f"{'stopped models':<22} 3" in thresher("info f.checkpoint").out.splitlines()
 
 
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ("path train.svm --rule ftrl:alpha=0.3 --l1 0.1:2:3 --choose 1se --state --passes 2", "--choose 1se"),
+        ("path train.svm --rule ftrl --l1 0.1:20:4 --choose nnz:3 --holdout none --order once", ":20.0:4"),
+        ("path train.svm --rule ftrl --l1 0.1:2:3 --holdout test.svm", "--l1 0.1:2.0:3 --holdout HOLDOUT"),
+        ("train train.svm --rule ftrl --ensemble 2 --weights-only", "--weights-only --ensemble 2"),
+        ("train train.svm --rule ftrl --ensemble disjoint:2", "--ensemble disjoint:2"),
+        ("train t.csv --label y --rule ftrl --ignore skip --by colour", "--by colour"),
+    ],
+)
+def test_the_command_of_many_models_makes_them_again(
+    thresher: Thresher, table: Path, made: str, said: str
+) -> None:
+    assert thresher(f"{made} -m first -q").status == 0
+    found = thresher("info first --json").json["command"]
+    assert all(word in found for word in said.split())
+    assert f"command{' ' * 16}thresher" in thresher("info first").out
+    words = shlex.split(found.replace("DATA", made.split()[1]).replace("HOLDOUT", "test.svm"))
+    words[words.index("MODEL")] = "second"
+    assert thresher(*words[1:], "-q").status == 0
+    assert Path("first").read_bytes() == Path("second").read_bytes()
+
+
+def test_penalties_that_are_no_range_have_no_command(thresher: Thresher) -> None:
+    package.path("train.svm", rule="ftrl", l1=[0.1, 0.2, 2.0]).save("f")
+    assert package.info("f")["command"] is None
+    assert "command" not in thresher("info f").out
+
+
 def test_a_frontier_is_shown_as_its_table(thresher: Thresher) -> None:
     thresher("path train.svm -m f -q --rule ftrl --l1 0.1:2:3")
     lines = thresher("info f").out.splitlines()
     told = thresher("info f --json").json
     assert len(told["lanes"]) == 3
     assert lines[1 + told["chosen"]].startswith("* ")
-    assert lines[-4:-2] == ["choice                 best", f"chosen                 {told['chosen']}"]
+    assert lines[-5:-3] == ["choice                 best", f"chosen                 {told['chosen']}"]
     assert (
         lines[-1]
         == f"loss                   {told['loss']}"

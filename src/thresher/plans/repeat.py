@@ -9,16 +9,21 @@ from typing import Any
 from thresher.data.columns import SINGLE, in_print
 from thresher.data.feature_specs import as_list
 from thresher.data.layout import AnyLayout, SettledLayout
-from thresher.learning.files.choice import LOSS
-from thresher.learning.files.model_file import needs_in
+from thresher.learning.files.choice import LOSS, FrontierTable, column_of
+from thresher.learning.files.model_file import ENSEMBLE, Contents, needs_in
+from thresher.learning.model.bags import spec_of
 from thresher.learning.model.preprocessing import LISTED
 from thresher.learning.model.recipe import Recipe, layout_of
 from thresher.learning.training.passes import is_automatic
 from thresher.options.data import TableOptions
+from thresher.options.lanes import PathCommand
 from thresher.options.model import RecipeOptions
 from thresher.options.option import command, declared, words_of
-from thresher.options.training import SolverOptions, TrainCommand
+from thresher.options.training import BEST, SolverOptions, TrainCommand
 from thresher.parts import SpecError, find
+from thresher.parts import spec_of as part_spec
+from thresher.plans.budget import budget_of
+from thresher.plans.penalties import PenaltyRange
 from thresher.plans.run_setup import OF_RULES
 
 _DATA = ["DATA"]
@@ -29,6 +34,8 @@ SAID = (
     *("on_error", "modules", "names", "weights_only", "ensemble", "by"),
 )
 """Options of a run that a command repeats, in this order: those that the record of a model tells of"""
+_OF_LANES = ("l1", "choose", "state")
+"""and those of the models of a path"""
 UNSAID = (
     *("model", "curve", "plot", "quiet", "strict", "json", "report_every"),
     *("checkpoint_every", "threads", "workers", "ray", "cache", "replay", "slices"),
@@ -40,10 +47,16 @@ UNSAID = (
 def train_command(data: Sequence[str], model: Path | None, options: Mapping[str, Any]) -> str:
     """``thresher train`` with the options that it has; those that are None were not given."""
     said = {name: value for name, value in options.items() if value is not None and name not in UNSAID}
-    own, known = [*data, "-m", "MODEL" if model is None else str(model)], declared(TrainCommand)
-    words = [*words_of(RecipeOptions, said), *words_of(TableOptions, said)]
-    words += [word for name in SAID if name in said for word in known[name].words(said[name])]
-    return command("train", own, words)
+    return _command(TrainCommand, [*data, "-m", "MODEL" if model is None else str(model)], said)
+
+
+def _command(options: type, own: Sequence[str], said: Mapping[str, Any]) -> str:
+    """A command that learns, with these options, which it has."""
+    known, names = declared(options), SAID if options is TrainCommand else (*SAID, *_OF_LANES)
+    words = words_of(RecipeOptions, {name: one for name, one in said.items() if name not in _OF_LANES})
+    words += words_of(TableOptions, said)
+    words += [word for one in names if said.get(one) is not None for word in known[one].words(said[one])]
+    return command(options.__name__.removesuffix("Command").lower(), own, words)
 
 
 def passes_said(passes: int, recipe: Recipe, solved: Any = None) -> int | None:
@@ -51,8 +64,57 @@ def passes_said(passes: int, recipe: Recipe, solved: Any = None) -> int | None:
     return passes if not solved and (passes > 1 or is_automatic(recipe)) else None
 
 
-def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | None:
+def remaking_all(path: Path, found: Contents) -> str | None:
+    """The command that makes the models of a frontier or of an ensemble, as `remaking`.
+
+    None also for penalties that are no range, and for models of a batch solver.
+    """
+    table, ensemble = found.frontier(), found.run.get(ENSEMBLE)
+    header, tensors = found.model(found.there[0] if table is None else table.chosen)
+    record, recipe = header.get("record"), header["recipe"]
+    learns = any(name.startswith("state.") for name in tensors)
+    if ensemble is not None:
+        record, rows = ensemble["record"], spec_of(ensemble["rows"], len(found))
+        own = {"weights_only": None if learns else True, "by": column_of(rows)}
+        own |= {} if own["by"] else {"ensemble": rows.removeprefix("poisson:")}
+    elif table is None or recipe["rule"] is None or (l1 := _range_of(table)) is None:
+        return None
+    else:
+        others = (one["record"] for one in map(found.header_of, found.there) if "record" in one)
+        record = next((one for one in others if one["patience"]), record)
+        judged = any(point.holdout for point in table.points)
+        holdout = record and (record["holdout"] or ("HOLDOUT" if judged else "none"))
+        own = {"l1": l1, "choose": None if table.choice == BEST else table.choice, "state": learns or None}
+        own |= {"holdout": None if holdout == "every-10th" else holdout, "weights_only": None}
+        rule = Recipe.from_dict(recipe).rule_part
+        plain = type(rule)._field_defaults[table.penalty]
+        header["recipe"] = recipe | {"rule": part_spec(rule._replace(**{table.penalty: plain}))}
+    info = {"record": record, "warm": header.get("warm", False)}
+    info |= {"weights": {"named": None}, "bytes": {"state": learns}}
+    return remaking(path, header, info, own, TrainCommand if table is None else PathCommand)
+
+
+def _range_of(table: FrontierTable) -> str | None:
+    """The range of penalties that was given, without those that were added for a budget; None if none was."""
+    penalties = [point.penalty for point in table.points]
+    fewest = 3 if budget_of(table.choice) is not None else len(penalties)
+    for count in range(len(penalties), fewest - 1, -1):
+        wanted = f"{penalties[0]!r}:{penalties[-1]!r}:{count}"
+        if {*PenaltyRange(wanted).values} <= {*penalties}:
+            return wanted
+    return None
+
+
+def remaking(
+    path: Path,
+    header: dict[str, Any],
+    info: dict[str, Any],
+    own: Mapping[str, Any] | None = None,
+    options: type = TrainCommand,
+) -> str | None:
     """The command, with DATA and INIT in place of files; for a checkpoint, the command that resumes it.
+
+    `own` are further `options` of the command, which take the place of those that the record tells of.
 
     `info` is the description of the model by `describe`. None if the data came from memory, the
     rule is the user's own and not there, the file does not record how the model was trained, or
@@ -106,7 +168,7 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
     said["on_error"] = "skip" if record["skipped"] else None
     said["names"] = None if info["weights"]["named"] is None else True
     said["weights_only"] = None if info["bytes"]["state"] else True
-    return train_command(_DATA, None, said)
+    return _command(options, [*_DATA, "-m", "MODEL"], said | dict(own or {}))
 
 
 def _table(layout: SettledLayout) -> dict[str, Any]:

@@ -432,7 +432,7 @@ def bags_of(given: Any) -> str | None:
     if isinstance(given, str | os.PathLike) and looks_like_ours(Path(given)):
         found = Contents.of(Path(given))
         given = Ensemble.read(found, readout_of) if ENSEMBLE in found.run else None
-    return spec_of(given) if isinstance(given, Ensemble) else None
+    return spec_of(given.rows, len(given.models)) if isinstance(given, Ensemble) else None
 
 
 def of_recipe(given: Mapping[str, Any], recipe: Recipe) -> Iterator[Difference]:

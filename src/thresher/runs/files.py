@@ -25,7 +25,7 @@ from thresher.options.option import Options, UsageError, given_in
 from thresher.plans.budget import use_of
 from thresher.plans.frontier import picture
 from thresher.plans.models import Frontier, lane_lines
-from thresher.plans.repeat import remaking
+from thresher.plans.repeat import remaking, remaking_all
 from thresher.plans.stability import Selection
 
 _SHOWN = 50
@@ -45,7 +45,7 @@ class ModelInfo(dict[str, Any]):
         if self["kind"] == "frontier":
             lanes, chosen = self["lanes"], self["chosen"]
             shown = {"choice": self["choice"], "chosen": chosen, "rule": lanes[chosen]["spec"]}
-            shown |= {"loss": self["loss"]} | _solver(self)
+            shown |= {"loss": self["loss"]} | _solver(self) | _told_command(self)
             lines = [*lane_lines(lanes, self["penalty"], chosen), *figure_lines(shown)]
         else:
             told: dict[str, Any] = {"ensemble": _told_ensemble, "selection": _told_selection}
@@ -97,6 +97,7 @@ def describe(path: Path) -> ModelInfo:
     if model_file.LANES not in found.run and (table := found.frontier()) is not None:
         header = found.header_of(table.chosen)
         told |= {"kind": "frontier", **table.as_dict(), "loss": header["recipe"]["loss"]}
+        told["command"] = remaking_all(path, found)
         return ModelInfo(told | ({"solver": header["solver"]} if "solver" in header else {}))
     if model_file.LANES not in found.run and model_file.ENSEMBLE in found.run:
         Ensemble.read(found, model_file.readout_of)  # which checks it
@@ -109,7 +110,7 @@ def describe(path: Path) -> ModelInfo:
         ]
         recipe = {name: value for name, value in headers[0]["recipe"].items() if name != "layout"}
         told |= {"kind": "ensemble", "models": len(headers), "rows": table["rows"], "record": table["record"]}
-        return ModelInfo({**told, **recipe, "each": each})
+        return ModelInfo({**told, **recipe, "each": each, "command": remaking_all(path, found)})
     header, tensors = found.model(found.there[0])
     with model_file.naming_file(path):
         shown = describing.anatomy(path, header, tensors)
@@ -199,6 +200,7 @@ def _told_ensemble(found: dict[str, Any]) -> list[str]:
         shown |= {"passes": passes_made(found["record"])}
         shown |= {name: found["record"][name] for name in ("order", "examples")}
         shown |= _continued(found["record"])
+    shown |= _told_command(found)
     return [*figure_lines(shown), *_table(found["each"])]
 
 
@@ -295,7 +297,12 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
         shown |= {"weight_if_never_seen": weights["unmet"][0]} if "unmet" in weights else {}
     shown |= {f"bytes_{name}": size for name, size in facts["bytes"].items()}
     shown |= {"warning" if not k else f"warning_{k + 1}": one for k, one in enumerate(facts["warnings"])}
-    return shown if facts["command"] is None else {**shown, "command": formatting.shortened(facts["command"])}
+    return shown | _told_command(facts)
+
+
+def _told_command(facts: dict[str, Any]) -> dict[str, str]:
+    """The command that trains the same, if it is known."""
+    return {} if facts["command"] is None else {"command": formatting.shortened(facts["command"])}
 
 
 def _solver(facts: dict[str, Any]) -> dict[str, Any]:

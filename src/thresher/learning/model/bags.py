@@ -182,12 +182,12 @@ def bagged(recipe: Recipe, share: Share) -> ModelSet:
     return ModelSet([recipe], share)
 
 
-def spec_of(ensemble: Ensemble[Any]) -> str:
-    """How many models an ensemble has, and which rows they learn."""
-    if ensemble.values:
-        return ensemble.rows
-    kind, _, share = ensemble.rows.partition(":")
-    return Bags.of(f"{kind}:{len(ensemble.models)}{share and ':' + share}").spec
+def spec_of(rows: str, count: int) -> str:
+    """How many models an ensemble has, and which `rows` they learn, as its file calls them."""
+    if column_of(rows):
+        return rows
+    kind, _, share = rows.partition(":")
+    return Bags.of(f"{kind}:{count}{share and ':' + share}").spec
 
 
 def to_go_on(given: Any) -> ModelSet:
@@ -206,5 +206,7 @@ def to_go_on(given: Any) -> ModelSet:
     if ensemble.record is None:
         raise OneLineError("the ensemble does not say how many rows it has learned")
     models = ensemble.models if ensemble is not given else [copy(model) for model in ensemble.models]
-    share = share_of(spec_of(ensemble), models[0].recipe.seed, ensemble.record, ensemble.values)
+    share = share_of(
+        spec_of(ensemble.rows, len(models)), models[0].recipe.seed, ensemble.record, ensemble.values
+    )
     return ModelSet.of(models, share, ensemble.record.examples)
