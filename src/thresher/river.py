@@ -116,7 +116,7 @@ class _OneModel(_Parameters):
         return self._model.predict(rows, output) if rows else np.zeros(0)
 
 
-def _rows(X: Any) -> list[dict[Any, Any]]:
+def _rows(X: object) -> list[dict[Any, Any]]:
     """The rows of a frame of pandas, in which NaN is a missing value, or of polars."""
     if not (hasattr(X, "columns") and hasattr(X, "to_dict")):
         what = type(X).__name__
@@ -165,7 +165,7 @@ class Classifier(_OneModel, _base.MiniBatchClassifier):
 
     """
 
-    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
+    def learn_one(self, x: dict[Any, Any], y: object, w: float = 1.0) -> None:
         """Learn the features `x` and the label `y`, with importance `w`."""
         self._model.learn_one(_row(x), _truth(y), w)
 
@@ -185,11 +185,11 @@ class Classifier(_OneModel, _base.MiniBatchClassifier):
         """Learn the rows of a frame of pandas or polars, in order."""
         self._learn_many(X, map(_truth, y), w)
 
-    def predict_many(self, X: Any) -> Any:
+    def predict_many(self, X: object) -> Any:
         """Whether `True` is more likely, for each row: a Series."""
         return _like(X, self._predictions(X, "label") > 0)
 
-    def predict_proba_many(self, X: Any) -> Any:
+    def predict_proba_many(self, X: object) -> Any:
         """The probabilities of both classes: a frame with the columns `False` and `True`."""
         self._check_probabilities()
         found = self._predictions(X, "probability")
@@ -223,7 +223,7 @@ class Regressor(_OneModel, _base.MiniBatchRegressor):
         """Learn the rows of a frame of pandas or polars, in order."""
         self._learn_many(X, y, w)
 
-    def predict_many(self, X: Any) -> Any:
+    def predict_many(self, X: object) -> Any:
         """The prediction for each row: a Series."""
         return _like(X, self._predictions(X, "label"))
 
@@ -255,7 +255,7 @@ class MulticlassClassifier(_Parameters, _base.MiniBatchClassifier):
     def _raw_memory_usage(self) -> int:
         return sum(model.nbytes for model in self.models.values())
 
-    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
+    def learn_one(self, x: dict[Any, Any], y: object, w: float = 1.0) -> None:
         """Learn the features `x` and the class `y`, with importance `w`."""
         _row(x)
         if y not in self.models:
@@ -286,13 +286,13 @@ class MulticlassClassifier(_Parameters, _base.MiniBatchClassifier):
             own = [int(one == label) for one in labels[start:]]
             self.models[label].learn(rows[start:], own, None if w is None else [*w][start:])
 
-    def predict_many(self, X: Any) -> Any:
+    def predict_many(self, X: object) -> Any:
         """The class with the largest margin, for each row: a Series."""
         found = self._of_each(X, "margin")
         labels = [*self.models] or [None]
         return _like(X, [labels[k] for k in found.argmax(axis=1)])
 
-    def predict_proba_many(self, X: Any) -> Any:
+    def predict_proba_many(self, X: object) -> Any:
         """The probabilities of the classes: a frame with a column for each."""
         self._check_probabilities()
         found = self._of_each(X, "probability")

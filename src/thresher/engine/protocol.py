@@ -136,7 +136,7 @@ def rebuilt(value: Any, **changes: Any) -> Any:
     return type(value)(**{**value._asdict(), **changes})
 
 
-def shares_a_clock(rule: Any) -> bool:
+def shares_a_clock(rule: object) -> bool:
     """Whether the clock of a rule is independent of the examples, so that many outputs can share one."""
     return not any(
         writes(type(rule), verb)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from thresher.data.chunk import Chunk
@@ -13,7 +11,7 @@ from thresher.options.messages import mention
 MOST_SEED = 2**64 - 1
 
 
-def check_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
+def check_whole(name: str, value: object, least: int, most: int | None = None) -> None:
     """ValueError unless `value` is a whole number from `least` to `most`; `name` is that of an option."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise OneLineError(f"{mention(name)} must be a whole number, {least} or more, not {value!r}")
@@ -21,13 +19,13 @@ def check_whole(name: str, value: Any, least: int, most: int | None = None) -> N
         raise OneLineError(f"{mention(name)} must be at most {most}, not {value!r}")
 
 
-def check_flag(name: str, value: Any) -> None:
+def check_flag(name: str, value: object) -> None:
     """ValueError unless `value` is True or False (or 1 or 0)."""
     if not isinstance(value, bool | int | np.bool_ | np.integer) or value not in (0, 1):
         raise ValueError(f"{name} must be True or False, not {value!r}")
 
 
-def check_chunk(given: Any) -> None:
+def check_chunk(given: object) -> None:
     """TypeError unless `given` is a Chunk; `DataError` if its arrays do not fit together."""
     if not isinstance(given, Chunk):
         raise TypeError(

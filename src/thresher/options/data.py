@@ -46,11 +46,11 @@ ON_ERROR, OF_BAD_LINES = Text(_on_error), "What to do about a bad line: fail, sk
 THREADS = Option(Whole(1, MOST_THREADS), "N", unset="one per processor, at most 4")
 
 
-def _byte(given: Any) -> str:
+def _byte(given: object) -> str:
     return "\t" if text(given) == r"\t" else str(given)
 
 
-def _joined(value: Any) -> str:
+def _joined(value: object) -> str:
     """Several columns, patterns or namespaces, as a list in one text."""
     from thresher.data.feature_specs import as_list
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, time
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, TypedDict
 
 from thresher.options import data, training
 from thresher.options.kinds import Choice, Column, File, Number, Repeated, Text, Whole, WrongValueError, text
@@ -56,7 +56,7 @@ class ThresholdOption(TypedDict, total=False):
     ]
 
 
-def _costs(value: Any) -> tuple[float, float]:
+def _costs(value: object) -> tuple[float, float]:
     """Of ``fn=10,fp=1``, or the same as a dictionary: the costs. `WrongValueError`."""
     wanted = "fn=COST,fp=COST, with costs of at least 0 that are not both 0"
     pairs = (
@@ -139,7 +139,7 @@ class PredictCommand(
     ]
 
 
-def _top(value: Any) -> str:
+def _top(value: object) -> str:
     """``100``, or ``1%``. `WrongValueError`."""
     share, percent, _ = str(value).partition("%")
     try:

@@ -156,14 +156,14 @@ class Choice(Kind):
         return text
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     """A text. `WrongValueError`."""
     if not isinstance(value, str):
         raise WrongValueError("text")
     return value
 
 
-def text_with_content(value: Any) -> str:
+def text_with_content(value: object) -> str:
     """A text that is not empty. `WrongValueError`."""
     if not text(value):
         raise WrongValueError("text")

@@ -29,20 +29,20 @@ VARIED = ("rule", "rate", "alpha", "l1", "l2", "eta0")
 """Options that tune refuses, since it varies them"""
 
 
-def _range(value: Any) -> Any:
+def _range(value: object) -> Any:
     from thresher.plans.penalties import PenaltyRange
 
     PenaltyRange(value)
     return value
 
 
-def _folds(value: Any) -> int | str:
+def _folds(value: object) -> int | str:
     from thresher.plans.folds import Split
 
     return Split.of(value).shown
 
 
-def _rules(value: Any) -> Any:
+def _rules(value: object) -> Any:
     if isinstance(value, str):
         return value
     if not isinstance(value, Sequence) or not all(isinstance(one, str) for one in value):

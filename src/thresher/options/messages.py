@@ -112,13 +112,13 @@ def flag_of(name: str) -> str:
     return f"--{_FLAGS.get(name, name).replace('_', '-')}"
 
 
-def literal(value: Any) -> str:
+def literal(value: object) -> str:
     """A value in Python; a text in double quotes if it can be."""
     plain = isinstance(value, str) and value.isprintable() and not set(value) & {'"', "\\"}
     return f'"{value}"' if plain else repr(value)
 
 
-def _on_the_shell(name: str, value: Any) -> str:
+def _on_the_shell(name: str, value: object) -> str:
     flag = flag_of(name)
     if value is False:
         return f"--no-{flag[2:]}"

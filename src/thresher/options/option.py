@@ -65,13 +65,13 @@ class Option:
         """Its name on the command line that means False; empty if there is none."""
         return "" if not isinstance(self.kind, Flag) or self.kind.one_way else f"--no-{self.flag[2:]}"
 
-    def words(self, value: Any) -> list[str]:
+    def words(self, value: object) -> list[str]:
         """The option with a value as words of the command line."""
         if self.kind.switch:
             return [self.flag if value else self.negated]
         return [word for text in self.kind.written(value) for word in (self.flag, text)]
 
-    def taken(self, value: Any) -> Any:
+    def taken(self, value: object) -> Any:
         """The value that Python gives, checked. ValueError with the name of the option."""
         try:
             return self.kind.take(value)

@@ -42,7 +42,7 @@ class _Passes(Whole):
         """The number, or auto."""
         return text if text == "auto" else super().read(text)
 
-    def take(self, value: Any) -> Any:
+    def take(self, value: object) -> Any:
         """The number, or auto."""
         return value if isinstance(value, str) and value == "auto" else super().take(value)
 
@@ -62,7 +62,7 @@ def _replay(size: Any) -> str:
     return f"{bytes_of(size)}B"
 
 
-def _order(text: Any) -> str:
+def _order(text: object) -> str:
     from thresher.data.order import make_order
 
     return make_order(str(text)).spec
@@ -75,7 +75,7 @@ def _initial(model: Any) -> Any:
     return Path(model) if isinstance(model, str) else model
 
 
-def _judge(text: Any) -> str:
+def _judge(text: object) -> str:
     from thresher.learning.files.choice import check_judge
 
     return check_judge(text)
@@ -312,7 +312,7 @@ class TrainCommand(ModelFile, RuleOption, LossOption, TrainOptions, TalkOptions,
     ]
 
 
-def _choice(text: Any) -> str:
+def _choice(text: object) -> str:
     from thresher.learning.files.choice import check_choice
 
     return check_choice(text)
@@ -329,7 +329,7 @@ class ChoiceOption(TypedDict, total=False):
     ]
 
 
-def is_range(value: Any) -> bool:
+def is_range(value: object) -> bool:
     """Whether a strength means several numbers."""
     if isinstance(value, str):
         return ":" in value or value == "auto"
@@ -344,7 +344,7 @@ class _Strengths(Strength):
         """The number, or the text."""
         return self.take(text) if is_range(text) else super().read(text)
 
-    def take(self, value: Any) -> Any:
+    def take(self, value: object) -> Any:
         """The same, the numbers in it checked."""
         if not is_range(value):
             return super().take(value)

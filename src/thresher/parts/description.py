@@ -104,7 +104,7 @@ def describe(kind: str, name: str) -> Description:
     )
 
 
-def _parameter(cls: Any, field: str, default: Any) -> Parameter:
+def _parameter(cls: Any, field: str, default: object) -> Parameter:
     if isinstance(default, bool):
         return Parameter(field, str(default).lower(), "true or false")
     if isinstance(default, tuple):

@@ -160,7 +160,7 @@ def reduced(self: Any) -> Any:
     return _received, (kind, name, module, file, where, self._asdict())
 
 
-def itself(self: Any, memo: Any = None) -> Any:
+def itself(self: Any, memo: object = None) -> Any:
     """``__copy__`` and ``__deepcopy__`` of parts that are not built in, which cannot change."""
     return self
 
@@ -233,7 +233,7 @@ def _execute(
         raise SpecError(f"{file}{line}: {what}{_in_words(error)}") from error
 
 
-def _is_ours(defined: Any) -> bool:
+def _is_ours(defined: object) -> bool:
     """Whether something is a class that is known by its base here, such as the topics of a scheme."""
     return isinstance(defined, type) and any(
         one.__module__.startswith("thresher.") for one in defined.__mro__

@@ -188,7 +188,7 @@ def _value_at(begin: str, what: str, point: float, method: Callable[[float], Any
     return one
 
 
-def _as_float(value: Any) -> Any:
+def _as_float(value: object) -> Any:
     if isinstance(value, int | np.integer | np.floating) and not isinstance(value, bool):
         try:
             return float(value)
@@ -306,7 +306,7 @@ def make(kind: str, spec: Any, **nested: Any) -> Any:
     return cls(**values, **nested)
 
 
-def changed(kind: str, value: Any, fields: dict[str, Any]) -> Any:
+def changed(kind: str, value: object, fields: dict[str, Any]) -> Any:
     """The part with some fields changed: a SPEC if `value` is one. SpecError for a field it does not have."""
     made = make(kind, value)
     for field in fields:
@@ -335,7 +335,7 @@ def _no_parameter(cls: Any, parameter: str, known: Collection[str]) -> SpecError
     return SpecError(f"{part_name(cls)} has no parameter {parameter}; {has}")
 
 
-def lacking(rule: Any, options: Collection[str]) -> set[str]:
+def lacking(rule: object, options: Collection[str]) -> set[str]:
     """Those of `options` that set a parameter of some rule, but none of this one; empty if it is unknown.
 
     >>> lacking("sgd", ["alpha", "rate", "passes"])
@@ -410,7 +410,7 @@ def _read_value(cls: Any, raw: dict[str, str], field: str) -> Any:
         raise SpecError(f"{part_name(cls)}: {field} must be a number, not {text!r}") from None
 
 
-def spec_of(value: Any) -> str:
+def spec_of(value: object) -> str:
     """The SPEC that makes this part, without nested parts."""
     fields = parameters(type(value))
     shown = ",".join(f"{f}={_write(getattr(value, f))}" for f in fields)
@@ -434,7 +434,7 @@ def _write(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else repr(float(value))
 
 
-def rule_of(rule: Any, rate: Any = None, eta0: float | None = None, **fields: float | None) -> Any:
+def rule_of(rule: object, rate: Any = None, eta0: float | None = None, **fields: float | None) -> Any:
     """The rule with its rate and some fields changed (None: unchanged). SpecError for a field it lacks.
 
     >>> rule_of("ft-ftrl", l1=2.0, alpha=None).l1

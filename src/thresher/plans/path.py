@@ -110,7 +110,7 @@ class Paths(Plan):
         """A model for each penalty, given or in the range that is found in the first rows."""
         return ModelSet(recipes_of(recipe, self.options, data))
 
-    def go_on(self, given: Any) -> tuple[ModelSet, Record]:
+    def go_on(self, given: object) -> tuple[ModelSet, Record]:
         """The lanes of a frontier."""
         if isinstance(given, str | os.PathLike):
             given = _read(given)

@@ -37,7 +37,7 @@ _SPAN, _SPAN_IN_MEMORY = 1e4, 1e3
 """Ratios of the strongest to the weakest penalty in a range found: at most; that of solvers in memory"""
 
 
-def penalty_name(rule: Any) -> str:
+def penalty_name(rule: object) -> str:
     """The name of the parameter that makes a rule sparse. ValueError for a rule without one."""
     made = parts.make("rule", rule)
     name = penalty_field(made)
@@ -46,7 +46,7 @@ def penalty_name(rule: Any) -> str:
     return name
 
 
-def leaves_penalty_open(rule: Any) -> bool:
+def leaves_penalty_open(rule: object) -> bool:
     """Whether a rule has a penalty that its SPEC leaves open; a part or a recipe leaves nothing open."""
     if isinstance(rule, Recipe):
         return False
@@ -57,7 +57,7 @@ def leaves_penalty_open(rule: Any) -> bool:
     return penalty_name(rule) not in named
 
 
-def penalty_in(rule: Any) -> float:
+def penalty_in(rule: object) -> float:
     """The value of a rule's penalty."""
     return float(getattr(rule, penalty_name(rule)))
 
@@ -68,7 +68,7 @@ def with_penalty(recipe: Recipe, value: float) -> Recipe:
     return replace(recipe, rule=rule._replace(**{penalty_name(rule): value}), rate=None)
 
 
-def for_halves(rule: Any, l1: float | None) -> float | None:
+def for_halves(rule: object, l1: float | None) -> float | None:
     """The l1 of models of half-samples: twice that of the rule, unless it is given or the rule has none.
 
     >>> for_halves("ft-ftrl", None), for_halves("ft-ftrl:l1=3", None), for_halves("sgd", None)

@@ -59,7 +59,7 @@ def _command(options: type, own: Sequence[str], said: Mapping[str, Any]) -> str:
     return command(options.__name__.removesuffix("Command").lower(), own, words)
 
 
-def passes_said(passes: int, recipe: Recipe, solved: Any = None) -> int | None:
+def passes_said(passes: int, recipe: Recipe, solved: object = None) -> int | None:
     """What `--passes` must say to make these passes; None if the command makes them, and solves, unasked."""
     return passes if not solved and (passes > 1 or is_automatic(recipe)) else None
 

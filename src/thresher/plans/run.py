@@ -187,7 +187,7 @@ class Plan:
                 start_from(model, initial)
         return ModelSet.of([model])
 
-    def go_on(self, given: Any) -> tuple[ModelSet, Record]:
+    def go_on(self, given: object) -> tuple[ModelSet, Record]:
         """A trained model or its file, to go on with, and its record. `UsageError`, `ModelFileError`."""
         with of_options():
             if bags_of(given) is not None:
@@ -427,7 +427,7 @@ def check_names_again(source: Source, store: str) -> None:
         )
 
 
-def bags_of(given: Any) -> str | None:
+def bags_of(given: object) -> str | None:
     """How many models an ensemble has, or the one in a file, and which rows they learn; None for others."""
     if isinstance(given, str | os.PathLike) and looks_like_ours(Path(given)):
         found = Contents.of(Path(given))

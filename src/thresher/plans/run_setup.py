@@ -397,7 +397,7 @@ def with_extents(
     return (kept if topics else data), tuple(one.extent for one in topics.values())
 
 
-def are_files(data: Any) -> bool:
+def are_files(data: object) -> bool:
     """Whether `data` consist of paths."""
     if isinstance(data, list | tuple):
         return all(isinstance(one, str | os.PathLike) for one in data)
@@ -447,7 +447,7 @@ def trainer_of(
 def check_written(
     outputs: Iterable[Path | None],
     options: Options,
-    data: Any,
+    data: object,
     *sources: Any,
     inputs: Iterable[Path | str] = (),
 ) -> None:

@@ -368,7 +368,7 @@ def _rounded(rows: list[dict[str, Any]], heads: dict[str, str]) -> list[str]:
     return table_of_rows(rows, [name for name in rows[0] if any(one[name] != "" for one in rows)])
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     """A value as a cell of the file."""
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -79,7 +79,7 @@ class Many(Plan):
         self.name = "select" if self._selects else "ensemble"
         self.dealt = "have another number" if self._column else "go to different models"
 
-    def go_on(self, given: Any) -> tuple[ModelSet, Record]:
+    def go_on(self, given: object) -> tuple[ModelSet, Record]:
         """The models; new ones begin with new values."""
         with of_options():
             found = bagging.to_go_on(given)

@@ -88,7 +88,7 @@ def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[Any]], not
     return joined([el("div", inner, class_="wide", tabindex="0", role="region", aria_label=caption), *more])
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if isinstance(value, Markup):
         return value
     if isinstance(value, float):

@@ -300,7 +300,7 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
             classes = named
         return self._partial_fit(X, y, sample_weight, classes)
 
-    def _one_row(self, X: Any, y: Any) -> Chunk | None:
+    def _one_row(self, X: object, y: object) -> Chunk | None:
         if self.class_weight is not None or self._multilabel or len(self._labels) != len(self.classes_):
             return None
         return chunk_of_row(X, y, self.n_features_in_, self._labels)

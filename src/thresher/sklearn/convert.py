@@ -132,7 +132,7 @@ def _check_same(one: Any, other: Any) -> None:
             raise ValueError(f"{type(one).__name__} and {type(other).__name__} differ in {method}")
 
 
-def _as_fitted(model: Any, X: Any) -> Any:
+def _as_fitted(model: Any, X: object) -> Any:
     if not hasattr(model, "feature_names_in_"):
         return X
     import pandas as pd

@@ -193,7 +193,7 @@ class SparseEstimator(BaseEstimator):
         return "direct" if self._kind == arrays.MATRIX and self.n_features_in_ <= self._direct else "growing"
 
     def _taken_in(
-        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, whole: bool, named: Any = None
+        self, X: object, y: object, sample_weight: Any, *, reset: bool, whole: bool, named: object = None
     ) -> tuple[Chunk, F64, EncodedLabels]:
         """Features, importances and labels of the examples; with `reset`, of a new model: see `_encoded`."""
         matrix = inputs.read(self, X, reset=reset)
@@ -207,7 +207,7 @@ class SparseEstimator(BaseEstimator):
         return replace(matrix, labels=encoded.labels, targets=encoded.targets), weights, encoded
 
     def _note_features(
-        self, X: Any, matrix: Chunk, models: Sequence[Model | Readout], new: bool = True
+        self, X: object, matrix: Chunk, models: Sequence[Model | Readout], new: bool = True
     ) -> None:
         """Note of models that learned X which columns they know, if they are `new`, and keep names."""
         if new and self._kind == arrays.MATRIX:

@@ -114,7 +114,7 @@ def source_of(estimator: Any, X: Any) -> Source:
     return any_data.table_of(X, estimator._layout if estimator._kind == arrays.TABLE else None, threads)
 
 
-def importances(given: Any, count: int) -> NDArray[np.float64]:
+def importances(given: object, count: int) -> NDArray[np.float64]:
     """`sample_weight` as ``(n,)`` float64, not all zero. ValueError."""
     if given is None:
         return np.ones(count)

@@ -63,7 +63,7 @@ class _Seen:
         self.total = hashlib.sha256()
         self._known: set[int] = set()
 
-    def follow(self, value: Any) -> None:
+    def follow(self, value: object) -> None:
         if isinstance(value, _PLAIN):
             self._say(type(value).__name__, repr(value))
         elif isinstance(value, np.ndarray | np.generic):

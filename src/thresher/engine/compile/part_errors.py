@@ -92,7 +92,7 @@ def _part_of(function: Callable[..., Any], types: Sequence[Any]) -> type | None:
     return cls if cls in KINDS and getattr(cls, function.__name__, None) is function else None
 
 
-def check_returned(function: Callable[..., Any], types: Sequence[Any], returned: Any) -> None:
+def check_returned(function: Callable[..., Any], types: Sequence[Any], returned: object) -> None:
     """`PartError` if the compiled method of a part returns another type than its verb."""
     cls, what = _part_of(function, types), RETURNS.get(function.__name__, "")
     each = returned if what == PAIR and isinstance(returned, _types.BaseTuple) else [returned]
@@ -107,7 +107,7 @@ def check_returned(function: Callable[..., Any], types: Sequence[Any], returned:
         )
 
 
-def _named(returned: Any) -> str:
+def _named(returned: object) -> str:
     """A type in the words of Python.
 
     >>> from numba import types

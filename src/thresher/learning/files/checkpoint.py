@@ -158,7 +158,7 @@ class TrainingState:
         return said(self, found)
 
     @classmethod
-    def from_dict(cls, given: Any) -> TrainingState:
+    def from_dict(cls, given: object) -> TrainingState:
         """The inverse, without the state of the best pass. StateError, `DataError` if it is not valid."""
         found = read(cls, given, "training")
         number = found.position.number

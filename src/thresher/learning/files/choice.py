@@ -124,7 +124,7 @@ class FrontierTable:
         return {"lanes": lanes, "chosen": self.chosen, "choice": self.choice, "penalty": self.penalty}
 
     @classmethod
-    def from_dict(cls, given: Any) -> FrontierTable:
+    def from_dict(cls, given: object) -> FrontierTable:
         """The table in a header, of `asdict`. StateError."""
         found = read(cls, given, "frontier")
         require(found.chosen < len(found.points), "frontier", "no model has the number of the chosen one")
@@ -133,14 +133,14 @@ class FrontierTable:
         return found
 
 
-def check_choice(text: Any) -> str:
+def check_choice(text: object) -> str:
     """Validate a choice; ValueError."""
     if not isinstance(text, str) or not re.fullmatch(r"best|1se|within:\d+(\.\d+)?%|nnz:\d+", text):
         raise ValueError(f"a choice must be {CHOICES}, not {text!r}")
     return text
 
 
-def check_judge(text: Any) -> str:
+def check_judge(text: object) -> str:
     """The name of a figure to judge by, with ``_`` for ``-``; ValueError."""
     name = str(text).replace("-", "_")
     if name not in JUDGES and not re.fullmatch(r"(precision|recall|lift)@([1-9]\d*|\d*\.?\d+%)", name):

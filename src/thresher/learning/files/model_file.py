@@ -258,7 +258,7 @@ def save_all(
 
 
 @contextmanager
-def file_of(given: Any, write: Callable[[Any, Path], None] = save) -> Iterator[Path]:
+def file_of(given: object, write: Callable[[Any, Path], None] = save) -> Iterator[Path]:
     """The given path, or a temporary file with the given model. Raises the errors of `write`."""
     if isinstance(given, str | PathLike):
         yield Path(given)

@@ -16,7 +16,7 @@ def of_first_pass(loss: float | None, several: bool) -> str:
     return f"{shown(loss)} (first pass)" if several and loss is not None else shown(loss)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Format a figure: thousands separators, six digits, yes or no, - for unknown; text on one line."""
     if value is None:
         return "-"
@@ -92,7 +92,7 @@ def table_of(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
     ]
 
 
-def finite(value: Any) -> Any:
+def finite(value: object) -> Any:
     """A JSON-compatible value: null in place of NaN and infinity."""
     if isinstance(value, Mapping):
         return {key: finite(one) for key, one in value.items()}

@@ -41,7 +41,7 @@ def identity(recipe: Recipe) -> dict[str, Any]:
     return _identity(str(recipe.rule), recipe.rule_part, recipe.seed)
 
 
-def _identity(spec: str, rule: Any, seed: int) -> dict[str, Any]:
+def _identity(spec: str, rule: object, seed: int) -> dict[str, Any]:
     name = penalty_field(rule)
     penalty = None if name is None else float(getattr(rule, name))
     return {"rule": spec.partition(":")[0], "spec": spec, "penalty": penalty, "seed": seed}
@@ -67,7 +67,7 @@ def held(figures: Mapping[str, Any] | None) -> dict[str, Any]:
     return {f"holdout_{name}": value for name, value in numbers.items()}
 
 
-def _is_figure(value: Any) -> bool:
+def _is_figure(value: object) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -190,7 +189,7 @@ def spec_of(rows: str, count: int) -> str:
     return Bags.of(f"{kind}:{count}{share and ':' + share}").spec
 
 
-def to_go_on(given: Any) -> ModelSet:
+def to_go_on(given: object) -> ModelSet:
     """The models of an ensemble to go on with: copies of these, or those in a file.
 
     `ModelFileError`; ValueError for one with weights only; TypeError for anything else.

@@ -165,7 +165,7 @@ def batched(loops: Sequence[OneState | ManyState]) -> list[OneState | ManyState]
     return found
 
 
-def _without_numbers(value: Any) -> Any:
+def _without_numbers(value: object) -> Any:
     """A part with types for float values: its class, its flags, and the same for nested parts."""
     if isinstance(value, tuple):
         return type(value), *(_without_numbers(inner) for inner in value)

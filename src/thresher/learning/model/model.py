@@ -158,7 +158,7 @@ class Model(LinearPredictor):
         model.numbering, model.named = self.numbering, self.named
         return model
 
-    def __deepcopy__(self, memo: Any) -> Model:
+    def __deepcopy__(self, memo: object) -> Model:
         """As `__copy__`: models share nothing mutable."""
         return copy(self)
 
@@ -229,7 +229,7 @@ class Model(LinearPredictor):
         **reading: Unpack[ReadOptions],
     ) -> None: ...
 
-    def learn(self, data: Any, /, *args: Any, **given: Any) -> None:
+    def learn(self, data: object, /, *args: Any, **given: Any) -> None:
         """Predict, then learn, each example of `data` once, in order.
 
         Of a Chunk, rows lo <= i < hi are learned as they are; other data are read first. It makes no

@@ -56,7 +56,7 @@ class Sample(NamedTuple):
     """whether the data are such a sample, of which all rows are learned; their intercepts are corrected"""
 
     @classmethod
-    def of(cls, wanted: Any) -> Sample:
+    def of(cls, wanted: object) -> Sample:
         """From ``LABEL=SHARE,...``, perhaps with ``,correct`` or ``,before``, or a mapping; ValueError."""
         if isinstance(wanted, Mapping):
             wanted = ",".join(f"{text_of(label)}={share}" for label, share in wanted.items())

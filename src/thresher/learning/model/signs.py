@@ -28,7 +28,7 @@ U64 = NDArray[np.uint64]
 _SIGNS = {"nonnegative": parts.NONNEGATIVE, "nonpositive": parts.NONPOSITIVE}
 
 
-def names_spec(option: str, given: Any) -> str | None:
+def names_spec(option: str, given: object) -> str | None:
     """The columns that an option names, as text; None for none. ValueError."""
     if given is None:
         return None
@@ -47,7 +47,7 @@ def names_spec(option: str, given: Any) -> str | None:
     return as_list(names)
 
 
-def numbers_spec(option: str, given: Any, width: int, named: Sequence[str]) -> str | None:
+def numbers_spec(option: str, given: object, width: int, named: Sequence[str]) -> str | None:
     """As `names_spec`, for a matrix whose columns are `named`, or numbered: the numbers of these columns."""
     spec = names_spec(option, given)
     if spec in (None, ANY):
@@ -79,7 +79,7 @@ class Signs:
         every = [option for option, names in self._asked.items() if ANY in names]
         return _SIGNS["nonnegative" if every == ["nonnegative"] else "nonpositive"] if every else parts.LISTED
 
-    def check(self, rule: Any, several: bool, signed: bool) -> None:
+    def check(self, rule: object, several: bool, signed: bool) -> None:
         """ValueError if the rule or a store that is `signed` cannot keep signs, or options disagree."""
         if not self:
             return

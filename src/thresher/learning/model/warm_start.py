@@ -103,7 +103,7 @@ def layout_from(weights: Any, given: AnyLayout | None, grouped: bool = False) ->
     return for_new_data(trained, chosen) if settled is not None else extending(trained, chosen, grouped)
 
 
-def to_go_on(given: Any) -> Model:
+def to_go_on(given: object) -> Model:
     """A model to go on with: the one in a file, or a copy of a model or of that of an estimator.
 
     `ModelFileError`; ValueError for a model with weights only; TypeError for anything else.

@@ -299,7 +299,7 @@ def of_earlier(curve: Curve) -> Curve:
     return tuple(point for point in curve if is_due(point.examples) or point is curve[-1])
 
 
-def curve_of(given: Any) -> Curve:
+def curve_of(given: object) -> Curve:
     """The curve in JSON: few points, finite sums, ascending numbers of examples. StateError."""
     found = read(Curve, given, "curve")
     sound = len(found) <= MOST and all(

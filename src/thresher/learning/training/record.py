@@ -138,7 +138,7 @@ class Record:
         return replace(self, passes=number)
 
     @classmethod
-    def from_dict(cls, given: Any) -> Record:
+    def from_dict(cls, given: object) -> Record:
         """The inverse of `as_dict`. StateError if it is not valid."""
         found = read(cls, given, "record")
         require(found.passes > 0, "record.passes", "expected 1 or more")

@@ -93,7 +93,7 @@ def part_of(given: Any) -> HeldOutPart | None:
     return share.denominator if share.numerator == 1 else 1 / share
 
 
-def is_last(given: Any) -> bool:
+def is_last(given: object) -> bool:
     """Whether it is a hold-out of the last rows. ValueError for one without a valid size."""
     return isinstance(given, str) and given.startswith("last:") and isinstance(part_of(given), LastRows)
 
@@ -160,12 +160,12 @@ def as_text(part: HeldOutPart) -> str:
     return f"every-{part}th" if isinstance(part, int) else repr(float(1 / part))
 
 
-def are_given(groups: Any) -> bool:
+def are_given(groups: object) -> bool:
     """Whether rows have groups, given as an array, or as a column that is not empty."""
     return groups is not None and not (isinstance(groups, str) and not groups)
 
 
-def check_ungrouped(part: HeldOutPart, groups: Any) -> None:
+def check_ungrouped(part: HeldOutPart, groups: object) -> None:
     """`DataError` if rows are to stay together in `groups`, and `part` is not drawn."""
     if not isinstance(part, LastRows | MatchingRows) or not are_given(groups):
         return
@@ -176,7 +176,7 @@ def check_ungrouped(part: HeldOutPart, groups: Any) -> None:
     )
 
 
-def is_text(value: Any) -> bool:
+def is_text(value: object) -> bool:
     """Whether `value` is what `as_text` returns."""
     if not isinstance(value, str):
         return False
