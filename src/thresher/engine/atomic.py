@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import hashlib
 import os
 import secrets
 import stat
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
-
-if sys.platform != "win32":
-    import fcntl
 
 SUFFIX = ".partial"
 _NAMED = 50
@@ -156,10 +153,7 @@ def temporary_path(target: Path) -> Path:
 
 @contextmanager
 def _held(file: IO[Any]) -> Iterator[bool]:
-    """Lock an open file until the block ends; yield whether it is locked or needs no lock."""
-    if sys.platform == "win32":
-        yield True  # Windows does not remove open files
-        return
+    """Lock an open file until the block ends; yield False if another process has the lock."""
     descriptor = os.dup(file.fileno())
     try:
         yield lock(descriptor) is not False
@@ -201,9 +195,6 @@ def clear_abandoned(path: str | Path) -> None:
         return
     for left in (target.parent / name for name in names if name.endswith(SUFFIX)):
         with contextlib.suppress(OSError):  # another user's, or gone
-            if sys.platform == "win32":  # which does not remove open files
-                left.unlink()
-                continue
             descriptor = os.open(left, os.O_RDWR | os.O_NOFOLLOW)  # as locks on NFS require
             try:
                 nobody = lock(descriptor)  # else somebody writes it

@@ -23,8 +23,6 @@ def cache_folder() -> Path:
     chosen = os.environ.get("THRESHER_CACHE_DIR")
     if chosen:
         return Path(chosen)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or _home() / "AppData" / "Local") / "thresher"
     if sys.platform == "darwin":
         return _home() / "Library" / "Caches" / "thresher"
     return Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache") / "thresher"
@@ -45,18 +43,16 @@ def private_folder(path: Path) -> Path:
     """
     for missing in reversed([folder for folder in (path, *path.parents) if not folder.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
-    if hasattr(os, "geteuid"):
-        whole = Path(os.path.realpath(path))
-        _check(whole, os.stat(whole), sticky=False)
-        for parent in whole.parents:
-            _check(parent, os.stat(parent), sticky=True)
+    whole = Path(os.path.realpath(path))
+    _check(whole, os.stat(whole), sticky=False)
+    for parent in whole.parents:
+        _check(parent, os.stat(parent), sticky=True)
     return path
 
 
 def check_private_file(descriptor: int, path: Path) -> None:
     """`UnsafeFolderError` if anyone but this user and root can write to an open file."""
-    if hasattr(os, "geteuid"):
-        _check(path, os.fstat(descriptor), sticky=False)
+    _check(path, os.fstat(descriptor), sticky=False)
 
 
 def _check(path: Path, status: os.stat_result, sticky: bool) -> None:

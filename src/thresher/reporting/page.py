@@ -78,7 +78,6 @@ def _about(facts: Facts) -> Markup:
     rows: list[list[Any]] = [[name, value] for name, value in settings(info).items()]
     rows += [[f"solver {name}", value] for name, value in info.get("solver", {}).items()]
     rows += [[name, record[name]] for name in ("passes", "order", "where", "holdout") if record.get(name)]
-    rows += [[f"holdout {name}", value] for name, value in record.get("heldout", {}).items()]
     rows += [["warm start", True]] if info["warm"] else []
     rows += [["format", info["layout"]["format"]]] if info["layout"].get("format") else []
     rows.append(["trained by", f"thresher {info['version']}"])

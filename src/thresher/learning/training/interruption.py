@@ -30,8 +30,8 @@ class Interrupted(KeyboardInterrupt):
         return as_shown(super().__str__())
 
 
-SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-"""Signals that ask a program to stop; Windows has no SIGHUP."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that ask a program to stop"""
 
 
 PLAIN: set[Any] = {signal.default_int_handler}
