@@ -110,7 +110,7 @@ def test_what_is_lost_is_read_again(tmp_path: Path, name: str, fault: str) -> No
     assert alike(read(source), plain)
     assert len(ray.actors) > 2 or fault == "batch lost"
     assert said
-    assert ("this process reads" in " ".join(said)) == (fault in ("batch lost", "all die"))
+    assert all(line.endswith("was lost; this process reads the rest of its piece") for line in said)
 
 
 def test_the_learner_reads_alone_while_no_reader_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +143,7 @@ def test_a_reader_never_replaced_holds_nothing_up(tmp_path: Path, monkeypatch: p
     source, said = opened(sample, paths, threads=1), list[str]()
     source.readers = readers_of(ray, said=said)
     assert alike(read(source), read(opened(sample, paths, threads=1)))
-    assert len(said) == 2
+    assert len(said) == 1
 
 
 @SAMPLED

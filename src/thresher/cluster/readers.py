@@ -2,25 +2,22 @@
 
 It measures how fast readers read and the learner learns, and which of them waits for the other.
 
-Each reader is an actor of Ray, driven by one thread here. A thread takes the next piece, asks its reader for
-one batch of blocks after the other, and keeps references to at most `_AHEAD` batches that the learner has
-not taken yet. So memory is bounded on all machines, and the readers never get far ahead of the learner. A
-batch that was lost, with its reader or its machine, is read again from where the learner is.
+Each reader is an actor of Ray, which is asked for the next batches of its piece before they are needed: for
+`_AHEAD` of each of `_PIECES` pieces. So memory is bounded on all machines, and the readers never get far
+ahead of the learner. If a reader or a batch is lost, the learner reads the rest of the piece itself, and
+another reader the next one.
 
 Readers are actors, and asked, because streaming generators of Ray hold a processor while they wait for their
 consumer: if the cluster is smaller than expected, later pieces then block the first one for ever. An actor
 that is asked waits without deadlock, and keeps its parser and its compiled code from piece to piece. Ray's
-own retries are off: the learner knows how far it has read a piece, so another reader, or the learner itself,
-goes on from there. Checkpoints and the cache need content hashes, which the learner then computes by reading
-local files once more.
+own retries are off: the learner knows how far it has read a piece, and goes on from there. Checkpoints and
+the cache need content hashes, which the learner then computes by reading local files once more.
 """
 
 from __future__ import annotations
 
 import math
 import os
-import queue
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -122,20 +119,21 @@ class Pace:
         self._say(f"{can}: {verdict}")
 
 
-_AHEAD = 2
-"""Batches of a piece that wait for the learner; one more is being made."""
-_ASKED = 2
-"""Calls to a reader under way at once."""
+_AHEAD = 5
+"""Batches of a piece that are made, or wait, before the learner takes them"""
+_PIECES = 2
+"""Pieces for each reader that are begun before the learner has them"""
+_ARENAS = 4
 _TRIES = 3
-"""How often a piece is begun by another reader before the learner reads it itself."""
+"""How many readers may fail to start"""
 SOON, PATIENCE = 15.0, 60.0
 """Seconds to wait for readers before the user is told, and before training begins; then they are waited for
 while reading."""
 REPLACED = 15.0
-"""Seconds to wait for another reader after one was lost; then the learner reads the piece itself."""
+"""Seconds to wait for a reader that can take the next piece; then the learner reads it itself"""
 _MINUTE = 60.0
 POLL = 0.2
-"""Seconds between two looks at whether the pass has ended."""
+"""Seconds between two looks at whether Ray lives"""
 REPORTED = 5
 """Losses of readers that are reported."""
 
@@ -156,7 +154,7 @@ class RayReaders:
         self.count, self._address, self._say, self.warn = count or 0, address, say, warn
         self._started = False
         self._idle: list[Any] = []
-        self._lock, self._losses, self._ray_lost = threading.Lock(), 0, False
+        self._losses, self._ray_lost = 0, False
         self._told_pace = -math.inf
         self.alone = False
         """whether no reader takes pieces at the moment"""
@@ -180,33 +178,34 @@ class RayReaders:
             started = [self.take() for _ in range(self.count)]
             with self.connection.calling():
                 answers = [one.ready.remote() for one in started]
-            if not self._wait_for_one(answers, SOON):
+            if not self.wait(answers, SOON):
                 self.warn("no worker has started yet: the cluster may have no free processor")
-                self._wait_for_one(answers, PATIENCE - SOON)
+                self.wait(answers, PATIENCE - SOON)
             for one in started:
                 self.give_back(one)
 
-    def _wait_for_one(self, answers: list[Any], patience: float) -> bool:
-        """Whether one of the answers is there within so many seconds."""
+    def wait(self, answers: list[Any], patience: float = math.inf) -> list[Any]:
+        """Those of the answers that are there, once one is; none after so many seconds. `LostRayError`."""
         until = time.monotonic() + patience
-        while time.monotonic() < until:
+        while True:
             with self.connection.calling():
-                if self.ray.wait(answers, timeout=POLL)[0]:
-                    return True
-        return False
+                left = min(POLL, max(until - time.monotonic(), 0.0))
+                if found := self.ray.wait(answers, timeout=left)[0]:
+                    return [*found]
+            if time.monotonic() >= until:
+                return []
 
     def say_lost(self, name: str, then: str) -> None:
         """Say that a reader of a file was lost, the first few times; or once, that Ray was."""
-        with self._lock:
-            if self.connection.lost:
-                if not self._ray_lost:
-                    self.warn("the connection to Ray is lost; this process goes on alone")
-                self._ray_lost = True
-                return
-            self._losses += 1
-            last = " (further losses are not reported)" if self._losses == REPORTED else ""
-            if self._losses <= REPORTED:
-                self.warn(f"a reader of {name} was lost; {then}{last}")
+        if self.connection.lost:
+            if not self._ray_lost:
+                self.warn("the connection to Ray is lost; this process goes on alone")
+            self._ray_lost = True
+            return
+        self._losses += 1
+        last = " (further losses are not reported)" if self._losses == REPORTED else ""
+        if self._losses <= REPORTED:
+            self.warn(f"a reader of {name} was lost; {then}{last}")
 
     def say_pace(self, line: str) -> None:
         """Say how fast readers and learner are, at most once a minute however short the passes."""
@@ -217,16 +216,14 @@ class RayReaders:
 
     def take(self) -> Any:
         """A reader that waits for work, or a new one."""
-        with self._lock:
-            if self._idle:
-                return self._idle.pop()
-            with self.connection.calling():
-                return self._kind.remote()
+        if self._idle:
+            return self._idle.pop()
+        with self.connection.calling():
+            return self._kind.remote()
 
     def give_back(self, reader: Any) -> None:
         """Keep a reader for the next pass."""
-        with self._lock:
-            self._idle.append(reader)
+        self._idle.append(reader)
 
     def read(self, source: TextSource, start: StreamPosition, watches: Watches | None) -> Pass:
         """Begin a pass over `source`, or the rest of one from `start` on."""
@@ -249,26 +246,24 @@ class RayReaders:
 
 
 class _Stream:
-    """The batches of a piece, as references."""
+    """A piece that a reader reads."""
 
-    def __init__(self, piece: Piece, by_reader: bool) -> None:
-        self.piece, self.by_reader = piece, by_reader
-        self.batches: queue.Queue[tuple[Note, Any]] = queue.Queue(_AHEAD)
-        self.abandoned = False
-        """whether the learner reads the rest itself"""
-
-
-_LOST = Note((), ended=False)
-"""Instead of a batch: the learner must read the rest of the piece itself."""
+    def __init__(self, piece: Piece) -> None:
+        self.piece = piece
+        self.reader: Any = None
+        """None once the reader has read all"""
+        self.asked = deque[tuple[Any, Any]]()
+        """notes and batches that it was asked for, as references"""
 
 
 class Pass:
-    """The blocks of one pass, in order; see `data.sources.pieces.RemoteBlocks`."""
+    """The blocks of one pass, in order; see `data.sources.reader.RemoteBlocks`."""
 
     def __init__(
         self, readers: RayReaders, source: TextSource, start: StreamPosition, watches: Watches | None
     ) -> None:
         self._readers, self._source, self._ray = readers, source, readers.ray
+        self._calling = readers.connection.calling
         alike = ("layout", "block_bytes", "unlabelled", "where", "ids", "marked")
         read = {name: getattr(source, name) for name in alike} | {"domain": str(source.domain)}
         # rejected lines are sent to the learner, which alone writes them
@@ -277,194 +272,163 @@ class Pass:
         setting = Setting(read, tuple(source.sliced), versions(), machine())
         self._failures = (LostRayError, self._ray.exceptions.RayError)
         self._setting: Any = None
-        with suppress(LostRayError), readers.connection.calling():
+        with suppress(LostRayError), self._calling():
             self._setting = self._ray.put(setting)
         self._stamps = [None if is_remote(name) else stamp_of(name) for name in source.names]
-        self._positions = Positions(source.names, watches)
-        self._arenas = Arenas(_AHEAD + 2)
+        self._positions, self._arenas = Positions(source.names, watches), Arenas(_ARENAS)
         self._pieces = pieces_of(source, start)
-        self._turn = threading.Lock()
-        self._streams: queue.SimpleQueue[_Stream | Exception | None] = queue.SimpleQueue()
-        self._stopped = threading.Event()
-        self._finished = False
+        self._next = next(self._pieces, None)
+        self._streams = deque[_Stream]()
+        """pieces that are read, in order"""
+        self._starting, self._idle = list[tuple[Any, Any]](), list[Any]()
+        """readers with the answer that they run; those that run, and wait for a piece"""
+        self._failed, self._finished = 0, False
         self._pace = Pace(readers.count, readers.say_pace)
-        self._threads = [
-            threading.Thread(target=self._work, name=f"thresher-remote-{k}", daemon=True)
-            for k in range(readers.count)
-        ]
 
     def __iter__(self) -> Iterator[tuple[Span, Parsed]]:
         """All blocks, unpacked; the error of a block is raised in its turn."""
-        for thread in self._threads:
-            thread.start()
         readers = self._readers
-        while True:
-            self._pace.ask()
-            try:
-                stream = self._streams.get(timeout=POLL if readers.alone else REPLACED)
-            except queue.Empty:  # this process reads the next piece itself, as no reader takes it in time
-                if not readers.alone:
+        self._start(readers.count)
+        while self._streams or self._next is not None:
+            self._begin()
+            if self._streams:
+                yield from self._blocks_of(self._streams[0])
+                self._streams.popleft()
+            elif not self._has_started(POLL if readers.alone else REPLACED):
+                if readers.connection.lost:
+                    readers.say_lost("", "")
+                elif not readers.alone:
                     readers.warn("no worker takes the next piece; this process reads until one does")
-                readers.alone = True
-                if (mine := self._take(by_reader=False)) is not None:
-                    mine.batches.put((_LOST, None))
-                continue
-            readers.alone = readers.alone and not (isinstance(stream, _Stream) and stream.by_reader)
-            if isinstance(stream, Exception):
-                raise stream
-            if stream is None:
-                break
-            yield from self._blocks_of(stream)
+                    readers.alone = True
+                assert self._next is not None
+                piece, self._next = self._next, next(self._pieces, None)
+                yield from self._read_here(piece)
         self._positions.begin(len(self._source.names) - 1)
         self._pace.finish()
         self._finished = True
 
+    def _start(self, count: int) -> None:
+        """Start so many readers, as far as that is possible."""
+        with suppress(LostRayError):
+            for _ in range(count):
+                reader = self._readers.take()
+                with self._calling():
+                    self._starting.append((reader, reader.ready.remote()))
+
+    def _has_started(self, patience: float = 0.0) -> bool:
+        """Whether a reader runs and waits for a piece, or does so within so many seconds."""
+        until = time.monotonic() + patience
+        with suppress(LostRayError):
+            while self._starting:
+                wait = 0.0 if self._idle else until - time.monotonic()
+                if not (there := self._readers.wait([answer for _, answer in self._starting], wait)):
+                    break
+                for one in [one for one in self._starting if one[1] in there]:
+                    self._starting.remove(one)
+                    try:
+                        with self._calling():
+                            self._ray.get(one[1])
+                    except self._ray.exceptions.RayError as error:
+                        self._failed += 1
+                        if self._failed >= _TRIES:
+                            raise DataError(f"Ray failed: {_first_line(error)}") from error
+                        self._start(1)
+                    else:
+                        self._idle.append(one[0])
+                        self._readers.alone = False
+        return bool(self._idle)
+
+    def _begin(self) -> None:
+        """Let readers that have nothing to do read the next pieces."""
+        for stream in self._streams:
+            if stream.reader is not None and stream.asked:
+                last, _ = stream.asked[-1]
+                with suppress(*self._failures), self._calling():  # a failure is told in its turn
+                    if self._ray.wait([last], timeout=0)[0] and self._ray.get(last).ended:
+                        self._free(stream)
+        most = _PIECES * self._readers.count
+        while self._next is not None and len(self._streams) < most and self._has_started():
+            self._streams.append(_Stream(self._next))
+            self._next = next(self._pieces, None)
+            with suppress(LostRayError):
+                self._ask(self._streams[-1], self._idle.pop())
+
+    def _ask(self, stream: _Stream, reader: Any) -> None:
+        """Let a reader read a piece. `LostRayError`."""
+        file, start, stop = stream.piece
+        name = self._source.names[file]
+        path = name if is_remote(name) else os.path.abspath(name)
+        task = Task(path, name, start, stop, self._stamps[file])
+        stream.reader = reader
+        with self._calling():
+            reader.begin.remote(self._setting, task)
+            stream.asked.extend(self._following(reader) for _ in range(_AHEAD))
+
+    def _following(self, reader: Any) -> tuple[Any, Any]:
+        note, batch = reader.next.options(num_returns=2).remote()
+        return note, batch
+
+    def _free(self, stream: _Stream) -> None:
+        """The reader of this piece has read all that it was asked for."""
+        if stream.reader is not None:
+            self._idle.append(stream.reader)
+            stream.reader = None
+
     def _blocks_of(self, stream: _Stream) -> Iterator[tuple[Span, Parsed]]:
-        piece, at = stream.piece, stream.piece.start
+        piece, at, name = stream.piece, stream.piece.start, self._source.names[stream.piece.file]
         while True:
             self._pace.ask()
-            note, reference = stream.batches.get()
-            if note.error:
-                raise DataError(note.error)
-            if note.ended:
-                return
             try:
-                if note is _LOST:
-                    raise LostRayError
+                note, reference = self._batch_of(stream)
+                if note.error:
+                    raise DataError(note.error)
+                if note.ended:
+                    self._free(stream)
+                    return
                 with self._readers.connection.borrowed(reference) as packed:
                     self._pace.receive(sum(len(one.lengths) for one in packed), note.seconds)
                     for k, span in enumerate(note.spans):
                         yield self._positions.span(piece.file, *span), unpack(packed[k], self._arenas)
                         at = span[1]
+                self._begin()
             except self._failures:
-                stream.abandoned = True
-                if stream.by_reader:
-                    name = self._source.names[piece.file]
-                    self._readers.say_lost(name, "this process reads the rest of its piece")
-                self._pace.alone = True
-                for block, parsed in read_piece(self._source, piece._replace(start=at)):
-                    ends = block.offset, block.end, block.raw_position
-                    yield self._positions.span(piece.file, *ends), parsed
+                self._readers.say_lost(name, "this process reads the rest of its piece")
+                if stream.reader is not None:
+                    self._readers.kill(stream.reader)
+                    stream.reader = None
+                    self._start(1)
+                yield from self._read_here(piece._replace(start=at))
                 return
 
-    def _work(self) -> None:
-        reader = None
-        try:
-            reader = self._started()
-            while (stream := self._take()) is not None:
-                reader = self._read(stream, reader) or self._started()
-        except self._ray.exceptions.RayError as error:
-            self._streams.put(DataError(f"Ray failed: {_first_line(error)}"))
-        except Exception as error:  # noqa: BLE001 raised again in the thread that uses the blocks
-            self._streams.put(error)
-        if reader is not None:
-            if self._stopped.is_set():
-                self._readers.kill(reader)
-            else:
-                self._readers.give_back(reader)
-
-    def _started(self, patience: float = math.inf) -> Any:
-        """A reader whose process runs; None if none is needed or can be had, or after `patience` seconds."""
-        for tries_left in reversed(range(_TRIES)):
+    def _batch_of(self, stream: _Stream) -> tuple[Note, Any]:
+        """The next batch of a piece, and its note, which is waited for."""
+        if not stream.asked:
+            raise LostRayError
+        note_of, reference = stream.asked.popleft()
+        self._readers.wait([note_of])
+        with self._calling():
             try:
-                reader = self._readers.take()
-                with self._readers.connection.calling():
-                    answer = reader.ready.remote()
-                if self._wait(answer, patience):
-                    return reader
-            except LostRayError:
-                return None
-            except self._ray.exceptions.RayError:
-                if not tries_left:
-                    raise
-            else:
-                self._readers.kill(reader)
-                break
-        return None
-
-    def _wait(self, reference: Any, patience: float = math.inf) -> bool:
-        """Wait for a result; False if the pass has ended, or after `patience` seconds."""
-        until = time.monotonic() + patience
-        while not (self._stopped.is_set() or self._finished) and time.monotonic() < until:
-            with self._readers.connection.calling():
-                if self._ray.wait([reference], timeout=POLL)[0]:
-                    self._ray.get(reference)
-                    return True
-        return False
-
-    def _take(self, by_reader: bool = True) -> _Stream | None:
-        with self._turn:
-            piece = None if self._stopped.is_set() else next(self._pieces, None)
-            if piece is None:
-                if not self._stopped.is_set():
-                    self._streams.put(None)
-                return None
-            stream = _Stream(piece, by_reader)
-            self._streams.put(stream)
-            return stream
-
-    def _read(self, stream: _Stream, reader: Any) -> Any:
-        """Let a reader read a piece; returns it, or the reader that replaced it, or None.
-
-        Without a reader, the learner reads the piece.
-        """
-        at, tries = stream.piece.start, 0
-        while True:
-            if reader is None:
-                self._put(stream, _LOST, None)
-                return None
-            try:
-                for note, reference in self._batches(stream.piece._replace(start=at), reader):
-                    self._put(stream, note, reference)
-                    if stream.abandoned:
-                        break
-                    at, tries = (note.spans[-1][1], 0) if note.spans else (at, tries)
-                return reader
-            except self._ray.exceptions.RayTaskError as error:
-                self._put(stream, Note((), True, f"a reader failed: {_first_line(error)}"), None)
-                return reader
-            except self._failures:
-                tries += 1
-                if not self._stopped.is_set():
-                    self._readers.say_lost(self._source.names[stream.piece.file], "another takes over")
-                reader = self._started(REPLACED) if tries < _TRIES else None
-
-    def _batches(self, piece: Piece, reader: Any) -> Iterator[tuple[Note, Any]]:
-        name = self._source.names[piece.file]
-        path = name if is_remote(name) else os.path.abspath(name)
-        task = Task(path, name, piece.start, piece.stop, self._stamps[piece.file])
-        calling = self._readers.connection.calling
-        with calling():
-            reader.begin.remote(self._setting, task)
-            following = reader.next.options(num_returns=2)
-            asked = deque(following.remote() for _ in range(_ASKED))
-        while True:
-            note_of, reference = asked.popleft()
-            if not self._wait(note_of):
-                return
-            with calling():
                 note: Note = self._ray.get(note_of)
-            yield note, reference
-            if note.ended:
-                return
-            with calling():
-                asked.append(following.remote())
+            except self._ray.exceptions.RayTaskError as error:
+                raise DataError(f"a reader failed: {_first_line(error)}") from error
+            if stream.reader is not None and not note.ended:
+                stream.asked.append(self._following(stream.reader))
+        return note, reference
 
-    def _put(self, stream: _Stream, note: Note, reference: Any) -> None:
-        while not self._stopped.is_set() and not stream.abandoned:
-            try:
-                stream.batches.put((note, reference), timeout=POLL)
-                return
-            except queue.Full:
-                continue
+    def _read_here(self, piece: Piece) -> Iterator[tuple[Span, Parsed]]:
+        """What the learner reads itself."""
+        self._pace.alone = True
+        for block, parsed in read_piece(self._source, piece):
+            yield self._positions.span(piece.file, block.offset, block.end, block.raw_position), parsed
 
     def close(self, patient: bool = True) -> None:
-        """Stop reading; readers in the middle of a piece are killed."""
-        if not self._finished:
-            self._stopped.set()
-        for thread in self._threads:
-            if thread.ident is not None:
-                thread.join()
+        """Stop reading; unless all is read, the readers are killed."""
+        busy = [one.reader for one in self._streams if one.reader is not None]
+        for reader in (*busy, *self._idle, *(one for one, _ in self._starting)):
+            if self._finished:
+                self._readers.give_back(reader)
+            else:
+                self._readers.kill(reader)
 
 
 def _first_line(error: Exception) -> str:
