@@ -15,9 +15,6 @@ from typing import Any
 
 import numpy as np
 import psutil
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 
 import thresher
@@ -210,22 +207,6 @@ def test_a_full_object_store_changes_nothing(
     held = [ray.get(ray.put(np.ones(size, np.uint8))) for size in sizes]  # in use, so they stay there
     assert trained(data, tmp_path / "model", workers=2) == plain
     assert all(one.all() for one in held)
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray")
-@pytest.mark.hostile
-def test_a_dataset_of_ray_is_a_table(nodes: Nodes, tmp_path: Path) -> None:
-    random = np.random.default_rng(1)
-    table = pa.table({"x": random.normal(size=5000), "day": random.integers(0, 7, 5000)})
-    table = table.append_column("y", pc.greater(table["x"], 0.3).cast("int8"))
-    pq.write_table(table, tmp_path / "t.parquet", row_group_size=700)
-    from ray import data as readers_of_ray  # takes half a second, which no other test needs
-
-    dataset = readers_of_ray.read_parquet(str(tmp_path / "t.parquet"), override_num_blocks=5)
-    models = [thresher.train(data, label="y", passes=2) for data in (table, dataset)]
-    assert [*models[0].weights()[1]] == [*models[1].weights()[1]] != []
-    losses = [thresher.evaluate(models[0], data)["loss"] for data in (table, dataset)]
-    assert losses[1] == pytest.approx(losses[0], rel=1e-12)
 
 
 @pytest.mark.hostile

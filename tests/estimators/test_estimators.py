@@ -3,6 +3,7 @@
 import copy
 import doctest
 import pickle
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -274,7 +275,7 @@ def test_early_stopping_keeps_the_best_pass(capsys: Any) -> None:
     ).fit(X, y)
     assert 3 <= model.n_iter_ < 50
     told = capsys.readouterr().out.splitlines()
-    losses = [float(line.rpartition(" ")[2]) for line in told if "held-out loss" in line]
+    losses = [float(re.findall("held-out: .*loss ([^,]+)", line)[0]) for line in told if "held-out" in line]
     assert len(losses) == model.n_iter_
     assert int(np.argmin(losses)) == model.n_iter_ - 3
     assert model.t_ == 1 + 45 * (model.n_iter_ - 2)

@@ -204,7 +204,7 @@ def test_early_stopping_is_for_each_model(capsys: Any, plainly: None) -> None:
     assert len(set(passes)) > 1
     assert all(1 <= n < 30 for n in passes)
     told = capsys.readouterr().out
-    assert "held-out loss" in told
+    assert "held-out: examples" in told
     for k, penalty in enumerate(model.l1s_.tolist()):
         own = alone(SparseOnlineClassifier, penalty, {"rule": "ftrl:alpha=1", "passes": passes[k]})
         np.testing.assert_array_equal(model.choose_again(k).coef_, own.fit(noise, y).coef_)

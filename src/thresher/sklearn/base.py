@@ -21,7 +21,7 @@ from thresher.learning.model import divergence, objective
 from thresher.learning.model.model import Model
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.warm_start import start_from
-from thresher.learning.training import progress, trainer
+from thresher.learning.training import trainer
 from thresher.options.checks import check_flag
 from thresher.sklearn import inputs
 from thresher.sklearn.estimator import SparseEstimator, parameters, restored_if_broken
@@ -138,8 +138,8 @@ class SparseOnlineEstimator(SparseEstimator):
                 source.prepare()
             solve = not (going_on or self._starts) and self._may_solve(matrix, learned)
             patience = self.patience if self.early_stopping else 0
-            plan = trainer.TrainingPlan(passes, None, patience=patience, solve=solve)
-            ui = progress.PassPrinter(lambda: model.nonzero, self.verbose)
+            ui = self._ui()
+            plan = trainer.TrainingPlan(passes, ui.report_every, patience=patience, solve=solve)
             run = trainer.Trainer(model, source, plan, order=source, holdout=judged, ui=ui)
             troubles = run.run().warnings
             self.n_iter_ = min(run.position.number, run.repetition.passes)

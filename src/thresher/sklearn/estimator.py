@@ -34,7 +34,7 @@ from thresher.learning.model import agreement, divergence
 from thresher.learning.model import recipe as recipes
 from thresher.learning.model.model import Model
 from thresher.learning.model.prediction import Readout
-from thresher.learning.training import passes, shares, wide
+from thresher.learning.training import passes, progress, shares, wide
 from thresher.options.checks import check_flag, check_whole
 from thresher.parts import expect, homes, rule_of
 from thresher.sklearn import inputs
@@ -186,6 +186,14 @@ class SparseEstimator(BaseEstimator):
         """Whether a new model of the examples may be solved in memory, as far as their numbers tell."""
         lengths = matrix.indptr[whole.rows + 1] - matrix.indptr[whole.rows]
         return self.passes == passes.AUTO and wide.may_be_wide(len(lengths), int(lengths.sum()))
+
+    def _ui(self) -> progress.Ui:
+        """Who is told how training goes: nobody, unless the estimator is `verbose`."""
+        if not self.verbose:
+            return progress.Ui()
+        ui = progress.ProgressLines(print)
+        ui.report_every = 0
+        return ui
 
     def _store(self) -> str:
         if self.store is not None:

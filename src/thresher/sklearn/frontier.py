@@ -35,8 +35,8 @@ from thresher.learning.model import divergence
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.training import progress, trainer
 from thresher.learning.training import scores as scoring
+from thresher.learning.training import trainer
 from thresher.options.checks import check_flag, check_whole
 from thresher.options.messages import warn_user
 from thresher.plans.budget import between
@@ -160,8 +160,8 @@ class SideBySide:
         models = ModelSet(recipes, say=partial(warn_user, category=ConvergenceWarning))
         solve = self._estimator._may_solve(self._matrix, draw)
         source = self.source(draw)
-        plan = trainer.TrainingPlan(passes, None, patience=policy.passes, solve=solve)
-        ui = progress.PassPrinter(lambda: models.lead.nonzero, self._estimator.verbose)
+        ui = self._estimator._ui()
+        plan = trainer.TrainingPlan(passes, ui.report_every, patience=policy.passes, solve=solve)
         more: Any = {"order": source, "holdout": held, "policy": policy, "ui": ui}
         found = trainer.Trainer(models, source, plan, **more).run().warnings
         self.troubles = self.troubles or found

@@ -130,8 +130,8 @@ class Ui:
     def advance(self, examples: int, done: float | None) -> None:
         """A chunk was learned; `done` is the share of the bytes of all passes read, None if unknown."""
 
-    def passed(self, number: int, examples: int, loss: float, holdout: Figures | None) -> None:
-        """Pass `number` has ended; `loss`: in the first the progressive one, then of rows seen before."""
+    def passed(self, number: int, holdout: Figures | None) -> None:
+        """Pass `number` has ended."""
 
     def replay(self, rows: int, number: int, passes: int) -> None:
         """Pass `number` of so many begins, over rows in memory; called for the first such pass of a run."""
@@ -196,7 +196,7 @@ class ProgressLines(Ui):
         outputs = self._head.outputs
         return self._words[int(number - outputs.low if outputs.kind == "classes" else number > 0)]
 
-    def passed(self, number: int, examples: int, loss: float, holdout: Figures | None) -> None:
+    def passed(self, number: int, holdout: Figures | None) -> None:
         """Say the figures on the hold-out; without one, that a pass has ended, if there is no table."""
         from thresher.learning.inspection.formatting import shown
 
@@ -220,25 +220,6 @@ def _cut(text: str, width: int) -> str:
 
     shown = printable(text)
     return shown if len(shown) <= width else f"{shown[: width - 2]}.."
-
-
-class PassPrinter(Ui):
-    """Prints a line after each pass, as verbose estimators do."""
-
-    def __init__(self, nonzero: Callable[[], int], verbose: int) -> None:
-        self._nonzero, self._verbose = nonzero, verbose
-
-    def passed(self, number: int, examples: int, loss: float, holdout: Figures | None) -> None:
-        """Print examples so far, the loss of the pass, number of nonzero weights and hold-out loss."""
-        held = "" if holdout is None else f", held-out loss {holdout['loss']:.6g}"
-        which = "progressive loss" if number == 1 else "loss on rows seen before"
-        so_far = f"examples {examples:,}, {which} {loss:.6g}, non-zero {self._nonzero():,}{held}"
-        self.warn(f"pass {number}: {so_far}")
-
-    def warn(self, line: str) -> None:
-        """Print it."""
-        if self._verbose:
-            print(as_shown(line))
 
 
 MOST = 256

@@ -545,8 +545,7 @@ class Trainer:
         # of many passes that nobody chose, the ends of 1, 2, 4, 8 ... and the last are told
         quiet = self.plan.replay and passes > _ALL_TOLD and number & (number - 1) and number < passes
         if over or not quiet:
-            losses = self._seen.pass_losses[-1]
-            self.ui.passed(number, self.models.examples, losses, self.figures)
+            self.ui.passed(number, self.figures)
         return over
 
     def _score(self, models: Mapping[int, Any], chunks: Iterable[Chunk]) -> None:
