@@ -118,17 +118,17 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_391,
+    "all": 69_343,
     "data": 19_502,
-    "learning": 15_103,
+    "learning": 15_083,
     "parts": 5_703,
     "engine": 5_308,
     "plans": 4_451,
     "serving": 3_760,
     "options": 2_552,
-    "sklearn": 2_116,
+    "sklearn": 2_124,
     "cli": 2_155,
-    "cluster": 1_266,
+    "cluster": 1_230,
     "river": 307,
     "reporting": 1_213,
     "batch": 1_844,
