@@ -22,7 +22,7 @@ from thresher.learning.model.objective import Objective
 from thresher.learning.training.shares import groups_held_out, held_out
 from thresher.options.messages import as_stored
 from thresher.plans import select, stability
-from thresher.plans.estimation import Estimates, estimated
+from thresher.plans.estimation import Estimates, estimate
 
 F64 = NDArray[Any]
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
@@ -142,7 +142,7 @@ def rows_of(x: Any, y: Any, **beside: Any) -> Chunk:
 
 def fitted(x: Any, y: Any, loss: str = "logistic", intercept: bool = True, **beside: Any) -> Estimates:
     keys = np.arange(np.shape(x)[1], dtype=np.uint64)
-    return estimated(rows_of(x, y, **beside), keys, Objective(loss), gaps=False, intercept=intercept)
+    return estimate(rows_of(x, y, **beside), keys, Objective(loss), gaps=False, intercept=intercept)
 
 
 def told(found: Estimates) -> dict[str, str]:
@@ -269,11 +269,11 @@ def test_a_table_with_gaps_and_categories() -> None:
 
 def test_how_rows_are_cut_changes_nothing() -> None:
     keys, rows = np.arange(8, dtype=np.uint64), rows_of(X, SIGNS, groups=GROUPS.astype(np.uint64))
-    whole = estimated(rows, keys, Objective("logistic"), gaps=False, intercept=True)
+    whole = estimate(rows, keys, Objective("logistic"), gaps=False, intercept=True)
     for many in (5, 64):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("thresher.plans.estimation.BLOCK", many)
-            cut = estimated(rows, keys, Objective("logistic"), gaps=False, intercept=True)
+            cut = estimate(rows, keys, Objective("logistic"), gaps=False, intercept=True)
         for one, other in zip(whole.tensors().values(), cut.tensors().values(), strict=True):
             assert np.allclose(one, other, rtol=1e-9)
 

@@ -292,7 +292,7 @@ def cv(
     with reading_elsewhere(given["workers"], given["ray"]):
         inputs = with_labels(data, labels, sample_weight)
         run = plans_cv.prepare(inputs, given, Ui(), refit=bool(refit))
-        outcome, found = _outcome(run), run.judged()
+        outcome, found = _outcome(run), run.judge()
     warnings = warn([*outcome.warnings, *found.warnings])
     return with_choice(replace(found, warnings=warnings, choice=given["choose"]))
 
@@ -334,7 +334,7 @@ def tune(
     with reading_elsewhere(given["workers"], given["ray"]):
         search = plans_tune.prepare(with_labels(data, labels, sample_weight), given, Ui())
         search.run()
-        found = search.tuned()
+        found = search.result()
     return replace(found, warnings=warn(found.warnings))
 
 
@@ -386,7 +386,7 @@ def select(
     with reading_elsewhere(given["workers"], given["ray"]):
         inputs = with_labels(data, labels, sample_weight)
         run = plans_select.prepare(inputs, given, Ui(), keep=bool(keep))
-        found = run.estimated(run.selected(_outcome(run)))
+        found = run.estimate(run.select(_outcome(run)))
         model = run.keep(found) if keep else None
     return replace(found, model=model, warnings=warn(found.warnings))
 

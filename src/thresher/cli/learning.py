@@ -80,7 +80,7 @@ def train(data: list[str], options: Options) -> None:
         raise UsageError("--names works with one model only: use thresher name afterwards")
     with _saved_anyway(options), _prepared(prepare, data, options, bags=bags) as (run, path):
         said = WITHOUT_NAMES.format(path) if options["names"] else f"the model is saved in {path}"
-        outcome: Outcome = saving.ended(run, lambda: run.model.save(path, state=state), said)
+        outcome: Outcome = saving.finish(run, lambda: run.model.save(path, state=state), said)
         with saving.unbroken(path, run.trainer.stopper):
             if state:
                 learned = run.model.models if isinstance(run.model, Ensemble) else [run.model]
@@ -130,8 +130,8 @@ def path(data: list[str], options: Options) -> None:
             run.save_frontier(run.frontier(), path, say=False)
 
         first = not run.trainer.plan.finished
-        outcome: Outcome = saving.ended(run, keep if first else None, f"the models are saved in {path}")
-        learned = run.filled(outcome, path, save)
+        outcome: Outcome = saving.finish(run, keep if first else None, f"the models are saved in {path}")
+        learned = run.fill(outcome, path, save)
         with saving.unbroken(path, stopper):
             found = run.save_frontier(learned, path)
             run.trainer.discard_checkpoint()
@@ -168,8 +168,8 @@ def cv(data: list[str], options: Options) -> None:
     saving.check_targets(model, options, data)
     run = plans.prepare(data, options, ui, refit=model is not None, outputs=[model])
     started += prepare_readers()
-    outcome: Outcome = saving.ended(run)
-    found = run.judged()
+    outcome: Outcome = saving.finish(run)
+    found = run.judge()
     number, which, use = run.choose(found)
     used, own = output.shown_use(use, options["json"]), dict[str, Any]()
     again = {"command": run.command(data, outcome, found.points[number].spec)}
@@ -215,7 +215,7 @@ def tune(data: list[str], options: Options) -> None:
     search = plans.prepare(data, options, ui, outputs=[path])
     with closing(ui):
         search.run()
-    found = search.tuned()
+    found = search.result()
     model, chosen = found.model, found.trials[found.chosen]
     with saving.unbroken(path):
         tell_large_state([model], ui.say, OF_THE_COMMAND)
@@ -259,13 +259,13 @@ def select(data: list[str], options: Options) -> None:
     from thresher.plans.select import prepare
 
     with _prepared(prepare, data, options, keep=options["keep"]) as (run, path):
-        outcome = saving.ended(run, lambda: run.selected(outcome).save(path), f"the selection is in {path}")
-        found = run.selected(outcome)
+        outcome = saving.finish(run, lambda: run.select(outcome).save(path), f"the selection is in {path}")
+        found = run.select(outcome)
         with saving.unbroken(path, run.trainer.stopper):
             found.save(path)
             run.trainer.discard_checkpoint()
             if options["estimate"]:
-                found = run.estimated(found)
+                found = run.estimate(found)
                 found.save(path)
             if options["keep"] and (model := run.keep(found)) is not None:
                 found = replace(found, model=model)

@@ -127,7 +127,7 @@ def saved_before(path: Path) -> Iterator[None]:
         raise
 
 
-def ended(run: Any, save: Callable[[], object] | None = None, said: str = "") -> Any:
+def finish(run: Any, save: Callable[[], object] | None = None, said: str = "") -> Any:
     """The outcome of a run; the progress bar is removed even if it fails.
 
     If a replay is stopped, the result, which has learned all rows, is saved first, as `said`.

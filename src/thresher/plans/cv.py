@@ -95,7 +95,7 @@ class Validation(Training):
         assert isinstance(share, Folds)
         return share
 
-    def judged(self) -> CrossValidation:
+    def judge(self) -> CrossValidation:
         """Evaluate the folds by reading the data once more."""
         points, scores = self._estimates(self.trainer)
         models = [one.model for one in points if one.model is not None]

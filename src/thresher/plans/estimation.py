@@ -243,7 +243,7 @@ def _minimised(
     return own + np.nan, margins, None
 
 
-def estimated(rows: Chunk, keys: U64, head: Objective, *, gaps: bool, intercept: bool) -> Estimates:
+def estimate(rows: Chunk, keys: U64, head: Objective, *, gaps: bool, intercept: bool) -> Estimates:
     """Estimates for the features `keys` (m,), from `rows` of importance above 0 that have no others.
 
     Rows of a group follow each other. With `gaps`, a stored 0 is a missing number.

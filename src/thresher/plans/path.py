@@ -201,7 +201,7 @@ class FrontierTraining(Training):
             further.run()
             found.add(further.frontier(), self.trainer.holdout.source())
 
-    def filled(self, outcome: Outcome, path: Path, save: Callable[[Frontier], object]) -> Frontier:
+    def fill(self, outcome: Outcome, path: Path, save: Callable[[Frontier], object]) -> Frontier:
         """The trained models, and for a budget that lies between two, some with penalties between theirs.
 
         `save` is called before the data are read again for these, whose time is added to the `outcome`.

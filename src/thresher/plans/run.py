@@ -47,7 +47,7 @@ from thresher.options.option import Options, UsageError, given_in
 from thresher.plans.run_setup import (
     OF_RULES,
     again_of,
-    agreed,
+    agree,
     are_files,
     check_written,
     groups_of,
@@ -328,7 +328,7 @@ def _begin(plan: Plan, data: Data, training: TrainingPlan, ui: Ui) -> _Beginning
             )
         read = reading_of(options, part) | {"layout": layout_of_checkpoint(options, resumed.layout)}
         again = with_extents(data, before.topics, ui, resumes=True)
-        training = agreed(training, options, before)
+        training = agree(training, options, before)
         return _Beginning(*again, training, resumed, before, None, None, resumed.recipe, read)
     data, topics = with_extents(data, () if earlier is None else earlier.topics, ui)
     if topics and options["passes"] is None and options["replay"] is None:

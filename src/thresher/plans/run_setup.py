@@ -146,7 +146,7 @@ def passes_asked(options: Options) -> tuple[int, int]:
         return agreed_passes(AUTO if passes is None else passes, REPLAY if replay is None else replay)
 
 
-def agreed(plan: TrainingPlan, options: Options, before: TrainingState) -> TrainingPlan:
+def agree(plan: TrainingPlan, options: Options, before: TrainingState) -> TrainingPlan:
     """The plan, with options not given taken from the checkpoint; passes ``auto`` are those of it."""
     passes, under_way = options["passes"], before.position.number
     number = None if passes in (None, AUTO) else passes

@@ -29,7 +29,7 @@ from thresher.options.messages import flag_of, mention, spelled
 from thresher.options.option import Options, UsageError
 from thresher.parts import AUTO, REGISTRY, lookup, make, part_name
 from thresher.plans import train
-from thresher.plans.estimation import MOST, estimated
+from thresher.plans.estimation import MOST, estimate
 from thresher.plans.penalties import for_halves, penalty_in, with_penalty
 from thresher.plans.run import Training, check_names_again
 from thresher.plans.stability import Selection, selection_of, troubles_of, troubles_of_estimates
@@ -45,7 +45,7 @@ class Selecting(Training):
     names: Names | None = None
     """of the features that live in a half, if they were asked for"""
 
-    def selected(self, outcome: Outcome) -> Selection:
+    def select(self, outcome: Outcome) -> Selection:
         """What the halves have selected, with names if they were asked for. `DataError`."""
         options, models = self.options, self.trainer.model.models
         found = selection_of(models, options["false"], options["nonzero"])
@@ -55,7 +55,7 @@ class Selecting(Training):
             called |= dict(self.names)
         return replace(found, called=called, warnings=[*outcome.warnings, *troubles_of(found)])
 
-    def estimated(self, found: Selection) -> Selection:
+    def estimate(self, found: Selection) -> Selection:
         """With estimates from the rows that were set aside, if asked for. `DataError`, `Interrupted`."""
         keys = found.keys[found.kept][:MOST]
         if not self.options["estimate"] or not len(keys):
@@ -73,7 +73,7 @@ class Selecting(Training):
         if rows.groups is not None:
             rows = rows.take(np.argsort(rows.groups, kind="stable"))
         gaps = layout is not None and layout.gaps and NUMERIC in layout.kinds
-        own = estimated(rows, keys, recipe.objective, gaps=gaps, intercept=recipe.intercept)
+        own = estimate(rows, keys, recipe.objective, gaps=gaps, intercept=recipe.intercept)
         found = replace(found, estimates=own)
         return replace(found, warnings=[*found.warnings, *troubles_of_estimates(found)])
 

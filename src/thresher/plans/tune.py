@@ -347,7 +347,7 @@ class Search:
         extras |= {"ui": self._ui, "judging": self._holdout}
         return Trainer(model, self._source(), plan, order=self._order, columns=self._columns, **extras)
 
-    def tuned(self) -> Tuned:
+    def result(self) -> Tuned:
         """The winner, with figures on rows not used for choosing. `DivergedError` if there is no winner."""
         trial, model = self.tuner.winner()
         held = self._held or Holdout.source(self._holdout)  # `_HeldOut` keeps them from the trainer

@@ -104,7 +104,7 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         rows = order.permutation(len(labels)) if self.shuffle else np.arange(len(labels))
         data = matrix[rows], labels[rows]
         run = select.prepare(data, settle(SelectCommand, options), progress.Ui(), keep=False)
-        found = run.estimated(run.selected(run.run()))
+        found = run.estimate(run.select(run.run()))
         findings.warn([*(troubles_of(found) if len(found.keys) else []), *troubles_of_estimates(found)])
         if self.estimate:
             self.estimates_ = found.estimates
