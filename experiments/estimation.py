@@ -24,7 +24,7 @@ import thresher
 from thresher.data.chunk import Chunk
 from thresher.learning.model.objective import Objective
 from thresher.learning.training.shares import held_out
-from thresher.plans.estimation import Estimates, estimated
+from thresher.plans.estimation import Estimates, estimate
 
 ROWS, COLUMNS, TRUE, INTERCEPT = 1_000, 40, 5, 0.2
 F64 = NDArray[np.float64]
@@ -82,7 +82,7 @@ def coverage(sets: int) -> None:
                 X[~apart][:, keys].ravel(),
                 y[~apart],
             )
-            again = estimated(rows, own.keys, Objective(loss), gaps=False, intercept=True)
+            again = estimate(rows, own.keys, Objective(loss), gaps=False, intercept=True)
             used, kept = used + 1, kept + len(own.keys)
             real = weights[own.keys.astype(np.int64)] != 0
             for which, one in ((True, own), (False, again)):

@@ -121,10 +121,8 @@ def start_both(ray: Any) -> None:
     readers = current_readers.get()
     assert isinstance(readers, RayReaders)
     readers.start()
-    both = [readers.take(), readers.take()]
-    ray.get([one.ready.remote() for one in both])
-    for one in both:
-        readers.give_back(one)
+    readers.start_readers()
+    ray.get([answer for _, answer in readers.starting])
 
 
 def pause_one() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import logging
+import math
 import os
 import select
 import shutil
@@ -242,7 +243,7 @@ class Connection:
 
     def get(self, references: list[Any]) -> list[Any]:
         """The results of calls, when all are there, copied. Raises their errors, and `LostRayError`."""
-        self._wait(references)
+        self.wait(references, count=len(references))
         with self.calling():
             found: list[Any] = copy.deepcopy(self.ray.get(references))
         return found
@@ -253,7 +254,7 @@ class Connection:
 
         To give memory back is a call to Ray. Raises the errors of `get`.
         """
-        self._wait([reference])
+        self.wait([reference])
         with self.calling():
             found: list[Any] = self.ray.get(reference)
         try:
@@ -265,11 +266,17 @@ class Connection:
             except LostRayError:
                 self._unreturned.append(found)
 
-    def _wait(self, references: list[Any]) -> None:
-        waiting = references
-        while waiting:
+    def wait(self, references: list[Any], patience: float = math.inf, count: int = 1) -> list[Any]:
+        """Those that are there, once so many are; none after so many seconds. Raises `LostRayError`."""
+        until = time.monotonic() + patience
+        while True:
             with self.calling():
-                waiting = self.ray.wait(waiting, num_returns=len(waiting), timeout=_POLL)[1]
+                left = min(_POLL, max(until - time.monotonic(), 0.0))
+                found: list[Any] = self.ray.wait(references, num_returns=count, timeout=left)[0]
+            if len(found) >= count:
+                return found
+            if time.monotonic() >= until:
+                return []
 
     def close(self) -> None:
         """Disconnect; stop the Ray that was started here, and remove its files."""

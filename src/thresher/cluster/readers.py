@@ -153,8 +153,10 @@ class RayReaders:
         """`say` is called with a line on how fast they are, `warn` when one is lost or does not start."""
         self.count, self._address, self._say, self.warn = count or 0, address, say, warn
         self._started = False
-        self._idle: list[Any] = []
-        self._losses, self._ray_lost = 0, False
+        self.idle, self.starting = list[Any](), list[tuple[Any, Any]]()
+        """readers that wait for a piece; those that start, with the answer that they run"""
+        self._failed = self._losses = 0
+        self._ray_lost = False
         self._told_pace = -math.inf
         self.alone = False
         """whether no reader takes pieces at the moment"""
@@ -174,26 +176,40 @@ class RayReaders:
     def prepare(self) -> None:
         """Start the readers, and wait for the first."""
         self.start()
-        with suppress(LostRayError, self.ray.exceptions.RayError):
-            started = [self.take() for _ in range(self.count)]
-            with self.connection.calling():
-                answers = [one.ready.remote() for one in started]
-            if not self.wait(answers, SOON):
-                self.warn("no worker has started yet: the cluster may have no free processor")
-                self.wait(answers, PATIENCE - SOON)
-            for one in started:
-                self.give_back(one)
+        self.start_readers()
+        if not self.has_started(SOON) and not self.connection.lost:
+            self.warn("no worker has started yet: the cluster may have no free processor")
+            self.has_started(PATIENCE - SOON)
 
-    def wait(self, answers: list[Any], patience: float = math.inf) -> list[Any]:
-        """Those of the answers that are there, once one is; none after so many seconds. `LostRayError`."""
+    def start_readers(self, busy: int = 0) -> None:
+        """Start as many as are missing if so many are busy, as far as that is possible."""
+        with suppress(LostRayError):
+            for _ in range(self.count - busy - len(self.idle) - len(self.starting)):
+                with self.connection.calling():
+                    reader = self._kind.remote()
+                    self.starting.append((reader, reader.ready.remote()))
+
+    def has_started(self, patience: float = 0.0) -> bool:
+        """Whether a reader waits for a piece, or does so within so many seconds. `DataError` if many fail."""
         until = time.monotonic() + patience
-        while True:
-            with self.connection.calling():
-                left = min(POLL, max(until - time.monotonic(), 0.0))
-                if found := self.ray.wait(answers, timeout=left)[0]:
-                    return [*found]
-            if time.monotonic() >= until:
-                return []
+        with suppress(LostRayError):
+            while self.starting:
+                left = 0.0 if self.idle else until - time.monotonic()
+                if not (there := self.connection.wait([answer for _, answer in self.starting], left)):
+                    break
+                for one in [one for one in self.starting if one[1] in there]:
+                    self.starting.remove(one)
+                    try:
+                        with self.connection.calling():
+                            self.ray.get(one[1])
+                    except self.ray.exceptions.RayError as error:
+                        self._failed += 1
+                        if self._failed >= _TRIES:
+                            raise DataError(f"Ray failed: {_first_line(error)}") from error
+                    else:
+                        self.idle.append(one[0])
+                        self.alone, self._failed = False, 0
+        return bool(self.idle)
 
     def say_lost(self, name: str, then: str) -> None:
         """Say that a reader of a file was lost, the first few times; or once, that Ray was."""
@@ -214,17 +230,6 @@ class RayReaders:
             self._told_pace = now
             self._say(line)
 
-    def take(self) -> Any:
-        """A reader that waits for work, or a new one."""
-        if self._idle:
-            return self._idle.pop()
-        with self.connection.calling():
-            return self._kind.remote()
-
-    def give_back(self, reader: Any) -> None:
-        """Keep a reader for the next pass."""
-        self._idle.append(reader)
-
     def read(self, source: TextSource, start: StreamPosition, watches: Watches | None) -> Pass:
         """Begin a pass over `source`, or the rest of one from `start` on."""
         self.start()
@@ -232,17 +237,17 @@ class RayReaders:
 
     def close(self) -> None:
         """Stop the readers and disconnect."""
-        if not self._started:
-            return
-        for reader in self._idle:
-            self.kill(reader)
-        self._idle.clear()
-        self.connection.close()
+        if self._started:
+            self.kill(*self.idle, *(reader for reader, _ in self.starting))
+            self.connection.close()
 
-    def kill(self, reader: Any) -> None:
-        """End the process of a reader."""
-        with suppress(LostRayError, self.ray.exceptions.RayError), self.connection.calling():
-            self.ray.kill(reader)
+    def kill(self, *readers: Any) -> None:
+        """End the processes of readers."""
+        self.idle = [one for one in self.idle if one not in readers]
+        self.starting = [one for one in self.starting if one[0] not in readers]
+        for reader in readers:
+            with suppress(LostRayError, self.ray.exceptions.RayError), self.connection.calling():
+                self.ray.kill(reader)
 
 
 class _Stream:
@@ -280,21 +285,18 @@ class Pass:
         self._next = next(self._pieces, None)
         self._streams = deque[_Stream]()
         """pieces that are read, in order"""
-        self._starting, self._idle = list[tuple[Any, Any]](), list[Any]()
-        """readers with the answer that they run; those that run, and wait for a piece"""
-        self._failed, self._finished = 0, False
+        self._finished = False
         self._pace = Pace(readers.count, readers.say_pace)
 
     def __iter__(self) -> Iterator[tuple[Span, Parsed]]:
         """All blocks, unpacked; the error of a block is raised in its turn."""
         readers = self._readers
-        self._start(readers.count)
         while self._streams or self._next is not None:
             self._begin()
             if self._streams:
                 yield from self._blocks_of(self._streams[0])
                 self._streams.popleft()
-            elif not self._has_started(POLL if readers.alone else REPLACED):
+            elif not readers.has_started(POLL if readers.alone else REPLACED):
                 if readers.connection.lost:
                     readers.say_lost("", "")
                 elif not readers.alone:
@@ -307,37 +309,6 @@ class Pass:
         self._pace.finish()
         self._finished = True
 
-    def _start(self, count: int) -> None:
-        """Start so many readers, as far as that is possible."""
-        with suppress(LostRayError):
-            for _ in range(count):
-                reader = self._readers.take()
-                with self._calling():
-                    self._starting.append((reader, reader.ready.remote()))
-
-    def _has_started(self, patience: float = 0.0) -> bool:
-        """Whether a reader runs and waits for a piece, or does so within so many seconds."""
-        until = time.monotonic() + patience
-        with suppress(LostRayError):
-            while self._starting:
-                wait = 0.0 if self._idle else until - time.monotonic()
-                if not (there := self._readers.wait([answer for _, answer in self._starting], wait)):
-                    break
-                for one in [one for one in self._starting if one[1] in there]:
-                    self._starting.remove(one)
-                    try:
-                        with self._calling():
-                            self._ray.get(one[1])
-                    except self._ray.exceptions.RayError as error:
-                        self._failed += 1
-                        if self._failed >= _TRIES:
-                            raise DataError(f"Ray failed: {_first_line(error)}") from error
-                        self._start(1)
-                    else:
-                        self._idle.append(one[0])
-                        self._readers.alone = False
-        return bool(self._idle)
-
     def _begin(self) -> None:
         """Let readers that have nothing to do read the next pieces."""
         for stream in self._streams:
@@ -346,12 +317,14 @@ class Pass:
                 with suppress(*self._failures), self._calling():  # a failure is told in its turn
                     if self._ray.wait([last], timeout=0)[0] and self._ray.get(last).ended:
                         self._free(stream)
-        most = _PIECES * self._readers.count
-        while self._next is not None and len(self._streams) < most and self._has_started():
+        readers = self._readers
+        readers.start_readers(sum(one.reader is not None for one in self._streams))
+        most = _PIECES * readers.count
+        while self._next is not None and len(self._streams) < most and readers.has_started():
             self._streams.append(_Stream(self._next))
             self._next = next(self._pieces, None)
             with suppress(LostRayError):
-                self._ask(self._streams[-1], self._idle.pop())
+                self._ask(self._streams[-1], readers.idle.pop())
 
     def _ask(self, stream: _Stream, reader: Any) -> None:
         """Let a reader read a piece. `LostRayError`."""
@@ -371,7 +344,7 @@ class Pass:
     def _free(self, stream: _Stream) -> None:
         """The reader of this piece has read all that it was asked for."""
         if stream.reader is not None:
-            self._idle.append(stream.reader)
+            self._readers.idle.append(stream.reader)
             stream.reader = None
 
     def _blocks_of(self, stream: _Stream) -> Iterator[tuple[Span, Parsed]]:
@@ -396,7 +369,6 @@ class Pass:
                 if stream.reader is not None:
                     self._readers.kill(stream.reader)
                     stream.reader = None
-                    self._start(1)
                 yield from self._read_here(piece._replace(start=at))
                 return
 
@@ -405,7 +377,7 @@ class Pass:
         if not stream.asked:
             raise LostRayError
         note_of, reference = stream.asked.popleft()
-        self._readers.wait([note_of])
+        self._readers.connection.wait([note_of])
         with self._calling():
             try:
                 note: Note = self._ray.get(note_of)
@@ -423,12 +395,10 @@ class Pass:
 
     def close(self, patient: bool = True) -> None:
         """Stop reading; unless all is read, the readers are killed."""
-        busy = [one.reader for one in self._streams if one.reader is not None]
-        for reader in (*busy, *self._idle, *(one for one, _ in self._starting)):
-            if self._finished:
-                self._readers.give_back(reader)
-            else:
-                self._readers.kill(reader)
+        readers = self._readers
+        if not self._finished:
+            busy = (one.reader for one in self._streams if one.reader is not None)
+            readers.kill(*busy, *readers.idle, *(one for one, _ in readers.starting))
 
 
 def _first_line(error: Exception) -> str:
