@@ -250,11 +250,10 @@ class Connection:
 
     @contextmanager
     def borrowed(self, reference: Any) -> Iterator[list[Any]]:
-        """The list that a call returned, whose arrays lie in shared memory, in this block only.
+        """The list that a call which is done returned, whose arrays lie in shared memory, in this block only.
 
         To give memory back is a call to Ray. Raises the errors of `get`.
         """
-        self.wait([reference])
         with self.calling():
             found: list[Any] = self.ray.get(reference)
         try:

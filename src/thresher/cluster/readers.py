@@ -311,11 +311,13 @@ class Pass:
 
     def _begin(self) -> None:
         """Let readers that have nothing to do read the next pieces."""
-        for stream in self._streams:
-            if stream.reader is not None and stream.asked:
-                last, _ = stream.asked[-1]
-                with suppress(*self._failures), self._calling():  # a failure is told in its turn
-                    if self._ray.wait([last], timeout=0)[0] and self._ray.get(last).ended:
+        busy = [one for one in self._streams if one.reader is not None and one.asked]
+        with suppress(*self._failures), self._calling():  # a failure is told in its turn
+            if busy and self._next is not None:
+                last = [one.asked[-1][0] for one in busy]
+                there = self._ray.wait(last, num_returns=len(last), timeout=0)[0]
+                for stream, note_of in zip(busy, last, strict=True):
+                    if note_of in there and self._ray.get(note_of).ended:
                         self._free(stream)
         readers = self._readers
         readers.start_readers(sum(one.reader is not None for one in self._streams))
@@ -377,7 +379,7 @@ class Pass:
         if not stream.asked:
             raise LostRayError
         note_of, reference = stream.asked.popleft()
-        self._readers.connection.wait([note_of])
+        self._readers.connection.wait([note_of, reference], count=2)
         with self._calling():
             try:
                 note: Note = self._ray.get(note_of)
