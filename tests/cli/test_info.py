@@ -303,7 +303,7 @@ def test_a_frontier_is_shown_as_its_table(thresher: Thresher) -> None:
     assert lines[1 + told["chosen"]].startswith("* ")
     assert lines[-5:-3] == ["choice                 best", f"chosen                 {told['chosen']}"]
     assert (
-        lines[-1]
+        lines[-2]
         == f"loss                   {told['loss']}"
         == "loss                   logistic:positive=1.0"
     )
