@@ -118,7 +118,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_343,
+    "all": 69_321,
     "data": 19_502,
     "learning": 15_083,
     "parts": 5_703,
@@ -128,7 +128,7 @@ SIZES = {
     "options": 2_552,
     "sklearn": 2_124,
     "cli": 2_155,
-    "cluster": 1_230,
+    "cluster": 1_208,
     "river": 307,
     "reporting": 1_213,
     "batch": 1_844,
