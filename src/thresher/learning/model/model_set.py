@@ -331,13 +331,13 @@ class ModelSet:
         Models that predict together have one record; none was trained on all of those rows.
         """
         self.flush()
-        kept = [model for part in self.parts[self.share.recorded] for model in part.models]
-        kept += [self.lead] if self.share.together else []
+        whole = [model for part in self.parts[self.share.recorded] for model in part.models]
+        kept = [*whole, *([self.lead] if self.share.together else [])]
         for k, model in enumerate(kept):
             model.record = with_warnings(replace(records(k), solved=self.solution_of(model)), model, seen)
         for model in (*kept, *self.models):
             model.note_kind(seen.span, source)
-        for k, model in enumerate([] if self.share.deals else self.models):
+        for k, model in enumerate(whole):
             if k not in self.told:
                 model.drawn = seen.drawn
                 keep_effects(model)
