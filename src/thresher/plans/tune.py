@@ -4,7 +4,7 @@ Rows are counted first. The rows that `tune` reports on must not influence any c
 are dropped at a mark, so it must know before the first race where the last tenth begins. Counting takes one
 reading, which fills the cache for the others. Settings are compared over the last half of the rows used to
 choose, as in any race, so settings from different rounds can be compared too. At a mark, the worse half is
-dropped only if it is two standard errors worse: lanes of an octet cost nothing extra, and slow starters won
+dropped only if it is two standard errors worse: eight lanes cost little more than one, and slow starters won
 on several sets. More rules were tried as defaults: of 23 sets `ftrl` was chosen on one, iPinYou, where its
 test loss is 1.4 times the default's, and `normalized` on none.
 """

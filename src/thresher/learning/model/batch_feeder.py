@@ -5,9 +5,9 @@ It keeps the examples of an incomplete batch as arrays of the model's state.
 A feed prepares examples (scales, admission, batches, pieces, rows of keys); a Model has its own feed, lanes
 share one. A lane is a Model like any other, so saving, reading and judging need nothing new; but only its
 feed can train it. 8 lanes of `fobos` on the growing store cost 5.0 times one, of `ftrl` 6.1 times (11 million
-non-zeros in memory, CPU time), so most lanes learn in octets (`octet`).
+non-zeros in memory, CPU time), so most lanes learn eight at a time (`eight_lanes`).
 
-Sixteen lanes take twice as long as eight, so more processors pay: octets of one feed, folds of `cv` and
+Sixteen lanes take twice as long as eight, so more processors pay: eights of one feed, folds of `cv` and
 models of an ensemble share no state and learn in threads (`each`), with the same bits. Other machines would
 each have to receive, unpack and index all rows once more; docs/scale-out.md has the figures. The first piece
 compiles, and is learned by one thread.

@@ -1,4 +1,4 @@
-"""Octets: up to eight loops of one class of rule and loss that learn together. See `engine.lanes`."""
+"""Up to eight loops of one class of rule and loss that learn together. See `engine.lanes`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from thresher.learning.model.rule_state import F32, ManyState, OneState
 
 Array = NDArray[Any]
 FEW = 4
-"""Fewer loops learn one after another: an octet takes as long as three or four of them."""
+"""Fewer loops learn one after another: eight lanes take as long as three or four of them."""
 
 
 class EightLanes:
@@ -89,7 +89,7 @@ class EightLanes:
 
 
 def _of_lane(name: str, axis: int) -> Any:
-    """What an octet holds for a lane, as a view on its array of this `name`; setting it writes there."""
+    """What eight lanes hold for one, as a view on its array of this `name`; setting it writes there."""
 
     def view(loop: LaneState) -> Array:
         whole: Array = getattr(loop.holder, name)
@@ -104,7 +104,7 @@ def _of_lane(name: str, axis: int) -> Any:
 
 
 class LaneState(OneState):
-    """Lane `lane` of an octet, which holds its state and learns for it."""
+    """Lane `lane` of eight, which hold its state and learn for it."""
 
     watches = False
     S: Any = _of_lane("S", -1)
@@ -113,8 +113,8 @@ class LaneState(OneState):
     bclock: Any = _of_lane("bclocks", 0)
     tally: Any = _of_lane("tally", 0)
 
-    def __init__(self, octet: EightLanes, k: int, loop: OneState) -> None:
-        self.holder, self.lane = octet, k
+    def __init__(self, eight: EightLanes, k: int, loop: OneState) -> None:
+        self.holder, self.lane = eight, k
         super().__init__(loop.head, loop.rule, loop.dtype, loop.index)
 
     def learn(
@@ -144,7 +144,7 @@ class LaneState(OneState):
 
 
 def batched(loops: Sequence[OneState | ManyState]) -> list[OneState | ManyState]:
-    """These loops, which must be untrained, with each `FEW` or more of a kind replaced by lanes of octets."""
+    """These loops, which must be untrained, with each `FEW` or more of a kind replaced by lanes of eight."""
     kinds: dict[Any, list[tuple[int, OneState]]] = {}
     for place, loop in enumerate(loops):
         coupled = any(writes(type(loop.rule), verb) for verb in ("constrain", "relocate"))
@@ -159,9 +159,9 @@ def batched(loops: Sequence[OneState | ManyState]) -> list[OneState | ManyState]
         for begin in range(0, len(alike), LANES):
             chosen = alike[begin : begin + LANES]
             if len(chosen) >= FEW:
-                octet = EightLanes([loop for _, loop in chosen])
+                eight = EightLanes([loop for _, loop in chosen])
                 for k, (place, loop) in enumerate(chosen):
-                    found[place] = LaneState(octet, k, loop)
+                    found[place] = LaneState(eight, k, loop)
     return found
 
 
