@@ -58,7 +58,7 @@ from thresher.learning.model.single_rows import Ready, Row, RowBuffers, as_data,
 from thresher.options.checks import check_whole
 from thresher.options.data import ReadOptions
 from thresher.options.layouts import layout_asked, layout_like
-from thresher.options.option import settle
+from thresher.options.option import Options, settle
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +96,7 @@ def source_for(
     return in_agreement(model, source, given=type(X).__name__ + how)
 
 
-def layout_for(model: Any, options: Any) -> AnyLayout:
+def layout_for(model: Any, options: Options) -> AnyLayout:
     """How new data are read for a model. `DataError` if they cannot have its features, `UsageError`."""
     trained = model.layout
     if trained is None and kind_of_model(model).features == NAMES:
