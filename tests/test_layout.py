@@ -118,8 +118,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_321,
-    "data": 19_502,
+    "all": 69_245,
+    "data": 19_426,
     "learning": 15_083,
     "parts": 5_703,
     "engine": 5_308,

@@ -31,7 +31,7 @@ from thresher.data.formats.tables.arrow_batches import BatchParser, TableBlock
 from thresher.data.formats.tables.arrow_files import settle_arrow
 from thresher.data.labels import DOMAINS, domain_of
 from thresher.data.layout import Layout
-from thresher.data.sources.reader import Arenas, Reading, RowArrays
+from thresher.data.sources.reader import Arenas, Reading, RowArrays, RowsAsked
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
@@ -124,7 +124,7 @@ def parser(sample: Sample, layout: Layout, folder: Path, arenas: Arenas, domain:
         form = parser_of(sample.format)
     else:
         layout, form = opener_of(sample.format)(
-            [str(path)], replace(layout, format=sample.format), Previews(), False
+            [str(path)], replace(layout, format=sample.format), Previews(), RowsAsked()
         )
     return form(layout, Reading(domain_of(domain), "quarantine", arenas))
 
@@ -223,7 +223,7 @@ def parse_batches() -> int:
         layout = Layout("arrow", text=("t",), ngrams="words=1-2,chars=2-4", categorical=("i",))
         safe = pa.RecordBatch.from_pydict({name: arrow_moved(array) for name, array in columns.items()})
         plain = pa.RecordBatch.from_pydict(columns)
-        read_by, kinds = settle_arrow(layout, plain.schema, "the table", False, plain)
+        read_by, kinds = settle_arrow(layout, plain.schema, "the table", RowsAsked(), plain)
         found = []
         for batch, arena in zip((safe, plain), arenas, strict=True):
             reader = BatchParser([kinds], read_by, Reading(DOMAINS["binary"], "skip", arena))

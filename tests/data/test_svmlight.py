@@ -12,7 +12,6 @@ from tests.data.lines.svmlight import parse_line
 from tests.data.reference import bits, parse_text, read_all, rows_of, same, written
 from thresher.data import DataError, concat, open_source
 from thresher.data.layout import Layout, SettledLayout
-from thresher.data.text.numbers import nearest_float32
 
 BINARY = (
     "a label -1, 0 or 1"
@@ -123,10 +122,11 @@ def test_numbers_between_two_float32s_go_to_the_right_one(tmp_path: Path, number
     assert rows_of(chunk) == bits(parse_text(text, "real", partial(parse_line, weighted=True))[0])
 
 
-def test_the_largest_float32_has_an_end() -> None:
-    end = str(2**128 - 2**103)
-    assert nearest_float32(f"{int(end) - 1}.999") == np.finfo(np.float32).max
-    assert nearest_float32(f"-{end}") == -np.inf
+def test_the_largest_float32_has_an_end(tmp_path: Path) -> None:
+    end = 2**128 - 2**103
+    source = open_source(written(tmp_path, f"1 1:{end - 1}.999\n1 1:-{end}\n".encode()), on_error="skip")
+    assert concat(list(source.chunks())).values.tolist() == [np.finfo(np.float32).max]
+    assert source.report.first_bad[0].expected == "a value that is finite in float32"
 
 
 def test_a_long_row_out_of_order_is_sorted_and_added_up(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_windows_and_unix_lines_are_the_same(tmp_path: Path) -> None:
     assert rows_of(unix) == bits(parse_text(text, "binary", parse_line)[0])
 
 
-def test_a_line_that_needs_exact_numbers_next_to_bad_lines(tmp_path: Path) -> None:
+def test_numbers_halfway_between_others_next_to_bad_lines(tmp_path: Path) -> None:
     tie = "1:8388608.5 2:8388609.5 2:0.500000029802322387695312500000000000000001"
     text = f"x\n1 {tie}\nx\n1 {tie} x\n-1 {tie}\n".encode()
     path = written(tmp_path, text)

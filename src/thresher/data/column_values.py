@@ -41,7 +41,7 @@ class ColumnValues:
     ) -> None:
         self.column, self._most = column, most
         self.is_number = layout.kind_of[column] in (NUMERIC, BINS)
-        is_spelled = layout.spelling[layout.columns.index(column)] in SPELLED
+        is_spelled = layout.spelling_of[column] in SPELLED
         self._named = named if self.is_number else respelled if is_spelled else str
         self._missing = {"", *layout.missing}
         self.know(known)

@@ -208,7 +208,7 @@ def moved(trained: SettledLayout, kind: str, column: str) -> SettledLayout:
     `DataError` if the column is something else in the model.
     """
     kinds = {one: IGNORE if had == kind else had for one, had in trained.kind_of.items()}
-    spelling = dict(zip(trained.columns, trained.spelling, strict=True))
+    spelling = {**trained.spelling_of}
     if column:
         name = next(iter(matching(column, trained.columns)), column)
         if (had := trained.kind_of.get(name, IGNORE)) not in (*UNREAD, kind):
@@ -245,7 +245,7 @@ def extending(trained: SettledLayout, chosen: Mapping[str, Any], grouped: bool =
         **{**like.shared(), **given},
         known=tuple(known.items()),
         labels=trained.labels,
-        spelling=tuple(zip(trained.columns, trained.spelling, strict=True)),
+        spelling=tuple(trained.spelling_of.items()),
         usual=trained.usual,
     )
 

@@ -205,6 +205,11 @@ class SettledLayout(AnyLayout):
         return dict(zip(self.columns, self.kinds, strict=True))
 
     @cached_property
+    def spelling_of(self) -> dict[str, str]:
+        """What the values of each column are, by its name."""
+        return dict(zip(self.columns, self.spelling, strict=True))
+
+    @cached_property
     def features(self) -> dict[str, bool]:
         """The columns that features come from, and whether they hold numbers."""
         numbers, others = ("numeric", "bins"), ("categorical", "list", "text")

@@ -36,7 +36,7 @@ from thresher.data.layout import (
 from thresher.data.report import RESPELLED, Noticed
 from thresher.data.source import Source
 from thresher.data.sources.parsed import ParsedSource, TextSource
-from thresher.data.sources.reader import TAG
+from thresher.data.sources.reader import TAG, RowsAsked
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:
@@ -174,6 +174,7 @@ def open_source(
     from thresher.data.sources.reader import current_readers
 
     names, previews = expand(data), previews or Previews()
+    asked = RowsAsked(unlabelled, where, ids, marked, live)
     if names[0] != STDIN and os.path.isdir(names[0]):
         raise DataError(
             f"{names[0]}: a log of rows, not a file: give it to thresher.train or evaluate as it is"
@@ -204,13 +205,9 @@ def open_source(
         if given.format not in TABLES:
             settled, form = settle_without_columns(given), choosing.parser_of(given.format)
         else:
-            options = (("where", where), ("ids", ids), ("marked", marked))
-            more: dict[str, Any] = {name: text for name, text in options if text}
-            if live and has_columns(given) and not choosing.is_in_batches(given.format):
-                more["live"] = True
             unseen = ids and not has_columns(given)
-            asked = replace(given, ignore=(*given.ignore, ids)) if unseen else given
-            settled, form = choosing.opener_of(given.format)(names, asked, previews, unlabelled, **more)
+            without = replace(given, ignore=(*given.ignore, ids)) if unseen else given
+            settled, form = choosing.opener_of(given.format)(names, without, previews, asked)
     except DataError as error:
         if (hinted := _with_hint(error, names[0], given, layout, previews)) is error:
             raise
@@ -218,18 +215,13 @@ def open_source(
     in_batches = choosing.is_in_batches(settled.format)
     kind = import_module("thresher.data.formats.tables.arrow_files").TableSource if in_batches else TextSource
     source: TextSource = kind(
-        *(names, settled, form, given),
+        *(names, settled, form, given, asked._replace(ids=ids or settled.grouped_by)),
         domain=domain,
         on_error=on_error,
         threads=threads,
         block_bytes=block_bytes or (CROSSED_BYTES if settled.interact else BLOCK_BYTES),
         previews=previews,
-        where=where,
-        ids=ids or settled.grouped_by,
-        marked=marked,
-        unlabelled=unlabelled,
         may_be_words=given.format in TABLES and form.may_be_words,
-        live=live,
     )
     if not (has_columns(given) or isinstance(given, Extension)):
         source.beforehand += respelled(source)

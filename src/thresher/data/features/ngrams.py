@@ -25,7 +25,7 @@ from thresher.data.feature_specs import BINARY, BLANKS, LETTERS, LOG, WORDS, Gra
 from thresher.data.features.murmur import padded_murmur3_64
 from thresher.data.features.names import offer, offer_quoted
 from thresher.data.text.sorting import merge_row
-from thresher.data.text.words import address, byte
+from thresher.data.text.words import address, byte, store_character
 from thresher.engine.compile.jit import helper, kernel, scalar
 
 _SPACE = 32
@@ -78,34 +78,13 @@ def _decode(text, at, end):
 
 
 @scalar
-def _encode(code, scratch, at):
-    """Write a code point as UTF-8 at ``scratch[at]``; returns the position after it."""
-    if code < 0x80:
-        scratch[at] = code
-        return at + 1
-    if code < 0x800:
-        scratch[at] = 0xC0 | (code >> 6)
-    else:
-        if code < 0x10000:
-            scratch[at] = 0xE0 | (code >> 12)
-        else:
-            scratch[at] = 0xF0 | (code >> 18)
-            at += 1
-            scratch[at] = 0x80 | ((code >> 12) & 0x3F)
-        at += 1
-        scratch[at] = 0x80 | ((code >> 6) & 0x3F)
-    scratch[at + 1] = 0x80 | (code & 0x3F)
-    return at + 2
-
-
-@scalar
 def _words(text, at, end, known, lowercase, shortest, scratch, begins):
     """Copy the words of ``text[at:end]`` to `scratch`, a space after each, and their starts to `begins`.
 
     Returns the number of words; ``begins[number]`` is the position after the last space.
     """
     count = place = start = size = 0
-    begins[0] = 0
+    begins[0], out = 0, address(scratch)
     while at <= end:
         entry, taken, code = 0, 1, 0
         if at < end:
@@ -113,7 +92,7 @@ def _words(text, at, end, known, lowercase, shortest, scratch, begins):
             if 0 <= code < known.size:
                 entry = int(known[code])
         if entry != 0:
-            place = _encode(entry >> 1 if lowercase else code, scratch, place)
+            place = store_character(entry >> 1 if lowercase else code, out, place)
             size += 1
         elif size >= shortest:
             scratch[place] = _SPACE

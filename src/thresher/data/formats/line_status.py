@@ -13,8 +13,8 @@ from thresher.data.text.words import byte, is_blank, load_word, store_byte, stor
 from thresher.engine.compile.jit import compiled_apart, helper, scalar
 
 EXAMPLE, BLANK = 0, 1
-UNDECIDED, CRAMPED, UNSORTED, UNUSUAL = 2, 3, 4, 5
-"""A line that cannot be parsed yet: it needs an exact number, room for products, sorting, or more care."""
+CRAMPED, UNSORTED, UNUSUAL = 2, 3, 4
+"""A line that cannot be parsed yet: it needs room for products, sorting, or more care."""
 
 # Reasons why a line or row is bad
 NO_LABEL, LABEL_NUMBER, LABEL_RANGE, LABEL_DOMAIN, LABEL_COUNT, LABEL_REPEATED, AFTER_LABEL = range(10, 17)
@@ -28,7 +28,7 @@ OWN = 40
 OUTCOMES = 64
 """A bad row of a table is recorded as ``outcome + OUTCOMES * column``."""
 
-DONE, TABLE_FULL, NEEDS_EXACT, NEEDS_ROOM, NEEDS_SORTING, NEEDS_CARE = 0, 1, 2, 3, 4, 5
+DONE, TABLE_FULL, NEEDS_ROOM, NEEDS_SORTING, NEEDS_CARE = 0, 1, 2, 3, 4
 """Results of a call: a line that cannot be parsed yet ends it, with the outcome as result."""
 AT, ROWS, NNZ, LINES, BLANKS, MERGED, BAD, COUNTERS = range(8)
 """The counters in the `state` of calls, and their number."""

@@ -58,7 +58,7 @@ from thresher.data.opening import without_columns
 from thresher.data.source import BesideRows
 from thresher.data.source import groups_of as groups_of
 from thresher.data.sources.parsed import OnError
-from thresher.data.sources.reader import current_readers
+from thresher.data.sources.reader import RowsAsked, current_readers
 from thresher.options.checks import check_whole
 from thresher.options.messages import mention
 
@@ -662,7 +662,7 @@ def settled(X: Any, layout: Any, gaps: bool = False) -> SettledLayout:
     reader = reader_of(X)
     schema = reader.schema.append(pa.field(_NO_LABEL, pa.float32()))
     layout = replace(layout, label=_NO_LABEL, gaps=gaps)
-    found, _ = settle_arrow(layout, schema, "X", True, next(reader, None))
+    found, _ = settle_arrow(layout, schema, "X", RowsAsked(unlabelled=True), next(reader, None))
     columns, kinds, spelling = (own[:-1] for own in (found.columns, found.kinds, found.spelling))
     return replace(found, columns=columns, kinds=kinds, spelling=spelling)
 

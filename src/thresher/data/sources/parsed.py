@@ -50,6 +50,7 @@ from thresher.data.sources.reader import (
     Parser,
     Pipeline,
     Reading,
+    RowsAsked,
     current_readers,
     default_threads,
 )
@@ -157,17 +158,13 @@ class ParsedSource(Source):
         layout: SettledLayout,
         form: Format,
         given: AnyLayout | None,
+        asked: RowsAsked,
         *,
         domain: str | Domain = "binary",
         on_error: str = FAIL,
         threads: int | None = None,
-        where: str = "",
-        marked: str = "",
-        unlabelled: bool = False,
         may_be_words: bool = False,
         block_bytes: int = BLOCK_BYTES,
-        ids: str = "",
-        live: bool = False,
         previews: Previews | None = None,
     ) -> None:
         """`layout` was settled from the one `given`, by these or by other data; `form` makes parsers.
@@ -179,11 +176,11 @@ class ParsedSource(Source):
             if not (isinstance(count, int | np.integer) and count >= 1):
                 raise DataError("threads and block_bytes must be whole numbers, 1 or more")
         super().__init__(names)
-        self.layout, self.where, self.marked = layout, where, marked
+        self.layout, self.where, self.marked = layout, asked.where, asked.marked
         self.domain = domain_of(domain).of_words(layout.classes)
         """which labels are allowed"""
         self.on_error = OnError(on_error, names)
-        self.unlabelled, self.may_be_words = unlabelled, may_be_words
+        self.may_be_words = may_be_words
         self.chosen = chosen_in(given)
         """columns whose kind the user gives"""
         self.of_a_model = isinstance(given, SettledLayout)
@@ -191,7 +188,7 @@ class ParsedSource(Source):
         new = given.new(layout.columns) if isinstance(given, Extension) else []
         self.beforehand = [Noticed(NEW, name, names[0]) for name in new[:MOST_LATE]]
         """what the layout and the first rows have shown of columns"""
-        self.ids, self.live, self.block_bytes = ids, live, block_bytes
+        self.ids, self.live, self.block_bytes = asked.ids, asked.live, block_bytes
         self.previews = previews or Previews()
         """the beginnings of its files"""
         self.has_cells = bool(layout.columns)

@@ -80,6 +80,16 @@ class Reading(NamedTuple):
             self.namer.take(spaces)
 
 
+class RowsAsked(NamedTuple):
+    """Which rows of files are read, and what is wanted of them: the options of `open_source`."""
+
+    unlabelled: bool = False
+    where: str = ""
+    ids: str = ""
+    marked: str = ""
+    live: bool = False
+
+
 def filled(good: Sequence[T], gaps: Iterable[int], bad: Iterable[T]) -> list[T]:
     """What there is for each example, with one of `bad` for each gap, which comes after so many examples."""
     found, before = list[T](), 0

@@ -4,7 +4,7 @@ A number is read as ``mantissa * 10**exponent`` with up to 19 digits in a uint64
 correctly rounded operation in float64 and one rounding to float32. The result is the float32 nearest to
 the decimal, unless the float64 is the midpoint of two float32s: the first rounding may then have hidden on
 which side the decimal was. Those cases, about one in 2**29, and longer numbers whose error interval
-contains a midpoint are `HARD`: compiled code gives up, and `nearest_float32` uses exact decimals.
+contains a midpoint are `HARD`: their digits are compared with the midpoint, as whole numbers of any length.
 """
 
 # Numba infers the types of compiled code.
@@ -13,25 +13,25 @@ contains a midpoint are `HARD`: compiled code gives up, and `nearest_float32` us
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thresher.data.text.words import (
+    ROOM,
     WINDOW,
     bits_of,
     byte,
-    load_float,
     load_word,
     lowest_bit,
     marks,
+    room_for_words,
     short_number,
+    store_word,
 )
-from thresher.engine.compile.jit import scalar
+from thresher.engine.compile.jit import compiled_apart, scalar
 
 FINE, NOT_A_NUMBER, OUT_OF_RANGE, HARD = 0, 1, 2, 3
-"""Results of reading a number."""
+"""Results of reading a number. Only `scaled` leaves it `HARD`."""
 
 _LOW, _HIGH = -100, 60
 POWERS = np.array([float(f"1e{k}") for k in range(_LOW, _HIGH + 1)])
@@ -46,12 +46,17 @@ _ROOMY = np.uint64(10**11)  # below this, eight more digits fit
 _FAR = np.uint64(1 << 40)  # an exponent larger than any number of digits
 _TIE = np.uint64(1 << 28)
 _TAIL = np.uint64((1 << 29) - 1)
-_TEN = np.uint64(10)
+_TEN, _FIVE, _TWO, _ZERO_WORD = (np.uint64(k) for k in (10, 5, 2, 0))
 _HALF, _LOW_HALF, _TWO_32 = np.uint64(32), np.uint64(2**32 - 1), 2.0**32
 _SPLIT = 2.0**27 + 1.0
 _LARGEST_EXACT = 22  # the largest k for which 10**k is a float64
 _LARGEST_ID, _TENTH = np.uint64(2**64 - 1), np.uint64((2**64 - 1) // 10)
 TENS = np.array([10**k for k in range(9)], np.uint64)
+_MOST_DIGITS, _LIMBS = 128, ROOM // 2
+"""Digits that tell a decimal from a midpoint of two float32s, which has at most 113; and words of 32 bits"""
+_LARGEST_MIDDLE = 2.0**128 - 2.0**103
+_FRACTION, _IMPLIED = np.uint64((1 << 52) - 1), np.uint64(1 << 52)
+_EXPONENT_BITS, _EXPONENT_BIAS, _UNUSED_BITS = np.uint64(52), 1075, 27
 
 
 @scalar
@@ -155,16 +160,81 @@ def _parts(text, at):
 
 
 @scalar
+def _times(limbs, factor, carry):
+    """Multiply the whole number at an address, in words of 32 bits, by a small one, and add another."""
+    for k in range(_LIMBS):
+        carry += load_word(limbs, 8 * k) * factor
+        store_word(limbs, k, carry & _LOW_HALF)
+        carry >>= _HALF
+
+
+@scalar
+def _digits_at(text, at, limbs):
+    """The first digits of the decimal at `at`: ``(its power of ten, whether more follow that are not 0)``."""
+    count, power, seen, more = 0, np.int64(0), False, False
+    while 48 <= byte(text, at) <= 57 or (byte(text, at) == 46 and not seen):
+        digit = byte(text, at) - 48
+        seen |= digit < 0
+        if digit >= 0 and count == _MOST_DIGITS:
+            more |= digit > 0
+            power += not seen
+        elif digit >= 0:
+            _times(limbs, _TEN, np.uint64(digit))
+            count += count > 0 or digit > 0
+            power -= seen
+        at += 1
+    if byte(text, at) | 32 == 101:
+        _, exponent, status = read_power(text, at + 1)
+        power += exponent if status == FINE else 0
+    return power, more
+
+
+@compiled_apart
+def _nearest(text, at, mantissa, exponent):
+    """The float32 nearest to the decimal without a sign at `at`, which is about ``mantissa * 10**exponent``.
+
+    It is one of two neighbours: the decimal is D 10^p, their midpoint M 2^k, with whole D and M.
+    """
+    below, above = _between(mantissa, exponent)
+    middle = (np.float64(below) + np.float64(above)) / 2.0 if np.isfinite(above) else _LARGEST_MIDDLE
+    decimal = room_for_words()
+    binary = decimal + 8 * _LIMBS
+    for limb in range(2 * _LIMBS):
+        store_word(decimal, limb, _ZERO_WORD)
+    p, more = _digits_at(text, at, decimal)
+    bits = bits_of(middle)
+    k = np.int64(bits >> _EXPONENT_BITS) - _EXPONENT_BIAS + _UNUSED_BITS
+    store_word(binary, 0, (bits & _FRACTION | _IMPLIED) >> np.uint64(_UNUSED_BITS))
+    for _ in range(p):
+        _times(decimal, _FIVE, _ZERO_WORD)
+    for _ in range(-p):
+        _times(binary, _FIVE, _ZERO_WORD)
+    for _ in range(p - k):
+        _times(decimal, _TWO, _ZERO_WORD)
+    for _ in range(k - p):
+        _times(binary, _TWO, _ZERO_WORD)
+    side = 1.0 if more else 0.0
+    for limb in range(_LIMBS):  # the highest that differs decides
+        one, other = load_word(decimal, 8 * limb), load_word(binary, 8 * limb)
+        if one != other:
+            side = 1.0 if one > other else -1.0
+    return np.float32(middle * (1.0 + side * _MARGIN))
+
+
+@scalar
 def read_number(text, at):
     """Read ``[+-]digits[.digits][e[+-]digits]`` at `at`.
 
-    Returns ``(end, float32, FINE | NOT_A_NUMBER | OUT_OF_RANGE | HARD)``. `end` is the position after the
-    number or, if it is not a number, of the missing digit.
+    Returns ``(end, float32, FINE | NOT_A_NUMBER | OUT_OF_RANGE)``. `end` is the position after the number or,
+    if it is not a number, of the missing digit.
     """
     end, negative, mantissa, exponent, status = _parts(text, at)
     if status != FINE:
         return end, np.float32(0.0), status
     value, status = scaled(mantissa, exponent)
+    if status == HARD:
+        value = _nearest(text, at + (negative or byte(text, at) == 43), mantissa, exponent)
+        status = FINE if np.isfinite(value) else OUT_OF_RANGE
     return end, -value if negative else value, status
 
 
@@ -212,38 +282,6 @@ def read_double(text, at):
     return -number if negative else number
 
 
-@scalar
-def nearest_double(mantissa, exponent):
-    """``(number, certain, nearest)``: the float64 nearest to ``mantissa * 10**exponent``.
-
-    If it is not the `nearest`, it is still `certain` that it has the same float32, or `certain` is false.
-    """
-    number = np.float64(mantissa) * POWERS[ZERO + min(max(exponent, _LOW), _HIGH)]
-    if -_LARGEST_EXACT <= exponent <= _LARGEST_EXACT:
-        number = _double(mantissa, exponent)
-        if mantissa < _FULL:
-            return number, True, True
-    below, above = _between(mantissa, exponent)
-    return number, below == above and np.isfinite(above), False
-
-
-@scalar
-def looked_up(at, exact):
-    """The hard number at `at` in ``exact = (places, float32s, count)``: ``(float32, status)``."""
-    places, numbers, count = exact
-    lo, hi = np.int64(0), count
-    while lo < hi:
-        middle = (lo + hi) >> 1
-        if np.int64(load_word(places, 8 * middle)) < at:
-            lo = middle + 1
-        else:
-            hi = middle
-    if lo < count and np.int64(load_word(places, 8 * lo)) == at:
-        value = load_float(numbers, lo)
-        return value, FINE if np.isfinite(value) else OUT_OF_RANGE
-    return np.float32(0), HARD
-
-
 NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 """The syntax of a finite number."""
 _MISSING = re.compile(rb"n/?a|#n/a|nan|null|nil|none|missing|unknown|undefined|[?.*-]+", re.IGNORECASE)
@@ -255,26 +293,3 @@ def means_missing(cell: bytes) -> bool:
     """Whether a cell is a word for a missing value, such as ``NA`` or ``?``, or holds only white space."""
     word = str(cell, "utf-8", "replace").strip()
     return not word or _MISSING.fullmatch(word.encode()) is not None
-
-
-def nearest_float32(number: str) -> np.float32:
-    """The float32 nearest to a decimal, ties to even; infinity beyond the range of float32."""
-    exact, near = Decimal(number), np.float64(number)
-    if exact != near and not near.view(np.int64) & 1:  # rounded to odd, so that it is rounded right once more
-        near = np.nextafter(near, np.inf if exact > near else -np.inf)
-    with np.errstate(all="ignore"):
-        return np.float32(near)
-
-
-def exact_numbers(line: bytes, start: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Positions (counted from `start`) and float32s of everything in `line` that looks like a number."""
-    found = list(NUMBER.finditer(line))
-    places = np.array([start + match.start() for match in found], np.int64)
-    return places, np.array([nearest_float32(match[0].decode()) for match in found], np.float32)
-
-
-def exact_number(line: bytes, start: int, place: int) -> np.float32:
-    """The float32 of the first number at or after `place` in a line that begins at `start`."""
-    found = NUMBER.search(line, place - start)
-    assert found is not None
-    return nearest_float32(found[0].decode())

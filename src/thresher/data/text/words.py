@@ -85,6 +85,27 @@ store_word, store_float = _stores(_WORD, "uint64", 3), _stores(_FLOAT, "float32"
 
 
 @scalar
+def enter(key, value, keys, values, nnz):
+    """Store a feature as entry `nnz` of `keys` and `values` (addresses); returns the new `nnz`."""
+    store_word(keys, nnz, key)
+    store_float(values, nnz, value)
+    return nnz + 1
+
+
+@scalar
+def store_character(point, out, at):
+    """Write a Unicode code point as UTF-8 at position `at` of address `out`; returns where it ends."""
+    if point < 0x80:
+        store_byte(out, at, point)
+        return at + 1
+    more = 1 if point < 0x800 else 2 if point < 0x10000 else 3
+    store_byte(out, at, (0xFF00 >> more + 1) & 0xFF | point >> 6 * more)
+    for k in range(more):
+        store_byte(out, at + 1 + k, 0x80 | (point >> 6 * (more - 1 - k)) & 0x3F)
+    return at + 1 + more
+
+
+@scalar
 def is_blank(code):
     """Whether a byte is one of `SPACES`."""
     return code == 32 or code == 9
@@ -187,6 +208,17 @@ def lowest_bit(builder, mask):
 def bit_length(builder, number):
     """Position (int64) of the highest set bit of a uint64, from 1 to 64; 0 for 0."""
     return builder.sub(ir.Constant(_WORD, 64), builder.ctlz(number, ir.Constant(ir.IntType(1), 0)))
+
+
+ROOM = 48
+
+
+@emitted("int64()")
+def room_for_words(builder):
+    """Address of `ROOM` uint64s, which are there until the function returns that has called this."""
+    from numba.core import cgutils  # only to compile
+
+    return builder.ptrtoint(cgutils.alloca_once(builder, ir.ArrayType(_WORD, ROOM)), _WORD)
 
 
 @emitted("uint64(float64)")

@@ -19,26 +19,24 @@ from thresher.data.features import crossing
 from thresher.data.formats import line_status
 from thresher.data.formats.line_status import EXAMPLE
 from thresher.data.labels import LISTED, VALUES
-from thresher.data.text.numbers import FINE, HARD, NOT_A_NUMBER, looked_up, read_number
+from thresher.data.text.numbers import FINE, NOT_A_NUMBER, read_number
 from thresher.data.text.sorting import merge_row
 from thresher.data.text.words import address, among, byte, byte_set
 from thresher.engine.compile.jit import compiled_apart, declare, kernel, scalar
 
 _NUL, _TAB, _NEWLINE, _RETURN, _SPACE, _COLON, _COMMA = 0, 9, 10, 13, 32, 58, 44
-_WAITING = byte_set(
-    bytes([line_status.UNDECIDED, line_status.CRAMPED, line_status.UNSORTED, line_status.UNUSUAL])
-)
+_WAITING = byte_set(bytes([line_status.CRAMPED, line_status.UNSORTED, line_status.UNUSUAL]))
 _ENDS_TOKEN = byte_set(b" \t\n#")
 
 
-def read_line(self, text, at, columns, nnz, domain, exact, targets, row, extra):
+def read_line(self, text, at, columns, nnz, domain, targets, row, extra):
     """Read one line with grammar `self`. Stores features from `nnz` on, several labels in ``targets[row]``.
 
     `columns` are the addresses of keys, values and offsets.
     ``extra = (crosses, naming)`` receives spans and names, if not None. Returns ``(position of the line end
     or of the error, nnz, whether keys ascend, label, weight, outcome)``.
     """
-    return self.read_line(text, at, columns, nnz, domain, exact, targets, row, extra)
+    return self.read_line(text, at, columns, nnz, domain, targets, row, extra)
 
 
 declare(
@@ -49,26 +47,21 @@ declare(
 
 
 @scalar
-def exact_number(text, at, exact, no_number, too_large):
+def number_at(text, at, no_number, too_large):
     """Read the number at `at`: ``(end or, if there is an error, at; float32; outcome)``.
 
-    Looks up `HARD` numbers in ``exact = (positions, float32s, count)``. The outcome is `no_number` if there
-    is none, and `too_large` if it is not finite in float32.
+    The outcome is `no_number` if there is none, and `too_large` if it is not finite in float32.
     """
     end, value, status = read_number(text, at)
-    if status == HARD:
-        value, status = looked_up(at, exact)
     if status == FINE:
         return end, value, EXAMPLE
-    if status == HARD:
-        return at, value, line_status.UNDECIDED
     return at, value, no_number if status == NOT_A_NUMBER else too_large
 
 
 @compiled_apart
-def head_number(text, at, exact, no_number, too_large):
-    """`exact_number`, not inlined, for the few numbers before the features."""
-    return exact_number(text, at, exact, no_number, too_large)
+def head_number(text, at, no_number, too_large):
+    """`number_at`, not inlined, for the few numbers before the features."""
+    return number_at(text, at, no_number, too_large)
 
 
 @scalar
@@ -112,11 +105,11 @@ def _word(text, at, domain):
 
 
 @scalar
-def _label(text, at, domain, exact, listed):
+def _label(text, at, domain, listed):
     """Read the label at `at`, `listed` or single: ``(end or error position, label, outcome)``."""
     if domain.words != 0:
         return _word(text, at, domain)
-    end, label, outcome = head_number(text, at, exact, line_status.LABEL_NUMBER, line_status.LABEL_RANGE)
+    end, label, outcome = head_number(text, at, line_status.LABEL_NUMBER, line_status.LABEL_RANGE)
     if outcome != EXAMPLE:
         return end, label, outcome
     if not (ends_token(text, end) or byte(text, end) == _COLON or (listed and byte(text, end) == _COMMA)):
@@ -126,7 +119,7 @@ def _label(text, at, domain, exact, listed):
 
 
 @scalar
-def _list(text, at, domain, exact, target, empty):
+def _list(text, at, domain, target, empty):
     """Read the list of labels at `at`, which may be `empty`: ``(end or error position, first, outcome)``.
 
     Stores them in `target` (outputs,), unless it has length 0.
@@ -137,7 +130,7 @@ def _list(text, at, domain, exact, target, empty):
         target[:] = np.float32(-1)  # no class
     more = kind == VALUES or not (empty or byte(text, at) == _COLON)
     while more:
-        end, label, outcome = _label(text, at, domain, exact, True)
+        end, label, outcome = _label(text, at, domain, True)
         if outcome == EXAMPLE and wanted > 0:
             if kind == LISTED:
                 outcome = line_status.enter_class(target, label, domain)
@@ -158,17 +151,17 @@ def _list(text, at, domain, exact, target, empty):
 
 
 @scalar
-def read_labels(text, at, domain, exact, targets, row, empty):
+def read_labels(text, at, domain, targets, row, empty):
     """Read the label field: one label, or a list stored in ``targets[row]``. Returns what `_label` does."""
     if targets is None:
-        return _label(text, at, domain, exact, False)
-    return _list(text, at, domain, exact, targets[row], empty)
+        return _label(text, at, domain, False)
+    return _list(text, at, domain, targets[row], empty)
 
 
 @scalar
-def read_weight(text, at, exact):
+def read_weight(text, at):
     """Read the importance weight at `at`: ``(end or error position, weight, outcome)``."""
-    end, weight, outcome = head_number(text, at, exact, line_status.WEIGHT_NUMBER, line_status.WEIGHT_SIGN)
+    end, weight, outcome = head_number(text, at, line_status.WEIGHT_NUMBER, line_status.WEIGHT_SIGN)
     if outcome == EXAMPLE and weight < np.float32(0):
         return at, weight, line_status.WEIGHT_SIGN
     if outcome == EXAMPLE and not ends_token(text, end):
@@ -200,7 +193,7 @@ def _complete(keys, values, start, own, ascend, extra, counts):
 
 
 @kernel
-def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, extra, counts):
+def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, extra, counts):
     """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
 
     Args:
@@ -213,25 +206,23 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, e
         state: int64 (COUNTERS,), kept between calls.
         bad: int64 table that gets one row per bad line: start, position of the error, outcome, lines and
             examples before.
-        exact: ``(positions, float32s)`` of `HARD` numbers.
         extra: ``(crosses, naming)``; each may be None.
         counts: Scratch space for `merge_row`, or None.
 
-    Returns `DONE` or `TABLE_FULL`, or says what the line at ``state[AT]`` needs: `NEEDS_EXACT` for a number
-    that is missing in `exact`, `NEEDS_ROOM` for its products, `NEEDS_SORTING` if it is unsorted and `counts`
-    is None, or `NEEDS_CARE` if only a `careful` grammar can read it.
+    Returns `DONE` or `TABLE_FULL`, or says what the line at ``state[AT]`` needs: `NEEDS_ROOM` for its
+    products, `NEEDS_SORTING` if it is unsorted and `counts` is None, or `NEEDS_CARE` if only a `careful`
+    grammar can read it.
     """
     at, row, nnz = state[line_status.AT], state[line_status.ROWS], state[line_status.NNZ]
     result = line_status.DONE
     indptr, keys, values, labels, weights, offsets, targets = columns
     text, features = address(text_bytes), (address(keys), address(values), address(offsets))
-    known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
     indptr[row] = nnz
     while at < size and result == line_status.DONE:
         start = at
         crossing.clear_spans(extra[0])
         at, own, ascend, label, weight, outcome = read_line(
-            grammar, text, start, features, nnz, domain, known, targets, row, extra
+            grammar, text, start, features, nnz, domain, targets, row, extra
         )
         stop, merges = own, False
         if outcome == EXAMPLE:

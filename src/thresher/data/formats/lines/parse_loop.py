@@ -24,13 +24,8 @@ from thresher.data.formats.lines import line_rows as rows
 from thresher.data.labels import ONE, hint_of_words
 from thresher.data.report import AWAITED, FOUND, lines_not_utf8
 from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading, RowArrays
-from thresher.data.text.numbers import exact_numbers
 from thresher.data.text.sorting import BUCKETS
 
-Numbers = tuple[NDArray[np.int64], NDArray[np.float32]]
-"""Positions of numbers in a text, ascending, and their values."""
-
-NO_NUMBERS: Numbers = (np.zeros(0, np.int64), np.zeros(0, np.float32))
 _TABLE = 256
 _WINDOW = 1 << 12
 
@@ -41,8 +36,7 @@ def bad_table(on_error: str) -> NDArray[np.int64]:
 
 
 def gather(
-    parse: Callable[[RowArrays, Numbers], int],
-    exact_of: Callable[[Numbers], Numbers],
+    parse: Callable[[RowArrays], int],
     describe: Callable[..., BadLine],
     line_of: Callable[[int], bytes],
     state: NDArray[np.int64],
@@ -52,19 +46,16 @@ def gather(
 ) -> Parsed:
     """Call `parse` until the block is done; returns the result.
 
-    `exact_of` returns the exact numbers for the line at ``state[AT]``, given those it was parsed with;
     `describe` turns an entry of the `table` into a bad line; `line_of` returns the line at a position.
     """
-    exact, gaps, bad, rejected = NO_NUMBERS, list[int](), list[BadLine](), list[bytes]()
+    gaps, bad, rejected = list[int](), list[BadLine](), list[bytes]()
     result = None
     while result != line_status.DONE and not (bad and reading.on_error == FAIL):
-        if result == line_status.NEEDS_EXACT:
-            exact = exact_of(exact)
-        elif result == line_status.NEEDS_ROOM:
+        if result == line_status.NEEDS_ROOM:
             columns = reading.arenas.roomier(
                 columns, int(state[line_status.ROWS]), int(state[line_status.NNZ])
             )
-        result = parse(columns, exact)
+        result = parse(columns)
         for *entry, examples in table[: state[line_status.BAD]].tolist():
             gaps.append(examples)
             if len(bad) < reading.described:
@@ -208,8 +199,8 @@ class LineParser:
         if crosses is not None:
             crosses.spans[0, crossing.MET] = 0
 
-        def parse(columns: RowArrays, exact: Numbers) -> int:
-            given = (text, size, columns, domain, state, self._bad, exact, self._extra)
+        def parse(columns: RowArrays) -> int:
+            given = (text, size, columns, domain, state, self._bad, self._extra)
             while True:
                 result: int = rows.parse_lines(self._grammar, *given, self._counts)
                 if result == line_status.NEEDS_SORTING:
@@ -221,7 +212,6 @@ class LineParser:
 
         parsed = gather(
             parse,
-            lambda _: exact_numbers(line_at(text, int(state[line_status.AT])), int(state[line_status.AT])),
             lambda *entry: self._bad_line(text, *entry),
             lambda start: line_at(text, start),
             *(state, self._bad, columns, reading),

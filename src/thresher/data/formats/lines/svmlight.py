@@ -38,7 +38,7 @@ from thresher.data.formats import line_status
 from thresher.data.formats.line_status import EXAMPLE, OWN
 from thresher.data.formats.lines.line_rows import (
     ends_token,
-    exact_number,
+    number_at,
     read_labels,
     read_weight,
     skip_blanks,
@@ -52,12 +52,11 @@ from thresher.data.text.words import (
     among,
     byte,
     byte_set,
+    enter,
     load_word,
     lowest_bit,
     marks,
     short_number,
-    store_float,
-    store_word,
 )
 from thresher.engine.compile.jit import scalar
 from thresher.options.messages import mention
@@ -88,20 +87,20 @@ def _is_qid(text, at):
 
 
 @scalar
-def _read_head(text, at, domain, exact, targets, row, weighted):
+def _read_head(text, at, domain, targets, row, weighted):
     """Read what is before the features: ``(end or error position, label, weight, outcome)``."""
     weight, start = np.float32(1), at
     at = first = skip_blanks(text, at)
     if _line_ends(text, at):
         return at, weight, weight, line_status.BLANK
-    at, label, outcome = read_labels(text, at, domain, exact, targets, row, at > start)
-    if outcome != line_status.UNDECIDED and (outcome != EXAMPLE or byte(text, at) == _COLON):
+    at, label, outcome = read_labels(text, at, domain, targets, row, at > start)
+    if outcome != EXAMPLE or byte(text, at) == _COLON:
         weighted = weighted and (first == start or at == first)
         begin = first + (byte(text, first) == _PLUS)
         end, _, _ = read_id(text, begin)
         is_feature = not weighted and end > begin and byte(text, end) == _COLON
         if weighted and outcome == EXAMPLE:
-            at, weight, outcome = read_weight(text, at + 1, exact)
+            at, weight, outcome = read_weight(text, at + 1)
         elif domain.open and (is_feature or _is_qid(text, first)):
             at, label, outcome = first, np.float32(0), EXAMPLE
         elif not weighted and among(outcome, _NUMBERS):
@@ -165,7 +164,7 @@ def _quick_feature(here, begin, others, odd):
 
 
 @scalar
-def _feature(fielded, text, at, exact):
+def _feature(fielded, text, at):
     """Read any feature at `at`: ``(end or error position, field, key, value, outcome)``."""
     field, value = _NONE, np.float32(0)
     if fielded is not None:
@@ -184,14 +183,14 @@ def _feature(fielded, text, at, exact):
         return at, field, key, value, line_status.KEY_RANGE
     if byte(text, end) != _COLON:
         return end, field, key, value, line_status.COLON
-    end, value, outcome = exact_number(text, end + 1, exact, line_status.VALUE, line_status.VALUE_RANGE)
+    end, value, outcome = number_at(text, end + 1, line_status.VALUE, line_status.VALUE_RANGE)
     if outcome == EXAMPLE and not ends_token(text, end):
         outcome = line_status.AFTER_VALUE
     return end, field, key, value, outcome
 
 
 @scalar
-def _features(fielded, text, at, keys, values, nnz, exact, crosses):
+def _features(fielded, text, at, keys, values, nnz, crosses):
     """Read the features from `at` on, and store them from entry `nnz` of `keys` and `values` (addresses) on.
 
     Consecutive features of one field are a span of `crosses`. Returns ``(position of the line end or of the
@@ -213,9 +212,7 @@ def _features(fielded, text, at, keys, values, nnz, exact, crosses):
                 first, last = nnz, field
             ascend &= key >= floor
             floor = key + _ONE
-            store_word(keys, nnz, key)
-            store_float(values, nnz, value)
-            nnz += 1
+            nnz = enter(key, value, keys, values, nnz)
             if after == _NEWLINE:
                 note_namespace(crosses, last, first, nnz)
                 return at + end, nnz, ascend, EXAMPLE
@@ -227,7 +224,7 @@ def _features(fielded, text, at, keys, values, nnz, exact, crosses):
         if _line_ends(text, at):
             note_namespace(crosses, last, first, nnz)
             return at, nnz, ascend, EXAMPLE
-        at, field, key, value, outcome = _feature(fielded, text, at, exact)
+        at, field, key, value, outcome = _feature(fielded, text, at)
         if outcome != EXAMPLE:
             return at, nnz, ascend, outcome
         if field != last:
@@ -236,9 +233,7 @@ def _features(fielded, text, at, keys, values, nnz, exact, crosses):
         # no floor can exceed the largest key
         ascend &= key >= floor and (nnz == start or key != load_word(keys, 8 * (nnz - 1)))
         floor = key + _ONE if key != _LARGEST_KEY else key
-        store_word(keys, nnz, key)
-        store_float(values, nnz, value)
-        nnz += 1
+        nnz = enter(key, value, keys, values, nnz)
 
 
 class Svmlight(NamedTuple):
@@ -250,9 +245,9 @@ class Svmlight(NamedTuple):
     fielded: bool | None = None
     """true if features have fields; otherwise None, so that their code is not compiled"""
 
-    def read_line(self, text, at, columns, nnz, domain, exact, targets, row, extra):
+    def read_line(self, text, at, columns, nnz, domain, targets, row, extra):
         """See `line_rows.read_line`."""
-        at, label, weight, outcome = _read_head(text, at, domain, exact, targets, row, self.weighted)
+        at, label, weight, outcome = _read_head(text, at, domain, targets, row, self.weighted)
         if outcome == EXAMPLE and self.fielded is None and _is_qid(text, at):
             end, _, status = read_number(text, at + 4)
             fits = status != NOT_A_NUMBER and ends_token(text, end)
@@ -260,7 +255,7 @@ class Svmlight(NamedTuple):
         ascend = True
         if outcome == EXAMPLE:
             keys, values, _ = columns
-            at, nnz, ascend, outcome = _features(self.fielded, text, at, keys, values, nnz, exact, extra[0])
+            at, nnz, ascend, outcome = _features(self.fielded, text, at, keys, values, nnz, extra[0])
         return at, nnz, ascend, label, weight, outcome
 
 

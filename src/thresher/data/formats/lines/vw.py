@@ -51,8 +51,8 @@ from thresher.data.formats import line_status
 from thresher.data.formats.line_status import AFTER_VALUE, BLANK, EXAMPLE, OWN, UNUSUAL, VALUE, VALUE_RANGE
 from thresher.data.formats.lines.line_rows import (
     ends_line,
-    exact_number,
     head_number,
+    number_at,
     read_labels,
     read_weight,
     skip_blanks,
@@ -67,12 +67,12 @@ from thresher.data.text.words import (
     among,
     byte,
     byte_set,
+    enter,
     load_word,
     lowest_bit,
     short_number,
     stops,
     store_float,
-    store_word,
 )
 from thresher.engine.compile.jit import scalar
 from thresher.options.messages import mention
@@ -107,7 +107,7 @@ def _breaks(text, at):
 
 
 @scalar
-def _read_head(careful, text, at, based, domain, exact, targets, row):
+def _read_head(careful, text, at, based, domain, targets, row):
     """Read all before the first bar: ``(position of the bar or error, label, weight, base, outcome)``.
 
     Unless lines are `based`, the base must be 0.
@@ -131,12 +131,12 @@ def _read_head(careful, text, at, based, domain, exact, targets, row):
             break
         stop, outcome, after = at, FIELDS, AFTER_VALUE
         if fields == 0:
-            stop, label, outcome = read_labels(text, at, domain, exact, targets, row, False)
+            stop, label, outcome = read_labels(text, at, domain, targets, row, False)
             after = line_status.AFTER_LABEL
         elif fields == 1:
-            stop, weight, outcome = read_weight(text, at, exact)
+            stop, weight, outcome = read_weight(text, at)
         elif fields == 2:
-            stop, base, outcome = head_number(text, at, exact, BASE_NUMBER, BASE_NUMBER)
+            stop, base, outcome = head_number(text, at, BASE_NUMBER, BASE_NUMBER)
             if outcome == EXAMPLE and (stop != end or not (based or base == np.float32(0))):
                 stop, outcome = at, BASE_NUMBER
         if outcome == EXAMPLE and stop != end:
@@ -149,7 +149,7 @@ def _read_head(careful, text, at, based, domain, exact, targets, row):
     if fields == 0:
         outcome = EXAMPLE if domain.open else line_status.NO_LABEL
         if domain.kind == LISTED:
-            _, label, outcome = read_labels(text, first, domain, exact, targets, row, True)
+            _, label, outcome = read_labels(text, first, domain, targets, row, True)
     return at if outcome == EXAMPLE else first, label, weight, base, outcome
 
 
@@ -258,7 +258,7 @@ def _begins_number(text, at):
 
 
 @scalar
-def _feature(careful, grammar, text, at, exact, space, numbered):
+def _feature(careful, grammar, text, at, space, numbered):
     """Read any feature: ``(end or error position, key, value, whether it has no name, outcome)``.
 
     A feature without a name is called by its number: so many without one came before it in the namespace. In
@@ -283,7 +283,7 @@ def _feature(careful, grammar, text, at, exact, space, numbered):
         key = _hash_name(grammar.vw, text, number, end - number, chained) & grammar.mask
         return end, key, np.float32(1), False, EXAMPLE if _breaks(text, end) else AFTER_NAME
     if byte(text, end) == _COLON:
-        end, value, outcome = exact_number(text, number, exact, VALUE, VALUE_RANGE)
+        end, value, outcome = number_at(text, number, VALUE, VALUE_RANGE)
         value *= scale
         if outcome == EXAMPLE and not np.isfinite(value):
             outcome = VALUE_RANGE
@@ -301,7 +301,7 @@ def _feature(careful, grammar, text, at, exact, space, numbered):
 
 
 @scalar
-def _namespace(careful, grammar, text, at, exact):
+def _namespace(careful, grammar, text, at):
     """Read the namespace after a bar: ``(position after it or of the error, space, outcome)``.
 
     ``space = (seed, whether numbers are ids, offset added to ids, scale)``.
@@ -317,14 +317,14 @@ def _namespace(careful, grammar, text, at, exact):
         return at, (seed, ids, offset, scale), NAMESPACE
     if careful is None:
         return end, (seed, ids, offset, scale), UNUSUAL
-    end, scale, outcome = head_number(text, end + 1, exact, SCALE, SCALE_RANGE)
+    end, scale, outcome = head_number(text, end + 1, SCALE, SCALE_RANGE)
     if outcome == EXAMPLE and not _breaks(text, end):
         outcome = AFTER_VALUE
     return end, (seed, ids, offset, scale), outcome
 
 
 @scalar
-def _features(grammar, text, at, keys, values, nnz, exact, space, start, ascend, before, naming):
+def _features(grammar, text, at, keys, values, nnz, space, start, ascend, before, naming):
     """Read the features of one namespace from `at` on, and store them from entry `nnz` on.
 
     `keys` and `values` are addresses. The row began at entry `start`, and the name of the namespace at
@@ -344,9 +344,7 @@ def _features(grammar, text, at, keys, values, nnz, exact, space, start, ascend,
                 break
             ascend &= (key >= floor) & (key != _LARGEST_ID)  # which has no floor above it
             floor = key + _ONE
-            store_word(keys, nnz, key)
-            store_float(values, nnz, value)
-            nnz += 1
+            nnz = enter(key, value, keys, values, nnz)
             if after != _SPACE:
                 return at + end, nnz, ascend, EXAMPLE
             begin = end + 1
@@ -356,9 +354,7 @@ def _features(grammar, text, at, keys, values, nnz, exact, space, start, ascend,
         if byte(text, at) == _BAR or ends_line(text, at):
             return at, nnz, ascend, EXAMPLE
         name = at
-        at, key, value, unnamed, outcome = _feature(
-            *(grammar.careful, grammar, text, at, exact, space, numbered)
-        )
+        at, key, value, unnamed, outcome = _feature(*(grammar.careful, grammar, text, at, space, numbered))
         if outcome != EXAMPLE:
             return at, nnz, ascend, outcome
         numbered += unnamed
@@ -370,9 +366,7 @@ def _features(grammar, text, at, keys, values, nnz, exact, space, start, ascend,
                 offer_with(naming, key, text, name, stop - name, before, _name_end(text, before) - before)
         ascend &= (key >= floor) & (key != _LARGEST_ID)  # which has no floor above it
         floor = key + _ONE
-        store_word(keys, nnz, key)
-        store_float(values, nnz, value)
-        nnz += 1
+        nnz = enter(key, value, keys, values, nnz)
 
 
 class Vw(NamedTuple):
@@ -392,19 +386,19 @@ class Vw(NamedTuple):
     based: bool = False
     """whether bases are offsets; otherwise they must be 0"""
 
-    def read_line(self, text, at, columns, nnz, domain, exact, targets, row, extra):
+    def read_line(self, text, at, columns, nnz, domain, targets, row, extra):
         """See `line_rows.read_line`."""
         at, label, weight, base, outcome = _read_head(
-            self.careful, text, at, self.based, domain, exact, targets, row
+            self.careful, text, at, self.based, domain, targets, row
         )
         start, ascend = nnz, True
         keys, values, offsets = columns
         while outcome == EXAMPLE and byte(text, at) == _BAR:
             first, begin = nnz, at + 1
-            at, space, outcome = _namespace(self.careful, self, text, begin, exact)
+            at, space, outcome = _namespace(self.careful, self, text, begin)
             if outcome == EXAMPLE:
                 at, nnz, ascend, outcome = _features(
-                    self, text, at, keys, values, nnz, exact, space, start, ascend, begin, extra[1]
+                    self, text, at, keys, values, nnz, space, start, ascend, begin, extra[1]
                 )
                 note_namespace(extra[0], space[0], first, nnz)
         if self.based:

@@ -99,7 +99,7 @@ def _is_list(kind: pa.DataType) -> bool:
 def check_types(layout: SettledLayout, schema: pa.Schema, file: str) -> None:
     """Raise `DataError` if the type of a column does not fit its kind in the settled layout."""
     fields = dict(zip(schema.names, schema.types, strict=True))
-    for name, kind in zip(layout.columns, layout.kinds, strict=True):
+    for name, kind in layout.kind_of.items():
         if name in fields and not fits(fields[name], kind):
             numbers = kind in _NUMBERS or fields[name] == OBJECT
             how = f": {remedy_of(fields[name]) or 'convert it to numbers'}" if numbers else ""

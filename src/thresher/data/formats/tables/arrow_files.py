@@ -33,6 +33,7 @@ from thresher.data.formats.tables.where import MARKED, Filter
 from thresher.data.inputs.arrays import is_missing
 from thresher.data.layout import AnyLayout, Extension, Layout, SettledLayout, has_columns
 from thresher.data.sources.parsed import ParsedSource, TextSource
+from thresher.data.sources.reader import RowsAsked
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:
@@ -62,10 +63,9 @@ def settle_arrow(
     layout: AnyLayout,
     schema: pa.Schema,
     name: str,
-    unlabelled: bool,
+    asked: RowsAsked,
     head: pa.RecordBatch | None,
     later: Sequence[pa.Schema] = (),
-    ids: str = "",
 ) -> tuple[SettledLayout, ColumnEncodings]:
     """The layout, settled by a schema and those of `later` files if necessary, and how columns are read.
 
@@ -77,8 +77,8 @@ def settle_arrow(
         typed = pa.schema([field.with_type(types[field.name]) for field in schema], schema.metadata)
         found = by_schema(layout, typed, arrow.guesses(typed), name, spelling_by(schema, head), later)
         found = with_usual(found, layout, first_texts(found, head))
-    used = found.unlabelled() if unlabelled else found
-    return found, kinds_by(used, schema, name, ids)
+    used = found.unlabelled() if asked.unlabelled else found
+    return found, kinds_by(used, schema, name, asked.ids)
 
 
 def types_in(schemas: Iterable[pa.Schema]) -> dict[str, pa.DataType]:
@@ -117,12 +117,11 @@ def spelling_by(schema: pa.Schema, head: Any) -> dict[str, str]:
 def first_texts(layout: SettledLayout, head: Any) -> Callable[[str], list[Any]]:
     """The first values of a column of a record batch or None, as texts or bytes."""
     there = () if head is None else head.schema.names
-    spelling = dict(zip(layout.columns, layout.spelling, strict=True))
 
     def texts(name: str) -> list[Any]:
         if name not in there or not arrow.is_written(head.schema.field(name).type):
             return []
-        column = arrow.texts_of(arrow.picked(head.column(there.index(name)), ROWS), spelling[name])
+        column = arrow.texts_of(arrow.picked(head.column(there.index(name)), ROWS), layout.spelling_of[name])
         found: list[Any] = column.view(arrow.as_bytes(column.type)).to_pylist()
         return found
 
@@ -155,22 +154,16 @@ def by_schema(
 
 
 def open_table(
-    names: list[str],
-    layout: AnyLayout,
-    previews: Previews,
-    unlabelled: bool,
-    where: str = "",
-    ids: str = "",
-    marked: str = "",
+    names: list[str], layout: AnyLayout, previews: Previews, asked: RowsAsked
 ) -> tuple[SettledLayout, ParserMaker]:
     """The settled layout of files, and the maker of their parsers. Raises `DataError`."""
     files, found, may_be_words = list[ColumnEncodings](), layout, False
-    heads = [_head_of(layout, name, where, not k, previews) for k, name in enumerate(names)]
+    heads = [_head_of(layout, name, asked.where, not k, previews) for k, name in enumerate(names)]
     schemas = [head.schema for head in heads]
     for name, head in zip(names, heads, strict=True):
         with read_from(name):
-            chosen, marks = filters_of(head.schema, name, where, marked)
-            found, kinds = settle_arrow(found, head.schema, name, unlabelled, head.rows, schemas[1:], ids)
+            chosen, marks = filters_of(head.schema, name, asked)
+            found, kinds = settle_arrow(found, head.schema, name, asked, head.rows, schemas[1:])
         files.append(kinds._replace(where=chosen, marks=marks))
         may_be_words = may_be_words or has_words(kinds, head.schema)
     assert has_columns(found)
@@ -179,12 +172,12 @@ def open_table(
     return found, ParserMaker(arrow.BatchParser, files, may_be_words, heads)
 
 
-def filters_of(schema: pa.Schema, name: str, where: str, marked: str) -> tuple[Filter | None, Filter | None]:
+def filters_of(schema: pa.Schema, name: str, asked: RowsAsked) -> tuple[Filter | None, Filter | None]:
     """Which rows of a table are read, and which of these are marked; None for all, and for none."""
     types = dict(zip(schema.names, schema.types, strict=True))
     return (
-        Filter(where, types, name) if where else None,
-        Filter(marked, types, name, MARKED) if marked else None,
+        Filter(asked.where, types, name) if asked.where else None,
+        Filter(asked.marked, types, name, MARKED) if asked.marked else None,
     )
 
 
@@ -218,7 +211,7 @@ def _head_of(layout: AnyLayout, name: str, where: str, first: bool, previews: Pr
         with read_from(name), _opened(layout.format, name, streams) as (schema, in_order, rows_of):
             rows, look_in = None, first and not is_stream(name)
             if wanted := _looked_at(layout, schema, is_remote(name)) if look_in else []:
-                chosen, most = filters_of(schema, name, where, "")[0], most_rows(wanted)
+                chosen, most = filters_of(schema, name, RowsAsked(where=where))[0], most_rows(wanted)
                 rows = next((batch for _, batch, _ in rows_of(wanted, 0, chosen)), None)
                 if rows is not None and rows.num_rows > most:  # which may be all of the file
                     rows = arrow.take_rows(rows, np.arange(most))
@@ -590,9 +583,6 @@ class StreamSource(ParsedSource):
         given: Any,
         layout: AnyLayout | None = None,
         *,
-        where: str = "",
-        marked: str = "",
-        unlabelled: bool = False,
         weighed_beside: bool = False,
         **options: Any,
     ) -> None:
@@ -607,12 +597,12 @@ class StreamSource(ParsedSource):
         with read_from(NAME):
             self.first_rows = next(reader, None)
         unnamed = replace(layout or AnyLayout(), format="")  # data read later may have any format
-        settled_by, kinds = settle_arrow(unnamed, schema, NAME, unlabelled, self.first_rows)
-        chosen, marks = filters_of(schema, NAME, where, marked)
+        asked = RowsAsked(**{name: options.pop(name) for name in RowsAsked._fields if name in options})
+        settled_by, kinds = settle_arrow(unnamed, schema, NAME, asked, self.first_rows)
+        chosen, marks = filters_of(schema, NAME, asked)
         files, may_be_words = [kinds._replace(where=chosen, marks=marks)], has_words(kinds, schema)
         form = ParserMaker(arrow.BatchParser, files, may_be_words)
-        options |= {"where": where, "marked": marked, "unlabelled": unlabelled}
-        super().__init__([NAME], settled_by, form, layout, may_be_words=may_be_words, **options)
+        super().__init__([NAME], settled_by, form, layout, asked, may_be_words=may_be_words, **options)
         self.rereadable, self.weighed_beside = not self._once, weighed_beside
         counted = isinstance(given, pa.Table) or hasattr(given, "iloc")  # others may run a query to count
         self.is_small = counted and len(given) <= _FEW

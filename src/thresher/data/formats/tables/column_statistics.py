@@ -99,7 +99,7 @@ def columns_seen(source: Source, chosen: Sequence[str] = ()) -> list[ColumnSeen]
         return []
     batch, find = source.first_rows, finder(layout.columns)
     cells = _cells_of(source, batch, ROWS)
-    kinds = dict(zip(layout.columns, layout.kinds, strict=True))
+    kinds = layout.kind_of
     meant = {name for pattern in (*source.chosen, *chosen) for name in find(pattern)}
     if batch is not None:  # columns that are categories by their type, or numbers noted as such
         from pyarrow.types import is_dictionary
@@ -126,8 +126,7 @@ def columns_seen(source: Source, chosen: Sequence[str] = ()) -> list[ColumnSeen]
 
 def categories_of(layout: SettledLayout) -> dict[str, str]:
     """The categorical columns, each with what its values were in training: see `SettledLayout.spelling`."""
-    pairs = zip(layout.columns, layout.kinds, layout.spelling, strict=True)
-    return {name: what for name, kind, what in pairs if kind == CATEGORICAL}
+    return {name: what for name, what in layout.spelling_of.items() if layout.kind_of[name] == CATEGORICAL}
 
 
 def first_values(
@@ -155,9 +154,8 @@ def _cells_of(
 ) -> Mapping[str, Sequence[str]]:
     name, layout = source.names[file], source.layout
     if batch is not None:
-        kinds = dict(zip(layout.columns, layout.kinds, strict=True))
         columns = zip(batch.schema.names, batch.columns, strict=True)
-        return {name: _of_column(column.slice(0, rows), kinds.get(name)) for name, column in columns}
+        return {name: _of_column(column.slice(0, rows), layout.kind_of.get(name)) for name, column in columns}
     form = TABLES.get(layout.format)
     if form is None or form.batches or not is_local(name):
         return {}

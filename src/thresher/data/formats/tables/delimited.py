@@ -29,7 +29,7 @@ from thresher.data.files.paths import called, is_stream
 from thresher.data.files.streams import HEAD, LONGEST_HEAD, Previews
 from thresher.data.formats import line_status
 from thresher.data.formats.choosing import CSV_OF_TABS
-from thresher.data.formats.lines.parse_loop import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
+from thresher.data.formats.lines.parse_loop import bad_table, gather, line_at, too_long
 from thresher.data.formats.tables import text_rows as rows
 from thresher.data.formats.tables.spellings import hint_of_numbers, look_at, with_usual
 from thresher.data.formats.tables.table_rows import LABEL as LABEL_CODE
@@ -46,8 +46,8 @@ from thresher.data.formats.tables.table_rows import (
 from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.report import HEADER, LATE, lines_not_utf8
-from thresher.data.sources.reader import Parsed, Reading
-from thresher.data.text.numbers import NUMBER, OVERFLOW, exact_number, means_missing
+from thresher.data.sources.reader import Parsed, Reading, RowsAsked
+from thresher.data.text.numbers import NUMBER, OVERFLOW, means_missing
 from thresher.data.text.sorting import BUCKETS, FEW, ROW_ROOM
 from thresher.options.messages import mention
 
@@ -104,13 +104,7 @@ class _Head(NamedTuple):
 
 
 def open_table(
-    names: list[str],
-    layout: AnyLayout,
-    previews: Previews,
-    unlabelled: bool,
-    ids: str = "",
-    live: bool = False,
-    marked: str = "",
+    names: list[str], layout: AnyLayout, previews: Previews, asked: RowsAsked
 ) -> tuple[SettledLayout, ParserMaker]:
     """The settled layout of files, and the maker of their parsers.
 
@@ -119,7 +113,7 @@ def open_table(
     """
     heads, looks, dialect = list[_Head](), list[tuple[str, str]](), dialect_of(layout)
     for name in names:
-        text = beginning(name, previews, live, dialect)
+        text = beginning(name, previews, asked.live and has_columns(layout), dialect)
         decides = not has_columns(layout) and (not heads or any(kind == EMPTY for kind, _ in looks))
         head = _head(text, name, layout, dialect, None if decides else _SAMPLE)
         if not heads:
@@ -138,15 +132,15 @@ def open_table(
         cells = dict(zip(first.names, first.cells, strict=True))
         settled = with_usual(settled, layout, lambda name: cells.get(name, ()))
         may_be_words = (LABEL, CATEGORICAL) in zip(settled.kinds, guesses, strict=False)
-    used = settled.unlabelled() if unlabelled else settled
-    files = [_kinds(used, head, ids) for head in heads]
-    if marked:
+    used = settled.unlabelled() if asked.unlabelled else settled
+    files = [_kinds(used, head, asked.ids) for head in heads]
+    if asked.marked:
         from thresher.data.formats.tables.where import MARKED, Filter
 
-        files = [
-            one._replace(marks=Filter(marked, dict.fromkeys(one.names), head.name, MARKED, layout.missing))
-            for one, head in zip(files, heads, strict=True)
-        ]
+        for k, one in enumerate(files):
+            types = dict.fromkeys(one.names)
+            marks = Filter(asked.marked, types, names[k], MARKED, layout.missing)
+            files[k] = one._replace(marks=marks)
     whole = partial(_whole, dialect) if dialect.span else None
     return settled, ParserMaker(DelimitedParser, files, may_be_words, whole=whole)
 
@@ -163,10 +157,9 @@ def _kinds(layout: SettledLayout, head: _Head, ids: str) -> ColumnEncodings:
     """How the columns of a file are read; absent ones may be missing from a file without a header."""
     names = head.names
     if not layout.header:
-        kinds = zip(layout.columns, layout.kinds, strict=True)
         names = [*layout.columns]
         if len(head.names) != len(names):
-            names = [name for name, kind in kinds if kind != columns.ABSENT]
+            names = [name for name, kind in layout.kind_of.items() if kind != columns.ABSENT]
         if (count := len(head.names)) != len(names):
             some = "column" if count == 1 else "columns"
             raise DataError(f"{head.name}: {count} {some}, but the training data had {len(layout.columns)}")
@@ -372,13 +365,6 @@ def cells_of(line: bytes, dialect: Dialect, most: int = MOST_COLUMNS + 1) -> lis
     return cells
 
 
-def with_exact(exact: Numbers, row: bytes, start: int, place: int) -> Numbers:
-    """The `exact` numbers of the `row` that begins at `start`, with that at `place`."""
-    places, numbers = exact if len(exact[0]) and exact[0][0] >= start else NO_NUMBERS
-    number, at = exact_number(row, start, place), np.searchsorted(places, place)
-    return np.insert(places, at, place), np.insert(numbers, at, number)
-
-
 class RowParser:
     """Parses blocks of lines whose rows have cells into chunks; formats say where cells are."""
 
@@ -446,14 +432,8 @@ class RowParser:
             self._bad,
             far := kinds.room_for_rests(block.size // 4),
         )
-
-        def exactly(exact: Numbers) -> Numbers:
-            start = int(state[line_status.AT])
-            return with_exact(exact, self._row_at(block, start), start, int(state[rows.PLACE]))
-
         parsed = gather(
-            lambda arrays, exact: parse(text, block.size, arrays, *rest, exact, extra),
-            exactly,
+            lambda arrays: parse(text, block.size, arrays, *rest, extra),
             lambda *entry: self._bad_line(block, *entry),
             lambda start: self._row_at(block, start),
             *(state, self._bad, arrays, reading),

@@ -28,11 +28,12 @@ from thresher.data.text.numbers import read_digits, read_double, read_power
 from thresher.data.text.words import (
     address,
     byte,
+    enter,
     is_blank,
     load_word,
     lowest_bit,
     store_byte,
-    store_float,
+    store_character,
     store_word,
     string_stops,
 )
@@ -171,19 +172,6 @@ def _hex(text, at):
 
 
 @scalar
-def _as_utf8(point, out, at):
-    """Write a Unicode code point at `at`; returns the position after it."""
-    if point < 0x80:
-        store_byte(out, at, point)
-        return at + 1
-    more = 1 if point < 0x800 else 2 if point < 0x10000 else 3
-    store_byte(out, at, (0xFF00 >> more + 1) & 0xFF | point >> 6 * more)
-    for k in range(more):
-        store_byte(out, at + 1 + k, 0x80 | (point >> 6 * (more - 1 - k)) & 0x3F)
-    return at + 1 + more
-
-
-@scalar
 def _escaped(text, at):
     """The code point of the escape at `at`, and the position after it; -1 for none that is valid."""
     code = byte(text, at + 1)
@@ -213,7 +201,7 @@ def _unescaped(text, at, out, size):
         point, at = _escaped(text, stop)
         if point < 0:
             return _BAD, size
-        size = _as_utf8(point, out, size)
+        size = store_character(point, out, size)
 
 
 @scalar
@@ -409,9 +397,7 @@ def enter_names(begin, stop, seed, keys, values, nnz, naming, column, objects):
         if last > first:
             key = padded_murmur3_64(text, first, last - first, seed)
             offer(naming, key, text, first, last - first, column)
-            store_word(out, nnz, key)
-            store_float(floats, nnz, np.float32(1))
-            nnz += 1
+            nnz = enter(key, np.float32(1), out, floats, nnz)
         at = _next_element(text, end)
     return nnz, line_status.EXAMPLE
 

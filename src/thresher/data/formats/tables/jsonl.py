@@ -29,12 +29,12 @@ from thresher.data.files.paths import is_stream
 from thresher.data.files.streams import HEAD, Previews
 from thresher.data.formats import line_status
 from thresher.data.formats.choosing import looks_pretty
-from thresher.data.formats.lines.parse_loop import NO_NUMBERS, too_long
+from thresher.data.formats.lines.parse_loop import too_long
 from thresher.data.formats.tables import table_rows
 from thresher.data.formats.tables import text_rows as rows
 from thresher.data.formats.tables.arrow_batches import LISTS_NEED, bad_row, fits, guess, spelling_of_type
 from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by, types_in
-from thresher.data.formats.tables.delimited import RowParser, beginning, lines_of, with_exact
+from thresher.data.formats.tables.delimited import RowParser, beginning, lines_of
 from thresher.data.formats.tables.json_cells import (
     CLASSES,
     IGNORED,
@@ -56,7 +56,7 @@ from thresher.data.inputs.arrays import RowReader, numbers_of, rests_of
 from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, has_columns
 from thresher.data.report import FOUND, LACKING, LATE, MOST_LATE, Noted
-from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading, RowArrays
+from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading, RowArrays, RowsAsked
 from thresher.data.text.numbers import means_missing
 from thresher.data.text.spelling import respelled
 from thresher.data.text.utf8 import REMEDIES, undecoded
@@ -141,19 +141,15 @@ class _JsonHead(NamedTuple):
 
 
 def open_table(
-    names: list[str],
-    layout: AnyLayout,
-    previews: Previews,
-    unlabelled: bool,
-    ids: str = "",
-    live: bool = False,
-    marked: str = "",
+    names: list[str], layout: AnyLayout, previews: Previews, asked: RowsAsked
 ) -> tuple[SettledLayout, ParserMaker]:
     """The settled layout of files, and the maker of their parsers. Raises `DataError`.
 
     If `live`, a stream is read up to its first line, which says little about the others: the type of a field
     that does not fit the layout there is left open.
     """
+    unlabelled, _, ids, marked, live = asked
+    live = live and has_columns(layout)
     if isinstance(layout, SettledLayout) and not layout.columns:
         ignored = [one for one in layout.ignore if one != ids]
         if ignored or marked:
@@ -208,8 +204,7 @@ def form_of(layout: SettledLayout, unlabelled: bool, ids: str, lists: bool, name
         return ParserMaker(NamedRowParser, [])
     used = layout.unlabelled() if unlabelled else layout
     label = pa.list_(pa.float64()) if lists else pa.string()  # of texts, which may be numbers, or numbers
-    kinds = zip(used.columns, used.kinds, strict=True)
-    known = [pa.field(column, label) for column, kind in kinds if kind == LABEL]
+    known = [pa.field(column, label) for column, kind in used.kind_of.items() if kind == LABEL]
     known += [pa.field(ids, pa.null())] if ids and ids not in used.columns else []
     return ParserMaker(JsonlParser, [_kinds(used, known, name, ids)[0]])
 
@@ -242,9 +237,9 @@ def _fitting(layout: SettledLayout, head: _JsonHead, live: bool) -> pa.Schema:
 
     If `live`, a type that does not fit is left open.
     """
-    kinds, fields = dict(zip(layout.columns, layout.kinds, strict=True)), list[pa.Field]()
+    fields = list[pa.Field]()
     for field in head.fields:
-        kind = kinds.get(field.name, "")
+        kind = layout.kind_of.get(field.name, "")
         values = (one for one in head.values.get(field.name, ()) if not _says_missing(one))
         types = dict.fromkeys([field.type, *(_TYPES[one] for one in dict.fromkeys(map(type, values)))])
         fit = [one for one in types if fits(one, kind)]
@@ -319,8 +314,7 @@ class JsonlParser(RowParser):
         label = table_rows.WORD if words else table_rows.CLASSES if lists else table_rows.LABEL
         super().__init__(files, layout, reading, [of_cells(one, label, table_rows.SPELLED) for one in files])
         self._ignored = columns.Patterns(layout.ignore)
-        kinds = zip(layout.columns, layout.kinds, strict=True)
-        self._known = {name: LATE if kind == EMPTY else "" for name, kind in kinds}
+        self._known = {name: LATE if kind == EMPTY else "" for name, kind in layout.kind_of.items()}
         self._known |= dict.fromkeys(layout.awaited, FOUND)
         self._known.setdefault(next((one.ids for one in files if one.ids), ""), "")
         self._roles, self._fields = list[dict[str, int]](), list[ObjectFields]()
@@ -387,12 +381,8 @@ class JsonlParser(RowParser):
                     noticed.append((what, name, number + 1, _looks(value)))
             usual = f"{_written(read.values)}\n".encode()
             padded = bytearray(usual + bytes(PAD))  # writable, as blocks are: or it would be compiled again
-            text, exact, state[line_status.AT] = np.frombuffer(padded, np.uint8), NO_NUMBERS, 0
-            *most, _, extra = rest
-            while (
-                result := rows.parse_rows(text, len(usual), arrays, *most, exact, extra)
-            ) == line_status.NEEDS_EXACT:
-                exact = with_exact(exact, usual, 0, int(state[rows.PLACE]))
+            state[line_status.AT] = 0
+            result = rows.parse_rows(np.frombuffer(padded, np.uint8), len(usual), arrays, *rest)
             self._bad[bad : state[line_status.BAD], :2] = start
         else:
             state[line_status.LINES] += 1

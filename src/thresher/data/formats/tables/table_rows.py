@@ -25,7 +25,7 @@ from thresher.data.formats import line_status
 from thresher.data.labels import VALUES, Domain
 from thresher.data.layout import SettledLayout
 from thresher.data.report import LACKING, LATE, MOST_LATE
-from thresher.data.text.numbers import FINE, HARD, OUT_OF_RANGE
+from thresher.data.text.numbers import FINE, OUT_OF_RANGE
 from thresher.data.text.sorting import ascending
 from thresher.engine.centring import place_rests
 from thresher.engine.compile.jit import scalar
@@ -174,7 +174,7 @@ def kinds_of(
     late = [name for name in columns.unexpected(layout, names) if name != identity]
     noticed = [(LATE, name, 0, looks.get(name, "")) for name in late[:MOST_LATE]]
     noticed += [(LACKING, name, 0, "") for name in columns.lacking(layout, names)[:MOST_LATE]]
-    known, there = dict(zip(layout.columns, layout.spelling, strict=True)), {*names}
+    there = {*names}
     codes = {kind: k for k, kind in enumerate(columns.KINDS)}
     if layout.gaps:
         codes[columns.NUMERIC] = GAPPED
@@ -189,7 +189,7 @@ def kinds_of(
         of_columns(layout, names, kinds, file),
         tuple(noticed),
         identity,
-        [known.get(name) or columns.AS_TEXT for name in names],
+        [layout.spelling_of.get(name) or columns.AS_TEXT for name in names],
         [key for key, name in numeric_keys(layout).items() if name not in there] if layout.gaps else (),
     )
 
@@ -240,8 +240,6 @@ def expected_of(outcome: int, name: str, domain: Domain, columns: int) -> str:
 @scalar
 def outcome_of(kind, value, status, empty, domain):
     """The outcome of a cell, given its number and whether it is `empty`."""
-    if status == HARD:
-        return line_status.UNDECIDED
     if kind != LABEL and kind != WEIGHT and kind != OFFSET:
         if status == FINE:
             return line_status.EXAMPLE

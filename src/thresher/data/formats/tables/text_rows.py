@@ -51,25 +51,25 @@ from thresher.data.formats.tables.json_cells import (
     find_cells,
     span_of,
 )
-from thresher.data.text.numbers import FINE, HARD, NOT_A_NUMBER, looked_up, read_double, read_number
+from thresher.data.text.numbers import FINE, NOT_A_NUMBER, read_double, read_number
 from thresher.data.text.spelling import ROOM, is_finite, spelled, truth
 from thresher.data.text.words import (
     address,
     all_digits,
     byte,
+    enter,
     is_blank,
     lowest_bit,
     separators,
     short_number,
     store_float,
-    store_word,
 )
 from thresher.engine.centring import FAR, note_rest
 from thresher.engine.compile.jit import compiled_apart, kernel, scalar
 
-PLACE, BREAKS, HAS_NUL, ALL_COUNTERS = range(line_status.COUNTERS, line_status.COUNTERS + 4)
-"""Counters in `state` in addition to those of `parse_lines`: position of a `HARD` number, line breaks inside
-rows, whether the text contains a NUL; and the length of `state`."""
+BREAKS, HAS_NUL, ALL_COUNTERS = range(line_status.COUNTERS, line_status.COUNTERS + 3)
+"""Counters in `state` besides those of `parse_lines`: line breaks inside rows, whether the text holds a NUL;
+the length of `state`."""
 
 _NUL, _NEWLINE, _RETURN, _QUOTE = 0, 10, 13, 34
 _NONE, _ONE = np.uint64(0), np.uint64(1)
@@ -78,7 +78,7 @@ _STRAY, _OPEN = -1, -2
 
 
 @scalar
-def _number(cell, at, end, place, exact):
+def _number(cell, at, end):
     """The number in ``cell[at:end]``, stripped of blanks, 0 if it is empty: ``(float32, status)``."""
     if at == end:
         return np.float32(0), FINE
@@ -91,8 +91,6 @@ def _number(cell, at, end, place, exact):
     stop, value, status = read_number(cell, at)
     if status != NOT_A_NUMBER and stop != end:
         return value, NOT_A_NUMBER
-    if status == HARD:
-        value, status = looked_up(place, exact)
     return value + np.float32(0), status  # -0 becomes 0
 
 
@@ -256,14 +254,6 @@ def _cell(text, at, stop, base, mask, delimiter, span, room):
     return text, at, last, end, base, mask, line_status.EXAMPLE
 
 
-@scalar
-def _enter(key, value, keys, values, nnz):
-    """Store a feature as entry `nnz` of `keys` and `values` (addresses); returns the new `nnz`."""
-    store_word(keys, nnz, key)
-    store_float(values, nnz, value)
-    return nnz + 1
-
-
 @compiled_apart
 def _note_rest(cell, at, value, key, far):
     """Note the rest of the number at `at`, which was read as `value`, if any."""
@@ -273,26 +263,24 @@ def _note_rest(cell, at, value, key, far):
 
 
 @scalar
-def _numeric(kind, value, stored, key, seed, cell, at, keys, values, nnz, far, naming, column):
-    """Append the feature of a number, if it is `stored`, or of its bin; returns the new `nnz`."""
+def _enter_number(kind, value, stored, key, seed, keys, values, nnz, naming, column):
+    """Enter a number as a feature, if it is `stored`, or its bin; returns the new `nnz`."""
     if kind == table_rows.BINS:
         place = table_rows.bin_of(value)
         key = whole_murmur3_64(place, seed)
         offer_whole(naming, key, place, column)
-        return _enter(key, np.float32(1), keys, values, nnz)
-    offer(naming, key, cell, 0, 0, column)
-    if kind == table_rows.GAPPED and abs(value) >= FAR:
-        _note_rest(cell, at, value, key, far)
-    return _enter(key, value, keys, values, nnz) if stored else nnz
+        return enter(key, np.float32(1), keys, values, nnz)
+    offer(naming, key, keys, 0, 0, column)
+    return enter(key, value, keys, values, nnz) if stored else nnz
 
 
 @scalar
-def _value(kind, cell, at, end, place, domain, exact):
+def _value(kind, cell, at, end, domain):
     """The number, or the number of the class word, in ``cell[at:end]``: ``(float32, outcome)``."""
     if kind == table_rows.WORD:
         value = line_status.word_label(cell, at, end, domain)
         return value, table_rows.outcome_of(table_rows.LABEL, value, FINE, at == end, domain)
-    value, status = _number(cell, at, end, place, exact)
+    value, status = _number(cell, at, end)
     if status == NOT_A_NUMBER and truth(cell, at, end) >= 0:
         value, status = np.float32(truth(cell, at, end)), FINE
     elif kind == table_rows.LABEL and status == FINE:
@@ -315,13 +303,12 @@ def _meant(code, cell, at, end, tokens, scratch):
 
 
 @scalar
-def _enter_cell(code, cell, first, last, place, start, c, row, grams, found):
+def _enter_cell(code, cell, first, last, start, c, row, grams, found):
     """Enter what the cell ``cell[first:last]`` of column `c` becomes: ``((nnz, label, weight), outcome)``.
 
-    It is at `place` in the text, in the row that begins at `start`; `found` are entries, label and weight of
-    the cells before.
+    The row begins at `start`; `found` are entries, label and weight of the cells before.
     """
-    (_, names, seeds, first_at, _, scratch), out, domain, exact, extra, into, tokens = row
+    (_, names, seeds, first_at, _, scratch), out, domain, extra, into, tokens = row
     nnz, label, weight = found
     keys, values, begin = address(out[0]), address(out[1]), nnz
     kind, cell, first, last, outcome = _meant(code, cell, first, last, tokens, scratch)
@@ -337,10 +324,10 @@ def _enter_cell(code, cell, first, last, place, start, c, row, grams, found):
         if last > first and not (is_blank_at and _without_blanks(cell, first, last) == first):
             key = padded_murmur3_64(cell, first, last - first, seeds[c])
             offer(extra[1], key, cell, first, last - first, c)
-            nnz = _enter(key, np.float32(1), keys, values, nnz)
+            nnz = enter(key, np.float32(1), keys, values, nnz)
     elif kind >= table_rows.NUMERIC:
         last = _without_blanks(cell, first, last)
-        value, outcome = _value(kind, cell, first, last, place, domain, exact)
+        value, outcome = _value(kind, cell, first, last, domain)
         if kind == table_rows.LABEL or kind == table_rows.WORD:
             label = line_status.keep_label(into, names[c], value)
         elif kind == table_rows.WEIGHT:
@@ -348,11 +335,10 @@ def _enter_cell(code, cell, first, last, place, start, c, row, grams, found):
         elif kind == table_rows.OFFSET:
             store_float(out[2], 0, value)
         elif outcome == line_status.EXAMPLE and (last > first or kind == table_rows.GAPPED):
+            if kind == table_rows.GAPPED and abs(value) >= FAR:
+                _note_rest(cell, first, value, names[c], out[3])
             stored = last == first or value != np.float32(0)
-            nnz = _numeric(
-                *(kind, value, stored, names[c], seeds[c], cell, first, keys, values, nnz),
-                *(out[3], extra[1], c),
-            )
+            nnz = _enter_number(*(kind, value, stored, names[c], seeds[c], keys, values, nnz, extra[1], c))
     elif kind == table_rows.EMPTY:
         if first_at[c] < 0 and _without_blanks(cell, first, last) > first:
             first_at[c] = start
@@ -365,7 +351,7 @@ def _enter_cell(code, cell, first, last, place, start, c, row, grams, found):
 def _row(text, at, size, dialect, room, row, grams, found):
     """Read one row: ``(position of the line end or error, (nnz, label, weight), outcome, column)``.
 
-    ``row = (columns, (keys, values, offset, far), domain, exact, extra, into, tokens)``: features are stored
+    ``row = (columns, (keys, values, offset, far), domain, extra, into, tokens)``: features are stored
     from the nnz of `found` on, several labels in `into`, an offset at an address, rests in `far`.
     """
     codes, count, (delimiter, _, span) = row[0][0], row[0][4], dialect
@@ -373,7 +359,7 @@ def _row(text, at, size, dialect, room, row, grams, found):
     for c in range(count):
         cell, first, last, end, base, mask, outcome = _cell(text, at, size, base, mask, delimiter, span, room)
         if outcome == line_status.EXAMPLE:
-            found, outcome = _enter_cell(codes[c], cell, first, last, at, start, c, row, grams, found)
+            found, outcome = _enter_cell(codes[c], cell, first, last, start, c, row, grams, found)
         if outcome != line_status.EXAMPLE:
             return at, found, outcome, c
         if (byte(text, end) == _NEWLINE) != (c == count - 1):
@@ -386,7 +372,7 @@ def _row(text, at, size, dialect, room, row, grams, found):
 @scalar
 def _object_row(text, at, objects, row, grams, found):
     """As `_row`, of a line with an object; the outcome is `UNUSUAL` if the line needs more care."""
-    (codes, _, seeds, _, count, _), out, domain, _, extra, into, _ = row
+    (codes, _, seeds, _, count, _), out, domain, extra, into, _ = row
     end, spans, zero = find_cells(text, at, count, objects), address(objects.spans), np.int64(0)
     if end < 0:
         return at, found, line_status.UNUSUAL, 0
@@ -404,11 +390,9 @@ def _object_row(text, at, objects, row, grams, found):
             as_text = code == table_rows.CATEGORICAL or code == table_rows.TEXT or code == table_rows.WORD
             if as_text and span_of(spans, c, KIND) == NUMBERS:
                 code += table_rows.SPELLED
-            found, outcome = _enter_cell(code, zero, first, last, first - text, at, c, row, grams, found)
-        if outcome == line_status.UNDECIDED and at <= first - text < end:
-            return first - text, found, outcome, c
-        if outcome != line_status.EXAMPLE:  # a number may be written with an escape
-            return end, found, line_status.UNUSUAL if outcome == line_status.UNDECIDED else outcome, c
+            found, outcome = _enter_cell(code, zero, first, last, at, c, row, grams, found)
+        if outcome != line_status.EXAMPLE:
+            return end, found, outcome, c
     return end, found, line_status.EXAMPLE, 0
 
 
@@ -428,7 +412,6 @@ def parse_rows(
     state,
     bad,
     far,
-    exact,
     extra,
 ):
     """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
@@ -446,8 +429,8 @@ def parse_rows(
         grams: ``(code, known, scratch, begins)`` for `text_features`, or None without text columns.
         mask: Bits of a key that are kept.
         bad: Outcomes are recorded as ``outcome + OUTCOMES * column``.
-        state: Has the additional counters `PLACE`, `BREAKS` and `HAS_NUL`. `BREAKS` counts line breaks in
-            quoted cells, which count as lines too.
+        state: Has the additional counters `BREAKS` and `HAS_NUL`. `BREAKS` counts line breaks in quoted
+            cells, which count as lines too.
         far: Gets what float32 loses of numbers, with their rows: see `note_rest`.
     """
     at, row, nnz = state[line_status.AT], state[line_status.ROWS], state[line_status.NNZ]
@@ -455,7 +438,6 @@ def parse_rows(
     indptr, keys, values, labels, weights, offsets, targets = columns
     text, scratch = address(text_bytes), np.empty(ROOM, np.uint8)
     described = (*kinds[:4], np.int64(kinds[0].size), address(scratch))
-    known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
     first_at, header, spans = kinds[3], kinds[4], extra[0]
     indptr[row] = nnz
     while at < size and result == line_status.DONE:
@@ -463,7 +445,7 @@ def parse_rows(
         noted, far[0][0, 1] = far[0][0, 0], row
         into, found = line_status.target_of(targets, row), (nnz, np.float32(0), np.float32(1))
         out = keys, values, address(offsets) + 4 * row, far
-        given = described, out, domain, known, extra, into, dialect[1]
+        given = described, out, domain, extra, into, dialect[1]
         clear_spans(spans)
         if objects is not None:
             outcome = line_status.CRAMPED  # there is a feature for each byte at most, but for gaps
@@ -480,8 +462,8 @@ def parse_rows(
             stop, merged, outcome = table_rows.complete(keys, values, nnz, stop, mask, extra, rooms)
         if outcome != line_status.EXAMPLE:
             far[0][0, 0] = noted
-        if line_status.UNDECIDED <= outcome <= line_status.UNUSUAL:
-            state[PLACE], at, result = at, start, outcome
+        if line_status.CRAMPED <= outcome <= line_status.UNUSUAL:
+            at, result = start, outcome
             break
         if outcome == line_status.EXAMPLE:
             labels[row], weights[row] = label, weight
