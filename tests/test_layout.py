@@ -118,10 +118,10 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_245,
+    "all": 69_323,
     "data": 19_426,
-    "learning": 15_083,
-    "parts": 5_703,
+    "learning": 15_132,
+    "parts": 5_728,
     "engine": 5_308,
     "plans": 4_451,
     "serving": 3_760,
@@ -132,7 +132,7 @@ SIZES = {
     "river": 307,
     "reporting": 1_213,
     "batch": 1_844,
-    "exporting": 1_011,
+    "exporting": 1_015,
     "runs": 691,
     "drawing": 840,
     "api": 730,

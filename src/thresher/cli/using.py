@@ -175,9 +175,9 @@ def weights(model: str, options: Options) -> None:
     rows = [(str(key), shown(called(key)), output, numbers) for key, output, numbers in heaviest]
     if header["recipe"]["intercept"]:
         rows += [("intercept", "", output, biases[output]) for output in shown_outputs]
-    outputs, words = readout.head.outputs, readout.classes
+    names = readout.head.names(readout.classes) if readout.head.outputs.kind != "one" else []
     for key, name, number, numbers in rows:
-        of = (shown(words[number]) if words else str(outputs.low + number),) if outputs.kind != "one" else ()
+        of = [shown(names[number])] if names else []
         written = [f"{one:.9g}" if type(one) is float else str(one) for one in numbers]
         click.echo("\t".join((key, name, *of, *written)))
     if is_nameable(readout) and not all(name for _, name, *_ in rows[: len(heaviest)]):

@@ -177,6 +177,10 @@ def describe(model: ModelOrFile) -> RawPrediction:
     first = readouts[0]
     layout = first.layout or SettledLayout()
     _check(first, layout)
+    if first.head.outputs.levels:
+        raise DataError(
+            "several quantiles are sorted when predicted, which exports do not do: export one each"
+        )
     columns = _columns(layout) if has_columns(layout) else []
     head, words = first.head, first.classes
     labels = list(words) or [f"{found.lowest_label:.9g}", "1"] if head.outputs.kind == "one" else list(words)

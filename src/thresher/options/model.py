@@ -91,7 +91,7 @@ class ShapeOptions(TypedDict, total=False):
         ),
         "What to predict: one number; classes:LO-HI, one of several classes, or classes, to find them by "
         "reading the labels first (numbers or words); labels:LO-HI, any of several labels (lists: 3,17); "
-        "values:K, K numbers (lists: 0.5,-2).",
+        "values:K, K numbers (lists: 0.5,-2); quantiles:0.1,0.9, some of one number, with --loss quantile.",
     ]
     batch: Annotated[
         int,

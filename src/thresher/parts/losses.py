@@ -578,6 +578,31 @@ class OneVsRest(NamedTuple):
 
 
 @part("joint loss")
+class Quantiles(NamedTuple):
+    """The sum of the losses of `Quantile` with these `levels`, one for each output.
+
+    `Model` makes it from ``loss="quantile"`` and ``outputs="quantiles:0.1,0.5,0.9"``; all outputs have the
+    same label.
+
+    >>> import numpy as np
+    >>> Quantiles((0.1, 0.9)).values_slopes(np.zeros(2), np.ones(2), np.zeros(2), np.zeros(2))
+    1.0
+    """
+
+    levels: tuple[float, ...] = (0.1, 0.5, 0.9)
+    DOMAIN = "each"
+
+    def values_slopes(self, margins, y, values, slopes):
+        total = 0.0
+        for k in range(margins.size):
+            error = margins[k] - float(y[k])
+            slopes[k] = 0.0 if error == 0 else (error > 0) - self.levels[k]
+            values[k] = slopes[k] * error
+            total += values[k]
+        return float(total)
+
+
+@part("joint loss")
 class Each(NamedTuple):
     """The sum over the outputs of a loss, each with its own label: multi-label and multi-task learning.
 

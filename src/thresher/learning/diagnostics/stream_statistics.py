@@ -253,7 +253,7 @@ def base_rate_loss(head: Objective, seen: StreamStatistics) -> float | None:
     of labels. For several classes it is an upper bound, the least loss of three margins: zero, the logarithms
     of the shares, and their log odds.
     """
-    if not seen.weight or seen.low == seen.high or head.outputs.kind in ("labels", "values"):
+    if not seen.weight or seen.low == seen.high or head.outputs.kind in ("labels", "values", "quantiles"):
         return None
     if head.outputs.kind != "classes":
         share = seen.positive / seen.weight

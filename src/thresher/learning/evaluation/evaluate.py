@@ -44,9 +44,11 @@ class Evaluation:
 
     def add(self, chunk: Chunk, margins: F64) -> F64:
         """Add rows of importance above 0, `Chunk.counting`; their losses times importance ``(n,)``."""
-        each = self.head.outputs.kind in ("labels", "values")
-        truth, weights = chunk.targets if each else chunk.labels, chunk.weights.astype(np.float64)
-        labels = np.asarray(truth, np.float64)
+        each, weights = (
+            self.head.outputs.kind in ("labels", "values", "quantiles"),
+            chunk.weights.astype(np.float64),
+        )
+        labels = np.asarray(self.head.targets(chunk) if each else chunk.labels, np.float64)
         self.examples += len(chunk)
         losses = self.head.losses(margins, chunk)
         self._loss += float(losses.sum())

@@ -248,6 +248,8 @@ class _Numbers:
         self.binned = Binned() if head.count == 1 else None
         self._deviance = _Deviance(head) if head.count == 1 and head.is_exponential else None
         self._level, self._below = head.loss.LEVEL, np.zeros(head.count)
+        self._levels, self._pinball = np.array(head.outputs.levels), np.zeros(head.count)
+        """of several quantiles, and the sums of their losses"""
 
     def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
         truth = self._head.targets(chunk).astype(np.float64)
@@ -258,6 +260,8 @@ class _Numbers:
         self._absolute += float(weights @ np.abs(guess - truth).mean(axis=1))
         self._errors += weights @ (guess - truth) ** 2
         self._below += weights @ (truth <= guess)
+        if len(self._levels):
+            self._pinball += weights @ ((guess - truth) * ((guess > truth) - self._levels))
         if self._deviance is not None:
             self._deviance.add(chunk, margins, weights)
         if self.binned is not None:
@@ -273,7 +277,6 @@ class _Numbers:
         if not self._weight:
             return dict.fromkeys(("base_rmse", "mae", "r2")) | deviance
         known = bool((self._squares > 0).all())
-        coverage = float((self._below / self._weight).mean())
         by_output = (
             {"calibration": self.binned.bins()}
             if self.binned is not None
@@ -284,9 +287,19 @@ class _Numbers:
             "mae": self._absolute / self._weight,
             "r2": float((1.0 - self._errors / self._squares).mean()) if known else None,
             **deviance,
-            **({} if self._level is None else {"level": self._level, "coverage": coverage}),
+            **self._of_quantiles(),
             **by_output,
         }
+
+    def _of_quantiles(self) -> Figures:
+        """The share of labels that are not above a quantile, and of several their losses; {} for a mean."""
+        if self._level is None:
+            return {}
+        coverage, losses = ((one / self._weight).tolist() for one in (self._below, self._pinball))
+        if not len(self._levels):
+            return {"level": self._level, "coverage": float(np.mean(coverage))}
+        rows = zip(self._levels.tolist(), coverage, losses, strict=True)
+        return {"quantiles": [{"level": a, "coverage": b, "loss": c} for a, b, c in rows]}
 
 
 def claimed(head: Objective, margins: F64, given: F64, threshold: float | None) -> NDArray[np.bool_]:
@@ -434,7 +447,7 @@ def figure_tables(figures: Figures) -> list[str]:
         rows = [[name, *row] for name, row in zip(names, counted, strict=True)]
         lines += ["", "confusion: a row for each true class, a column for each predicted one"]
         lines += table_of(["", *names], rows)
-    for name in ("by_class", "calibration"):
+    for name in ("by_class", "quantiles", "calibration"):
         if found := figures.get(name):
             lines += ["", name.replace("_", " ")]
             lines += table_of_rows(found)

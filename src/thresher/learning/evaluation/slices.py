@@ -86,7 +86,7 @@ class Slices:
         places = self.values.numbers(cells) if cells.dtype == object else cells
         weights, kind = chunk.weights.astype(np.float64), head.outputs.kind
         loss, guess = head.losses(margins, chunk), head.respond(margins, "label", 0.0)
-        targets = head.targets(chunk) if kind in ("labels", "values") else chunk.labels
+        targets = head.targets(chunk) if kind in ("labels", "values", "quantiles") else chunk.labels
         truth, none = np.asarray(targets, np.float64), np.zeros(len(chunk))
         positive = (chunk.labels > 0).astype(np.float64) if head.classifies and kind == "one" else none
         if not head.classifies:

@@ -35,29 +35,35 @@ F64 = NDArray[np.float64]
 _WORTH, _WORTH_OF_SEVERAL = 0.99, 0.97
 """Calibrate if the log loss becomes lower than by this factor"""
 Output = Literal["margin", "probability", "label"]
+_QUANTILES = "quantiles:"
 
 
 class Outputs(NamedTuple):
     """What a model predicts.
 
-    ``one`` number; one of the ``classes`` low to high; ``labels``: any subset of them; several ``values``.
+    ``one`` number; one of the ``classes`` low to high; ``labels``: any subset of them; several ``values``;
+    ``quantiles`` of one number, whose `levels` ascend.
     """
 
-    kind: Literal["one", "classes", "labels", "values"] = "one"
+    kind: Literal["one", "classes", "labels", "values", "quantiles"] = "one"
     low: int = 0
     high: int = 0
+    levels: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, spec: str) -> Outputs:
-        """From ``one``, ``classes:LO-HI``, ``labels:LO-HI`` (or K: 1 to K), ``values:K``; or ValueError."""
+        """The outputs that `spec` says: the inverse of `spec`, or with K for 1 to K. ValueError."""
         if spec == "one":
             return cls()
         if spec == "classes":
             raise ValueError("the classes must be given here, because no data are read: classes:LO-HI")
+        if str(spec).startswith(_QUANTILES):
+            return cls._of_levels(str(spec).removeprefix(_QUANTILES))
         found = re.fullmatch(r"(classes|labels|values):(?:(-?[0-9]{1,18})-)?(-?[0-9]{1,18})", str(spec))
         if not found or (found[1] == "values" and found[2]):
             raise ValueError(
-                f"no outputs are called {spec!r}; known: one, classes, classes:LO-HI, labels:LO-HI, values:K"
+                f"no outputs are called {spec!r}; known: one, classes, classes:LO-HI, labels:LO-HI, values:K,"
+                " quantiles:Q,..."
             )
         low, high = int(found[2] or 1), int(found[3])
         if found[1] == "values":
@@ -68,9 +74,23 @@ class Outputs(NamedTuple):
         of_classes(kind, low, high)
         return cls(kind, low, high)
 
+    @classmethod
+    def _of_levels(cls, text: str) -> Outputs:
+        """Quantiles of these levels, a list. ValueError."""
+        try:
+            levels = tuple(map(float, text.split(",")))
+        except ValueError:
+            levels = ()
+        if not levels or not all(0.0 < one < 1.0 for one in levels) or [*levels] != sorted({*levels}):
+            form = "ascending levels in (0, 1), such as quantiles:0.1,0.5,0.9"
+            raise OneLineError(f"quantiles:{text}: give {form}")
+        return cls("quantiles", 1, len(levels), levels)
+
     @property
     def spec(self) -> str:
         """The text that `of` accepts."""
+        if self.levels:
+            return _QUANTILES + ",".join(map(repr, self.levels))
         size = {"one": "", "values": f":{self.high}"}.get(self.kind, f":{self.low}-{self.high}")
         return self.kind + size
 
@@ -110,9 +130,9 @@ class Listener(Protocol):
 class Objective:
     """A loss over outputs.
 
-    One output takes any loss of one margin; ``values`` apply it to each output; ``labels`` take a binary loss
-    for each class; ``classes`` take a joint loss, or a binary one, applied one-against-rest. ValueError for
-    other combinations.
+    One output takes any loss of one margin; ``values`` apply it to each output; ``quantiles`` take that of a
+    quantile; ``labels`` take a binary loss for each class; ``classes`` take a joint loss, or a binary one,
+    applied one-against-rest. ValueError for other combinations.
     """
 
     def __init__(self, loss: Any, spec: str | Outputs = "one") -> None:
@@ -134,17 +154,21 @@ class Objective:
             )
         if not is_joint and kind == "labels" and not is_binary:
             raise ValueError(f"the loss {name} does not work with several labels; logistic or hinge can")
+        levels = self.outputs.levels
+        if levels and (own.LEVEL is None or own != type(own)()):
+            raise OneLineError(f"outputs {self.outputs.spec} say the levels: use {mention(loss='quantile')}")
         each = "one-vs-rest" if kind == "classes" else "each"
-        self.joint = own if is_joint else parts.make("loss", each, loss=own)
+        made = parts.make("loss", "quantiles", levels=levels) if levels else None
+        self.joint = own if is_joint else made or parts.make("loss", each, loss=own)
         """the loss over all outputs; for one output, `Each` of its loss"""
 
     @property
     def domain(self) -> Domain:
         """The allowed labels."""
-        kind, low, high = self.outputs
+        kind, low, high, _ = self.outputs
         if kind == "values":
             return values(high, self.loss.DOMAIN)
-        if kind == "one":
+        if kind in ("one", "quantiles"):
             return DOMAINS[self.loss.DOMAIN]
         return of_classes(kind, low, high)
 
@@ -219,7 +243,9 @@ class Objective:
         return np.array(words, object)[numbers.astype(np.int64)]
 
     def names(self, words: Sequence[str] = ()) -> list[str]:
-        """Names of the classes or outputs: `words`, or else their numbers."""
+        """Names of the classes or outputs: `words`, or else their levels or numbers."""
+        if self.outputs.levels:
+            return [f"{one:g}" for one in self.outputs.levels]
         return list(words) or [str(self.outputs.low + k) for k in range(self.count)]
 
     def output_of(self, name: str, words: Sequence[str] = ()) -> int:
@@ -239,6 +265,8 @@ class Objective:
             return wanted[:, np.newaxis]
         if self.outputs.kind == "one":
             return chunk.labels[:, np.newaxis]
+        if self.outputs.kind == "quantiles":
+            return np.repeat(chunk.labels[:, np.newaxis], self.count, axis=1)
         if chunk.targets is None or chunk.targets.shape[1] != self.count:
             raise ValueError(f"{self.outputs.spec}: every example needs {self.count} labels")
         return chunk.targets
@@ -269,8 +297,13 @@ class Objective:
     def respond(self, margins: F64, output: Output, lowest_label: float) -> F64:
         """Convert margins ``(n,)`` or ``(n, outputs)`` to `output`.
 
+        Quantiles are sorted, so that they never cross (Chernozhukov, Fernandez-Val and Galichon, Quantile and
+        probability curves without crossing, Econometrica 78 (2010): their loss is not larger then).
+
         ValueError for an unknown output, or for probabilities if the loss has none.
         """
+        if self.outputs.kind == "quantiles":
+            margins = np.sort(margins, axis=1)
         if output == "margin":
             return margins
         if output not in get_args(Output):
@@ -314,7 +347,7 @@ class Objective:
         if self.outputs.kind in ("classes", "labels"):
             return heaviest + self.outputs.low
         shown: Output = "probability" if self.has_probabilities else "margin"
-        margins = np.full((1, self.count), first) if self.outputs.kind == "values" else np.array([first])
+        margins = np.full((1, self.count), first) if self.count > 1 else np.array([first])
         return float(self.respond(margins, shown, lowest_label).flat[0])
 
 

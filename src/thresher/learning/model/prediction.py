@@ -543,7 +543,8 @@ class LinearPredictor:
         if self.head.outputs.kind != "one":
             outputs = [one for _, one, _ in heaviest]
             numbers = np.array(outputs, np.int64) + self.head.outputs.low
-            columns["output"] = [self.classes[k] for k in outputs] if self.classes else numbers
+            called: Sequence[Any] = self.classes or self.head.outputs.levels
+            columns["output"] = [called[k] for k in outputs] if called else numbers
         weights: NDArray[Any] = np.array([weight for _, _, weight in heaviest], readout.weights.dtype)
         return pd.DataFrame({**columns, "weight": weights})
 

@@ -130,7 +130,7 @@ def _kind(
 def learn_anything(model: Model, predicts: bool, learners: Sequence[Model | ModelSet] = ()) -> None:
     """Run everything that training does with `model`, or the learners, on made-up examples."""
     keys, begins = np.arange(FEATURES, dtype=np.uint64), np.array([0, FEATURES, FEATURES + 1])
-    values, (kind, low, _) = np.full(FEATURES + 1, 1e-6, np.float32), model.head.outputs
+    values, (kind, low, *_) = np.full(FEATURES + 1, 1e-6, np.float32), model.head.outputs
     each = (2, model.head.count) if kind in ("labels", "values") else 2  # the outputs have their own labels
     labels = np.full(each, low if kind == "classes" else 1, np.float32)
     chunk = Chunk.from_csr(begins, np.append(keys, keys[:1]), values, labels)
