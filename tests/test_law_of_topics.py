@@ -19,7 +19,7 @@ from tests import commands
 from tests.brokers import KafkaBroker, NatsServer, free_port, in_turns, written
 from tests.brokers import jetstream as jetstream
 from tests.brokers import kafka as kafka
-from tests.pages import ROOT, blocks
+from tests.pages import ROOT
 from tests.test_law_of_continuing import check_same
 from thresher import DataError, Model
 from thresher.data.files import topic_lines
@@ -517,17 +517,21 @@ def test_the_example_of_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.usefixtures("plainly")
-def test_the_source_of_the_page(kafka: KafkaBroker, tmp_path: Path) -> None:
-    """Events of Debezium, unwrapped as docs/streams.md shows."""
-    (block,) = (one for one in blocks("docs/streams", "python") if "Orders" in one)
-    (tmp_path / "orders.py").write_text(block)
+def test_change_events(kafka: KafkaBroker, tmp_path: Path) -> None:
+    """Events of Debezium: the rows within them, without those of rows that were deleted."""
     lines, topic = lines_of("jsonl", 24, 40), kafka.topic(1)
-    events: list[bytes | None] = [b'{"op": "c", "after": %b}' % one for one in lines]
-    kafka.send(topic, [[*events[:20], b'{"op": "d", "after": null}', None, *events[20:]]])
-    url = kafka.url(topic).replace("kafka:", "orders:")
-    model = thresher.train(url, rule="ftrl", modules=str(tmp_path / "orders.py"))
-    check_same(model, trained(written(tmp_path / "lines", lines), "jsonl", "ftrl"))
-    assert model.record.topics[0].end == {"0": 42}
+    events: list[bytes | None] = [b'{"op": "c", "before": {"size": 9}, "after": %b}' % one for one in lines]
+    kafka.send(
+        topic, [[*events[:20], b'{"op": "d", "before": {"size": 9}, "after": null}', None, *events[20:]]]
+    )
+    options: dict[str, Any] = {"rule": "ftrl", "passes": 1, "on_error": "skip"}
+    given: dict[str, Any] = {"label": "after.label", "ignore": ["op", "before"]}
+    model = thresher.train(kafka.url(topic), **options, **given)
+    flat = [json.dumps({f"after.{k}": v for k, v in json.loads(one).items()}).encode() for one in lines]
+    rows = written(tmp_path / "a.jsonl", flat)
+    expected = thresher.train(rows, **options, label="after.label")
+    assert (model.record.skipped, model.record.topics[0].end) == (1, {"0": 42})
+    assert (thresher.predict(model, rows) == thresher.predict(expected, rows)).all()
 
 
 def test_what_a_newcomer_meets(kafka: KafkaBroker, jetstream: NatsServer, monkeypatch: Any) -> None:

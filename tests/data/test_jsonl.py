@@ -20,16 +20,22 @@ from thresher.data.layout import Layout
 from thresher.data.sources.reader import Arenas, RowArrays
 from thresher.engine.compile.machine import kind_of
 
-HEAD = '{"label": 1, "x": 1.5, "c": "a", "k": 3, "b": true, "t": ["u"], "o": {"p": 1}}\n'
+HEAD = '{"label": 1, "x": 1.5, "c": "a", "k": 3, "b": true, "t": ["u"], "o": {"p": 1}, '
+HEAD += '"n": {"x": 1, "m": {"c": "a"}}}\n'
 LAYOUT = Layout("", categorical=("k",), ignore=("o", "z*"))
 VALUES = (
     *("1", "-1", "0", "2.5", "1.0", "1e400", "-0", "123456789012345678901234567890", "9223372036854775807"),
     *("null", "true", '"a"', '""', '"\\u00e9"', '"\\ud800"', '"\\u0000"', '"2020-01-01"', '["u", "v"]', "[]"),
     *("[1]", "[null]", "{}", '{"p": [1]}', "nan", "NaN", "01", "1.", "'a'", '"a', "[", "[[]]", '"\\x"'),
-    *("Infinity", "1e-400", '"\t"'),
+    *("Infinity", "1e-400", '"\t"', '{"x": 2, "m": {"c": "b"}}', '{"x": 2, "x": 3}', '{"m": {}, "y": 1}'),
+    *(
+        '{"m.c": "b", "x": null}',
+        '{"x": {"c": 1}, "m": {"c": "a",}}',
+        '{"m": {"c": "\\u0062"} , "z": [{"c": 1}]}',
+    ),
 )
 ODD = ("", "  ", "5", "{}", '{"label": 1} {"label": 1}', '{"label": 1,}', "\ufeff{}", '{"label": 0}\r')
-names = st.sampled_from(["label", "x", "c", "k", "b", "t", "o", "zz", "new"])
+names = st.sampled_from(["label", "x", "c", "k", "b", "t", "o", "zz", "new", "n", "n", "n", "n.x", "n.m"])
 fields = st.lists(st.tuples(names, st.sampled_from(VALUES)), max_size=5)
 usual = fields.map(lambda pairs: ", ".join(f'"{name}": {value}' for name, value in pairs if name != "label"))
 lines = st.one_of(
@@ -56,9 +62,9 @@ def _read(path: Path, block: int, layout: Any, domain: str) -> Any:
         source = open_source(
             path, layout=layout, domain=domain, on_error="skip", block_bytes=block, threads=1
         )
+        rows = [row for chunk in source.chunks() for row in rows_of(chunk)]
     except DataError as error:
         return str(error)
-    rows = [row for chunk in source.chunks() for row in rows_of(chunk)]
     return rows, source.report.first_bad, source.report.blank, source.report.noticed
 
 
@@ -87,6 +93,30 @@ def test_unusual_lines_among_many_usual_ones(tmp_path: Path, data: st.DataObject
     path.write_text(HEAD + "\n".join(body), encoding="utf-8", newline="")
     alone = read(path, 1)
     assert read(path, 1 << 20) == read(path, 1 << 20, cut=True) == alone
+
+
+WRITTEN = (
+    '{"label": 1, "after": {"x": 1, "at": {"city": "c", "größe": 1}}, "a.b": {"c.d": 2}, '
+    '"before": {"x": 7}}\n',
+    '{"a.b": {"c.d": 2}, "after": {"at": {"gr\\u00f6\\u00dfe": 1, "city": "c"} , "x": 1}, "label": 1, '
+    '"before": null}\n',
+)
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+@pytest.mark.parametrize("ignore", ["before", "before.*"])
+def test_objects_within_objects(written: str, ignore: str, tmp_path: Path) -> None:
+    """Their fields are columns with the names of both, and read by compiled code whatever has a dot."""
+    path = tmp_path / "d.jsonl"
+    path.write_text(written * 1000, encoding="utf-8")
+    layout, calls = Layout("", ignore=(ignore,)), mock.Mock(side_effect=jsonl.JsonlParser._object)
+    with mock.patch.object(jsonl.JsonlParser, "_object", lambda *given: calls(*given)):
+        rows, bad, _, noticed = read(path, 1 << 20, cut=True, layout=layout)
+    assert calls.call_count <= 2
+    assert (len(rows), bad, noticed) == (1000, [], [])
+    flat = {"label": 1, "after.x": 1, "after.at.city": "c", "after.at.größe": 1, "a.b.c.d": 2}
+    path.write_text(json.dumps(flat) + "\n")
+    assert {repr(one) for one in rows} == {repr(read(path, 1, layout=Layout(""))[0][0])}
 
 
 def test_few_lines_are_read_one_by_one(tmp_path: Path) -> None:

@@ -190,10 +190,11 @@ def _of_lines(layout: AnyLayout, lines: Sequence[bytes], most: int) -> Mapping[s
     """The cells of each column, in at most so many rows, that are not missing; the header comes first."""
     cells = defaultdict[str, list[str]](list)
     if not TABLES[layout.format].cells:
+        from thresher.data.formats.tables.json_cells import flat
         from thresher.data.formats.tables.jsonl import object_in
 
         for line in lines[:most]:
-            for name, value in (object_in(line) or {}).items():
+            for name, value in flat(object_in(line) or {}, ()).items():
                 if isinstance(value, str | int | float):
                     cells[name].append(text_of(value))
         return cells

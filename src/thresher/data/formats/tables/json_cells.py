@@ -14,8 +14,9 @@ column of texts) is left to Python, as a bad or blank one is.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,18 +40,19 @@ from thresher.data.text.words import (
 )
 from thresher.engine.compile.jit import compiled_apart, kernel, scalar
 
-IGNORED, NUMBER, WORDS, NAMES, CLASSES = range(5)
-"""What the values of a field must be: anything, if it is not read; numbers or booleans; these or texts;
-lists of texts and whole numbers; lists of numbers."""
+WITHIN, IGNORED, NUMBER, WORDS, NAMES, CLASSES = range(6)
+"""What the values of a field must be: anything, if it is not read, but what is in an object is; anything;
+numbers or booleans; these or texts; lists of texts and whole numbers; lists of numbers."""
 NULL, NUMBERS, STRINGS, TRUTHS, NESTED, KINDS = range(6)
 """Kinds of values, and how many there are"""
 START, END, KIND, SPAN = 0, 1, 2, 3
 """A cell as a row of int64: addresses of its text and its end, both 0 for none; the kind of value"""
-BEGIN, SIZE, FOLLOWS, ROLE, PLACE, FOUND, FIELD = 0, 1, 2, 3, 4, 5, 6
-"""A field as a row of int64: where its name begins among all names, and its length; the field that followed
-it; what its values must be; its column; the line that had it last. The number of these."""
-WRITTEN, KNOWN, NAMED, LINES, USES = range(5)
-"""What is in use: bytes of the texts of a line, fields, bytes of names; lines read. The number of these."""
+BEGIN, SIZE, FOLLOWS, FIRST, ROLE, PLACE, FOUND, PARENT, FIELD = 0, 1, 2, 3, 4, 5, 6, 7, 8
+"""A field as a row of int64: where its name begins among all names, and its length; the field of the same
+object that followed it; the first one of its own object; what its values must be; its column; the line that
+had it last; the field in whose object it is, or 0. The number of these."""
+WRITTEN, KNOWN, LINES, USES = range(4)
+"""What is in use: bytes of the texts of a line, fields; lines read. The number of these."""
 PLAIN, WHOLE = 1, 2
 """How a number may be read as text; 0: not at all"""
 _QUOTE, _COMMA, _MINUS, _DOT, _ZERO, _COLON, _ESCAPE = b'",-.0:\\'
@@ -73,7 +75,7 @@ class Objects(NamedTuple):
     names: NDArray[np.uint8]
     """the names of fields, each with a quote after it and zeros up to a multiple of eight bytes; and room"""
     fields: NDArray[np.int64]
-    """(fields + 1, FIELD), of which entry 0 comes before the first field, and the last ones are free"""
+    """(fields + 1, FIELD), of which entry 0 is the line, whose name occurs nowhere; the last ones are free"""
     spans: NDArray[np.int64]
     """(columns, SPAN) the cells of a line"""
     written: NDArray[np.uint8]
@@ -117,15 +119,16 @@ def _get(fields, c, what):
 
 
 @scalar
-def _field(text, at, before, names, fields, count):
-    """The field whose name is at `at`, in an object in which `before` comes before it; 0 if there is none."""
-    c = _get(fields, before, FOLLOWS)
-    if _is_name(text, at, names, _get(fields, c, BEGIN), _get(fields, c, SIZE)):
-        return c
+def _field(text, at, follows, parent, names, fields, count):
+    """The field of an object whose name is at `at`, or 0; `follows` says where the expected one is noted."""
+    before = np.int64(load_word(fields, 8 * follows))
+    if _is_name(text, at, names, _get(fields, before, BEGIN), _get(fields, before, SIZE)):
+        return before
     for k in range(count):
         c = before + k + 1 if before + k < count else before + k + 1 - count
-        if _is_name(text, at, names, _get(fields, c, BEGIN), _get(fields, c, SIZE)):
-            store_word(fields, FIELD * before + FOLLOWS, np.uint64(c))
+        same = _get(fields, c, PARENT) == parent
+        if same and _is_name(text, at, names, _get(fields, c, BEGIN), _get(fields, c, SIZE)):
+            store_word(fields, follows, np.uint64(c))
             return c
     return np.int64(0)
 
@@ -138,25 +141,6 @@ def _string_end(text, at):
         if found != _NOTHING:
             return at + lowest_bit(found)
         at += 64
-
-
-@compiled_apart
-def _new_field(text, at, objects):
-    """Enter the field whose name is at `at`, which is ignored, and return it; 0 if there is no room."""
-    names, fields, used = address(objects.names), address(objects.fields), address(objects.used)
-    most, room = len(objects.fields) - 1, objects.names.size - 8
-    c, begin = np.int64(load_word(used, 8 * KNOWN)) + 1, np.int64(load_word(used, 8 * NAMED))
-    end = _string_end(text, at)
-    size = end + 1 - at
-    if byte(text, end) != _QUOTE or c > most or begin + size > room:
-        return np.int64(0)
-    for k in range(size):
-        store_byte(names, begin + k, byte(text, at + k))
-    store_word(fields, FIELD * c + BEGIN, np.uint64(begin))
-    store_word(fields, FIELD * c + SIZE, np.uint64(size))
-    store_word(used, KNOWN, np.uint64(c))
-    store_word(used, NAMED, np.uint64((begin + size + 7) & -8))
-    return c
 
 
 @scalar
@@ -303,9 +287,9 @@ def _cell(text, at, role, objects):
     code = byte(text, at)
     if code == _QUOTE:
         end, begin, stop = _string(text, at, objects)
-        return end if role == WORDS or role == IGNORED else _BAD, STRINGS, begin, stop
+        return end if role == WORDS or role <= IGNORED else _BAD, STRINGS, begin, stop
     if code == _OPEN or code == _LIST:
-        usual = role == IGNORED or (role >= NAMES and code == _LIST)
+        usual = role <= IGNORED or (role >= NAMES and code == _LIST)
         end = _nested(text, at, objects) if usual else _BAD
         return end, NESTED, text + at, text + end
     if code == _MINUS or 48 <= code <= 57:
@@ -332,7 +316,7 @@ def find_cells(text, line, columns, objects):
         store_word(spans, SPAN * c + END, _NOTHING)
     used[WRITTEN] = 0
     used[LINES] += 1
-    number, before, count = used[LINES], np.int64(0), used[KNOWN]
+    number, parent, follows, count = used[LINES], np.int64(0), np.int64(FIRST), used[KNOWN]
     at = _past_blanks(text, line)
     if byte(text, at) != _OPEN:
         return _BAD
@@ -341,29 +325,36 @@ def find_cells(text, line, columns, objects):
     while not ends:
         c = np.int64(0)
         if byte(text, at) == _QUOTE:
-            c = _field(text, at + 1, before, names, fields, count)
-            if c == 0:
-                c = _new_field(text, at + 1, objects)
-                count += c > 0
+            c = _field(text, at + 1, follows, parent, names, fields, count)
         if c == 0 or _get(fields, c, FOUND) == number:
             return _BAD
         at = _past_blanks(text, at + 1 + _get(fields, c, SIZE))
         if byte(text, at) != _COLON:
             return _BAD
-        role = _get(fields, c, ROLE)
-        at, kind, begin, stop = _cell(text, _past_blanks(text, at + 1), role, objects)
-        if at < 0:
-            return _BAD
-        if kind != NULL:
-            if role != IGNORED:
-                place = SPAN * _get(fields, c, PLACE)
-                store_word(spans, place + START, np.uint64(begin))
-                store_word(spans, place + END, np.uint64(stop))
-                store_word(spans, place + KIND, np.uint64(kind))
-            if firsts[c] == UNSEEN:
-                firsts[c] = KINDS * line + kind
+        role, at = _get(fields, c, ROLE), _past_blanks(text, at + 1)
         store_word(fields, FIELD * c + FOUND, np.uint64(number))
-        before, at = c, _past_blanks(text, at)
+        follows, within = FIELD * c + FOLLOWS, role == WITHIN and byte(text, at) == _OPEN
+        if within:
+            at = _past_blanks(text, at + 1)
+            if byte(text, at) != _CLOSE:
+                parent, follows = c, FIELD * c + FIRST
+                continue
+            at += 1
+        else:
+            at, kind, begin, stop = _cell(text, at, role, objects)
+            if at < 0:
+                return _BAD
+            if role > IGNORED:
+                place = SPAN * _get(fields, c, PLACE)
+                store_word(spans, place + START, np.uint64(begin if kind != NULL else 0))
+                store_word(spans, place + END, np.uint64(stop if kind != NULL else 0))
+                store_word(spans, place + KIND, np.uint64(kind))
+            if kind != NULL and firsts[c] == UNSEEN:
+                firsts[c] = KINDS * line + kind
+        at = _past_blanks(text, at)
+        while parent != 0 and byte(text, at) == _CLOSE:
+            follows, parent = FIELD * parent + FOLLOWS, _get(fields, parent, PARENT)
+            at = _past_blanks(text, at + 1)
         ends = byte(text, at) == _CLOSE
         if not ends and byte(text, at) != _COMMA:
             return _BAD
@@ -465,39 +456,85 @@ _MORE, _ROOM = 64, 1 << 13
 """Fields that only later rows have, and bytes for their names"""
 
 
+def flat(found: Mapping[str, Any], kept: Collection[str]) -> dict[str, Any]:
+    """The fields of an object, and those of objects in it, except of such whose names are `kept`.
+
+    >>> flat({"a": {"b": {"c": 1}, "d": {"e": 2}}, "f": 3}, {"a.d"})
+    {'a.b.c': 1, 'a.d': {'e': 2}, 'f': 3}
+    """
+    fields, left = dict[str, Any](), [("", iter(found.items()))]
+    while left:
+        before, items = left[-1]
+        for key, value in items:
+            if isinstance(value, dict) and (name := before + key) not in kept:
+                left.append((f"{name}.", iter(value.items())))
+                break
+            fields[before + key] = value
+        else:
+            left.pop()
+    return fields
+
+
 class ObjectFields:
     """The fields of the objects of a file, which later lines may have more of."""
 
-    def __init__(self, columns: Sequence[str], roles: Sequence[int], watched: Callable[[str], str]) -> None:
-        """The first value is noted of a field for which `watched` returns a text."""
-        count, self._columns = len(columns), len(columns)
-        # Many programs write letters beyond ASCII with escapes.
-        places = [*range(count), *(c for c, name in enumerate(columns) if not name.isascii())]
-        names = [json.dumps(columns[c], ensure_ascii=k >= count)[1:].encode() for k, c in enumerate(places)]
-        padded = [name.ljust(-(-len(name) // _WORD) * _WORD, b"\0") for name in names]
-        text, count = b"".join(padded), len(names)
-        self._fields = np.zeros((count + _MORE + 1, FIELD), np.int64)
-        self._fields[:, FOLLOWS], self._fields[: count + 1, FOLLOWS] = 1, [*range(1, count + 1), 1]
-        self._fields[1 : count + 1, BEGIN] = np.cumsum([0, *map(len, padded)])[:-1]
-        self._fields[1 : count + 1, SIZE] = [len(name) for name in names]
-        self._fields[1 : count + 1, ROLE] = [roles[c] for c in places]
-        self._fields[1 : count + 1, PLACE] = places
-        self._names = np.frombuffer(bytearray(text) + bytes(_ROOM), np.uint8)
-        self._watched = np.full(len(self._fields), UNSEEN)
-        self._watched[1 : count + 1] = [UNSEEN if watched(columns[c]) else _UNWATCHED for c in places]
-        self._used = np.zeros(USES, np.int64)
-        self._used[[KNOWN, NAMED]] = count, len(text)
+    def __init__(
+        self,
+        columns: Sequence[str],
+        roles: Mapping[str, int],
+        kept: Collection[str],
+        watched: Callable[[str], str],
+    ) -> None:
+        """What is in an object is a field by itself, unless the name of the object is `kept`.
+
+        Columns with `roles` are read. The first value is noted of a field for which `watched` returns a text.
+        """
+        self._places, self._roles = {name: c for c, name in enumerate(columns)}, roles
+        self._kept, self._watch, self._names_of = kept, watched, [""]
+        self._known = dict[tuple[int, bytes], int]()
+        most = 2 * sum(2 + name.count(".") for name in columns) + _MORE + 1
+        size = sum(16 * len(name) + 16 for name in columns)
+        self._fields, self._watched = np.zeros((most, FIELD), np.int64), np.full(most, UNSEEN)
+        self._names, self._used = np.zeros(size + _ROOM, np.uint8), np.zeros(USES, np.int64)
+        self._fields[0, SIZE] = self._end = _WORD
+        for name in columns:
+            self._enter(0, name, name)
+            *above, last = name.split(".")
+            self.enter(reduce(lambda found, key: {key: found}, reversed(above), {last: None}))
+
+    def enter(self, found: Mapping[str, Any], parent: int = 0, before: str = "") -> None:
+        """Know the fields of an object, as far as there is room: compiled code then finds their cells."""
+        for key, value in found.items():
+            for c in self._enter(parent, key, name := before + key):
+                if isinstance(value, dict) and self._fields[c, ROLE] == WITHIN:
+                    self.enter(value, c, f"{name}.")
+
+    def _enter(self, parent: int, key: str, name: str) -> list[int]:
+        """The entries of a field, one for each way in which programs write its key."""
+        found = list[int]()
+        for escaped in (False, True)[: 2 - key.isascii()]:
+            text = json.dumps(key, ensure_ascii=escaped)[1:].encode("utf-8", "surrogatepass")
+            c, begin = self._known.get((parent, text), len(self._names_of)), self._end
+            if c == len(self._names_of):
+                if c == len(self._fields) or begin + len(text) > self._names.size - _WORD:
+                    continue
+                self._names[begin : begin + len(text)] = [*text]
+                self._end = -(-(begin + len(text)) // _WORD) * _WORD
+                role = self._roles.get(name, IGNORED if name in self._kept else WITHIN)
+                self._fields[c] = begin, len(text), c, 0, role, self._places.get(name, 0), 0, parent
+                self._watched[c] = UNSEEN if self._watch(name) else _UNWATCHED
+                self._known[parent, text], self._used[KNOWN] = c, c
+                self._names_of.append(name)
+            found.append(c)
+        return found
 
     def objects(self, size: int, spare: int) -> Objects:
         """What compiled code needs to read lines of at most `size` bytes."""
-        written, spans = np.empty(2 * size, np.uint8), np.zeros((self._columns, SPAN), np.int64)
+        written, spans = np.empty(2 * size, np.uint8), np.zeros((len(self._places), SPAN), np.int64)
         return Objects(self._names, self._fields, spans, written, self._used, self._watched.copy(), spare)
 
     def found(self, firsts: NDArray[np.int64]) -> list[tuple[str, int, int]]:
         """The fields that are watched, or new, with the place of the first value of each, and its kind."""
-        seen = list[tuple[str, int, int]]()
-        for c in np.flatnonzero(firsts >= 0).tolist():
-            at, length = self._fields[c, [BEGIN, SIZE]].tolist()
-            name = json.loads(b'"' + self._names[at : at + length].tobytes())
-            seen.append((str(name), *divmod(int(firsts[c]), KINDS)))
-        return seen
+        return [
+            (self._names_of[c], *divmod(int(firsts[c]), KINDS)) for c in np.flatnonzero(firsts >= 0).tolist()
+        ]

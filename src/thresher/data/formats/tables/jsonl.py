@@ -11,7 +11,7 @@ import json
 import math
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple, Self
@@ -37,7 +37,6 @@ from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds
 from thresher.data.formats.tables.delimited import RowParser, beginning, lines_of
 from thresher.data.formats.tables.json_cells import (
     CLASSES,
-    IGNORED,
     KINDS,
     NAMES,
     NESTED,
@@ -48,6 +47,7 @@ from thresher.data.formats.tables.json_cells import (
     UNSEEN,
     WORDS,
     ObjectFields,
+    flat,
 )
 from thresher.data.formats.tables.spellings import hint_of_numbers, spelling_of_texts, text_of, with_usual
 from thresher.data.formats.tables.table_rows import ColumnEncodings, ParserMaker, of_cells
@@ -160,7 +160,8 @@ def open_table(
     for name in names:
         text = beginning(name, previews, live)
         whole = whole and len(text) < HEAD
-        heads.append(_head_of(lines_of(text, name), name, live and is_stream(name), ids))
+        kept = {*layout.ignore, *(found.columns if has_columns(found) else ())}
+        heads.append(_head_of(lines_of(text, name), name, live and is_stream(name), ids, kept))
     if not has_columns(found):
         types = types_in(one.fields for one in heads)
         values = dict(pair for one in reversed(heads) for pair in one.values.items())
@@ -251,8 +252,8 @@ def _fitting(layout: SettledLayout, head: _JsonHead, live: bool) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHead:
-    """The fields of the objects in `lines`.
+def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str, kept: Collection[str]) -> _JsonHead:
+    """The fields of the objects in `lines`, and of objects in these unless their names are `kept`.
 
     A field without a value has the type null; if `live` and there is no object yet, so has the field `ids`.
     """
@@ -262,11 +263,10 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHe
     for line in lines:
         if (count := line.count(b'":')) > MOST_COLUMNS:
             raise DataError(f"{name}: {columns.too_many(count)}")
-        read = object_in(line)
-        if read is None or is_broken("".join(read)):
+        if (read := object_in(line)) is None or is_broken("".join(fields := flat(read, kept))):
             continue
         objects += 1
-        for field, value in read.items():
+        for field, value in fields.items():
             kind = found.setdefault(field, pa.null())
             if isinstance(value, str | int | float):
                 values[field].append(value)
@@ -281,8 +281,8 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHe
         raise DataError(f"{name}: none of its first lines is a JSON object{hint}")
     if not objects and ids:
         found[ids] = pa.null()
-    fields = pa.schema([pa.field(field, kind) for field, kind in found.items()])
-    return _JsonHead(fields, values, len(lines), sum(map(len, lines)))
+    schema = pa.schema([pa.field(field, kind) for field, kind in found.items()])
+    return _JsonHead(schema, values, len(lines), sum(map(len, lines)))
 
 
 def _says_missing(value: Any) -> bool:
@@ -317,7 +317,7 @@ class JsonlParser(RowParser):
         self._known = {name: LATE if kind == EMPTY else "" for name, kind in layout.kind_of.items()}
         self._known |= dict.fromkeys(layout.awaited, FOUND)
         self._known.setdefault(next((one.ids for one in files if one.ids), ""), "")
-        self._roles, self._fields = list[dict[str, int]](), list[ObjectFields]()
+        self._roles, self._fields, self._kept = list[dict[str, int]](), list[ObjectFields](), list[set[str]]()
         for one in files:
             labels = [name for name, what in zip(one.names, one.what, strict=True) if what == LABEL]
             for name in labels:
@@ -325,8 +325,8 @@ class JsonlParser(RowParser):
                     found, wanted = ("no lists", "lists") if lists else ("lists", LISTS_NEED)
                     raise DataError(f"column '{name}' has {found}, but these outputs need {wanted} as labels")
             self._roles.append({**one.roles, **dict.fromkeys(labels if words else (), WORDS)})
-            roles = [self._roles[-1].get(name, IGNORED) for name in one.names]
-            self._fields.append(ObjectFields(one.names, roles, self._watched))
+            self._kept.append({*layout.ignore, *self._roles[-1]})
+            self._fields.append(ObjectFields(one.names, self._roles[-1], self._kept[-1], self._watched))
 
     def parse(self, block: Block) -> Parsed:
         """Parse the examples of a block of lines into arrays of an arena."""
@@ -348,7 +348,9 @@ class JsonlParser(RowParser):
                     result = self.usual(text, end, arrays, *rest)
                 if result == line_status.NEEDS_CARE or (end < size and result == line_status.DONE):
                     objects.firsts[objects.firsts >= KINDS * state[line_status.AT]] = UNSEEN
+                    before = objects.firsts.copy()
                     result = self._careful(block, state, noticed, arrays, rest)
+                    objects.firsts[:] = before  # the line as it was written again has another place
             return result
 
         where = (0, np.zeros(0, np.uint8), None), objects, None
@@ -374,7 +376,7 @@ class JsonlParser(RowParser):
         """Read the line at ``state[AT]`` in Python, and then as it is written in the usual way."""
         start, bad, result = int(state[line_status.AT]), int(state[line_status.BAD]), line_status.DONE
         line, number = self._row_at(block, start), int(state[line_status.LINES])
-        read = self._object(line, self._roles[block.file]) if line.strip() else None
+        read = self._object(line, block.file) if line.strip() else None
         if isinstance(read, _Object):
             for name, value in read.fields.items():
                 if value is not None and (what := self._watched(name)):
@@ -402,7 +404,7 @@ class JsonlParser(RowParser):
     def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
         """The bad line; if its object lacks the field in question, with the one that may be meant."""
         raw, kinds = self._row_at(block, start), self._files[block.file]
-        read, name = self._object(raw, self._roles[block.file]), kinds.names[code // line_status.OUTCOMES]
+        read, name = self._object(raw, block.file), kinds.names[code // line_status.OUTCOMES]
         if isinstance(read, BadLine):
             return read._replace(line=line + 1)
         bad = bad_row(self._domain, kinds, read.values.get(name), code, line + 1, raw)
@@ -411,12 +413,14 @@ class JsonlParser(RowParser):
         near = columns.misspelt(columns.unexpected(self._layout, [*read.fields]), [name])
         return bad._replace(found="no such field" + "".join(f": did you mean '{one}'?" for one in near))
 
-    def _object(self, line: bytes, roles: Mapping[str, int]) -> _Object | BadLine:
-        """The fields of a line, the values of those in `roles` as these want them; or the bad line."""
-        read, values = read_object(line, _DECODER), dict[str, Any]()
+    def _object(self, line: bytes, file: int) -> _Object | BadLine:
+        """The fields of a line, the values of those that are read as these want them; or the bad line."""
+        read, roles, values = read_object(line, _DECODER), self._roles[file], dict[str, Any]()
         if isinstance(read, BadLine):
             return read
-        for name, value in read.items():
+        self._fields[file].enter(read)
+        fields = flat(read, self._kept[file])
+        for name, value in fields.items():
             role = roles.get(name)
             if role is None and is_broken(name):
                 written = shown(name.encode("utf-8", "backslashreplace"))
@@ -434,7 +438,7 @@ class JsonlParser(RowParser):
                 elif isinstance(value, str):
                     found += hint_of_numbers(value)
                 return BadLine("", 0, 1, f"{_MEANT[role]} in column '{name}'", found, line)
-        return _Object(read, values)
+        return _Object(fields, values)
 
 
 class NamedRowParser:
@@ -552,6 +556,7 @@ def cells_in(text: bytes, fields: Sequence[str]) -> list[list[str]]:
     for line in text.split(b"\n"):
         if line.strip():
             read = object_in(line) or {}
+            read = flat(read, ()) | read
             for field, cells in zip(fields, found, strict=True):
                 value = read.get(field)
                 cells.append(value if isinstance(value, str) else "" if value is None else _written(value))
@@ -563,7 +568,7 @@ def objects_in(text: bytes, every: bool = False) -> list[dict[str, Any]]:
     found = [
         {
             name: one.written if isinstance(one, _Number) and one.written[-1].isdigit() else one
-            for name, one in (object_in(line) or {}).items()
+            for name, one in flat(object_in(line) or {}, ()).items()
         }
         for line in text.split(b"\n")
         if line.strip()
