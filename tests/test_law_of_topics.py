@@ -364,6 +364,26 @@ def test_bad_lines(kafka: KafkaBroker, tmp_path: Path) -> None:
         thresher.evaluate(model, kafka.url(topic))
 
 
+@pytest.mark.usefixtures("plainly")
+@pytest.mark.parametrize("bad", [b"[", b"sep=;", b"0,1,2,3", b'"0,1', b"<html>"])
+def test_a_bad_first_message_is_one_of_many(bad: bytes, tmp_path: Path) -> None:
+    """It is no header, and does not show what the others are; also where a run goes on."""
+    for form, lines in (
+        ("jsonl", lines_of("jsonl", 25, 20)),
+        ("csv", [b"%d,%d" % (k % 2, k) for k in range(20)]),
+    ):
+        options: dict[str, Any] = {"label": "1", "header": False} if form == "csv" else {}
+        options |= {"format": form, "rule": "ftrl", "passes": 1}
+        STORE["first"] = [[bad, *lines[:10]]]
+        model = thresher.train("memory:first", on_error="skip", **options)
+        STORE["first"][0] += [bad, *lines[10:]]
+        found = thresher.train("memory:first", on_error="skip", continue_from=model)
+        check_same(found, thresher.train(written(tmp_path / "lines", lines), **options))
+        assert found.record.skipped == 2
+        with pytest.raises(DataError, match="memory:first, partition 0, offset 110:1:"):
+            thresher.train("memory:first", continue_from=model)
+
+
 def test_large_messages_and_long_queues(kafka: KafkaBroker) -> None:
     """A message of 20 MB; partitions that are paused while others have their turns."""
     from thresher.data.files import kafka as module

@@ -13,7 +13,7 @@ classes. The layout stores their order, because other files may order columns di
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self, TypeGuard
@@ -271,6 +271,12 @@ def grouped_by(layout: AnyLayout | None) -> str:
 def has_columns(layout: AnyLayout | None) -> TypeGuard[SettledLayout]:
     """Whether the columns and their kinds are settled."""
     return isinstance(layout, SettledLayout) and bool(layout.columns)
+
+
+def known_columns(layout: AnyLayout) -> Collection[str]:
+    """The columns that are settled before the data are looked at, though there may be others."""
+    known = dict(layout.known) if isinstance(layout, Extension) else ()
+    return layout.columns if has_columns(layout) else known
 
 
 def settle_without_columns(layout: AnyLayout) -> SettledLayout:

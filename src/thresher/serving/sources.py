@@ -158,16 +158,18 @@ class SourceReader:
         several = self._read(part, some)
         chunk = concat([one.chunk for one in several])
         ids = [one for rows in several for one in rows.good_ids]
-        brings, late = len(chunk) > 0, self.labels or self.ids != ""
-        if brings and self.labels:
+        learns = len(chunk) > 0 and not (self.labels or self.ids)
+        if learns:  # places are written with the rows
+            self._recorded(lambda: service.learn(chunk, source=part.extent))
+        elif self.labels:
             self._label(ids, chunk)
             if self._closing.is_set():
                 return
-        elif brings and late:
+        elif len(chunk):
             self._recorded(lambda: service.keep(ids, chunk, service.margins(chunk)))
-        elif brings:
-            self._recorded(lambda: service.learn(chunk, source=part.extent))
-        if late if brings else self.rows["refused"] > bad:
+        if not learns and (
+            len(chunk) or self.rows["refused"] > bad
+        ):  # what brought nothing may be read again
             self._recorded(lambda: service.read_up_to(part.extent))
         self.rows["read"] += len(chunk)
 

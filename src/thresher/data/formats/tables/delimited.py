@@ -12,6 +12,7 @@ missing: other programs write null so.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ from thresher.data.features.ngrams import letters, room_for, rooms_for
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, check_is_text
 from thresher.data.files.paths import called, is_stream
 from thresher.data.files.streams import HEAD, LONGEST_HEAD, Previews
+from thresher.data.files.topics import is_topic
 from thresher.data.formats import line_status
 from thresher.data.formats.choosing import CSV_OF_TABS
 from thresher.data.formats.lines.parse_loop import bad_table, gather, line_at, too_long
@@ -44,7 +46,7 @@ from thresher.data.formats.tables.table_rows import (
     of_cells,
 )
 from thresher.data.labels import LISTED, hint_of_words
-from thresher.data.layout import AnyLayout, SettledLayout, has_columns
+from thresher.data.layout import AnyLayout, SettledLayout, has_columns, known_columns
 from thresher.data.report import HEADER, LATE, lines_not_utf8
 from thresher.data.sources.reader import Parsed, Reading, RowsAsked
 from thresher.data.text.numbers import NUMBER, OVERFLOW, means_missing
@@ -169,8 +171,12 @@ def _kinds(layout: SettledLayout, head: _Head, ids: str) -> ColumnEncodings:
 
 def _head(text: bytes, name: str, layout: AnyLayout, dialect: Dialect, most: int | None) -> _Head:
     """What the beginning of a file shows, by `most` of its rows, without lines that repeat its header."""
-    lines = lines_of(text, name, dialect)
-    first, known = lines[0], layout.columns if has_columns(layout) else ()
+    lines, known = lines_of(text, name, dialect), known_columns(layout)
+    if is_topic(name):  # its first message is one of many, and may be bad
+        counts = Counter(len(cells_of(one, dialect)) for one in lines[:_SAMPLE])
+        usual = max(counts, key=lambda count: (count == len(known), counts[count]))
+        lines = [one for one in lines if len(cells_of(one, dialect)) == usual]
+    first = lines[0]
     if layout.header and b"\0" in first:
         raise DataError(f"{name}: the header line, {shown(first)}, contains a NUL")
     if len(lines) == 1 and b"\r" in _IN_QUOTES.sub(b"", first):

@@ -27,6 +27,7 @@ from thresher.data.errors import BadLine, DataError, OddFileError, shown
 from thresher.data.files.blocks import LINES, PAD, Block
 from thresher.data.files.paths import is_stream
 from thresher.data.files.streams import HEAD, Previews
+from thresher.data.files.topics import is_topic
 from thresher.data.formats import line_status
 from thresher.data.formats.choosing import looks_pretty
 from thresher.data.formats.lines.parse_loop import too_long
@@ -54,7 +55,7 @@ from thresher.data.formats.tables.table_rows import ColumnEncodings, ParserMaker
 from thresher.data.formats.tables.where import MARKED, Filter
 from thresher.data.inputs.arrays import RowReader, numbers_of, rests_of
 from thresher.data.labels import LISTED, hint_of_words
-from thresher.data.layout import AnyLayout, Extension, SettledLayout, has_columns
+from thresher.data.layout import AnyLayout, Extension, SettledLayout, has_columns, known_columns
 from thresher.data.report import FOUND, LACKING, LATE, MOST_LATE, Noted
 from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading, RowArrays, RowsAsked
 from thresher.data.text.numbers import means_missing
@@ -160,7 +161,7 @@ def open_table(
     for name in names:
         text = beginning(name, previews, live)
         whole = whole and len(text) < HEAD
-        kept = {*layout.ignore, *(found.columns if has_columns(found) else ())}
+        kept = {*layout.ignore, *known_columns(layout)}
         heads.append(_head_of(lines_of(text, name), name, live and is_stream(name), ids, kept))
     if not has_columns(found):
         types = types_in(one.fields for one in heads)
@@ -257,7 +258,7 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str, kept: Coll
 
     A field without a value has the type null; if `live` and there is no object yet, so has the field `ids`.
     """
-    if pretty := looks_pretty(lines[0]):
+    if not is_topic(name) and (pretty := looks_pretty(lines[0])):
         raise OddFileError(f"{name}: {pretty}")
     found, objects, values = dict[str, pa.DataType](), 0, defaultdict[str, list[str | bool | float]](list)
     for line in lines:
