@@ -118,14 +118,14 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_323,
-    "data": 19_426,
+    "all": 69_405,
+    "data": 19_505,
     "learning": 15_132,
     "parts": 5_728,
     "engine": 5_308,
     "plans": 4_451,
-    "serving": 3_760,
-    "options": 2_552,
+    "serving": 3_762,
+    "options": 2_553,
     "sklearn": 2_124,
     "cli": 2_155,
     "cluster": 1_208,

@@ -1,6 +1,7 @@
 """Row filters: their syntax, which rows pass, and that places still refer to the file."""
 
 import datetime
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -190,5 +191,40 @@ def test_a_filter_that_keeps_nothing_and_one_of_text(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no examples .*excluded by --where 'n > 200'"):
         list(source_of("data.arrow", tmp_path, "n > 200").chunks())
     (tmp_path / "a.csv").write_text("label,x\n1,2\n")
-    with pytest.raises(DataError, match="csv: --where is only for parquet and arrow"):
+    with pytest.raises(DataError, match="csv: --where is only for parquet, arrow and jsonl"):
         open_source(tmp_path / "a.csv", where="x = 2")
+
+
+LINES = {
+    "n < 20": lambda row: row["n"] < 20,
+    "city = 'Ulm' and small >= 50": lambda row: row["city"] == "Ulm" and row["small"] >= 50,
+    "city is null": lambda row: row["city"] is None,
+    "o.x is not null and o.new = true": lambda row: row["x"] is not None and row["new"],
+    "kind in ('u', 'w') and o is not null": lambda row: row["kind"] in ("u", "w"),
+}
+
+
+@pytest.mark.parametrize("where", LINES)
+def test_lines_of_json(where: str, tmp_path: Path) -> None:
+    """The same rows, with their numbers. What is no object is bad, and a blank line counted, as ever."""
+    rows = table().to_pylist()
+    lines = [
+        json.dumps(
+            {name: row[name] for name in ("label", "n", "small", "city", "kind")}
+            | {"o": {"x": row["x"], "new": row["new"]}}
+        )
+        for row in rows
+    ]
+    kept, path = [k for k in plain(LINES[where]) if k != 50], tmp_path / "a.jsonl"
+    path.write_text("\n".join([lines[k] for k in kept]))
+    expected = rows_of(read_all(path))
+    lines[50] += "}"
+    lines.insert(100, "")
+    path.write_text("\n".join(lines) + "\n")
+    for block in (1, 1 << 20):
+        source = open_source(path, where=where, on_error="skip", block_bytes=block)
+        assert [row for chunk in source.chunks() for row in rows_of(chunk)] == expected
+        assert [one.line for one in source.report.first_bad] == [51]
+        assert (source.report.lines, source.report.blank) == (len(kept) + 2, 1)
+    with pytest.raises(DataError, match="excluded by --where 'n > 200'"):
+        list(open_source(path, where="n > 200", on_error="skip").chunks())

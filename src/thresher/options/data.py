@@ -107,8 +107,9 @@ class WritingOptions(SyntaxOptions, total=False):
     where: Annotated[
         str,
         Option(Text(), "FILTER", default=""),
-        "Which rows of Parquet or Arrow DATA to read: COL = VALUE or another comparison, COL in (VALUE, "
-        "...), COL is null, COL is not null; join several with and; put strings and dates in single quotes.",
+        "Which rows of Parquet, Arrow or JSON lines to read: COL = VALUE or another comparison, COL in "
+        "(VALUE, ...), COL is null, COL is not null; join several with and; put strings and dates in single "
+        "quotes.",
     ]
 
 

@@ -149,12 +149,12 @@ def open_table(
     If `live`, a stream is read up to its first line, which says little about the others: the type of a field
     that does not fit the layout there is left open.
     """
-    unlabelled, _, ids, marked, live = asked
+    unlabelled, where, ids, marked, live = asked
     live = live and has_columns(layout)
     if isinstance(layout, SettledLayout) and not layout.columns:
         ignored = [one for one in layout.ignore if one != ids]
-        if ignored or marked:
-            option = mention("ignore") if ignored else mention(holdout=marked)
+        if ignored or marked or where:
+            option = mention("where" if where else "ignore") if where or ignored else mention(holdout=marked)
             raise DataError(f"{names[0]}: rows of named features have no columns: leave {option} out")
         return layout, form_of(layout, unlabelled, ids, False, names[0])
     whole, heads, found = True, list[_JsonHead](), layout
@@ -186,6 +186,8 @@ def open_table(
         kinds, has_text = _kinds(used, _fitting(used, head, one_by_one), name, ids, lacking)
         if marked:
             kinds = kinds._replace(marks=Filter(marked, None, name, MARKED))
+        if where:
+            kinds = kinds._replace(where=Filter(where, None, name))
         files.append(kinds)
         may_be_words = may_be_words or has_text
         if len(kinds.roles) * head.lines > max(_MOST_CELLS, _SPARSE * head.size):
@@ -333,7 +335,10 @@ class JsonlParser(RowParser):
         """Parse the examples of a block of lines into arrays of an arena."""
         if block.kind != LINES:
             return too_long(block, self._reading)
-        kinds, text, state = self._files[block.file], block.text[: block.size], self._state(block)
+        kinds, excluded = self._files[block.file], 0
+        if kinds.where:
+            block, excluded = _blanked(block, kinds.where)
+        text, state = block.text[: block.size], self._state(block)
         objects = self._fields[block.file].objects(block.size + PAD, self._spare(block, kinds))
         starts = np.append(block.begin, np.flatnonzero(text[block.begin :] == _NEWLINE) + block.begin + 1)
         wrong, noticed, odd = undecoded(text[block.begin :]), list[tuple[str, str, int, str]](), [block.size]
@@ -359,7 +364,10 @@ class JsonlParser(RowParser):
         for name, at, kind in self._fields[block.file].found(objects.firsts):
             line = int(np.searchsorted(starts, at)) + 1
             noticed += [(what, name, line, _LOOKS[kind])] if (what := self._watched(name)) else []
-        parsed = parsed._replace(noticed=(*kinds.noticed, *_sorted(noticed)))
+        lines, examples, blank, *rest = parsed.tally
+        tally = LineTally(lines - excluded, examples, blank - excluded, *rest)
+        noted = (*kinds.noticed, *_sorted(noticed))
+        parsed = parsed._replace(tally=tally, uncounted=parsed.uncounted + excluded, noticed=noted)
         beside = kinds.beside(self._reading.sliced)
         return kinds.with_cells(parsed, cells_in(text[block.begin :].tobytes(), beside)) if beside else parsed
 
@@ -553,15 +561,30 @@ def is_broken(text: str) -> bool:
 
 def cells_in(text: bytes, fields: Sequence[str]) -> list[list[str]]:
     """Fields of each line that is not blank, numbers as written; empty where they are absent or null."""
-    found = list[list[str]]([] for _ in fields)
-    for line in text.split(b"\n"):
-        if line.strip():
-            read = object_in(line) or {}
-            read = flat(read, ()) | read
-            for field, cells in zip(fields, found, strict=True):
-                value = read.get(field)
-                cells.append(value if isinstance(value, str) else "" if value is None else _written(value))
+    return _cells_of([object_in(line) or {} for line in text.split(b"\n") if line.strip()], fields)
+
+
+def _cells_of(objects: Sequence[dict[str, Any]], fields: Sequence[str]) -> list[list[str]]:
+    found, nested = list[list[str]]([] for _ in fields), any("." in field for field in fields)
+    for one in objects:
+        read = flat(one, ()) | one if nested else one
+        for field, cells in zip(fields, found, strict=True):
+            value = read.get(field)
+            cells.append(value if isinstance(value, str) else "" if value is None else _written(value))
     return found
+
+
+def _blanked(block: Block, where: Filter) -> tuple[Block, int]:
+    """A block without the objects that a filter excludes, in blank lines, and how many these are."""
+    lines = block.text[block.begin : block.size].tobytes().split(b"\n")
+    objects = {k: read for k, line in enumerate(lines) if (read := object_in(line, _PLAIN)) is not None}
+    cells = dict(zip(where.columns, _cells_of([*objects.values()], where.columns), strict=True))
+    excluded = np.delete([*objects], where.rows(cells, len(objects))).tolist()
+    for k in excluded:
+        lines[k] = b" " * len(lines[k])
+    text = block.text.copy()
+    text[block.begin : block.size] = np.frombuffer(b"\n".join(lines), np.uint8)
+    return block._replace(text=text), len(excluded)
 
 
 def objects_in(text: bytes, every: bool = False) -> list[dict[str, Any]]:
@@ -577,10 +600,10 @@ def objects_in(text: bytes, every: bool = False) -> list[dict[str, Any]]:
     return found if every or all(found) else []
 
 
-def object_in(line: bytes) -> dict[str, Any] | None:
+def object_in(line: bytes, decoder: json.JSONDecoder = _DECODER) -> dict[str, Any] | None:
     """The object of a line, with numbers as `text_of` writes them; None for anything else."""
     try:
-        read = _DECODER.decode(str(line, "utf-8"))
+        read = decoder.decode(str(line, "utf-8"))
     except (ValueError, RecursionError):
         return None
     return read if isinstance(read, dict) else None
