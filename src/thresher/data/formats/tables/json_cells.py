@@ -1,11 +1,11 @@
 """Where the cells of a line of JSON are: compiled code that finds them in one pass.
 
-No text is copied unless it has an escape; `text_rows` makes features of the cells where they are. A
-name is compared whole with that of the field which followed the same field in the row before, so fields in a
-steady order cost one comparison each.
+No text is copied unless it has an escape; `text_rows` makes features of the cells where they are. A name is
+compared whole with that of the field which followed the same field of its object in the row before, so fields
+in a steady order cost one comparison each. Fields of objects within an object are fields like any.
 
-A line with anything unusual (a nested value in a field that is read, an escape in a name, a long number in a
-column of texts) is left to Python, as a bad or blank one is.
+A line with anything unusual (a name that is new or has an escape, a list in a column of numbers, a long
+number in one of texts) is left to Python, as a bad or blank one is.
 """
 
 # Numba infers the types of compiled code.

@@ -1,4 +1,4 @@
-"""JSON lines: one object per line, whose fields are columns.
+"""JSON lines: one object per line, whose fields are columns, as are those of objects within it: ``a.b``.
 
 An absent field and null are missing values. A field that is not a column of the layout is ignored; the first
 values of such fields are noticed. Compiled code (`json_cells`) reads usual lines. It stops at one that is
