@@ -79,6 +79,14 @@ def test_the_table_doubles(thresher: Thresher) -> None:
         assert average == pytest.approx(total / examples, abs=2e-6)
 
 
+@pytest.mark.parametrize(("loss", "said"), [("gamma", 1), ("squared", 0), ("logistic", 0.5), ("hinge", 0)])
+def test_the_table_predicts_what_labels_are(loss: str, said: float, thresher: Thresher) -> None:
+    Path("ones.svm").write_text("1 2:1\n1 3:1\n")
+    with not_compiled():
+        rows = thresher(f"train ones.svm -m m --passes 1 --loss {loss} --rule sgd").err.splitlines()
+    assert float(rows[1].split()[4]) == said, "what weights of 0 say: an amount, not its logarithm"
+
+
 def test_report_every_and_the_curve(thresher: Thresher) -> None:
     err = thresher("train train.svm -m m --passes 1 --report-every 150 --curve curve.tsv").err
     assert [line.split()[0] for line in err.splitlines()[1:]] == ["150", "300", "400"]

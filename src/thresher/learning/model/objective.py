@@ -342,11 +342,13 @@ class Objective:
     def last_prediction(self, first: float, heaviest: float, lowest_label: float) -> float:
         """The table's prediction for the last example, given its first margin and its heaviest output.
 
-        It is the heaviest class, or the probability of the first output, or its margin if there is none.
+        It is the heaviest class, or what the first output says: a probability, a number, or the margin of a
+        class without probabilities.
         """
         if self.outputs.kind in ("classes", "labels"):
             return heaviest + self.outputs.low
-        shown: Output = "probability" if self.has_probabilities else "margin"
+        without: Output = "margin" if self.classifies else "label"
+        shown = "probability" if self.has_probabilities else without
         margins = np.full((1, self.count), first) if self.count > 1 else np.array([first])
         return float(self.respond(margins, shown, lowest_label).flat[0])
 
