@@ -118,9 +118,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_405,
+    "all": 69_407,
     "data": 19_505,
-    "learning": 15_132,
+    "learning": 15_134,
     "parts": 5_728,
     "engine": 5_308,
     "plans": 4_451,
