@@ -204,7 +204,8 @@ def run(name: str, rule: Any, head: Objective, X: Vector, targets: Vector, impor
             total += importance[i] * values
             if each:
                 oracle.measure(W, own, importance[i] * slopes, importance[i] * values)
-                largest = np.maximum(largest, np.abs(own) * (importance[i] * slopes != 0))
+                larger = (importance[i] * slopes != 0) & (np.abs(own) > np.abs(largest))
+                largest = np.where(larger, own, largest)
         if each:
             W = oracle.step_on_sums(W, G, largest, t)
         elif last - first == 1:

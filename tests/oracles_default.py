@@ -11,18 +11,18 @@ class FtFtrl(Oracle):
     """FTRL-Proximal on x/s at the step sizes ρ = αL and κ = √(t/N)e^h/f, with the threshold λf(√n + G).
 
     (a) where |x| > s: w, z, a and √n *= s/|x|, s = |x|; (b) predict; (c) t += 1, N += Σx²/s², L² the mean of
-    (loss/slope)² (slope² where the loss is not above 0); (d) γ = slope·x/s, σ = (√(n + γ²) − √n)/ρ,
-    z += γ − σsw/κ, a += σ, n += γ², w = −soft(z, λf(√n + G))·κ/(sa), G² the mean of
-    slope²; (e) U += u, V += u² for u = slope·⟨w, x⟩, h = −adapt·U/√V. Pass p
-    multiplies f by (p/(p − 1))^(q/2), q = min(1, 5·features met/t), and (e) ends, unless
-    t ≥ 30(p − 1)·features met.
+    (loss/slope)² (slope² where the loss is not above 0); (d) γ = slope·x/s, v = max(γ², −½Qγx/s) with
+    Q = Σslope³/Σslope², σ = (√(n + v) − √n)/ρ, z += γ − σsw/κ, a += σ, n += v,
+    w = −soft(z, λf(√n + G))·κ/(sa), G² the mean of slope²; (e) U += u, V += u² for u = slope·⟨w, x⟩,
+    h = −adapt·U/√V. Pass p multiplies f by (p/(p − 1))^(q/2), q = min(1, 5·features met/t′), and (e) ends,
+    unless t′ ≥ 30(p − 1)·features met, where t′ = t·min(1, 2(1 − m²)) and m is the mean sign of slopes.
     With taper, ρ is divided by (1 + (T/taper)²)^¼, T = t²/(Np), and in the first pass λ² = l1² +
     min(1, l1²) log(1 + T/(20 taper)).
     An example without a gradient leaves all of this as it was. The intercept: s = 1, λ = h = 0.
     In the last ⌊relax·passes⌋ of several passes, at least one if relax > 0, a weight of zero stays zero, and
     v = sw of every other becomes v − γκ/(3a).
-    In a batch (c) and (e) are of each example; |x| in (a) is the largest that has a slope, γ = g/s with
-    g the sum.
+    In a batch (c) and (e) are of each example; x in (a) and (d) is that of the largest |x| that has a slope,
+    γ = g/s with g the sum.
     With a half-life of N, after each step z, n and the sums (t, N, L, G, U, V) *= 2^(−1/N), a *= 2^(−1/2N),
     and w is read as w·(|z|r − l1√n)₊/(|z| − l1√n) of the feature's last step, k steps ago, r = 2^(−k/2N).
     What the group of a feature needs of each output: `pull` = -zκ, `held` = λf(√n + G)κ, `unit` = 1/(sa).
@@ -37,7 +37,7 @@ class FtFtrl(Oracle):
         self.last = np.zeros(1)
         self.passes, self.slope = np.ones(1), np.zeros(1)
         self.relaxed = np.zeros(1, bool)
-        self.sums, self.growth, self.factor = np.zeros(4), np.zeros(3), np.ones(2)
+        self.sums, self.growth, self.factor = np.zeros(6), np.zeros(3), np.ones(2)
         self.rho, self.kappa, self.l1 = np.ones(1), np.ones_like(mask), np.full(1, rule.l1)
         self.pull, self.held, self.unit = np.zeros_like(mask), np.zeros_like(mask), np.ones_like(mask)
         self.fades, self.r = rule.half_life < np.inf, np.ones_like(mask)
@@ -50,7 +50,7 @@ class FtFtrl(Oracle):
             age, forget = self.last[0] + 1 - self.met, self.rule.forget
             forgotten = (w == 0) & (age > forget) & (forget > 0) & (self.mask > 0)
             met = np.array([self.mask, 1 - self.mask]) @ ((self.s > 0) & ~forgotten)
-            t = self.sums[0]
+            t = self.sums[0] * min(1.0, 2 * (1 - (self.sums[5] / max(self.sums[0], 1e-300)) ** 2))
             crowded = t < 30 * (number - 1) * met
             share = np.where(crowded, np.minimum(1.0, 5 * met / t), 0.0)
             self.factor *= (number / (number - 1)) ** (share / 2)
@@ -79,7 +79,7 @@ class FtFtrl(Oracle):
         s = np.maximum(self.scales(size), size)
         reach = abs(value / slope) if value > 0 else abs(slope)
         squares = np.sum((size / np.where(s > 0, s, 1.0)) ** 2)
-        self.sums[:] += np.array([1.0, squares, reach**2, slope**2])
+        self.sums[:] += np.array([1.0, squares, reach**2, slope**2, slope**3, np.sign(slope)])
         self.rho[0], plain = (
             r.alpha * np.sqrt(self.sums[2] / self.sums[0]),
             np.sqrt(self.sums[0] / self.sums[1]),
@@ -125,7 +125,8 @@ class FtFtrl(Oracle):
         safe = np.where(s > 0, s, 1.0)
         ratio, gamma = self.s / safe, g / safe
         n = self.n * ratio**2
-        root = np.sqrt(n + gamma**2)
+        skew = self.sums[4] / self.sums[3] if self.sums[3] > 0 else 0.0
+        root = np.sqrt(n + np.maximum(gamma**2, -0.5 * skew * gamma * self.signed / safe))
         sigma, kappa = (root - np.sqrt(n)) / self.rho[0], self.kappa
         z, a = self.z * ratio + gamma - sigma / kappa * self.s * self.before, self.a * ratio + sigma
         floor = np.sqrt(self.sums[3] / self.sums[0])

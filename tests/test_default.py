@@ -106,16 +106,45 @@ def test_so_many_standard_deviations_of_noise_are_left_out(rows: int, density: f
         assert 0.6 * share - 2 * error < found < share + 3 * error
 
 
+@pytest.mark.parametrize(("rows", "share"), [(2000, 0.02), (20_000, 0.01), (5000, 0.99)])
+def test_rare_events_are_predicted_better_than_by_their_share(rows: int, share: float) -> None:
+    """Ten of 250 features in a row, a fifth of them informative; so many positives, or negatives."""
+    rng = np.random.default_rng(rows)
+    drawn = rng.choice(
+        250, size=(rows + 10_000, 10), p=1 / np.arange(10, 260) / (1 / np.arange(10, 260)).sum()
+    )
+    X = np.zeros((rows + 10_000, 250), np.float32)
+    X[np.arange(len(X))[:, np.newaxis], drawn] = 1
+    margins = X @ (rng.normal(size=250) * (rng.random(250) < 0.2)) + rng.logistic(size=len(X))
+    y = margins > np.quantile(margins, 1 - share)
+    model = train(X[:rows], y[:rows])
+    assert evaluate(model, X[rows:], y[rows:])["normalised_entropy"] < 0.98
+
+
+def test_noise_beside_rare_labels_is_left_out_too() -> None:
+    """Of 200 random columns in 2,000 rows with 2 % positives, each is in 100 rows: two positives."""
+    rng = np.random.default_rng(2000)
+    X = (rng.random((2000, 200)) < 0.05).astype(np.float64)
+    noise = stream_of(X, X != 0, np.where(rng.random(2000) < 0.02, 1.0, -1.0), np.ones(2000))
+    for l1, share in ((1, 0.317), (2, 0.0455)):
+        model = Model(l1=l1)
+        model.learn(noise.chunk)
+        assert model.nonzero / 200 < share + 3 * np.sqrt(share / 200)
+
+
 def repeated(data: Stream, passes: int) -> dict[str, Any]:
     return {name: np.concatenate([getattr(data, name)] * passes) for name in ("X", "y", "importance")}
 
 
 @pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("relax", [0.0, 0.1, 0.7])
-@pytest.mark.parametrize(("count", "features"), [(60, 8), (150, 4)])
-def test_a_later_pass_is_no_new_evidence(relax: float, count: int, features: int) -> None:
+@pytest.mark.parametrize(("count", "features", "positives"), [(60, 8, 0), (150, 4, 0), (150, 4, 8)])
+def test_a_later_pass_is_no_new_evidence(relax: float, count: int, features: int, positives: int) -> None:
     """In later passes threshold and steps are those of the dense recursion, and the last shrink nothing."""
     data, passes = stream(45, count, features), 3
+    if positives:
+        few = np.where(np.argsort(np.argsort(data.X[:, 0])) < positives, 1.0, -1.0)
+        data = stream_of(data.X, data.X != 0, few, data.importance)
     spec = f"ft-ftrl:alpha=0.3,l1=0.5,relax={relax},taper=0"
     rows = repeated(data, passes)
     told, untold = model_of(spec), model_of(spec)
@@ -128,7 +157,7 @@ def test_a_later_pass_is_no_new_evidence(relax: float, count: int, features: int
     expected = run("ft-ftrl", told.rule, told.loss, **rows, intercept=True, passes=passes)
     assert np.allclose(read_weights(told, features), expected.weights, rtol=0, atol=1e-10)
     assert (np.abs(read_weights(untold, features) - expected.weights).max() > 1e-3) == (
-        features == 8 or relax > 0
+        features == 8 or positives > 0 or relax > 0
     )
     assert (read_weights(trained, features) == read_weights(told, features)).all()
 

@@ -118,10 +118,10 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_407,
+    "all": 69_436,
     "data": 19_505,
     "learning": 15_134,
-    "parts": 5_728,
+    "parts": 5_757,
     "engine": 5_308,
     "plans": 4_451,
     "serving": 3_762,

@@ -266,7 +266,7 @@ def gather(rows, values, begin, end, slopes, places, touched, count, gradients, 
     """Add ``slopes * x`` of an example to the gradients of its rows; return the new number of rows.
 
     ``places[row]`` is the index of a row in `touched` and `gradients`, plus one; 0 for none yet. `extents` is
-    None, or has the largest |x| of each row, for every output with a slope that is not zero.
+    None, or has the x of the largest |x| of each row, for every output with a slope that is not zero.
     """
     for p in range(begin, end):
         place = places[rows[p]]
@@ -280,8 +280,8 @@ def gather(rows, values, begin, end, slopes, places, touched, count, gradients, 
         if extents is not None:
             own = extents[place - 1]
             for k in range(slopes.size):
-                if slopes[k] != 0.0:
-                    own[k] = max(own[k], abs(float(values[p])))
+                if slopes[k] != 0.0 and abs(values[p]) > abs(own[k]):
+                    own[k] = values[p]
     return count
 
 

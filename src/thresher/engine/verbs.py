@@ -215,7 +215,7 @@ def step_on_sum(self, S, j, w, x, gradient, now):
     """Like `step`, for a batch whose examples are processed one by one. Default: a batch is one example.
 
     If a rule defines it, `size_before_margin`, `note_after_margin` and `slope_after_margin` are called for
-    every example of a batch, then this step on the sum of their gradients; `x` is the largest |x| of the
+    every example of a batch, then this step on the sum of their gradients; `x` has the largest |x| of the
     examples with a gradient. For other rules a batch is one example of slope 1, with the summed gradient as
     features.
     """

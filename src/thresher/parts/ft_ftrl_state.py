@@ -20,6 +20,15 @@ was used for what):
   end at 1e8 times the loss of `ftrl`, and one outlier of 1e6 multiplies the median error of absolute loss by
   177, because errors lengthen steps and steps cause errors. If both are fixed for each step, h acts too late
   (mean loss 1.012 times LIBLINEAR's instead of .927). The price is one more number per row.
+* If n is the sum of squares alone, features without a positive row get large weights where positives are
+  rare: their slopes are p, so that after k rows z = k p is sqrt(k) of such deviations. On made sets of 1 and
+  2 % positives normalised entropy was up to 1.23. With all of p (1 - p) instead of a half, rare events are as
+  good, but MNIST loses 1 % and a table of 159 rows 2 %; slope^2 - Q slope for both signs loses 20 % on
+  shrooms, where Q is chance; the mean of slope^2 / |slope|, times |slope|, 13 % on Reuters acq, which is
+  balanced.
+* With all examples for t in q, 20,000 rows of 250 features with 1 % positives end at 1.02 after 40 passes;
+  with 8 p (1 - p) t at .96. With 4 p (1 - p) it is .93, but MNIST loses 3 %. With the skewness of slopes in
+  place of their signs, separable data have fewer and fewer examples (shrooms: 22 times the loss).
 * h is not adapted in later passes of streams with few rows per feature: margins of rows already learned would
   make it diverge.
 
@@ -39,16 +48,18 @@ from thresher.parts.fading import fades, left
 from thresher.parts.registry import SpecError
 
 PLACES = (
-    *("t", "squares", "lengths", "slopes", "drift", "spread", "h", "per rho", "kappa", "inverse"),
-    *("threshold", "floor", "pass", "time"),
+    *("t", "squares", "lengths", "slopes", "cubes", "signs", "drift", "spread", "h", "per rho", "kappa"),
+    *("inverse", "threshold", "floor", "skew", "pass", "time"),
 )
-COUNT, SQUARES, LENGTHS, SLOPES, DRIFT, SPREAD, GROWTH, PER_LENGTH, FACTOR, INVERSE = range(10)
-THRESHOLD, FLOOR, PASS, TIME = range(10, 14)
+COUNT, SQUARES, LENGTHS, SLOPES, CUBES, SIGNS, DRIFT, SPREAD, GROWTH, PER_LENGTH, FACTOR = range(11)
+INVERSE, THRESHOLD, FLOOR, SKEW, PASS, TIME = range(11, 17)
 V, Z, ROOT, A, INVERSE_SCALE, MET = range(6)  # columns of S
 _FEW = 5.0
 """With fewer examples per feature than this, a model is likely to overfit in later passes."""
 _CALM = 1.0 / 3.0
 """Steps that do not shrink are shorter by this factor, so that the noise of the last rows averages out."""
+_SURE = 0.5
+"""The share of the variance of a slope's label that counts where its square is less: see `rules.ft_ftrl`."""
 _ROOMY = 30.0
 """With at least this many examples per feature, a margin of a row that comes again is nearly a prediction."""
 _WIDEST = 1e38
@@ -90,7 +101,7 @@ def settled(self, S, j, now):
 
 
 def note_after_margin(self, margin, importance, value, slope, size, clock):
-    """Count an example with a gradient: t, N, L and G, then 1 / rho, kappa (with the last h) and 1 / both.
+    """Count an example with a gradient, then set 1 / rho, kappa (with the last h), 1 / both, G and Q.
 
     With `taper`, the threshold of the first pass too.
     """
@@ -100,6 +111,10 @@ def note_after_margin(self, margin, importance, value, slope, size, clock):
         clock[SQUARES] += size
         clock[LENGTHS] += length * length
         clock[SLOPES] += slope * slope
+        clock[CUBES] += slope * slope * slope
+        clock[SIGNS] += math.copysign(1.0, slope)
+        if clock[SLOPES] > 0.0:
+            clock[SKEW] = -_SURE * clock[CUBES] / clock[SLOPES]
         clock[PER_LENGTH] = tapered(self.l1, self.taper, clock) / (
             self.alpha * math.sqrt(clock[LENGTHS] / clock[COUNT])
         )
@@ -147,7 +162,7 @@ def place_measured(self, S, rows, scale, w, gradient, noise, examples, size, clo
     of the examples at these weights. A solution is where passes lead, so further ones raise no threshold.
     """
     if len(examples):
-        clock[COUNT : SLOPES + 1] = 0.0
+        clock[COUNT : SIGNS + 1] = 0.0
     for value, slope in examples.tolist():
         note_after_margin(self, 0.0, 1.0, value, slope, size, clock)
     inverse = np.minimum(np.divide(1.0, scale, out=np.zeros(len(scale)), where=scale > 0.0), _WIDEST)
@@ -168,7 +183,7 @@ def begin_pass(self, clock, number, S, passes):
     if number > abs(clock[PASS]):
         # In pass p, multiply the threshold and divide kappa by (p / old)^(q / 2), q = min(1, 5 met / t).
         # Not with 30 examples of each pass per feature met: then h goes on adapting.
-        met, t, before = _met(self, S, clock), clock[COUNT], abs(clock[PASS])
+        met, t, before = _met(self, S, clock), _telling(clock), abs(clock[PASS])
         if t < _ROOMY * met * before:
             factor = math.sqrt(number / before) ** min(1.0, _FEW * met / t if t > 0.0 else 1.0)
             clock[GROWTH] -= math.log(factor)
@@ -177,6 +192,12 @@ def begin_pass(self, clock, number, S, passes):
         clock[PASS] = math.copysign(number, clock[PASS])
     without = grouped(self.group) or fades(self.half_life)
     _relax(0.0 if without else self.relax, number, passes, S, clock)
+
+
+def _telling(clock):
+    """How many examples tell something: 8 p (1 - p) of all, at most all, p the share of positive slopes."""
+    t = clock[COUNT]
+    return t * min(1.0, 2.0 * (1.0 - (clock[SIGNS] / t) ** 2)) if t > 0.0 else t
 
 
 def end_passes(self, clock, S):
@@ -245,7 +266,7 @@ def _met(self, S, clock):
 
 def sound(self, S, clock, steps):
     """What is wrong with the statistics of `steps` examples, in words; "" if nothing. Plain Python."""
-    measured = np.delete(clock[: len(PLACES)], (DRIFT, GROWTH, PASS))
+    measured = np.delete(clock[: len(PLACES)], (CUBES, SIGNS, DRIFT, GROWTH, SKEW, PASS))
     if not (measured >= 0.0).all():
         return "measured sizes must not be negative"
     if not (abs(clock[PASS]) >= 1.0 and clock[COUNT] <= steps and 1.0 <= clock[TIME] <= steps + 1):
@@ -284,7 +305,7 @@ def step_on_sum(self, S, j, w, x, gradient, now):
     if gradient == 0.0 or x == 0.0 or now[INVERSE] == 0.0:
         return
     rescale(self, S, j, x, now)
-    step_within(self, S, j, w, gradient, S.dtype.type(1), now)
+    step_within(self, S, j, w, x, gradient / x, now)
 
 
 @scalar

@@ -18,6 +18,7 @@ from thresher.parts.ft_ftrl_state import (
     PER_LENGTH,
     PLACES,
     ROOT,
+    SKEW,
     THRESHOLD,
     TIME,
     A,
@@ -34,12 +35,16 @@ class FtFtrl(NamedTuple):
     """FTRL-Proximal with a frequency-aware threshold, for features and targets of any scale.
 
     With s the largest |x| of the feature so far (z, sqrt(n) and a *= s / |x| when |x| is larger) and
-    g = slope x / s: n += g^2, sigma = (sqrt(n) - sqrt(n_old)) / rho, a += sigma, z += g - sigma s w / kappa,
-    and w = -soft(z, l1 (sqrt(n) + G)) kappa / (s a), where G is the root mean square of the slopes so far.
+    u = x / s, g = slope u: n += max(g^2, -Q g u / 2), sigma = (sqrt(n) - sqrt(n_old)) / rho, a += sigma,
+    z += g - sigma s w / kappa, and w = -soft(z, l1 (sqrt(n) + G)) kappa / (s a), where G is the root mean
+    square of the slopes so far, and Q the sum of their cubes over that of their squares.
 
     For an uninformative feature, z is a sum of noise with standard deviation sqrt(n): `l1` counts standard
     deviations, so it means the same for two hundred rows and for two billion. G raises the threshold for
-    features seen only a few times: with l1 = 1 three equal gradients are needed, not two.
+    features seen only a few times: with l1 = 1 three equal gradients are needed, not two. Squares say little
+    of the noise of a feature whose few rows all have the frequent label. If labels are 1 with probability p,
+    slope = p - y, then slope^2 - Q slope with Q = 2 p - 1 is p (1 - p) for both labels, whereas slope^2 of
+    the frequent one is p^2. So -Q slope / 2 counts where it is larger; without skew, squares alone do.
 
     The step size has two factors, rho = alpha L and kappa = sqrt(t / N) exp(h). L is the root mean square of
     loss / slope over the examples: the distance of a margin from where the tangent of its loss reaches zero,
@@ -61,7 +66,9 @@ class FtFtrl(NamedTuple):
     with few examples per feature overfits. So at the start of pass p the threshold is multiplied, and kappa
     divided, by (p / (p - 1))^(q / 2), q = min(1, 5 features / t): in full if there are fewer than five
     examples per feature met. The intercept has a factor of its own, with the q of one feature. If there are
-    at least 30 examples of each pass per feature met, nothing is multiplied, and h goes on adapting.
+    at least 30 examples of each pass per feature met, nothing is multiplied, and h goes on adapting. Where
+    the slopes of few examples have one of the signs, the others tell little: t, here, is the number of
+    examples times 2 (1 - m^2), but at most 1, with m the mean of the signs.
 
     With `relax` above 0, the last passes, a share `relax` of them but at least one of several, do not shrink:
     a weight that is zero stays zero, and every other one takes plain steps, v -= g kappa / (3 a) with
@@ -149,8 +156,9 @@ class FtFtrl(NamedTuple):
             return
         life, half = self.half_life, 0.5 * (now[TIME] - S[j, MET])
         old = left(life, S[j, ROOT], half)
-        g = slope * (x * S[j, INVERSE_SCALE])
-        root = math.sqrt(old * old + g * g)
+        u = x * S[j, INVERSE_SCALE]
+        g = slope * u
+        root = math.sqrt(old * old + max(g * g, now[SKEW] * g * u))
         v = w / S[j, INVERSE_SCALE] if grouped(self.group) or fades(life) else S[j, V]
         z = left(life, left(life, S[j, Z], half), half) + g - (root - old) * v * now[INVERSE]
         a = left(life, S[j, A], half) + (root - old) * now[PER_LENGTH]
