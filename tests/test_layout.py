@@ -118,8 +118,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_436,
-    "data": 19_505,
+    "all": 69_437,
+    "data": 19_506,
     "learning": 15_134,
     "parts": 5_757,
     "engine": 5_308,

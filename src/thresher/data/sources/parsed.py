@@ -188,7 +188,8 @@ class ParsedSource(Source):
         new = given.new(layout.columns) if isinstance(given, Extension) else []
         self.beforehand = [Noticed(NEW, name, names[0]) for name in new[:MOST_LATE]]
         """what the layout and the first rows have shown of columns"""
-        self.ids, self.live, self.block_bytes = asked.ids, asked.live, block_bytes
+        self.ids, self.live, self.unlabelled = asked.ids, asked.live, asked.unlabelled
+        self.block_bytes = block_bytes
         self.previews = previews or Previews()
         """the beginnings of its files"""
         self.has_cells = bool(layout.columns)
