@@ -271,6 +271,7 @@ def test_a_checkpoint_of_many_models(thresher: Thresher) -> None:
         ("path train.svm --rule ftrl:alpha=0.3 --l1 0.1:2:3 --choose 1se --state --passes 2", "--choose 1se"),
         ("path train.svm --rule ftrl --l1 0.1:20:4 --choose nnz:3 --holdout none --order once", ":20.0:4"),
         ("path train.svm --rule ftrl --l1 0.1:2:3 --holdout test.svm", "--l1 0.1:2.0:3 --holdout HOLDOUT"),
+        ("path train.svm --rule ftrl --l1 0.1:2:3 --judge average-precision", "--judge average_precision"),
         ("train train.svm --rule ftrl --ensemble 2 --weights-only", "--weights-only --ensemble 2"),
         ("train train.svm --rule ftrl --ensemble disjoint:2", "--ensemble disjoint:2"),
         ("train t.csv --label y --rule ftrl --ignore skip --by colour", "--by colour"),

@@ -86,6 +86,7 @@ def remaking_all(path: Path, found: Contents) -> str | None:
         holdout = record and (record["holdout"] or ("HOLDOUT" if judged else "none"))
         own = {"l1": l1, "choose": None if table.choice == BEST else table.choice, "state": learns or None}
         own |= {"holdout": None if holdout == "every-10th" else holdout, "weights_only": None}
+        own["judge"] = None if (judge := table.points[table.chosen].judge) == LOSS else judge
         rule = Recipe.from_dict(recipe).rule_part
         plain = type(rule)._field_defaults[table.penalty]
         header["recipe"] = recipe | {"rule": part_spec(rule._replace(**{table.penalty: plain}))}
