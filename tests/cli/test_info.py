@@ -62,6 +62,9 @@ MADE = [
     f"t.csv {TABLE} --rule ftrl --scale max-abs --numeric size",
     "h.csv --no-header --label 6 --ignore 7-8 --categorical 1-3 --bins 4 --interact 1,2 --missing x,9"
     " --names",
+    "t.csv --label y --rule ftrl --text note --categorical colour --ignore 8,skip,s*,a=b",
+    "h.csv --no-header --label 6 --rule ftrl --categorical 1-4 --ignore 8,7,5",
+    "h.csv --no-header --label 6 --rule ftrl --categorical 2,3 --ignore 1-4,5,7-8",
 ]
 
 
@@ -123,6 +126,18 @@ def test_what_it_began_with_is_asked_for_again(thresher: Thresher) -> None:
         thresher("train train.svm -m third -q --rule ftrl --init begun --checkpoint-every 300")
     assert thresher("train train.svm -m third -q --resume").status == 0
     assert Path("first").read_bytes() == Path("third").read_bytes()
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize(("option", "word"), [("--init", "INIT"), ("--continue", "OLD")])
+def test_patterns_of_columns_left_out_are_stored_once(option: str, word: str, thresher: Thresher) -> None:
+    thresher.ok("train t.csv -m begun -q --label y --rule ftrl --ignore s*")
+    thresher.ok(f"train t.csv -m first -q {option} begun --rule ftrl")
+    found = thresher("info first --json").json["command"]
+    words = shlex.split(found.replace("DATA", "t.csv").replace(word, "begun").replace("MODEL", "second"))
+    assert "s*" in words
+    assert thresher(*words[1:], "-q").status == 0
+    assert Path("first").read_bytes() == Path("second").read_bytes()
 
 
 @pytest.mark.parametrize("options", ["--l1 3 --l2 0.5 --method parallel --no-intercept", "--l1 1.5sd"])

@@ -239,8 +239,8 @@ def extending(trained: SettledLayout, chosen: Mapping[str, Any], grouped: bool =
             raise DataError(f"the model was trained with other columns; leave {mention(option)} out")
         known = {name: kind for name, kind in known.items() if kind != ABSENT or name not in named}
     like = for_new_data(trained, {name: value for name, value in chosen.items() if name not in given})
-    patterns = tuple(one for one in trained.ignore if WILD.search(one))
-    given["ignore"] = (*patterns, *given.get("ignore", ()))
+    patterns = (one for one in trained.ignore if WILD.search(one))
+    given["ignore"] = tuple(dict.fromkeys([*patterns, *given.get("ignore", ())]))
     return Extension(
         **{**like.shared(), **given},
         known=tuple(known.items()),

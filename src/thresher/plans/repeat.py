@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from thresher.data.columns import SINGLE, in_print
+from thresher.data.columns import IGNORE, SINGLE, finder, in_print
 from thresher.data.feature_specs import as_list
 from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.learning.files.choice import LOSS, FrontierTable, column_of
@@ -28,7 +29,7 @@ from thresher.plans.run_setup import OF_RULES
 
 _DATA = ["DATA"]
 _SOLVER = ("l1", "l2", "method", "tolerance")
-_COLUMNS = ("numeric", "bins", "categorical", "text", "ignore")
+_COLUMNS = ("numeric", "bins", "categorical", "text", IGNORE)
 SAID = (
     *("passes", "order", "holdout", "early_stop", "judge", "resume", "continue_from", "init"),
     *("on_error", "modules", "names", "weights_only", "ensemble", "by"),
@@ -193,14 +194,16 @@ def _table(layout: SettledLayout) -> dict[str, Any]:
 
 
 def _listed(layout: SettledLayout, kind: str) -> tuple[str, ...]:
-    """The columns of a kind: by name, or by number if they have no names."""
-    numbers = [k for k, own in enumerate(layout.kinds, 1) if own == kind]
-    if layout.header:
-        return tuple(in_print([layout.columns[k - 1] for k in numbers], layout.columns))
-    spans: list[list[int]] = []
-    for number in numbers:
-        if spans and spans[-1][1] == number - 1:
-            spans[-1][1] = number
-        else:
-            spans.append([number, number])
-    return tuple(str(lo) if lo == hi else f"{lo}-{hi}" for lo, hi in spans)
+    """The columns of a kind: by name, or by number if they have no names.
+
+    Columns left out are listed as they were given, since the file holds that list, and then all others.
+    """
+    names, find = [name for name, own in layout.kind_of.items() if own == kind], finder(layout.columns)
+    left_out = {name for one in layout.ignore for name in find(one)}
+    if kind == IGNORE:
+        names = [*layout.ignore, *(one for one in names if one not in left_out)]
+    elif not layout.header and left_out.isdisjoint(names):  # among ranges, that of --ignore would win
+        numbers = (k for k, own in enumerate(layout.kinds, 1) if own == kind)
+        runs = ([k for _, k in run] for _, run in groupby(enumerate(numbers), lambda one: one[1] - one[0]))
+        return tuple(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+    return tuple(in_print(names, layout.columns))
