@@ -357,6 +357,15 @@ def test_labels_in_short_runs_or_rare_are_not_sorted() -> None:
     assert warned(chunk([(float(k in (20, 700, 1500)), row) for k, (_, row) in enumerate(rows)])) == {}
 
 
+def test_rare_labels_of_large_importance_are_not_sorted() -> None:
+    """20 of 2,000 rows, which weigh as much as the others, change the label no more often than 40 times."""
+    labels, seen = np.arange(2000) % 100 == 50, StreamStatistics()
+    seen.add(Chunk.from_csr(np.zeros(2001, int), [], [], labels, np.where(labels, 99.0, 1.0)), None)
+    seen.passes = [(0.0, seen.weight, None)]
+    assert seen.changes == 40
+    assert "sorted-labels" not in {one.name for one in troubles_of(Run(seen, Model(Recipe())))}
+
+
 def test_sorted_numbers_and_a_walk() -> None:
     steps = np.random.default_rng(3).normal(size=500)
     walk = np.cumsum(steps)

@@ -202,7 +202,7 @@ def _sorted_labels(run: Run) -> str | None:
     if len(counts) <= n / 4:  # not too many values: so many changes are expected in random order
         shares = [count / n for count in counts.values()]
         if seen.low < seen.high <= 1 and {seen.low, seen.high} >= set(counts):
-            share = seen.positive / seen.weight if seen.weight else 0.0
+            share = seen.positives / seen.rows  # of rows, as changes are counted, whatever their importances
             shares = [share, 1 - share]  # of all labels, not of the sample: one class may be rare
         expected = seen.rows * (1 - sum(share * share for share in shares))
     if len(counts) == 2:  # how far the share of one differs before and after a row, of a tenth or more each
