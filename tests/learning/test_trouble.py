@@ -185,6 +185,21 @@ def test_a_loss_worse_than_that_of_a_constant() -> None:
     assert warned(chunk(noise), rule="sgd", rate="constant:0.1") == {}
 
 
+@pytest.mark.parametrize(("loss", "unit"), [("poisson", 1.0), ("gamma", 100.0), ("tweedie", 100.0)])
+def test_a_mean_that_is_an_exponential_is_worse_than_a_constant(loss: str, unit: float) -> None:
+    """Whatever the unit: the worst loss of a constant was that of exp(label), which is infinite."""
+    labels = unit * np.random.default_rng(0).integers(loss == "gamma", 12, size=200)
+    head, seen = Objective(loss), StreamStatistics()
+    seen.add(Chunk.from_csr(np.zeros(201, int), [], [], labels), None)
+    model, base = Model(Recipe(loss=loss)), base_rate_loss(head, seen)
+    assert base is not None
+    for times, told in (1.3, False), (3.0, True):
+        seen.passes = [(times * base * seen.weight, seen.weight, None)]
+        seen.marks = [(200, *seen.passes[0][:2])]
+        found = {one.name for one in troubles_of(Run(seen, model))}
+        assert ("worse-than-constant" in found) == told
+
+
 def test_offsets_that_make_a_loss_worse_than_that_of_a_constant() -> None:
     rows = chunk([(float(k % 3), {1: k % 7 / 7}) for k in range(200)])
     poisson: dict[str, Any] = {"loss": "poisson", "rule": "sgd", "passes": 1}

@@ -6,6 +6,7 @@ on where the stream is cut into chunks, so a resumed run has the same.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from copy import copy
@@ -280,11 +281,16 @@ def base_rate_loss(head: Objective, seen: StreamStatistics) -> float | None:
 
 
 def worst_constant_loss(head: Objective, seen: StreamStatistics) -> float:
-    """For regression, the mean loss of predicting the lowest or the highest label, the worse one; else 0."""
+    """For regression, the mean loss of predicting the lowest or the highest label, the worse one; else 0.
+
+    If the mean is exp(margin), that of the highest: towards 0 the loss of a label above has no bound.
+    """
     if head.outputs.kind != "one" or head.classifies:
         return 0.0
+    exponential = head.is_exponential
+    ends = [math.log(seen.high / head.loss.link(0.0))] if exponential else [seen.low, seen.high]
     labels = _shares(seen, {})
-    return max(_mean(head.loss, margin, labels)[0] for margin in (seen.low, seen.high))
+    return max(_mean(head.loss, margin, labels)[0] for margin in ends)
 
 
 def _shares(seen: StreamStatistics, more: dict[float, float]) -> Weighted:
