@@ -118,9 +118,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_441,
+    "all": 69_443,
     "data": 19_506,
-    "learning": 15_134,
+    "learning": 15_145,
     "parts": 5_757,
     "engine": 5_308,
     "plans": 4_455,
@@ -130,7 +130,7 @@ SIZES = {
     "cli": 2_155,
     "cluster": 1_208,
     "river": 307,
-    "reporting": 1_213,
+    "reporting": 1_204,
     "batch": 1_844,
     "exporting": 1_015,
     "runs": 691,

@@ -22,6 +22,7 @@ from thresher.data.errors import DataError
 from thresher.data.layout import SettledLayout
 from thresher.data.stored import read
 from thresher.learning.diagnostics.advice import scale_remedy
+from thresher.learning.diagnostics.findings import worse_than_base
 from thresher.learning.diagnostics.run_findings import Run, troubles_of
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics, base_rate_loss
 from thresher.learning.model.model import Model
@@ -586,3 +587,25 @@ def test_data_on_which_a_model_is_worse_than_a_constant(classes: int) -> None:
     assert ", that of the base rate, the best constant, " in message
     assert ": check that labels and columns mean the same as in the training data" in message
     assert told(X, y) == told(-2 * X[:100], y[:100]) == []
+
+
+def worse(loss: str, **figures: float) -> bool:
+    """Whether these figures of 1,000 rows are worse than those of a constant."""
+    return bool(worse_than_base({"examples": 1000, **figures}, Objective(loss)))
+
+
+def test_worse_than_a_constant_by_more_than_chance() -> None:
+    """Probabilities that scatter about the base rate, by the standard error of the difference."""
+    random = np.random.default_rng(0)
+    y, rounds = random.random((1000, 400)) < 0.3, 0.0
+    margins = math.log(3 / 7) + random.normal(size=(1000, 1)) * 0.13
+    for truth in y.T:
+        share = truth.mean()
+        base = -share * math.log(share) - (1 - share) * math.log(1 - share)
+        loss = float(np.logaddexp(0.0, np.where(truth, -1, 1) * margins[:, 0]).mean())
+        rounds += worse("logistic", log_loss=loss, base_log_loss=base)
+    assert rounds / 400 < 0.1
+    assert worse("logistic", log_loss=0.61, base_log_loss=0.6)
+    assert not worse("logistic", log_loss=0.605, base_log_loss=0.6)
+    assert worse("tweedie", deviance=1.88, base_deviance=1.0)
+    assert not worse("tweedie", deviance=1.2, base_deviance=1.0)

@@ -12,7 +12,7 @@ import numpy as np
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.report import Report
-from thresher.learning.diagnostics.column_findings import troubles_at_first, troubles_of_reading
+from thresher.learning.diagnostics.column_findings import troubles_at_first
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.evaluation.curves import BinnedRanking
 from thresher.learning.evaluation.figures import Assessment
@@ -120,12 +120,8 @@ def measure(
         slices,
         source.report,
         [Path(name).name for name in source.names if name != _MEMORY],
-        [
-            *troubles_at_first(source),
-            *troubles_of_reading(source.report),
-            *(learned := found.learned()),
-        ],
-        learned,
+        [*troubles_at_first(source), *found.troubles(source.report)],
+        found.learned(),
     )
 
 

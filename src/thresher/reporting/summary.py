@@ -204,19 +204,14 @@ def _of_data(facts: Facts) -> list[str]:
         found.append(
             f"The test data contain only {_count(figures['examples'], 'example')}: too few to rely on."
         )
-    if (figures.get("normalised_entropy") or 0.0) >= 1.0:
-        found.append(
-            "On these data the probabilities are no better than always predicting the base rate. Check that"
-            " they come from the same source as the training data; train on more examples, or with a smaller"
-            " penalty."
-        )
-    elif (figures.get("calibration_error") or 0.0) > 0.1:
+    worse = any(one.name == "worse-than-constant" for one in test.troubles)
+    if not worse and (figures.get("calibration_error") or 0.0) > 0.1:
         found.append(
             f"Predicted probabilities are off by {percent(figures['calibration_error'])} on average. Use them"
             " to rank examples, not as probabilities, or train on more data."
         )
     if "auc" in figures and figures["auc"] is None:
         found.append("The test data contain only one class, so there is no ROC curve.")
-    if (figures.get("r2") or 0.0) < 0.0:
+    if not worse and (figures.get("r2") or 0.0) < 0.0:
         found.append("On these data the model is worse than always predicting their mean.")
     return found

@@ -5,6 +5,7 @@ Here are those of hold-outs, folds and evaluation; `column_findings` and `run_fi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -20,6 +21,9 @@ _RESOLVED = 2e-6
 """Numbers whose range is at most this share of their size take at most 34 values in float32."""
 FAR = 1.5
 """A loss this many times that of the best constant is far above it."""
+_CHANCE = 8.0
+"""A log loss above that of the base rate by this sum over rows is so by two standard errors: if the base rate
+is right, the difference of a row has a variance of about twice its mean."""
 
 
 class Finding(NamedTuple):
@@ -87,18 +91,19 @@ def unresolved_labels(head: Any, rows: int, low: float, high: float) -> str | No
 
 
 def worse_than_base(figures: Mapping[str, Any], head: Any) -> list[Finding]:
-    """Probabilities of other data than those learned that are far worse than the shares of the classes.
+    """Predictions of other data than those learned that are worse than the best constant for these.
 
-    Not those of a loss that counts a class more often, which are no shares.
+    Of the log loss by more than chance explains; of the deviance of amounts, which have long tails, by far.
+    Not of a loss that counts a class more often, whose probabilities are no shares.
     """
-    found, base = figures.get("log_loss"), figures.get("base_log_loss")
-    if (
-        not base
-        or figures["examples"] <= FEW
-        or getattr(head.loss, "positive", 1.0) != 1.0
-        or found <= FAR * base
-    ):
+    likely = "log_loss" in figures
+    name, constant = ("log loss", "the base rate") if likely else ("deviance", "the mean")
+    found, base = (figures.get(f"{of}{name.replace(' ', '_')}") for of in ("", "base_"))
+    if not base or figures["examples"] <= FEW or getattr(head.loss, "positive", 1.0) != 1.0:
         return []
-    reason = f"the log loss is {shown(found)}, that of the base rate, the best constant, {shown(base)}"
-    remedy = "check that labels and columns mean the same as in the training data"
+    chance = base + _CHANCE / figures["examples"] if likely else math.inf
+    if found <= min(FAR * base, chance):
+        return []
+    reason = f"the {name} is {shown(found)}, that of {constant}, the best constant, {shown(base)}"
+    remedy = "check that labels and columns mean the same as in the training data; if so, train on more rows"
     return [Finding("worse-than-constant", f"{reason}: {remedy}")]
