@@ -71,9 +71,9 @@ def test_coverage_and_losses_are_those_of_scikit_learn() -> None:
     assert found["loss"] == pytest.approx(sum(one["loss"] for one in rows))
 
 
-@pytest.mark.parametrize("levels", ["", "0.5,", "0.9,0.1", "0.5,0.5", "0,0.5", "0.5,1", "a", "nan"])
+@pytest.mark.parametrize("levels", ["", "0.5", "0.5,", "0.9,0.1", "0.5,0.5", "0,0.5", "0.5,1", "a", "nan"])
 def test_levels_are_checked(levels: str) -> None:
-    with pytest.raises(ValueError, match="ascending levels in"):
+    with pytest.raises(ValueError, match="two or more ascending levels in"):
         Outputs.of(f"quantiles:{levels}")
 
 

@@ -81,8 +81,9 @@ class Outputs(NamedTuple):
             levels = tuple(map(float, text.split(",")))
         except ValueError:
             levels = ()
-        if not levels or not all(0.0 < one < 1.0 for one in levels) or [*levels] != sorted({*levels}):
-            form = "ascending levels in (0, 1), such as quantiles:0.1,0.5,0.9"
+        inside = all(0.0 < one < 1.0 for one in levels)
+        if not inside or len(levels) < 2 or [*levels] != sorted({*levels}):
+            form = "two or more ascending levels in (0, 1), such as quantiles:0.1,0.5,0.9"
             raise OneLineError(f"quantiles:{text}: give {form}")
         return cls("quantiles", 1, len(levels), levels)
 
