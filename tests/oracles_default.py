@@ -12,7 +12,7 @@ class FtFtrl(Oracle):
 
     (a) where |x| > s: w, z, a and √n *= s/|x|, s = |x|; (b) predict; (c) t += 1, N += Σx²/s², L² the mean of
     (loss/slope)² (slope² where the loss is not above 0); (d) γ = slope·x/s, v = max(γ², −½Qγx/s) with
-    Q = Σslope³/Σslope², σ = (√(n + v) − √n)/ρ, z += γ − σsw/κ, a += σ, n += v,
+    Q = |m|Σslope³/Σslope², σ = (√(n + v) − √n)/ρ, z += γ − σsw/κ, a += σ, n += v,
     w = −soft(z, λf(√n + G))·κ/(sa), G² the mean of slope²; (e) U += u, V += u² for u = slope·⟨w, x⟩,
     h = −adapt·U/√V. Pass p multiplies f by (p/(p − 1))^(q/2), q = min(1, 5·features met/t′), and (e) ends,
     unless t′ ≥ 30(p − 1)·features met, where t′ = t·min(1, 2(1 − m²)) and m is the mean sign of slopes.
@@ -126,6 +126,7 @@ class FtFtrl(Oracle):
         ratio, gamma = self.s / safe, g / safe
         n = self.n * ratio**2
         skew = self.sums[4] / self.sums[3] if self.sums[3] > 0 else 0.0
+        skew *= abs(self.sums[5]) / max(self.sums[0], 1e-300)
         root = np.sqrt(n + np.maximum(gamma**2, -0.5 * skew * gamma * self.signed / safe))
         sigma, kappa = (root - np.sqrt(n)) / self.rho[0], self.kappa
         z, a = self.z * ratio + gamma - sigma / kappa * self.s * self.before, self.a * ratio + sigma

@@ -239,12 +239,11 @@ def test_what_is_forgotten_frees_its_memory(monkeypatch: pytest.MonkeyPatch) -> 
 def test_an_outlier_does_not_make_steps_explode() -> None:
     data = stream(47, 2000, 8, domain="real")
     y = data.y.copy()
-    y[1000] *= 1e4
+    y[1000] *= 1e3
     other = stream_of(data.X, data.X != 0, y, data.importance)
     models = [train(one.chunk, "ft-ftrl", loss="squared", passes=1) for one in (data, other)]
     errors = [float(np.mean((model.predict(data.chunk) - data.y) ** 2)) for model in models]
-    assert errors[1] < 3 * float(np.var(data.y))
-    assert errors[0] < 0.5 * float(np.var(data.y))
+    assert max(errors) < 0.5 * float(np.var(data.y))
 
 
 def pinball(errors: Vector, tau: float) -> float:

@@ -118,10 +118,10 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_444,
+    "all": 69_446,
     "data": 19_506,
-    "learning": 15_146,
-    "parts": 5_757,
+    "learning": 15_145,
+    "parts": 5_760,
     "engine": 5_308,
     "plans": 4_455,
     "serving": 3_762,

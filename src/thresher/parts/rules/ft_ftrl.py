@@ -37,14 +37,16 @@ class FtFtrl(NamedTuple):
     With s the largest |x| of the feature so far (z, sqrt(n) and a *= s / |x| when |x| is larger) and
     u = x / s, g = slope u: n += max(g^2, -Q g u / 2), sigma = (sqrt(n) - sqrt(n_old)) / rho, a += sigma,
     z += g - sigma s w / kappa, and w = -soft(z, l1 (sqrt(n) + G)) kappa / (s a), where G is the root mean
-    square of the slopes so far, and Q the sum of their cubes over that of their squares.
+    square of the slopes so far, and Q the sum of their cubes over that of their squares, times |m|, with m
+    the mean of their signs.
 
     For an uninformative feature, z is a sum of noise with standard deviation sqrt(n): `l1` counts standard
     deviations, so it means the same for two hundred rows and for two billion. G raises the threshold for
     features seen only a few times: with l1 = 1 three equal gradients are needed, not two. Squares say little
     of the noise of a feature whose few rows all have the frequent label. If labels are 1 with probability p,
     slope = p - y, then slope^2 - Q slope with Q = 2 p - 1 is p (1 - p) for both labels, whereas slope^2 of
-    the frequent one is p^2. So -Q slope / 2 counts where it is larger; without skew, squares alone do.
+    the frequent one is p^2. So -Q slope / 2 counts where it is larger; without skew, squares alone do. The
+    factor |m|, nearly 1 for rare events, leaves out the skew of an outlier, beside which signs are balanced.
 
     The step size has two factors, rho = alpha L and kappa = sqrt(t / N) exp(h). L is the root mean square of
     loss / slope over the examples: the distance of a margin from where the tangent of its loss reaches zero,
