@@ -118,9 +118,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_446,
+    "all": 69_447,
     "data": 19_506,
-    "learning": 15_145,
+    "learning": 15_146,
     "parts": 5_760,
     "engine": 5_308,
     "plans": 4_455,
