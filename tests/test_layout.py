@@ -118,8 +118,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_447,
-    "data": 19_506,
+    "all": 69_448,
+    "data": 19_507,
     "learning": 15_146,
     "parts": 5_760,
     "engine": 5_308,

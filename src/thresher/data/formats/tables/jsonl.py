@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -309,6 +309,12 @@ def _wider(kind: pa.DataType, value: Any) -> pa.DataType:
     return _TYPES[type(value)] if pa.types.is_null(kind) or type(value) is _Number else kind
 
 
+def _why_watched(known: Mapping[str, str], ignored: columns.Patterns, name: str) -> str:
+    """Why a field is watched: its values are `LATE`, and so ignored, or it is awaited, to be `FOUND`."""
+    found = known.get(name)
+    return ("" if name in ignored else LATE) if found is None else found
+
+
 class JsonlParser(RowParser):
     """Parses blocks of JSON lines into chunks."""
 
@@ -316,10 +322,10 @@ class JsonlParser(RowParser):
         words, lists = reading.domain.words is not None, reading.domain.kind == LISTED
         label = table_rows.WORD if words else table_rows.CLASSES if lists else table_rows.LABEL
         super().__init__(files, layout, reading, [of_cells(one, label, table_rows.SPELLED) for one in files])
-        self._ignored = columns.Patterns(layout.ignore)
-        self._known = {name: LATE if kind == EMPTY else "" for name, kind in layout.kind_of.items()}
-        self._known |= dict.fromkeys(layout.awaited, FOUND)
-        self._known.setdefault(next((one.ids for one in files if one.ids), ""), "")
+        known = {name: LATE if kind == EMPTY else "" for name, kind in layout.kind_of.items()}
+        known |= dict.fromkeys(layout.awaited, FOUND)
+        known.setdefault(next((one.ids for one in files if one.ids), ""), "")
+        self._watched = partial(_why_watched, known, columns.Patterns(layout.ignore))  # without this parser
         self._roles, self._fields, self._kept = list[dict[str, int]](), list[ObjectFields](), list[set[str]]()
         for one in files:
             labels = [name for name, what in zip(one.names, one.what, strict=True) if what == LABEL]
@@ -404,11 +410,6 @@ class JsonlParser(RowParser):
                 result = line_status.TABLE_FULL if bad + 1 == len(self._bad) else result
         state[line_status.AT] = start if result == line_status.NEEDS_ROOM else start + len(line) + 1
         return result
-
-    def _watched(self, name: str) -> str:
-        """Why a field is watched: its values are `LATE`, and so ignored, or it is awaited, to be `FOUND`."""
-        found = self._known.get(name)
-        return ("" if name in self._ignored else LATE) if found is None else found
 
     def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
         """The bad line; if its object lacks the field in question, with the one that may be meant."""
