@@ -428,7 +428,6 @@ class JsonlParser(RowParser):
         read, roles, values = read_object(line, _DECODER), self._roles[file], dict[str, Any]()
         if isinstance(read, BadLine):
             return read
-        self._fields[file].enter(read)
         fields = flat(read, self._kept[file])
         for name, value in fields.items():
             role = roles.get(name)
@@ -448,6 +447,7 @@ class JsonlParser(RowParser):
                 elif isinstance(value, str):
                     found += hint_of_numbers(value)
                 return BadLine("", 0, 1, f"{_MEANT[role]} in column '{name}'", found, line)
+        self._fields[file].enter(read)  # of a good line alone: compiled code takes known names for sound
         return _Object(fields, values)
 
 
