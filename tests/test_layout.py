@@ -118,12 +118,12 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_448,
+    "all": 69_449,
     "data": 19_507,
     "learning": 15_146,
     "parts": 5_760,
     "engine": 5_308,
-    "plans": 4_455,
+    "plans": 4_456,
     "serving": 3_762,
     "options": 2_553,
     "sklearn": 2_124,

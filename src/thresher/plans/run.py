@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -476,7 +476,8 @@ def of_reading(options: Options, layout: SettledLayout | None, before: TrainingS
     given.pop("format", None)
     own = [name for name in COLUMN_OPTIONS if name in given and (layout.columns or name != "group")]
     columns = {name: given.pop(name) for name in own}
-    for name, have in {**vars(layout), "delimiter": layout.delimited_by}.items():
+    said = {one.name: getattr(layout, one.name) for one in fields(layout)}
+    for name, have in {**said, "delimiter": layout.delimited_by}.items():
         if given.get(name, have) != have:
             yield Difference(name, have, (name,))
     if not same_columns(Layout(layout.format, **columns), layout, "the checkpoint"):
