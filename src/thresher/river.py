@@ -204,7 +204,7 @@ class Regressor(_OneModel, _base.MiniBatchRegressor):
     >>> from river import datasets, evaluate, metrics
     >>> from thresher.river import Regressor
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), Regressor(), metrics.MAE())
-    MAE: 0.322963
+    MAE: 0.322961
 
     """
 
@@ -238,7 +238,7 @@ class MulticlassClassifier(_Parameters, _base.MiniBatchClassifier):
     >>> from river import datasets, evaluate, metrics
     >>> from thresher.river import MulticlassClassifier
     >>> evaluate.progressive_val_score(datasets.ImageSegments(), MulticlassClassifier(), metrics.Accuracy())
-    Accuracy: 87.74%
+    Accuracy: 87.79%
 
     """
 
