@@ -118,13 +118,13 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_449,
+    "all": 69_447,
     "data": 19_507,
-    "learning": 15_146,
+    "learning": 15_145,
     "parts": 5_760,
     "engine": 5_308,
     "plans": 4_456,
-    "serving": 3_762,
+    "serving": 3_761,
     "options": 2_553,
     "sklearn": 2_124,
     "cli": 2_155,

@@ -167,9 +167,8 @@ class SourceReader:
                 return
         elif len(chunk):
             self._recorded(lambda: service.keep(ids, chunk, service.margins(chunk)))
-        if not learns and (
-            len(chunk) or self.rows["refused"] > bad
-        ):  # what brought nothing may be read again
+        brought = len(chunk) > 0 or self.rows["refused"] > bad
+        if brought and not learns:  # what brought nothing may be read again
             self._recorded(lambda: service.read_up_to(part.extent))
         self.rows["read"] += len(chunk)
 

@@ -158,10 +158,9 @@ def _groups_of_names(names: Names, groups: list[bytes], columns: bool) -> list[i
 
 
 def effects_of(model: Any, drawn: DrawnRows) -> Effects:
-    """Groups and their effects that are not 0, the largest first.
+    """Groups and their effects that are not 0, the largest first, of a model that is no ensemble.
 
-    None where no feature has a name, or with fewer than two rows.
-    `model` has one table of weights: it is no ensemble.
+    Empty if no feature has a name, or if fewer than two rows were drawn.
     """
     groups = Grouping.of(model)
     if not len(groups.keys):

@@ -93,13 +93,13 @@ class LossRises:
     def _highest(self) -> tuple[Rise | None, int]:
         """The rise, if there is one, and the number of the first block after it."""
         count = len(self.blocks)
+        if count < _FEWEST:
+            return None, 0
         losses, weights = np.array(self.blocks).reshape(-1, 2).T
         with np.errstate(invalid="ignore"):  # a block whose importances have all been too small
             means = losses / weights
         most, split, begin = 0.0, 0, 0
         for n in sorted({count, *(1 << k for k in range(4, count.bit_length()))}):
-            if n < _FEWEST or n > count:
-                continue
             own = means[count - n :]
             ordered = np.sort(own)
             less, more = (np.searchsorted(ordered, own, side) for side in ("left", "right"))
