@@ -6,6 +6,7 @@ import random
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 from unittest.mock import Mock
@@ -338,6 +339,21 @@ def test_where_a_first_run_begins(kafka: KafkaBroker, tmp_path: Path) -> None:
     kafka.send(topic, [lines[60:]])
     found = thresher.train(url, continue_from=model)
     check_same(found, trained(written(tmp_path / "b.jsonl", lines[30:]), "jsonl", "ftrl"))
+
+
+@pytest.mark.usefixtures("plainly")
+def test_a_first_run_from_a_time_on(kafka: KafkaBroker, tmp_path: Path) -> None:
+    lines, topic = lines_of("jsonl", 16), kafka.topic(2)
+    kafka.send(topic, [lines[:10], lines[10:30]])
+    time.sleep(0.01)
+    since = f"?from={datetime.now(UTC).isoformat(timespec='milliseconds').replace('+00:00', 'Z')}"
+    with pytest.raises(DataError, match="no messages yet"):
+        thresher.train(kafka.url(topic) + since)
+    kafka.send(topic, [lines[30:60], []])
+    model = thresher.train(kafka.url(topic) + since, rule="ftrl", passes=1)
+    check_same(model, trained(written(tmp_path / "a.jsonl", lines[30:60]), "jsonl", "ftrl"))
+    old = thresher.train(kafka.url(topic) + "?from=2001-01-01", rule="ftrl", passes=1)
+    assert old.record.examples == 60
 
 
 def test_a_topic_with_another_host_is_the_same(kafka: KafkaBroker) -> None:

@@ -128,8 +128,7 @@ class Kafka(Topic, scheme="kafka"):
 
     def identity(self) -> str:
         """The id of the topic; none in clusters of versions before 2.8."""
-        found = str(self._description.topic_id)
-        return "" if found == _NO_ID else found
+        return "" if (found := str(self._description.topic_id)) == _NO_ID else found
 
     def partitions(self) -> Mapping[str, tuple[int, int]]:
         """The first offset of each partition, and that after the last which is committed."""
@@ -137,24 +136,25 @@ class Kafka(Topic, scheme="kafka"):
         from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
         spec: Any = OffsetSpec
-        first, end = self._offsets(spec.earliest()), self._offsets(spec.latest())
-        return {one: (first[one], end[one]) for one in first}
+        first, end = self._listed(spec.earliest()), self._listed(spec.latest())
+        return {one: (first[one].offset, end[one].offset) for one in first}
 
     def since(self, time: datetime) -> Mapping[str, int]:
         """The offsets at a time, or the end."""
         from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
-        found = self._offsets(OffsetSpec.for_timestamp(int(time.timestamp() * 1000)))
-        return {one: end if found[one] < 0 else found[one] for one, (_, end) in self.partitions().items()}
+        found = self._listed(OffsetSpec.for_timestamp(int(time.timestamp() * 1000)))
+        ends = self.partitions()  # -1 is the time if a partition has no such message
+        return {one: ends[one][1] if at.timestamp < 0 else at.offset for one, at in found.items()}
 
-    def _offsets(self, spec: Any) -> dict[str, int]:
-        numbers = sorted(one.id for one in self._description.partitions)
-        asked = {self._kafka.TopicPartition(self._topic, one): spec for one in numbers}
+    def _listed(self, spec: Any) -> dict[str, Any]:
+        names = [str(one) for one in sorted(one.id for one in self._description.partitions)]
+        asked = {self._place(one): spec for one in names}
         committed = self._kafka.IsolationLevel.READ_COMMITTED
         answers = self._asked(
             lambda admin: admin.list_offsets(asked, isolation_level=committed, request_timeout=_ANSWER)
         )
-        return {str(one): answer.offset for one, answer in zip(numbers, answers, strict=True)}
+        return dict(zip(names, answers, strict=True))
 
     def read(self, begin: Mapping[str, int], end: Mapping[str, int]) -> Mapping[str, Iterator[Messages]]:
         """The messages of each partition, while those of others are kept. One reading at a time."""
