@@ -118,12 +118,12 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_447,
+    "all": 69_538,
     "data": 19_507,
-    "learning": 15_145,
+    "learning": 15_209,
     "parts": 5_760,
-    "engine": 5_308,
-    "plans": 4_456,
+    "engine": 5_325,
+    "plans": 4_465,
     "serving": 3_761,
     "options": 2_553,
     "sklearn": 2_124,
@@ -135,7 +135,7 @@ SIZES = {
     "exporting": 1_015,
     "runs": 691,
     "drawing": 840,
-    "api": 730,
+    "api": 731,
     "testing": 678,
     "__init__": 128,
     "_version": 28,

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,17 @@ import pytest
 from scipy.optimize import linprog
 
 import thresher
-from thresher.data.chunk import Chunk
+from tests.streams import KINDS, settings_of
+from thresher.data.chunk import Chunk, concat
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import Contents, ModelFileError
 from thresher.learning.model.bags import Bags, bagged, share_of
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
+from thresher.learning.model.scaling import Spreads
 from thresher.options.messages import as_stored
 from thresher.plans.stability import Selection, factor, most_selected, selection_of, threshold, troubles_of
+from thresher.sklearn import SparseStabilitySelector
 
 ROWS, COLUMNS = 240, 30
 CHANCE = np.random.default_rng(8)
@@ -76,14 +80,15 @@ def test_what_halves_agree_on() -> None:
     """The table equals one from dense weights of models trained alone on their halves."""
     models = bagged(Recipe("ftrl", l1=0.5), share_of("halves:6", 2))
     models.learn(Chunk.from_csr(*csr(X), Y.astype(np.float32)))
-    found = selection_of(models.models, 5.0, 4)
+    found = selection_of(models, 5.0, 4)
     dense = np.zeros((6, COLUMNS))
     for k, learned in enumerate(Bags.of("halves:6", 2).draw(0, ROWS)):
         model = Model("ftrl", l1=0.5)
         model.learn(X[learned > 0], Y[learned > 0])
         keys, weights = model.weights()
         dense[k, keys.astype(int)] = weights
-    largest = np.argsort(-np.abs(dense), axis=1, kind="stable")[:, :4]
+    effects = np.abs(dense) * X.std(axis=0) / np.sqrt((X != 0).mean(axis=0))
+    largest = np.argsort(-effects, axis=1, kind="stable")[:, :4]
     share = np.bincount(largest.ravel(), minlength=COLUMNS) / 6
     assert dict(zip(found.keys.tolist(), found.share, strict=True)) == {
         k: share[k] for k in np.flatnonzero(share)
@@ -97,6 +102,75 @@ def test_what_halves_agree_on() -> None:
     assert {3, 7} == {*found.keys[:2].tolist()}
     assert found.selected == 4.0
     assert found.features == COLUMNS
+
+
+def test_spreads_of_features() -> None:
+    """Far-off means, with what float32 has lost; missing numbers; rare features; any cuts and stops."""
+    chance, rows = np.random.default_rng(3), 500
+    rare = np.where(chance.random(rows) < 0.02, chance.normal(3e4, 1, rows), 0)
+    columns = [chance.normal(1.7e9, 30, rows), chance.normal(1e-6, 1e-8, rows), rare, np.full(rows, 7.0)]
+    dense = np.column_stack([*columns, chance.random(rows) < 0.9])
+    dense[chance.random(rows) < 0.2, 1] = np.nan
+    known = [column[~np.isnan(column)] for column in dense.T]
+    expected = [np.sqrt(column.var() / (column != 0).mean()) for column in known]
+    ends, keys, values = csr(dense)
+    values = np.where(np.isnan(values), 0, values)  # as tables have missing numbers
+    low = values.astype(np.float32)
+    weights = np.r_[np.zeros(1), np.ones(rows)]
+    first = Chunk.from_csr(np.array([0, 1]), np.array([9], np.uint64), np.ones(1), np.ones(1))
+    chunk = concat([first, Chunk.from_csr(ends, keys, low, np.ones(rows))])
+    rests = np.r_[0, values - low].astype(np.float32)
+    chunk = replace(chunk, weights=weights.astype(np.float32), rests=rests)
+    found = Spreads()
+    for begin, end in pairwise([0, 1, 2, 40, 333, rows + 1]):
+        found.add(chunk.rows(begin, end), gaps=True)
+        state, found = found.state(), Spreads()
+        found.check(state)
+        found.restore(state)
+    assert np.allclose(found.of(np.arange(5, dtype=np.uint64)), expected, rtol=1e-6, atol=0)
+    assert found.of(np.array([9, 77], np.uint64)).tolist() == [0, 0], "of importance 0, and never there"
+    whole = Spreads()
+    whole.add(chunk, gaps=True)
+    assert {n: a.tobytes() for n, a in whole.state().items()} == {n: a.tobytes() for n, a in state.items()}
+
+
+UNITS = np.array([1.0, 1e3, 1e-3, 1.0, 1e-3, 1e3, 1.0, 1e3, 1e-3, 1.0])
+WITHOUT_UNITS = ("coin", "ft-ftrl", "normalized")
+"""Rules whose steps do not depend on the units of columns"""
+
+
+def mixed() -> tuple[Any, Any]:
+    """Columns that are always there, two of them far from 0, beside rare ones; 3, 4, 5 and 7 are true."""
+    chance = np.random.default_rng(6)
+    table = chance.normal(0, 1, (300, 10)) + 9 * np.isin(np.arange(10), [1, 4])
+    table[:, 6:] *= chance.random((300, 4)) < 0.2
+    margins = 2 * table[:, 3] - 1.5 * (table[:, 4] - 9) + table[:, 5] + 3 * table[:, 7]
+    return table, np.where(margins + chance.logistic(0, 0.5, 300) > 0, 1, -1)
+
+
+def shares(X: Any, labels: Any, options: dict[str, Any]) -> dict[int, float]:
+    found = thresher.select(X, labels, bags=4, nonzero=4, passes=1, seed=2, **options)
+    return dict(zip(found.keys.tolist(), found.share.tolist(), strict=True))
+
+
+SCALED: list[dict[str, Any]] = [{"rule": settings_of(name)[0]} for name in WITHOUT_UNITS]
+SCALED += [{"rule": settings_of(name)[0], "scale": "standard"} for name in KINDS]
+
+
+@pytest.mark.parametrize("options", [*SCALED, {"scale": "max-abs"}, {"centre": False}, {"store": "direct"}])
+@pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+@pytest.mark.usefixtures("plainly")
+def test_the_units_of_columns_do_not_matter(options: dict[str, Any]) -> None:
+    table, labels = mixed()
+    assert shares(table, labels, options) == shares(table * UNITS, labels, options)
+
+
+@pytest.mark.usefixtures("plainly")
+def test_what_has_the_largest_effect_is_selected_whatever_its_unit() -> None:
+    table, labels = mixed()
+    found = SparseStabilitySelector(bags=4, nonzero=4, false=1.2, passes=3, random_state=0)
+    for units in (np.ones(10), UNITS, 1 / UNITS):
+        assert found.fit(table * units, labels).get_support(indices=True).tolist() == [3, 4, 5, 7]
 
 
 def csr(dense: Any) -> tuple[Any, Any, Any]:

@@ -351,11 +351,12 @@ def select(
     """Find the features that live in most halves of the rows of `data`, from one reading.
 
     Each of `bags` models learns half of the rows; models come in pairs that share no row. A half selects the
-    features with its q largest weights in magnitude (in any output, if there are several). Those are kept
-    whose share of the halves reaches the lowest threshold pi with ``C(pi) q^2 / p <= false``, where p is the
-    number of features: C is that of Shah and Samworth, Variable selection with error control (JRSS B 2013),
-    equation 7, which bounds the expected number of kept features that a half selects with at most the chance
-    q / p. `Selection` has the assumptions.
+    q features with the largest effects ``|w| s``, ``s^2 = Var(x) / P(x != 0)`` over all rows, whatever their
+    units (of several outputs, that with the largest weight counts). Those are kept whose share of the halves
+    reaches the lowest threshold pi with ``C(pi) q^2 / p <= false``, where p is the number of features: C is
+    that of Shah and Samworth, Variable selection with error control (JRSS B 2013), equation 7, which bounds
+    the expected number of kept features that a half selects with at most the chance q / p. `Selection` has
+    the assumptions.
 
     Args:
         data, y, loss, sample_weight, offsets, rule: as for `train`; but not the rule ``auto``.

@@ -4,11 +4,13 @@ import re
 import shlex
 import signal
 import subprocess
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_svmlight_file
 
 import thresher as package
 from tests.cli.conftest import NARROW, ROWS, Thresher
@@ -193,17 +195,17 @@ def test_a_run_that_is_stopped_leaves_nothing(folder: Path) -> None:
     assert files_in(folder) == files
 
 
-COMMAND = "select train.svm -m s --rule ftrl --l1 0.1 --bags 4 --nonzero 20 --passes 2 -q"
+COMMAND = "select train.svm -m s --rule ftrl --l1 0.5 --bags 4 --nonzero 40 --passes 2 -q"
 
 
 def test_it_writes_what_python_does(thresher: Thresher) -> None:
     ran = thresher.ok(f"{COMMAND} --json --order once --seed 4 --keep --table s.tsv --plot s.svg")
-    options = {"rule": "ftrl", "l1": 0.1, "bags": 4, "nonzero": 20, "passes": 2, "order": "once", "seed": 4}
+    options = {"rule": "ftrl", "l1": 0.5, "bags": 4, "nonzero": 40, "passes": 2, "order": "once", "seed": 4}
     found = package.select("train.svm", keep=True, **options)  # type: ignore[arg-type]
     found.save("python")
     assert Path("s").read_bytes() == Path("python").read_bytes()
     told = ran.json
-    assert (told["halves"], told["selected_per_half"], told["model"]) == (4, 20.0, "s")
+    assert (told["halves"], told["selected_per_half"], told["model"]) == (4, 40.0, "s")
     assert told["kept"] == len(told["kept_features"]) == found.kept.sum() > 0
     assert told["kept_features"] == [one for one in found.rows() if one["kept"]]
     found.model_.save("other")
@@ -224,7 +226,7 @@ def test_it_writes_what_python_does(thresher: Thresher) -> None:
 def test_estimates_are_those_of_python_whatever_the_threads(thresher: Thresher) -> None:
     command = f"{COMMAND} --estimate"
     ran = thresher.ok(f"{command} --json --threads 1 --table s.tsv --plot s.svg")
-    options: Any = {"rule": "ftrl", "l1": 0.1, "bags": 4, "nonzero": 20, "passes": 2}
+    options: Any = {"rule": "ftrl", "l1": 0.5, "bags": 4, "nonzero": 40, "passes": 2}
     with pytest.warns(package.TroubleWarning):
         found = package.select("train.svm", estimate=True, threads=3, **options)
     found.save("python")
@@ -254,11 +256,13 @@ def test_a_half_is_a_run_on_its_rows(thresher: Thresher) -> None:
 
     assert thresher(COMMAND).status == 0
     counts: dict[int, int] = {}
+    X = load_svmlight_file(BytesIO(b"".join(ROWS[:400])), zero_based=True)[0].toarray()
+    spreads = np.sqrt(X.var(axis=0) / np.maximum((X != 0).mean(axis=0), 1e-9))
     for learned in Bags.of("halves:4").draw(0, 400):
         Path("half.svm").write_bytes(b"".join(np.array(ROWS[:400], object)[learned > 0]))
-        assert thresher("train half.svm -m m --rule ftrl --l1 0.1 --passes 2 -q").status == 0
+        assert thresher("train half.svm -m m --rule ftrl --l1 0.5 --passes 2 -q").status == 0
         keys, weights = Model.load("m").weights()
-        for key in keys[np.argsort(-np.abs(weights), kind="stable")[:20]].tolist():
+        for key in keys[np.argsort(-np.abs(weights) * spreads[keys], kind="stable")[:40]].tolist():
             counts[key] = counts.get(key, 0) + 1
     found = Selection.load("s")
     assert dict(zip(found.keys.tolist(), (found.share * 4).astype(int).tolist(), strict=True)) == counts

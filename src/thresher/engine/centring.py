@@ -131,7 +131,7 @@ def place_rests(rows, own, rests, indptr, keys, out):
 LANES, LANE, LINE = np.uint64(4), np.uint64(16), np.uint64(64)
 """A key has a counter in each of four lanes of 16, which together fill one cache line."""
 MET, ADMITTED = range(2)  # columns of `counts`
-ROWS, MEAN, SQUARES = range(3)  # columns of `sums`
+ROWS, MEAN, SQUARES, MISSING = range(4)  # columns of `sums`
 COUNT, ZEROS, CENTRE = range(3)  # columns of `means`
 SPARE = 2.0
 """A column may be zero in this many examples, or in a tenth of them, and still be centred."""
@@ -236,6 +236,23 @@ def keep_other(p, gaps, keys, values, rests, out, of_kept, kept):
     """Write entry `p`, which is not centred, as entry `out`, unless it is missing; return the next `out`."""
     kept[out], of_kept[out], x = keys[p], values[p], number_of(p, gaps, values, rests)
     return out + np.uint64(x == x)
+
+
+@kernel
+def add_spreads(sums, columns, gaps, values, rests):
+    """Add entries of examples to `sums` (columns + 1, 4), which are of the numbers that are there, not 0.
+
+    These have the number of such entries, their mean and squared deviations, and the number that is missing.
+    """
+    for p in range(values.size):
+        c, x = columns[p], number_of(p, gaps, values, rests)
+        if x != x:
+            sums[c, MISSING] += 1.0
+        elif x != 0.0:
+            sums[c, ROWS] += 1.0  # Welford 1962
+            away = x - sums[c, MEAN]
+            sums[c, MEAN] += away / sums[c, ROWS]
+            sums[c, SQUARES] += away * (x - sums[c, MEAN])
 
 
 @kernel

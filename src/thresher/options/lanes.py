@@ -199,7 +199,7 @@ class SelectOptions(
     nonzero: Annotated[
         int | None,
         Option(Whole(1), "Q", unset="the square root of V times the number of features"),
-        "A half selects the features with its Q largest weights, or all with a weight if they are fewer.",
+        "A half selects the Q features with the largest effects, or all with a weight if they are fewer.",
     ]
     l1: Annotated[
         float | None,

@@ -47,9 +47,9 @@ class Selecting(Training):
 
     def select(self, outcome: Outcome) -> Selection:
         """What the halves have selected, with names if they were asked for. `DataError`."""
-        options, models = self.options, self.trainer.model.models
+        options, models = self.options, self.trainer.models
         found = selection_of(models, options["false"], options["nonzero"])
-        called = known_names(models[0].readout())
+        called = known_names(models.models[0].readout())
         if options["names"]:
             self.names = find_names(self.source, np.sort(found.keys))
             called |= dict(self.names)

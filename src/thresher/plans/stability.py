@@ -1,12 +1,16 @@
 """Stability selection: the features that live in most halves of the rows, and a bound on the false ones.
 
 Each of 2 B models learns half of the rows, in B pairs whose halves do not overlap (`Bags`). A half selects
-the features with its q largest weights, or all its features with a weight if these are fewer. A feature whose
+the q features with the largest effects, or all its features with a weight if these are fewer. A feature whose
 share of the halves reaches a threshold is kept. With p features in the data and theta = q / p, call a feature
 false if a half selects it with at most the chance theta, that of a feature drawn blindly. Then at most
 ``factor(threshold) theta q`` false features are expected among the kept, if the chance that both halves of a
 pair select a false feature has a unimodal distribution over the draws of halves. That is the only assumption:
 features may be correlated, and the models may be any.
+
+An effect is a weight times s_j, with s_j^2 = Var(x_j) / P(x_j != 0), so the units of columns do not matter.
+The theory standardises columns first. The standard deviation alone in place of s_j would prefer frequent
+features, which live in many halves by that, also if they only stand beside a true one: docs/select.md.
 
 Meinshausen and Buhlmann, Stability selection (JRSS B 2010); Shah and Samworth, Variable selection with error
 control: another look at stability selection (JRSS B 2013), theorem 2 and equation 7. Their bounds for
@@ -17,7 +21,6 @@ that is harder to check; they are not used here.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -43,7 +46,7 @@ from thresher.learning.files.model_file import (
 )
 from thresher.learning.inspection.formatting import tab_separated, table_of_rows
 from thresher.learning.inspection.frames import frame_of
-from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import names_of
 from thresher.options.messages import mention
 from thresher.plans.estimation import INTERCEPT, MOST, Estimates
@@ -375,32 +378,38 @@ def _cell(value: object) -> str:
     return repr(value) if isinstance(value, float) else printable(str(value).replace("\\", r"\\"))
 
 
-def selection_of(models: Sequence[Model], false: float | None, most: int | None) -> Selection:
-    """What half-samples select: the `most` largest weights of each model, by default sqrt(`false` p).
+def selection_of(halves: ModelSet, false: float | None, most: int | None) -> Selection:
+    """What half-samples select: the `most` largest effects of each model, by default sqrt(`false` p).
 
+    The effect of a feature is its largest weight times its spread over the rows of all halves (`Spreads`).
     Then theta q is at most `false`, so there is a threshold, of about 0.78, whatever the data. Without
     `false`, it is that of a rate of 5 % per comparison (Meinshausen and Buhlmann, after theorem 1), up to 5.
     """
+    assert halves.spreads is not None
+    models = halves.models
     head, features = models[0].head, max(model.features_seen for model in models)
     if false is None:  # with fewer than five features, that of a half that selects one
         false = min(_FALSE, max(features * _FALSE_SHARE, 1 / max(features, 1)))
     most = max(1, min(math.isqrt(int(false * features)), int(_MOST * features))) if most is None else most
-    every, living = list[tuple[U64, F64]](), list[U64]()
+    every, living = list[tuple[U64, F64, F64]](), list[U64]()
     for model in models:
         own, found = model.weights()
         weights = found.reshape(len(own), head.count).astype(np.float64)
-        every.append((own, weights))
-        # the largest in magnitude; of equal ones, those with the lower keys
-        living.append(own[np.argsort(-np.abs(weights).max(axis=1), kind="stable")[:most]])
+        divisors = model.feed.intake.divisors(own)
+        units = halves.spreads.of(own) / (1.0 if divisors is None else divisors.at(own))
+        effects = np.abs(weights).max(axis=1) * units
+        every.append((own, weights, effects))
+        # of equal ones, those with the lower keys
+        living.append(own[np.argsort(-effects, kind="stable")[:most]])
     keys, counts = np.unique(np.concatenate(living), return_counts=True)
-    weights = np.zeros((len(models), len(keys), head.count))
-    for table, (own, found) in zip(weights, every, strict=True):
+    weights, effects = np.zeros((len(models), len(keys), head.count)), np.zeros((len(models), len(keys)))
+    for k, (own, found, sizes) in enumerate(every):
         _, there, places = np.intersect1d(keys, own, assume_unique=True, return_indices=True)
-        table[there] = found[places]
+        weights[k, there], effects[k, there] = found[places], sizes[places]
     output = np.abs(weights.mean(axis=0)).argmax(axis=1)
     largest = np.take_along_axis(weights, output[np.newaxis, :, np.newaxis], axis=2)[:, :, 0]
     mean, (low, high) = largest.mean(axis=0), np.quantile(largest, _INTERVAL, axis=0)
-    order: NDArray[np.int64] = np.lexsort((keys, -np.abs(mean), -counts))
+    order: NDArray[np.int64] = np.lexsort((keys, -effects.mean(axis=0), -counts))
     selected = float(np.mean([len(one) for one in living]))
     changes = (largest > 0).any(axis=0) & (largest < 0).any(axis=0)
     return Selection(

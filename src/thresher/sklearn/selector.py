@@ -43,8 +43,8 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         share: share of the rows in each, up to a half.
         false: at most so many false features are expected among those that are kept; None: 5, or a twentieth
             of the features if that is less.
-        nonzero: a half selects the features with its so many largest weights; None: the square root of
-            `false` times the number of features.
+        nonzero: a half selects so many features, those with the largest effects, whatever the units of
+            columns; None: the square root of `false` times the number of features.
         passes: over the rows of each half, or ``auto``.
         estimate: choose with one half of the rows, and estimate what is kept from the other, without penalty.
         shuffle: learn the rows in random order, the same in all passes.

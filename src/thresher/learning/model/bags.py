@@ -149,6 +149,7 @@ class Bagged(Share):
     def __init__(self, bags: Bags, record: Record | None = None) -> None:
         """`record` is that of models that go on with other data."""
         self.bags, self.parts, self.spec, self._record = bags, bags.count, bags.spec, record
+        self.measures = bags.rows == HALVES
 
     def dealt(self, chunk: Chunk, first: int) -> Callable[[int], Chunk]:
         """The rows drawn for each part, with their importances multiplied."""

@@ -30,6 +30,7 @@ from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.eight_lanes import batched
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
+from thresher.learning.model.scaling import Spreads
 from thresher.learning.training.passes import is_automatic
 from thresher.learning.training.record import Optimum, Record
 from thresher.learning.training.wide import DEVIATIONS, can_solve, solve, together
@@ -39,7 +40,7 @@ OWN = ("rule", "rate", "loss", "average", "intercept", "dtype")
 """Fields of a Recipe in which the models of a part may differ."""
 _FEW = 64
 """Parts that can be asked for figures at any time"""
-_COUNTERS, _SHARE, _RACE = "counters", "share.", "race."
+_COUNTERS, _SHARE, _SPREADS, _RACE = "counters", "share.", "spreads.", "race."
 
 
 class Referee(Protocol):
@@ -163,6 +164,8 @@ class Share:
     """Which rows of a stream each part of a set learns: here, one part learns all of them."""
 
     parts = 1
+    measures = False
+    """whether the spreads of features are measured, over the rows of all parts"""
     deals = False
     """whether parts learn different rows, which must then have the same numbers in every pass"""
     spec = ""
@@ -241,6 +244,7 @@ class ModelSet:
         if not recipes:
             raise ValueError("give at least one recipe")
         self.share = share or Share()
+        self.spreads = Spreads() if self.share.measures else None
         self.parts, self.say = parts or [Part.of(recipes) for _ in range(self.share.parts)], say
         self.race = race
         """drops weak lanes"""
@@ -451,6 +455,8 @@ class ModelSet:
             lo = due
 
     def _learn(self, chunk: Chunk, again: bool) -> None:
+        if self.spreads is not None and not again:
+            self.spreads.add(chunk, self.layout is not None and self.layout.gaps)
         if not self.share.deals:
             self._settle([(0, self.parts[0].learn(chunk, again))])
             return
@@ -526,12 +532,15 @@ class ModelSet:
             **beneath(_SHARE, self.share.state()),
         }
         whole |= pack([part.state() for part in self.parts])
+        whole |= beneath(_SPREADS, {} if self.spreads is None else self.spreads.state())
         return whole | beneath(_RACE, {} if self.race is None else self.race.state())
 
     def check(self, state: Tensors) -> None:
         """StateError if this set cannot be in `state`, whose parts it makes."""
         self.share.restore(under(state, _SHARE))
         self._grow()
+        if self.spreads is not None:
+            self.spreads.check(under(state, _SPREADS))
         counters = given(state, _COUNTERS, (5,), np.int64)
         known = bool((counters >= 0).all()) and counters[4] < len(self.parts)
         require(known, _COUNTERS, "numbers of examples, passes, rows and a part")
@@ -545,6 +554,8 @@ class ModelSet:
         packed = PackedSets(state, state.__getitem__)
         for p, part in enumerate(self.parts):
             part.restore(packed.of(p))
+        if self.spreads is not None:
+            self.spreads.restore(under(state, _SPREADS))
         if self.race is not None:
             self.race.restore(under(state, _RACE))
         self.told |= self.dropped.keys()

@@ -299,6 +299,58 @@ FIRST = int(preparing.SPARE) + 1
 _NO_MEANS, _NO_RESTS = (np.zeros(0, np.uint64), np.zeros((0, 3))), np.zeros(0, np.float32)
 
 
+class Spreads:
+    """How far each feature takes the margin for a weight of 1, over the examples so far; each counts once.
+
+    s_j^2 = Var(x_j) / P(x_j != 0): the variance for a column that is always there, nearly the mean square of
+    the values for a rare feature. With the standard deviation alone, frequent features would come first
+    whatever they say: `plans.stability`. Missing numbers do not count; what float32 has lost of large ones
+    does. Sums are over the examples one by one, so it does not matter where the stream is cut.
+    """
+
+    def __init__(self) -> None:
+        self._columns, self._sums, self._rows = (
+            Columns(np.zeros(0, np.uint64), grow=True),
+            np.zeros((1, 4)),
+            0,
+        )
+
+    def add(self, chunk: Chunk, gaps: bool) -> None:
+        """Add the next examples; with `gaps`, a stored 0 is a missing number."""
+        chunk = chunk.counting()
+        numbers = self._columns.meet(chunk)
+        if len(self._columns) >= len(self._sums):
+            self._sums = resized(self._sums, 2 * len(self._columns))
+        rests = _NO_RESTS if chunk.rests is None else chunk.rests
+        preparing.add_spreads(self._sums, numbers, gaps, read_only(chunk.values), read_only(rests))
+        self._rows += len(chunk)
+
+    def of(self, keys: U64) -> F64:
+        """The s of these features; 0 for those that do not vary, or were never there."""
+        sums = self._sums[self._columns.numbers(keys)].T
+        count, mean = np.maximum(sums[preparing.ROWS], 1), sums[preparing.MEAN]
+        zeros = 1 - sums[preparing.ROWS] / np.maximum(self._rows - sums[preparing.MISSING], 1)
+        found: F64 = np.sqrt(sums[preparing.SQUARES] / count + np.square(mean) * zeros)
+        return found
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Features in ascending order, their sums, and the number of examples."""
+        order = np.argsort(self._columns.met)
+        sums = self._sums[: len(order) + 1][np.append(0, order + 1)]
+        return {"keys": self._columns.met[order], "sums": sums, "rows": np.array([self._rows])}
+
+    def check(self, state: Tensors) -> None:
+        """StateError unless `state` holds such sums."""
+        keys = _given_keys(state, "keys")
+        given(state, "sums", (len(keys) + 1, 4), np.float64)
+        given(state, "rows", (1,), np.int64)
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Go on from a `state`."""
+        self._columns, self._sums = Columns(state["keys"].copy(), grow=True), state["sums"].copy()
+        (self._rows,) = state["rows"].tolist()
+
+
 class Means:
     """Columns that are centred, by their keys ``(columns,)``, which ascend, and what is `kept` of each.
 
