@@ -137,7 +137,7 @@ class Trainer:
     before_checkpoint: Callable[[], object] = staticmethod(lambda: None)
     """called before a checkpoint is written: what it needs beside itself is written then"""
     pause: Callable[[], None] = staticmethod(lambda: None)
-    """called between two stretches of a chunk: others may use the model"""
+    """called after each stretch of a chunk, and again when it is counted: others may use the model"""
     _earlier: Record | None = None
     """the record of the model, if it has learned other data before"""
     _here = False
@@ -443,6 +443,7 @@ class Trainer:
             if rows.cells is not None and self._slices is not None:
                 numbered = replace(rows, cells=None) if again else self._slices.numbered(rows)
             self._learn_stretch(numbered, again)
+            self.pause()
             if not again:
                 self._seen.add(rows, self.models.recipe.layout)
             self.stopper.worth_keeping = True
@@ -452,8 +453,7 @@ class Trainer:
                 self._hand_over(False)
                 self.handle_due()
             lo = hi
-            if lo < len(chunk):
-                self.pause()
+            self.pause()
 
     def _learn_stretch(self, rows: Chunk, again: bool) -> None:
         """Learn rows; of a model that learns alone up to the end of each block of its losses."""
