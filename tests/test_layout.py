@@ -118,12 +118,12 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_538,
+    "all": 69_559,
     "data": 19_507,
     "learning": 15_209,
     "parts": 5_760,
     "engine": 5_325,
-    "plans": 4_465,
+    "plans": 4_479,
     "serving": 3_761,
     "options": 2_553,
     "sklearn": 2_124,
@@ -133,7 +133,7 @@ SIZES = {
     "reporting": 1_204,
     "batch": 1_844,
     "exporting": 1_015,
-    "runs": 691,
+    "runs": 698,
     "drawing": 840,
     "api": 731,
     "testing": 678,

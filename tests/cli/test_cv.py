@@ -308,6 +308,19 @@ def test_names(thresher: Thresher) -> None:
     assert "kind                   selection" in ran.out
 
 
+def test_info_lists_what_is_kept(thresher: Thresher) -> None:
+    found = package.select("train.svm", rule="ftrl", l1=0.3, bags=4, false=400, nonzero=200)
+    found.save("s t")
+    told, kept = thresher("info", "s t", "--json").json, int(found.kept.sum())
+    assert [one["feature"] for one in told["kept_features"]] == found.keys[found.kept].tolist()
+    lines = thresher("info", "s t").out.splitlines()
+    head = next(k for k, line in enumerate(lines) if line.startswith("feature "))
+    assert [int(line.split()[0]) for line in lines[head + 1 : head + 21]] == found.keys[:20].tolist()
+    assert kept > 20 == len(lines) - head - 2
+    assert lines[-1] == f"... and {kept - 20:,} more: thresher info 's t' --table FILE.tsv writes all"
+    assert "kept" not in lines[head].split()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [("--table train.svm", "train.svm: named twice"), ("--store hashed:9", "use --store growing")],

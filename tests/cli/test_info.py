@@ -276,8 +276,27 @@ def test_a_checkpoint_of_many_models(thresher: Thresher) -> None:
         thresher("path train.svm -m f -q --rule ftrl --l1 0.1:2:3 --checkpoint-every 90")
     told = thresher("info f.checkpoint --json").json
     assert (told["kind"], told["stopped"]["models"]) == ("checkpoint of many models", 3)
-    assert (told["stopped"]["holdout"], told["command"], told["examples"]) == ("every-10th", None, 360)
+    assert (told["stopped"]["holdout"], told["examples"]) == ("every-10th", 360)
     assert f"{'stopped models':<22} 3" in thresher("info f.checkpoint").out.splitlines()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--l1 0.1:2:3 --passes 2",
+        "--l1 auto:3 --holdout none --passes 3 --order once",
+        "--l1 0.1:2:3 --passes 2 --holdout test.svm --early-stop 1 --alpha 0.3",
+    ],
+)
+def test_a_checkpoint_of_a_path_says_how_to_go_on(options: str, thresher: Thresher) -> None:
+    command = f"path train.svm -m f -q --rule ftrl {options}"
+    with full_disk(Frontier, "write"):
+        thresher(f"{command} --checkpoint-every 90")
+    words = shlex.split(thresher.ok("info f.checkpoint --json").json["command"])
+    assert (words[:5], words[-1]) == (["thresher", "path", "train.svm", "-m", "f"], "--resume")
+    thresher.ok(*words[1:], "-q")
+    thresher.ok(command.replace("-m f", "-m whole"))
+    assert Path("f").read_bytes() == Path("whole").read_bytes()
 
 
 @pytest.mark.parametrize(

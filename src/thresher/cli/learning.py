@@ -276,7 +276,7 @@ def select(data: list[str], options: Options) -> None:
             output.tell_outcome(outcome)
             figures = {**found.figures(), **output.figures_of_run(outcome), "model": str(path)}
             del figures["features_seen"]
-            rows = {"kept_features": [one for one in found.rows() if one["kept"]]}
+            rows = {"kept_features": found.kept_rows()}
             rows |= {"estimates": found.estimated()} if options["estimate"] else {}
             output.show_run(figures, found.warnings, options, found.lines(), rows)
         check_strictly(found.warnings, options)

@@ -24,7 +24,7 @@ from thresher.options.training import BEST, SolverOptions, TrainCommand
 from thresher.parts import SpecError, find
 from thresher.parts import spec_of as part_spec
 from thresher.plans.budget import budget_of
-from thresher.plans.penalties import PenaltyRange
+from thresher.plans.penalties import PenaltyRange, penalty_name
 from thresher.plans.run_setup import OF_RULES
 
 _DATA = ["DATA"]
@@ -88,12 +88,17 @@ def remaking_all(path: Path, found: Contents) -> str | None:
         own = {"l1": l1, "choose": None if table.choice == BEST else table.choice, "state": learns or None}
         own |= {"holdout": None if holdout == "every-10th" else holdout, "weights_only": None}
         own["judge"] = None if (judge := table.points[table.chosen].judge) == LOSS else judge
-        rule = Recipe.from_dict(recipe).rule_part
-        plain = type(rule)._field_defaults[table.penalty]
-        header["recipe"] = recipe | {"rule": part_spec(rule._replace(**{table.penalty: plain}))}
+        header["recipe"] = _without_penalty(recipe)
     info = {"record": record, "warm": header.get("warm", False)}
     info |= {"weights": {"named": None}, "bytes": {"state": learns}}
     return remaking(path, header, info, own, TrainCommand if table is None else PathCommand)
+
+
+def _without_penalty(recipe: dict[str, Any]) -> dict[str, Any]:
+    """The recipe of one of the models of a path, which differ in the penalty alone."""
+    rule = Recipe.from_dict(recipe).rule_part
+    name = penalty_name(rule)
+    return recipe | {"rule": part_spec(rule._replace(**{name: type(rule)._field_defaults[name]}))}
 
 
 def _range_of(table: FrontierTable) -> str | None:
@@ -119,9 +124,13 @@ def remaking(
     `own` are further `options` of the command, which take the place of those that the record tells of.
 
     `info` is the description of the model by `describe`. None if the data came from memory, the
-    rule is the user's own and not there, the file does not record how the model was trained, or
-    its features were selected.
+    rule is the user's own and not there, the file does not record how the model was trained,
+    its features were selected, or it is a checkpoint of many models, but for those of a path.
     """
+    stopped, record = info.get("stopped"), info["record"]
+    of_path = bool(stopped and "models" in stopped and header["training"]["plan"] == "path")
+    if of_path:
+        header, options = header | {"recipe": _without_penalty(header["recipe"])}, PathCommand
     layout = layout_of(header["recipe"])
     if layout is None or not layout.format or header["recipe"].get("admit") == LISTED:
         return None
@@ -139,9 +148,8 @@ def remaking(
         known = find("rule", rule.partition(":")[0]) is not None
     except SpecError:  # of a package that cannot be imported
         known = False
-    stopped, record = info.get("stopped"), info["record"]
     told = stopped or record
-    if not known or told is None or "models" in told:
+    if not known or told is None or ("models" in told and not of_path):
         return None
     recipe = Recipe.from_dict(header["recipe"])
     files = [need.file for need in needs_in(header) if need.file]
@@ -157,8 +165,10 @@ def remaking(
     if stopped:
         plain = told["passes"] == 1 or told["replay"]  # auto, as --resume knows
         said |= {"passes": None if plain else told["passes"], "resume": True}
+        if of_path:
+            said["holdout"] = None if told["holdout"] == "every-10th" else told["holdout"] or "none"
         started = path.with_suffix("") if path.suffix == ".checkpoint" else path
-        return train_command(told["data"].split(", "), started, said)
+        return _command(options, [*told["data"].split(", "), "-m", str(started)], said)
     if record["planned"] and not patience:
         return None
     said["passes"] = (

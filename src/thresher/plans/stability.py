@@ -231,6 +231,10 @@ class Selection:
             for key, *rest in found
         ]
 
+    def kept_rows(self) -> list[dict[str, Any]]:
+        """`rows` of the kept features."""
+        return [one for one in self.rows() if one["kept"]]
+
     def estimated(self) -> list[dict[str, Any]]:
         """A dictionary per feature with an estimate, the most stable first, and one for the intercept."""
         return [] if self.estimates is None else self.estimates.table(self.called)

@@ -21,7 +21,7 @@ from thresher.learning.model.recipe import settings
 from thresher.learning.training.record import passes_made
 from thresher.options.data import ReadOptions
 from thresher.options.messages import as_shown, flag_of, mention, mention_command, spelled
-from thresher.options.option import Options, UsageError, given_in
+from thresher.options.option import Options, UsageError, command, given_in
 from thresher.plans.budget import use_of
 from thresher.plans.frontier import picture
 from thresher.plans.models import Frontier, lane_lines
@@ -31,7 +31,7 @@ from thresher.plans.stability import Selection
 _SHOWN = 50
 """maximum number of rows of a printed table"""
 _ROWS_SHOWN, _FEATURES_SHOWN = 10, 20
-"""maximum number of rows of a record of a log, and of features of a row, as text"""
+"""maximum number of rows of a record of a log, and of features of a row or of a selection, as text"""
 _UNREAD = ("ignore", "absent", "empty")
 """column kinds that are not read"""
 _WEIGHTS = ("positive", "negative", "named", "l1_norm", "l2_norm", "largest")
@@ -93,7 +93,8 @@ def describe(path: Path) -> ModelInfo:
     told: dict[str, Any] = {"model": str(path)}
     if model_file.SELECTION in found.run:
         chosen = Selection.load(found)
-        return ModelInfo({**told, "kind": "selection", **chosen.figures(), "estimates": chosen.estimated()})
+        told |= {"kind": "selection", **chosen.figures(), "kept_features": chosen.kept_rows()}
+        return ModelInfo(told | {"estimates": chosen.estimated()})
     if model_file.LANES not in found.run and (table := found.frontier()) is not None:
         header = found.header_of(table.chosen)
         told |= {"kind": "frontier", **table.as_dict(), "loss": header["recipe"]["loss"]}
@@ -205,11 +206,15 @@ def _told_ensemble(found: dict[str, Any]) -> list[str]:
 
 
 def _told_selection(found: dict[str, Any]) -> list[str]:
-    """The figures of a selection, and its estimates."""
-    rows = [{**one, "feature": str(one["feature"])} for one in found["estimates"]]
-    unnamed = "" if any(one["name"] for one in rows) else "name"
-    figures = {name: one for name, one in found.items() if name != "estimates"}
-    return [*figure_lines(figures), *_table(rows, unnamed)]
+    """The figures of a selection, its kept features, and its estimates."""
+    figures, lines = dict(found), list[str]()
+    writes = command("info", [found["model"]], ["--table", "FILE.tsv"])
+    every = spelled(f"{writes} writes all", "thresher.load(...).table() has all")
+    for name, shown in (("kept_features", _FEATURES_SHOWN), ("estimates", _SHOWN)):
+        rows = [{**one, "feature": str(one["feature"])} for one in figures.pop(name)]
+        unnamed = "" if any(one["name"] for one in rows) else "name"
+        lines += _table(rows, ("kept", unnamed), shown, every)
+    return [*figure_lines(figures), *lines]
 
 
 def _ranked(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -217,14 +222,16 @@ def _ranked(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda one: -one.get("effect", -1.0))
 
 
-def _table(rows: Sequence[dict[str, Any]], without: str = "") -> list[str]:
-    """The first rows as a table, after a blank line, and how many more there are."""
+def _table(
+    rows: Sequence[dict[str, Any]], without: Sequence[str] = (), shown: int = _SHOWN, every: str = ""
+) -> list[str]:
+    """The first rows as a table, after a blank line, how many more there are, and what has `every` one."""
     if not rows:
         return []
-    names = [name for name in dict.fromkeys(name for row in rows for name in row) if name != without]
-    every = spelled(f"{flag_of('json')} has all", "the dictionary has all")
-    more = [f"... and {len(rows) - _SHOWN:,} more: {every}"] if len(rows) > _SHOWN else []
-    return ["", *formatting.table_of_rows(rows, names, _SHOWN), *more]
+    names = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in without]
+    every = every or spelled(f"{flag_of('json')} has all", "the dictionary has all")
+    more = [f"... and {len(rows) - shown:,} more: {every}"] if len(rows) > shown else []
+    return ["", *formatting.table_of_rows(rows, names, shown), *more]
 
 
 def _continued(record: dict[str, Any]) -> dict[str, str]:
@@ -249,7 +256,7 @@ def _told_model(found: dict[str, Any]) -> list[str]:
         for one in _ranked(found["groups"])
     ]
     read = _ranked([one for one in found["columns"] if one["kind"] not in _UNREAD])
-    same = "nonzero" if found["outputs"] == "one" else ""  # as the number of features
+    same = ("nonzero",) if found["outputs"] == "one" else ()  # as the number of features
     lines = [*figure_lines(_figures(found)), *_table(read, same)]
     if len(read) < len(found["columns"]):
         lines.append(f"{len(found['columns']) - len(read):,} columns were not read")
