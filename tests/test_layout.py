@@ -118,15 +118,15 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_559,
+    "all": 69_571,
     "data": 19_507,
-    "learning": 15_209,
+    "learning": 15_217,
     "parts": 5_760,
     "engine": 5_325,
-    "plans": 4_479,
+    "plans": 4_480,
     "serving": 3_761,
     "options": 2_553,
-    "sklearn": 2_124,
+    "sklearn": 2_127,
     "cli": 2_155,
     "cluster": 1_208,
     "river": 307,

@@ -508,25 +508,26 @@ TRAININGS: list[tuple[str, Any, str]] = [
     ("position.number", 0, "position: stopped in pass 0 of 3"),
     ("position.place", [0, 1], "training.position.place: expected array of length 3, got 2"),
     ("reported", [10**400, 1], "0000...: expected a number from 0 to"),
-    ("bests", [[0, 10**400, {"loss": 1.0}]], "0000...: expected a number from 0 to"),
+    ("scored", [[0, [[10**400, {"loss": 1.0}]]]], "0000...: expected a number from 0 to"),
     ("position.place", [0, 2**70, 1], "11805916207174113034...: expected a number from 0 to"),
     ("position.place", [9, 0, 0], "the position is in file 10, which does not exist"),
     ("position.learned", -1, "-1: expected a number from 0 to"),
     ("position.number", 9, "position: stopped in pass 9 of 3"),
     ("passes", 1, "position: stopped in pass 3 of 1"),
-    ("bests", [[0, 4, {"loss": 1.0}]], "bests: pass 4 is not finished in pass 3"),
+    ("scored", [[0, [[4, {"loss": 1.0}]]]], "scored: pass 4 is not finished in pass 3"),
     ("position.report", {"lines": "1"}, "position.report.lines: expected int, got str"),
     ("position.report.first_bad", [{}], r"position.report.first_bad\[0\]: expected array, got object"),
     ("position.more", 1, "position: unknown field more"),
     ("label", "x", "training.label: expected float, got str"),
     ("table", [[1]], r"training.table\[0\]: expected array of length 9, got 1"),
     ("reported", [1.0], "training.reported: expected array of length 2, got 1"),
-    ("bests", [[0, 1]], r"training.bests\[0\]: expected array of length 3 to 4, got 2"),
-    ("bests", [[0, 1, {"loss": "low"}]], r"training.bests\[0\].*expected int | float | null, got str"),
+    ("scored", [[0]], r"training.scored\[0\]: expected array of length 2 to 3, got 1"),
+    ("scored", [[0, []]], "scored: expected a pass"),
+    ("scored", [[0, [[1, {"loss": "low"}]]]], r"training.scored\[0\].*expected int | float | null, got str"),
     ("data", ["a.svm", "1"], r"training.data\[1\]: expected int | null, got str"),
     ("read", [[1]], r"training.read\[0\]: expected array of length 2, got 1"),
-    ("bests", [[1, 1, {"loss": 1.0}]], "bests: there is no model 1"),
-    ("bests", [[0, 1, {"auc": 1.0}]], "figures: expected a loss"),
+    ("scored", [[1, [[1, {"loss": 1.0}]]]], "scored: there is no model 1"),
+    ("scored", [[0, [[1, {"auc": 1.0}]]]], "figures: expected a loss"),
     ("plan", "evil\nplan", "a checkpoint of another command, which can resume it$"),
 ]
 
@@ -608,7 +609,7 @@ def test_a_set_of_models_that_cannot_be_is_refused(
     models = ModelSet(recipes, Bagged(Bags.of(share)) if share else None)
     models.learn(Chunk.of_rows([(1.0, {7: 2.0})] * 3))
     path, training = tmp_path / "checkpoint", checkpoint.load(stopped)[1]
-    checkpoint.save(path, models, replace(training, bests=[]))
+    checkpoint.save(path, models, replace(training, scored=[]))
     found = checkpoint.load(path)[0]
     assert [as_bytes(one) for one in found.models] == [as_bytes(one) for one in models.models]
     head, tensors = Contents.of(path).model(0)

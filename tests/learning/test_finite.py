@@ -97,7 +97,7 @@ def test_training_ends_with_the_pass_that_breaks_a_weight(plan: TrainingPlan) ->
     with pytest.raises(DivergedError, match="feature 7 is not finite"):
         trainer.run()
     assert trainer.position.number == 1
-    assert not trainer.policy.bests
+    assert not trainer.policy.scored
 
 
 def test_no_checkpoint_is_written_of_broken_weights(tmp_path: Path) -> None:

@@ -15,19 +15,20 @@ from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.files.choice import LOSS, Point, Rated, choose, instead_of
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.objective import F64, Objective
-from thresher.learning.training.scores import Best, PairedLosses, Scores
+from thresher.learning.training.scores import PairedLosses, Scored, Scores
 from thresher.options.training import BEST
 from thresher.plans.penalties import penalty_in
 
 
 def points_of(
-    models: ModelSet, scores: Scores | None, bests: Mapping[int, Best], judge: str = LOSS
+    models: ModelSet, scores: Scores | None, scored: Mapping[int, Scored], judge: str = LOSS
 ) -> list[Point]:
     """A point for each lane, from the weakest penalty to the strongest."""
     found, best = list[Point](), scores.best() if scores else 0
     for k, model in enumerate(models.models):
         known = scores is not None and k in scores.models
-        figures = bests[k].figures if k in bests else scores.figures(k) if scores and known else None
+        figures = scores.figures(k) if scores and known else None
+        figures = scored[k].best(judge)[1] if k in scored else figures
         close = scores.error_of_difference(k, best) if scores and known else None
         found.append(
             Point(

@@ -188,7 +188,7 @@ class FrontierTraining(Training):
     def frontier(self) -> Frontier:
         """The trained models."""
         first = self.trainer
-        points = points_of(first.models, first.scores, first.policy.bests, first.plan.judge)
+        points = points_of(first.models, first.scores, first.policy.scored, first.plan.judge)
         models = first.models.models
         learn = self._learn if self.rereadable else None
         choice = self.plan.options["choose"] or BEST

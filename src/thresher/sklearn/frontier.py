@@ -106,7 +106,10 @@ class SideBySide:
             policy = scoring.Patience(patience)
             lanes = self._run(recipes, learned, self.source(held) if patience else None, policy, self._most)
             passes.append(
-                [policy.bests[k].number if k in policy.bests else self._most for k in range(len(recipes))]
+                [
+                    policy.scored[k].best(choice.LOSS)[0] if k in policy.scored else self._most
+                    for k in range(len(recipes))
+                ]
             )
             self._keep(lanes.models, range(len(recipes)), lanes.dropped)
             stand_in = self.models[self.kept[0]]

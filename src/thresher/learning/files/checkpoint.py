@@ -27,7 +27,7 @@ from thresher.learning.model.model_set import ModelSet, Referee, Share
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.progress import Recent, Row, Tally, check_figures, curve_of
 from thresher.learning.training.record import Difference, Record
-from thresher.learning.training.scores import Best
+from thresher.learning.training.scores import Scored
 from thresher.learning.training.shares import is_text
 from thresher.options.messages import function_of, mention, mention_command, spelled
 
@@ -101,8 +101,8 @@ class TrainingState:
     table: list[Row]
     reported: Tally
     """sums at the last row of the table"""
-    bests: list[Best]
-    """the best pass of each model, if training waits for better ones"""
+    scored: list[Scored]
+    """the figures of each model after each pass, if training waits for better ones"""
     seen: StreamStatistics
     """statistics of the examples"""
     replay: int = 0
@@ -149,7 +149,7 @@ class TrainingState:
         """The form in a header, without the state of the best pass."""
         found = {
             **{field.name: getattr(self, field.name) for field in fields(self)},
-            "bests": [best[:-1] for best in self.bests],
+            "scored": [one[:-1] for one in self.scored],
             "position": {**vars(self.position), "report": self.position.report.as_dict()},
             "seen": self.seen.as_dict(),
             "earlier": None if self.earlier is None else self.earlier.as_dict(),
@@ -164,11 +164,11 @@ class TrainingState:
         number = found.position.number
         require(is_text(found.holdout.share), "holdout", "expected a share of the rows")
         require(0 < number <= found.passes, "position", f"stopped in pass {number} of {found.passes}")
-        for best in found.bests:
-            check_figures(best.figures, found.judge)
-            require(
-                0 < best.number <= number, "bests", f"pass {best.number} is not finished in pass {number}"
-            )
+        for one in found.scored:
+            require(bool(one.passes), "scored", "expected a pass")
+            for done, figures in one.passes:
+                check_figures(figures, found.judge)
+                require(0 < done <= number, "scored", f"pass {done} is not finished in pass {number}")
         return found
 
 
@@ -207,8 +207,8 @@ def save(path: Path, models: ModelSet, training_state: TrainingState) -> None:
         header[model_file.LANES] = models.described()
         tensors = model_file.weights_of(first.readout()) | beneath(_STATE, models.state())
     header["training"] = training_state.as_dict()
-    for best in training_state.bests:
-        tensors |= beneath(f"{_BEST}{best.model}.", best.state)
+    for one in training_state.scored:
+        tensors |= beneath(f"{_BEST}{one.model}.", one.state)
     tensors |= beneath(_DRAWN, training_state.seen.drawn.tensors())
     if training_state.slices is not None:
         tensors |= beneath(_SLICES, training_state.slices.state)
@@ -241,11 +241,11 @@ def load(
             models = _revived(saved, under(tensors, _STATE), race)
         else:
             models = ModelSet.of([model_file.revive(path, header, tensors)])
-        bests = [one._replace(state=under(tensors, f"{_BEST}{one.model}.")) for one in training.bests]
-        for one in bests:
-            require(one.model < len(models.models), "bests", f"there is no model {one.model}")
+        scored = [one._replace(state=under(tensors, f"{_BEST}{one.model}.")) for one in training.scored]
+        for one in scored:
+            require(one.model < len(models.models), "scored", f"there is no model {one.model}")
             models.holder(one.model).check(one.state)
-        return models, replace(training, bests=bests)
+        return models, replace(training, scored=scored)
 
 
 def _revived(saved: SavedSet, state: dict[str, Any], race: Callable[[int], Referee] | None) -> ModelSet:

@@ -122,6 +122,7 @@ def _stopped(path: str | Path, header: Header) -> dict[str, Any]:
         training = TrainingState.from_dict(header["training"])
         if LANES in header:
             read(SavedSet, header[LANES], LANES)
+    best = training.scored[0].best(training.judge)[0] if [k for k, *_ in training.scored] == [0] else None
     return {
         "stopped": {
             **({"models": len(header[LANES]["recipes"])} if LANES in header else {}),
@@ -134,7 +135,7 @@ def _stopped(path: str | Path, header: Header) -> dict[str, Any]:
             "holdout": training.holdout.given.names or training.holdout.share,
             "where": training.data.where,
             "data": training.data.names,
-            "best_pass": training.bests[0].number if [one.model for one in training.bests] == [0] else None,
+            "best_pass": best,
         }
     }
 

@@ -111,14 +111,18 @@ class Scores:
         return self._losses.error_of_difference(places.index(one), places.index(other))
 
 
-class Best(NamedTuple):
-    """The best pass on the hold-out so far."""
+class Scored(NamedTuple):
+    """The figures of a model on the hold-out, pass by pass."""
 
     model: int
-    number: int
-    figures: Figures
+    passes: list[tuple[int, Figures]]
+    """the number of each pass, from 1, and its figures"""
     state: Mapping[str, NDArray[Any]] = {}
-    """tensors, which files have beside their header"""
+    """that of the best pass: tensors, which files have beside their header"""
+
+    def best(self, judge: str) -> tuple[int, Figures]:
+        """The best pass, the first of several, and its figures."""
+        return min(self.passes, key=lambda one: criterion_of(judge, one[1]))
 
 
 class Patience:
@@ -126,19 +130,21 @@ class Patience:
 
     def __init__(self, passes: int = 0, judge: str = LOSS) -> None:
         self.passes, self._judge = passes, judge
-        self.bests: dict[int, Best] = {}
+        self.scored: dict[int, Scored] = {}
 
     def after_pass(self, models: ModelSet, number: int, scores: Scores | None) -> bool:
         """Look at the scores of a pass, None without rows; return whether all models rest."""
         if not self.passes or scores is None:
             return False
+        out = []
         for k in scores.models:
-            figures, best = scores.figures(k), self.bests.get(k)
-            last = criterion_of(self._judge, figures)
-            if best is None or last < criterion_of(self._judge, best.figures):
-                state = copied(models.holder(k).state())
-                self.bests[k] = Best(k, number, figures, state)
-        out = [k for k in scores.models if number - self.bests[k].number >= self.passes]
+            one = self.scored.setdefault(k, Scored(k, []))
+            one.passes.append((number, scores.figures(k)))
+            best, _ = one.best(self._judge)
+            if best == number:
+                self.scored[k] = one._replace(state=copied(models.holder(k).state()))
+            if number - best >= self.passes:
+                out.append(k)
         over = len(out) == len(scores.models)
         for k in () if over else out:
             models.parts[0].rest(k)
@@ -146,7 +152,8 @@ class Patience:
 
     def put_back(self, models: ModelSet, number: int) -> list[int]:
         """Restore each model to its best pass; return those that were changed since, up to pass `number`."""
-        changed = [k for k, best in self.bests.items() if best.number < number and k not in models.dropped]
+        scored = {k: one for k, one in self.scored.items() if k not in models.dropped}
+        changed = [k for k, one in scored.items() if one.best(self._judge)[0] < number]
         for k in changed:
-            models.put_back(k, dict(self.bests[k].state))
+            models.put_back(k, dict(scored[k].state))
         return changed

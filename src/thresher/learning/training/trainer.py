@@ -234,7 +234,7 @@ class Trainer:
             label=self.label,
             table=self.table,
             reported=self.reported,
-            bests=[*self.policy.bests.values()],
+            scored=[*self.policy.scored.values()],
             seen=self._seen,
             earlier=self._earlier,
             slices=None if self._slices is None else Sliced(self._slices.columns, self._slices.state()),
@@ -258,7 +258,7 @@ class Trainer:
         self.holdout.first = 0 if before.earlier is None else before.earlier.examples
         if self._slices is not None and before.slices is not None:
             self._slices.restore(before.slices.state)
-        self.policy.bests = {best.model: best for best in before.bests}
+        self.policy.scored = {one.model: one for one in before.scored}
         self.repetition.resume(before.passes, before.settled)
         if sum(content.size for content in [*before.read, *before.evaluated]) > _LONG:
             again = "reading the data again up to the checkpoint"
@@ -557,13 +557,13 @@ class Trainer:
 
     def _take_best(self) -> int | None:
         """Restore the best pass of each model; of a single one, return its number if it is not the last."""
-        bests, held = self.policy.bests, self.holdout.source()
+        scored, held = self.policy.scored, self.holdout.source()
         changed = self.policy.put_back(self.models, self._number)
-        if len(self.models.scored) == 1 and len(bests) == 1:
-            (one,) = bests.values()
-            self.figures = one.figures
-            return one.number if changed else None
-        if bests and held is not None:  # the last evaluation was of the models after the last pass
+        if len(self.models.scored) == 1 and len(scored) == 1:
+            (one,) = scored.values()
+            number, self.figures = one.best(self.plan.judge)
+            return number if changed else None
+        if scored and held is not None:  # the last evaluation was of the models after the last pass
             kept = {k: one for k, one in enumerate(self.models.models) if k not in self.models.dropped}
             with closing(held.chunks()) as chunks:
                 self._score(kept, chunks)
@@ -604,9 +604,9 @@ class Trainer:
         elif depends and self.plan.patience:
             plan, planned = self.plan, self.repetition.passes
             record = replace(record, planned=planned, patience=plan.patience, judge=plan.judge)
-        bests = self.policy.bests
+        scored, judge = self.policy.scored, self.plan.judge
         self.models.keep_records(
-            lambda k: record.of_pass(bests[k].number if k in bests else record.passes),
+            lambda k: record.of_pass(scored[k].best(judge)[0] if k in scored else record.passes),
             self._seen,
             self.source,
         )
