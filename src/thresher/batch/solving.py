@@ -13,21 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from thresher.batch import kernels
+from thresher.batch import kernels, shards
 from thresher.batch.blocks import Blocks
 from thresher.batch.newton import Newton, settled
 from thresher.batch.rounds import F64, I64, NOISE, BoostPlan, Round, Rounds, loss_of
-from thresher.batch.shards import (
-    Contribution,
-    FeatureColumns,
-    Here,
-    LostWorkerError,
-    There,
-    columns_of,
-    in_columns,
-    rows_of,
-    stripes,
-)
 from thresher.batch.smoothing import Smoothed
 from thresher.cluster.remote_readers import current_cluster
 from thresher.data.chunk import Chunk
@@ -80,7 +69,7 @@ class Parallel(Rounds):
         self._numbers: list[I64] = holder.call("begin", loss, keys)
         self._places: list[I64] = []
         self._widths = np.zeros(0)
-        self._shares: list[Contribution] | None = None
+        self._shares: list[shards.Contribution] | None = None
         """what the shards add to the chosen columns after the last move; None: not known yet"""
         self._loss = 0.0
 
@@ -118,7 +107,7 @@ class Parallel(Rounds):
         """Compute the masses and violations of all columns."""
         self._add_up(self.all, self._numbers, self._holder.call("measure", True))
 
-    def _add_up(self, chosen: I64, places: list[I64], shares: list[Contribution]) -> None:
+    def _add_up(self, chosen: I64, places: list[I64], shares: list[shards.Contribution]) -> None:
         up, down = np.zeros(len(chosen)), np.zeros(len(chosen))
         for place, share in zip(places, shares, strict=True):
             up[place] += share.up
@@ -153,7 +142,7 @@ class Parallel(Rounds):
         steps = np.zeros(len(self.chosen))
         held = self._widths, self.ease, self.penalties, len(self.keys)
         bound = kernels.steps_at_once(self.chosen, *held, self.w, self.up, self.down, steps)
-        shares: list[Contribution] = self._holder.call("move", steps, again)
+        shares: list[shards.Contribution] = self._holder.call("move", steps, again)
         loss = sum(share.loss for share in shares)
         if loss > before + bound and self.ease < 1.0:
             return False
@@ -175,7 +164,7 @@ class Parallel(Rounds):
         return self.why_endless(not (any(positive) and any(negative)), all(separated), self.one_sided)
 
 
-def solver_over(columns: FeatureColumns, head: Objective, plan: BoostPlan) -> Newton | Blocks:
+def solver_over(columns: shards.FeatureColumns, head: Objective, plan: BoostPlan) -> Newton | Blocks:
     """A solver for the examples in memory."""
     if head.count > 1:
         return Blocks(columns, head, plan)
@@ -185,14 +174,16 @@ def solver_over(columns: FeatureColumns, head: Objective, plan: BoostPlan) -> Ne
 def solver_of(source: Source, intercept: bool, head: Objective, plan: BoostPlan) -> Rounds:
     """Read a whole pass of `source`; raises its errors."""
     if plan.method == "newton":
-        return solver_over(columns_of(source, intercept), head, plan)
+        return solver_over(shards.columns_of(source, intercept), head, plan)
     cluster = current_cluster()
-    holder: Any = There(cluster) if cluster and not cluster.connection.lost else Here(plan.threads)
+    holder: Any = (
+        shards.There(cluster) if cluster and not cluster.connection.lost else shards.Here(plan.threads)
+    )
     try:
         rows = 0
         for chunk in source.chunks():
             counting = chunk.counting()
-            for number, part in stripes(rows, counting):
+            for number, part in shards.stripes(rows, counting):
                 holder.add(number, part)
             rows += len(counting)
         return Parallel(holder, intercept, head.loss, plan)
@@ -303,7 +294,7 @@ def _boosted(solver: Rounds, head: Objective, last: Round, source: Source, start
 
 
 def _along(
-    columns: FeatureColumns, head: Objective, plan: BoostPlan, penalties: Sequence[float]
+    columns: shards.FeatureColumns, head: Objective, plan: BoostPlan, penalties: Sequence[float]
 ) -> Iterator[tuple[int, Newton | Blocks, Round]]:
     """The number of each penalty, from the largest down, and the solver after it; each begins at the last."""
     with closing(solver_over(columns, head, plan)) as solver:
@@ -330,12 +321,12 @@ def solved_along(
     returned have labels and importances only. Folds share the columns: the rows of one have no importance for
     its models. `DataError` if there are fewer rows than folds, or none has an importance.
     """
-    seen, whole = columns_seen(source), rows_of(source)
+    seen, whole = columns_seen(source), shards.rows_of(source)
     check_namespaces(source, source.report)
     if len(whole) < folds:
         raise DataError(f"{mention(folds=folds)} needs at least as many rows; rows read: {len(whole)}")
     of_rows = fold_of(whole, 0)[whole.weights > 0]
-    columns = in_columns(whole.counting(), intercept)
+    columns = shards.in_columns(whole.counting(), intercept)
     count, weights = len(columns.labels), columns.weights
     if not count:
         raise DataError(no_importance(len(whole)).message)
@@ -386,7 +377,7 @@ def solved(
                 found = _boosted(solver, head, last, source, started)
             found.warnings = troubles_of(found, columns, source.report)
             return found
-        except LostWorkerError as error:
+        except shards.LostWorkerError as error:
             if not tries_left:
                 raise
             error.warn(f"{error}; starting again")

@@ -30,17 +30,7 @@ from thresher.cluster.reader import Note, Reader, Setting, Task, machine, versio
 from thresher.data.chunk import StreamPosition
 from thresher.data.errors import DataError
 from thresher.data.files.remote import is_remote
-from thresher.data.sources.reader import (
-    QUARANTINE,
-    Arenas,
-    Parsed,
-    Piece,
-    Positions,
-    Span,
-    pieces_of,
-    read_piece,
-    stamp_of,
-)
+from thresher.data.sources import reader as reading
 
 if TYPE_CHECKING:
     from thresher.data.files.content import Watches
@@ -253,7 +243,7 @@ class RayReaders:
 class _Stream:
     """A piece that a reader reads."""
 
-    def __init__(self, piece: Piece) -> None:
+    def __init__(self, piece: reading.Piece) -> None:
         self.piece = piece
         self.reader: Any = None
         """None once the reader has read all"""
@@ -273,22 +263,22 @@ class Pass:
         read = {name: getattr(source, name) for name in alike} | {"domain": str(source.domain)}
         # rejected lines are sent to the learner, which alone writes them
         kind = source.on_error.kind
-        read["on_error"] = f"{QUARANTINE}={os.devnull}" if kind == QUARANTINE else kind
+        read["on_error"] = f"{reading.QUARANTINE}={os.devnull}" if kind == reading.QUARANTINE else kind
         setting = Setting(read, tuple(source.sliced), versions(), machine())
         self._failures = (LostRayError, self._ray.exceptions.RayError)
         self._setting: Any = None
         with suppress(LostRayError), self._calling():
             self._setting = self._ray.put(setting)
-        self._stamps = [None if is_remote(name) else stamp_of(name) for name in source.names]
-        self._positions, self._arenas = Positions(source.names, watches), Arenas(_ARENAS)
-        self._pieces = pieces_of(source, start)
+        self._stamps = [None if is_remote(name) else reading.stamp_of(name) for name in source.names]
+        self._positions, self._arenas = reading.Positions(source.names, watches), reading.Arenas(_ARENAS)
+        self._pieces = reading.pieces_of(source, start)
         self._next = next(self._pieces, None)
         self._streams = deque[_Stream]()
         """pieces that are read, in order"""
         self._finished = False
         self._pace = Pace(readers.count, readers.say_pace)
 
-    def __iter__(self) -> Iterator[tuple[Span, Parsed]]:
+    def __iter__(self) -> Iterator[tuple[reading.Span, reading.Parsed]]:
         """All blocks, unpacked; the error of a block is raised in its turn."""
         readers = self._readers
         while self._streams or self._next is not None:
@@ -349,7 +339,7 @@ class Pass:
             self._readers.idle.append(stream.reader)
             stream.reader = None
 
-    def _blocks_of(self, stream: _Stream) -> Iterator[tuple[Span, Parsed]]:
+    def _blocks_of(self, stream: _Stream) -> Iterator[tuple[reading.Span, reading.Parsed]]:
         piece, at, name = stream.piece, stream.piece.start, self._source.names[stream.piece.file]
         while True:
             self._pace.ask()
@@ -389,10 +379,10 @@ class Pass:
                 stream.asked.append(self._following(stream.reader))
         return note, reference
 
-    def _read_here(self, piece: Piece) -> Iterator[tuple[Span, Parsed]]:
+    def _read_here(self, piece: reading.Piece) -> Iterator[tuple[reading.Span, reading.Parsed]]:
         """What the learner reads itself."""
         self._pace.alone = True
-        for block, parsed in read_piece(self._source, piece):
+        for block, parsed in reading.read_piece(self._source, piece):
             yield self._positions.span(piece.file, block.offset, block.end, block.raw_position), parsed
 
     def close(self, patient: bool = True) -> None:

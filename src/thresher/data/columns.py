@@ -15,19 +15,9 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
+from thresher.data import layout as layouts
 from thresher.data.errors import DataError, first_few, shortened
 from thresher.data.feature_specs import as_list, in_list, names_in, pieces_in, unquoted
-from thresher.data.layout import (
-    BASE,
-    COLUMN_OPTIONS,
-    FEATURE_FIELDS,
-    SYNTAX_FIELDS,
-    AnyLayout,
-    Extension,
-    Layout,
-    SettledLayout,
-    as_option,
-)
 from thresher.options.messages import mention
 
 KINDS = IGNORE, ABSENT, EMPTY, GROUP, LIST, CATEGORICAL, TEXT, NUMERIC, BINS, LABEL, WEIGHT, OFFSET = (
@@ -64,7 +54,7 @@ _BY_OPTION = (NUMERIC, BINS, CATEGORICAL, TEXT, IGNORE)
 """Kinds that an option of the same name gives to any number of columns"""
 
 
-def check_settled(layout: SettledLayout) -> SettledLayout:
+def check_settled(layout: layouts.SettledLayout) -> layouts.SettledLayout:
     """`layout`; raises `DataError` unless its columns and kinds are consistent."""
     if len(layout.kinds) != len(layout.columns):
         raise DataError(f"the layout has {len(layout.columns)} columns but {len(layout.kinds)} kinds")
@@ -73,8 +63,8 @@ def check_settled(layout: SettledLayout) -> SettledLayout:
             raise DataError(f"unknown kind of column '{kind}'; known: {', '.join(KINDS)}")
     if several := [kind for kind in SINGLE if layout.kinds.count(kind) > 1]:
         raise DataError(f"the layout has several columns of the kind '{several[0]}', of which there is one")
-    if layout.offset and (layout.format, layout.offset) != ("vw", BASE):
-        raise DataError(f"the layout's offset must be {BASE}, of vw, or empty, not '{layout.offset}'")
+    if layout.offset and (layout.format, layout.offset) != ("vw", layouts.BASE):
+        raise DataError(f"the layout's offset must be {layouts.BASE}, of vw, or empty, not '{layout.offset}'")
     if len(layout.spelling) != len(layout.columns):
         raise DataError(f"the layout has {len(layout.columns)} columns but {len(layout.spelling)} spellings")
     known = (AS_TEXT, AS_DATE, *SPELLED)
@@ -89,14 +79,14 @@ _NO_LABEL = f"name the label column ({mention(label='COL')})"
 
 
 def settle(
-    given: AnyLayout,
+    given: layouts.AnyLayout,
     names: Sequence[str],
     guesses: Sequence[str],
     file: str,
     later: Iterable[str] = (),
     open_ended: bool = False,
     spelling: Mapping[str, str] | None = None,
-) -> SettledLayout:
+) -> layouts.SettledLayout:
     """The layout with the kind of each of the columns `names`: as given by `given`, otherwise as guessed.
 
     Columns of `later` files are added if an option names them. If `open_ended`, further columns may appear,
@@ -110,12 +100,12 @@ def settle(
     check_sizes(names, file)
     # without the labels and weights that the options replace
     replaced = [kind for kind in (LABEL, *SINGLE) if getattr(layout, kind)]
-    known = layout.known if isinstance(layout, Extension) else ()
+    known = layout.known if isinstance(layout, layouts.Extension) else ()
     before = {name: kind for name, kind in known if kind not in replaced}
     seen = [*dict.fromkeys([*names, *later, *before])]
     kinds = {**dict(zip(names, guesses, strict=True)), **before}
     if not layout.label and LABEL not in before.values() and "label" not in kinds:
-        if isinstance(given, SettledLayout):
+        if isinstance(given, layouts.SettledLayout):
             why = "the model knows no columns: give rows as in training, dictionaries as JSON lines"
             raise DataError(f"{file}: a table, and {why}, or {LEARN_A_TABLE}")
         raise DataError(f"{file}: {_NO_LABEL}; the columns are: {_listed(names)}")
@@ -139,7 +129,7 @@ def settle(
     kinds |= {name: kind for name, (kind, _) in chosen.items() if name not in before}
     check_once(names, file, [one for one in _all_named(names, layout.ignore, before) if kinds[one] == IGNORE])
     counts = Counter(kinds.values())
-    if not counts[TEXT] and layout.ngrams != Layout.ngrams:
+    if not counts[TEXT] and layout.ngrams != layouts.Layout.ngrams:
         raise DataError(f"{file}: n-grams need a text column ({mention(text='COL')})")
     for one in SINGLE:
         if counts[one] > 1:
@@ -148,8 +138,8 @@ def settle(
     if twice := [name for name, count in Counter(labels).items() if count > 1]:
         raise DataError(f"{file}: {mention('label')} names '{twice[0]}' twice")
     there = {*names, *before}
-    spelled = {**(spelling or {}), **dict(layout.spelling if isinstance(layout, Extension) else ())}
-    return SettledLayout(
+    spelled = {**(spelling or {}), **dict(layout.spelling if isinstance(layout, layouts.Extension) else ())}
+    return layouts.SettledLayout(
         **{**layout.shared(), "group": "", "offset": ""},
         columns=tuple(kinds),
         kinds=tuple(kinds.values()),
@@ -172,16 +162,18 @@ def _all_named(names: Sequence[str], patterns: Iterable[str], before: Iterable[s
     return [*before, *(name for name, count in twice.items() if meant[name] >= count)]
 
 
-def for_new_data(trained: SettledLayout, chosen: Mapping[str, Any]) -> AnyLayout:
+def for_new_data(trained: layouts.SettledLayout, chosen: Mapping[str, Any]) -> layouts.AnyLayout:
     """How to read new data for a model `trained` on other data; `chosen` are the fields of `Layout` you give.
 
     The new data may have another format. Raises `DataError` if the options would change the features.
     """
-    for name in (*FEATURE_FIELDS, "classes"):
+    for name in (*layouts.FEATURE_FIELDS, "classes"):
         have = getattr(trained, name)
         if chosen.get(name, have) != have:
-            raise DataError(f"the model was trained {as_option(name, have)}; leave {mention(name)} out")
-    columns = {name: chosen[name] for name in COLUMN_OPTIONS if chosen.get(name)}
+            raise DataError(
+                f"the model was trained {layouts.as_option(name, have)}; leave {mention(name)} out"
+            )
+    columns = {name: chosen[name] for name in layouts.COLUMN_OPTIONS if chosen.get(name)}
     if trained.columns and "weight" in chosen:
         trained = moved(trained, WEIGHT, columns.pop("weight", ""))
     if LABEL in columns and trained.kinds.count(LABEL) == 1 and not names_in(columns[LABEL])[1:]:
@@ -191,10 +183,10 @@ def for_new_data(trained: SettledLayout, chosen: Mapping[str, Any]) -> AnyLayout
             f"labels were given beside the table in training: {LABELS_BESIDE},"
             f" and leave {mention('label')} out"
         )
-    if columns and not (trained.columns and same_columns(Layout(**columns), trained, "the model")):
+    if columns and not (trained.columns and same_columns(layouts.Layout(**columns), trained, "the model")):
         which = "other columns" if trained.columns else "no columns"
         raise DataError(f"the model was trained with {which}; leave {mention(*columns)} out")
-    written = {name: chosen[name] for name in ("header", *SYNTAX_FIELDS) if name in chosen}
+    written = {name: chosen[name] for name in ("header", *layouts.SYNTAX_FIELDS) if name in chosen}
     return replace(trained.in_format(chosen.get("format") or trained.format), **written)
 
 
@@ -202,7 +194,7 @@ LABELS_BESIDE = "give them as y, in Python"
 """What to do about the labels of a model whose table held none"""
 
 
-def moved(trained: SettledLayout, kind: str, column: str) -> SettledLayout:
+def moved(trained: layouts.SettledLayout, kind: str, column: str) -> layouts.SettledLayout:
     """The layout with the labels, or the importances, in `column`, or without any if it is empty.
 
     `DataError` if the column is something else in the model.
@@ -218,7 +210,9 @@ def moved(trained: SettledLayout, kind: str, column: str) -> SettledLayout:
     return replace(trained, columns=tuple(kinds), kinds=found, spelling=own)
 
 
-def extending(trained: SettledLayout, chosen: Mapping[str, Any], grouped: bool = False) -> AnyLayout:
+def extending(
+    trained: layouts.SettledLayout, chosen: Mapping[str, Any], grouped: bool = False
+) -> layouts.AnyLayout:
     """How to read data for a model that starts from one `trained` on other data, or goes on from it.
 
     The columns of that model keep their kinds; new ones become features, as `chosen` or as they look. Its
@@ -229,7 +223,7 @@ def extending(trained: SettledLayout, chosen: Mapping[str, Any], grouped: bool =
         return for_new_data(trained, chosen)
     if not (grouped or chosen.get("group")):
         trained = trained.ungrouped()
-    given = {name: chosen[name] for name in COLUMN_OPTIONS if chosen.get(name)}
+    given = {name: chosen[name] for name in layouts.COLUMN_OPTIONS if chosen.get(name)}
     known = {name: kind for name, kind in trained.kind_of.items() if kind != EMPTY}
     find = finder(trained.columns)
     for option, value in given.items():
@@ -241,7 +235,7 @@ def extending(trained: SettledLayout, chosen: Mapping[str, Any], grouped: bool =
     like = for_new_data(trained, {name: value for name, value in chosen.items() if name not in given})
     patterns = (one for one in trained.ignore if WILD.search(one))
     given["ignore"] = tuple(dict.fromkeys([*patterns, *given.get("ignore", ())]))
-    return Extension(
+    return layouts.Extension(
         **{**like.shared(), **given},
         known=tuple(known.items()),
         labels=trained.labels,
@@ -250,19 +244,19 @@ def extending(trained: SettledLayout, chosen: Mapping[str, Any], grouped: bool =
     )
 
 
-def same_columns(given: Layout, settled: SettledLayout, whose: str) -> bool:
+def same_columns(given: layouts.Layout, settled: layouts.SettledLayout, whose: str) -> bool:
     """Whether the column options `given` agree with the layout `settled` for the data `whose`.
 
     Raises `DataError` as `settle` does.
     """
-    if not any(getattr(given, name) for name in COLUMN_OPTIONS):
+    if not any(getattr(given, name) for name in layouts.COLUMN_OPTIONS):
         return True
     found = as_list(settled.labels or [name for name, kind in settled.kind_of.items() if kind == LABEL])
     again = settle(replace(given, label=given.label or found), settled.columns, settled.kinds, whose)
     return (again.kinds, again.labels) == (settled.kinds, settled.labels)
 
 
-def _label_patterns(layout: Layout, names: Sequence[str], before: Mapping[str, str]) -> list[str]:
+def _label_patterns(layout: layouts.Layout, names: Sequence[str], before: Mapping[str, str]) -> list[str]:
     """The names, positions and patterns of the label columns.
 
     A list is not split at commas in the name of a column, quoted or not: the longest wins.
@@ -272,7 +266,7 @@ def _label_patterns(layout: Layout, names: Sequence[str], before: Mapping[str, s
     >>> _label_patterns(Layout(label='"price, net",qty'), ["price", "price, net", "qty"], {})
     ['price, net', 'qty']
     """
-    if not layout.label and isinstance(layout, Extension) and LABEL in before.values():
+    if not layout.label and isinstance(layout, layouts.Extension) and LABEL in before.values():
         return [*layout.labels] or [name for name, kind in before.items() if kind == LABEL]
     parts, found, start, known = pieces_in(layout.label or "label"), list[str](), 0, frozenset(names)
     most = 1 + max((name.count(",") for name in names), default=0)
@@ -385,7 +379,7 @@ def identity(wanted: str, names: Sequence[str], file: str) -> str:
     return found[0]
 
 
-def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str]:
+def kinds_in(layout: layouts.SettledLayout, names: Sequence[str], file: str) -> list[str]:
     """The kind of each column of a file. Columns that `layout` does not know are ignored.
 
     Raises `DataError` if the label, the weight or all feature columns of `layout` are missing.
@@ -410,13 +404,13 @@ def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str
     return kinds
 
 
-def unexpected(layout: SettledLayout, names: Sequence[str]) -> list[str]:
+def unexpected(layout: layouts.SettledLayout, names: Sequence[str]) -> list[str]:
     """The columns of a file that the layout neither has nor ignores by a pattern."""
     known, ignored = frozenset(layout.columns), Patterns(layout.ignore)
     return [name for name in names if name not in known and name not in ignored]
 
 
-def check_same(layout: SettledLayout, names: Sequence[str], file: str, ignores: bool = True) -> None:
+def check_same(layout: layouts.SettledLayout, names: Sequence[str], file: str, ignores: bool = True) -> None:
     """Raise `DataError` unless a table has the feature columns of the layout, and no others.
 
     `ignores` says whether columns can be left out by an option.
@@ -430,14 +424,14 @@ def check_same(layout: SettledLayout, names: Sequence[str], file: str, ignores: 
         raise DataError(f"{file}: column '{name}' was not in the training data; drop it{skip}")
 
 
-def lacking(layout: SettledLayout, names: Sequence[str]) -> list[str]:
+def lacking(layout: layouts.SettledLayout, names: Sequence[str]) -> list[str]:
     """The feature columns of the layout that a file does not have, except those that may come later."""
     there = {*names, *layout.awaited}
     return [name for name, kind in layout.kind_of.items() if kind in FEATURES and name not in there]
 
 
 def lacking_in_objects(
-    layout: SettledLayout, fields: Sequence[str], file: str, new: Sequence[str] = ()
+    layout: layouts.SettledLayout, fields: Sequence[str], file: str, new: Sequence[str] = ()
 ) -> list[str]:
     """The feature columns that objects with these `fields` lack because the name of one is misspelt.
 

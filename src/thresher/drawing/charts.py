@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any, Literal, NamedTuple
 
+from thresher.drawing import svg
 from thresher.drawing.scales import (
     Axis,
     Scale,
@@ -21,18 +22,6 @@ from thresher.drawing.scales import (
     ticks_across,
     ticks_upright,
     value_of,
-)
-from thresher.drawing.svg import (
-    DASHES,
-    SERIES,
-    clean,
-    document,
-    fitted,
-    label,
-    number,
-    tag,
-    text_of,
-    width_of,
 )
 
 MOST = 400
@@ -155,9 +144,9 @@ def look_of(panel: Panel, number: int) -> Look:
         return Look("c0", "circle", "line c0 d0 thin", 3.0)
     loud = [one for one in panel.series[:number] if not one.quiet]
     k = sum(one.colour is None for one in loud) if series.colour is None else series.colour - 1
-    k, dash = k % len(SERIES), sum(one.kind != "dots" for one in loud) % len(DASHES)
-    line = f"line {SERIES[k]} d{dash}{' strong' if series.emphasis else ''}"
-    return Look(SERIES[k], _SHAPES[k], line, 6.5 if series.emphasis else 4.0)
+    k, dash = k % len(svg.SERIES), sum(one.kind != "dots" for one in loud) % len(svg.DASHES)
+    line = f"line {svg.SERIES[k]} d{dash}{' strong' if series.emphasis else ''}"
+    return Look(svg.SERIES[k], _SHAPES[k], line, 6.5 if series.emphasis else 4.0)
 
 
 def drawn(series: Series, look: Look, x: Scale, y: Scale) -> list[str]:
@@ -171,23 +160,23 @@ def drawn(series: Series, look: Look, x: Scale, y: Scale) -> list[str]:
     for group in groups:
         ends = [(dot.x, dot.low, dot.high) for dot in group if dot.low is not None and dot.high is not None]
         around = [(x, high) for x, _, high in ends] + [(x, low) for x, low, _ in reversed(ends)]
-        corners = " ".join(f"{number(a)},{number(b)}" for a, b in around)
-        found += [tag("polygon", class_=f"area {look.colour}", points=corners)] if len(ends) > 1 else []
+        corners = " ".join(f"{svg.number(a)},{svg.number(b)}" for a, b in around)
+        found += [svg.tag("polygon", class_=f"area {look.colour}", points=corners)] if len(ends) > 1 else []
     if not line:
         lines = ""
         for dot in dots:
             if dot.low is not None and dot.high is not None:
-                left, right, middle = number(dot.x - 4), number(dot.x + 4), number(dot.x)
-                lines += f"M{left} {number(dot.low)}H{right}M{middle} {number(dot.low)}V{number(dot.high)}"
-                lines += f"M{left} {number(dot.high)}H{right}"
-        found += [tag("path", class_=f"whisker {look.colour}", d=lines)] if lines else []
+                left, right, middle = svg.number(dot.x - 4), svg.number(dot.x + 4), svg.number(dot.x)
+                low, high = svg.number(dot.low), svg.number(dot.high)
+                lines += f"M{left} {low}H{right}M{middle} {low}V{high}M{left} {high}H{right}"
+        found += [svg.tag("path", class_=f"whisker {look.colour}", d=lines)] if lines else []
     path = ""
     for first, *rest in (group for group in groups if len(group) > 1):
-        path += f"M{number(first.x)} {number(first.y)}"
+        path += f"M{svg.number(first.x)} {svg.number(first.y)}"
         between = "H{}V{}" if series.kind == "steps" else "L{} {}"
-        path += "".join(between.format(number(dot.x), number(dot.y)) for dot in rest)
+        path += "".join(between.format(svg.number(dot.x), svg.number(dot.y)) for dot in rest)
     if path:
-        found.append(tag("path", class_=look.line, d=path))
+        found.append(svg.tag("path", class_=look.line, d=path))
     alone = [group[0] for group in groups if len(group) == 1]
     for dot in dots if series.kind in ("dots", "both") else alone:
         title = series.titles[dot.number] if series.titles else ""
@@ -197,10 +186,10 @@ def drawn(series: Series, look: Look, x: Scale, y: Scale) -> list[str]:
 
 def marker(look: Look, x: float, y: float, title: str = "") -> str:
     """A point with its tooltip."""
-    inner = tag("title", text_of(title)) if title else ""
+    inner = svg.tag("title", svg.text_of(title)) if title else ""
     kind = f"mark {look.colour}"
     if look.shape == "circle":
-        return tag("circle", inner, class_=kind, cx=x, cy=y, r=look.size)
+        return svg.tag("circle", inner, class_=kind, cx=x, cy=y, r=look.size)
     r, s = look.size * 1.25, look.size * 0.9
     points = {
         "square": [(-s, -s), (s, -s), (s, s), (-s, s)],
@@ -209,8 +198,8 @@ def marker(look: Look, x: float, y: float, title: str = "") -> str:
         "wedge": [(0, r), (r, -s), (-r, -s)],
         "pentagon": [(0, -r), (r, -r / 4), (s * 0.7, s), (-s * 0.7, s), (-r, -r / 4)],
     }[look.shape]
-    corners = " ".join(f"{number(x + a)},{number(y + b)}" for a, b in points)
-    return tag("polygon", inner, class_=kind, points=corners)
+    corners = " ".join(f"{svg.number(x + a)},{svg.number(y + b)}" for a, b in points)
+    return svg.tag("polygon", inner, class_=kind, points=corners)
 
 
 _KEY, _GAP, _LEGEND_LINE, _WIDEST = 26.0, 18.0, 20.0, 260.0
@@ -222,8 +211,8 @@ def legend(panel: Panel, left: float, top: float, room: float) -> list[str]:
     for row, entries in enumerate(_lines(panel, room)):
         x, middle = left, top + row * _LEGEND_LINE + 9
         for key, name, wide in entries:
-            body.append(tag("g", *key, transform=f"translate({number(x)} {number(middle)})"))
-            body.append(label(name, x + _KEY, middle + 4.5, "name", room=wide))
+            body.append(svg.tag("g", *key, transform=f"translate({svg.number(x)} {svg.number(middle)})"))
+            body.append(svg.label(name, x + _KEY, middle + 4.5, "name", room=wide))
             x += _KEY + wide + _GAP
     return body
 
@@ -235,15 +224,15 @@ def _lines(panel: Panel, room: float) -> list[list[tuple[list[str], str, float]]
         if series.name:
             look, key = look_of(panel, k), list[str]()
             if series.kind != "dots":
-                key.append(tag("path", class_=look.line, d="M0 0H20"))
+                key.append(svg.tag("path", class_=look.line, d="M0 0H20"))
             if series.kind in ("dots", "both"):
                 key.append(marker(look, 10, 0))
             keys.append((key, series.name))
     if panel.diagonal:
-        keys.append(([tag("path", class_="reference", d="M0 0H20")], panel.diagonal))
+        keys.append(([svg.tag("path", class_="reference", d="M0 0H20")], panel.diagonal))
     lines, left, most = list[list[tuple[list[str], str, float]]](), 0.0, min(_WIDEST, room - _KEY)
     for key, name in keys if len(keys) > 1 else []:
-        wide = min(width_of(fitted(name, most)), most)
+        wide = min(svg.width_of(svg.fitted(name, most)), most)
         if not lines or left < _KEY + wide:
             lines.append([])
             left = room
@@ -319,12 +308,12 @@ def panels(
     ]
     if len(shown) == 1 and headed:  # the given height is that of the picture
         laid = [_placed(shown[0], head, height, width)]
-    left = max((width_of(tick.text, 12) for one in laid for tick in one.ticks), default=0.0) + _EDGE + 8
-    body = [label(title, _EDGE, _LINE + 2, "head", room=width - 2 * _EDGE)] if headed else []
+    left = max((svg.width_of(tick.text, 12) for one in laid for tick in one.ticks), default=0.0) + _EDGE + 8
+    body = [svg.label(title, _EDGE, _LINE + 2, "head", room=width - 2 * _EDGE)] if headed else []
     for one in laid:
         body += _panel(one, min(left, width / 2), width)
     total = height if len(shown) == 1 else head + height * len(shown)
-    return document(title, description, body, width=width, height=total, style=style, name=name)
+    return svg.document(title, description, body, width=width, height=total, style=style, name=name)
 
 
 def _placed(panel: Panel, top: float, end: float, width: float) -> _PlacedPanel:
@@ -344,35 +333,41 @@ def _panel(laid: _PlacedPanel, left: float, width: float) -> list[str]:
     x = scale_of(panel.x, values, left, right)
     body, line = [], laid.top
     if panel.title:
-        body.append(label(panel.title, _EDGE, line + 14, "sub", room=width - 2 * _EDGE))
+        body.append(svg.label(panel.title, _EDGE, line + 14, "sub", room=width - 2 * _EDGE))
         line += _LINE
     body += legend(panel, _EDGE, line, width - 2 * _EDGE)
     if panel.y.title:
-        body.append(label(panel.y.title, _EDGE, laid.plot - 12, "tick", room=width - 2 * _EDGE))
+        body.append(svg.label(panel.y.title, _EDGE, laid.plot - 12, "tick", room=width - 2 * _EDGE))
     floor, across = laid.bottom + (_STRIP if panel.strip else 0), ticks_across(x)
-    upright = "".join(f"M{number(tick.place)} {number(laid.plot)}V{number(laid.bottom)}" for tick in across)
-    level = "".join(f"M{number(left)} {number(tick.place)}H{number(right)}" for tick in laid.ticks)
-    body += [tag("path", class_="grid", d=level + upright)] if level + upright else []
-    body.append(tag("path", class_="axis", d=f"M{number(left)} {number(floor)}H{number(right)}"))
-    body += [label(tick.text, left - 8, tick.place + 4, "tick", "end") for tick in laid.ticks]
+    upright = "".join(
+        f"M{svg.number(tick.place)} {svg.number(laid.plot)}V{svg.number(laid.bottom)}" for tick in across
+    )
+    level = "".join(
+        f"M{svg.number(left)} {svg.number(tick.place)}H{svg.number(right)}" for tick in laid.ticks
+    )
+    body += [svg.tag("path", class_="grid", d=level + upright)] if level + upright else []
+    body.append(
+        svg.tag("path", class_="axis", d=f"M{svg.number(left)} {svg.number(floor)}H{svg.number(right)}")
+    )
+    body += [svg.label(tick.text, left - 8, tick.place + 4, "tick", "end") for tick in laid.ticks]
     for tick in across:
-        half = width_of(tick.text, 12) / 2
+        half = svg.width_of(tick.text, 12) / 2
         place = min(max(tick.place, half + 2), width - half - 2)
-        body.append(label(tick.text, place, floor + 17, "tick", "middle"))
+        body.append(svg.label(tick.text, place, floor + 17, "tick", "middle"))
     if title := panel.x.title:
         room = right - left + 2 * _RIGHT
-        body.append(label(title, (left + right) / 2, floor + 36, "tick", "middle", room=room))
+        body.append(svg.label(title, (left + right) / 2, floor + 36, "tick", "middle", room=room))
     low, high = max(x.low, laid.y.low), min(x.high, laid.y.high)
     ends = [scale.place(value) for value in (low, high) for scale in (x, laid.y)]
     if panel.diagonal and low < high and None not in ends:
-        a, b, c, d = (number(one or 0.0) for one in ends)
-        body.append(tag("path", class_="reference", d=f"M{a} {b}L{c} {d}"))
+        a, b, c, d = (svg.number(one or 0.0) for one in ends)
+        body.append(svg.tag("path", class_="reference", d=f"M{a} {b}L{c} {d}"))
     looks = [look_of(panel, k) for k in range(len(panel.series))]
     pairs = zip(panel.series, looks, strict=True)
     marks = [mark for series, look in pairs for mark in drawn(series, look, x, laid.y)]
     if not marks:
         middle = (laid.plot + laid.bottom) / 2
-        body.append(label("no data", (left + right) / 2, middle, "tick", "middle"))
+        body.append(svg.label("no data", (left + right) / 2, middle, "tick", "middle"))
     cells = list[tuple[float, float, float]]()  # of density along x: the weight divided by the width
     for first, last, weight in panel.strip:
         start, end = x.place(first), x.place(last)
@@ -382,7 +377,7 @@ def _panel(laid: _PlacedPanel, left: float, width: float) -> list[str]:
     most = max((density for _, _, density in cells), default=1.0)
     for start, wide, density in cells:
         tall = max((_STRIP - 4) * (density / most), 0.6)
-        marks.append(tag("rect", class_="strip", x=start, y=floor - tall, width=wide, height=tall))
+        marks.append(svg.tag("rect", class_="strip", x=start, y=floor - tall, width=wide, height=tall))
     return [*body, *marks]
 
 
@@ -424,15 +419,19 @@ def bars(
         width: of the picture in pixels.
     """
     top = (_BAR_LINE + _BAR_EDGE if headed else 0.0) + (_BAR_LINE if axis else 6.0)
-    body = [label(title, _BAR_EDGE, _BAR_LINE + 2, "head", room=width - 2 * _BAR_EDGE)] if headed else []
+    body = [svg.label(title, _BAR_EDGE, _BAR_LINE + 2, "head", room=width - 2 * _BAR_EDGE)] if headed else []
     if axis:
-        body.append(label(axis, _BAR_EDGE, top - 6, "tick", room=width - 2 * _BAR_EDGE))
-    names = max((width_of(fitted(row.name, 0.36 * width)) for row in rows), default=0.0)
+        body.append(svg.label(axis, _BAR_EDGE, top - 6, "tick", room=width - 2 * _BAR_EDGE))
+    names = max((svg.width_of(svg.fitted(row.name, 0.36 * width)) for row in rows), default=0.0)
     left, right = _BAR_EDGE + names + 10, width - _BAR_EDGE
     texts = [value_of(row.value, percent) for row in rows]
     below, above = (  # room for the values at the ends of the bars on one side of zero
         max(
-            (width_of(t, _SMALL) + 6 for row, t in zip(rows, texts, strict=True) if (row.value < 0) == side),
+            (
+                svg.width_of(t, _SMALL) + 6
+                for row, t in zip(rows, texts, strict=True)
+                if (row.value < 0) == side
+            ),
             default=0.0,
         )
         for side in (True, False)
@@ -443,22 +442,24 @@ def bars(
     zero = scale.place(0.0) or left
     for k, (row, text) in enumerate(zip(rows, texts, strict=True)):
         y = top + k * _ROW
-        body.append(label(row.name, left - 10, y + 15, "name", "end", room=left - 9 - _BAR_EDGE))
+        body.append(svg.label(row.name, left - 10, y + 15, "name", "end", room=left - 9 - _BAR_EDGE))
         end = scale.place(row.value)
         negative = end is not None and row.value < 0
         end = zero if end is None else end
-        whole = tag("title", text_of(row.title or f"{clean(row.name, 200)}: {text}"))
+        whole = svg.tag("title", svg.text_of(row.title or f"{svg.clean(row.name, 200)}: {text}"))
         shape = {"x": min(end, zero), "y": y + 3, "width": max(abs(end - zero), 0.5), "height": _ROW - 7}
-        body.append(tag("rect", whole, class_="bar c2" if negative else "bar c1", **shape))
+        body.append(svg.tag("rect", whole, class_="bar c2" if negative else "bar c1", **shape))
         low, high = scale.place(row.low), scale.place(row.high)
         if low is not None and high is not None:
-            d = f"M{number(low)} {number(y + 7)}v8m0 -4H{number(high)}m0 -4v8"
-            body.append(tag("path", class_="axis", d=d))
+            d = f"M{svg.number(low)} {svg.number(y + 7)}v8m0 -4H{svg.number(high)}m0 -4v8"
+            body.append(svg.tag("path", class_="axis", d=d))
             end = min(low, end) if negative else max(high, end)
-        body.append(label(text, end + (-5 if negative else 5), y + 15, "tick", "end" if negative else None))
-    line = f"M{number(zero)} {number(top)}V{number(top + len(rows) * _ROW)}"
-    body.append(tag("path", class_="axis", d=line))
+        body.append(
+            svg.label(text, end + (-5 if negative else 5), y + 15, "tick", "end" if negative else None)
+        )
+    line = f"M{svg.number(zero)} {svg.number(top)}V{svg.number(top + len(rows) * _ROW)}"
+    body.append(svg.tag("path", class_="axis", d=line))
     if not rows:
-        body.append(label("no data", width / 2, top + 14, "tick", "middle"))
+        body.append(svg.label("no data", width / 2, top + 14, "tick", "middle"))
     height = top + max(len(rows), 1) * _ROW + 8
-    return document(title, description, body, width=width, height=height, style=style, name=name)
+    return svg.document(title, description, body, width=width, height=height, style=style, name=name)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from thresher.data.formats.listing import DEFAULT, FORMATS, listed
-from thresher.options.kinds import Column, Flag, Kind, NameList, Repeated, Text, Whole, WrongValueError, text
+from thresher.options import kinds
 from thresher.options.option import PYTHON, Option
 
 if TYPE_CHECKING:
@@ -22,13 +22,13 @@ MOST_THREADS = 1024
 QUARANTINE = "quarantine="
 _COLUMNS = "COL,..."
 _ENDINGS = ", ".join(form.endings[0] for form in FORMATS.values() if form.endings)
-_FLAG = Flag()
+_FLAG = kinds.Flag()
 
 
 def _format(name: Any) -> Any:
     from thresher.data.formats.choosing import check_format
 
-    return check_format(text(name))
+    return check_format(kinds.text(name))
 
 
 def _on_error(what: Any) -> str:
@@ -36,25 +36,27 @@ def _on_error(what: Any) -> str:
 
     known = "fail, skip or quarantine=FILE"
     if not isinstance(what, str) or what == QUARANTINE:
-        raise WrongValueError(known)
+        raise kinds.WrongValueError(known)
     if what not in ("fail", "skip") and not what.startswith(QUARANTINE):
-        raise WrongValueError(known, did_you_mean("on-error", what, ("fail", "skip", "quarantine=FILE")))
+        raise kinds.WrongValueError(
+            known, did_you_mean("on-error", what, ("fail", "skip", "quarantine=FILE"))
+        )
     return what
 
 
-ON_ERROR, OF_BAD_LINES = Text(_on_error), "What to do about a bad line: fail, skip, or quarantine=FILE."
-THREADS = Option(Whole(1, MOST_THREADS), "N", unset="one per processor, at most 4")
+ON_ERROR, OF_BAD_LINES = kinds.Text(_on_error), "What to do about a bad line: fail, skip, or quarantine=FILE."
+THREADS = Option(kinds.Whole(1, MOST_THREADS), "N", unset="one per processor, at most 4")
 
 
 def _byte(given: object) -> str:
-    return "\t" if text(given) == r"\t" else str(given)
+    return "\t" if kinds.text(given) == r"\t" else str(given)
 
 
 def _joined(value: object) -> str:
     """Several columns, patterns or namespaces, as a list in one text."""
     from thresher.data.feature_specs import as_list
 
-    return value if isinstance(value, str) else as_list(NameList().take(value))
+    return value if isinstance(value, str) else as_list(kinds.NameList().take(value))
 
 
 class SyntaxOptions(TypedDict, total=False):
@@ -63,7 +65,7 @@ class SyntaxOptions(TypedDict, total=False):
     format: Annotated[
         str,
         Option(
-            Text(_format),
+            kinds.Text(_format),
             "FORMAT",
             unset=f"by file name: {_ENDINGS}; any other, such as .txt, .data or .dat, is {DEFAULT}; for a "
             "model, its own, or that of a table in another format by name and content",
@@ -73,12 +75,12 @@ class SyntaxOptions(TypedDict, total=False):
     header: Annotated[bool, Option(_FLAG, unset="header"), "Whether the first line names the columns."]
     delimiter: Annotated[
         str,
-        Option(Text(_byte, lambda byte: byte.replace("\t", r"\t")), "BYTE", unset="comma, tab"),
+        Option(kinds.Text(_byte, lambda byte: byte.replace("\t", r"\t")), "BYTE", unset="comma, tab"),
         "Byte between the cells of CSV and TSV; \\t is a tab.",
     ]
     missing: Annotated[
         str | Sequence[str],
-        Option(NameList(columns=False), "CELL,..."),
+        Option(kinds.NameList(columns=False), "CELL,..."),
         "Cells of CSV and TSV that mean a missing value, in addition to empty ones. A missing value adds "
         "nothing to a prediction; a missing number counts as the mean of its column if that is centred.",
     ]
@@ -98,7 +100,7 @@ class SyntaxOptions(TypedDict, total=False):
         "Whether svmlight lines may begin with label:weight. If not, a first field with a colon is a "
         "feature, and the row has no label.",
     ]
-    ignore: Annotated[Columns, Option(NameList(), _COLUMNS), "Columns to leave out."]
+    ignore: Annotated[Columns, Option(kinds.NameList(), _COLUMNS), "Columns to leave out."]
 
 
 class WritingOptions(SyntaxOptions, total=False):
@@ -106,7 +108,7 @@ class WritingOptions(SyntaxOptions, total=False):
 
     where: Annotated[
         str,
-        Option(Text(), "FILTER", default=""),
+        Option(kinds.Text(), "FILTER", default=""),
         "Which rows of Parquet, Arrow or JSON lines to read: COL = VALUE or another comparison, COL in "
         "(VALUE, ...), COL is null, COL is not null; join several with and; put strings and dates in single "
         "quotes.",
@@ -118,62 +120,68 @@ class FeatureOptions(TypedDict, total=False):
 
     label: Annotated[
         Columns,
-        Option(Text(_joined, columns=True), "COL", unset="label"),
+        Option(kinds.Text(_joined, columns=True), "COL", unset="label"),
         "Label column of a table: its name, or its number, counted from 1; K columns, separated by commas, "
         "for --outputs values:K.",
     ]
     classes: Annotated[
         str | Sequence[str],
-        Option(NameList(columns=False), "WORD,...", unset="found by reading the labels first, and sorted"),
+        Option(
+            kinds.NameList(columns=False), "WORD,...", unset="found by reading the labels first, and sorted"
+        ),
         "Labels that are words, in the order of their classes; of two, the second is the positive class.",
     ]
-    weight: Annotated[str | int, Option(Column(), "COL"), "Column of the importance weight."]
+    weight: Annotated[str | int, Option(kinds.Column(), "COL"), "Column of the importance weight."]
     offset: Annotated[
         str | int,
-        Option(Column(), "COL"),
+        Option(kinds.Column(), "COL"),
         "Column of numbers that are added to the margin, in learning and in prediction; base in VW text.",
     ]
     group: Annotated[
         str | int,
-        Option(Column(), "COL"),
+        Option(kinds.Column(), "COL"),
         "Keep rows with the same value on one side of --holdout and in one fold: a column, which is then no "
         "feature; qid in svmlight; tag, or a namespace, in VW text.",
     ]
     numeric: Annotated[
         Columns,
-        Option(NameList(), _COLUMNS, unset="those that hold only numbers"),
+        Option(kinds.NameList(), _COLUMNS, unset="those that hold only numbers"),
         "Numeric columns: names, numbers, ranges (2-14, C14-C21) or patterns (I*), separated by commas; a "
         "name with a comma is in double quotes.",
     ]
     bins: Annotated[
         Columns,
-        Option(NameList(), _COLUMNS),
+        Option(kinds.NameList(), _COLUMNS),
         "Columns of counts, put in bins that widen with the count: each bin is a feature.",
     ]
     categorical: Annotated[
         Columns,
-        Option(NameList(), _COLUMNS, unset="all other columns"),
+        Option(kinds.NameList(), _COLUMNS, unset="all other columns"),
         "Categorical columns: each value is a feature.",
     ]
     text: Annotated[
-        Columns, Option(NameList(), _COLUMNS), "Text columns: their words or other n-grams are features."
+        Columns,
+        Option(kinds.NameList(), _COLUMNS),
+        "Text columns: their words or other n-grams are features.",
     ]
     ngrams: Annotated[
         str,
-        Option(Text(), "SPEC", unset="words=1"),
+        Option(kinds.Text(), "SPEC", unset="words=1"),
         "Which n-grams: words=LO-HI, chars=LO-HI, case (keep capitals), tokens=words|letters|blanks, "
         "shortest=N, scale=count|binary|log, norm; separated by commas.",
     ]
     interact: Annotated[
         str | Sequence[str | Sequence[str]],
-        Option(Repeated(Text(_joined)), "A,B[,C]", unset="none"),
+        Option(kinds.Repeated(kinds.Text(_joined)), "A,B[,C]", unset="none"),
         "Add products of features of two or three columns (or patterns) or namespaces (* for any); repeat "
         "for more.",
     ]
-    bits: Annotated[int, Option(Whole(1), "B", unset="all 64"), "Bits of the keys that names are hashed to."]
+    bits: Annotated[
+        int, Option(kinds.Whole(1), "B", unset="all 64"), "Bits of the keys that names are hashed to."
+    ]
     hash: Annotated[
         Literal["64", "vw"],
-        Option(Text(), "HASH", unset="64"),
+        Option(kinds.Text(), "HASH", unset="64"),
         "How names are hashed: 64, or vw (with --bits) for the indices of Vowpal Wabbit.",
     ]
 
@@ -191,12 +199,12 @@ class JudgingOptions(WritingOptions, total=False):
 
     label: Annotated[
         str | int,
-        Option(Column(), "COL", unset="as in training"),
+        Option(kinds.Column(), "COL", unset="as in training"),
         "Label column of a table: its name, or its number.",
     ]
     weight: Annotated[
         str | int,
-        Option(Column(), "COL", unset="as in training"),
+        Option(kinds.Column(), "COL", unset="as in training"),
         "Importance column of a table: its name, or its number; '' counts all rows alike.",
     ]
 
@@ -212,15 +220,15 @@ class ElsewhereOptions(TypedDict, total=False):
 
     workers: Annotated[
         int | None,
-        Option(Whole(1, MOST_THREADS), "N", unset="none; with --ray, one per processor of the cluster"),
+        Option(kinds.Whole(1, MOST_THREADS), "N", unset="none; with --ray, one per processor of the cluster"),
         "Processes that read and parse the files, through Ray; they change no result.",
     ]
     ray: Annotated[
         str | None,
-        Option(Text(), "ADDRESS"),
+        Option(kinds.Text(), "ADDRESS"),
         "A Ray cluster whose machines read the files; auto: the one this machine is in.",
     ]
-    layout: Annotated[AnyLayout | None, Option(Kind(), face=PYTHON)]
+    layout: Annotated[AnyLayout | None, Option(kinds.Kind(), face=PYTHON)]
 
 
 class ReadingOptions(OnErrorOption, ElsewhereOptions, total=False):
@@ -232,4 +240,4 @@ class ReadingOptions(OnErrorOption, ElsewhereOptions, total=False):
 class ReadOptions(TableOptions, ReadingOptions, total=False):
     """How a model that exists reads data; options left out are those of its training data."""
 
-    offsets: Annotated[ArrayLike | None, Option(Kind(), face=PYTHON)]
+    offsets: Annotated[ArrayLike | None, Option(kinds.Kind(), face=PYTHON)]

@@ -8,27 +8,26 @@ from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import Annotated, TypedDict
 
-from thresher.options import data, training
-from thresher.options.kinds import Choice, Column, File, Number, Repeated, Text, Whole, WrongValueError, text
+from thresher.options import data, kinds, training
 from thresher.options.model import ModulesOption
 from thresher.options.option import SHELL_SWITCH, SWITCH, Option
 
 OUTPUTS = ("margin", "probability", "label", "decision", "spread", "interval", "explain")
 
 
-_LEVEL = Number("a number between 0 and 1", lambda level: 0 < level < 1)
+_LEVEL = kinds.Number("a number between 0 and 1", lambda level: 0 < level < 1)
 """A share of all intervals"""
 
 
 def _row_or_time(text: str) -> int | datetime | time:
     """The number of a row, a time of the day, or a day with or without one; UTC unless it says otherwise."""
-    for made in (Whole(0).read, time.fromisoformat, datetime.fromisoformat):
+    for made in (kinds.Whole(0).read, time.fromisoformat, datetime.fromisoformat):
         try:
             found: int | datetime | time = made(text.strip())
         except ValueError:
             continue
         return found.replace(tzinfo=found.tzinfo or UTC) if isinstance(found, datetime) else found
-    raise WrongValueError("the number of a row, or a time such as 12:00 or 2026-03-01T12:00")
+    raise kinds.WrongValueError("the number of a row, or a time such as 12:00 or 2026-03-01T12:00")
 
 
 class WhichModel(TypedDict, total=False):
@@ -37,7 +36,7 @@ class WhichModel(TypedDict, total=False):
     choose: Annotated[
         str | None,
         Option(
-            Text(text),
+            kinds.Text(kinds.text),
             "WHICH",
             unset="that of --choose when the file was written; of an ensemble, all; by column, each its rows",
         ),
@@ -51,7 +50,7 @@ class ThresholdOption(TypedDict, total=False):
 
     threshold: Annotated[
         float | None,
-        Option(Number(), "T", unset="0.5 of a probability, 0 of a margin"),
+        Option(kinds.Number(), "T", unset="0.5 of a probability, 0 of a margin"),
         "Predict the positive class above this probability, or margin where the loss has no probabilities.",
     ]
 
@@ -60,23 +59,25 @@ def _costs(value: object) -> tuple[float, float]:
     """Of ``fn=10,fp=1``, or the same as a dictionary: the costs. `WrongValueError`."""
     wanted = "fn=COST,fp=COST, with costs of at least 0 that are not both 0"
     pairs = (
-        value if isinstance(value, dict) else dict(one.partition("=")[::2] for one in text(value).split(","))
+        value
+        if isinstance(value, dict)
+        else dict(one.partition("=")[::2] for one in kinds.text(value).split(","))
     )
     if {*pairs} != {"fn", "fp"}:
-        raise WrongValueError(wanted)
+        raise kinds.WrongValueError(wanted)
     try:
-        found = Number().read(str(pairs["fn"])), Number().read(str(pairs["fp"]))
+        found = kinds.Number().read(str(pairs["fn"])), kinds.Number().read(str(pairs["fp"]))
     except ValueError:
-        raise WrongValueError(wanted) from None
+        raise kinds.WrongValueError(wanted) from None
     if not (min(found) >= 0 and 0 < sum(found) < math.inf):
-        raise WrongValueError(wanted)
+        raise kinds.WrongValueError(wanted)
     return found
 
 
 class _OfPrediction(TypedDict, total=False):
     output_class: Annotated[
         str | None,
-        Option(Text(text), "CLASS", unset="all"),
+        Option(kinds.Text(kinds.text), "CLASS", unset="all"),
         "With --output explain: of several classes, or outputs, only the numbers of this one; or of the one "
         "that is predicted, predicted.",
     ]
@@ -86,7 +87,7 @@ class _Cost(TypedDict, total=False):
     cost: Annotated[
         str | dict[str, float] | None,
         Option(
-            Text(_costs, lambda costs: "fn={:.12g},fp={:.12g}".format(*costs)),
+            kinds.Text(_costs, lambda costs: "fn={:.12g},fp={:.12g}".format(*costs)),
             "fn=COST,fp=COST",
             unset="none",
         ),
@@ -109,11 +110,11 @@ class PredictCommand(
     """The options of ``thresher predict``."""
 
     output_file: Annotated[
-        Path | None, Option(File(), "FILE", short="-o", unset="standard output"), "Where to write."
+        Path | None, Option(kinds.File(), "FILE", short="-o", unset="standard output"), "Where to write."
     ]
     output: Annotated[
         str,
-        Option(Choice(OUTPUTS, "output"), "|".join(OUTPUTS), default="margin"),
+        Option(kinds.Choice(OUTPUTS, "output"), "|".join(OUTPUTS), default="margin"),
         "The weighted sum; the probability of the positive class; the class (or mean; for labels, those "
         "predicted, separated by commas); the class by --cost or --threshold; for an ensemble, the standard "
         "deviation of the probabilities of its models, or of their margins if there are no probabilities, or "
@@ -122,7 +123,7 @@ class PredictCommand(
     ]
     id: Annotated[
         str,
-        Option(Column(), "COL", default=""),
+        Option(kinds.Column(), "COL", default=""),
         "Print this column of a table, by name or number, and a tab before each prediction; tag prints the "
         "tags of VW text. It is a feature only if the model was trained on it. Tabs and line breaks in it "
         "are written as \\t, \\n and \\r.",
@@ -134,7 +135,7 @@ class PredictCommand(
     ]
     top: Annotated[
         int | None,
-        Option(Whole(1), "N", unset="all"),
+        Option(kinds.Whole(1), "N", unset="all"),
         "With --output explain: only the N largest terms, and the sum of the others.",
     ]
 
@@ -143,18 +144,18 @@ def _top(value: object) -> str:
     """``100``, or ``1%``. `WrongValueError`."""
     share, percent, _ = str(value).partition("%")
     try:
-        number = Number().read(share) if percent else Whole(1).read(share)
+        number = kinds.Number().read(share) if percent else kinds.Whole(1).read(share)
     except ValueError:
         number = 0
     if not 0 < number <= (100 if percent else math.inf) or str(value) != share + percent:
-        raise WrongValueError("a number of examples, or a share of all such as 1%")
+        raise kinds.WrongValueError("a number of examples, or a share of all such as 1%")
     return str(value)
 
 
 class _TopAndCost(_Cost, total=False):
     top: Annotated[
         Sequence[int | str] | int | str,
-        Option(Repeated(Text(_top)), "N|P%", default=()),
+        Option(kinds.Repeated(kinds.Text(_top)), "N|P%", default=()),
         "Also precision, recall and lift of the N examples with the largest margins, or of a share of all; "
         "repeat for more.",
     ]
@@ -197,7 +198,7 @@ class EvaluateRun(MeasuringRun, _TopAndCost, _Calibration):
 class _Page(TypedDict, total=False):
     output_file: Annotated[
         Path | None,
-        Option(File(), "FILE.html", short="-o", unset="MODEL.html"),
+        Option(kinds.File(), "FILE.html", short="-o", unset="MODEL.html"),
         "The page to write. An existing file is replaced only if it is a report.",
     ]
 
@@ -218,10 +219,12 @@ class WeightsCommand(ModulesOption, total=False):
     """The options of ``thresher weights``."""
 
     output_class: Annotated[
-        str | None, Option(Text(text), "CLASS", unset="all"), "Of several classes, or outputs, only this one."
+        str | None,
+        Option(kinds.Text(kinds.text), "CLASS", unset="all"),
+        "Of several classes, or outputs, only this one.",
     ]
 
-    top: Annotated[int | None, Option(Whole(1), "N", unset="all"), "Only the N heaviest."]
+    top: Annotated[int | None, Option(kinds.Whole(1), "N", unset="all"), "Only the N heaviest."]
     interval: Annotated[
         float | None,
         Option(_LEVEL, "LEVEL", unset="none"),
@@ -230,7 +233,7 @@ class WeightsCommand(ModulesOption, total=False):
     ]
     effects: Annotated[
         str | None,
-        Option(Text(), "DATA", unset="none"),
+        Option(kinds.Text(), "DATA", unset="none"),
         "Also print weight times the standard deviation of the feature in these data: how the margin "
         "changes if the feature changes by one standard deviation.",
     ]
@@ -239,7 +242,7 @@ class WeightsCommand(ModulesOption, total=False):
 class DiffCommand(ModulesOption, training.JsonOption, total=False):
     """The options of ``thresher diff``."""
 
-    top: Annotated[int, Option(Whole(0), "N", default=20), "Show the N weights that moved most."]
+    top: Annotated[int, Option(kinds.Whole(0), "N", default=20), "Show the N weights that moved most."]
 
 
 TARGETS = ("c", "js", "mjs", "sql", "onnx", "json")
@@ -250,12 +253,12 @@ class ExportCommand(ModulesOption, total=False):
 
     to: Annotated[
         str,
-        Option(Choice(TARGETS, "target"), "|".join(TARGETS), required=True),
+        Option(kinds.Choice(TARGETS, "target"), "|".join(TARGETS), required=True),
         "C99 source; JavaScript, for CommonJS and pages (js) or as a module (mjs); an SQL query; an ONNX "
         "model; or JSON that describes the prediction.",
     ]
     output_file: Annotated[
-        Path | None, Option(File(), "FILE", short="-o", unset="standard output"), "Where to write."
+        Path | None, Option(kinds.File(), "FILE", short="-o", unset="standard output"), "Where to write."
     ]
 
 
@@ -279,7 +282,7 @@ class NameCommand(data.WritingOptions, ModulesOption, training.JsonOption, total
     """The options of ``thresher name``."""
 
     output_file: Annotated[
-        Path | None, Option(File(), "FILE", short="-o", unset="MODEL itself"), "Where to write."
+        Path | None, Option(kinds.File(), "FILE", short="-o", unset="MODEL itself"), "Where to write."
     ]
     on_error: Annotated[str, Option(data.ON_ERROR, "WHAT", default="skip"), data.OF_BAD_LINES]
 
@@ -287,14 +290,16 @@ class NameCommand(data.WritingOptions, ModulesOption, training.JsonOption, total
 class WarmCommand(ModulesOption, total=False):
     """The options of ``thresher warm``."""
 
-    rules: Annotated[str, Option(Text(), "NAMES", default="ft-ftrl"), "Rules, separated by commas, or 'all'."]
+    rules: Annotated[
+        str, Option(kinds.Text(), "NAMES", default="ft-ftrl"), "Rules, separated by commas, or 'all'."
+    ]
     losses: Annotated[
         str,
-        Option(Text(), "NAMES", default="logistic"),
+        Option(kinds.Text(), "NAMES", default="logistic"),
         "Losses, each combined with each rule; 'all' for all that support the outputs.",
     ]
-    formats: Annotated[str, Option(Text(), "NAMES", default="svmlight"), "Formats of data, or 'all'."]
-    outputs: Annotated[str, Option(Text(), "TEXT", default="one"), "What to predict, as for train."]
+    formats: Annotated[str, Option(kinds.Text(), "NAMES", default="svmlight"), "Formats of data, or 'all'."]
+    outputs: Annotated[str, Option(kinds.Text(), "TEXT", default="one"), "What to predict, as for train."]
 
 
 class CacheCommand(TypedDict, total=False):
@@ -306,10 +311,10 @@ class CacheCommand(TypedDict, total=False):
 class LogCommand(training.JsonOption, total=False):
     """The options of ``thresher log``."""
 
-    last: Annotated[int, Option(Whole(0), "N", default=0), "Show the last N records, with their rows."]
+    last: Annotated[int, Option(kinds.Whole(0), "N", default=0), "Show the last N records, with their rows."]
     cut: Annotated[
         int | datetime | time | None,
-        Option(Text(_row_or_time), "ROW|TIME", unset="nothing is cut"),
+        Option(kinds.Text(_row_or_time), "ROW|TIME", unset="nothing is cut"),
         "Cut the log after this row, for example the last before damage, or before this time (UTC). What is "
         "cut off is kept in the folder cut-ROW within it, as a log of its own, with models that have "
         "learned it.",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
+from thresher.options import kinds
 from thresher.options.data import THREADS, ElsewhereOptions, OnErrorOption, ReadOptions, TableOptions
-from thresher.options.kinds import Column, File, Flag, Kind, Number, Repeated, Strength, Text, Whole
 from thresher.options.model import LossOption, ModelOptions, ModulesOption, RuleOption
 from thresher.options.option import PYTHON, SHELL, SHELL_SWITCH, SWITCH, Option
 
@@ -30,7 +30,7 @@ HOLDOUT = "FILE|SHARE|every-Nth|last:SHARE|FILTER"
 
 
 @dataclass(frozen=True)
-class _Passes(Whole):
+class _Passes(kinds.Whole):
     """A number of passes, or auto."""
 
     @property
@@ -48,12 +48,12 @@ class _Passes(Whole):
 
 
 @dataclass(frozen=True)
-class _Lines(Whole):
+class _Lines(kinds.Whole):
     """A number of examples; Python may say 0 for rows at 1, 2, 4, 8 and so on."""
 
     def read(self, text: str) -> int:
         """The number, 1 or more."""
-        return Whole(1).read(text)
+        return kinds.Whole(1).read(text)
 
 
 def _replay(size: Any) -> str:
@@ -93,8 +93,11 @@ def _bags(text: Any) -> str:
     return Bags.of(text).spec
 
 
-PICTURE, SHELL_PICTURE = Option(File(_svg), "FILE.svg"), Option(File(_svg), "FILE.svg", face=SHELL)
-GOING_ON = Text(_initial)
+PICTURE, SHELL_PICTURE = (
+    Option(kinds.File(_svg), "FILE.svg"),
+    Option(kinds.File(_svg), "FILE.svg", face=SHELL),
+)
+GOING_ON = kinds.Text(_initial)
 GOING_ON_FROM = (
     "Go on from {} with other data, as if they followed those learned before. What defines a model is kept; "
     "--passes, --order, --holdout and the like are those of this run."
@@ -131,14 +134,14 @@ class LoopOptions(TypedDict, total=False):
 
     replay: Annotated[
         int | str,
-        Option(Text(_replay), "SIZE", unset="64MB"),
+        Option(kinds.Text(_replay), "SIZE", unset="64MB"),
         "Memory for the rows that --passes auto keeps for further passes; 0: always one pass. 64MB holds "
         "129,000 rows of 40 features (12 bytes per non-zero, 16 per row). Data that do not fit are passed "
         "over once.",
     ]
     order: Annotated[
         str,
-        Option(Text(_order), "ORDER", unset="as-is"),
+        Option(kinds.Text(_order), "ORDER", unset="as-is"),
         "Order of the rows: as-is; once, one random permutation for all passes; every, a new one each pass "
         "(both hold all rows in memory: 12 bytes per non-zero, 24 per row); or buffer:N, a shuffling buffer "
         "of N rows for streams of any length.",
@@ -150,7 +153,7 @@ class JudgeOption(TypedDict, total=False):
 
     judge: Annotated[
         str | None,
-        Option(Text(_judge), "FIGURE", unset="loss"),
+        Option(kinds.Text(_judge), "FIGURE", unset="loss"),
         "The figure of rows that are not learned by which passes and models are chosen: any of thresher "
         "evaluate, such as auc, average-precision or d2, or of the rows with the largest margins, such as "
         "lift@1% or precision@100.",
@@ -162,20 +165,20 @@ class EarlyStopOptions(JudgeOption, total=False):
 
     early_stop: Annotated[
         int | None,
-        Option(Whole(1), "N"),
+        Option(kinds.Whole(1), "N"),
         "Stop after N passes that are no better on the hold-out, and keep the best pass.",
     ]
-    patience: Annotated[int, Option(Whole(0), default=0, face=PYTHON)]
-    holdout_every: Annotated[int | None, Option(Whole(0), face=PYTHON)]
+    patience: Annotated[int, Option(kinds.Whole(0), default=0, face=PYTHON)]
+    holdout_every: Annotated[int | None, Option(kinds.Whole(0), face=PYTHON)]
 
 
 class CheckpointOptions(TypedDict, total=False):
     """How a run that was stopped goes on."""
 
-    checkpoint: Annotated[AnyPath | None, Option(File(), face=PYTHON)]
+    checkpoint: Annotated[AnyPath | None, Option(kinds.File(), face=PYTHON)]
     checkpoint_every: Annotated[
         int | None,
-        Option(Whole(1), "N", unset="only when stopped"),
+        Option(kinds.Whole(1), "N", unset="only when stopped"),
         "Examples between checkpoints, written to MODEL.checkpoint.",
     ]
     resume: Annotated[bool, SWITCH, "Continue from MODEL.checkpoint, with the same data."]
@@ -192,7 +195,7 @@ class TalkOptions(JsonOption, total=False):
 
     quiet: Annotated[
         bool,
-        Option(Flag(one_way=True), default=False, short="-q", face=SHELL),
+        Option(kinds.Flag(one_way=True), default=False, short="-q", face=SHELL),
         "No table, progress bar or messages while compiling; warnings and errors are still printed.",
     ]
     strict: Annotated[
@@ -204,7 +207,9 @@ class TableOption(TypedDict, total=False):
     """Where a table is written."""
 
     table: Annotated[
-        Path | None, Option(File(), "FILE.tsv", face=SHELL), "Also write the table to a file, tab-separated."
+        Path | None,
+        Option(kinds.File(), "FILE.tsv", face=SHELL),
+        "Also write the table to a file, tab-separated.",
     ]
 
 
@@ -212,7 +217,9 @@ class ModelFile(TypedDict, total=False):
     """Where the model is written."""
 
     model: Annotated[
-        Path, Option(File(), "MODEL", short="-m", required=True, face=SHELL), "Where to write the model."
+        Path,
+        Option(kinds.File(), "MODEL", short="-m", required=True, face=SHELL),
+        "Where to write the model.",
     ]
 
 
@@ -221,7 +228,7 @@ class SliceOption(TypedDict, total=False):
 
     slices: Annotated[
         str | Sequence[str],
-        Option(Repeated(Column()), "COL", default=(), unset="none"),
+        Option(kinds.Repeated(kinds.Column()), "COL", default=(), unset="none"),
         "Also show figures for each value of a column of a table, given by name, number or pattern; repeat "
         "for more.",
     ]
@@ -230,10 +237,10 @@ class SliceOption(TypedDict, total=False):
 class SourceOptions(ReadOptions, ModulesOption, total=False):
     """How data are read, the first time and later; and which files define parts."""
 
-    groups: Annotated[ArrayLike | None, Option(Kind(), face=PYTHON)]
+    groups: Annotated[ArrayLike | None, Option(kinds.Kind(), face=PYTHON)]
     cache: Annotated[
         bool,
-        Option(Flag(), default=True, unset="cache"),
+        Option(kinds.Flag(), default=True, unset="cache"),
         "Write a binary cache in the first pass, which later passes read.",
     ]
 
@@ -251,7 +258,7 @@ class EnsembleOptions(
 
     holdout: Annotated[
         Data | float | None,
-        Option(Kind(), HOLDOUT),
+        Option(kinds.Kind(), HOLDOUT),
         "Evaluate after each pass on a file, or on rows that are then not learned: a share (0.2 or "
         "every-5th: one of every 5, drawn with --seed), the last (last:0.1 or last:1000, for rows in the "
         "order of time), or those that meet a condition ('day >= 20', as in --where). They are the same in "
@@ -291,21 +298,23 @@ class TrainCommand(ModelFile, RuleOption, LossOption, TrainOptions, TalkOptions,
     """The options of ``thresher train``."""
 
     curve: Annotated[
-        Path | None, Option(File(), "FILE", face=SHELL), "Also write the table to a file, tab-separated."
+        Path | None,
+        Option(kinds.File(), "FILE", face=SHELL),
+        "Also write the table to a file, tab-separated.",
     ]
     weights_only: Annotated[
         bool, SHELL_SWITCH, "Save only the weights, without the state that training would continue from."
     ]
     ensemble: Annotated[
         str | None,
-        Option(Text(_bags), "N|disjoint:N", face=SHELL),
+        Option(kinds.Text(_bags), "N|disjoint:N", face=SHELL),
         "Train N models that predict together, and write them to one file. Each learns each row with an "
         "importance drawn from Poisson(1), which may be 0 (bagging); with disjoint:N, each row is learned "
         "by one of them.",
     ]
     by: Annotated[
         str | None,
-        Option(Column(), "COL", face=SHELL),
+        Option(kinds.Column(), "COL", face=SHELL),
         "Train a model for each value of a column, such as a country or a shop, beside one of all rows, and "
         "write them to one file. Each row is predicted by the model of its value; values never seen, by "
         "that of all rows.",
@@ -323,7 +332,7 @@ class ChoiceOption(TypedDict, total=False):
 
     choose: Annotated[
         str,
-        Option(Text(_choice), "WHICH", default=BEST, unset=BEST),
+        Option(kinds.Text(_choice), "WHICH", default=BEST, unset=BEST),
         "best, the lowest loss (or the best by --judge); 1se, the sparsest within one standard error of it; "
         "within:P%, the sparsest at most P % worse; nnz:N, the best with at most N weights.",
     ]
@@ -337,7 +346,7 @@ def is_range(value: object) -> bool:
 
 
 @dataclass(frozen=True)
-class _Strengths(Strength):
+class _Strengths(kinds.Strength):
     """A strength, or a range of numbers."""
 
     def read(self, text: str) -> Any:
@@ -363,33 +372,37 @@ class SolverOptions(TypedDict, total=False):
         "Penalty on |w|_1; 2sd: of each weight, two standard deviations of its gradient's noise; LO:HI:N: a "
         "model for each of N penalties at even ratios, or, with auto:N, down from one that leaves none.",
     ]
-    l2: Annotated[float, Option(Number(), "L", default=0.0, unset="0.0"), "Penalty on |w|^2 / 2."]
+    l2: Annotated[float, Option(kinds.Number(), "L", default=0.0, unset="0.0"), "Penalty on |w|^2 / 2."]
     loss: Annotated[
         Spec,
-        Option(Kind(), "SPEC", default=BOOSTED),
+        Option(kinds.Kind(), "SPEC", default=BOOSTED),
         "exponential (AdaBoost's), logistic, squared, huber, quantile, poisson; softmax for several classes.",
     ]
     outputs: Annotated[
         str | None,
-        Option(Kind(), "classes|classes:LO-HI", unset="one; classes for softmax"),
+        Option(kinds.Kind(), "classes|classes:LO-HI", unset="one; classes for softmax"),
         "Tell several classes apart, with a loss of two classes each from the rest; classes are found by "
         "reading the labels first.",
     ]
     method: Annotated[
         str,
-        Option(Kind(), "newton|parallel", default="newton"),
+        Option(kinds.Kind(), "newton|parallel", default="newton"),
         "Newton steps with working sets of features, or parallel steps of all features; --workers then also "
         "hold the rows.",
     ]
     tolerance: Annotated[
         float,
-        Option(Number(), "T", default=1e-4),
+        Option(kinds.Number(), "T", default=1e-4),
         "Stop when the largest violation of the optimality conditions is this share of the l1 that would "
         "leave no feature.",
     ]
-    rounds: Annotated[int, Option(Whole(1), "N", default=1000), "Stop after N rounds over all features."]
+    rounds: Annotated[
+        int, Option(kinds.Whole(1), "N", default=1000), "Stop after N rounds over all features."
+    ]
     intercept: Annotated[
-        bool, Option(Flag(), default=True, unset="intercept"), "Learn an intercept; it is not penalised."
+        bool,
+        Option(kinds.Flag(), default=True, unset="intercept"),
+        "Learn an intercept; it is not penalised.",
     ]
 
 
@@ -398,7 +411,7 @@ class BoostOptions(SolverOptions, ChoiceOption, TableOptions, OnErrorOption, Els
 
     folds: Annotated[
         int,
-        Option(Whole(2, 1000), "K", default=10),
+        Option(kinds.Whole(2, 1000), "K", default=10),
         "With several penalties: of every K rows, one is in each fold, and is evaluated by models that did "
         "not learn it. The folds share the rows in memory.",
     ]

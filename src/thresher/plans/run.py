@@ -44,23 +44,7 @@ from thresher.options.layouts import layout_asked, of_layouts, of_options
 from thresher.options.messages import mention, mention_command
 from thresher.options.model import RecipeOptions
 from thresher.options.option import Options, UsageError, given_in
-from thresher.plans.run_setup import (
-    OF_RULES,
-    again_of,
-    agree,
-    are_files,
-    check_written,
-    groups_of,
-    holdout_of,
-    is_logged,
-    layout_of_checkpoint,
-    nothing_new,
-    plan_of,
-    reading_of,
-    recipe_for,
-    trainer_of,
-    with_extents,
-)
+from thresher.plans import run_setup
 
 WITHOUT_NAMES = "the model is saved in {} without the names of features; thresher name adds them"
 
@@ -217,7 +201,7 @@ def prepare(plan: Plan, data: Data, ui: Ui, made: type[T], outputs: Sequence[Pat
     Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
     """
     options, checkpoint_path = plan.options, plan.options.get("checkpoint")
-    training, judge = plan_of(options, ui, plan.name, checkpoint_path, plan.held)
+    training, judge = run_setup.plan_of(options, ui, plan.name, checkpoint_path, plan.held)
     begun = _begin(plan, data, training, ui)
     data, topics, training, models, before, started, earlier, recipe, read = begun
     if training.judge != LOSS and judge is None and not (training.holdout_every or plan.judges):
@@ -236,13 +220,13 @@ def prepare(plan: Plan, data: Data, ui: Ui, made: type[T], outputs: Sequence[Pat
     domain = recipe.objective.domain
     domain_now = domain.of_model(earlier is not None)
     source = open_data(data, domain_now, **read)
-    held = holdout_of(judge, domain, source, read, training.passes == 1)
-    check_written(outputs, options, data, source, held)
+    held = run_setup.holdout_of(judge, domain, source, read, training.passes == 1)
+    run_setup.check_written(outputs, options, data, source, held)
     if earlier is not None and isinstance(source, LogSource) and source.begin.row:
         ui.warn(f"{source.folder}: begins with row {source.begin.row + 1:,}; those before have been removed")
     known: Sequence[str] = ()
     if models is None:
-        again = partial(again_of, data, source, domain, read)
+        again = partial(run_setup.again_of, data, source, domain, read)
         models = plan.new(recipe, started, Opened(source, order, again, ready, ui))
         models.layout = source.layout
         source = checked_data(started, source)
@@ -271,7 +255,7 @@ def prepare(plan: Plan, data: Data, ui: Ui, made: type[T], outputs: Sequence[Pat
         "successor": plan.successor,
     }
     more["more"] = plan.rereads(source, training, earlier is None)
-    trainer = trainer_of(models, source, training, order, held, options["cache"], ui, **more)
+    trainer = run_setup.trainer_of(models, source, training, order, held, options["cache"], ui, **more)
     # it skips what it cannot learn of rows that were acknowledged
     if trainer.source.acknowledged and first.is_alone:
         first.feed.skip = trainer.skip
@@ -326,33 +310,35 @@ def _begin(plan: Plan, data: Data, training: TrainingPlan, ui: Ui) -> _Beginning
                 else "the checkpoint goes on from another model, or from this one as it was before: give the"
                 f" same {said}, or leave it out"
             )
-        read = reading_of(options, part) | {"layout": layout_of_checkpoint(options, resumed.layout)}
-        again = with_extents(data, before.topics, ui, resumes=True)
-        training = agree(training, options, before)
+        read = run_setup.reading_of(options, part) | {
+            "layout": run_setup.layout_of_checkpoint(options, resumed.layout)
+        }
+        again = run_setup.with_extents(data, before.topics, ui, resumes=True)
+        training = run_setup.agree(training, options, before)
         return _Beginning(*again, training, resumed, before, None, None, resumed.recipe, read)
-    data, topics = with_extents(data, () if earlier is None else earlier.topics, ui)
+    data, topics = run_setup.with_extents(data, () if earlier is None else earlier.topics, ui)
     if topics and options["passes"] is None and options["replay"] is None:
         training = replace(training, passes=1, replay=0)  # the next run goes on after these rows
     if topics and not data:
         if models is None or earlier is None:
             raise DataError(f"{topics[0].name}: no messages yet")
-        raise nothing_new(models.lead, earlier, topics)
+        raise run_setup.nothing_new(models.lead, earlier, topics)
     if models is not None:
         # one pass unless asked for more, if the model was made in one; what a server has logged, it has
         # learned in one
         asked = options["passes"] is not None or options["replay"] is not None
-        if not asked and earlier is not None and (earlier.passes == 1 or is_logged(data)):
+        if not asked and earlier is not None and (earlier.passes == 1 or run_setup.is_logged(data)):
             training = replace(training, passes=1, replay=0)
         layout, words = _layout(data, options, models.lead, grouped=True), models.lead.classes
         if words and not (layout and layout.classes):  # rows in memory are labelled with the same words
             layout = replace(layout or Layout(), classes=words)
-        check_ungrouped(part, groups_of(layout, options))
-        read = reading_of(options, part) | {"layout": layout}
+        check_ungrouped(part, run_setup.groups_of(layout, options))
+        read = run_setup.reading_of(options, part) | {"layout": layout}
         return _Beginning(data, topics, training, models, None, None, earlier, models.recipe, read)
     started = None if init is None else _readout_of(init)
     layout = _layout(data, options, started)
     defining = options.but(l1=None) if plan.varies else options
-    recipe, read = recipe_for(data, defining, layout, part, ui, started)
+    recipe, read = run_setup.recipe_for(data, defining, layout, part, ui, started)
     plan.look(recipe)
     return _Beginning(data, topics, training, None, None, started, None, recipe, read)
 
@@ -392,7 +378,7 @@ def _layout(
     rule = options["rule"]
     found = layout_asked(options) or (rule.layout if isinstance(rule, Recipe) else None)
     ids = started is not None and kind_of_model(started).features != COLUMNS
-    if started is None or (ids and not are_files(data)) or is_matrix(data):
+    if started is None or (ids and not run_setup.are_files(data)) or is_matrix(data):
         return found
     with of_layouts():
         return layout_from(started, found, grouped)
@@ -438,7 +424,7 @@ def bags_of(given: object) -> str | None:
 def of_recipe(given: Mapping[str, Any], recipe: Recipe) -> Iterator[Difference]:
     """What options say otherwise than a recipe. `UsageError` if they have a recipe of their own."""
     options = dict(given)
-    of_rule = {name: options.pop(name) for name in OF_RULES if name in options}
+    of_rule = {name: options.pop(name) for name in run_setup.OF_RULES if name in options}
     if isinstance(of_rule.get("rule"), Recipe):
         raise UsageError("what goes on contains the recipe; leave it out")
     if of_rule and _other(recipe, "rule", {"rate": None, **of_rule}):

@@ -9,8 +9,8 @@ from typing import Any
 from thresher.drawing import Axis, Series, chart
 from thresher.learning.evaluation.curves import Ranking, wilson
 from thresher.learning.inspection import plots
+from thresher.reporting import html
 from thresher.reporting.facts import Facts, ReportedModel, Test
-from thresher.reporting.html import Markup, details, el, figure, joined, named, section, slice_tables, table
 from thresher.reporting.summary import unbalanced
 from thresher.reporting.training import SHAPE
 
@@ -69,28 +69,28 @@ _BY_OUTPUT = "The root mean squared error of each output: the shorter a bar, the
 _BY_CLASS = "The share of the examples of each class that the model takes for another class."
 
 
-def part(facts: Facts) -> Markup:
+def part(facts: Facts) -> html.Markup:
     """The section; a hint if there are no test data."""
     if facts.model is None:
-        return Markup()
+        return html.Markup()
     if facts.test is None:
         hint = f"thresher report {facts.name} TEST"
         sentence = f"No test data were given. To measure the model on data that it has not seen: {hint}."
-        return section("test", "On test data", el("p", sentence))
+        return html.section("test", "On test data", html.el("p", sentence))
     test = facts.test
     if not test.figures["examples"]:
-        return section("test", "On test data", el("p", "The test data contain no examples."))
+        return html.section("test", "On test data", html.el("p", "The test data contain no examples."))
     pictures_ = [_calibration(facts.model, test), *_curves(test)]
-    return section(
+    return html.section(
         "test",
         "On test data",
-        el("div", _figures(test), *pictures_, class_="pair"),
+        html.el("div", _figures(test), *pictures_, class_="pair"),
         _classes(test),
-        *slice_tables(test.slices),
+        *html.slice_tables(test.slices),
     )
 
 
-def _figures(test: Test) -> Markup:
+def _figures(test: Test) -> html.Markup:
     found = {name: value for name, value in test.figures.items() if not isinstance(value, list)}
     if "log_loss" in found and math.isclose(found["log_loss"], found["loss"]):
         del found["loss"]  # the same, under another name
@@ -101,15 +101,15 @@ def _figures(test: Test) -> Markup:
         [_NAMES.get(name, name.replace("_", " ").capitalize().replace(" f1", " F1")), value]
         for name, value in found.items()
     ]
-    numbers = table(f"Each example counts {counted}", ["Figure", "Value"], rows)
-    return el("div", el("h3", "Figures"), numbers)
+    numbers = html.table(f"Each example counts {counted}", ["Figure", "Value"], rows)
+    return html.el("div", html.el("h3", "Figures"), numbers)
 
 
 def _weight(test: Test) -> str:
     return "Examples" if test.assessment.plain.alike else "Weight"
 
 
-def _calibration(model: ReportedModel, test: Test) -> Markup:
+def _calibration(model: ReportedModel, test: Test) -> html.Markup:
     head, binned = model.readout.head, test.assessment.binned
     if binned is None:
         picture = plots.agreement(head, binned, test.figures, name="agreement", **SHAPE)
@@ -125,13 +125,13 @@ def _calibration(model: ReportedModel, test: Test) -> Markup:
         for one, each in zip(binned.bins(), ends, strict=True)
     ]
     heads = ["Predicted", "Observed", *(["95% from", "to"] if head.classifies else []), _weight(test)]
-    numbers = details(table("Predicted and observed, by bins of equal weight", heads, rows))
+    numbers = html.details(html.table("Predicted and observed, by bins of equal weight", heads, rows))
     if head.classifies:
         return _titled("Calibration", picture, _CALIBRATION, numbers)
     return _titled("Predicted and observed", picture, _OBSERVED, numbers)
 
 
-def _curves(test: Test) -> list[Markup]:
+def _curves(test: Test) -> list[html.Markup]:
     """ROC and precision-recall curves of the positive class, or of each class."""
     rankings = [(name, one) for name, one in test.rankings if one.auc is not None]
     if not rankings:
@@ -168,8 +168,8 @@ def _curves(test: Test) -> list[Markup]:
     ]
 
 
-def _titled(title: str, picture: str, reading: str, *more: Markup) -> Markup:
-    return el("div", el("h3", title), figure(picture, reading, *more))
+def _titled(title: str, picture: str, reading: str, *more: html.Markup) -> html.Markup:
+    return html.el("div", html.el("h3", title), html.figure(picture, reading, *more))
 
 
 def _called(name: str, value: float | None, what: str) -> str:
@@ -180,27 +180,33 @@ def _xy(points: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
     return [x for x, _ in points], [y for _, y in points]
 
 
-def _points(caption: str, heads: list[str], rankings: Sequence[tuple[str, Ranking]], curve: Any) -> Markup:
+def _points(
+    caption: str, heads: list[str], rankings: Sequence[tuple[str, Ranking]], curve: Any
+) -> html.Markup:
     """Some points of the first curve as a table."""
     name, one = rankings[0]
     points = curve(one)
     step = max(1, -(-len(points) // _TABLE))
     rows = [[f"{x:.4g}", y] for x, y in [*points[:-1:step], points[-1]]]
-    return details(table(f"{caption}{' of ' + name if name else ''}: some points", heads, rows))
+    return html.details(html.table(f"{caption}{' of ' + name if name else ''}: some points", heads, rows))
 
 
-def _classes(test: Test) -> Markup:
+def _classes(test: Test) -> html.Markup:
     classes, counted = test.figures.get("by_class"), test.figures.get("confusion")
     if not classes:
-        return Markup()
+        return html.Markup()
     found: list[str] = []
     if counted and len(classes) <= _CONFUSED:
-        names = [named(one["class"]) for one in classes]
+        names = [html.named(one["class"]) for one in classes]
         rows = [[name, *row] for name, row in zip(names, counted, strict=True)]
         caption = "Confusion: a row for each true class, a column for each predicted one"
-        found = [el("h3", "Confusion matrix"), table(caption, ["", *names], rows)]
+        found = [html.el("h3", "Confusion matrix"), html.table(caption, ["", *names], rows)]
     most = sorted(classes, key=lambda one: -one["weight"])[:_CLASSES]
-    rows = [[named(one["class"]), one["precision"], one["recall"], one["f1"], one["weight"]] for one in most]
+    rows = [
+        [html.named(one["class"]), one["precision"], one["recall"], one["f1"], one["weight"]] for one in most
+    ]
     note = f"The {_CLASSES} most frequent of {len(classes):,}." if len(classes) > _CLASSES else ""
     heads = ["Class", "Precision", "Recall", "F1", _weight(test)]
-    return joined([*found, el("h3", "Class by class"), table("Figures of each class", heads, rows, note)])
+    return html.joined(
+        [*found, html.el("h3", "Class by class"), html.table("Figures of each class", heads, rows, note)]
+    )

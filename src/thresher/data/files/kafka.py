@@ -18,19 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from thresher.data.errors import DataError
-from thresher.data.files.topics import (
-    KEY,
-    PATIENCE,
-    TIMESTAMP,
-    WITH,
-    Messages,
-    Topic,
-    Url,
-    columns_of_envelopes,
-    known_instead,
-    silent,
-    with_columns,
-)
+from thresher.data.files import topics
 
 _ANSWER, _REFUSED = 10.0, 2.0
 """Seconds to wait for an answer, and for one of a broker that cannot be reached"""
@@ -48,13 +36,13 @@ _PASSING = {
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
-class Kafka(Topic, scheme="kafka"):
+class Kafka(topics.Topic, scheme="kafka"):
     """A topic of Kafka."""
 
     form = "kafka://HOST:PORT/TOPIC"
-    options = ("config", WITH)
+    options = ("config", topics.WITH)
 
-    def __init__(self, url: Url) -> None:
+    def __init__(self, url: topics.Url) -> None:
         try:
             import confluent_kafka
         except ImportError as error:
@@ -64,7 +52,7 @@ class Kafka(Topic, scheme="kafka"):
         if url.user:
             raise DataError("write user and password into a file of properties of librdkafka: ?config=FILE")
         self._kafka, self._topic, self._host = confluent_kafka, url.path, url.host
-        self._columns = columns_of_envelopes(url)
+        self._columns = topics.columns_of_envelopes(url)
         quiet = logging.getLogger("thresher.kafka")
         quiet.setLevel(logging.CRITICAL + 1)  # errors are told by us
         self._settings: dict[str, Any] = {
@@ -77,7 +65,7 @@ class Kafka(Topic, scheme="kafka"):
         self._why = ""
         self._admin: Any = None
         self._consumer: Any = None
-        self._kept = defaultdict[str, deque[Messages]](deque)
+        self._kept = defaultdict[str, deque[topics.Messages]](deque)
         self._size, self._ends, self._paused = defaultdict[str, int](int), dict[str, int](), set[str]()
 
     def _failed(self, error: Any) -> None:
@@ -111,20 +99,20 @@ class Kafka(Topic, scheme="kafka"):
         while not future.done():
             waited = time.monotonic() - begun
             if waited > (_REFUSED if self._why else _ANSWER):
-                raise silent(self._host, self._why)
+                raise topics.silent(self._host, self._why)
             self._admin.poll(0.001 if waited < 0.1 else 0.02)  # calls `_failed`
         return future.result()
 
     def _check_topic(self) -> None:
         there = self._admin.list_topics(timeout=_ANSWER).topics
         if self._topic not in there:
-            known = known_instead(self._topic, [one for one in there if not one.startswith("__")], 0.7)
+            known = topics.known_instead(self._topic, [one for one in there if not one.startswith("__")], 0.7)
             raise DataError(f"there is no topic '{self._topic}'; {known}")
 
     @cached_property
     def _description(self) -> Any:
-        topics = self._kafka.TopicCollection([self._topic])
-        return self._asked(lambda admin: admin.describe_topics(topics, request_timeout=_ANSWER))[0]
+        named = self._kafka.TopicCollection([self._topic])
+        return self._asked(lambda admin: admin.describe_topics(named, request_timeout=_ANSWER))[0]
 
     def identity(self) -> str:
         """The id of the topic; none in clusters of versions before 2.8."""
@@ -156,7 +144,9 @@ class Kafka(Topic, scheme="kafka"):
         )
         return dict(zip(names, answers, strict=True))
 
-    def read(self, begin: Mapping[str, int], end: Mapping[str, int]) -> Mapping[str, Iterator[Messages]]:
+    def read(
+        self, begin: Mapping[str, int], end: Mapping[str, int]
+    ) -> Mapping[str, Iterator[topics.Messages]]:
         """The messages of each partition, while those of others are kept. One reading at a time."""
         for one in (self._kept, self._size, self._ends, self._paused):
             one.clear()
@@ -178,7 +168,7 @@ class Kafka(Topic, scheme="kafka"):
     def _place(self, partition: str, offset: int = 0) -> Any:
         return self._kafka.TopicPartition(self._topic, int(partition), offset)
 
-    def _read(self, partition: str, at: int, end: int) -> Iterator[Messages]:
+    def _read(self, partition: str, at: int, end: int) -> Iterator[topics.Messages]:
         kept, last = self._kept[partition], time.monotonic()
         while at < end and not self.stopped:
             if kept:
@@ -187,7 +177,7 @@ class Kafka(Topic, scheme="kafka"):
                 at = some.offsets[-1] + 1
                 if at > end:
                     count = bisect_left(some.offsets, end)
-                    some = Messages(some.offsets[:count], some.values[:count])
+                    some = topics.Messages(some.offsets[:count], some.values[:count])
                 if some.offsets:
                     yield some
             elif partition in self._ends:
@@ -200,8 +190,11 @@ class Kafka(Topic, scheme="kafka"):
                 if partition in self._paused:
                     self._paused.remove(partition)
                     self._consumer.resume([self._place(partition)])
-                if not self._poll(min(MOST, end - at), partition) and time.monotonic() - last > PATIENCE:
-                    raise silent(self._host, self._why, f"message for {PATIENCE:.0f} seconds")
+                if (
+                    not self._poll(min(MOST, end - at), partition)
+                    and time.monotonic() - last > topics.PATIENCE
+                ):
+                    raise topics.silent(self._host, self._why, f"message for {topics.PATIENCE:.0f} seconds")
         self._consumer.incremental_unassign([self._place(partition)])
 
     def _poll(self, most: int, wanted: str) -> bool:
@@ -216,8 +209,8 @@ class Kafka(Topic, scheme="kafka"):
             offsets: list[Any] = [*map(message.offset, some)]
             values: list[Any] = [*map(message.value, some)]
             if self._columns:
-                values = [*map(with_columns, values, map(self._envelope, some))]
-            new = Messages(offsets, values)
+                values = [*map(topics.with_columns, values, map(self._envelope, some))]
+            new = topics.Messages(offsets, values)
             self._kept[str(number)].append(new)
             self._size[str(number)] += _size_of(new)
         much = KEPT // max(len(self._kept), 1)
@@ -232,8 +225,8 @@ class Kafka(Topic, scheme="kafka"):
         kind, milliseconds = message.timestamp()
         time = milliseconds / 1000 if kind else None
         found = {f"_{name}": one for name, one in message.headers() or ()} | {
-            KEY: message.key(),
-            TIMESTAMP: time,
+            topics.KEY: message.key(),
+            topics.TIMESTAMP: time,
         }
         return {name: found.get(name) for name in self._columns}
 
@@ -254,7 +247,7 @@ class Kafka(Topic, scheme="kafka"):
             self._consumer.close()
 
 
-def _size_of(messages: Messages) -> int:
+def _size_of(messages: topics.Messages) -> int:
     return sum(len(one) for one in messages.values if one is not None)
 
 

@@ -13,20 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from thresher.data.errors import DataError
-from thresher.data.files.topics import (
-    KEY,
-    PATIENCE,
-    TIMESTAMP,
-    WITH,
-    Extent,
-    Messages,
-    Topic,
-    Url,
-    columns_of_envelopes,
-    known_instead,
-    silent,
-    with_columns,
-)
+from thresher.data.files import topics
 
 _ANSWER, _AGAIN = 5.0, 0.2
 """Seconds to wait for an answer, and until a server is asked again that could not be reached"""
@@ -38,21 +25,21 @@ _ONLY = "0"
 T = TypeVar("T")
 
 
-class Nats(Topic, scheme="nats"):
+class Nats(topics.Topic, scheme="nats"):
     """A stream of JetStream, or those of its messages whose subject matches."""
 
     form = "nats://HOST:PORT/STREAM/SUBJECT"
-    options = ("creds", WITH)
+    options = ("creds", topics.WITH)
     place = "sequence {1}"
 
-    def __init__(self, url: Url) -> None:
+    def __init__(self, url: topics.Url) -> None:
         try:
             import nats
         except ImportError as error:
             raise DataError(f"needs the package nats-py: pip install 'thresher[nats]' ({error})") from error
         self._nats, self._loop, self._why = nats, asyncio.new_event_loop(), ""
         self._stream, _, subject = url.path.partition("/")
-        self._subject, self._host, self._columns = subject or ">", url.host, columns_of_envelopes(url)
+        self._subject, self._host, self._columns = subject or ">", url.host, topics.columns_of_envelopes(url)
         logging.getLogger("nats").addHandler(logging.NullHandler())
         self._server = f"nats://{url.user}@{url.host}" if url.user else f"nats://{url.host}"
         self._settings: dict[str, Any] = {"connect_timeout": 2, "max_reconnect_attempts": 1}
@@ -88,13 +75,13 @@ class Nats(Topic, scheme="nats"):
         except ServiceUnavailableError as error:
             raise DataError(f"{self._host} has no JetStream") from error
         except (errors.Error, APIError, OSError, TimeoutError, ValueError) as error:
-            raise silent(self._host, self._why or str(error)) from error
+            raise topics.silent(self._host, self._why or str(error)) from error
 
     def _unknown(self) -> str:
         names = [
             one.config.name or "" for one in self._loop.run_until_complete(self._jetstream.streams_info())
         ]
-        return f"there is no stream '{self._stream}'; {known_instead(self._stream, names, 0.6)}"
+        return f"there is no stream '{self._stream}'; {topics.known_instead(self._stream, names, 0.6)}"
 
     def identity(self) -> str:
         """When the stream was made, and which of its messages these are."""
@@ -106,7 +93,7 @@ class Nats(Topic, scheme="nats"):
         state = self._done(self._jetstream.stream_info(self._stream)).state
         return {_ONLY: (max(state.first_seq, 1), state.last_seq + 1)}
 
-    def extent(self, name: str, earlier: Iterable[Extent], start: str) -> Extent:
+    def extent(self, name: str, earlier: Iterable[topics.Extent], start: str) -> topics.Extent:
         """As for any topic; empty if what has come is of other subjects."""
         found = super().extent(name, earlier, start)
         last = self._done(self._last())
@@ -132,11 +119,13 @@ class Nats(Topic, scheme="nats"):
         found = self._some(consumer, 1)
         return {_ONLY: found[0].metadata.sequence.stream if found else end}
 
-    def read(self, begin: Mapping[str, int], end: Mapping[str, int]) -> Mapping[str, Iterator[Messages]]:
+    def read(
+        self, begin: Mapping[str, int], end: Mapping[str, int]
+    ) -> Mapping[str, Iterator[topics.Messages]]:
         """The messages of the subject."""
         return {one: self._read(at, end[one]) for one, at in begin.items()}
 
-    def _read(self, at: int, end: int) -> Iterator[Messages]:
+    def _read(self, at: int, end: int) -> Iterator[topics.Messages]:
         from nats.js.api import DeliverPolicy
 
         consumer, taken, last = None, 0, time.monotonic()
@@ -153,7 +142,7 @@ class Nats(Topic, scheme="nats"):
                         return
                 found = self._some(consumer, _MOST)
             except DataError:
-                if time.monotonic() - last > PATIENCE:
+                if time.monotonic() - last > topics.PATIENCE:
                     raise
                 self._done(self._client.close())
                 consumer = None  # a server that was started anew does not know it
@@ -162,22 +151,22 @@ class Nats(Topic, scheme="nats"):
             known = [one.metadata for one in found]
             whole = sum(one.sequence.consumer == k for k, one in enumerate(known, taken + 1))
             if not found or whole < len(found):  # what was on its way is lost, and does not come again
-                if time.monotonic() - last > PATIENCE:
-                    raise silent(self._host, self._why, f"message for {PATIENCE:.0f} seconds")
+                if time.monotonic() - last > topics.PATIENCE:
+                    raise topics.silent(self._host, self._why, f"message for {topics.PATIENCE:.0f} seconds")
                 consumer = None
                 continue
             last, taken = time.monotonic(), taken + whole
             sequences = [one.sequence.stream for one in known]
             count = sum(one < end for one in sequences)
             if count:
-                yield Messages(sequences[:count], [*map(self._value, found[:count])])
+                yield topics.Messages(sequences[:count], [*map(self._value, found[:count])])
             at = end if not known[-1].num_pending else sequences[-1] + 1
 
     def _value(self, message: Any) -> bytes | None:
         """The value of a message, with columns of its envelope; the key is the subject."""
         found = {f"_{name}": one for name, one in (message.headers or {}).items()}
-        found |= {KEY: message.subject, TIMESTAMP: message.metadata.timestamp.timestamp()}
-        return with_columns(message.data, {name: found.get(name) for name in self._columns})
+        found |= {topics.KEY: message.subject, topics.TIMESTAMP: message.metadata.timestamp.timestamp()}
+        return topics.with_columns(message.data, {name: found.get(name) for name in self._columns})
 
     def _consumer(self, **start: Any) -> Any:
         from nats.js.api import AckPolicy, ConsumerConfig

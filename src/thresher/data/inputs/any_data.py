@@ -13,39 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.data import Chunk, DataError, MemorySource, Source, open_source, table_source
+from thresher.data import columns as kinds
 from thresher.data.chunk import check_starts, floats
 from thresher.data.chunk import concat as concat
-from thresher.data.columns import (
-    ABSENT,
-    BINS,
-    CATEGORICAL,
-    EMPTY,
-    IGNORE,
-    LABEL,
-    NUMERIC,
-    TEXT,
-    WEIGHT,
-    check_once,
-    check_same,
-    kinds_in,
-    lacking_in_objects,
-)
 from thresher.data.feature_specs import as_list
 from thresher.data.features.murmur import hash_bytes
 from thresher.data.features.names import Names as Names
-from thresher.data.inputs.arrays import (
-    MATRIX,
-    STREAM,
-    TABLE,
-    PairSource,
-    array_of,
-    first_of,
-    form_of,
-    is_missing,
-    nonzeros,
-    numbers_of,
-    rests_of,
-)
+from thresher.data.inputs import arrays
 from thresher.data.inputs.arrays import check_stored as check_stored
 from thresher.data.inputs.arrays import check_unmasked as check_unmasked
 from thresher.data.inputs.arrays import chunk_of as chunk_of
@@ -65,7 +39,7 @@ from thresher.options.messages import mention
 if TYPE_CHECKING:
     from thresher.data.features.names import Namer
 
-_PLAIN = {NUMERIC, LABEL, WEIGHT, ABSENT, EMPTY, IGNORE}
+_PLAIN = {kinds.NUMERIC, kinds.LABEL, kinds.WEIGHT, kinds.ABSENT, kinds.EMPTY, kinds.IGNORE}
 """Kinds of columns in a layout that a sparse frame can have."""
 _NAME = "the table"
 
@@ -130,7 +104,7 @@ def as_rows(data: Any) -> Any:
         return as_csr()
     if type(data).__module__ == "pyarrow._dataset" and hasattr(data, "scanner"):
         return _Scanned(data)
-    if hasattr(data, STREAM) or hasattr(data, "__array__"):
+    if hasattr(data, arrays.STREAM) or hasattr(data, "__array__"):
         return data
     if how := next((name for name in _READY if hasattr(data, name)), ""):
         raise DataError(f"{type(data).__name__} holds no rows yet: {how}() it")
@@ -153,7 +127,7 @@ def held(X: Any) -> Any:
     X = as_rows(X)
     if not isinstance(X, Iterator):
         return X
-    if hasattr(X, STREAM):
+    if hasattr(X, arrays.STREAM):
         import pyarrow as pa
 
         found = pa.table(X)
@@ -233,7 +207,7 @@ def is_beside(data: Any) -> bool:
 def is_matrix(data: Any) -> bool:
     """Whether `data`, or X of ``(X, y)``, is a matrix that cannot be a table, whose columns have no names."""
     X = data[0] if is_beside(data) and data else data
-    return not hasattr(X, STREAM) and getattr(X, "ndim", 2 * hasattr(X, "tocsr")) == 2
+    return not hasattr(X, arrays.STREAM) and getattr(X, "ndim", 2 * hasattr(X, "tocsr")) == 2
 
 
 def labels_beside(data: Any) -> Any:
@@ -247,7 +221,7 @@ def labels_beside(data: Any) -> Any:
 
 def is_table(data: Any, layout: AnyLayout | None) -> bool:
     """Whether `data` is read as a table with a label column."""
-    return hasattr(data, STREAM) or (not is_bare(layout) and _holds(data, Mapping))
+    return hasattr(data, arrays.STREAM) or (not is_bare(layout) and _holds(data, Mapping))
 
 
 def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Source:
@@ -278,13 +252,13 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Sour
         return _as_source([*again], domain, options)
     if isinstance(first, tuple):
         words, gaps = (layout.classes, layout.gaps) if layout else ((), False)
-        return PairSource(again, domain, words=words, gaps=gaps)
+        return arrays.PairSource(again, domain, words=words, gaps=gaps)
     if hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or isinstance(first, Mapping):
         what = "rows of features" if isinstance(first, Mapping) else f"a matrix ({type(data).__name__})"
         raise DataError(f"{what} without labels: give {_BESIDE}, or name the label column, label=")
     prose = isinstance(first, str) and _PROSE.fullmatch(first) and not os.path.exists(first)
-    if prose and has_columns(layout) and TEXT in layout.kinds:
-        column = layout.columns[layout.kinds.index(TEXT)]
+    if prose and has_columns(layout) and kinds.TEXT in layout.kinds:
+        column = layout.columns[layout.kinds.index(kinds.TEXT)]
         raise DataError(
             f"the texts of the model are in column '{column}': give rows, such as [{{'{column}': ...}}]"
         )
@@ -293,7 +267,7 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Sour
     for item in again:
         if not isinstance(item, kind):
             wanted = f"expected {name if items else _KINDS}"
-            wanted = "put the tables together into one" if hasattr(item, STREAM) else wanted
+            wanted = "put the tables together into one" if hasattr(item, arrays.STREAM) else wanted
             raise DataError(f"item {len(items) + 1} of data is {type(item).__name__}: {wanted}")
         items.append(item)
     return MemorySource(items, domain) if kind is Chunk else _of_files(items, domain, options)
@@ -318,7 +292,7 @@ def _are_examples(data: Any, layout: AnyLayout | None) -> bool:
     `DataError` for a matrix if the layout knows columns by name.
     """
     columns, rows = has_columns(layout), _holds(data, Mapping)
-    if hasattr(data, STREAM):
+    if hasattr(data, arrays.STREAM):
         return not columns or _is_plain_sparse(data, layout)
     matrix = hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or _holds(data, list | np.ndarray)
     if matrix or (_holds(data, tuple) and not _holds(data[0], Mapping)):
@@ -330,8 +304,8 @@ def _are_examples(data: Any, layout: AnyLayout | None) -> bool:
     array = isinstance(data, np.ndarray) and data.ndim == 1 and data.dtype.kind in "OU"
     if rows or not is_bare(layout) or not (array or isinstance(data, list | tuple)):
         return rows and not columns
-    first = first_of(data)  # texts, not names of files
-    texts = isinstance(first, str) and all(isinstance(one, str) or is_missing(one) for one in data)
+    first = arrays.first_of(data)  # texts, not names of files
+    texts = isinstance(first, str) and all(isinstance(one, str) or arrays.is_missing(one) for one in data)
     return texts and not os.path.exists(first)
 
 
@@ -350,7 +324,7 @@ def _of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: di
         table, layout = _joined(table, y, weights, layout, wanted)
         options = {**options, "layout": layout, "weighed_beside": weights is not None}
         return table_source(table, domain=domain, **options)
-    labels: Any = None if y is None else numbers_of(y, wanted.of_words(words))
+    labels: Any = None if y is None else arrays.numbers_of(y, wanted.of_words(words))
     if frame:
         return _of_sparse_frame(X, labels, weights, domain, layout, getattr(y, "name", None))
     if wanted.kind == ONE and np.ndim(labels) == 2:
@@ -363,11 +337,11 @@ def _of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: di
         matrix = X.sparse.to_coo() if _is_around_0(X) else X.sparse.to_dense()
     chunk = chunk_of(matrix, labels, weights, gaps=layout is not None and layout.gaps)
     known = SettledLayout(classes=words) if words and y is not None else None
-    if form_of(matrix) in (MATRIX, TABLE):
+    if arrays.form_of(matrix) in (arrays.MATRIX, arrays.TABLE):
         sides = matrix.shape if hasattr(matrix, "shape") else np.shape(matrix)
         names = getattr(X, "column_names", getattr(X, "columns", ()))
         named = any(isinstance(name, str) and not name.isdigit() for name in names)
-        by_position = hasattr(X, STREAM) and named
+        by_position = hasattr(X, arrays.STREAM) and named
         columns = int(sides[1]) if len(sides) == 2 else None
         return MemorySource(chunk, domain, layout=known, columns=columns, by_position=by_position, sound=True)
 
@@ -391,9 +365,12 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
     A sparse DataFrame without names is a matrix, unless the model has columns. Others are made dense here.
     """
     settled = layout if has_columns(layout) else None
-    if hasattr(data, STREAM):
-        if form_of(data) != TABLE:
-            if all(isinstance(one, str) or is_missing(one) for one in data) and first_of(data) is not None:
+    if hasattr(data, arrays.STREAM):
+        if arrays.form_of(data) != arrays.TABLE:
+            if (
+                all(isinstance(one, str) or arrays.is_missing(one) for one in data)
+                and arrays.first_of(data) is not None
+            ):
                 return None
             raise single(data)
         if not is_sparse_frame(data):
@@ -412,10 +389,12 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
             columns[str(name)] = column_of(values, nan_is_missing=True)
         except UNREADABLE as error:
             raise fault_of("the rows: column", name, values, error) from error
-    misspelt = lacking_in_objects(settled.unlabelled(), [*columns], NAME) if settled else []
+    misspelt = kinds.lacking_in_objects(settled.unlabelled(), [*columns], NAME) if settled else []
     for name, kind in settled.kind_of.items() if settled else ():
-        if kind in (BINS, CATEGORICAL, NUMERIC, TEXT) and name not in misspelt:  # missing in every row
-            empty = pa.string() if kind in (CATEGORICAL, TEXT) else pa.float64()
+        if (
+            kind in (kinds.BINS, kinds.CATEGORICAL, kinds.NUMERIC, kinds.TEXT) and name not in misspelt
+        ):  # missing in every row
+            empty = pa.string() if kind in (kinds.CATEGORICAL, kinds.TEXT) else pa.float64()
             columns.setdefault(name, pa.nulls(len(data), empty))
     return pa.table(columns)
 
@@ -472,15 +451,15 @@ def _of_sparse_frame(
     """
     names = [str(column) for column in frame.columns]
     shared = {} if layout is None else layout.shared()
-    new = SettledLayout(**shared, columns=tuple(names), kinds=(NUMERIC,) * len(names))
+    new = SettledLayout(**shared, columns=tuple(names), kinds=(kinds.NUMERIC,) * len(names))
     settled = layout if has_columns(layout) else new
     if labels is not None:
         count = 1 if np.ndim(labels) == 1 else np.shape(labels)[1]
         called = _label_names(layout or Layout(), frozenset(settled.columns), count, name)
         settled = _with_labels(settled, called, "")
-    kinds = kinds_in(settled.unlabelled(), names, _NAME)
-    check_same(settled, names, _NAME)
-    used = [k for k, kind in enumerate(kinds) if kind == NUMERIC]
+    found = kinds.kinds_in(settled.unlabelled(), names, _NAME)
+    kinds.check_same(settled, names, _NAME)
+    used = [k for k, kind in enumerate(found) if kind == kinds.NUMERIC]
     keys = [hash_bytes(names[k].encode(), settled.seed) & settled.mask for k in used]
     matrix = frame.iloc[:, used].sparse.to_coo()
     matrix.eliminate_zeros()  # one that is stored is no more missing than others
@@ -512,7 +491,7 @@ def _joined(
     whole = reader_of(table).read_all()
     if not whole.num_columns:
         raise DataError("the table has no columns")
-    numbers = array_of(y)
+    numbers = arrays.array_of(y)
     if len(numbers) != whole.num_rows or numbers.ndim > 2:
         raise DataError(
             f"{whole.num_rows} examples have labels of shape {numbers.shape}: give one for each row"
@@ -536,13 +515,15 @@ def _joined(
     weight = ""
     if weights is not None:
         known = dict(zip(base.kinds, base.columns, strict=True)) if has_columns(base) else {}
-        weight = known.get(WEIGHT) or _free("weight", {*taken, *labels})
+        weight = known.get(kinds.WEIGHT) or _free("weight", {*taken, *labels})
         if np.shape(weights) != (whole.num_rows,):
             raise DataError(f"{whole.num_rows} examples have sample_weight of shape {np.shape(weights)}")
         whole = whole.append_column(weight, _column_of("sample_weight", weights, np.float64))
     if has_columns(base):
         there = {*whole.column_names}
-        found = [ABSENT if k == WEIGHT and name not in there else k for name, k in base.kind_of.items()]
+        found = [
+            kinds.ABSENT if k == kinds.WEIGHT and name not in there else k for name, k in base.kind_of.items()
+        ]
         return whole, _with_labels(replace(base, kinds=tuple(found)), labels, weight)
     return whole, replace(base.unsettled(), label=as_list(labels), weight=weight)
 
@@ -565,7 +546,7 @@ def _column_of(what: str, values: Any, dtype: Any) -> Any:
 def _label_names(layout: AnyLayout, taken: Set[str], count: int, given: Any) -> list[str]:
     """Names for the label columns: those of a settled layout, else names that are not taken."""
     if has_columns(layout):
-        before = [*layout.labels] or [name for name, kind in layout.kind_of.items() if kind == LABEL]
+        before = [*layout.labels] or [name for name, kind in layout.kind_of.items() if kind == kinds.LABEL]
         if len(before) == count:
             return before
     named = isinstance(given, str) and given and "," not in given
@@ -586,13 +567,13 @@ def _with_labels(layout: SettledLayout, labels: Sequence[str], weight: str) -> S
 
     Estimators are fitted on features alone, and a model trained without weights may be measured with them.
     """
-    wanted = dict.fromkeys(labels, LABEL) | ({weight: WEIGHT} if weight else {})
+    wanted = dict.fromkeys(labels, kinds.LABEL) | ({weight: kinds.WEIGHT} if weight else {})
     known = frozenset(layout.columns)
     new = {name: kind for name, kind in wanted.items() if name not in known}
     several = layout.labels or (tuple(labels) if len(labels) > 1 else ())
-    columns, kinds = (*layout.columns, *new), (*layout.kinds, *new.values())
+    columns, all_kinds = (*layout.columns, *new), (*layout.kinds, *new.values())
     spelling = (*layout.spelling, *("" for _ in new))
-    return replace(layout, columns=columns, kinds=kinds, labels=several, spelling=spelling)
+    return replace(layout, columns=columns, kinds=all_kinds, labels=several, spelling=spelling)
 
 
 # X alone, for estimators
@@ -603,9 +584,9 @@ _NO_LABEL = "\0label"
 def examples_in(X: Any) -> Any:
     """X, as `held` has it; a table in memory of what computes one. `DataError` if nothing can be read."""
     X = held(X)
-    if hasattr(X, STREAM):
+    if hasattr(X, arrays.STREAM):
         if len(sides := getattr(X, "shape", ())) == 2:
-            check_once(map(str, getattr(X, "column_names", X.columns)), "X")
+            kinds.check_once(map(str, getattr(X, "column_names", X.columns)), "X")
         if sides[1:] == (0,):
             raise DataError("X has no columns")
         if not hasattr(X, "__array__"):
@@ -617,16 +598,16 @@ def examples_in(X: Any) -> Any:
 
 def kind_of(X: Any, layout: Any = None) -> str:
     """What X is; a table of numbers is a matrix, unless a layout says how to read its columns."""
-    if (form := form_of(X)) != TABLE or layout is not None:
+    if (form := arrays.form_of(X)) != arrays.TABLE or layout is not None:
         return form
     if hasattr(X, "iloc"):  # pandas: Arrow rejects some of its numeric columns
-        return MATRIX if all(kind.kind in "fiub" for kind in X.dtypes) else TABLE
+        return arrays.MATRIX if all(kind.kind in "fiub" for kind in X.dtypes) else arrays.TABLE
     import pyarrow as pa
 
     few = X.head(0) if hasattr(X, "head") else X.slice(0, 0) if hasattr(X, "slice") else X
     tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
     types = pa.RecordBatchReader.from_stream(few).schema.types
-    return MATRIX if all(any(test(kind) for test in tests) for kind in types) else TABLE
+    return arrays.MATRIX if all(any(test(kind) for test in tests) for kind in types) else arrays.TABLE
 
 
 def of_matrix(numbers: Any, given: Any, gaps: bool) -> Chunk:
@@ -643,9 +624,9 @@ def of_matrix(numbers: Any, given: Any, gaps: bool) -> Chunk:
             numbers.eliminate_zeros()
         found, missing = (numbers.indptr, numbers.indices, numbers.data), None
     else:
-        found, missing = nonzeros(numbers, given, gaps)
+        found, missing = arrays.nonzeros(numbers, given, gaps)
     labels = np.zeros(numbers.shape[0], np.float32)
-    return Chunk(*found, labels, labels, rests=rests_of(found[2], missing) if gaps else None)
+    return Chunk(*found, labels, labels, rests=arrays.rests_of(found[2], missing) if gaps else None)
 
 
 def settled(X: Any, layout: Any, gaps: bool = False) -> SettledLayout:
@@ -663,8 +644,8 @@ def settled(X: Any, layout: Any, gaps: bool = False) -> SettledLayout:
     schema = reader.schema.append(pa.field(_NO_LABEL, pa.float32()))
     layout = replace(layout, label=_NO_LABEL, gaps=gaps)
     found, _ = settle_arrow(layout, schema, "X", RowsAsked(unlabelled=True), next(reader, None))
-    columns, kinds, spelling = (own[:-1] for own in (found.columns, found.kinds, found.spelling))
-    return replace(found, columns=columns, kinds=kinds, spelling=spelling)
+    columns, others, spelling = (own[:-1] for own in (found.columns, found.kinds, found.spelling))
+    return replace(found, columns=columns, kinds=others, spelling=spelling)
 
 
 def table_of(X: Any, layout: SettledLayout | None, threads: int) -> Source:
@@ -678,12 +659,12 @@ def check_columns(X: Any, layout: SettledLayout) -> None:
 
     if len(getattr(X, "shape", (0, 0))) == 1:
         raise single(X)
-    check_same(layout, reader_of(X).schema.names, "X", ignores=False)
+    kinds.check_same(layout, reader_of(X).schema.names, "X", ignores=False)
 
 
 def beginning(X: Any, as_matrix: bool) -> Any:
     """The first rows of a table or frame, as many as are looked at for warnings; None for anything else."""
-    if not hasattr(X, STREAM) or is_sparse_frame(X):
+    if not hasattr(X, arrays.STREAM) or is_sparse_frame(X):
         return None
     from thresher.data.formats.tables import column_statistics
 

@@ -34,7 +34,6 @@ from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.files.topics import Extent
 from thresher.data.log import records
-from thresher.data.log.records import HEAD, HEAD_WORDS, MARK, PLACE, PROMOTED, ROWS, RecordHead, head_at, scan
 from thresher.data.stored import read
 
 _MAGIC = b"thresher log 1\n\0"
@@ -184,7 +183,7 @@ def segments_of(folder: str | os.PathLike[str]) -> list[LogSegment]:
 class LogRecord(NamedTuple):
     """A whole record in a buffer."""
 
-    head: RecordHead
+    head: records.RecordHead
     offset: int
     """in the log"""
     buffer: bytes
@@ -203,7 +202,7 @@ class LogRecord(NamedTuple):
     @property
     def body(self) -> memoryview:
         """Its note and its rows."""
-        return memoryview(self.buffer)[self.at + HEAD : self.at + self.head.end]
+        return memoryview(self.buffer)[self.at + records.HEAD : self.at + self.head.end]
 
     def note(self) -> dict[str, Any]:
         """What it says besides its rows. `DataError` if that is not what this version writes."""
@@ -212,7 +211,7 @@ class LogRecord(NamedTuple):
             found = dict[str, Any](msgspec.json.decode(text, type=_Note)) if text else {}
             if "source" in found:
                 msgspec.convert([found["source"][one] for one in Extent._fields], Extent)
-            if self.head.kind == PROMOTED:
+            if self.head.kind == records.PROMOTED:
                 found["model"]
         except (KeyError, RecursionError, msgspec.DecodeError) as error:
             raise DataError("the note of a record is not what this version writes") from error
@@ -230,14 +229,14 @@ class LogRun(Sequence[LogRecord]):
     def __init__(self, buffer: bytes, offset: int, words: NDArray[np.uint64], table: NDArray[Any]) -> None:
         """`words` is the buffer, which begins at an offset in the log, `table` that of `scan`."""
         self._buffer, self._offset, self._words, self._table = buffer, offset, words, table
-        self._places = table[:-1, PLACE].astype(np.int64) // 8
+        self._places = table[:-1, records.PLACE].astype(np.int64) // 8
 
     @classmethod
     def found(cls, buffer: bytes, at: LogPosition) -> LogRun:
         """The whole records at the beginning of a buffer, which continue the log from `at`."""
         words = np.frombuffer(buffer, "<u8", len(buffer) // 8)
-        table = np.empty((len(words) // HEAD_WORDS + 1, 3), np.uint64)
-        count = scan(words, np.uint64(at.row), np.uint64(at.hash), table)
+        table = np.empty((len(words) // records.HEAD_WORDS + 1, 3), np.uint64)
+        count = records.scan(words, np.uint64(at.row), np.uint64(at.hash), table)
         return cls(buffer, at.offset, words, table[: count + 1])
 
     def __len__(self) -> int:
@@ -255,7 +254,7 @@ class LogRun(Sequence[LogRecord]):
             lo, hi, _ = which.indices(len(self))
             return LogRun(self._buffer, self._offset, self._words, self._table[lo : max(lo, hi) + 1])
         at = 8 * int(self._places[which])
-        head = head_at(self._buffer, at)
+        head = records.head_at(self._buffer, at)
         assert head is not None  # `scan` has found it
         return LogRecord(head, self._offset + at, self._buffer, at)
 
@@ -289,7 +288,7 @@ class LogRun(Sequence[LogRecord]):
     def rows(self) -> Chunk:
         """The rows to be learned. `DataError`; see `records.rows_of`."""
         kinds = self._words[self._places + 7] & np.uint64(255)
-        return records.rows_of(self._words, self._places[kinds == ROWS])
+        return records.rows_of(self._words, self._places[kinds == records.ROWS])
 
 
 def records_from(folder: str | os.PathLike[str], start: LogPosition | None = None) -> Iterator[LogRun]:
@@ -332,7 +331,7 @@ def _is_place(segment: LogSegment, at: LogPosition) -> bool:
         return at == segment.begin
     with _open(segment.path) as file:
         file.seek(at.offset - segment.begin.offset + segment.header)
-        head = head_at(file.read(HEAD), 0)
+        head = records.head_at(file.read(records.HEAD), 0)
     if head is not None and (head.row, head.before) == (at.row, at.hash):
         return True
     return _place_in(segment, at.offset) == at
@@ -366,7 +365,7 @@ def _records_in(segment: LogSegment, at: LogPosition, last: bool) -> Iterator[Lo
                 yield found
                 at, size, looked_again = found.end, _WINDOW, False
                 continue
-            head = head_at(buffer, 0)
+            head = records.head_at(buffer, 0)
             if head is not None and head.end > len(buffer) and len(buffer) == size:
                 size = head.end
                 continue
@@ -381,12 +380,12 @@ def is_unsynced(file: FileIO, place: int, offset: int) -> bool:
     """Whether no later record in the file says that this place, an offset in the log, was synced."""
     file.seek(place)
     rest = file.read()
-    found = rest.find(MARK, 1)
+    found = rest.find(records.MARK, 1)
     while found >= 0:
-        head = head_at(rest, found) if found % 8 == 0 else None
+        head = records.head_at(rest, found) if found % 8 == 0 else None
         if head is not None and head.synced > offset:
             run = LogRun.found(rest[found : found + head.end], LogPosition(0, head.row, head.before))
             if run:
                 return False
-        found = rest.find(MARK, found + 1)
+        found = rest.find(records.MARK, found + 1)
     return True

@@ -16,19 +16,8 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from thresher.data.log import segments
 from thresher.data.log.records import PackedEntry, sealed
-from thresher.data.log.segments import (
-    LogError,
-    LogPosition,
-    LogSegment,
-    header_bytes,
-    is_log,
-    read_segment,
-    records_from,
-    segment_name,
-    segment_paths,
-    segments_of,
-)
 from thresher.data.log.source import LogOrigin
 from thresher.engine.atomic import lock, whole_file
 
@@ -37,11 +26,11 @@ _LOCK = "lock"
 _NO_ROOM = {errno.ENOSPC, errno.EFBIG, errno.EMFILE, errno.ENFILE, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
-class LogFullError(LogError):
+class LogFullError(segments.LogError):
     """Records could not be written, for want of space or because of a limit; nothing of them is left."""
 
 
-class LogFailedError(LogError):
+class LogFailedError(segments.LogError):
     """A sync or a write failed, so nothing is known of what is on disk: only reading it again can tell."""
 
 
@@ -67,7 +56,7 @@ def locked(folder: Path) -> int:
     descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     if lock(descriptor) is False:
         os.close(descriptor)
-        raise LogError(f"{folder}: another server writes this log")
+        raise segments.LogError(f"{folder}: another server writes this log")
     return descriptor
 
 
@@ -89,28 +78,28 @@ class LogWriter:
         """A file is followed by the next once it has so many bytes, or its first record is so old."""
         self.folder, self.origin, self.failed = folder, origin, False
         self._most, self._oldest, self._since = segment_bytes, segment_seconds * 1e6, 0
-        self._new = not is_log(folder)
+        self._new = not segments.is_log(folder)
         make_folder(folder)
         self._lock, self.cut = locked(folder), 0
         """`cut`: bytes of an unfinished write that were cut off"""
         try:
-            self.end = LogPosition(0, 0, 0)
-            self._file, self._segment = self._go_on() if is_log(folder) else self._begun()
+            self.end = segments.LogPosition(0, 0, 0)
+            self._file, self._segment = self._go_on() if segments.is_log(folder) else self._begun()
         except BaseException:
             os.close(self._lock)
             raise
 
-    def _go_on(self) -> tuple[int, LogSegment]:
+    def _go_on(self) -> tuple[int, segments.LogSegment]:
         """The last segment of an old log, which ends with its last whole record."""
-        last = segments_of(self.folder)[-1]
+        last = segments.segments_of(self.folder)[-1]
         have, asked = LogOrigin.of(last.origin), LogOrigin.of(self.origin)
         if have != asked:
             other = asked.unlike(have)
             which = f"a model of {other}" if other else f"another model ({have.model}, and not {asked.model})"
             remedy = "serve the file that it began with, or begin another log"
-            raise LogError(f"{self.folder}: the log is of {which}: {remedy}")
+            raise segments.LogError(f"{self.folder}: the log is of {which}: {remedy}")
         self.end = last.begin
-        for some in records_from(self.folder, last.begin):
+        for some in segments.records_from(self.folder, last.begin):
             self._since = self._since or some[0].head.time
             self.end = some.end
         file = os.open(last.path, os.O_RDWR | os.O_CLOEXEC)
@@ -123,16 +112,16 @@ class LogWriter:
         os.lseek(file, 0, os.SEEK_END)
         return file, last
 
-    def _begun(self) -> tuple[int, LogSegment]:
+    def _begun(self) -> tuple[int, segments.LogSegment]:
         """A new segment at the end."""
-        path = self.folder / segment_name(self.end.offset)
+        path = self.folder / segments.segment_name(self.end.offset)
         with whole_file(path, "wb") as file:
-            file.write(header_bytes(self.end, self.origin))
+            file.write(segments.header_bytes(self.end, self.origin))
         sync_folder(self.folder)
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-        return descriptor, read_segment(path)
+        return descriptor, segments.read_segment(path)
 
-    def append(self, entries: Sequence[PackedEntry]) -> list[LogPosition]:
+    def append(self, entries: Sequence[PackedEntry]) -> list[segments.LogPosition]:
         """Write and sync records; return where each ends.
 
         `LogFullError` if there is no room, then the log is as before; `LogFailedError` if it may not be.
@@ -141,10 +130,10 @@ class LogWriter:
             raise LogFailedError(f"{self.folder}: an earlier write failed")
         if self.end == self._segment.begin or self.roll_if_due(entries[0].head.time):
             self._since = entries[0].head.time
-        parts, ends, end = list[bytes](), list[LogPosition](), self.end
+        parts, ends, end = list[bytes](), list[segments.LogPosition](), self.end
         for entry in entries:
             whole, found = sealed(entry, end.row, self.end.offset, end.hash)
-            end = LogPosition(end.offset + len(whole), end.row + entry.head.last, found)
+            end = segments.LogPosition(end.offset + len(whole), end.row + entry.head.last, found)
             parts.append(whole)
             ends.append(end)
         self._write(b"".join(parts))
@@ -178,7 +167,7 @@ class LogWriter:
                 self.failed = True
                 raise LogFailedError(f"{path}: removed or replaced while it was in use")
 
-    def _failure(self, error: OSError, *, lost: bool = False) -> LogError:
+    def _failure(self, error: OSError, *, lost: bool = False) -> segments.LogError:
         """The error to raise. The log stays usable only if there was no room, and no bytes are `lost`."""
         if error.errno in _NO_ROOM and not lost:
             return LogFullError(f"{self._segment.path}: {error.strerror}")
@@ -231,7 +220,7 @@ class CutOff(NamedTuple):
     """the moment before which the log ends, if it was cut at a time"""
 
 
-Beside = Callable[[LogPosition], Sequence[Path]]
+Beside = Callable[[segments.LogPosition], Sequence[Path]]
 """Files in the folder that do not belong to a log which ends there. `LogError` if it may not end there."""
 
 
@@ -256,25 +245,25 @@ def cut_before(folder: Path, moment: datetime | time, beside: Beside = lambda en
         zone = moment.tzinfo or UTC
         at = datetime.combine(_span(folder)[1].astimezone(zone).date(), moment, zone)
         if at > (now := datetime.now(UTC)):
-            raise LogError(
+            raise segments.LogError(
                 f"{moment:%H:%M} is still to come, as it is {now:%H:%M} UTC now: give a date, such as"
                 f" {at - timedelta(days=1):%Y-%m-%dT%H:%M}"
             )
     return _cut(folder, lambda: _end_before(folder, at), beside)._replace(at=at)
 
 
-def _cut(folder: Path, find: Callable[[], LogPosition], beside: Beside) -> CutOff:
-    segment_paths(folder)
+def _cut(folder: Path, find: Callable[[], segments.LogPosition], beside: Beside) -> CutOff:
+    segments.segment_paths(folder)
     lock = locked(folder)
     try:
         end = find()
         files = beside(end)
-        paths = segment_paths(folder)
+        paths = segments.segment_paths(folder)
         last = max(k for k, path in enumerate(paths) if int(path.stem) < end.offset or k == 0)
         if last + 1 < len(paths) and int(paths[last + 1].stem) == end.offset:
-            with suppress(LogError):  # a damaged one is cut off, too
-                last += read_segment(paths[last + 1]).begin == end
-        kept, others = read_segment(paths[last]), paths[last + 1 :]
+            with suppress(segments.LogError):  # a damaged one is cut off, too
+                last += segments.read_segment(paths[last + 1]).begin == end
+        kept, others = segments.read_segment(paths[last]), paths[last + 1 :]
         place = end.offset - kept.begin.offset + kept.header
         tail = kept.path.stat().st_size - place
         if not tail and not others and not files:
@@ -286,9 +275,12 @@ def _cut(folder: Path, find: Callable[[], LogPosition], beside: Beside) -> CutOf
         for path in files:  # first: a server that finds none learns what is left
             path.rename(spare / path.name)
         if tail:
-            with open(kept.path, "rb") as old, whole_file(spare / segment_name(end.offset), "wb") as new:
+            with (
+                open(kept.path, "rb") as old,
+                whole_file(spare / segments.segment_name(end.offset), "wb") as new,
+            ):
                 old.seek(place)
-                new.write(header_bytes(end, kept.origin))
+                new.write(segments.header_bytes(end, kept.origin))
                 shutil.copyfileobj(old, new)
         for path in reversed(others):  # from the end: what is left is a log at any time
             to = spare / path.name
@@ -305,49 +297,51 @@ def _cut(folder: Path, find: Callable[[], LogPosition], beside: Beside) -> CutOf
         os.close(lock)
 
 
-def _end_of(folder: Path, row: int) -> LogPosition:
+def _end_of(folder: Path, row: int) -> segments.LogPosition:
     """The last place between two records, of those that can be read, up to which there are so many rows."""
-    at, trouble, together = read_segment(segment_paths(folder)[0]).begin, "", ""
+    at, trouble, together = segments.read_segment(segments.segment_paths(folder)[0]).begin, "", ""
     try:
-        for record in chain.from_iterable(records_from(folder)):
+        for record in chain.from_iterable(segments.records_from(folder)):
             if record.end.row > row:
                 together = f"rows {record.head.row + 1:,} to {record.head.last:,}"
                 break
             at = record.end
-    except LogError as error:
+    except segments.LogError as error:
         trouble = f": {error}"
     if at.row == row:
         return at
     if not together:
-        raise LogError(f"{folder}: the last row that can be read is {at.row:,}, not {row:,}{trouble}")
+        raise segments.LogError(
+            f"{folder}: the last row that can be read is {at.row:,}, not {row:,}{trouble}"
+        )
     if at.row > row:
-        raise LogError(f"{folder}: begins with row {at.row + 1:,}")
-    raise LogError(f"{folder}: {together} came together: cut before or after all of them")
+        raise segments.LogError(f"{folder}: begins with row {at.row + 1:,}")
+    raise segments.LogError(f"{folder}: {together} came together: cut before or after all of them")
 
 
 def _last_row(folder: Path) -> int:
     """The last row that can be read."""
-    row = read_segment(segment_paths(folder)[0]).begin.row
-    with suppress(LogError):
-        for record in chain.from_iterable(records_from(folder)):
+    row = segments.read_segment(segments.segment_paths(folder)[0]).begin.row
+    with suppress(segments.LogError):
+        for record in chain.from_iterable(segments.records_from(folder)):
             row = record.end.row
     return row
 
 
 def _span(folder: Path) -> tuple[datetime, datetime]:
     """When the first and the last record were written."""
-    times = [one.head.time for one in chain.from_iterable(records_from(folder))] or [0]
+    times = [one.head.time for one in chain.from_iterable(segments.records_from(folder))] or [0]
     return _START + timedelta(microseconds=min(times)), _START + timedelta(microseconds=max(times))
 
 
-def _end_before(folder: Path, moment: datetime) -> LogPosition:
+def _end_before(folder: Path, moment: datetime) -> segments.LogPosition:
     """Where the first record begins that was written at this moment or later; the end if there is none.
 
     `LogError` if that is the first of all.
     """
     limit = (moment - _START) / timedelta(microseconds=1)
-    begin = end = read_segment(segment_paths(folder)[0]).begin
-    for record in chain.from_iterable(records_from(folder)):
+    begin = end = segments.read_segment(segments.segment_paths(folder)[0]).begin
+    for record in chain.from_iterable(segments.records_from(folder)):
         if record.head.time >= limit:
             break
         end = record.end
@@ -356,7 +350,7 @@ def _end_before(folder: Path, moment: datetime) -> LogPosition:
     if end == begin:
         first, last = _span(folder)
         until = f"{last:%H:%M:%S}" if last.date() == first.date() else f"{last:%Y-%m-%d %H:%M:%S}"
-        raise LogError(
+        raise segments.LogError(
             f"{folder}: this would cut all {_last_row(folder) - begin.row:,} rows: the log spans"
             f" {first:%Y-%m-%d %H:%M:%S} to {until} UTC; give a time in between, or the row {begin.row} to"
             " cut all"

@@ -20,19 +20,8 @@ import numpy as np
 
 from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.errors import BadLine, DataError, OddFileError
+from thresher.data.files import content as contents
 from thresher.data.files.blocks import BLOCK_BYTES, LINES, Block, BlockReader, block_ends
-from thresher.data.files.content import (
-    NOTHING_READ,
-    Content,
-    ReadSoFar,
-    Watches,
-    check_beginning,
-    content_of,
-    hash_file,
-    remember,
-    remembered,
-    stamp,
-)
 from thresher.data.files.paths import called, is_stream, size_of
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import Previews
@@ -41,19 +30,7 @@ from thresher.data.labels import NAME_WORDS, Domain, domain_of, listed_words, tr
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, chosen_in
 from thresher.data.report import MOST_LATE, NEW, OTHER_LABELS, Noticed, Report
 from thresher.data.source import GroupHashes, Source
-from thresher.data.sources.reader import (
-    FAIL,
-    QUARANTINE,
-    SKIP,
-    Arenas,
-    Parsed,
-    Parser,
-    Pipeline,
-    Reading,
-    RowsAsked,
-    current_readers,
-    default_threads,
-)
+from thresher.data.sources import reader as reading
 from thresher.options.messages import as_shown, mention
 
 if TYPE_CHECKING:
@@ -121,7 +98,7 @@ def check_ours(path: Path, resumed: bool = False) -> None:
 _CUT_OFF = "; this last line has no line end: was it cut off?"
 _FOUR = 4
 """Classes of which two may be the other two, spelled otherwise"""
-Format = Callable[[SettledLayout, Reading], Any]
+Format = Callable[[SettledLayout, reading.Reading], Any]
 """A function that makes the parser of a format."""
 
 
@@ -130,9 +107,9 @@ class OnError:
 
     def __init__(self, spec: object, names: Sequence[str]) -> None:
         self.kind, _, path = spec.partition("=") if isinstance(spec, str) else ("", "", "")
-        self.path = Path(path) if self.kind == QUARANTINE and path else None
+        self.path = Path(path) if self.kind == reading.QUARANTINE and path else None
         if self.path is None:
-            if spec not in (FAIL, SKIP):
+            if spec not in (reading.FAIL, reading.SKIP):
                 raise DataError(f"{mention('on_error')} must be fail, skip or quarantine=FILE, not {spec!r}")
             return
         for name in names:
@@ -158,10 +135,10 @@ class ParsedSource(Source):
         layout: SettledLayout,
         form: Format,
         given: AnyLayout | None,
-        asked: RowsAsked,
+        asked: reading.RowsAsked,
         *,
         domain: str | Domain = "binary",
-        on_error: str = FAIL,
+        on_error: str = reading.FAIL,
         threads: int | None = None,
         may_be_words: bool = False,
         block_bytes: int = BLOCK_BYTES,
@@ -194,22 +171,24 @@ class ParsedSource(Source):
         """the beginnings of its files"""
         self.has_cells = bool(layout.columns)
         self._form: Any = form
-        self._threads = threads or default_threads()
+        self._threads = threads or reading.default_threads()
         self._found = list[set[int]]()
         """the classes in each file, if all of a pass is read"""
-        self._arenas, self._known, self._started = Arenas(self._threads + 4), GroupHashes(), False
+        self._arenas, self._known, self._started = reading.Arenas(self._threads + 4), GroupHashes(), False
 
     @abstractmethod
     def blocks(self, start: StreamPosition | None) -> Any:
         """A reader of the blocks of a pass."""
 
-    def parser(self) -> Parser:
+    def parser(self) -> reading.Parser:
         """A parser of its blocks, for one thread."""
-        reading = Reading(self.domain, self.on_error.kind, self._arenas, self.namer, self.ids, self.sliced)
-        parser: Parser = self._form(self.layout, reading)
+        how = reading.Reading(
+            self.domain, self.on_error.kind, self._arenas, self.namer, self.ids, self.sliced
+        )
+        parser: reading.Parser = self._form(self.layout, how)
         return parser
 
-    def rows(self, start: StreamPosition | None = None) -> Iterator[Parsed]:
+    def rows(self, start: StreamPosition | None = None) -> Iterator[reading.Parsed]:
         """One pass over all files, or over the rest from `start` on (set `report` to its state there first).
 
         Raises `DataError` in place of the chunk with the first bad line (with ``fail``), if a file cannot be
@@ -258,12 +237,12 @@ class ParsedSource(Source):
                 yield Noticed(OTHER_LABELS, there, name, here)
             before |= found
 
-    def _pipeline(self, start: StreamPosition | None) -> Pipeline | RemoteBlocks:
+    def _pipeline(self, start: StreamPosition | None) -> reading.Pipeline | RemoteBlocks:
         return self._here(self.blocks(start))
 
-    def _here(self, blocks: Any) -> Pipeline:
+    def _here(self, blocks: Any) -> reading.Pipeline:
         threads = 0 if self.is_small else 1 if self._alone else self._threads
-        return Pipeline(blocks, self.parser, threads, self.block_bytes, self.live, self.finder)
+        return reading.Pipeline(blocks, self.parser, threads, self.block_bytes, self.live, self.finder)
 
     @property
     def _alone(self) -> bool:
@@ -272,8 +251,8 @@ class ParsedSource(Source):
         return self.namer is not None or (words is not None and words.adds)
 
     def _placed(
-        self, pipeline: Pipeline | RemoteBlocks, start: StreamPosition, quarantine: Quarantine | None
-    ) -> Iterator[Parsed]:
+        self, pipeline: reading.Pipeline | RemoteBlocks, start: StreamPosition, quarantine: Quarantine | None
+    ) -> Iterator[reading.Parsed]:
         file, line = start.file, start.line
         for block, parsed in pipeline:
             if block.file != file:
@@ -300,7 +279,7 @@ class ParsedSource(Source):
                 chunk = parsed.chunk.at(place, StreamPosition(file, block.end, line))
                 yield parsed._replace(chunk=parsed.with_cells(self._grouped(chunk, parsed)))
 
-    def _grouped(self, chunk: Chunk, parsed: Parsed) -> Chunk:
+    def _grouped(self, chunk: Chunk, parsed: reading.Parsed) -> Chunk:
         if parsed.ids is None or not (self.marked or self.layout.grouped_by):
             return chunk
         names = parsed.of_examples(parsed.ids)
@@ -309,7 +288,7 @@ class ParsedSource(Source):
         hashes = [known["" if one in none else one] for one in names]
         return replace(chunk, groups=np.array(hashes, np.uint64))
 
-    def _count(self, block: Block | Span, parsed: Parsed, line: int) -> None:
+    def _count(self, block: Block | Span, parsed: reading.Parsed, line: int) -> None:
         name = self.names[block.file]
         bad = [one._replace(file=name, line=one.line + line) for one in parsed.bad]
         if isinstance(block, Block) and block.places is not None:
@@ -322,7 +301,7 @@ class ParsedSource(Source):
                 else one
                 for one in bad
             ]
-        if bad and self.on_error.kind == FAIL:
+        if bad and self.on_error.kind == reading.FAIL:
             started = self.report.examples + parsed.tally.examples
             hint = ""
             if isinstance(block, Block) and block.kind == LINES and block.file == len(self.names) - 1:
@@ -367,20 +346,20 @@ class TextSource(ParsedSource):
     """whether the offset in a `StreamPosition` counts rows; otherwise it counts bytes"""
     finished = False
     """whether a whole pass has been made"""
-    _read = NOTHING_READ
+    _read = contents.NOTHING_READ
     _read_all = False
     """whether `_read` covers all files"""
-    _watched: Watches | None = None
+    _watched: contents.Watches | None = None
     """the contents of the current pass"""
 
     def __init__(self, names: list[str], *given: Any, **options: Any) -> None:
         super().__init__(names, *given, **options)
-        self.readers = current_readers.get()
+        self.readers = reading.current_readers.get()
         """what reads and parses blocks in other processes; None: threads of this one"""
         self.rereadable = not any(is_stream(name) for name in names)
         sizes = [size_of(name) for name in names] if self.rereadable else [None]
         self.total_bytes = None if None in sizes else sum(size or 0 for size in sizes)
-        self._contents: dict[int, Content] = {}
+        self._contents: dict[int, contents.Content] = {}
 
     @property
     def origin(self) -> TextSource:
@@ -395,35 +374,35 @@ class TextSource(ParsedSource):
         return f"{found} marked={self.marked}" if self.marked else found
 
     @property
-    def content(self) -> list[Content]:
+    def content(self) -> list[contents.Content]:
         """Content of each file, if hashed, in the longest pass so far; of all files after a whole pass."""
         return self._read.contents()
 
-    def expect(self, content: Sequence[Content], whole: bool, now: bool = False) -> None:
+    def expect(self, content: Sequence[contents.Content], whole: bool, now: bool = False) -> None:
         """Expect the `content` that an earlier run read: all files (`whole`), or their beginning."""
-        self.keep_hash, self._read, self._read_all = True, ReadSoFar.of(content), whole
+        self.keep_hash, self._read, self._read_all = True, contents.ReadSoFar.of(content), whole
         for name, expected in zip(self.names, content, strict=False):
             if now and not is_stream(name):
-                check_beginning(name, expected)
+                contents.check_beginning(name, expected)
 
     def confirm(self) -> None:
         """During a pass, raise `DataError` unless all expected content is there."""
         if self._watched is not None:
             self._watched.confirm()
 
-    def rows(self, start: StreamPosition | None = None) -> Iterator[Parsed]:
+    def rows(self, start: StreamPosition | None = None) -> Iterator[reading.Parsed]:
         """Examples and skipped rows; content is recorded or compared with `keep_hash`."""
         watches = None
         if self.keep_hash:
-            watches = Watches(self.names, self.content, self._read_all, self._in_order())
+            watches = contents.Watches(self.names, self.content, self._read_all, self._in_order())
         self._watched = watches
         yield from super().rows(start)
         if watches is not None:
-            self._read, self._read_all = ReadSoFar.of(watches.contents()), True
+            self._read, self._read_all = contents.ReadSoFar.of(watches.contents()), True
             self._contents = watches.hashed()
         self.finished = self.finished or start is None
 
-    def _pipeline(self, start: StreamPosition | None) -> Pipeline | RemoteBlocks:
+    def _pipeline(self, start: StreamPosition | None) -> reading.Pipeline | RemoteBlocks:
         if self.readers is not None and not self._alone:
             return self.readers.read(self, start or StreamPosition(0, 0, 0), self._watched)
         return self._here(self.blocks(start, self._watched))
@@ -432,12 +411,12 @@ class TextSource(ParsedSource):
         """Whether files are read from front to back, so that they can be hashed while they are read."""
         return self.readers is None
 
-    def _count(self, block: Block | Span, parsed: Parsed, line: int) -> None:
+    def _count(self, block: Block | Span, parsed: reading.Parsed, line: int) -> None:
         super()._count(block, parsed, line)
         if block.so_far is not None and block.so_far.size > self._read.size:
             self._read = block.so_far
 
-    def blocks(self, start: StreamPosition | None, watches: Watches | None = None) -> Any:
+    def blocks(self, start: StreamPosition | None, watches: contents.Watches | None = None) -> Any:
         """A reader of the blocks of a pass."""
         opened, whole = self.previews.opened, getattr(self._form, "whole", None)
         return BlockReader(self.names, self.block_bytes, start, watches, opened, whole)
@@ -460,17 +439,18 @@ class TextSource(ParsedSource):
         for k, name in enumerate(self.names):
             if k not in self._contents and is_stream(name):
                 raise DataError("standard input or a pipe has no fingerprint before it has been read")
-            if (found := self._contents.get(k) or remembered(name)) is None:
-                fresh[name] = stamp(name), (found := hash_file(name))
+            if (found := self._contents.get(k) or contents.remembered(name)) is None:
+                fresh[name] = contents.stamp(name), (found := contents.hash_file(name))
             self._contents[k] = found
         if fresh:
-            remember(fresh)
-        contents = (self._contents[k] for k in range(len(self.names)))
-        return "-".join(f"{content.hash:016x}.{content.size:x}" for content in contents)
+            contents.remember(fresh)
+        known = (self._contents[k] for k in range(len(self.names)))
+        return "-".join(f"{content.hash:016x}.{content.size:x}" for content in known)
 
-    def known(self) -> list[Content]:
+    def known(self) -> list[contents.Content]:
         """The contents of all files; remote files as in `remote_content`."""
         self.fingerprint()
         return [
-            content_of(name) if is_remote(name) else self._contents[k] for k, name in enumerate(self.names)
+            contents.content_of(name) if is_remote(name) else self._contents[k]
+            for k, name in enumerate(self.names)
         ]

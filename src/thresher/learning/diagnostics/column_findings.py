@@ -10,21 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from thresher.data import columns as kinds
 from thresher.data import report as noticed
-from thresher.data.columns import (
-    AS_BOOLEAN,
-    AS_DATE,
-    AS_NUMBER,
-    AS_TEXT,
-    CATEGORICAL,
-    LABEL,
-    NUMERIC,
-    WILD,
-    as_option_value,
-    column_meant,
-    matching,
-    misspelt,
-)
 from thresher.data.errors import DataError, first_few, shown
 from thresher.data.feature_specs import as_list, terms_of
 from thresher.data.features.crossing import namespaces_in
@@ -54,14 +41,14 @@ def is_id(column: ColumnSeen) -> bool:
         return False
     if column.is_index:
         return False
-    if column.kind == CATEGORICAL:
+    if column.kind == kinds.CATEGORICAL:
         return not is_text(column)
-    return column.kind == NUMERIC and column.counts_rows
+    return column.kind == kinds.NUMERIC and column.counts_rows
 
 
 def is_text(column: ColumnSeen) -> bool:
     """Whether the cells of a column are text."""
-    return column.kind == CATEGORICAL and column.words >= _WORDS and 2 * column.distinct > column.rows
+    return column.kind == kinds.CATEGORICAL and column.words >= _WORDS and 2 * column.distinct > column.rows
 
 
 def _several(names: Sequence[str], one: str = "", many: str = "") -> str:
@@ -82,7 +69,7 @@ def _of_cells(columns: Sequence[ColumnSeen], layout: Any) -> Iterator[Finding]:
     """Columns whose cells mean something else than they are read as."""
 
     def option(names: Sequence[str]) -> str:
-        return as_option_value(names, layout.columns)
+        return kinds.as_option_value(names, layout.columns)
 
     def called(names: Sequence[str]) -> list[str]:
         return [name or f"{layout.columns.index(name) + 1} (without a name)" for name in names]
@@ -155,16 +142,18 @@ def _of_names(columns: Sequence[ColumnSeen], layout: Any) -> Iterator[Finding]:
 
     In JSON lines, fields that come late may match. A name or a place that is not there was refused before.
     """
-    names = [column.name for column in columns if column.kind != LABEL]
+    names = [column.name for column in columns if column.kind != kinds.LABEL]
     fractions = [name for name in names if _FRACTION.fullmatch(name)]
     if 2 * len(fractions) > len(names):
         reason = f"the first row is read as the names of columns ({', '.join(fractions[:3])})"
         yield Finding("numbers-as-names", f"{reason}: if it is an example, use {mention(header=False)}")
     if layout is None or layout.format == "jsonl" or not has_columns(layout):
         return
-    if never := [one for one in layout.ignore if WILD.search(one) and not matching(one, layout.columns)]:
+    if never := [
+        one for one in layout.ignore if kinds.WILD.search(one) and not kinds.matching(one, layout.columns)
+    ]:
         listed = first_few([mention(ignore=as_list([one])) for one in never])
-        hint = column_meant(never[0], layout.columns)
+        hint = kinds.column_meant(never[0], layout.columns)
         yield Finding("no-such-column", f"no column matches {listed}: {hint}")
 
 
@@ -191,7 +180,7 @@ def _of_columns_met(report: Report, layout: Any, goes_on: bool) -> Iterator[Find
     for place in dict.fromkeys(one.place for one in lacking):  # of nearly the same name in one file
         free = {one.column: one for one in lacking if one.place == place}
         there = {one.column: one for one in strange if one.place.startswith(place)}
-        renamed |= {there[name]: free[near] for name, near in misspelt(there, free).items()}
+        renamed |= {there[name]: free[near] for name, near in kinds.misspelt(there, free).items()}
     if found := [one for one in _noticed(report, noticed.LATE) if one not in renamed]:
         yield Finding("late-columns", _late(found, layout))
     if renamed:
@@ -207,7 +196,7 @@ def _of_columns_met(report: Report, layout: Any, goes_on: bool) -> Iterator[Find
         reason = f"{files} no column{'s' * (len(names) > 1)} {first_few(names)}"
         remedy = "add it"
         if layout is not None and not goes_on:
-            ignored = as_option_value(names, layout.columns)
+            ignored = kinds.as_option_value(names, layout.columns)
             remedy += f", or leave it out of all files with {mention(ignore=ignored)}"
         yield Finding("missing-columns", f"{reason}, so every row has a missing value there: {remedy}")
 
@@ -224,15 +213,18 @@ def _late(found: Sequence[Noticed], layout: Any) -> str:
     several = len(names) > 1
     which = f"column{'s' * several} {', '.join(listed)}{more} {'are' if several else 'is'} ignored"
     if layout is None:
-        named = as_option_value([name for name in names if name], ())
+        named = kinds.as_option_value([name for name in names if name], ())
         remedy = f"leave out what it does not know with {mention(ignore=named)}" if named else "remove it"
         return f"{which}, because the model was trained without: {remedy}"
-    kinds = [(kind, [one.column for one in found if one.kind == kind]) for kind in (NUMERIC, CATEGORICAL)]
-    chosen = mention(**{kind: as_option_value(some, layout.columns) for kind, some in kinds if some})
+    by_kind = [
+        (kind, [one.column for one in found if one.kind == kind])
+        for kind in (kinds.NUMERIC, kinds.CATEGORICAL)
+    ]
+    chosen = mention(**{kind: kinds.as_option_value(some, layout.columns) for kind, some in by_kind if some})
     remedy = f"use {chosen} to learn from {'them' if several else 'it'}, or " if chosen else "use "
     rows = "rows have no value there" if layout.format == "jsonl" or {*names} & {*layout.columns} else ""
     reason = f"{which}, because the first {rows or 'file has no such column'}"
-    return f"{reason}: {remedy}{mention(ignore=as_option_value(names, layout.columns))}"
+    return f"{reason}: {remedy}{mention(ignore=kinds.as_option_value(names, layout.columns))}"
 
 
 def _of_columns_awaited(report: Report, layout: Any, goes_on: bool) -> Iterator[Finding]:
@@ -242,9 +234,9 @@ def _of_columns_awaited(report: Report, layout: Any, goes_on: bool) -> Iterator[
     found = {one.column for one in _noticed(report, noticed.FOUND)}
     awaited = getattr(layout, "awaited", ()) if layout.format == "jsonl" else ()
     if names := [name for name in awaited if name not in found]:
-        kinds = dict(zip(layout.columns, layout.kinds, strict=True))
-        hint = column_meant(names[0], [name for name in layout.columns if name not in awaited])
-        option = mention(**{kinds[names[0]]: as_option_value(names[:1], layout.columns)})
+        kind_of = dict(zip(layout.columns, layout.kinds, strict=True))
+        hint = kinds.column_meant(names[0], [name for name in layout.columns if name not in awaited])
+        option = mention(**{kind_of[names[0]]: kinds.as_option_value(names[:1], layout.columns)})
         yield Finding("no-such-column", f"no row has a value in column {names[0]} ({option}): {hint}")
     elif not goes_on and (reason := _no_namespace(report, layout)):
         yield Finding("no-such-column", reason)
@@ -274,7 +266,7 @@ def check_namespaces(source: Source, report: Report) -> None:
     raise DataError(f"{called(name)}: {_no_namespace(report, source.layout, some)}")
 
 
-_VALUES = {AS_NUMBER: "numbers", AS_BOOLEAN: "true and false", AS_DATE: "dates"}
+_VALUES = {kinds.AS_NUMBER: "numbers", kinds.AS_BOOLEAN: "true and false", kinds.AS_DATE: "dates"}
 
 
 def _of_lines(report: Report) -> Iterator[Finding]:
@@ -294,7 +286,7 @@ def _of_lines(report: Report) -> Iterator[Finding]:
     for one in respelled[:1]:
         what, _, cell = one.kind.partition(" ")
         now, before = shown_cell(cell), _VALUES.get(what, "")
-        if what == AS_TEXT:
+        if what == kinds.AS_TEXT:
             now, before = (shown(text.encode("utf-8", "surrogatepass")) for text in json.loads(cell))
         more = _likewise(len({other.column for other in respelled}) - 1)
         reason = f"column {one.column} of {one.place} has {now} where the first file has {before}{more}"
