@@ -23,7 +23,7 @@ from tests.mutants.faults import all_mutants
 from tests.oracles import ORACLES
 from tests.pages import PAGES, blocks, session
 from tests.recorded.sessions import sessions
-from thresher.cli.examples import EXAMPLES
+from thresher.cli.app import EXAMPLES
 from thresher.parts import REGISTRY
 
 ROOT = Path(__file__).parent.parent

@@ -11,8 +11,8 @@ import thresher
 from thresher.data.chunk import Chunk
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import ModelFileError
-from thresher.learning.model import by_column
-from thresher.learning.model.by_column import ByColumn
+from thresher.learning.model import bags
+from thresher.learning.model.bags import ByColumn
 from thresher.learning.model.ensemble import ModelsByValue, load
 from thresher.learning.model.model_set import Part
 from thresher.serving.bodies import Bodies
@@ -268,7 +268,7 @@ def test_what_cannot_be(data: Any, column: str, options: dict[str, Any], said: s
 
 
 def test_too_many_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_column, "MOST", 3)
+    monkeypatch.setattr(bags, "MOST", 3)
     with pytest.raises(ValueError, match="more than 3 values"):
         by(table(), passes=1)
 

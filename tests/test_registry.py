@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from thresher import parts
 from thresher.engine.protocol import PROTOCOL, rebuilt
 from thresher.parts import SpecError, lookup, make, parameters, rule_of
-from thresher.parts.known_as import NAMES, PARAMETERS
-from thresher.parts.registry import REGISTRY, part
+from thresher.parts.registry import NAMES, PARAMETERS, REGISTRY, part
 
 KINDS = sorted(parts.REGISTRY)
 CLASSES = [(kind, name) for kind in KINDS for name in sorted(parts.REGISTRY[kind])]

@@ -10,7 +10,7 @@ import thresher
 from tests.streams import Vector
 from thresher.batch.rounds import BoostPlan, loss_of
 from thresher.batch.shards import columns_of
-from thresher.batch.smoothing import Smoothed
+from thresher.batch.solving import Smoothed
 from thresher.data import MemorySource
 
 

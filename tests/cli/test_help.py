@@ -15,8 +15,7 @@ from tests.data.logs import write_log
 from tests.plain import compiled_if
 from tests.served import program, served
 from thresher.cli import main
-from thresher.cli.app import NAMES, command_of
-from thresher.cli.examples import EXAMPLES
+from thresher.cli.app import EXAMPLES, NAMES, command_of
 from thresher.cli.parser import EVERY_DAY, HEADINGS, MANY
 from thresher.data.chunk import Chunk
 

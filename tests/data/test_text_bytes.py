@@ -19,7 +19,7 @@ import pytest
 import thresher
 from tests.data.reference import read_all, rows_of
 from tests.data.samples import SAMPLES
-from thresher.data import DataError, concat, open_source, table_source
+from thresher.data import DataError, concat, open_source, report, table_source
 from thresher.data.columns import LONGEST_NAME, MOST_COLUMNS
 from thresher.data.files.streams import HEAD, LONGEST_HEAD
 from thresher.data.formats.listing import EXAMPLES
@@ -27,7 +27,6 @@ from thresher.data.formats.tables import delimited
 from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.layout import Layout
 from thresher.data.report import Report
-from thresher.data.text import utf8
 from thresher.learning.diagnostics.findings import TroubleWarning
 
 MARK = b"\xef\xbb\xbf"
@@ -213,12 +212,12 @@ def decodes(line: bytes) -> bool:
 
 @pytest.mark.parametrize("size", [8, 1 << 15])
 def test_the_lines_are_those_that_do_not_decode(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(utf8, "SLICE", size)
+    monkeypatch.setattr(report, "SLICE", size)
     choose = random.Random(7)
     for _ in range(3000):
         text = b"".join(choose.choices(PIECES, k=choose.randint(0, 12))) + b"\n"
         lines = text.split(b"\n")
-        found = utf8.undecoded(np.frombuffer(text, np.uint8))
+        found = report.undecoded(np.frombuffer(text, np.uint8))
         places = [] if found is None else found.places.tolist()
         told = sorted({text[:place].count(b"\n") for place in places})
         assert told == [k for k, line in enumerate(lines) if not decodes(line)], text
@@ -260,7 +259,7 @@ def test_the_first_place_and_the_number_are_told(tmp_path: Path, name: str) -> N
     count, at, looks = one.kind.split()
     first = {"csv": ("5", "6"), "tsv": ("5", "6"), "vw": ("4", "9")}.get(name[2:], ("4", "0"))
     assert (one.place, at) == (f"{path}:{first[0]}", first[1])
-    assert (count, looks, one.column) == ("6", utf8.WINDOWS, "" if at != "0" else "a")
+    assert (count, looks, one.column) == ("6", report.WINDOWS, "" if at != "0" else "a")
     write(path, "utf-8")
     found = open_source(path)
     list(found.chunks())
@@ -280,10 +279,14 @@ def test_blocks_and_files_count_together(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "looks"),
-    [("Grüße".encode() * 3 + b"\xff", utf8.MIXED), (b"\x81", utf8.LATIN1), (b"gr\xfc\xdfe", utf8.WINDOWS)],
+    [
+        ("Grüße".encode() * 3 + b"\xff", report.MIXED),
+        (b"\x81", report.LATIN1),
+        (b"gr\xfc\xdfe", report.WINDOWS),
+    ],
 )
 def test_what_it_looks_like(text: bytes, looks: str) -> None:
-    found = utf8.undecoded(np.frombuffer(text, np.uint8))
+    found = report.undecoded(np.frombuffer(text, np.uint8))
     assert found.looks == looks
 
 

@@ -13,8 +13,8 @@ from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.layout import SettledLayout
 from thresher.learning.files import model_file
-from thresher.learning.inspection import diff
-from thresher.learning.inspection.diff import compare
+from thresher.learning.inspection import describe
+from thresher.learning.inspection.describe import compare
 from thresher.learning.model.objective import Objective
 from thresher.learning.model.prediction import Readout
 
@@ -46,7 +46,7 @@ def compared(a: Readout, b: Readout, top: int = 20) -> dict[str, Any]:
 @given(WEIGHTS, WEIGHTS, st.integers(0, 6), st.sampled_from([1, 2, 5, 100]))
 def test_every_weight_is_compared(a: dict[int, float], b: dict[int, float], top: int, step: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(diff, "STEP", step)
+        patch.setattr(describe, "STEP", step)
         found = compared(model(a), model(b), top)
     pairs = {key: (a.get(key, 0.0), b.get(key, 0.0)) for key in sorted(a.keys() | b.keys())}
     counts = dict.fromkeys(("added", "removed", "changed_sign", "grew", "shrank", "same"), 0)

@@ -45,8 +45,8 @@ import numpy as np
 
 from thresher.engine.compile.jit import scalar
 from thresher.engine.verbs import dual, grouped, step_within, together
-from thresher.parts.fading import fades, left
 from thresher.parts.registry import SpecError
+from thresher.parts.series import fades, left
 
 PLACES = (
     *("t", "squares", "lengths", "slopes", "signs", "drift", "spread", "h", "per rho", "kappa", "inverse"),

@@ -1,4 +1,7 @@
-"""Stateless scalar functions that several rules share."""
+"""Scalar functions that several rules share.
+
+Rules that scale all weights at once have rows v = w / scale, and update |w|^2 incrementally.
+"""
 
 from __future__ import annotations
 
@@ -48,3 +51,22 @@ def norm_with(norm, entry, p):
     if p == math.inf or top == 0:
         return top
     return top * ((norm / top) ** p + (entry / top) ** p) ** (1 / p)
+
+
+SMALL, LIFT = 2.0**-40, 2.0**40
+"""The scale is folded into the rows below SMALL; both are powers of two, so folding is exact."""
+
+
+@scalar
+def norm2_after(norm2, margin, size, move):
+    """|w - move x|^2 from |w|^2, <w, x> and |x|^2; never negative, in spite of rounding."""
+    return max(norm2 - move * (2.0 * margin - move * size), 0.0)
+
+
+@scalar
+def fold(clock, scale):
+    """The factor for all rows if ``clock[scale]`` is below its range, else 1."""
+    if clock[scale] >= SMALL:
+        return 1.0
+    clock[scale] *= LIFT
+    return SMALL

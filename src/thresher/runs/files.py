@@ -12,7 +12,7 @@ from thresher.data.features.names import Names
 from thresher.engine.atomic import stamp
 from thresher.learning.files import choice, model_file
 from thresher.learning.inspection import describe as describing
-from thresher.learning.inspection import diff, feature_names, formatting, plots
+from thresher.learning.inspection import feature_names, formatting, plots
 from thresher.learning.inspection.formatting import figure_lines
 from thresher.learning.model.ensemble import Ensemble, model_in
 from thresher.learning.model.objective import in_words
@@ -145,7 +145,7 @@ def draw(path: Path, plot: Path | None, table: Path | None) -> None:
 def difference(first: Path, second: Path, top: int) -> ModelDiff:
     """The content of ``thresher diff --json``. `ModelFileError`; `DataError` for models of other features."""
     (a, before), (b, after) = map(model_file.load_readout, (first, second))
-    return ModelDiff(diff.compare(a, b, (before, after), top))
+    return ModelDiff(describing.compare(a, b, (before, after), top))
 
 
 def choose(

@@ -21,7 +21,7 @@ import numpy as np
 from thresher.data.bodies import Rows
 from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError
-from thresher.data.files import live_topics, topics
+from thresher.data.files import topic_lines, topics
 from thresher.data.files.topic_lines import lines_of
 from thresher.data.sources.parsed import Quarantine
 from thresher.options.option import UsageError
@@ -77,7 +77,7 @@ class SourceReader:
             raise UsageError(f"{url.name}: ?{topics.WITH}= is for models of tables, whose rows are JSON")
         known, record = service.read_so_far, service.model.record
         self._known = known.get(self.name)
-        self._topic = live_topics.LiveTopic(url, [*known.values(), *(record.topics if record else ())])
+        self._topic = topic_lines.LiveTopic(url, [*known.values(), *(record.topics if record else ())])
         self._begun, self._before = False, 0
         """`_before`: how much was to be read at the last look"""
         self._closing = threading.Event()
@@ -151,7 +151,7 @@ class SourceReader:
                 self._take(part)
         self.complete = looked
 
-    def _take(self, part: live_topics.TopicPart) -> None:
+    def _take(self, part: topic_lines.TopicPart) -> None:
         """Write to the log what some messages bring, and their places."""
         service, bad, values = self._service, self.rows["refused"], part.messages.values
         some = [(k, lines_of(one)) for k, one in enumerate(values) if one is not None and one.strip()]
@@ -195,7 +195,7 @@ class SourceReader:
                     raise
                 self._tell(f"{self.name} waits: {error.message}")
 
-    def _read(self, part: live_topics.TopicPart, some: Sequence[tuple[int, bytes]]) -> list[Rows]:
+    def _read(self, part: topic_lines.TopicPart, some: Sequence[tuple[int, bytes]]) -> list[Rows]:
         """The rows of messages of a part, each with its number; what cannot be read with others, alone."""
         if not some:
             return []
@@ -222,7 +222,7 @@ class SourceReader:
                 )
         return [rows]
 
-    def _refuse(self, part: live_topics.TopicPart, number: int, where: str, text: bytes, error: str) -> None:
+    def _refuse(self, part: topic_lines.TopicPart, number: int, where: str, text: bytes, error: str) -> None:
         """Count a bad row of a message, and put it aside. `RefusedError` if it is to end reading."""
         partitions = part.partitions
         partition = partitions if isinstance(partitions, str) else partitions[number]

@@ -1,4 +1,4 @@
-"""The messages of a topic as one file of lines, and where its lines come from.
+"""The messages of a topic as one file of lines, where its lines come from; topics that are followed.
 
 Partitions take turns: the order is that of offsets, counted from where each partition begins, and of
 partitions among messages with the same. So it depends on nothing but the messages.
@@ -7,17 +7,18 @@ partitions among messages with the same. So it depends on nothing but the messag
 from __future__ import annotations
 
 import io
+import time
 from array import array
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import accumulate, compress
 from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
 
-from thresher.data.files.topics import Extent, Messages, Topic, TopicName, kind_of, naming, settled
+from thresher.data.files import topics
 
 ARROW = b"\xff\xff\xff\xff"
 """How Arrow streams begin, and no text"""
@@ -58,7 +59,9 @@ class Places:
         self._form, self._size, self._next = form, 0, 1
         self._known = deque[_Batch]()
 
-    def add(self, some: Messages, size: int, counts: Sequence[int], partitions: str | list[str]) -> None:
+    def add(
+        self, some: topics.Messages, size: int, counts: Sequence[int], partitions: str | list[str]
+    ) -> None:
         """Some messages were made `size` bytes of lines."""
         self._known.append(_Batch(self._next, size, counts, partitions, array("q", some.offsets)))
         self._next += sum(counts) if counts else len(some.offsets)
@@ -86,9 +89,9 @@ class TopicFile(io.RawIOBase):
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self._name = settled(name)
-        kind = kind_of(self._name.url)
-        with naming(self._name):
+        self._name = topics.settled(name)
+        kind = topics.kind_of(self._name.url)
+        with topics.naming(self._name):
             self._topic = kind(self._name.url)
         self.places = Places(kind.place)
         self._pieces, self._left = self._read(), memoryview(b"")
@@ -99,7 +102,7 @@ class TopicFile(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read into the beginning of `buffer`; returns 0 at the end. Raises `DataError`."""
-        with naming(self._name):
+        with topics.naming(self._name):
             while not self._left:
                 if (piece := next(self._pieces, None)) is None:
                     return 0
@@ -141,11 +144,11 @@ class TopicFile(io.RawIOBase):
                 text, counts = b"".join(values), [one.count(b"\n") for one in values]
             else:
                 text += b"\n"
-            self.places.add(Messages(offsets, values), len(text), counts, partitions)
+            self.places.add(topics.Messages(offsets, values), len(text), counts, partitions)
             yield text
 
 
-def has_lines(name: TopicName) -> bool:
+def has_lines(name: topics.TopicName) -> bool:
     """Whether there are any to read. All offsets may be those of marks, or of messages that were aborted."""
     if name.extent.is_empty:
         return False
@@ -153,7 +156,7 @@ def has_lines(name: TopicName) -> bool:
         return bool(file.read(1))
 
 
-def in_turns(topic: Topic, extent: Extent) -> Iterator[tuple[str | list[str], Messages]]:
+def in_turns(topic: topics.Topic, extent: topics.Extent) -> Iterator[tuple[str | list[str], topics.Messages]]:
     """The messages of an extent in order, many at a time, with the partition of each, or of all."""
     begin, end = extent.begin, extent.end
     names = extent.order or sorted(begin, key=lambda one: (len(one), one))  # 10 after 9
@@ -164,7 +167,7 @@ def in_turns(topic: Topic, extent: Extent) -> Iterator[tuple[str | list[str], Me
             for some in open_[one]:
                 yield one, some
         return
-    held = {one: Messages([], []) for one in open_}
+    held = {one: topics.Messages([], []) for one in open_}
     while open_:
         for one in [*open_]:
             while one in open_ and not held[one].offsets:
@@ -181,9 +184,97 @@ def in_turns(topic: Topic, extent: Extent) -> Iterator[tuple[str | list[str], Me
             partitions += [one] * count
             offsets += at[:count]
             values += of[:count]
-            held[one] = Messages(at[count:], of[count:])
+            held[one] = topics.Messages(at[count:], of[count:])
         order = sorted(range(len(turns)), key=turns.__getitem__)
         yield (
             [partitions[k] for k in order],
-            Messages([offsets[k] for k in order], [values[k] for k in order]),
+            topics.Messages([offsets[k] for k in order], [values[k] for k in order]),
         )
+
+
+class TopicPart(NamedTuple):
+    """Some messages that follow those before."""
+
+    partitions: str | list[str]
+    """of each message, or of all"""
+    messages: topics.Messages
+    extent: topics.Extent
+    """their places"""
+
+
+class LiveTopic:
+    """A topic that is read as it grows, after an `earlier` run."""
+
+    def __init__(self, url: topics.Url, earlier: Iterable[topics.Extent]) -> None:
+        self.url, self.place = url, topics.kind_of(url).place
+        self.lag = dict[str, int]()
+        """by partition, how many offsets are still to be read, as far as is known"""
+        self.looked = 0.0
+        """when the end was asked for up to which is read, by `time.monotonic`"""
+        self._earlier, self._start = [*earlier], url.options.get(topics.FROM, "")
+        self._topic: topics.Topic | None = None
+        self._extent: topics.Extent | None = None
+        """what is to be read next"""
+        self._stopped = False
+
+    def look(self) -> topics.Extent:
+        """Where reading goes on; its end is where the topic ends now. `DataError`, OSError.
+
+        `LostPlaceError` if what comes next is not there.
+        """
+        if self._extent is None:
+            self.looked = time.monotonic()
+            try:
+                with topics.naming(self.url.name):
+                    if self._topic is None:
+                        self._topic = topics.kind_of(self.url)(self.url)
+                    found = self._topic.extent(self.url.name, self._earlier, self._start)
+                    begin = self._topic.part(found, found.begin, found.begin)
+            except BaseException:
+                self.close()
+                raise
+            self._extent, self._start, self._earlier = found, "", [begin]
+            self.lag = {one: end - found.begin[one] for one, end in found.end.items()}
+        return self._earlier[0]
+
+    def parts(self) -> Generator[TopicPart]:
+        """What comes next up to the end that was found; the next call of `look` finds another one.
+
+        A part was read once the next is asked for. `DataError`, OSError.
+        """
+        self.look()
+        topic, extent = self._topic, self._extent
+        assert topic is not None
+        assert extent is not None
+        self._extent, at = None, dict(extent.begin)
+        topic.stopped = self._stopped
+        try:
+            with topics.naming(self.url.name):
+                for partitions, messages in () if extent.is_empty else in_turns(topic, extent):
+                    each = [partitions] if isinstance(partitions, str) else partitions
+                    offsets, values = messages
+                    if len(each) == 1:
+                        offsets, values = offsets[-1:], values[-1:]
+                    last = dict(zip(each, zip(offsets, values, strict=True), strict=True))
+                    end = {one: topic.after(*message) for one, message in last.items()}
+                    place = topic.part(extent, {one: at[one] for one in end}, end)
+                    yield TopicPart(partitions, messages, place)
+                    self._earlier, at = [self._earlier[0].then(place)], at | end
+                    self.lag |= {one: max(extent.end[one] - end[one], 0) for one in end}
+        except BaseException:
+            self.close()
+            raise
+        if not self._stopped:
+            self._earlier, self.lag = [extent], dict.fromkeys(extent.end, 0)
+
+    def stop(self) -> None:
+        """Let a read that waits for messages end; called in another thread."""
+        self._stopped = True
+        if (topic := self._topic) is not None:
+            topic.stopped = True
+
+    def close(self) -> None:
+        """Disconnect; the next call connects again."""
+        topic, self._topic, self._extent = self._topic, None, None
+        if topic is not None:
+            topic.close()

@@ -21,9 +21,8 @@ from thresher.data.formats.choosing import CSV_OF_TABS
 from thresher.data.formats.tables.column_statistics import ColumnSeen, columns_seen, shown_cell
 from thresher.data.formats.tables.spellings import DATES
 from thresher.data.layout import AnyLayout, chosen_in, has_columns
-from thresher.data.report import Noticed, Report
+from thresher.data.report import REMEDIES, Noticed, Report
 from thresher.data.source import Source
-from thresher.data.text.utf8 import REMEDIES
 from thresher.learning.diagnostics.findings import FEW, Finding
 from thresher.options.messages import mention
 

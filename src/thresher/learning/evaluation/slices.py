@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import MOST_CELLS, UNKNOWN, Chunk
-from thresher.data.column_values import ColumnValues, read_beside
-from thresher.data.columns import LABEL, WEIGHT, matching
+from thresher.data.columns import LABEL, WEIGHT, ColumnValues, matching, read_beside
 from thresher.data.errors import DataError
 from thresher.data.feature_specs import names_in
 from thresher.data.formats.tables.table_rows import bin_of

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher.cluster.remote_readers import reads_elsewhere
 from thresher.data.chunk import MOST_CELLS, Chunk
-from thresher.data.column_values import ColumnValues, apart
+from thresher.data.columns import ColumnValues, apart
 from thresher.data.errors import OneLineError, shortened
 from thresher.data.inputs.any_data import Data
 from thresher.data.stored import read

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher.cluster.remote_readers import reads_elsewhere
 from thresher.data.chunk import Chunk, concat
-from thresher.data.column_values import read_beside
-from thresher.data.columns import check_same
+from thresher.data.columns import check_same, read_beside
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data, as_source, is_beside, open_data, with_labels

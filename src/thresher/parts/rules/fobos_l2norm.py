@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.engine.verbs import rewrites
+from thresher.parts.prox import SMALL, norm2_after
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 from thresher.parts.rules.pa import Pa
 from thresher.parts.rules.sgd import Sgd
-from thresher.parts.scale import SMALL, norm2_after
 
 _GENERATIONS = 2.0**23
 V, GENERATION = range(2)  # columns of S

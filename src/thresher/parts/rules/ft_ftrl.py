@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from thresher.engine.verbs import alone, grouped
 from thresher.parts import ft_ftrl_state
-from thresher.parts.fading import fades, left
 from thresher.parts.ft_ftrl_state import (
     FACTOR,
     FLOOR,
@@ -28,6 +27,7 @@ from thresher.parts.ft_ftrl_state import (
 from thresher.parts.groups import Single
 from thresher.parts.registry import part
 from thresher.parts.rules.fobos import Fobos
+from thresher.parts.series import fades, left
 
 
 @part("rule")

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from thresher.engine.compile.jit import scalar
-from thresher.parts.fading import fades, left
 from thresher.parts.prox import soft
 from thresher.parts.registry import part
+from thresher.parts.series import fades, left
 
 W, Z, ROOT = range(3)  # columns of S
 INVERSE = 0  # the place in the clock

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.engine.verbs import at
+from thresher.parts.prox import norm2_after
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 from thresher.parts.rules.pegasos import Pegasos
 from thresher.parts.rules.sgd import Sgd
-from thresher.parts.scale import norm2_after
 
 TIME, SCALE, NORM2, STRETCHED, ETA = range(5)  # places in the clock
 

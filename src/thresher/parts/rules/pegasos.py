@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from thresher.parts.prox import fold, norm2_after
 from thresher.parts.rates import Inverse
 from thresher.parts.registry import part
 from thresher.parts.rules.pa import Pa
 from thresher.parts.rules.sgd import Sgd
-from thresher.parts.scale import fold, norm2_after
 
 V = 0  # the column of S
 TIME, SCALE, NORM2, ETA = range(4)  # places in the clock

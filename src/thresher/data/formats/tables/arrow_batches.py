@@ -38,11 +38,10 @@ from thresher.data.formats.tables.table_rows import (
 )
 from thresher.data.labels import LISTED, Domain, hint_of_words
 from thresher.data.layout import SettledLayout
-from thresher.data.report import Noted, noted
+from thresher.data.report import Noted, noted, undecoded
 from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading
 from thresher.data.text.numbers import NUMBER, OVERFLOW
 from thresher.data.text.spelling import GROWTH, spell_all
-from thresher.data.text.utf8 import undecoded
 from thresher.data.text.words import SPACES
 
 if TYPE_CHECKING:

@@ -56,11 +56,10 @@ from thresher.data.formats.tables.where import MARKED, Filter
 from thresher.data.inputs.arrays import RowReader, numbers_of, rests_of
 from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, has_columns, known_columns
-from thresher.data.report import FOUND, LACKING, LATE, MOST_LATE, Noted
+from thresher.data.report import FOUND, LACKING, LATE, MOST_LATE, REMEDIES, Noted, undecoded
 from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading, RowArrays, RowsAsked
 from thresher.data.text.numbers import means_missing
 from thresher.data.text.spelling import respelled
-from thresher.data.text.utf8 import REMEDIES, undecoded
 from thresher.options.messages import mention
 
 _NEWLINE = ord("\n")
