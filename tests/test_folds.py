@@ -208,3 +208,24 @@ def test_layouts_are_those_of_the_data(tmp_path: Any) -> None:
     (tmp_path / "data").write_text("label,a\n" + "".join(f"{n % 2},{n % 2}\n" for n in range(20)))
     found = cv(tmp_path / "data", "sgd", folds=2, layout=Layout("csv"), refit=True)
     assert found.choose().layout == thresher.train(tmp_path / "data", "sgd", layout=Layout("csv")).layout
+
+
+def test_cross_validation_is_saved_and_drawn_with_the_means_of_its_folds(tmp_path: Any) -> None:
+    found = cv(DENSE, l1="0.1:1:3", rule="ftrl", folds=3, refit=True, choose="1se")
+    found.save(tmp_path / "front.model")
+    found.plot(tmp_path / "front.svg")
+    kept = thresher.load(tmp_path / "front.model")
+    assert kept.number() == found.number("1se")
+    assert [kept.number(which) for which in ("best", "1se")] == [found.number("best"), found.number("1se")]
+    for k, (point, own) in enumerate(zip(kept.points, found.points, strict=True)):
+        assert point.holdout["loss"] == np.mean([fold["loss"] for fold in own.folds])
+        assert (point.paired_error, point.nonzero) == (own.paired_error, own.model.nonzero)
+        readout, learned = kept.choose(k), found.choose(k).readout()
+        assert np.array_equal(readout.keys, learned.keys)
+        assert np.array_equal(readout.weights, learned.weights)
+    header, *rows = found.table().splitlines()
+    at = header.split("\t").index("holdout_loss")
+    assert [float(row.split("\t")[at]) for row in rows] == pytest.approx([one.loss for one in found.points])
+    assert (tmp_path / "front.svg").read_text().count("<circle") >= 3
+    with pytest.raises(ValueError, match="refit=True"):
+        cv(DENSE, l1="0.1:1:3", rule="ftrl", folds=3).save(tmp_path / "front.model")

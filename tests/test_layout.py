@@ -118,12 +118,12 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_407,
+    "all": 69_392,
     "data": 19_416,
     "learning": 15_179,
     "parts": 5_748,
     "engine": 5_314,
-    "plans": 4_466,
+    "plans": 4_453,
     "serving": 3_761,
     "options": 2_579,
     "sklearn": 2_127,
@@ -137,7 +137,7 @@ SIZES = {
     "drawing": 841,
     "api": 731,
     "testing": 678,
-    "__init__": 128,
+    "__init__": 126,
     "_version": 28,
     "__main__": 5,
 }

@@ -49,13 +49,12 @@ if _TYPE_CHECKING:
     from thresher.parts.origins import SpecError
     from thresher.parts.registry import part
     from thresher.plans.estimation import Estimates
-    from thresher.plans.models import CrossValidation, Frontier, Tuned
+    from thresher.plans.models import Frontier, Tuned
     from thresher.plans.stability import Selection
 
 _HOMES = {
     "Boosted": "thresher.batch.solving",
     "Chunk": "thresher.data",
-    "CrossValidation": "thresher.plans.models",
     "DataError": "thresher.data.errors",
     "DivergedError": "thresher.learning.model.divergence",
     "Ensemble": "thresher.learning.model.ensemble",
@@ -78,7 +77,6 @@ _HOMES = {
 __all__ = [
     "Boosted",
     "Chunk",
-    "CrossValidation",
     "DataError",
     "DivergedError",
     "Ensemble",

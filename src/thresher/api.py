@@ -42,7 +42,7 @@ from thresher.plans import path as plans_path
 from thresher.plans import select as plans_select
 from thresher.plans import train as plans_train
 from thresher.plans import tune as plans_tune
-from thresher.plans.models import CrossValidation, Frontier, Tuned, with_choice
+from thresher.plans.models import Frontier, Tuned, with_choice
 from thresher.plans.run import Training, bags_of
 from thresher.plans.run_setup import labels_or_part
 from thresher.plans.stability import Selection
@@ -256,7 +256,7 @@ def cv(
     refit: bool = False,
     sample_weight: ArrayLike | None = None,
     **options: Unpack[lanes.CvOptions],
-) -> CrossValidation:
+) -> Frontier:
     """Evaluate penalties by cross-validation: each fold by models that have not learned its rows.
 
     All models learn side by side from one reading of `data`; a second one, of the cache if there is one,

@@ -33,9 +33,10 @@ from thresher.plans.folds import (
     Split,
     check_size,
     estimates_of,
+    paired,
 )
 from thresher.plans.frontier import chosen_of
-from thresher.plans.models import CrossValidation
+from thresher.plans.models import Frontier
 from thresher.plans.path import any_penalties, check_varied, recipes_of
 from thresher.plans.penalties import PenaltyRange, leaves_penalty_open, penalty_name, with_penalty
 from thresher.plans.repeat import passes_said, train_command
@@ -95,20 +96,20 @@ class Validation(Training):
         assert isinstance(share, Folds)
         return share
 
-    def judge(self) -> CrossValidation:
+    def judge(self) -> Frontier:
         """Evaluate the folds by reading the data once more."""
         points, scores = self._estimates(self.trainer)
         models = [one.model for one in points if one.model is not None]
         extras: Any = {"folds": self.folds, "sets": self.trainer.models}
         extras["warnings"] = scores.troubles()
-        return CrossValidation(self.plan.penalty, points, models, _learn=self._further, **extras)
+        return Frontier(self.plan.penalty, points, models, _learn=self._further, **extras)
 
-    def choose(self, found: CrossValidation) -> tuple[int, str, dict[str, Any] | None]:
+    def choose(self, found: Frontier) -> tuple[int, str, dict[str, Any] | None]:
         """The number of the chosen penalty, the criterion used, and the use of a budget of weights."""
         found.fill(self.plan.options["choose"])
         number, which, self.missed = chosen_of(found.points, self.plan.options["choose"], self.ui.warn)
         use = use_of(found.points, number, self.plan.options["choose"])
-        if use and not found.folds.whole:
+        if use and not self.folds.whole:
             remedy = f"give {spelled(flag_of('model'), 'refit=True')} to choose by its own"
             self.ui.warn(f"weights are means over the folds, and a model of all rows has more: {remedy}")
         return number, which, use
@@ -130,7 +131,7 @@ class Validation(Training):
             scores = FoldScores(trainer.models, self.folds, chunks, judge := trainer.plan.judge)
         return estimates_of(trainer.models, self.folds, scores.figures, judge), scores
 
-    def _further(self, found: CrossValidation, penalties: list[float]) -> None:
+    def _further(self, found: Frontier, penalties: list[float]) -> None:
         """Add results for further penalties, in the same folds of the same data, unless learning diverges."""
         self.ui.say(reading_again(penalties))
         first = self.trainer
@@ -142,7 +143,9 @@ class Validation(Training):
             trainer.run()
         except DivergedError:
             return
-        found.add(self._estimates(trainer)[0])
+        points = [*found.points, *self._estimates(trainer)[0]]
+        found.points[:] = paired(sorted(points, key=lambda one: one.penalty or 0.0))
+        found.models[:] = [one.model for one in found.points if one.model is not None]
 
 
 def prepare(

@@ -37,7 +37,7 @@ from thresher.learning.diagnostics.findings import (
     unlike,
     weightless_fold,
 )
-from thresher.learning.files.choice import LOSS, criterion_of
+from thresher.learning.files.choice import LOSS, Point, criterion_of
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share
 from thresher.learning.model.recipe import Recipe, penalty_field
@@ -283,6 +283,12 @@ class Estimate:
         if self.dropped is not None or not self.figures:
             return float("inf")
         return criterion_of(self.judge, self.figures)
+
+    def mean(self) -> Point:
+        """A point of the frontier of all rows, with the means of the figures."""
+        nonzero, held = round(self.size or 0), self.figures if self.loss < math.inf else None
+        own = nonzero, None, held, self.paired_error, self.dropped, self.judge
+        return Point(self.penalty or 0.0, self.spec, *own)
 
     def as_dict(self, name: str | None) -> dict[str, Any]:
         """The content in JSON, with the penalty under its `name`."""

@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from thresher.data.source import Source
 from thresher.learning.diagnostics.findings import Finding, warn
@@ -24,7 +24,7 @@ from thresher.learning.training.scores import Scores
 from thresher.options.messages import flag_of, mention_command
 from thresher.options.option import UsageError
 from thresher.plans import budget, frontier
-from thresher.plans.folds import Estimate, Folds, paired
+from thresher.plans.folds import Estimate, Folds
 from thresher.plans.frontier import picture
 
 if TYPE_CHECKING:
@@ -158,8 +158,11 @@ class Tuned:
 
 
 @dataclass(frozen=True)
-class Alternatives:
-    """Models with different penalties, from the weakest to the strongest, of which one is chosen."""
+class Frontier:
+    """Models of one rule with different penalties, from the weakest to the strongest, of which one is chosen.
+
+    They have learned side by side. After cross-validation, a point has the figures of each fold.
+    """
 
     penalty: str | None
     """name of the penalty parameter; None if a single model was cross-validated"""
@@ -172,6 +175,10 @@ class Alternatives:
     """trouble with the data or the run"""
     choice: str = "best"
     """what is chosen unless you say otherwise"""
+    folds: Folds | None = None
+    """how rows were split for cross-validation"""
+    sets: ModelSet | None = field(default=None, repr=False, compare=False)
+    """the models of the folds, in the first reading"""
     _learn: Callable[[Any, list[float]], None] | None = field(default=None, repr=False, compare=False)
     """adds models with further penalties; None if the data cannot be read again"""
     _tried: set[str] = field(default_factory=set, repr=False, compare=False)
@@ -179,9 +186,7 @@ class Alternatives:
 
     def __reduce__(self) -> Any:
         """Raise TypeError for copies and pickles: models that learned side by side share state."""
-        raise TypeError(
-            f"a {type(self).__name__} cannot be copied or pickled: save it, or copy one of its models"
-        )
+        raise TypeError("a Frontier cannot be copied or pickled: save it, or copy one of its models")
 
     @property
     def model_(self) -> Any:
@@ -229,35 +234,25 @@ class Alternatives:
         found = self._models[self.number(which)]
         return copy(found) if isinstance(found, Model) else found
 
-
-@dataclass(frozen=True)
-class Frontier(Alternatives):
-    """Models of one rule with different penalties, that have learned side by side."""
-
     def __repr__(self) -> str:
-        """The table printed by ``thresher path``, with a star at the chosen model."""
-        penalty = self.penalty or ""
-        table = partial(lane_lines, [point.as_dict(penalty) for point in self.points], penalty)
+        """The table printed by ``thresher path`` or ``cv``, with a star at the chosen model."""
+        table = partial(of_estimates, self.points, self.penalty)
+        if self.folds is None:
+            penalty = self.penalty or ""
+            table = partial(lane_lines, [point.as_dict(penalty) for point in self.points], penalty)
         return shown_with_choice(self.points, self.choice, table)
 
     def frame(self) -> pd.DataFrame:
-        """A row per model, under the names that all results share. ImportError without pandas.
+        """A row per model, or per penalty and fold, counted from 1, under the names that all results share.
 
-        See docs/python.md.
+        See docs/python.md. ImportError without pandas.
         """
         chosen = self.number()
-        return frame_of(
-            {
-                **identity_of(model),
-                "examples": getattr(model, "examples", None),
-                "nonzero": point.nonzero,
-                "progressive_loss": point.progressive_loss,
-                "chosen": k == chosen,
-                "dropped": point.dropped,
-                **held(point.holdout),
-            }
-            for k, (point, model) in enumerate(zip(self.points, self.models, strict=True))
-        )
+        if self.folds is None:
+            rows = [[_row_of(*one)] for one in zip(self.points, self.models, strict=True)]
+        else:
+            rows = [_rows_of_folds(one) for one in self.points]
+        return frame_of({**row, "chosen": k == chosen} for k, some in enumerate(rows) for row in some)
 
     @classmethod
     def read(cls, file: Contents, made: Callable[[str, Any, Any], Any]) -> Frontier:
@@ -291,11 +286,13 @@ class Frontier(Alternatives):
     def plot(self, path: str | PathLike[str], which: str | None = None) -> None:
         """Draw loss over the number of weights to an SVG file. Raises OSError, ValueError."""
         target = checked(path)
-        write(target, picture(self.points, self.number(which)))
+        chosen = self.number(which)
+        write(target, picture(self._told(), chosen))
 
     def table(self, which: str | None = None) -> str:
         """The models as tab-separated values, with a header. Raises ValueError."""
-        return table_of_points(self.points, self.penalty or "", self.number(which))
+        chosen = self.number(which)
+        return table_of_points(self._told(), self.penalty or "", chosen)
 
     def save(self, path: str | PathLike[str], which: str | None = None, *, state: bool = False) -> None:
         """Write the same file as ``thresher path``, replacing an older one. Raises OSError.
@@ -307,58 +304,39 @@ class Frontier(Alternatives):
 
     def write(self, path: str | PathLike[str], chosen: int, choice: str, state: bool) -> FrontierTable:
         """Write the file, in which the model with the number `chosen` is the `choice`. OSError."""
-        table = FrontierTable(self.penalty or "", self.points, chosen, choice)
-        pairs = zip(self.points, self.models, strict=True)
+        table = FrontierTable(self.penalty or "", self._told(), chosen, choice)
+        pairs = zip(self.points, self._models, strict=True)
         kept = [None if point.dropped is not None else model for point, model in pairs]
         save_all(kept, fspath(path), {FRONTIER: asdict(table)}, state=state)
         return table
 
+    def _told(self) -> list[Point]:
+        """The points as a file and a picture have them: of folds, the means."""
+        return self.points if self.folds is None else [one.mean() for one in self.points]
 
-F = TypeVar("F", bound=Alternatives)
+
+def _row_of(point: Point, model: Any) -> dict[str, Any]:
+    own = {name: getattr(point, name) for name in ("nonzero", "progressive_loss", "dropped")}
+    return {**identity_of(model), "examples": getattr(model, "examples", None), **own, **held(point.holdout)}
 
 
-def with_choice(found: F) -> F:
+def _rows_of_folds(one: Estimate) -> list[dict[str, Any]]:
+    return [
+        {
+            **identity(one.recipe),
+            "fold": k + 1,
+            "nonzero": None if one.dropped else count,
+            "dropped": one.dropped,
+            **(held(one.folds[k]) if one.folds else {}),
+        }
+        for k, count in enumerate(one.counts)
+    ]
+
+
+def with_choice(found: Frontier) -> Frontier:
     """The models, of which one is chosen: another, with a warning, if the criterion selects none."""
     found.fill(found.choice)
     if all(point.criterion == math.inf for point in found.points):
         return found  # choosing explains it
     _, choice, missed = frontier.chosen_of(found.points, found.choice)
     return replace(found, choice=choice, warnings=found.warnings + warn(missed))
-
-
-@dataclass(frozen=True, kw_only=True)
-class CrossValidation(Alternatives):
-    """Results of cross-validation for each penalty, from the weakest to the strongest."""
-
-    folds: Folds
-    """how rows were split"""
-    sets: ModelSet = field(repr=False, compare=False)
-    """the models of the first reading"""
-
-    def __repr__(self) -> str:
-        """The table printed by ``thresher cv``, with a star at the chosen one."""
-        return shown_with_choice(self.points, self.choice, partial(of_estimates, self.points, self.penalty))
-
-    def add(self, more: Sequence[Estimate]) -> None:
-        """Add further penalties."""
-        self.points[:] = paired(sorted([*self.points, *more], key=lambda one: one.penalty or 0.0))
-        self.models[:] = [one.model for one in self.points if one.model is not None]
-
-    def frame(self) -> pd.DataFrame:
-        """A row per penalty and fold, counted from 1, under the names that all results share.
-
-        See docs/python.md. ImportError without pandas.
-        """
-        chosen = self.number()
-        return frame_of(
-            {
-                **identity(one.recipe),
-                "fold": fold + 1,
-                "nonzero": None if one.dropped else one.counts[fold],
-                "chosen": k == chosen,
-                "dropped": one.dropped,
-                **(held(one.folds[fold]) if one.folds else {}),
-            }
-            for k, one in enumerate(self.points)
-            for fold in range(self.folds.count)
-        )
