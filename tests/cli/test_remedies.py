@@ -292,7 +292,7 @@ def texts_in(node: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 HELP = {
-    "cli/examples.py",
+    "cli/app.py",
     *(f"options/{name}.py" for name in ("data", "judging", "lanes", "model", "training")),
     "reporting/html.py",
     "drawing/svg.py",

@@ -81,7 +81,7 @@ def verb(
 
     The verb calls the method of the part it is given. If `required`, every class must define it. `arrays`
     allows its methods to create arrays; methods called in loops over coordinates must not. With
-    `compiled=False`, only Python calls it. `returns` says what its methods must return, see `part_errors`.
+    `compiled=False`, only Python calls it. `returns` says what its methods must return (`compile.translate`).
     """
 
     def declare(default: Callable[..., Any]) -> Callable[..., Any]:
