@@ -118,7 +118,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_392,
+    "all": 69_408,
     "data": 19_416,
     "learning": 15_179,
     "parts": 5_748,
@@ -126,14 +126,14 @@ SIZES = {
     "plans": 4_453,
     "serving": 3_761,
     "options": 2_579,
-    "sklearn": 2_127,
+    "sklearn": 2_138,
     "cli": 2_153,
     "cluster": 1_198,
     "river": 307,
     "reporting": 1_210,
     "batch": 1_825,
     "exporting": 1_015,
-    "runs": 698,
+    "runs": 703,
     "drawing": 841,
     "api": 731,
     "testing": 678,

@@ -36,6 +36,18 @@ def table(folder: Path) -> Path:
     return folder
 
 
+def test_effects_of_categories_need_names(thresher: Thresher, table: Path) -> None:
+    finds = "thresher name MODEL DATA finds them and their columns"
+    for data, so in (
+        ("t.csv --label y --weight w", ", so the effects of categories are unknown"),
+        ("rcv1_small100.vw", ""),
+    ):
+        thresher.ok(f"train {data} -m m -q --passes 1")
+        assert thresher("info m").out.splitlines()[-1] == f"the weights have no names{so}: {finds}"
+    thresher.ok("name m rcv1_small100.vw")
+    assert "no names" not in thresher("info m").out
+
+
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("more", ["", " --weights-only"])
 def test_examples_left_out_of_a_sample(more: str, thresher: Thresher, folder: Path) -> None:

@@ -283,6 +283,19 @@ def test_early_stopping_keeps_the_best_pass(capsys: Any) -> None:
         model.set_params(validation_fraction=1.0).fit(X, y)
 
 
+@pytest.mark.usefixtures("plainly")
+def test_partial_fit_tells_of_the_loss(capsys: Any) -> None:
+    X, y = np.random.default_rng(0).normal(size=(61, 3)), np.arange(61) % 2
+    model = SparseOnlineClassifier(verbose=1)
+    for begin, end in pairwise([0, 1, 2, 3, 4, 7, 40, 60, 61]):
+        model.partial_fit(X[begin:end], y[begin:end], classes=[0, 1])
+    told = capsys.readouterr().out.splitlines()
+    assert [int(line.split()[0]) for line in told] == [1, 2, 4, 40]
+    quiet = SparseOnlineClassifier().partial_fit(X[:40], y[:40], classes=[0, 1])._model
+    assert told[-1] == f"40 examples: progressive loss {quiet.tally.average:.6f}, {quiet.nonzero} weights"
+    assert capsys.readouterr().out == ""
+
+
 def test_flat_and_nested_parameters() -> None:
     model = SparseOnlineClassifier("fobos:l1=0.5", rate="power:eta0=2", l1=0.25, eta0=0.125)
     with not_compiled():

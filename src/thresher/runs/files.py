@@ -34,6 +34,8 @@ _ROWS_SHOWN, _FEATURES_SHOWN = 10, 20
 """maximum number of rows of a record of a log, and of features of a row or of a selection, as text"""
 _UNREAD = ("ignore", "absent", "empty")
 """column kinds that are not read"""
+_NAMED = ("bins", "categorical", "list", "text")
+"""column kinds whose features are told by their names"""
 _WEIGHTS = ("positive", "negative", "named", "l1_norm", "l2_norm", "largest")
 
 
@@ -263,7 +265,10 @@ def _told_model(found: dict[str, Any]) -> list[str]:
     lines += [*_table(groups, same), *_table(found["by_output"])]
     if found["nameable"] and found["weights"]["named"] is None:
         finder = spelled("thresher name MODEL DATA", "thresher.name_features(model, data)")
-        lines += ["", f"the weights have no names: {finder} finds them and their columns"]
+        so = (
+            ", so the effects of categories are unknown" if any(one["kind"] in _NAMED for one in read) else ""
+        )
+        lines += ["", f"the weights have no names{so}: {finder} finds them and their columns"]
     return lines
 
 

@@ -158,6 +158,7 @@ class SparseOnlineEstimator(SparseEstimator):
         if self.early_stopping:
             raise ValueError("early_stopping should be False with partial_fit, which has no hold-out")
         first = not self.__sklearn_is_fitted__()
+        before = 0 if first else self._model.examples
         self._check_options() if first else self._check_goes_on()
         quick = not first and sample_weight is None and "feature_names_in_" not in vars(self)
         chunk = self._one_row(X, y) if quick and self._kind == arrays.MATRIX else None
@@ -165,6 +166,7 @@ class SparseOnlineEstimator(SparseEstimator):
             self._model.centres and np.abs(chunk.values).max(initial=0.0) >= matrices.FAR
         ):
             self._model.learn(chunk)
+            self._tell(before)
             return self
 
         X = any_data.examples_in(X)
@@ -177,14 +179,22 @@ class SparseOnlineEstimator(SparseEstimator):
             source.prepare()
             with restored_if_broken(self, matrix, weights):
                 for chunk in source.chunks():
-                    before = model.examples
+                    done = model.examples
                     model.learn(chunk)
-                    model.check_learned(chunk, before + 1)
+                    model.check_learned(chunk, done + 1)
             self._take(X, matrix, model, first)
+        self._tell(before)
         if first:
             self.n_iter_ = 1
             inputs.warn_of(self, X, [])
         return self
+
+    def _tell(self, before: int) -> None:
+        """If wanted, print the loss when the number of examples, `before` so many, passes a power of two."""
+        model = self._model
+        if self.verbose and model.examples.bit_length() > before.bit_length():
+            loss, weights = f"progressive loss {model.tally.average:.6f}", f"{model.nonzero:,} weights"
+            print(f"{model.examples:,} examples: {loss}, {weights}")
 
     def _check_goes_on(self) -> None:
         if not hasattr(self._model, "learn"):

@@ -258,7 +258,8 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         names: keep the names of features with a weight (categories, words, dictionary keys); X is read once
             more to find them. See `get_feature_names_out`.
         n_jobs: threads that read tables.
-        verbose: 1 prints the table of progress, and the figures of held-out examples after each pass.
+        verbose: 1 prints the table of progress, and the figures of held-out examples after each pass;
+            `partial_fit` the progressive loss, when the number of examples passes a power of two.
         random_state: seed of the order and of the hold-out.
 
     Attributes:
