@@ -57,6 +57,13 @@ def test_names_of_vw_text(tmp_path: Path) -> None:
     assert find_names(opened(path, Layout("vw")), keys).get(int(keys[0])) == "user=town:Ulm"
 
 
+def test_names_of_texts_in_vw_text(tmp_path: Path) -> None:
+    (path := tmp_path / "a.vw").write_text("1 |t Not good|u good | bare\n-1 |t good |t not\n")
+    layout = Layout("vw", text=("t", ""), ngrams="words=1-2", interact=("t,u",))
+    found = {"t=not", "t=good", "t=not good", "u=good", "bare"}
+    assert {*all_named(path, layout)} == found | {f"{one} × u=good" for one in found if one[0] == "t"}
+
+
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet"])
 def test_tables(tmp_path: Path, name: str) -> None:
     rows = table_rows()

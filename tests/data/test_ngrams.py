@@ -139,8 +139,16 @@ def test_every_character_is_known_and_lowered_as_python_does(tokens: str, part: 
         assert known[code] == (ord(lower) << 1 | 1 if is_part else 0), hex(code)
 
 
+def write_vw(rows: list[dict[str, Any]], path: Path) -> None:
+    """Namespaces with the names of columns have their keys."""
+    spaces = ((row["label"], row["n"], row["city"] or "", row["body"] or "") for row in rows)
+    lines = ["{} | n:{} |city {} |body {}\n".format(*one) for one in spaces]
+    path.write_text("".join(lines), encoding="utf-8")
+
+
 # TSV is read as CSV is, but for quotes; no other test would compile its loop over texts
-FORMATS = pytest.mark.parametrize("name", [name for name in WRITERS if name != "data.tsv"])
+WRITTEN = {**{name: write for name, write in WRITERS.items() if name != "data.tsv"}, "data.vw": write_vw}
+FORMATS = pytest.mark.parametrize("name", WRITTEN)
 SPECS = ("words=1-2,scale=log", "words=0,chars=2-3,norm", "words=1,shortest=1,case")
 OTHERS = {"label": "label", "n": "numeric", "city": "categorical"}
 texts = st.none() | st.lists(st.sampled_from(["Fine", "fine,", "Öl", "東京", "a", "'x'", "_", "—"])).map(
@@ -148,8 +156,8 @@ texts = st.none() | st.lists(st.sampled_from(["Fine", "fine,", "Öl", "東京", 
 )
 
 
-def layout(spec: str) -> Layout:
-    return Layout(text=("body",), ngrams=spec, numeric=("n",))
+def layout(spec: str, name: str) -> Layout:
+    return Layout(text=("body",), ngrams=spec, numeric=() if name == "data.vw" else ("n",))
 
 
 def table(bodies: list[str | None]) -> list[dict[str, Any]]:
@@ -184,8 +192,8 @@ def agrees(chunk: Chunk, rows: list[dict[int, float]]) -> bool:
 @given(bodies=st.lists(texts, max_size=8))
 def test_every_format_finds_the_same_words(tmp_path: Path, name: str, spec: str, bodies: Any) -> None:
     rows = table([body or None for body in bodies])
-    WRITERS[name](rows, tmp_path / name)
-    assert agrees(read_all(tmp_path / name, layout=layout(spec)), wanted(rows, spec))
+    WRITTEN[name](rows, tmp_path / name)
+    assert agrees(read_all(tmp_path / name, layout=layout(spec, name)), wanted(rows, spec))
 
 
 @cache
@@ -200,13 +208,15 @@ def long_texts() -> tuple[list[dict[str, Any]], list[dict[int, float]]]:
 @FORMATS
 def test_long_texts_threads_and_blocks(tmp_path: Path, name: str) -> None:
     rows, features = long_texts()
-    WRITERS[name](rows, tmp_path / name)
+    WRITTEN[name](rows, tmp_path / name)
     chunks = []
     for threads, block in ((1, 1 << 22), (1, 5000), (3, 5000)):
-        source = open_source(tmp_path / name, layout=layout(SPECS[0]), threads=threads, block_bytes=block)
+        source = open_source(
+            tmp_path / name, layout=layout(SPECS[0], name), threads=threads, block_bytes=block
+        )
         chunks.append([row for chunk in source.chunks() for row in rows_of(chunk)])
     assert chunks[0] == chunks[1] == chunks[2]
-    assert agrees(read_all(tmp_path / name, layout=layout(SPECS[0])), features)
+    assert agrees(read_all(tmp_path / name, layout=layout(SPECS[0], name)), features)
 
 
 @FORMATS
@@ -214,9 +224,9 @@ def test_long_texts_threads_and_blocks(tmp_path: Path, name: str) -> None:
 def test_keys_of_fewer_bits(tmp_path: Path, name: str, bits: int) -> None:
     """The values of colliding names add up, and nothing else changes."""
     rows = table(["fine and short", None, "dull and long"])
-    WRITERS[name](rows, tmp_path / name)
-    whole = read_all(tmp_path / name, layout=layout(SPECS[0]))
-    short = read_all(tmp_path / name, layout=replace(layout(SPECS[0]), bits=bits))
+    WRITTEN[name](rows, tmp_path / name)
+    whole = read_all(tmp_path / name, layout=layout(SPECS[0], name))
+    short = read_all(tmp_path / name, layout=replace(layout(SPECS[0], name), bits=bits))
     assert len(whole) == len(short) == 4
     for i in range(4):
         one, other = whole.rows(i, i + 1), short.rows(i, i + 1)
@@ -225,8 +235,9 @@ def test_keys_of_fewer_bits(tmp_path: Path, name: str, bits: int) -> None:
             folded[key % 2**bits] = folded.get(key % 2**bits, 0.0) + value
         assert other.keys.tolist() == sorted(folded)
         assert np.allclose(other.values, [folded[key] for key in sorted(folded)])
-    with pytest.raises(DataError, match="the hash vw is only for VW text"):
-        open_source(tmp_path / name, layout=Layout(bits=18, hash="vw"))
+    wrong = "no indices for n-grams" if name == "data.vw" else "the hash vw is only for VW text"
+    with pytest.raises(DataError, match=wrong):
+        open_source(tmp_path / name, layout=Layout(bits=18, hash="vw", text=("body",)))
 
 
 def test_several_columns_of_text(tmp_path: Path) -> None:

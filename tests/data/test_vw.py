@@ -195,6 +195,29 @@ def test_a_bad_line_is_named_to_the_column(
     assert (source.report.lines, source.report.blank, source.report.skipped) == (5, 2, 1)
 
 
+def test_texts(tmp_path: Path) -> None:
+    """A scale multiplies all n-grams; a word has no value; `tests/data/test_ngrams.py` has the keys."""
+    layout = Layout("vw", text=("t", ""), ngrams="words=1-2,case", bits=30)
+    path = written(tmp_path, b"1 |t:0.5 Not good Not good|u t:3 | 17 Not\n-1 |t |u good\r\n-1 |t", "a.vw")
+    chunk = read_all(path, layout=layout)
+    of_t = [("Not", 1.0), ("good", 1.0), ("Not good", 1.0), ("good Not", 0.5)]
+    wanted = [(hash_bytes(gram.encode(), seed_of("t")), value) for gram, value in of_t]
+    wanted += [(hash_bytes(b"t", seed_of("u")), 3.0)]
+    wanted += [(hash_bytes(gram.encode()), 1.0) for gram in ("17", "Not", "17 Not")]
+    row = slice(chunk.indptr[0], chunk.indptr[1])
+    found = zip(chunk.keys[row].tolist(), chunk.values[row].tolist(), strict=True)
+    assert [*found] == sorted((key % 2**30, value) for key, value in wanted)
+    assert np.diff(chunk.indptr).tolist() == [8, 1, 0]
+    for line, column, found_there in [("1 |t a b:2", 9, "':2'"), ("1 |t a\0b |u x", 7, "'\\x00b'")]:
+        path = written(tmp_path, f"1 |t a |u b:2\n{line}\n".encode(), "b.vw")
+        with pytest.raises(DataError) as caught:
+            read_all(path, layout=layout)
+        expected = "'|' or a space after the word, since the namespace is a text"
+        assert str(caught.value) == f"{path}:2:{column}: expected {expected}, found {found_there}"
+    with pytest.raises(DataError, match=r"n-grams need a namespace of text \(--text NAME\)"):
+        open_source(path, layout=Layout("vw", ngrams="words=2"))
+
+
 def test_names_are_hashed_with_their_namespace(tmp_path: Path) -> None:
     chunk = read_all(written(tmp_path, b"1 |user id42 7 |ad id42 | 7 city:x\n", "a.vw"))
     user, ad = seed_of("user"), seed_of("ad")

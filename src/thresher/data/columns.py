@@ -151,7 +151,7 @@ def settle(
     there = {*names, *before}
     spelled = {**(spelling or {}), **dict(layout.spelling if isinstance(layout, layouts.Extension) else ())}
     return layouts.SettledLayout(
-        **{**layout.shared(), "group": "", "offset": ""},
+        **{**layout.shared(), "group": "", "offset": "", "text": ()},
         columns=tuple(kinds),
         kinds=tuple(kinds.values()),
         labels=tuple(labels) if len(labels) > 1 else (),

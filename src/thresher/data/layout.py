@@ -66,6 +66,8 @@ class AnyLayout:
     namespace, of VW"""
     offset: str = ""
     """what is added to the margin: a column; ``base`` of VW"""
+    text: tuple[str, ...] = ()
+    """columns of text, or namespaces of VW, whose n-grams are features"""
     ignore: tuple[str, ...] = ()
     """columns that are not read"""
     interact: tuple[str, ...] = ()
@@ -150,8 +152,6 @@ class Layout(AnyLayout):
     """columns of numbers in which each logarithmic bin is a feature"""
     categorical: tuple[str, ...] = ()
     """columns in which each value is a feature"""
-    text: tuple[str, ...] = ()
-    """columns of text, whose n-grams are features"""
 
 
 @dataclass(frozen=True)
@@ -287,12 +287,17 @@ def settle_without_columns(layout: AnyLayout) -> SettledLayout:
             f"groups are {mention(group=known)}" if known else f"{mention('group')} needs another format"
         )
         raise DataError(f"{layout.format} has no columns: {instead}")
-    based = layout.format == "vw" and layout.offset == BASE
-    if layout.format == "vw" and layout.offset and not based:
+    spaced = layout.format == "vw"
+    if spaced and layout.offset not in ("", BASE):
         raise DataError(f"vw has no columns: offsets are {mention(offset=BASE)}")
+    if spaced and layout.text and layout.hash == "vw":
+        raise DataError(f"{mention(hash='vw')} has no indices for n-grams: leave {mention('text')} out")
+    if spaced and not layout.text and layout.ngrams != Layout.ngrams:
+        raise DataError(f"n-grams need a namespace of text ({mention(text='NAME')})")
+    own = ("group", *(("offset", "text", "ngrams") if spaced else ()))
     for name in (*COLUMN_OPTIONS, "ngrams"):
-        default = getattr(layout if name == "group" or (name == "offset" and based) else Layout, name)
-        if getattr(layout, name, default) != default:
+        default = getattr(Layout, name)
+        if name not in own and getattr(layout, name, default) != default:
             tables = "csv, tsv, jsonl, parquet and arrow"
             raise DataError(f"{layout.format} has no columns: {mention(name)} is only for {tables}")
     return layout if isinstance(layout, SettledLayout) else SettledLayout(**layout.shared())

@@ -162,7 +162,7 @@ class FeatureOptions(TypedDict, total=False):
     text: Annotated[
         Columns,
         Option(kinds.NameList(), _COLUMNS),
-        "Text columns: their words or other n-grams are features.",
+        "Text columns, or namespaces of VW text: their words or other n-grams are features.",
     ]
     ngrams: Annotated[
         str,

@@ -190,7 +190,7 @@ def _table(layout: SettledLayout) -> dict[str, Any]:
     given: dict[str, Any] = {
         name: getattr(layout, name) for name in names if getattr(layout, name) != getattr(plain, name)
     }
-    lists = ("delimiter", "missing", "interact", "classes")
+    lists = ("delimiter", "missing", "interact", "classes", "text")
     given |= {name: getattr(layout, name) for name in lists if getattr(layout, name)}
     given |= {kind: listed for kind in _COLUMNS if (listed := _listed(layout, kind))}
     label = as_list(in_print(layout.labels, layout.columns) or _listed(layout, "label"))

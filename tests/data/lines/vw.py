@@ -172,6 +172,16 @@ def some_vw(count: int, seed: int) -> list[bytes]:
     return lines
 
 
+def some_texts(count: int, seed: int) -> list[bytes]:
+    random, lines = np.random.default_rng(seed), []
+    for _ in range(count):
+        words = [" ".join(random.choice(["Ein", "ol", "not", "x1"], random.integers(0, 7))) for _ in range(3)]
+        lines.append(
+            f"1 |user u{random.integers(9)}:2 |f {words[0]} |title:0.5 {words[1]}|f\t{words[2]} ".encode()
+        )
+    return lines
+
+
 _BAD = (
     *(b"x | a", b"nan | a", b"3 | a", b"| a", b"1 -1 | a", b"1 1 0.5 | a", b"1 1 0 1 | a", b"1 't 2 | a"),
     *(b"1", b"1 |: a", b"1 |f: a", b"1 |f:1e39 a", b"1 |f a:", b"1 |f a:nan", b"1 |f a:3rd", b"1 |f a:1e39"),
@@ -189,6 +199,11 @@ TESTED = Tested(
     (b"", b" \t", b"\r"),
     parse_vw_line,
     _TOKENS,
-    variants={"products": Variant(Layout("vw", interact=("f,user", "f,f"), bits=20))},
+    variants={
+        "products": Variant(Layout("vw", interact=("f,user", "f,f"), bits=20)),
+        "texts": Variant(
+            Layout("vw", text=("f", "title"), ngrams="words=1-2,chars=3", interact=("f,user",)), some_texts
+        ),
+    },
     fuzzed={"indices": Layout("vw", hash="vw", bits=18)},
 )

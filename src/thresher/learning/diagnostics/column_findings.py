@@ -242,21 +242,22 @@ def _of_columns_awaited(report: Report, layout: Any, goes_on: bool) -> Iterator[
 
 
 def _no_namespace(report: Report, layout: Any, some: Sequence[str] = ()) -> str | None:
-    """A namespace that an interaction names and no row has; `some` are those of the first rows."""
+    """A namespace that options name and no row has; `some` are those of the first rows."""
     found = {one.column for one in _noticed(report, noticed.FOUND)}
     never = [one.column for one in _noticed(report, noticed.AWAITED) if one.column not in found]
     if not never:
         return None
-    spec = next(one for one in layout.interact if never[0] in terms_of([one]).factors)
+    specs = [f"the interaction {one}" for one in layout.interact if never[0] in terms_of([one]).factors]
     what = "field" if layout.format == "libffm" else "namespace"
     known = f": the {what}s are {first_few(some, _SHOWN)}" if some else ""
     first = any(one[:1] == never[0] for one in some)
     whole = "; give whole names, not first letters as for -q" if first else ""
-    return f"no row has the {what} '{never[0]}' of the interaction {spec}{known}{whole}"
+    of = specs[0] if specs else mention(text=as_list(never[:1]))
+    return f"no row has the {what} '{never[0]}' of {of}{known}{whole}"
 
 
 def check_namespaces(source: Source, report: Report) -> None:
-    """`DataError` if no row has a namespace that an interaction names, once all rows have been read."""
+    """`DataError` if no row has a namespace that options name, once all rows have been read."""
     if source.layout is None or _no_namespace(report, source.layout) is None:
         return
     name, some = source.names[0], list[str]()

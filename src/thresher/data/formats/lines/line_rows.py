@@ -32,7 +32,7 @@ _ENDS_TOKEN = byte_set(b" \t\n#")
 def read_line(self, text, at, columns, nnz, domain, targets, row, extra):
     """Read one line with grammar `self`. Stores features from `nnz` on, several labels in ``targets[row]``.
 
-    `columns` are the addresses of keys, values and offsets.
+    `columns` are the addresses of keys, values and offsets, and ``(keys, values)`` as arrays.
     ``extra = (crosses, naming)`` receives spans and names, if not None. Returns ``(position of the line end
     or of the error, nnz, whether keys ascend, label, weight, outcome)``.
     """
@@ -216,7 +216,8 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, extra, c
     at, row, nnz = state[line_status.AT], state[line_status.ROWS], state[line_status.NNZ]
     result = line_status.DONE
     indptr, keys, values, labels, weights, offsets, targets = columns
-    text, features = address(text_bytes), (address(keys), address(values), address(offsets))
+    text = address(text_bytes)
+    features = address(keys), address(values), address(offsets), (keys, values)
     indptr[row] = nnz
     while at < size and result == line_status.DONE:
         start = at

@@ -18,6 +18,7 @@ from thresher.data.errors import BadLine, shown
 from thresher.data.feature_specs import ANY
 from thresher.data.features import crossing
 from thresher.data.features.crossing import Crosses
+from thresher.data.features.ngrams import room_for, rooms_for
 from thresher.data.files.blocks import LINES, LONG_HEAD, LONGEST_LINE, Block
 from thresher.data.formats import line_status
 from thresher.data.formats.lines import line_rows as rows
@@ -141,6 +142,7 @@ class LineParser:
         crosses: Crosses | None = None,
         named: bool = False,
         factors: Sequence[str] = (),
+        texts: Sequence[str] = (),
         usual: re.Pattern[bytes] | None = None,
         tag: Callable[[bytes], str | None] | None = None,
         advice: Callable[[int, bytes, int], str] = lambda outcome, line, place: "",
@@ -156,6 +158,7 @@ class LineParser:
             crosses: The products to add to rows.
             named: Whether features have names; where they have ids, only products have names.
             factors: The namespaces that are multiplied.
+            texts: The namespaces that are texts, which the grammar reads with its `texts`.
             usual: Lines that the grammar can read without being `careful`, if any.
             tag: The id in a line, None for a comment, if the format has ids.
             advice: A hint about a bad line, or an empty string, given its outcome, the line, and the error
@@ -164,7 +167,7 @@ class LineParser:
             shifted: Whether the grammar stores offsets.
         """
         self._grammar, self._reading, self._usual, self._named = grammar, reading, usual, named
-        self._shifted = shifted
+        self._shifted, self._texts = shifted, texts
         self._factors = [(place, name) for place, name in enumerate(factors) if name != ANY]
         naming = reading.naming if named or crosses else None  # None compiles less code
         self._extra = crossing.extra_of(crosses, naming)
@@ -192,7 +195,12 @@ class LineParser:
         most = size // 2 + 1
         if self._domain.width:
             most = int(np.count_nonzero(text[:size] == ord("\n"))) + 2
-        columns = reading.arenas.columns(most, size + 16, self._domain.width, self._shifted)
+        room = size + 16
+        if self._texts:
+            texts = self._grammar.texts._replace(rooms=rooms_for(size))
+            self._grammar, room = self._grammar._replace(texts=texts), room + room_for(size, texts.code)
+            texts.met[:] = False
+        columns = reading.arenas.columns(most, room, self._domain.width, self._shifted)
         domain, crosses = self._domain.code(), self._extra[0]
         state = np.zeros(line_status.COUNTERS, np.int64)
         state[line_status.AT] = block.begin
@@ -216,10 +224,11 @@ class LineParser:
             lambda start: line_at(text, start),
             *(state, self._bad, columns, reading),
         )
-        reading.take_names()
+        reading.take_names(self._texts)
         met = 0 if crosses is None else int(crosses.spans[0, crossing.MET])
-        noticed = [(AWAITED, name, 0, "") for _, name in self._factors]
+        noticed = [(AWAITED, name, 0, "") for name in (*self._texts, *(one for _, one in self._factors))]
         noticed += [(FOUND, name, 0, "") for place, name in self._factors if met >> place & 1]
+        noticed += [(FOUND, name, 0, "") for k, name in enumerate(self._texts) if texts.met[k]]
         noticed += lines_not_utf8(block) if self._named else ()
         ids = None
         if self._tag is not None:

@@ -254,7 +254,7 @@ class Svmlight(NamedTuple):
             at, outcome = (end, EXAMPLE) if fits else (at + 4, QID)
         ascend = True
         if outcome == EXAMPLE:
-            keys, values, _ = columns
+            keys, values, _, _ = columns
             at, nnz, ascend, outcome = _features(self.fielded, text, at, keys, values, nnz, extra[0])
         return at, nnz, ascend, label, weight, outcome
 

@@ -7,6 +7,9 @@ feature without a value has the value 1. Values are multiplied by the scale of t
 repeated features are added up. ``name:text`` is a feature with the value 1, whatever the scale. A namespace
 may occur again, or have no name. Blank lines are ignored.
 
+Of a namespace that is a text, the n-grams of its words are features, with the keys that they have in a column
+of a table with this name. Its words have no values.
+
 The key of a name is its 64-bit hash, seeded with the hash of its namespace. In the namespace without a name,
 whole numbers below 2**64 are ids, as in svmlight text. With the hash ``vw``, keys are the indices that Vowpal
 Wabbit computes. If `bits` is given, only that many low bits of a key are kept.
@@ -38,15 +41,17 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from thresher.data.feature_specs import terms_of
+from thresher.data.feature_specs import grams_of, terms_of
 from thresher.data.features import murmur
 from thresher.data.features.crossing import note_namespace, of_namespaces
 from thresher.data.features.murmur import first_bytes, hash_bytes, padded_murmur3_64
 from thresher.data.features.names import names_any, offer_with
+from thresher.data.features.ngrams import letters, rooms_for, text_features
 from thresher.data.formats import line_status
 from thresher.data.formats.line_status import AFTER_VALUE, BLANK, EXAMPLE, OWN, UNUSUAL, VALUE, VALUE_RANGE
 from thresher.data.formats.lines.line_rows import (
@@ -77,9 +82,18 @@ from thresher.data.text.words import (
 from thresher.engine.compile.jit import scalar
 from thresher.options.messages import mention
 
-BAR, AFTER_TAG, FIELDS, BASE_NUMBER, NAMESPACE, AFTER_NAMESPACE, SCALE, SCALE_RANGE, AFTER_NAME = range(
-    OWN, OWN + 9
-)
+(
+    BAR,
+    AFTER_TAG,
+    FIELDS,
+    BASE_NUMBER,
+    NAMESPACE,
+    AFTER_NAMESPACE,
+    SCALE,
+    SCALE_RANGE,
+    AFTER_NAME,
+    AFTER_WORD,
+) = range(OWN, OWN + 10)
 """Reasons for bad lines specific to VW text"""
 
 _NUL, _TAB, _SPACE, _QUOTE, _PLUS, _MINUS, _DOT, _COLON = 0, 9, 32, 39, 43, 45, 46, 58
@@ -369,6 +383,48 @@ def _features(grammar, text, at, keys, values, nnz, space, start, ascend, before
         nnz = enter(key, value, keys, values, nnz)
 
 
+class Texts(NamedTuple):
+    """The namespaces that are texts."""
+
+    seeds: NDArray[np.uint64]
+    """(namespaces,) hash seeds of their names"""
+    met: NDArray[np.bool_]
+    """(namespaces,) which of them rows had"""
+    code: tuple[Any, ...]
+    known: NDArray[np.int32]
+    rooms: tuple[NDArray[np.uint8], NDArray[np.int64]]
+    """see `ngrams.text_features`"""
+
+
+@scalar
+def _text(texts, mask, text, at, columns, nnz, space, naming):
+    """Read the namespace `space`, from `at` on, if it is a text: ``(position, nnz, whether it is, outcome)``.
+
+    `columns` are the arrays of keys and values.
+    """
+    if texts is None:
+        return at, nnz, False, EXAMPLE
+    which = np.int64(-1)
+    for k in range(texts.seeds.size):
+        which = k if texts.seeds[k] == space[0] else which
+    if which < 0:
+        return at, nnz, False, EXAMPLE
+    texts.met[which] = True
+    begin, start = at, nnz
+    while byte(text, at) != _BAR and not ends_line(text, at):
+        at = _name_end(text, skip_blanks(text, at))
+        if not _breaks(text, at):
+            return at, nnz, True, AFTER_WORD
+    nnz = text_features(
+        *(text, begin, at, texts.code, texts.known, space[0], texts.rooms[0], texts.rooms[1]),
+        *(columns[0], columns[1], nnz, naming, which),
+    )
+    for k in range(start, nnz):
+        columns[0][k] &= mask
+        columns[1][k] *= space[3]
+    return at, nnz, True, EXAMPLE
+
+
 class Vw(NamedTuple):
     """The grammar of VW text, with the layout's options for keys."""
 
@@ -385,6 +441,8 @@ class Vw(NamedTuple):
     """true to read every shape; None to read only the usual ones, so that the rest is not compiled"""
     based: bool = False
     """whether bases are offsets; otherwise they must be 0"""
+    texts: Texts | None = None
+    """None if no namespace is a text, so that reading them is not compiled"""
 
     def read_line(self, text, at, columns, nnz, domain, targets, row, extra):
         """See `line_rows.read_line`."""
@@ -392,14 +450,20 @@ class Vw(NamedTuple):
             self.careful, text, at, self.based, domain, targets, row
         )
         start, ascend = nnz, True
-        keys, values, offsets = columns
+        keys, values, offsets, arrays = columns
         while outcome == EXAMPLE and byte(text, at) == _BAR:
             first, begin = nnz, at + 1
             at, space, outcome = _namespace(self.careful, self, text, begin)
             if outcome == EXAMPLE:
-                at, nnz, ascend, outcome = _features(
-                    self, text, at, keys, values, nnz, space, start, ascend, begin, extra[1]
+                at, nnz, is_text, outcome = _text(
+                    self.texts, self.mask, text, at, arrays, nnz, space, extra[1]
                 )
+                if is_text:
+                    ascend &= nnz == first
+                else:
+                    at, nnz, ascend, outcome = _features(
+                        self, text, at, keys, values, nnz, space, start, ascend, begin, extra[1]
+                    )
                 note_namespace(extra[0], space[0], first, nnz)
         if self.based:
             store_float(offsets, row, base)
@@ -453,6 +517,7 @@ _EXPECTED = {
     SCALE: "a number after ':'",
     SCALE_RANGE: "a scale that is finite in float32",
     AFTER_NAME: "':', '|' or a space after the name",
+    AFTER_WORD: "'|' or a space after the word, since the namespace is a text",
     line_status.VALUE: "a number or text after ':'",
     line_status.AFTER_VALUE: "'|' or a space after the number",
     line_status.SUM_RANGE: "values of a repeated feature whose sum is finite in float32",
@@ -499,18 +564,25 @@ def parser(layout: AnyLayout, reading: Reading) -> LineParser:
         kind = murmur.VW if vw else murmur.WIDE
         return hash_bytes(name.encode(), layout.seed, kind) if name else nameless
 
+    texts = None
+    if layout.text:
+        grams, seeds_of = grams_of(layout.ngrams), np.array([*map(seed, layout.text)], np.uint64)
+        met = np.zeros(len(seeds_of), np.bool_)
+        texts = Texts(seeds_of, met, grams.code(), letters(grams.tokens), rooms_for(0))
+
     def advice(outcome: int, line: bytes, place: int) -> str:
         head, bar, _ = line.partition(b"|")
         kind = label_of(head)[1] if bar and place <= len(head) and outcome in _OF_HEAD else ""
         return f"; this looks like {kind}, which is not supported" if kind else ""
 
     return LineParser(
-        Vw(*seeds, vw or None, careful=None if simple else True, based=based),
+        Vw(*seeds, vw or None, careful=None if simple else True, based=based, texts=texts),
         reading,
         _EXPECTED | ({BASE_NUMBER: "a base that is finite in float32"} if based else {}),
         crosses=of_namespaces(layout, seed),
         named=True,
         factors=terms_of(layout.interact).factors,
+        texts=layout.text,
         usual=USUAL if simple else None,
         tag=partial(text_of, namespace=grouped.encode()) if grouped else tag_of,
         advice=advice,
