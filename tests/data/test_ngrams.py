@@ -235,7 +235,7 @@ def test_keys_of_fewer_bits(tmp_path: Path, name: str, bits: int) -> None:
             folded[key % 2**bits] = folded.get(key % 2**bits, 0.0) + value
         assert other.keys.tolist() == sorted(folded)
         assert np.allclose(other.values, [folded[key] for key in sorted(folded)])
-    wrong = "no indices for n-grams" if name == "data.vw" else "the hash vw is only for VW text"
+    wrong = "no indices of Vowpal Wabbit" if name == "data.vw" else "the hash vw is only for VW text"
     with pytest.raises(DataError, match=wrong):
         open_source(tmp_path / name, layout=Layout(bits=18, hash="vw", text=("body",)))
 

@@ -155,6 +155,7 @@ HOMES = {
     **dict.fromkeys(("predict", "evaluate", "report", "weights", "export"), "using"),
     **dict.fromkeys(("info", "choose", "diff", "name", "log"), "files"),
     **dict.fromkeys(("serve", "follow", "warm", "cache", "rules", "losses", "rates"), "services"),
+    "from-vw": "from_vw",
 }
 """The module of each command"""
 SHORT = {
@@ -178,6 +179,7 @@ SHORT = {
     "name": "Add the names of features to a model.",
     "warm": "Compile ahead of time, for example in a container image.",
     "cache": "Show or clear the cache folder.",
+    "from-vw": "Print the command for what a command of Vowpal Wabbit does.",
     **{name: f"List the {name} and their parameters." for name in ("rules", "losses", "rates")},
 }
 """What each command does, in a line"""

@@ -93,7 +93,7 @@ def command(options: type, *arguments: Argument, hidden: Collection[str] = ()) -
     """Decorate the function that runs the command of its name; `hidden` options are not in its help."""
 
     def register(run: Run) -> Run:
-        REGISTERED[run.__name__] = run, options, arguments, hidden
+        REGISTERED[run.__name__.replace("_", "-")] = run, options, arguments, hidden
         return run
 
     return register

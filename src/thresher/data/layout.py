@@ -291,7 +291,7 @@ def settle_without_columns(layout: AnyLayout) -> SettledLayout:
     if spaced and layout.offset not in ("", BASE):
         raise DataError(f"vw has no columns: offsets are {mention(offset=BASE)}")
     if spaced and layout.text and layout.hash == "vw":
-        raise DataError(f"{mention(hash='vw')} has no indices for n-grams: leave {mention('text')} out")
+        raise DataError(f"n-grams have no indices of Vowpal Wabbit: leave {mention('hash')} out")
     if spaced and not layout.text and layout.ngrams != Layout.ngrams:
         raise DataError(f"n-grams need a namespace of text ({mention(text='NAME')})")
     own = ("group", *(("offset", "text", "ngrams") if spaced else ()))

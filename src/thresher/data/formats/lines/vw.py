@@ -406,7 +406,7 @@ def _text(texts, mask, text, at, columns, nnz, space, naming):
         return at, nnz, False, EXAMPLE
     which = np.int64(-1)
     for k in range(texts.seeds.size):
-        which = k if texts.seeds[k] == space[0] else which
+        which = np.int64(k) if texts.seeds[k] == space[0] else which
     if which < 0:
         return at, nnz, False, EXAMPLE
     texts.met[which] = True
