@@ -118,7 +118,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_874,
+    "all": 69_794,
     "data": 19_503,
     "learning": 15_180,
     "parts": 5_748,
@@ -127,7 +127,7 @@ SIZES = {
     "serving": 3_761,
     "options": 2_579,
     "sklearn": 2_138,
-    "cli": 2_531,
+    "cli": 2_451,
     "cluster": 1_198,
     "river": 307,
     "reporting": 1_210,

@@ -87,6 +87,9 @@ thresher warm --rules ftrl,pa-i --losses hinge
 thresher cache
 thresher cache --clear
 THRESHER_CACHE_DIR=/tmp/cache thresher cache
+thresher from-vw 'vw -d train.vw -f vw.model --loss_function logistic -b 24'
+thresher from-vw -- vw train.vw --passes 3 -c -q ua --ngram t2 --ftrl
+thresher from-vw 'vw -t -i vw.model test.vw -p predictions.txt'
 thresher rules
 thresher rules ft-ftrl
 thresher rules truncated-gradient
@@ -100,7 +103,7 @@ thresher rates inverse-sqrt
 EXAMPLES: dict[str, list[str]] = {}
 """By command name"""
 for _line in _LINES.splitlines():
-    EXAMPLES.setdefault(re.findall(r"thresher (\w+)", _line)[0], []).append(_line)
+    EXAMPLES.setdefault(re.findall(r"thresher ([\w-]+)", _line)[0], []).append(_line)
 
 
 _VARIABLE = "_THRESHER_COMPLETE"

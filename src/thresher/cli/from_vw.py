@@ -14,7 +14,6 @@ from typing import NamedTuple, TypedDict
 import click
 
 from thresher.cli.parser import Argument, command
-from thresher.data.feature_specs import as_list
 from thresher.options.option import Options, UsageError
 from thresher.options.option import command as line_of
 
@@ -231,6 +230,8 @@ class _Translation:
 
     def _features(self) -> list[str]:
         """Interactions and n-grams."""
+        from thresher.data.feature_specs import as_list
+
         words, crossed, texts, longest = list[str](), set[tuple[str, ...]](), list[str](), 1
         for name in ("quadratic", "cubic", "interactions"):
             for spec in self._given.get(name, ()):
