@@ -197,8 +197,12 @@ def test_a_mean_that_is_an_exponential_is_worse_than_a_constant(loss: str, unit:
     for times, told in (1.3, False), (3.0, True):
         seen.passes = [(times * base * seen.weight, seen.weight, None)]
         seen.marks = [(200, *seen.passes[0][:2])]
-        found = {one.name for one in troubles_of(Run(seen, model))}
+        found = {one.name: one.message for one in troubles_of(Run(seen, model))}
         assert ("worse-than-constant" in found) == told
+    unit_told = (
+        "divide the labels by 700, multiply predictions by it, and use" in found["worse-than-constant"]
+    )
+    assert unit_told == (loss == "tweedie"), "poisson has counts of about 1, and gamma measures the unit"
 
 
 def test_offsets_that_make_a_loss_worse_than_that_of_a_constant() -> None:

@@ -60,6 +60,8 @@ _LITTLE = 0.02
 """Share of the loss of a constant at the edge of the labels that counts as small."""
 _GROUPED = 0.08
 """Labels are sorted if they change less than this share of the changes expected in random order."""
+_FAR_FROM_ONE = 100.0
+"""Amounts of so many or more, or of so small a part, are told to be divided."""
 _UNEQUAL = 10.0
 """Importances this many times as large, on average, as those of another class, or as 1, do harm."""
 _WEIGHED = 3.0
@@ -466,6 +468,19 @@ def _leak(run: Run) -> str | None:
     return f"{good_too}{alone} in the first rows: {known}"
 
 
+def _usual_amount(run: Run) -> float | None:
+    """What labels usually are where they are not 0, if that is far from 1, and the mean is exp(margin).
+
+    The first zeros drive an intercept that begins at a mean of 1 far down, where the slope of an amount that
+    follows is so large that no later one counts.
+    """
+    head, seen = run.model.head, run.seen
+    if not (head.is_exponential and seen.zeros) or head.loss.SCALES:
+        return None
+    usual = float(f"{np.median([label for label in seen.labels if label > 0] or [seen.high]):.1g}")
+    return None if 1 / _FAR_FROM_ONE < usual < _FAR_FROM_ONE else usual
+
+
 _EXPLAINS_LOSS = {
     *("raw-exposure", "sorted-labels", "importances", "scales", "overfitting", "unresolved-labels"),
     "learned-noise",
@@ -502,6 +517,8 @@ def troubles_of(run: Run) -> list[Finding]:
         remedy = f"use a smaller step size{smaller}, or {remedy}" if smaller else remedy
         if recipe.offset:
             remedy = f"check the offsets (of an exposure, give the logarithm), {remedy}"
+        if unit := _usual_amount(run):
+            remedy = f"divide the labels by {unit:,.15g}, multiply predictions by it, and {remedy}"
         found.append(Finding("worse-than-constant", f"{run.against_base}: {remedy}"))
     return found
 
