@@ -118,8 +118,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_811,
-    "data": 19_503,
+    "all": 69_844,
+    "data": 19_536,
     "learning": 15_197,
     "parts": 5_748,
     "engine": 5_314,

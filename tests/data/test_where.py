@@ -190,9 +190,15 @@ def test_filters_that_do_not_fit_the_columns(tmp_path: Path, where: str) -> None
 def test_a_filter_that_keeps_nothing_and_one_of_text(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no examples .*excluded by --where 'n > 200'"):
         list(source_of("data.arrow", tmp_path, "n > 200").chunks())
+    (tmp_path / "a.svm").write_text("1 1:2\n")
+    with pytest.raises(DataError, match="svmlight has no columns: --where is only for tables"):
+        open_source(tmp_path / "a.svm", where="x = 2")
+    (tmp_path / "a.csv").write_text("label\n1\n")
+    with pytest.raises(DataError, match=r"a.csv: --where needs a table of two columns or more"):
+        open_source(tmp_path / "a.csv", where="label = 1")
     (tmp_path / "a.csv").write_text("label,x\n1,2\n")
-    with pytest.raises(DataError, match="csv: --where is only for parquet, arrow and jsonl"):
-        open_source(tmp_path / "a.csv", where="x = 2")
+    with pytest.raises(DataError, match=r"no column is called 'y' \(--where y = 2\)"):
+        open_source(tmp_path / "a.csv", where="y = 2")
 
 
 LINES = {
@@ -228,3 +234,41 @@ def test_lines_of_json(where: str, tmp_path: Path) -> None:
         assert (source.report.lines, source.report.blank) == (len(kept) + 2, 1)
     with pytest.raises(DataError, match="excluded by --where 'n > 200'"):
         list(open_source(path, where="n > 200", on_error="skip").chunks())
+
+
+CELLS = {
+    "n < 20": lambda row: row["n"] < 20,
+    "city = 'Ulm' and small >= 50": lambda row: row["city"] == "Ulm" and row["small"] >= 50,
+    "city is null": lambda row: row["city"] is None,
+    "x is not null and new = true": lambda row: row["x"] is not None and row["new"],
+    "kind in ('u', 'w') and \"a b\" != 3": lambda row: row["kind"] in ("u", "w") and row["a b"] != 3,
+}
+
+
+@pytest.mark.parametrize("where", CELLS)
+@pytest.mark.parametrize("spanning", [False, True])
+def test_cells_of_csv(where: str, spanning: bool, tmp_path: Path) -> None:
+    """The same rows, with their numbers; blank lines, the header again and bad rows are counted, as ever."""
+    rows, columns = table().to_pylist(), ["label", "n", "small", "x", "city", "kind", "new", "a b"]
+    note = '"so\nit is"' if spanning else '"so, it is"'
+    cells = [["NA" if row[one] is None else str(row[one]) for one in columns] + [note] for row in rows]
+    lines = [",".join(row) + "\r\n" for row in cells]
+    head, path = ",".join(columns) + ",note\r\n", tmp_path / "a.csv"
+    layout = Layout(missing=("NA",), quoted_newlines=spanning, categorical=("kind", "city"))
+    kept = [k for k in plain(CELLS[where]) if k != 50]
+    path.write_text(head + "".join(lines), newline="")
+    settled = open_source(path, layout=layout).layout
+    path.write_text(head + "".join(lines[k] for k in kept), newline="")
+    expected = rows_of(read_all(path, layout=settled))
+    lines[50] = ",".join(cells[kept[0]][:-1]) + "\r\n"  # passes, but lacks a cell
+    lines[100] = "\r\n" + head + lines[100]
+    path.write_text(head + "".join(lines), newline="")
+    options: dict[str, Any] = {"layout": settled, "where": where, "on_error": "skip", "ids": "n"}
+    for block, threads in ((1, 1), (700, 2), (1 << 20, 1)):
+        source = open_source(path, block_bytes=block, threads=threads, **options)
+        found = list(source.rows())
+        assert [row for parsed in found for row in rows_of(parsed.chunk)] == expected
+        ids = [one for parsed in found for one in parsed.of_examples(parsed.ids or ())]
+        assert ids == [str(k) for k in kept]
+        assert [one.line for one in source.report.first_bad] == [50 * (1 + spanning) + 2]
+        assert (source.report.lines, source.report.blank) == (len(kept) + 4, 3)

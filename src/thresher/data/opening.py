@@ -159,7 +159,7 @@ def open_source(
         threads: Number of threads that read and parse; None: one per processor, at most four.
         block_bytes: Bytes of text per chunk.
         unlabelled: Whether to ignore the label of a table, and use 0.
-        where: Which rows of Parquet and Arrow files and of JSON lines to read (see `tables.where`).
+        where: Which rows of tables to read (see `tables.where`).
         ids: A column that identifies rows, by name or position; in VW text ``tag``. `TextSource.rows` yields
             what it contains.
         live: Whether rows are wanted as soon as they have arrived: chunks also end where standard input or a
@@ -198,8 +198,8 @@ def open_source(
             raise DataError(f"{topic}: its lines have no header: add {mention(header=False)}")
     try:
         check_ids(given.format, ids)
-        if where and not (choosing.is_in_batches(given.format) or given.format == "jsonl"):
-            raise DataError(f"{given.format}: {mention('where')} is only for parquet, arrow and jsonl")
+        if where and given.format not in TABLES:
+            raise DataError(f"{given.format} has no columns: {mention('where')} is only for tables")
         if marked and given.format not in TABLES:
             raise without_columns(f"{given.format} has", marked)
         if given.format not in TABLES:

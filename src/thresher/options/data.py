@@ -109,7 +109,7 @@ class WritingOptions(SyntaxOptions, total=False):
     where: Annotated[
         str,
         Option(kinds.Text(), "FILTER", default=""),
-        "Which rows of Parquet, Arrow or JSON lines to read: COL = VALUE or another comparison, COL in "
+        "Which rows of a table to read: COL = VALUE or another comparison, COL in "
         "(VALUE, ...), COL is null, COL is not null; join several with and; put strings and dates in single "
         "quotes.",
     ]

@@ -136,13 +136,16 @@ def open_table(
         may_be_words = (LABEL, CATEGORICAL) in zip(settled.kinds, guesses, strict=False)
     used = settled.unlabelled() if asked.unlabelled else settled
     files = [_kinds(used, head, asked.ids) for head in heads]
-    if asked.marked:
+    if asked.marked or asked.where:
         from thresher.data.formats.tables.where import MARKED, Filter
 
         for k, one in enumerate(files):
-            types = dict.fromkeys(one.names)
-            marks = Filter(asked.marked, types, names[k], MARKED, layout.missing)
-            files[k] = one._replace(marks=marks)
+            types, missing = dict.fromkeys(one.names), layout.missing
+            marks = Filter(asked.marked, types, names[k], MARKED, missing) if asked.marked else None
+            where = Filter(asked.where, types, names[k], missing=missing) if asked.where else None
+            if where and len(types) == 1:  # a blank line is a row
+                raise DataError(f"{names[k]}: {mention('where')} needs a table of two columns or more")
+            files[k] = one._replace(marks=marks, where=where)
     whole = partial(_whole, dialect) if dialect.span else None
     return settled, ParserMaker(DelimitedParser, files, may_be_words, whole=whole)
 
@@ -485,6 +488,8 @@ class DelimitedParser(RowParser):
             state[line_status.BLANKS] += 1
             blank = not line.removesuffix(b"\r")
         state[line_status.AT] = begin
+        block, excluded = self._filtered(block, begin, kinds)
+        text = block.text
         # Scratch space for a quoted cell: empty if the block has no quote, None if the format has none.
         room = self.room[:0] if self._dialect.quotes else None
         if room is not None and (text[: block.size] == _QUOTE).any():
@@ -494,10 +499,10 @@ class DelimitedParser(RowParser):
         count = len(kinds.names)
         first_at, most = np.full(count + 1, -1, np.int64), block.size // min(count, 2) + 1
         parsed = self._rows(block, state, (self._compiled_dialect, None, room), first_at, most)
-        breaks = int(state[rows.BREAKS])
+        breaks, tally = int(state[rows.BREAKS]), parsed.tally
         parsed = parsed._replace(
-            tally=parsed.tally._replace(lines=parsed.tally.lines - breaks),
-            uncounted=breaks,
+            tally=tally._replace(lines=tally.lines - breaks - excluded, blank=tally.blank - excluded),
+            uncounted=breaks + excluded,
             noticed=(*kinds.noticed, *self._noticed(block, kinds, first_at), *lines_not_utf8(block)),
         )
         beside = kinds.beside(reading.sliced)
@@ -522,22 +527,50 @@ class DelimitedParser(RowParser):
         self, block: Block, begin: int, kinds: ColumnEncodings, wanted: Sequence[str]
     ) -> list[list[str]]:
         """For each column `wanted`, its cells in the rows from `begin` on; empty where there is none."""
-        none, header, single = MOST_COLUMNS + 1, kinds.header or None, len(kinds.names) == 1
+        none = MOST_COLUMNS + 1
         places = [kinds.names.index(name) if name in kinds.names else none for name in wanted]
         most, found = max([at for at in places if at < none], default=0) + 1, [list[str]() for _ in wanted]
         pairs = [*zip(places, found, strict=True)]
-        first = () if header is None else (header[:1], header[:1].upper(), MARK[:1], b'"')
+        for bare in filter(self._holds_row(kinds), self._lines(block, begin)):
+            cells = cells_of(bare.removesuffix(b"\r"), self._dialect, most)
+            for at, texts in pairs:
+                texts.append(str(cells[at], "utf-8", "backslashreplace") if at < len(cells) else "")
+        return found
+
+    def _lines(self, block: Block, begin: int) -> list[bytes]:
+        """The lines from `begin` on, or the rows that may span some."""
         lines = [] if self._dialect.span else block.text[begin : block.size].tobytes().split(b"\n")[:-1]
         while self._dialect.span and begin < block.size:
             lines.append(self._row_at(block, begin))
             begin += len(lines[-1]) + 1
-        for row in lines:
-            bare = row.removesuffix(b"\r")
-            if (bare or single) and not (bare[:1] in first and as_header(bare) == header):  # quicker
-                cells = cells_of(bare, self._dialect, most)
-                for at, texts in pairs:
-                    texts.append(str(cells[at], "utf-8", "backslashreplace") if at < len(cells) else "")
-        return found
+        return lines
+
+    def _holds_row(self, kinds: ColumnEncodings) -> Callable[[bytes], bool]:
+        """Whether a line holds a row: it is not blank, unless it has one column, and not the header again."""
+        header, single = kinds.header or None, len(kinds.names) == 1
+        first = () if header is None else (header[:1], header[:1].upper(), MARK[:1], b'"')
+
+        def holds(line: bytes) -> bool:
+            bare = line.removesuffix(b"\r")
+            return (bool(bare) or single) and not (bare[:1] in first and as_header(bare) == header)  # quicker
+
+        return holds
+
+    def _filtered(self, block: Block, begin: int, kinds: ColumnEncodings) -> tuple[Block, int]:
+        """A block with blank lines for the rows that a filter excludes, and how many lines these are."""
+        if (where := kinds.where) is None:
+            return block, 0
+        lines = self._lines(block, begin)
+        holding = [k for k, holds in enumerate(map(self._holds_row(kinds), lines)) if holds]
+        cells = dict(zip(where.columns, self._cells(block, begin, kinds, where.columns), strict=True))
+        excluded = np.delete(holding, where.rows(cells, len(holding))).astype(int).tolist()
+        breaks = sum(lines[k].count(b"\n") for k in excluded)
+        for k in excluded:
+            lines[k] = b"\n" * lines[k].count(b"\n")
+        left, text = b"\n".join([*lines, b""]), block.text.copy()
+        text[begin:] = 0
+        text[begin : begin + len(left)] = np.frombuffer(left, np.uint8)
+        return block._replace(text=text, size=begin + len(left)), len(excluded) + breaks
 
     def _row_at(self, block: Block, start: int) -> bytes:
         if not self._dialect.span:
