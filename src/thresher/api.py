@@ -106,7 +106,7 @@ def train(
         on_error: what to do with a bad line: ``fail``, ``skip`` or ``quarantine=FILE``.
         threads: number of threads that read and parse; None for one per processor, at most four.
         layout: how to read files and tables: the layout fields below in one object.
-        where: which rows of Parquet, Arrow, JSON lines and tables to read: ``"day < 20 and city = 'Ulm'"``.
+        where: which rows of tables, in files or in memory, to read: ``"day < 20 and city = 'Ulm'"``.
         init: a model, a model file, or an estimator, with any rule, whose weights to start from: see
             `start_from`. Files and tables are then read as its training data were, except for the options
             given here.
