@@ -10,7 +10,7 @@ import tracemalloc
 import weakref
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partialmethod
+from functools import partial, partialmethod
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -36,6 +36,7 @@ from thresher.data import (
 )
 from thresher.data.files import blocks as blocks_module
 from thresher.data.files.blocks import LINES, PAD, Block
+from thresher.data.files.content import hash_file
 from thresher.data.files.streams import Previews
 from thresher.data.formats.choosing import parser_of
 from thresher.data.formats.listing import EXAMPLES, FORMATS
@@ -471,23 +472,31 @@ def test_arff_is_recognised_without_a_header_too(tmp_path: Path) -> None:
         open_source(tmp_path / "credit.arff", layout=Layout("csv", header=False, label="2"))
 
 
-LOOKED_INTO = [*tables.WRITERS, "data.csv.gz", "data.vw", "data.svm"]
+PACKED: dict[str, Any] = {"gz": gzip.compress, "zst": partial(pa.compress, codec="zstd", asbytes=True)}
+TEXTS = [*(name for name in tables.WRITERS if name[5:] in ("csv", "tsv", "jsonl")), "data.svm", "data.vw"]
+LOOKED_INTO = [*tables.WRITERS, "data.zstd.arrow", "data.lz4.arrow", "data.svm", "data.vw"]
 
 
-@pytest.mark.parametrize("name", LOOKED_INTO)
-def test_a_file_is_opened_once_to_look_and_once_to_read(
+@pytest.mark.parametrize("name", [*LOOKED_INTO, *(f"{name}.{how}" for name in TEXTS for how in PACKED)])
+def test_a_file_is_opened_once_to_look_and_once_to_read_and_hash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    path, opened = tmp_path / name, list[str]()
+    plain, _, how = name.rpartition(".") if name.endswith((*PACKED,)) else (name, "", "")
+    path, opened = tmp_path / plain, list[str]()
     rows = [{"label": 1 - 2 * (k % 2), "size": k / 8, "kind": "abc"[k % 3]} for k in range(40)]
     lines = [f"{row['label']} |n size:{row['size']} {row['kind']}\n" for row in rows]
-    if name in tables.WRITERS:
-        tables.WRITERS[name](rows, path)
-    elif name == "data.csv.gz":
-        tables.write_csv(rows, tmp_path / "plain.csv")
-        path.write_bytes(gzip.compress((tmp_path / "plain.csv").read_bytes()))
+    if plain in tables.WRITERS:
+        tables.WRITERS[plain](rows, path)
+    elif plain.endswith(".arrow"):
+        table = pa.Table.from_pylist(rows)
+        options = pa.ipc.IpcWriteOptions(compression=plain.split(".")[1])
+        with pa.ipc.new_file(path, table.schema, options=options) as file:
+            file.write_table(table)
     else:
-        path.write_text("".join(lines if name == "data.vw" else ["1 1:2\n", "-1 2:1\n"] * 20))
+        path.write_text("".join(lines if plain == "data.vw" else ["1 1:2\n", "-1 2:1\n"] * 20))
+    if how:
+        packed, path = PACKED[how](path.read_bytes()), tmp_path / name
+        path.write_bytes(packed)
 
     def counting(real: Any) -> Any:
         def opens(file: Any, *given: Any, **named: Any) -> Any:
@@ -498,9 +507,13 @@ def test_a_file_is_opened_once_to_look_and_once_to_read(
 
     monkeypatch.setattr("builtins.open", counting(open))
     monkeypatch.setattr(pa, "OSFile", counting(pa.OSFile))
+    monkeypatch.setattr("thresher.data.files.content.SETTLED", 0)  # or new files are hashed twice
     previews = Previews()
     open_source(path, layout=Layout(classes=("-1", "1")), previews=previews)
     source = open_source(path, previews=previews)
-    assert columns_seen(source) or name in ("data.svm", "data.vw")
+    source.keep_hash = True
+    lines_only = plain in ("data.svm", "data.vw")
+    assert columns_seen(source) or lines_only
     assert len(list(source.chunks())) > 0
-    assert len(opened) == (1 if name in ("data.svm", "data.vw") else 2)
+    assert len(opened) == (1 if lines_only else 2)
+    assert source.content == [hash_file(str(path))]

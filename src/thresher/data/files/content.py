@@ -81,10 +81,10 @@ class ContentHash:
         return Content(self._hash.intdigest(), self.size)
 
 
-def hash_file(name: str, size: int | None = None) -> Content:
-    """The content of a file, or of its first `size` bytes; raises `DataError` if it cannot be read."""
+def hash_file(name: str, size: int | None = None, opened: Any = None) -> Content:
+    """The content of a file, perhaps `opened`, or of its first `size` bytes. `DataError`."""
     total, piece = ContentHash(), memoryview(bytearray(_PIECE))
-    with named(name), open_file(name) as file:
+    with named(name), open_file(name) if opened is None else contextlib.nullcontext(opened) as file:
         while size is None or total.size < size:
             room = piece if size is None else piece[: size - total.size]
             if not (count := file.readinto(room)):
@@ -126,11 +126,11 @@ def stamp(name: str) -> list[int] | None:
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
-def content_of(name: str) -> Content:
+def content_of(name: str, opened: Any = None) -> Content:
     """The content of a whole file, hashed unless remembered; a remote file by URL, size and time."""
     if remote.is_remote(name):
         return _identified(name, *remote.file_info(name))
-    return remembered(name) or hash_file(name)
+    return remembered(name) or hash_file(name, opened=opened)
 
 
 def remote_content(name: str) -> Content | None:
@@ -217,8 +217,11 @@ class Watches:
         self._remote, self._hashes = dict[int, Content | None](), dict[int, ContentHash]()
         self._confirmed = set[int]()
 
-    def open(self, file: int) -> Callable[[memoryview], None] | None:
-        """Begin a file; returns the function to pass its bytes to. Files skipped were read earlier."""
+    def open(self, file: int, opened: Any = None) -> Callable[[memoryview], None] | None:
+        """Begin a file, perhaps `opened`; returns the function to pass its bytes to.
+
+        Files skipped were read earlier.
+        """
         self._end()
         while len(self._done) < file:
             self._known(len(self._done))
@@ -230,16 +233,16 @@ class Watches:
                 return self._see
             if remote_content(name) is None:
                 self._hashes[file] = ContentHash()
-        self._known(file)
+        self._known(file, opened)
         return self._hashes[file].update if file in self._hashes else None
 
-    def _known(self, file: int) -> None:
+    def _known(self, file: int, opened: Any = None) -> None:
         """Set the content of a file that is not hashed while it is read."""
         name = self._names[file]
         self._stamps.append(None if is_remote(name) else stamp(name))
         if is_remote(name):
             self._remote[file] = remote_content(name)
-        content, expected = content_of(name), self._expected[file : file + 1]
+        content, expected = content_of(name, opened), self._expected[file : file + 1]
         if expected and not self._whole and file == len(self._expected) - 1 and content != expected[0]:
             check_beginning(name, expected[0])  # only the beginning was read before
             self._expected = self._expected[:file]

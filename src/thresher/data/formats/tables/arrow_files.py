@@ -239,26 +239,30 @@ def _looked_at(layout: AnyLayout, schema: pa.Schema, far: bool) -> list[str]:
 
 @contextmanager
 def _opened(
-    form: str, name: str, streams: OpenStreams, watch: Any = None, in_order: bool | None = None
+    form: str, name: str, streams: OpenStreams, begin: Any = lambda *_: None, in_order: bool | None = None
 ) -> Iterator[tuple[pa.Schema, bool, Callable[..., Rows]]]:
     """An open file: its schema, whether it is `in_order`, and what yields its rows.
 
     That takes the columns, the first row and a filter. If `in_order` is not known, the file is looked at, and
-    a pipe is stored in `streams`, to be read on.
+    a pipe is stored in `streams`, to be read on. `begin` takes a file with random access, which it may read,
+    and returns what is told the bytes of another.
     """
     at_its_end = "cannot be read from standard input or a pipe: it is read from its end"
     once = is_stream(name)
     if form == "parquet":
         if once:
             raise DataError(f"a Parquet file {at_its_end}")
-        with _random(name) as file, pq.ParquetFile(file, pre_buffer=is_remote(name)) as table:
-            yield table.schema_arrow, False, partial(_parquet_rows, table, file)
+        with _random(name) as file:
+            begin(file)
+            with pq.ParquetFile(file, pre_buffer=is_remote(name)) as table:
+                yield table.schema_arrow, False, partial(_parquet_rows, table, file)
         return
     if in_order is False:
         with _random(name) as file:
+            begin(file)
             yield None, False, partial(_file_rows, file)
         return
-    seen, last = list[bytes](), bytearray()
+    seen, last, watch = list[bytes](), bytearray(), begin()
 
     def see(view: memoryview) -> None:
         if once and in_order is None:
@@ -435,10 +439,10 @@ class TableSource(TextSource):
 
         @contextmanager
         def rows(file: int, needed: list[str], start: int) -> Iterator[Rows]:
-            watch, kinds = watches.open(file) if watches else None, self._form.files[file]
+            begin = partial(watches.open, file) if watches else lambda *_: None
             form, name, opened = self.layout.format, self.names[file], self.previews.opened
-            with _opened(form, name, opened, watch, self._form.heads[file].in_order) as (*_, rows_of):
-                yield rows_of(needed, start, kinds.where)
+            with _opened(form, name, opened, begin, self._form.heads[file].in_order) as (*_, rows_of):
+                yield rows_of(needed, start, self._form.files[file].where)
 
         return BatchReader(self.names, rows, self._form.files, start, watches, self.sliced)
 
