@@ -26,7 +26,6 @@ from thresher.cluster.packing import Packer, unpack
 from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError
 from thresher.data.inputs.arrays import chunk_of
-from thresher.data.inputs.matrices import CompactRows
 from thresher.data.log.records import ROWS as OF_ROWS
 from thresher.data.log.records import LogEntry
 from thresher.data.log.source import LogSource
@@ -387,16 +386,15 @@ def test_rests_go_where_values_go(tmp_path: Path) -> None:
     assert chunk.rests is not None
     assert np.isnan(chunk.rests).sum() == 3
     chunk.check()
-    plain, stored, blocks = Chunk.of_rows([(1.0, {0: 1.0, 1: 2.0})]), StoredRows(), CompactRows()
+    plain, stored = Chunk.of_rows([(1.0, {0: 1.0, 1: 2.0})]), StoredRows()
     for rows in (plain, chunk, plain):
         stored.add(rows)
-        blocks.add(rows)
     whole = concat([plain, chunk, plain])
     packed = unpack(Packer().pack(Parsed(chunk, LineTally(), [], b"")), Arenas(2)).chunk
     entries = [LogEntry(OF_ROWS, rows, {}, NOON) for rows in (plain, chunk, plain)]
     logged = concat([*LogSource(write_log(tmp_path / "log", entries, None, "real")).chunks()])
     stored.trim()
-    found = [*(whole, stored.chunk(), stored.take(np.arange(14)), concat([*blocks.chunks()]), logged)]
+    found = [*(whole, stored.chunk(), stored.take(np.arange(14)), concat([*stored.chunks()]), logged)]
     kept = [KeptRow.of(chunk, k, 0, False).labelled(1.0, 1.0) for k in range(12)]
     for one in (*(some.rows(1, 13) for some in found), concat(kept), packed):
         one.check()

@@ -23,6 +23,8 @@ from thresher.options.messages import mention
 from thresher.options.synonyms import did_you_mean
 
 _GROWTH = 1.25
+CHUNK_ROWS, _VALUES = 1 << 15, 1 << 18
+"""Rows and values per chunk at most, unless one row has more values."""
 
 
 class StoredRows:
@@ -31,20 +33,12 @@ class StoredRows:
     Places and tags are not kept.
     """
 
-    def __init__(self, arrays: Chunk | None = None) -> None:
-        """`arrays`: memory for the rows, if it is known how many there will be."""
-        self._count, self._arrays = 0, Chunk.from_csr([0], [], [], []) if arrays is None else arrays
+    def __init__(self) -> None:
+        self._count, self._arrays = 0, Chunk.from_csr([0], [], [], [])
         """rows in use, and arrays with room for them"""
 
     def __len__(self) -> int:
         return self._count
-
-    def room(self, chunk: Chunk, row: int) -> int:
-        """How many rows of `chunk`, from `row` on, fit without more memory."""
-        own = self._arrays
-        most = int(chunk.indptr[row]) + own.nnz - int(own.indptr[self._count])
-        fitting = int(np.searchsorted(chunk.indptr, most, side="right")) - 1 - row
-        return min(fitting, len(own) - self._count)
 
     def add(self, chunk: Chunk) -> None:
         """Append a copy of all rows of `chunk`."""
@@ -90,15 +84,20 @@ class StoredRows:
         """All rows, as views."""
         return self._arrays.rows(0, self._count)
 
+    def chunks(self, first: int = 0) -> Iterator[Chunk]:
+        """The rows from row `first` on, as views, in chunks that do not depend on how the rows came.
+
+        In a `StreamPosition`, offset and line both count rows.
+        """
+        for piece in filter(len, self._arrays.rows(first, self._count).pieces(_VALUES, CHUNK_ROWS)):
+            begin, first = first, first + len(piece)
+            yield piece.at(StreamPosition(0, begin, begin), StreamPosition(0, first, first))
+
 
 def _resize(length: int, *arrays: NDArray[Any]) -> None:
     """Resize in place, so that old and new arrays need not fit in memory together."""
     for array in arrays:
         array.resize((length, *array.shape[1:]), refcheck=False)
-
-
-CHUNK_ROWS = 1 << 15
-"""Maximum rows per chunk of a permuted source."""
 
 
 class Order:

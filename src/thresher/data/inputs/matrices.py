@@ -6,8 +6,6 @@ four places ahead, and loops over a row without an early exit, which LLVM can ve
 For one pass, the arrays of a block are reused; for several, the blocks are kept, up to 400 MB, in one piece
 of memory. In separate pieces they cost 5 to 8 ns per non-zero, more than learning does: every 4 KiB touched
 for the first time is a page fault, but in a large piece only every 2 MiB (0.8 ns).
-
-`CompactRows` keeps copies of rows of any source, in the order in which they came.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
@@ -15,9 +13,8 @@ for the first time is a page fault, but in a large piece only every 2 MiB (0.8 n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -27,57 +24,15 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk, StreamPosition, ends_of, read_only
 from thresher.data.errors import DataError, nonfinite
 from thresher.data.files.content import Content, changed
-from thresher.data.order import Order, StoredRows
+from thresher.data.order import Order
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source, SourceWrapper
-from thresher.data.sources.reader import RowArrays
 from thresher.engine.centring import FAR as FAR
 from thresher.engine.centring import copy_rows
 from thresher.engine.compile.jit import kernel
 
-BLOCK_BYTES = 64 << 20
-"""Memory for this much is reserved at once. Only what is written takes memory."""
-MOST_ROWS, MOST_VALUES = 1 << 15, 1 << 18
-"""Maximum size of a chunk that is yielded, unless one row has more values."""
 _IN_CACHE = 1 << 14
 """Keys that are mixed at a time: 2.6 ns each; all at once, 13."""
-
-
-class CompactRows:
-    """Copies of rows, without places and tags: 12 bytes per non-zero, 16 per row.
-
-    Labels beyond the first take 4 bytes each, groups 8.
-    """
-
-    def __init__(self) -> None:
-        self._blocks: list[StoredRows] = []
-
-    def __len__(self) -> int:
-        return sum(map(len, self._blocks))
-
-    def add(self, chunk: Chunk) -> None:
-        """Append copies of all rows of `chunk`."""
-        done = 0
-        while done < len(chunk):
-            if fitting := self._blocks[-1].room(chunk, done) if self._blocks else 0:
-                self._blocks[-1].add(chunk.rows(done, done + fitting))
-                done += fitting
-            else:
-                self._blocks.append(_block_for(chunk, done))
-
-    def chunks(self, first: int = 0) -> Iterator[Chunk]:
-        """The rows from row `first` on, in chunks that do not depend on how the rows came.
-
-        In a `StreamPosition`, offset and line both count rows.
-        """
-        at = 0
-        for block in self._blocks:
-            whole = block.chunk()
-            skipped = min(max(first - at, 0), len(whole))
-            at += skipped
-            for piece in filter(len, whole.rows(skipped, len(whole)).pieces(MOST_VALUES, MOST_ROWS)):
-                begin, at = at, at + len(piece)
-                yield piece.at(StreamPosition(0, begin, begin), StreamPosition(0, at, at))
 
 
 class DistinctKeys:
@@ -120,20 +75,6 @@ class DistinctKeys:
     def _estimate(cls, marked: int) -> int:
         places = 1 << cls._BITS
         return round(-places * math.log(max(places - marked, 1) / places))
-
-
-def _block_for(chunk: Chunk, row: int) -> StoredRows:
-    """Memory for rows like those of `chunk`, the first of which is row `row`.
-
-    It consists of large arrays, which return to the system at once when they are freed.
-    """
-    chunk = replace(chunk, cells=None)
-    rows = max(1, BLOCK_BYTES // (16 + sum(one.nbytes for one in chunk.room_beside(1).values())))
-    nnz = max(BLOCK_BYTES // 12, int(chunk.indptr[row + 1] - chunk.indptr[row]))
-    arrays = RowArrays.of(lambda size: np.empty(size, np.uint8), rows, nnz, None).chunk(rows, nnz)
-    arrays.indptr[0] = 0
-    beside: Any = chunk.room_beside(rows)
-    return StoredRows(replace(arrays, **beside))
 
 
 PIECE = 1 << 17

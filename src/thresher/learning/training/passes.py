@@ -38,7 +38,8 @@ from thresher.data.cache import CacheWriter, open_cache
 from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.files.paths import STDIN
-from thresher.data.inputs.matrices import CompactRows, DistinctKeys, identified
+from thresher.data.inputs.matrices import DistinctKeys, identified
+from thresher.data.order import StoredRows
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source, SourceWrapper
 from thresher.data.sources.parsed import TextSource
@@ -65,7 +66,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]?B)?", re.IGNORECASE)
 
 
 class Size(NamedTuple):
-    """How many rows there are, and the memory that they take as compact rows.
+    """How many rows there are, and the memory that they take as `StoredRows`.
 
     Rows of importance 0 do not count.
     """
@@ -266,7 +267,7 @@ class ReplayBuffer(SourceWrapper[Source]):
         super().__init__(source)
         self._budget, self._held = budget, held
         self._copying = not (held or source.in_memory)
-        self._rows: CompactRows | None = CompactRows()
+        self._rows: StoredRows | None = StoredRows()
         self._keys = DistinctKeys()
         self.size = Size()
         """of the rows read so far"""
@@ -283,7 +284,7 @@ class ReplayBuffer(SourceWrapper[Source]):
         if self._again:
             yield from self._replay(start)
             return
-        self._rows, self._keys, self.size = CompactRows(), DistinctKeys(), Size()
+        self._rows, self._keys, self.size = StoredRows(), DistinctKeys(), Size()
         with closing(self._source.chunks()) as chunks:
             for chunk in chunks:
                 if not self.dropped:
@@ -305,7 +306,7 @@ class ReplayBuffer(SourceWrapper[Source]):
             if self.size.bytes > share * self._budget:  # the rest, if it is alike, is too long by far
                 self._rows, self._postponed = None, True
             else:
-                self._rows.add(chunk)
+                self._rows.add(replace(chunk, cells=None))  # which later passes do not want
 
     @property
     def whole(self) -> Size:
