@@ -114,11 +114,6 @@ def _matches(spans, span, place):
 
 
 @scalar
-def _fits(spans, term, s, t, u):
-    return _matches(spans, s, term[0]) and _matches(spans, t, term[1]) and _matches(spans, u, term[2])
-
-
-@scalar
 def _size(spans, span):
     return spans[span, STOP] - spans[span, START]
 

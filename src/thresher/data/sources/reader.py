@@ -179,30 +179,6 @@ class RowArrays(NamedTuple):
             offsets=self.offsets[:rows] if self.offsets.size else None,
         )
 
-    @classmethod
-    def of(
-        cls,
-        memory: Callable[[int], NDArray[np.uint8] | None],
-        rows: int,
-        nnz: int,
-        width: int | None,
-        shifted: bool = False,
-    ) -> RowArrays:
-        """Uninitialised arrays for `rows` rows, `nnz` values, `width` targets per row; offsets if `shifted`.
-
-        They are one after the other in the `memory` of so many bytes; each in its own if that is None.
-        """
-        cells, shifts = rows * (width or 0), (rows + 1) * shifted
-        root, at = memory(8 * (rows + 1) + 12 * nnz + 8 * rows + 4 * (shifts + cells)), 0
-        lengths, arrays = (rows + 1, nnz, nnz, rows, rows, shifts, cells), list[Any]()
-        if root is None:
-            arrays += map(np.empty, lengths, _TYPES)
-        for length, kind in zip(lengths, _TYPES, strict=True) if root is not None else ():
-            arrays.append(np.ndarray(length, kind, root, at))
-            at += arrays[-1].nbytes
-        arrays[-1] = None if width is None else arrays[-1].reshape(rows, width)
-        return cls(*arrays)
-
 
 _SMALL = 1 << 16
 """Bytes below which fresh memory costs less than an arena"""
@@ -221,8 +197,17 @@ class Arenas:
         self._free: list[mmap.mmap] = []
 
     def columns(self, rows: int, nnz: int, width: int | None = None, shifted: bool = False) -> RowArrays:
-        """Uninitialised columns for `rows` rows: see `RowArrays.of`."""
-        return RowArrays.of(self._memory, rows, nnz, width, shifted)
+        """Uninitialised columns for `rows` rows, `nnz` values, `width` targets per row; offsets if `shifted`.
+
+        They are one after the other in one piece of memory, unless they are small.
+        """
+        cells, shifts, at, arrays = rows * (width or 0), (rows + 1) * shifted, 0, list[Any]()
+        root = self._memory(8 * (rows + 1) + 12 * nnz + 8 * rows + 4 * (shifts + cells))
+        for length, kind in zip((rows + 1, nnz, nnz, rows, rows, shifts, cells), _TYPES, strict=True):
+            arrays.append(np.empty(length, kind) if root is None else np.ndarray(length, kind, root, at))
+            at += arrays[-1].nbytes
+        arrays[-1] = None if width is None else arrays[-1].reshape(rows, width)
+        return RowArrays(*arrays)
 
     def _memory(self, need: int) -> NDArray[np.uint8] | None:
         if need < _SMALL:
