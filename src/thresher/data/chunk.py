@@ -87,10 +87,6 @@ class Chunk:
         """The arrays with an entry for each value."""
         return [self.keys, self.values, *(() if self.rests is None else (self.rests,))]
 
-    def room_beside(self, rows: int) -> dict[str, NDArray[Any]]:
-        """Arrays for so many `rows` like those of `beside`."""
-        return {name: np.empty((rows, *one.shape[1:]), one.dtype) for name, one in self.beside().items()}
-
     def span(self) -> tuple[int, int] | None:
         """The lowest and the highest key; None without any. Looks only at the ends of rows."""
         if not self.nnz:

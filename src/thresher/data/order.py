@@ -45,7 +45,9 @@ class StoredRows:
         own, before, first = self._arrays, self._count, int(self._arrays.indptr[self._count])
         count, nnz = before + len(chunk), first + chunk.nnz
         if not len(own):
-            fresh: Any = chunk.room_beside(0)
+            fresh: Any = {
+                name: np.empty((0, *one.shape[1:]), one.dtype) for name, one in chunk.beside().items()
+            }
             own = self._arrays = replace(own, **fresh)
         if chunk.rests is not None and own.rests is None:
             own = self._arrays = replace(own, rests=np.zeros(own.nnz, np.float32))

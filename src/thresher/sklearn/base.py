@@ -16,7 +16,7 @@ from scipy.sparse import csr_array, csr_matrix, issparse, vstack
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.data.chunk import Chunk
-from thresher.data.inputs import any_data, arrays, matrices
+from thresher.data.inputs import arrays, matrices
 from thresher.learning.model import divergence, objective
 from thresher.learning.model.model import Model
 from thresher.learning.model.prediction import Readout
@@ -107,13 +107,13 @@ class SparseOnlineEstimator(SparseEstimator):
         Raises ValueError, `DataError`, and `DivergedError` (a ValueError) if a loss or weight is not finite.
         """
         self._check_options()
-        X = any_data.examples_in(X)
         with self._unchanged_by_errors():
             going_on = self.warm_start and self.__sklearn_is_fitted__()
             self._starts = self._starts if going_on else not (coef_init is None and intercept_init is None)
             if going_on:
                 self._check_goes_on()
-            matrix, weights, encoded = self._taken_in(X, y, sample_weight, reset=not going_on, whole=True)
+            taken = self._taken_in(X, y, sample_weight, reset=not going_on, whole=True)
+            X, matrix, weights, encoded = taken
             model = self._model if going_on else self._new_model()
             if coef_init is not None or intercept_init is not None:
                 if not self._weighs_columns(model):
@@ -169,10 +169,9 @@ class SparseOnlineEstimator(SparseEstimator):
             self._tell(before)
             return self
 
-        X = any_data.examples_in(X)
         with self._unchanged_by_errors():
             taken = self._taken_in(X, y, sample_weight, reset=first, whole=False, named=named)
-            matrix, weights, encoded = taken
+            X, matrix, weights, encoded = taken
             model = self._new_model() if first else self._model
             model.head.domain.check(matrix.labels, matrix.targets)
             source = matrices.MatrixSource(matrix, weighted(matrices.in_order(weights), encoded))

@@ -202,9 +202,9 @@ class SparseEstimator(BaseEstimator):
 
     def _taken_in(
         self, X: object, y: object, sample_weight: Any, *, reset: bool, whole: bool, named: object = None
-    ) -> tuple[Chunk, F64, EncodedLabels]:
-        """Features, importances and labels of the examples; with `reset`, of a new model: see `_encoded`."""
-        matrix = inputs.read(self, X, reset=reset)
+    ) -> tuple[Any, Chunk, F64, EncodedLabels]:
+        """X, features, importances, labels; with `reset`, of a new model: see `inputs.read`, `_encoded`."""
+        X, matrix = inputs.read(self, X, reset=reset)
         if self.names:
             feature_names.check_nameable(self._store())
         weights = inputs.importances(sample_weight, len(matrix))
@@ -212,7 +212,7 @@ class SparseEstimator(BaseEstimator):
             raise ValueError("training requires y to be passed, but the target y is None")
         check_consistent_length(weights, y)
         encoded = self._encoded(y, weights, reset, whole, named)
-        return replace(matrix, labels=encoded.labels, targets=encoded.targets), weights, encoded
+        return X, replace(matrix, labels=encoded.labels, targets=encoded.targets), weights, encoded
 
     def _note_features(
         self, X: object, matrix: Chunk, models: Sequence[Model | Readout], new: bool = True
@@ -229,7 +229,7 @@ class SparseEstimator(BaseEstimator):
     def _chunks(self, X: Examples) -> Iterator[Chunk]:
 
         check_is_fitted(self)
-        matrix = inputs.read(self, X, reset=False)
+        _, matrix = inputs.read(self, X, reset=False)
         return matrices.MatrixSource(matrix, matrices.in_order(np.ones(len(matrix)))).chunks()
 
     def _margins(self, X: Examples) -> F64:

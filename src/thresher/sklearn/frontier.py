@@ -27,7 +27,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.data.chunk import Chunk
-from thresher.data.inputs import any_data, matrices
+from thresher.data.inputs import matrices
 from thresher.data.source import Source
 from thresher.learning.diagnostics import findings
 from thresher.learning.files import choice
@@ -214,9 +214,8 @@ class SparseFrontierEstimator(SparseEstimator):
         ConvergenceWarning; `DivergedError` if none is left.
         """
         self._check_options()
-        X = any_data.examples_in(X)
         with self._unchanged_by_errors():
-            matrix, weights, encoded = self._taken_in(X, y, sample_weight, reset=True, whole=True)
+            X, matrix, weights, encoded = self._taken_in(X, y, sample_weight, reset=True, whole=True)
             recipe = replace(self._recipe(), layout=self._layout_of_model())
             recipe.objective.domain.check(matrix.labels, matrix.targets)
             draws = drawn(self, matrix, weights, self._split_of(y, len(matrix), groups))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +19,8 @@ from sklearn.utils.validation import validate_data
 
 from thresher.data import layout as layouts
 from thresher.data.chunk import Chunk
+from thresher.data.columns import check_same
+from thresher.data.formats.tables.column_statistics import MOST_ROWS, ROWS
 from thresher.data.inputs import any_data, arrays
 from thresher.data.source import Source
 from thresher.learning.diagnostics import column_findings, findings
@@ -38,16 +41,17 @@ Reading = layouts.AnyLayout | Mapping[str, Any] | None
 _FLOATS = [np.float64, np.float32]
 
 
-def read(estimator: Any, X: Any, *, reset: bool) -> Chunk:
-    """The features of X; with `reset` the estimator records the kind of X, else X must be of that kind.
+def read(estimator: Any, X: Any, *, reset: bool) -> tuple[Any, Chunk]:
+    """The features of X, and X, a table as one of pyarrow, which costs most once.
 
-    Labels mean nothing; arrays of a matrix have any integer and float types.
+    With `reset` the estimator records the kind of X, else X must be of that kind. Labels mean nothing; arrays
+    of a matrix have any integer and float types.
     Raises ValueError (TypeError for non-numbers), like scikit-learn's own estimators; `DataError`.
     """
     X, name = any_data.examples_in(X), type(estimator).__name__
     layout = layout_of(estimator)
     kind = any_data.kind_of(X, layout) if reset else estimator._kind
-    if kind == arrays.TABLE and not hasattr(X, "__arrow_c_stream__"):
+    if kind == arrays.TABLE and not hasattr(X, arrays.STREAM):
         raise ValueError(f"{name} was fitted on {arrays.TABLE}: give a table, not {type(X).__name__}")
     if kind in (arrays.ROWS, arrays.TEXTS):
         if isinstance(X, str | Mapping):
@@ -63,25 +67,26 @@ def read(estimator: Any, X: Any, *, reset: bool) -> Chunk:
         if kind == arrays.MATRIX and layout is not None:
             raise ValueError("layout is for columns and texts, but X is a matrix of numbers")
     estimator._kind = kind
-    if kind in (arrays.ROWS, arrays.TEXTS):
-        named: Any = {} if layout is None else {"seed": layout.seed, "text": layout.ngrams}
-        return any_data.chunk_of([*X], **named)
     if kind == arrays.MATRIX:
         if issparse(X):
             any_data.check_stored(X)
         # finiteness is checked once, when numbers are copied, with an error that names the entry
         arguments: dict[str, Any] = {"accept_sparse": "csr", "accept_large_sparse": True, "dtype": _FLOATS}
         numbers = validate_data(estimator, X, ensure_all_finite=False, reset=reset, **arguments)
-        return any_data.of_matrix(numbers, X, estimator.centres())
-    if reset:
-        estimator._layout = any_data.settled(X, layout, estimator.centres())
-        estimator.feature_names_in_ = np.array(estimator._layout.columns, object)
-        estimator.n_features_in_ = len(estimator._layout.columns)
-    any_data.check_columns(X, estimator._layout)
+        return X, any_data.of_matrix(numbers, X, estimator.centres())
+    if kind == arrays.TABLE:
+        if len(getattr(X, "shape", (0, 0))) == 1:
+            raise any_data.single(X)
+        X = any_data.in_arrow(X)
+        if reset:
+            estimator._layout = any_data.settled(X, layout, estimator.centres())
+            estimator.feature_names_in_ = np.array(estimator._layout.columns, object)
+            estimator.n_features_in_ = len(estimator._layout.columns)
+        check_same(estimator._layout, X.column_names, "X", ignores=False)
     source = source_of(estimator, X)
     if not reset:
         findings.warn(agreement.unknown_values(estimator.model_, source))
-    return any_data.concat([any_data.concat([one]) for one in source.chunks()])
+    return X, any_data.concat([any_data.concat([one]) for one in source.chunks()])
 
 
 def layout_of(estimator: Any) -> Any:
@@ -108,10 +113,14 @@ def columns_listed(estimator: Any, option: str, given: Any) -> Any:
 
 
 def source_of(estimator: Any, X: Any) -> Source:
-    """The rows of a table, read as the estimator reads them; a table read as a matrix, by its own columns."""
+    """X as the estimator reads it; a table of pyarrow that it reads as a matrix, by its own columns."""
     jobs = 1 if estimator.n_jobs is None else estimator.n_jobs  # as in scikit-learn: -1 means all processors
-    threads = max(1, (os.cpu_count() or 1) + 1 + jobs if jobs < 0 else jobs)
-    return any_data.table_of(X, estimator._layout if estimator._kind == arrays.TABLE else None, threads)
+    options: dict[str, Any] = {"threads": max(1, (os.cpu_count() or 1) + 1 + jobs if jobs < 0 else jobs)}
+    if estimator._kind in (arrays.ROWS, arrays.TEXTS):
+        options["layout"] = replace(layout_of(estimator) or layouts.Layout(), gaps=estimator.centres())
+        return any_data.of_examples([*X], None, None, "open", options)
+    options["layout"] = estimator._layout if estimator._kind == arrays.TABLE else any_data.settled(X, None)
+    return any_data.as_source(X, "open", unlabelled=True, **options)
 
 
 def importances(given: object, count: int) -> NDArray[np.float64]:
@@ -145,18 +154,18 @@ def keep_names(estimator: Any, X: Any, models: Sequence[Any]) -> None:
 
     if estimator._kind == arrays.MATRIX:
         feature_names.give_names(models, of_columns)
-    elif estimator._kind == arrays.TABLE:
-        feature_names.keep_names(models, source_of(estimator, X))
     else:
-        feature_names.keep_names(models, any_data.nameable_source(X, layout_of(estimator)))
+        feature_names.keep_names(models, source_of(estimator, X))
 
 
 def warn_of(estimator: Any, X: Any, troubles: list[findings.Finding]) -> None:
     """Emit a Python warning for each trouble of a run, and with the first rows of X, if it is a table."""
     kind, found = estimator._kind, troubles
-    few = any_data.beginning(X, kind == arrays.MATRIX) if kind in (arrays.MATRIX, arrays.TABLE) else None
-    if few is not None:
-        source = source_of(estimator, few)
+    tabular = kind in (arrays.MATRIX, arrays.TABLE) and hasattr(X, arrays.STREAM)
+    if tabular and not any_data.is_sparse_frame(X):
+        rows = ROWS if kind == arrays.MATRIX else MOST_ROWS
+        few = X.head(rows) if hasattr(X, "head") else X.slice(0, rows)
+        source = source_of(estimator, any_data.in_arrow(few))
         found = column_findings.troubles_at_first(source, layout_of(estimator)) + found
     if getattr(estimator, "class_weight", None) is not None:  # classes weigh more on purpose
         found = [one for one in found if one.name != "importances"]

@@ -22,8 +22,6 @@ from thresher.data.features.names import Names as Names
 from thresher.data.inputs import arrays
 from thresher.data.inputs.arrays import check_stored as check_stored
 from thresher.data.inputs.arrays import check_unmasked as check_unmasked
-from thresher.data.inputs.arrays import chunk_of as chunk_of
-from thresher.data.inputs.arrays import nameable_source as nameable_source
 from thresher.data.labels import LISTED, ONE, Domain, domain_of
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
 from thresher.data.log.segments import is_log
@@ -85,8 +83,12 @@ def with_labels(data: Data, y: ArrayLike | None, weights: ArrayLike | None = Non
     if y is None:
         if weights is not None:
             raise DataError(f"sample_weight needs labels y: give {_BESIDE}")
-        rows: Data = as_rows(data)
-        return rows
+        rows: Any = as_rows(data)
+        frame = (
+            hasattr(rows, arrays.STREAM) and hasattr(rows, "iloc") and arrays.form_of(rows) == arrays.TABLE
+        )
+        found: Data = in_arrow(rows) if frame and not is_sparse_frame(rows) else rows  # or each look copies
+        return found
     if isinstance(data, str | os.PathLike | Chunk | Source):
         raise DataError(
             f"labels y are for examples in memory, not for {type(data).__name__}, which has its own"
@@ -234,10 +236,10 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Sour
     if is_beside(data):
         if len(data) not in (2, 3) or data[1] is None:
             raise DataError("a tuple of examples in memory is (X, y) or (X, y, weights), with labels y")
-        return _of_examples(data[0], data[1], data[2] if len(data) == 3 else None, domain, options)
+        return of_examples(data[0], data[1], data[2] if len(data) == 3 else None, domain, options)
     layout: AnyLayout | None = options.get("layout")
     if options.get("unlabelled") and _are_examples(data, layout):
-        return _of_examples(data, None, None, domain, options)
+        return of_examples(data, None, None, domain, options)
     if (table := _as_table(data, layout)) is not None:
         return table_source(table, domain=domain, **options)
     no_rows = isinstance(data, bytes | Mapping) or hasattr(data, "read") or getattr(data, "ndim", 1) == 0
@@ -309,8 +311,11 @@ def _are_examples(data: Any, layout: AnyLayout | None) -> bool:
     return texts and not os.path.exists(first)
 
 
-def _of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[str, Any]) -> Source:
-    """A source of examples with separate labels, or of examples without labels: see `_are_examples`."""
+def of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[str, Any]) -> Source:
+    """A source of examples with separate labels, or of examples without labels: see `_are_examples`.
+
+    The options are those of `as_source`; the layout says how names and texts become features.
+    """
     X = as_rows(X)
     if isinstance(X, Mapping):
         raise _without_rows(X)
@@ -335,7 +340,8 @@ def _of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: di
     matrix = list(X) if isinstance(X, Iterator) else X
     if is_sparse_frame(X):
         matrix = X.sparse.to_coo() if _is_around_0(X) else X.sparse.to_dense()
-    chunk = chunk_of(matrix, labels, weights, gaps=layout is not None and layout.gaps)
+    own = layout or AnyLayout()
+    chunk = arrays.chunk_of(matrix, labels, weights, seed=own.seed, text=own.ngrams, gaps=own.gaps)
     known = SettledLayout(classes=words) if words and y is not None else None
     if arrays.form_of(matrix) in (arrays.MATRIX, arrays.TABLE):
         sides = matrix.shape if hasattr(matrix, "shape") else np.shape(matrix)
@@ -346,7 +352,7 @@ def _of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: di
         return MemorySource(chunk, domain, layout=known, columns=columns, by_position=by_position, sound=True)
 
     def tell(namer: Namer) -> None:
-        again = nameable_source(matrix)
+        again = arrays.nameable_source(matrix, own)
         again.namer = namer
         for _ in again.chunks():
             pass
@@ -466,7 +472,7 @@ def _of_sparse_frame(
     matrix.data[np.isnan(matrix.data)] = 0  # in pandas, NaN is missing
     if not settled.gaps:
         matrix.eliminate_zeros()
-    chunk = chunk_of(matrix, labels, weights, keys=keys, gaps=settled.gaps)
+    chunk = arrays.chunk_of(matrix, labels, weights, keys=keys, gaps=settled.gaps)
 
     def tell(namer: Namer) -> None:
         namer.add({key: names[k].encode() for key, k in zip(keys, used, strict=True)})
@@ -629,44 +635,26 @@ def of_matrix(numbers: Any, given: Any, gaps: bool) -> Chunk:
     return Chunk(*found, labels, labels, rests=arrays.rests_of(found[2], missing) if gaps else None)
 
 
+def in_arrow(X: Any) -> Any:
+    """A table as one of pyarrow, which of pandas is a copy."""
+    from thresher.data.formats.tables.arrow_files import reader_of
+
+    return reader_of(X).read_all()
+
+
 def settled(X: Any, layout: Any, gaps: bool = False) -> SettledLayout:
-    """The layout with the kind of each column of a table, which has no label column. `DataError`."""
+    """The layout with the kind of each column of a table of pyarrow without a label column. `DataError`."""
     import pyarrow as pa
 
-    from thresher.data.formats.tables.arrow_files import reader_of, settle_arrow
+    from thresher.data.formats.tables.arrow_files import settle_arrow
 
     layout = (layout or Layout()).unsettled()
     if layout.label or layout.weight:
         raise DataError(
             "labels and weights are given as y and sample_weight, so the layout must not name them"
         )
-    reader = reader_of(X)
-    schema = reader.schema.append(pa.field(_NO_LABEL, pa.float32()))
+    schema = X.schema.append(pa.field(_NO_LABEL, pa.float32()))
     layout = replace(layout, label=_NO_LABEL, gaps=gaps)
-    found, _ = settle_arrow(layout, schema, "X", RowsAsked(unlabelled=True), next(reader, None))
+    found, _ = settle_arrow(layout, schema, "X", RowsAsked(unlabelled=True), next(X.to_reader(), None))
     columns, others, spelling = (own[:-1] for own in (found.columns, found.kinds, found.spelling))
     return replace(found, columns=columns, kinds=others, spelling=spelling)
-
-
-def table_of(X: Any, layout: SettledLayout | None, threads: int) -> Source:
-    """The rows of a table, read by a layout; None: by its own columns."""
-    return table_source(X, layout=layout or settled(X, None), domain="open", unlabelled=True, threads=threads)
-
-
-def check_columns(X: Any, layout: SettledLayout) -> None:
-    """`DataError` unless a table has the columns of a layout."""
-    from thresher.data.formats.tables.arrow_files import reader_of
-
-    if len(getattr(X, "shape", (0, 0))) == 1:
-        raise single(X)
-    kinds.check_same(layout, reader_of(X).schema.names, "X", ignores=False)
-
-
-def beginning(X: Any, as_matrix: bool) -> Any:
-    """The first rows of a table or frame, as many as are looked at for warnings; None for anything else."""
-    if not hasattr(X, arrays.STREAM) or is_sparse_frame(X):
-        return None
-    from thresher.data.formats.tables import column_statistics
-
-    rows = column_statistics.ROWS if as_matrix else column_statistics.MOST_ROWS
-    return X.head(rows) if hasattr(X, "head") else X.slice(0, rows)

@@ -175,11 +175,6 @@ def rests_of(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> 
     return rests if (rests != 0).any() else None
 
 
-def _starts_of(rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """The starts of rows, given the row of each entry."""
-    return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=count))])
-
-
 _NO_NUMBERS = {
     "c": ": take real and imaginary parts as columns of their own",
     "M": ": make numbers of the times, such as hours since the first",
@@ -226,7 +221,8 @@ def nonzeros(numbers: NDArray[Any], X: Any, gaps: bool) -> tuple[Csr, NDArray[np
             nulls = np.column_stack([column.is_null().to_numpy() for column in columns])
         there, numbers = there & (gaps | ~nulls), np.where(nulls, numbers.dtype.type(0), numbers)
     rows, places = np.nonzero(there)
-    found = _starts_of(rows, len(numbers)), np.ascontiguousarray(places), numbers[rows, places]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(numbers)))])
+    found = starts, np.ascontiguousarray(places), numbers[rows, places]
     return found, nulls[rows, places] if gaps and nulls is not None else None
 
 
