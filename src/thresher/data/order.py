@@ -33,8 +33,12 @@ class StoredRows:
     Places and tags are not kept.
     """
 
-    def __init__(self) -> None:
-        self._count, self._arrays = 0, Chunk.from_csr([0], [], [], [])
+    def __init__(self, room: int = 0) -> None:
+        """`room`: bytes of the rows that are expected, of which those that are written take memory."""
+        values, rows = room // 12, room // 16
+        numbers = (np.empty(count, np.float32) for count in (values, rows, rows))
+        self._arrays = Chunk(np.empty(rows + 1, np.int64), np.empty(values, np.uint64), *numbers)
+        self._arrays.indptr[0] = self._count = 0
         """rows in use, and arrays with room for them"""
 
     def __len__(self) -> int:
@@ -44,10 +48,9 @@ class StoredRows:
         """Append a copy of all rows of `chunk`."""
         own, before, first = self._arrays, self._count, int(self._arrays.indptr[self._count])
         count, nnz = before + len(chunk), first + chunk.nnz
-        if not len(own):
-            fresh: Any = {
-                name: np.empty((0, *one.shape[1:]), one.dtype) for name, one in chunk.beside().items()
-            }
+        if not before:
+            given = chunk.beside().items()
+            fresh: Any = {name: np.empty((len(own), *one.shape[1:]), one.dtype) for name, one in given}
             own = self._arrays = replace(own, **fresh)
         if chunk.rests is not None and own.rests is None:
             own = self._arrays = replace(own, rests=np.zeros(own.nnz, np.float32))
@@ -64,7 +67,7 @@ class StoredRows:
             own.rests[first:nnz] = 0 if chunk.rests is None else chunk.rests
         own.labels[before:count], own.weights[before:count] = chunk.labels, chunk.weights
         for name, array in beside.items():
-            array[before:count] = 0 if (given := getattr(chunk, name)) is None else given
+            array[before:count] = 0 if (one := getattr(chunk, name)) is None else one
         self._count = count
 
     def keep(self, rows: NDArray[np.int64]) -> None:

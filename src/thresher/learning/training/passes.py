@@ -55,6 +55,8 @@ MOST_PASSES = 10**9
 MOST_REPLAY = 1 << 50
 LEAST_BYTES = 16
 """What a row takes, without its values"""
+_ROOM = 64 << 20
+"""Bytes that are reserved for rows at most; more are added as they come."""
 _CROWDED, _ROOMY = 15, 30
 """Examples for each feature up to which later passes soon bring noise, and from which they bring none."""
 MANY, FEW, LEAST = 40, 5, 3
@@ -267,7 +269,7 @@ class ReplayBuffer(SourceWrapper[Source]):
         super().__init__(source)
         self._budget, self._held = budget, held
         self._copying = not (held or source.in_memory)
-        self._rows: StoredRows | None = StoredRows()
+        self._rows: StoredRows | None = None
         self._keys = DistinctKeys()
         self.size = Size()
         """of the rows read so far"""
@@ -284,7 +286,8 @@ class ReplayBuffer(SourceWrapper[Source]):
         if self._again:
             yield from self._replay(start)
             return
-        self._rows, self._keys, self.size = StoredRows(), DistinctKeys(), Size()
+        self._rows = StoredRows(int(min(self._budget, _ROOM))) if self._copying else None
+        self._keys, self.size = DistinctKeys(), Size()
         with closing(self._source.chunks()) as chunks:
             for chunk in chunks:
                 if not self.dropped:
@@ -299,7 +302,7 @@ class ReplayBuffer(SourceWrapper[Source]):
             self.drop()
         elif self._held:
             self._keys.add(chunk.counting().keys)
-        elif self._rows is not None and self._copying:
+        elif self._rows is not None:
             source, share = self._source, 1.0
             if source.rereadable and source.total_bytes:
                 share = _FAR * source.position_bytes / source.total_bytes
