@@ -15,12 +15,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from thresher.data import layout as layouts
 from thresher.data.chunk import Chunk
-from thresher.data.columns import check_same
-from thresher.data.formats.tables.column_statistics import MOST_ROWS, ROWS
 from thresher.data.inputs import any_data, arrays
 from thresher.data.source import Source
 from thresher.learning.diagnostics import column_findings, findings
@@ -82,7 +80,7 @@ def read(estimator: Any, X: Any, *, reset: bool) -> tuple[Any, Chunk]:
             estimator._layout = any_data.settled(X, layout, estimator.centres())
             estimator.feature_names_in_ = np.array(estimator._layout.columns, object)
             estimator.n_features_in_ = len(estimator._layout.columns)
-        check_same(estimator._layout, X.column_names, "X", ignores=False)
+        any_data.check_same(estimator._layout, X.column_names, "X", ignores=False)
     source = source_of(estimator, X)
     if not reset:
         findings.warn(agreement.unknown_values(estimator.model_, source))
@@ -125,18 +123,9 @@ def source_of(estimator: Any, X: Any) -> Source:
 
 def importances(given: object, count: int) -> NDArray[np.float64]:
     """`sample_weight` as ``(n,)`` float64, not all zero. ValueError."""
-    if given is None:
-        return np.ones(count)
-    numbers = np.asarray(given)
-    if numbers.dtype.kind == "c":
+    if np.iscomplexobj(given):
         raise ValueError("sample_weight must contain real numbers, not complex ones")
-    weights = numbers.astype(np.float64)
-    if weights.ndim == 0:
-        weights = np.full(count, float(weights))
-    if weights.ndim != 1:
-        raise ValueError("Sample weights must be 1D array or scalar")
-    if weights.shape != (count,):
-        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(count,)}!")
+    weights: NDArray[np.float64] = _check_sample_weight(given, np.empty((count, 0)), dtype=np.float64)
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError("sample_weight must contain finite numbers >= 0")
     if not weights.any():
@@ -161,11 +150,9 @@ def keep_names(estimator: Any, X: Any, models: Sequence[Any]) -> None:
 def warn_of(estimator: Any, X: Any, troubles: list[findings.Finding]) -> None:
     """Emit a Python warning for each trouble of a run, and with the first rows of X, if it is a table."""
     kind, found = estimator._kind, troubles
-    tabular = kind in (arrays.MATRIX, arrays.TABLE) and hasattr(X, arrays.STREAM)
-    if tabular and not any_data.is_sparse_frame(X):
-        rows = ROWS if kind == arrays.MATRIX else MOST_ROWS
-        few = X.head(rows) if hasattr(X, "head") else X.slice(0, rows)
-        source = source_of(estimator, any_data.in_arrow(few))
+    few = any_data.beginning(X, kind == arrays.MATRIX) if kind in (arrays.MATRIX, arrays.TABLE) else None
+    if few is not None:
+        source = source_of(estimator, few)
         found = column_findings.troubles_at_first(source, layout_of(estimator)) + found
     if getattr(estimator, "class_weight", None) is not None:  # classes weigh more on purpose
         found = [one for one in found if one.name != "importances"]

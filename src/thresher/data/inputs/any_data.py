@@ -16,6 +16,7 @@ from thresher.data import Chunk, DataError, MemorySource, Source, open_source, t
 from thresher.data import columns as kinds
 from thresher.data.chunk import check_starts, floats
 from thresher.data.chunk import concat as concat
+from thresher.data.columns import check_same as check_same
 from thresher.data.feature_specs import as_list
 from thresher.data.features.murmur import hash_bytes
 from thresher.data.features.names import Names as Names
@@ -29,9 +30,7 @@ from thresher.data.log.source import open_log
 from thresher.data.opening import without_columns
 from thresher.data.source import BesideRows
 from thresher.data.source import groups_of as groups_of
-from thresher.data.sources.parsed import OnError
 from thresher.data.sources.reader import RowsAsked, current_readers
-from thresher.options.checks import check_whole
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:
@@ -162,18 +161,9 @@ def as_source(
     of pairs of a mapping and a label (see `PairSource`); a tuple ``(X, y)`` or ``(X, y, weights)``, where X
     is a table or anything that `chunk_of` takes. `options` are those of `open_source`; with `unlabelled`, X
     may come without y. Rows in memory have these `groups` and `offsets`. Raises `DataError` for anything
-    else, and for `where` with anything but files and tables; ValueError for wrong options.
+    else, and for `where` with anything but files and tables.
     """
-    if not isinstance(layout := options.get("layout"), AnyLayout | None):
-        raise ValueError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
     data = as_rows(data)
-    threads = options.get("threads")
-    if threads is not None:
-        check_whole("threads", threads, 1, 1024)
-    if "on_error" in options:
-        OnError(options["on_error"], [])
-    if not isinstance(options.get("where", ""), str):
-        raise ValueError(f"where must be a text such as 'day < 20', not {options['where']!r}")
     found = _as_source(data, domain, options)
     if options.get("where") and found.where != options["where"]:
         raise DataError("where works only with files and tables")
@@ -658,3 +648,13 @@ def settled(X: Any, layout: Any, gaps: bool = False) -> SettledLayout:
     found, _ = settle_arrow(layout, schema, "X", RowsAsked(unlabelled=True), next(X.to_reader(), None))
     columns, others, spelling = (own[:-1] for own in (found.columns, found.kinds, found.spelling))
     return replace(found, columns=columns, kinds=others, spelling=spelling)
+
+
+def beginning(X: Any, as_matrix: bool) -> Any:
+    """The first rows of a table, as many as are looked at for warnings, as one of pyarrow; else None."""
+    if not hasattr(X, arrays.STREAM) or is_sparse_frame(X):
+        return None
+    from thresher.data.formats.tables import column_statistics
+
+    rows = column_statistics.ROWS if as_matrix else column_statistics.MOST_ROWS
+    return in_arrow(X.head(rows) if hasattr(X, "head") else X.slice(0, rows))
