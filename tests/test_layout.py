@@ -118,15 +118,15 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_844,
-    "data": 19_536,
-    "learning": 15_197,
+    "all": 69_754,
+    "data": 19_448,
+    "learning": 15_201,
     "parts": 5_748,
     "engine": 5_314,
     "plans": 4_453,
     "serving": 3_761,
     "options": 2_579,
-    "sklearn": 2_138,
+    "sklearn": 2_132,
     "cli": 2_451,
     "cluster": 1_198,
     "river": 307,

@@ -13,6 +13,7 @@ from scipy.sparse import coo_array, csc_matrix, csr_array, csr_matrix
 
 import thresher
 import thresher.data
+from thresher.data.formats.tables import arrow_files
 from thresher.data.layout import Layout
 from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier
 
@@ -265,3 +266,18 @@ def test_the_last_rows_can_be_held_out(share: str, count: int, shuffle: bool) ->
         SparseOnlineClassifier(validation_fraction=share, early_stopping=True).fit(X, y, groups=y)
     with pytest.raises(ValueError, match="last:0: give a share of the rows"):
         SparseOnlineClassifier(validation_fraction="last:0", early_stopping=True).fit(X, y)
+
+
+def test_a_table_of_pandas_is_converted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, real = list[int](), arrow_files.reader_of
+
+    def counted(table: Any) -> pa.RecordBatchReader:
+        made.extend([len(table)] * hasattr(table, "iloc"))
+        return real(table)
+
+    monkeypatch.setattr(arrow_files, "reader_of", counted)
+    y, frame = [0, 1] * 20, pd.DataFrame({"size": np.arange(40.0), "kind": ["a", "b"] * 20})
+    model = SparseOnlineClassifier(names=True).fit(frame, y)
+    model.predict(frame.head(3))
+    thresher.train(frame.assign(label=np.array(["no", "yes"])[y]), label="label")
+    assert made == [40, 3, 40]

@@ -356,7 +356,7 @@ def test_kept_rows_are_the_rows_however_they_are_cut(most: int, cuts: Any, first
         groups=np.arange(50, dtype=np.uint64),
     )
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("CHUNK_ROWS", most), ("_VALUES", 2 * most)):
+        for name, value in (("CHUNK_ROWS", most), ("CHUNK_VALUES", 2 * most)):
             patch.setattr(orders, name, value)
         rows, at = StoredRows(), 0
         for size in cycle(cuts):

@@ -23,7 +23,7 @@ from thresher.options.messages import mention
 from thresher.options.synonyms import did_you_mean
 
 _GROWTH = 1.25
-CHUNK_ROWS, _VALUES = 1 << 15, 1 << 18
+CHUNK_ROWS, CHUNK_VALUES = 1 << 15, 1 << 18
 """Rows and values per chunk at most, unless one row has more values."""
 
 
@@ -35,10 +35,10 @@ class StoredRows:
 
     def __init__(self, room: int = 0) -> None:
         """`room`: bytes of the rows that are expected, of which those that are written take memory."""
-        values, rows = room // 12, room // 16
-        numbers = (np.empty(count, np.float32) for count in (values, rows, rows))
-        self._arrays = Chunk(np.empty(rows + 1, np.int64), np.empty(values, np.uint64), *numbers)
-        self._arrays.indptr[0] = self._count = 0
+        rows, values = room // 16, room // 12
+        each: Any = (np.empty(count, np.float32) for count in (values, rows, rows))  # which can be resized
+        self._arrays = Chunk(np.zeros(rows + 1, np.int64), np.empty(values, np.uint64), *each)
+        self._count = 0
         """rows in use, and arrays with room for them"""
 
     def __len__(self) -> int:
@@ -94,7 +94,7 @@ class StoredRows:
 
         In a `StreamPosition`, offset and line both count rows.
         """
-        for piece in filter(len, self._arrays.rows(first, self._count).pieces(_VALUES, CHUNK_ROWS)):
+        for piece in filter(len, self._arrays.rows(first, self._count).pieces(CHUNK_VALUES, CHUNK_ROWS)):
             begin, first = first, first + len(piece)
             yield piece.at(StreamPosition(0, begin, begin), StreamPosition(0, first, first))
 

@@ -121,7 +121,7 @@ def source_of(estimator: Any, X: Any) -> Source:
     return any_data.as_source(X, "open", unlabelled=True, **options)
 
 
-def importances(given: object, count: int) -> NDArray[np.float64]:
+def importances(given: Any, count: int) -> NDArray[np.float64]:
     """`sample_weight` as ``(n,)`` float64, not all zero. ValueError."""
     if np.iscomplexobj(given):
         raise ValueError("sample_weight must contain real numbers, not complex ones")
