@@ -7,8 +7,8 @@ from typing import Any
 
 import thresher
 from tests.forks import forked, started
+from thresher.engine.atomic import cache_folder
 from thresher.engine.compile.notices import COMPILING
-from thresher.engine.folders import cache_folder
 
 HERE = Path(thresher.__file__).parent.parent
 OLDER_MODEL = bytes(8) + b'{"__metadata__":{"thresher":'

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.processes import printed, run, start_code
+from thresher.engine.atomic import CacheWarning, UnsafeFolderError, private_folder
 from thresher.engine.compile import codecache
-from thresher.engine.folders import CacheWarning, UnsafeFolderError, private_folder
 
 LINKS = {"logistic": 0.731059, "squared": 1.0, "poisson": 2.718282}
 """Loss -> what it makes of the margin 1."""

@@ -515,7 +515,7 @@ def predict(
         return answers
     # labels of an estimator are of the classes that it was given
     places = (answers > 0).astype(np.intp) if len(classes) == 2 else answers.astype(np.intp)
-    labels: NDArray[Any] = np.asarray(classes)[places]
+    labels: NDArray[np.generic] = np.asarray(classes)[places]
     return labels
 
 

@@ -76,7 +76,7 @@ class _Parameters(_Checked):
         return Model(**given | {"loss": self.loss or self._LOSS})
 
     @classmethod
-    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+    def _unit_test_params(cls) -> Iterator[dict[str, object]]:
         yield {}
 
     def _check_probabilities(self) -> None:
@@ -107,11 +107,11 @@ class _OneModel(_Parameters):
     def _raw_memory_usage(self) -> int:
         return self._model.nbytes
 
-    def _learn_many(self, X: Any, y: Any, w: Any) -> None:
+    def _learn_many(self, X: object, y: Any, w: Any) -> None:
         if rows := _rows(X):
             self._model.learn(rows, [*y], None if w is None else [*w])
 
-    def _predictions(self, X: Any, output: Any) -> Any:
+    def _predictions(self, X: object, output: Any) -> Any:
         rows = _rows(X)
         return self._model.predict(rows, output) if rows else np.zeros(0)
 
@@ -139,7 +139,7 @@ def _like(X: Any, values: Any, names: list[Any] | None = None) -> Any:
     return pd.Series(values, X.index) if names is None else pd.DataFrame(values, X.index, names)
 
 
-def _row(x: Any) -> Any:
+def _row(x: object) -> Any:
     """`x`, if it is a dictionary: the first row fixes what a model learns from."""
     if type(x) is not dict and not isinstance(x, Mapping):
         raise TypeError(f"expected a dictionary of features, not {type(x).__name__}: {x!r:.40}")
@@ -169,13 +169,13 @@ class Classifier(_OneModel, _base.MiniBatchClassifier):
         """Learn the features `x` and the label `y`, with importance `w`."""
         self._model.learn_one(_row(x), _truth(y), w)
 
-    def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> bool:
+    def predict_one(self, x: dict[Any, Any], **kwargs: object) -> bool:
         """Whether `True` is more likely."""
         if self._model.recipe.calibrate:
             return bool(self._model.predict_one(_row(x), "label") > 0)
         return bool(self._model.predict_one(_row(x)) > 0)
 
-    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[bool, float]:
+    def predict_proba_one(self, x: dict[Any, Any], **kwargs: object) -> dict[bool, float]:
         """The probabilities of both classes; NotImplementedError if the loss has none."""
         self._check_probabilities()
         found: float = self._model.predict_one(_row(x), "probability")
@@ -214,12 +214,12 @@ class Regressor(_OneModel, _base.MiniBatchRegressor):
         """Learn the features `x` and the number `y`, with importance `w`."""
         self._model.learn_one(_row(x), y, w)
 
-    def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> float:
+    def predict_one(self, x: dict[Any, Any], **kwargs: object) -> float:
         """The prediction for the features `x`."""
         found: float = self._model.predict_one(_row(x), "label")
         return found
 
-    def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
+    def learn_many(self, X: object, y: object, w: object = None) -> None:
         """Learn the rows of a frame of pandas or polars, in order."""
         self._learn_many(X, y, w)
 
@@ -248,7 +248,7 @@ class MulticlassClassifier(_Parameters, _base.MiniBatchClassifier):
     def models(self) -> dict[Any, Model]:
         """The models by class, to save or to look at: each tells its class from the others."""
         if not hasattr(self, "_models"):
-            self._models: dict[Any, Model] = {}
+            self._models: dict[object, Model] = {}
         return self._models
 
     @property
@@ -263,12 +263,12 @@ class MulticlassClassifier(_Parameters, _base.MiniBatchClassifier):
         for label, model in self.models.items():
             model.learn_one(x, int(label == y), w)
 
-    def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
+    def predict_one(self, x: dict[Any, Any], **kwargs: object) -> Any:
         """The class with the largest margin; None before the first."""
         margins = {label: model.predict_one(x) for label, model in self.models.items()}
         return max(margins, key=margins.__getitem__) if margins else None
 
-    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
+    def predict_proba_one(self, x: dict[Any, Any], **kwargs: object) -> dict[Any, float]:
         """The probability of each class; NotImplementedError if the loss has none."""
         self._check_probabilities()
         found = {label: model.predict_one(x, "probability") for label, model in self.models.items()}
@@ -300,7 +300,7 @@ class MulticlassClassifier(_Parameters, _base.MiniBatchClassifier):
         shares = np.divide(found, total, out=np.full_like(found, 1 / found.shape[1]), where=total > 0)
         return _like(X, shares[:, : len(self.models)], [*self.models])
 
-    def _of_each(self, X: Any, output: Any) -> Any:
+    def _of_each(self, X: object, output: Any) -> Any:
         """Predictions ``(rows, classes)``, or ``(rows, 1)`` before the first class."""
         rows = _rows(X)
         each = [model.predict(rows, output) for model in self.models.values() if rows]

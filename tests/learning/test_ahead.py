@@ -18,9 +18,9 @@ from tests.streams import RULES, has_rate, settings_of
 from tests.telling import notices_to
 from thresher.data import open_source
 from thresher.engine import kernels
+from thresher.engine.atomic import cache_folder
 from thresher.engine.compile import codecache, notices
 from thresher.engine.compile.notices import compiling, seconds_compiling
-from thresher.engine.folders import cache_folder
 from thresher.learning.model.eight_lanes import LaneState
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet

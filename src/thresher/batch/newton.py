@@ -335,7 +335,7 @@ class Newton(Rounds):
             )
         )
 
-    def _spread(self, chosen: I64, work: Callable[[int, int], Any]) -> None:
+    def _spread(self, chosen: I64, work: Callable[[int, int], object]) -> None:
         """Call `work` for pieces of the chosen columns with about the same number of stored values."""
         if self._pool is None:
             work(0, len(chosen))
@@ -344,7 +344,7 @@ class Newton(Rounds):
         cuts = np.searchsorted(ends, np.linspace(0, ends[-1] if len(ends) else 0, BLOCKS + 1)[1:-1])
         self._in_threads(np.concatenate([[0], cuts, [len(chosen)]]).astype(np.int64), work)
 
-    def _in_threads(self, cuts: I64, work: Callable[[int, int], Any]) -> list[Any]:
+    def _in_threads(self, cuts: I64, work: Callable[[int, int], object]) -> list[Any]:
         """Call ``work(lo, hi)`` for all pieces between cuts, in threads; results are in order."""
         spans = [(lo, hi) for lo, hi in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True) if lo < hi]
         if self._pool is None:

@@ -68,7 +68,7 @@ class BoostPlan:
         return f"{self.l1:g}{DEVIATIONS}" if self.deviations else self.l1
 
 
-def loss_of(spec: Any, method: str = "newton") -> Any:
+def loss_of(spec: object, method: str = "newton") -> Any:
     """The loss of a SPEC; raises ValueError for one that the method does not minimise."""
     loss = parts.make("loss", spec)
     if not _solves(method, loss):

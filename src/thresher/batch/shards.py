@@ -111,7 +111,14 @@ def _numbered(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.
 
 
 @kernel
-def _transpose(indptr: Any, column: Any, given: Any, ends: Any, rows: Any, values: Any) -> None:
+def _transpose(
+    indptr: NDArray[np.int64],
+    column: NDArray[np.int32],
+    given: NDArray[np.float32],
+    ends: NDArray[np.int64],
+    rows: NDArray[np.int32],
+    values: NDArray[np.float32],
+) -> None:
     """Append every value to its column; `ends` holds the next free position of each column."""
     for i in range(indptr.size - 1):
         for p in range(indptr[i], indptr[i + 1]):
@@ -274,7 +281,7 @@ class There:
     def __init__(self, cluster: Any) -> None:
         self._cluster, self._ray = cluster, cluster.connection.ray
         self._count = min(cluster.count, SHARDS)
-        self._waiting: list[Any] = []
+        self._waiting: list[object] = []
         kind = self._ray.remote(num_cpus=0, scheduling_strategy="SPREAD")(Worker)
         with self._calling():
             self._workers = [kind.remote(range(k, SHARDS, self._count)) for k in range(self._count)]
@@ -308,13 +315,13 @@ class There:
             for worker in self._workers:
                 self._ray.kill(worker)
 
-    def _of_shards(self, method: str, *arguments: Any) -> list[Any]:
-        results: list[Any] = [None] * SHARDS
+    def _of_shards(self, method: str, *arguments: object) -> list[Any]:
+        results: list[object] = [None] * SHARDS
         for first, found in enumerate(self._all(method, *arguments)):
             results[first :: self._count] = found
         return results
 
-    def _all(self, method: str, *arguments: Any) -> list[Any]:
+    def _all(self, method: str, *arguments: object) -> list[Any]:
         """The results of all workers; large arguments are sent to each machine once."""
         with self._calling():
             sent = [self._ray.put(one) if isinstance(one, np.ndarray) else one for one in arguments]
@@ -323,7 +330,7 @@ class There:
 
     def _get(self, references: list[Any]) -> list[Any]:
         with self._errors():
-            found: list[Any] = self._cluster.connection.get(references)
+            found: list[object] = self._cluster.connection.get(references)
         return found
 
     @contextmanager

@@ -275,7 +275,7 @@ TRIES = 3
 """How often the work is begun, if workers are lost."""
 
 
-def objective_of(loss: Any, outputs: str, method: str) -> Objective:
+def objective_of(loss: object, outputs: str, method: str) -> Objective:
     """A loss and its outputs; ValueError if they do not fit, or the method does not minimise their loss."""
     head = Objective(loss, outputs)
     if head.count > 1:

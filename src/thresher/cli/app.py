@@ -195,7 +195,7 @@ def command_of(name: str) -> Command:
     import_module(f"thresher.cli.{HOMES[name]}")
     run, options, arguments, hidden = REGISTERED[name]
 
-    def guarded(**given: Any) -> None:
+    def guarded(**given: object) -> None:
         values = [given.pop(one.name) for one in arguments]
         values = [[*value] if isinstance(value, tuple) else value for value in values]
         made: Any = Options(options, {name: one for name, one in given.items() if one not in (None, ())})

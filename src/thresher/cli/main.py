@@ -11,7 +11,7 @@ try:
     import gc
     import sys
     import warnings
-    from typing import Any, NoReturn
+    from typing import NoReturn
 
     from thresher.cli import signals
     from thresher.cli.errors import INTERRUPTED, INTERRUPTED_LINE, Cancelled, what_ended
@@ -90,7 +90,7 @@ def _explain(error: Exception) -> int:
     return status
 
 
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     from thresher.data.errors import printable
 
     print(printable(f"warning: {message}"), file=sys.stderr)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from thresher.learning.training.trainer import Outcome
 
 
-def show_figures(figures: Mapping[str, Any], as_json: bool) -> None:
+def show_figures(figures: Mapping[str, object], as_json: bool) -> None:
     """Print one figure per line, or one JSON object on one line, with null for NaN and infinity."""
     from thresher.learning.inspection.formatting import figure_lines, finite
 
@@ -32,7 +32,7 @@ def show_figures(figures: Mapping[str, Any], as_json: bool) -> None:
         click.echo("\n".join(figure_lines(figures)))
 
 
-def show(found: Mapping[str, Any], as_json: bool) -> None:
+def show(found: Mapping[str, object], as_json: bool) -> None:
     """Print a result as Python prints it, or as JSON."""
     if as_json:
         show_figures(found, True)
@@ -41,11 +41,11 @@ def show(found: Mapping[str, Any], as_json: bool) -> None:
 
 
 def show_run(
-    figures: Mapping[str, Any],
+    figures: Mapping[str, object],
     warnings: Sequence[Finding],
     options: Options,
     table: Sequence[str] = (),
-    whole: Mapping[str, Any] | None = None,
+    whole: Mapping[str, object] | None = None,
 ) -> None:
     """Print the figures of a run once its result is saved, if it is: after a `table` of its models.
 
@@ -61,7 +61,7 @@ def show_run(
     show_result(figures, options["json"], options["model"])
 
 
-def show_result(figures: Mapping[str, Any], as_json: bool, written: Path | None) -> None:
+def show_result(figures: Mapping[str, object], as_json: bool, written: Path | None) -> None:
     """Print figures. If the result was `written` to a file, ignore a closed pipe."""
     if written is None:
         show_figures(figures, as_json)

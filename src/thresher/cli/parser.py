@@ -156,7 +156,7 @@ class Command(click.Command):
         ]
         super().__init__(name, params=[*named, *own], callback=run, **shown)
 
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+    def collect_usage_pieces(self, ctx: object) -> list[str]:
         """The options, then the arguments as the help names them."""
         return ["[OPTIONS]", *(one.metavar if one.required else f"[{one.metavar}]" for one in self.arguments)]
 

@@ -163,7 +163,7 @@ def _write_table(name: str, path: Path) -> None:
 def cache(options: Options) -> None:
     """Show or remove the contents of the cache folder: parsed data and compiled code."""
     from thresher.data.cache import cache_entries
-    from thresher.engine.folders import cache_folder
+    from thresher.engine.atomic import cache_folder
 
     kept = {name: cache_folder() / name for name in ("data", "code")}
     code = [path for path in kept["code"].rglob("*.*") if _CODE.fullmatch(path.name)]

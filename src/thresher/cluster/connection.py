@@ -166,7 +166,7 @@ class Connection:
     def __init__(self, address: str | None, readers: int | None) -> None:
         """Connect to `address`; None: start a Ray for `readers` readers on this machine."""
         self._folder: str | None = None
-        self._unreturned: list[list[Any]] = []
+        self._unreturned: list[list[object]] = []
         """what was borrowed when the connection was lost"""
         if address is not None and "ray" not in sys.modules:
             check_answers(address)  # sooner than to import Ray
@@ -249,7 +249,7 @@ class Connection:
         return found
 
     @contextmanager
-    def borrowed(self, reference: Any) -> Iterator[list[Any]]:
+    def borrowed(self, reference: object) -> Iterator[list[Any]]:
         """The list that a call which is done returned, whose arrays lie in shared memory, in this block only.
 
         To give memory back is a call to Ray. Raises the errors of `get`.

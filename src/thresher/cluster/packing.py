@@ -17,6 +17,8 @@ from thresher.data.sources.reader import Arenas, Parsed
 from thresher.engine.compile.jit import kernel
 from thresher.engine.lookup import empty_index, home, place
 
+U16 = NDArray[np.uint16]
+U64 = NDArray[np.uint64]
 MOST_CODES = 1 << 16
 """Keys in one dictionary."""
 _WORTH = 0.6
@@ -55,7 +57,9 @@ class Packed(NamedTuple):
 
 
 @kernel
-def number_keys(keys: Any, codes: Any, words: Any, cuts: Any, slots: Any, most: int) -> int:
+def number_keys(
+    keys: U64, codes: U16, words: U64, cuts: NDArray[np.int64], slots: NDArray[np.uint32], most: int
+) -> int:
     """Replace keys by places in dictionaries of at most `most` words; returns the number of dictionaries.
 
     `slots` is an empty index (see `engine.lookup`) of `words`, which begin with one that is not used.
@@ -83,7 +87,7 @@ def number_keys(keys: Any, codes: Any, words: Any, cuts: Any, slots: Any, most: 
 
 
 @kernel
-def read_words(codes: Any, words: Any, cuts: Any, keys: Any) -> None:
+def read_words(codes: U16, words: U64, cuts: NDArray[np.int64], keys: U64) -> None:
     """The inverse of `number_keys`."""
     start, first = 0, 0
     for d in range(cuts.shape[0]):
@@ -95,7 +99,7 @@ def read_words(codes: Any, words: Any, cuts: Any, keys: Any) -> None:
 
 
 @kernel
-def read_values(values: Any, others: Any, out: Any) -> None:
+def read_values(values: NDArray[np.float32], others: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
     """Ones, and where a bit of `others` is set the next of `values`."""
     taken, last = 0, values.shape[0] - 1
     for k in range(out.shape[0]):

@@ -231,7 +231,7 @@ class RayReaders:
             self.kill(*self.idle, *(reader for reader, _ in self.starting))
             self.connection.close()
 
-    def kill(self, *readers: Any) -> None:
+    def kill(self, *readers: object) -> None:
         """End the processes of readers."""
         self.idle = [one for one in self.idle if one not in readers]
         self.starting = [one for one in self.starting if one[0] not in readers]
@@ -266,7 +266,7 @@ class Pass:
         read["on_error"] = f"{reading.QUARANTINE}={os.devnull}" if kind == reading.QUARANTINE else kind
         setting = Setting(read, tuple(source.sliced), versions(), machine())
         self._failures = (LostRayError, self._ray.exceptions.RayError)
-        self._setting: Any = None
+        self._setting: object = None
         with suppress(LostRayError), self._calling():
             self._setting = self._ray.put(setting)
         self._stamps = [None if is_remote(name) else reading.stamp_of(name) for name in source.names]
@@ -329,7 +329,7 @@ class Pass:
             reader.begin.remote(self._setting, task)
             stream.asked.extend(self._following(reader) for _ in range(_AHEAD))
 
-    def _following(self, reader: Any) -> tuple[Any, Any]:
+    def _following(self, reader: Any) -> tuple[object, object]:
         note, batch = reader.next.options(num_returns=2).remote()
         return note, batch
 

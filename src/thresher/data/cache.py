@@ -42,9 +42,8 @@ from thresher.data.files.content import data_cache_folder, trusted_folder
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source
 from thresher.data.sources.reader import Arenas, default_threads
-from thresher.engine.atomic import clear_abandoned
-from thresher.engine.folders import CacheWarning as CacheWarning
-from thresher.engine.folders import private_folder
+from thresher.engine.atomic import CacheWarning as CacheWarning
+from thresher.engine.atomic import clear_abandoned, private_folder
 from thresher.options.messages import warn_user
 
 if TYPE_CHECKING:

@@ -240,7 +240,7 @@ class SettledLayout(AnyLayout):
         return replace(self, kinds=kinds, group="")
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> SettledLayout:
+    def from_dict(cls, given: Mapping[str, object]) -> SettledLayout:
         """The inverse of `as_dict`; raises `DataError` for fields that this version does not know."""
         return read(cls, given, "layout")
 
@@ -248,7 +248,7 @@ class SettledLayout(AnyLayout):
 SettledLayout.UNSAID = tuple(one.name for one in fields(SettledLayout))
 
 
-def as_option(name: str, value: Any) -> str:
+def as_option(name: str, value: object) -> str:
     """A field as a command-line option, for messages: ``with --bits 20``, ``without --missing``."""
     if value in (None, "", ()) or (name, value) == ("bits", 0):
         return f"without {mention(name)}"

@@ -253,7 +253,7 @@ def respelled(source: ParsedSource) -> list[Noticed]:
     return found
 
 
-def with_words(opened: Opener, layout: Any) -> Any:
+def with_words(opened: Opener, layout: Any) -> object:
     """The layout with the label words, sorted, as `classes`; `layout` itself if labels are numbers.
 
     Labels count as words if at least half of the examples have a label that is not a number. The data are

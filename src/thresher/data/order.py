@@ -99,7 +99,7 @@ class StoredRows:
             yield piece.at(StreamPosition(0, begin, begin), StreamPosition(0, first, first))
 
 
-def _resize(length: int, *arrays: NDArray[Any]) -> None:
+def _resize(length: int, *arrays: NDArray[np.generic]) -> None:
     """Resize in place, so that old and new arrays need not fit in memory together."""
     for array in arrays:
         array.resize((length, *array.shape[1:]), refcheck=False)

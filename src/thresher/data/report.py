@@ -185,7 +185,7 @@ class Report:
         return asdict(self) | {"noticed": [[*one] for one in self.noticed], "first_bad": bad}
 
     @classmethod
-    def from_dict(cls, given: Any) -> Report:
+    def from_dict(cls, given: object) -> Report:
         """The inverse of `as_dict`. StateError."""
         return read(cls, given, "report")
 

@@ -33,7 +33,7 @@ def said(one: Any, fields_of: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields_of.items() if value or name not in one.UNSAID}
 
 
-def _check_fields(given: Any, found: Any, where: str) -> None:
+def _check_fields(given: object, found: object, where: str) -> None:
     """ValidationError if what was found is not all of some JSON, or has defaults for fields of objects."""
     import msgspec
 

@@ -38,6 +38,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher.engine.compile.jit import in_place, kernel, scalar
 from thresher.engine.kernels import AHEAD, aim, count, move_clocks, raised
@@ -65,7 +66,7 @@ def each_lane(body, args):
 # Parts
 
 
-def side_by_side(parts: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
+def side_by_side(parts: Sequence[object]) -> tuple[Any, tuple[Any, ...]]:
     """Merge parts for `part_of`: the first part, and for each of its numbers an array over lanes.
 
     None stands in place of an array if all lanes have the same number, or the field is not a number. What the
@@ -82,14 +83,14 @@ def _column(values: Sequence[Any]) -> Any:
     return None if column.tobytes() == column[:1].tobytes() * len(column) else column
 
 
-def _leaves(part: Any) -> list[Any]:
+def _leaves(part: Any) -> list[object]:
     found: list[Any] = []
     for value in part:
         found += _leaves(value) if isinstance(value, tuple) else [value]
     return found
 
 
-def _made(template: Any, columns: Any, k: Any) -> Any:
+def _made(template: Any, columns: Any, k: Any) -> object:
     """A part whose fields come from the columns, an iterator."""
     values = []
     for value in template:
@@ -201,12 +202,12 @@ def hold(scratch, at, k, w):
 class LaneStream(NamedTuple):
     """Examples, and the rows of their features."""
 
-    indptr: Any
+    indptr: NDArray[np.int64]
     rows: Any
-    values: Any
-    labels: Any
-    weights: Any
-    offsets: Any
+    values: NDArray[np.float32]
+    labels: NDArray[np.float32]
+    weights: NDArray[np.float32]
+    offsets: NDArray[np.float32] | None
     """None without any"""
 
 
@@ -223,9 +224,9 @@ class Side(NamedTuple):
 class Example(NamedTuple):
     """The current example in each lane; `importance`, and the offset at `place`, are shared."""
 
-    importance: Any
-    offsets: Any
-    place: Any
+    importance: float
+    offsets: NDArray[np.float32] | None
+    place: int
     margins: Any
     sizes: Any
     biases: Any

@@ -276,7 +276,7 @@ def estimate(registers: NDArray[np.uint8]) -> int:
     return round(m * np.log(m / empty)) if raw <= 2.5 * m and empty else round(raw)
 
 
-def resized(array: NDArray[Any], size: int) -> NDArray[Any]:
+def resized(array: NDArray[np.generic], size: int) -> NDArray[Any]:
     """A copy with `size` rows, truncated or padded with zeros, aligned to a cache line."""
     shape = (size, *array.shape[1:])
     count = math.prod(shape) * array.itemsize

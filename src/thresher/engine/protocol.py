@@ -84,7 +84,7 @@ def verb(
     `compiled=False`, only Python calls it. `returns` says what its methods must return (`compile.translate`).
     """
 
-    def declare(default: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(default: Callable[..., object]) -> Callable[..., Any]:
         name = default.__name__
         RETURNS[name] = returns
 

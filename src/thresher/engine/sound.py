@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Tensors = Mapping[str, NDArray[Any]]
+State = dict[str, NDArray[Any]]
+"""Arrays of any dtypes, by name: what models and training are restored from"""
 MOST_STEPS = 1 << 53
 """The number of steps that float64 can count exactly"""
 
@@ -51,17 +53,17 @@ def require(holds: Any, name: str, wanted: str) -> None:
         raise StateError(f"{name}: {wanted}")
 
 
-def under(tensors: Tensors, prefix: str) -> dict[str, NDArray[Any]]:
+def under(tensors: Tensors, prefix: str) -> State:
     """The tensors whose names begin with `prefix`, without it."""
     return {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
 
 
-def beneath(prefix: str, tensors: Tensors) -> dict[str, NDArray[Any]]:
+def beneath(prefix: str, tensors: Tensors) -> State:
     """The tensors with `prefix` before each name: the inverse of `under`."""
     return {prefix + name: array for name, array in tensors.items()}
 
 
-def copied(tensors: Tensors) -> dict[str, NDArray[Any]]:
+def copied(tensors: Tensors) -> State:
     """Copies that no later learning changes."""
     return {name: array.copy() for name, array in tensors.items()}
 
@@ -84,7 +86,7 @@ _FEW = 100
 """Sets of tensors up to which each tensor stands for itself"""
 
 
-def pack(sets: Sequence[Tensors]) -> dict[str, NDArray[Any]]:
+def pack(sets: Sequence[Tensors]) -> State:
     """Sets of tensors as one: set k under ``k.``; of very many sets, those of a name one after the other.
 
     `PackedSets` is the inverse. A header has a line for each tensor, longer than the tensors of a small
@@ -92,7 +94,7 @@ def pack(sets: Sequence[Tensors]) -> dict[str, NDArray[Any]]:
     """
     if len(sets) <= _FEW:
         return {f"{k}.{name}": array for k, one in enumerate(sets) for name, array in one.items()}
-    found, kinds = dict[str, NDArray[Any]](), dict[str, tuple[Any, ...]]()
+    found, kinds = State(), dict[str, tuple[Any, ...]]()
     for one in sets:
         for name, array in one.items():
             kinds.setdefault(name, (array.dtype, array.shape[1:]) if array.ndim else ())
@@ -117,9 +119,9 @@ class PackedSets:
             self._names.setdefault(name.partition(".")[0], []).append(name)
         self._spans = dict[str, tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]]()
 
-    def of(self, number: int) -> dict[str, NDArray[Any]]:
+    def of(self, number: int) -> State:
         """Set `number`, views where they are packed. StateError."""
-        found, prefix = dict[str, NDArray[Any]](), f"{number}."
+        found, prefix = State(), f"{number}."
         for whole in self._names.get(PACKED[0], []):
             name = whole.removeprefix(_EACH)
             array, begins, ends = self._spans.get(name) or self._span(name)

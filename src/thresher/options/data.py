@@ -25,13 +25,13 @@ _ENDINGS = ", ".join(form.endings[0] for form in FORMATS.values() if form.ending
 _FLAG = kinds.Flag()
 
 
-def _format(name: Any) -> Any:
+def _format(name: object) -> object:
     from thresher.data.formats.choosing import check_format
 
     return check_format(kinds.text(name))
 
 
-def _on_error(what: Any) -> str:
+def _on_error(what: object) -> str:
     from thresher.options.synonyms import did_you_mean
 
     known = "fail, skip or quarantine=FILE"

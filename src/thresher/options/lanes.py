@@ -29,7 +29,7 @@ VARIED = ("rule", "rate", "alpha", "l1", "l2", "eta0")
 """Options that tune refuses, since it varies them"""
 
 
-def _range(value: object) -> Any:
+def _range(value: object) -> object:
     from thresher.plans.penalties import PenaltyRange
 
     PenaltyRange(value)
@@ -42,7 +42,7 @@ def _folds(value: object) -> int | str:
     return Split.of(value).shown
 
 
-def _rules(value: object) -> Any:
+def _rules(value: object) -> object:
     if isinstance(value, str):
         return value
     if not isinstance(value, Sequence) or not all(isinstance(one, str) for one in value):

@@ -103,7 +103,7 @@ def declared(options: Options) -> dict[str, Option]:
 
 
 @functools.cache
-def _defaults(options: type) -> dict[str, Any]:
+def _defaults(options: type) -> dict[str, object]:
     return {name: one.default for name, one in declared(options).items()}
 
 
@@ -153,7 +153,9 @@ COMMAND_ONLY = {
 """Options of the command line that Python has in another form"""
 
 
-def settle(options: type, given: Mapping[str, Any], function: Callable[..., Any] | None = None) -> Options:
+def settle(
+    options: type, given: Mapping[str, object], function: Callable[..., object] | None = None
+) -> Options:
     """All options, of which Python gives some, that are checked. None means not given. ValueError.
 
     TypeError for a name that the `function` does not know, with the closest known one.
@@ -168,7 +170,7 @@ def settle(options: type, given: Mapping[str, Any], function: Callable[..., Any]
     return made
 
 
-def check_names(function: Callable[..., Any], given: Collection[str], known: Iterable[str]) -> None:
+def check_names(function: Callable[..., object], given: Collection[str], known: Iterable[str]) -> None:
     """TypeError for a name that the `function` does not know, with the closest known one."""
     if not given:
         return  # what follows takes a tenth of the time of learning one row

@@ -68,7 +68,7 @@ def _order(text: object) -> str:
     return make_order(str(text)).spec
 
 
-def _initial(model: Any) -> Any:
+def _initial(model: object) -> object:
     """A model, or the path of one."""
     if isinstance(model, str) and not model:
         raise ValueError("name the file of a model")

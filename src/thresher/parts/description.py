@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from thresher.options.messages import flag_of
 from thresher.parts.registry import REGISTRY, limit_of, lookup, parameters, part_name, spec_of
@@ -104,7 +104,7 @@ def describe(kind: str, name: str) -> Description:
     )
 
 
-def _parameter(cls: Any, field: str, default: object) -> Parameter:
+def _parameter(cls: object, field: str, default: object) -> Parameter:
     if isinstance(default, bool):
         return Parameter(field, str(default).lower(), "true or false")
     if isinstance(default, tuple):

@@ -150,7 +150,7 @@ def expect(homes: dict[tuple[str, str], tuple[str, str]]) -> None:
     _ELSEWHERE.update(homes)
 
 
-def reduced(self: Any) -> Any:
+def reduced(self: Any) -> object:
     """``__reduce__`` of parts that are not built in: another process defines the class first."""
     cls = type(self)
     if cls not in DEFINED:  # a subclass, which is found as any class is
@@ -160,12 +160,12 @@ def reduced(self: Any) -> Any:
     return _received, (kind, name, module, file, where, self._asdict())
 
 
-def itself(self: Any, memo: object = None) -> Any:
+def itself(self: object, memo: object = None) -> Any:
     """``__copy__`` and ``__deepcopy__`` of parts that are not built in, which cannot change."""
     return self
 
 
-def _received(kind: str, name: str, module: str, file: str, cls: Any, values: dict[str, Any]) -> Any:
+def _received(kind: str, name: str, module: str, file: str, cls: Any, values: dict[str, Any]) -> object:
     if cls is not None and cls not in DEFINED:
         REGISTRY[kind][name], DEFINED[cls] = cls, (kind, name)
     if cls is None and name not in REGISTRY[kind]:

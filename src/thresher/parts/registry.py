@@ -126,7 +126,7 @@ AUTO = "auto"
 _FAMILIES = {"loss": ("loss", "joint loss")}  # a SPEC of kind "loss" may name either
 
 
-def part(kind: str, **declared: Any) -> Callable[[T], T]:
+def part(kind: str, **declared: object) -> Callable[[T], T]:
     """Class decorator: check a NamedTuple against its protocol, complete it, register it.
 
     `declared` are constants of the class, such as SLOTS: type checkers take those in the body for fields.
@@ -181,7 +181,7 @@ def part(kind: str, **declared: Any) -> Callable[[T], T]:
 
 
 @functools.cache
-def _drift_at(places: tuple[int, ...]) -> Any:
+def _drift_at(places: tuple[int, ...]) -> object:
     """The verb `drift` of a rule whose drifts are numbers of its clock."""
 
     def drift(self, clock, out):
@@ -253,7 +253,7 @@ def _value_at(begin: str, what: str, point: float, method: Callable[[float], Any
     return one
 
 
-def _as_float(value: object) -> Any:
+def _as_float(value: object) -> object:
     if isinstance(value, int | np.integer | np.floating) and not isinstance(value, bool):
         try:
             return float(value)
@@ -294,7 +294,7 @@ def _family(kind: str) -> dict[str, type]:
     return {name: cls for k in _FAMILIES.get(kind, (kind,)) for name, cls in REGISTRY[k].items()}
 
 
-def no_probabilities(loss: Any) -> str:
+def no_probabilities(loss: object) -> str:
     """What to say of a loss that gives no probabilities: which losses do."""
     *able, last = [
         name for name, cls in sorted(_family("loss").items()) if getattr(cls, "PROBABILITY", False) is True
@@ -420,13 +420,13 @@ def parameters(cls: Any) -> dict[str, Any]:
     return {f: d for f, d in defaults if f in IN_SPECS or not isinstance(d, tuple)}
 
 
-def fields_said(kind: str, spec: str) -> dict[str, Any]:
+def fields_said(kind: str, spec: str) -> dict[str, object]:
     """The fields that a SPEC sets. SpecError."""
     name, _, rest = spec.partition(":")
     return _read_fields(lookup(kind, name.strip()), rest)
 
 
-def _read_fields(cls: Any, text: str) -> dict[str, Any]:
+def _read_fields(cls: Any, text: str) -> dict[str, object]:
     known = parameters(cls)
     in_order = [field for field in known if field not in IN_SPECS]
     raw: dict[str, str] = {}
@@ -482,7 +482,7 @@ def spec_of(value: object) -> str:
     return f"{part_name(type(value))}:{shown}"
 
 
-def clamped(rule: Any, sign: float) -> Any:
+def clamped(rule: Any, sign: float) -> object:
     """The rule with weights of this sign, or each with that of its row (see `clamped`). SpecError."""
     if rule.CLAMPS is None:
         able = ", ".join(
@@ -499,14 +499,14 @@ def _write(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else repr(float(value))
 
 
-def rule_of(rule: object, rate: Any = None, eta0: float | None = None, **fields: float | None) -> Any:
+def rule_of(rule: object, rate: object = None, eta0: float | None = None, **fields: float | None) -> Any:
     """The rule with its rate and some fields changed (None: unchanged). SpecError for a field it lacks.
 
     >>> rule_of("ft-ftrl", l1=2.0, alpha=None).l1
     2.0
     """
     made = make("rule", rule)
-    flat: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
+    flat: dict[str, object] = {name: value for name, value in fields.items() if value is not None}
     if rate is not None or eta0 is not None:
         check_field(made, "rate", "rate" if rate is not None else "eta0")
         given = make("rate", made.rate if rate is None else rate)

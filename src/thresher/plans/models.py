@@ -315,12 +315,12 @@ class Frontier:
         return self.points if self.folds is None else [one.mean() for one in self.points]
 
 
-def _row_of(point: Point, model: Any) -> dict[str, Any]:
+def _row_of(point: Point, model: object) -> dict[str, object]:
     own = {name: getattr(point, name) for name in ("nonzero", "progressive_loss", "dropped")}
     return {**identity_of(model), "examples": getattr(model, "examples", None), **own, **held(point.holdout)}
 
 
-def _rows_of_folds(one: Estimate) -> list[dict[str, Any]]:
+def _rows_of_folds(one: Estimate) -> list[dict[str, object]]:
     return [
         {
             **identity(one.recipe),

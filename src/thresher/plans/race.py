@@ -18,12 +18,12 @@ import math
 from collections.abc import Callable, Container
 from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.engine.sound import MOST_STEPS, Tensors, given, require
+from thresher.engine.sound import MOST_STEPS, State, Tensors, given, require
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 
@@ -130,7 +130,7 @@ class Race:
         loss = float(late[:, 1 + one].sum())
         return Excess(total / loss if loss else 0.0, total / error if error else 0.0)
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> State:
         """All sums so far."""
         return {"ends": np.array(self.ends, np.int64), "sums": np.array(self._sums)}
 

@@ -45,13 +45,13 @@ UNSAID = (
 """Options that do not change the model, whose value is another, or that are in the rule and rate"""
 
 
-def train_command(data: Sequence[str], model: Path | None, options: Mapping[str, Any]) -> str:
+def train_command(data: Sequence[str], model: Path | None, options: Mapping[str, object]) -> str:
     """``thresher train`` with the options that it has; those that are None were not given."""
     said = {name: value for name, value in options.items() if value is not None and name not in UNSAID}
     return _command(TrainCommand, [*data, "-m", "MODEL" if model is None else str(model)], said)
 
 
-def _command(options: type, own: Sequence[str], said: Mapping[str, Any]) -> str:
+def _command(options: type, own: Sequence[str], said: Mapping[str, object]) -> str:
     """A command that learns, with these options, which it has."""
     known, names = declared(options), SAID if options is TrainCommand else (*SAID, *_OF_LANES)
     words = words_of(RecipeOptions, {name: one for name, one in said.items() if name not in _OF_LANES})
@@ -116,7 +116,7 @@ def remaking(
     path: Path,
     header: dict[str, Any],
     info: dict[str, Any],
-    own: Mapping[str, Any] | None = None,
+    own: Mapping[str, object] | None = None,
     options: type = TrainCommand,
 ) -> str | None:
     """The command, with DATA and INIT in place of files; for a checkpoint, the command that resumes it.

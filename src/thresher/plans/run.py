@@ -421,7 +421,7 @@ def bags_of(given: object) -> str | None:
     return spec_of(given.rows, len(given.models)) if isinstance(given, Ensemble) else None
 
 
-def of_recipe(given: Mapping[str, Any], recipe: Recipe) -> Iterator[Difference]:
+def of_recipe(given: Mapping[str, object], recipe: Recipe) -> Iterator[Difference]:
     """What options say otherwise than a recipe. `UsageError` if they have a recipe of their own."""
     options = dict(given)
     of_rule = {name: options.pop(name) for name in run_setup.OF_RULES if name in options}

@@ -58,7 +58,7 @@ from thresher.options.model import RecipeOptions
 from thresher.options.option import Options, UsageError, declared, given_in
 
 
-def _may_have_classes(loss: Any, outputs: str | None) -> bool:
+def _may_have_classes(loss: object, outputs: str | None) -> bool:
     """Whether a label may be one of several classes, or of two."""
     if not isinstance(outputs, str | None):
         raise ValueError(f"outputs must be a text such as 'classes', not {outputs!r}")
@@ -67,7 +67,7 @@ def _may_have_classes(loss: Any, outputs: str | None) -> bool:
     return one and (hasattr(part, "values_slopes") or part.DOMAIN == "binary")
 
 
-def _of_words(words: tuple[str, ...], loss: Any, outputs: str | None) -> tuple[Any, str]:
+def _of_words(words: tuple[str, ...], loss: object, outputs: str | None) -> tuple[object, str]:
     """Loss and outputs for labels that are words; ValueError if the given ones do not fit them."""
     count = len(words)
     if not _may_have_classes(loss, outputs):
@@ -189,7 +189,7 @@ def reading_of(options: Options, part: HeldOutPart = 0) -> dict[str, Any]:
     }
 
 
-def recipe_of(options: Options, started: Readout | None, **settings: Any) -> Recipe:
+def recipe_of(options: Options, started: Readout | None, **settings: object) -> Recipe:
     """The recipe that the options define. `UsageError`, also for a parameter with two values."""
     names = [*declared(RecipeOptions)]
     wanted = {name: options[name] for name in names if options.get(name) is not None} | settings
@@ -329,7 +329,7 @@ def classes_in(
     return loss, outputs, {**read, "layout": layout}, ""
 
 
-def labels_or_part(data: Any, y: Any, kind: str, given: Any, default: Any) -> tuple[Any, Any]:
+def labels_or_part(data: object, y: Any, kind: str, given: object, default: object) -> tuple[Any, Any]:
     """Split `y` into labels and a part of this kind, which may be given in place of labels.
 
     TypeError for two parts, and for the name of a column of a table.

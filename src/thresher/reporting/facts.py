@@ -76,7 +76,7 @@ class Facts:
     """what ``thresher select`` has found"""
 
 
-def facts_of(given: Any) -> Facts:
+def facts_of(given: object) -> Facts:
     """The facts about a model, models or a selection, in memory or in a file.
 
     Raises `ModelFileError`; TypeError for anything else.

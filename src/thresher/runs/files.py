@@ -92,7 +92,7 @@ class LogInfo(dict[str, Any]):
 def describe(path: Path) -> ModelInfo:
     """The content of ``thresher info --json``. Raises `ModelFileError`."""
     found = model_file.Contents.of(path)
-    told: dict[str, Any] = {"model": str(path)}
+    told: dict[str, object] = {"model": str(path)}
     if model_file.SELECTION in found.run:
         chosen = Selection.load(found)
         told |= {"kind": "selection", **chosen.figures(), "kept_features": chosen.kept_rows()}
@@ -219,7 +219,7 @@ def _told_selection(found: dict[str, Any]) -> list[str]:
     return [*figure_lines(figures), *lines]
 
 
-def _ranked(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _ranked(rows: Sequence[dict[str, Any]]) -> list[dict[str, object]]:
     """Columns or groups by falling effect; those without one last, in their order."""
     return sorted(rows, key=lambda one: -one.get("effect", -1.0))
 
@@ -272,7 +272,7 @@ def _told_model(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _figures(facts: dict[str, Any]) -> dict[str, Any]:
+def _figures(facts: dict[str, Any]) -> dict[str, object]:
     """The figures of a model, by the names under which they are printed."""
     weights, layout, stopped = facts["weights"], facts["layout"], facts.get("stopped") or {}
     shown: dict[str, Any] = {"kind": facts["kind"], "made_by": f"thresher {facts['version']}"}
@@ -317,7 +317,7 @@ def _told_command(facts: dict[str, Any]) -> dict[str, str]:
     return {} if facts["command"] is None else {"command": formatting.shortened(facts["command"])}
 
 
-def _solver(facts: dict[str, Any]) -> dict[str, Any]:
+def _solver(facts: dict[str, Any]) -> dict[str, object]:
     """The settings and the certificate of a batch solver; none of other models."""
     return {f"solver_{name}": value for name, value in facts.get("solver", {}).items()}
 

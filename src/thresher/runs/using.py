@@ -100,11 +100,13 @@ class Predicting:
                 self.broken += int((~sound).reshape(len(margins), -1).any(axis=1).sum())
             yield lines
 
-    def _answers(self, margins: NDArray[np.float64]) -> NDArray[Any]:
+    def _answers(self, margins: NDArray[np.float64]) -> NDArray[np.generic]:
         if self.output != DECISION:
             found: NDArray[Any] = self.model.respond(margins, self.output)
             return found
-        decided: NDArray[Any] = self.model.head.decide(margins, self.threshold, self.model.lowest_label)
+        decided: NDArray[np.generic] = self.model.head.decide(
+            margins, self.threshold, self.model.lowest_label
+        )
         return decided
 
 
@@ -208,7 +210,7 @@ def measure(
 
 
 def report(
-    model: Any,
+    model: object,
     data: Any,
     target: Path,
     options: Options,

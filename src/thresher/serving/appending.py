@@ -439,7 +439,7 @@ class Appender:
         """Begin to write."""
         self._thread.start()
 
-    def submit(self, work: Callable[..., A], *given: Any) -> Future[A]:
+    def submit(self, work: Callable[..., A], *given: object) -> Future[A]:
         """Put in line what is asked of a `Draft`, one of its methods, with its arguments. `RefusedError`."""
         if self._closed:
             raise RefusedError(503, "the server is stopping")

@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -67,7 +67,9 @@ class Endpoints:
         self._service, self._predicting, self._limits = service, predicting, limits
         self._metrics, self._pool, self._allowed = metrics, pool, allowed or (lambda given: True)
         self._document = msgspec.json.encode(openapi.document())
-        self._facts: dict[str, Callable[[], Any]] = {  # what is told at once, without looking at the request
+        self._facts: dict[
+            str, Callable[[], object]
+        ] = {  # what is told at once, without looking at the request
             "live": lambda: openapi.Live(True),
             "server": lambda: openapi.ServerName("thresher", __version__, []),
             "described": lambda: predicting.now.answers.described(),

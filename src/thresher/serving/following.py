@@ -9,7 +9,6 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from thresher.data.errors import OneLineError
 from thresher.data.log.source import LogOrigin
@@ -36,7 +35,7 @@ class LostError(Exception):
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     """The token is for one server."""
 
-    def redirect_request(self, *given: Any) -> None:
+    def redirect_request(self, *given: object) -> None:
         """Go nowhere else."""
 
 

@@ -115,7 +115,7 @@ class _Unheard(progress.Ui):
     hears = False
 
 
-def _prepared(begin: Mapping[str, Any], source: LiveLog, state: Path) -> Training:
+def _prepared(begin: Mapping[str, object], source: LiveLog, state: Path) -> Training:
     """The training that `begin` says, or the one that is in a checkpoint. `LogError` if it needs that."""
     again = state.exists()
     if source.begin.row and not again:

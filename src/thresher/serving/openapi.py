@@ -227,7 +227,7 @@ ENDPOINTS = {
 PATHS = tuple(one.path for one in ENDPOINTS.values())
 
 
-def document() -> dict[str, Any]:
+def document() -> dict[str, object]:
     """The service in OpenAPI 3.1."""
     types = [kind for one in ENDPOINTS.values() for _, _, kind in one.gives.values()] + [Refusal]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")

@@ -260,7 +260,7 @@ class Predictions:
         self._metrics.ignored.inc(len(rows.unknown))
 
 
-def _attempt(work: Callable[..., T], *given: Any) -> T | Answer:
+def _attempt(work: Callable[..., T], *given: object) -> T | Answer:
     """What some work gives, or the answer that tells why there is nothing."""
     try:
         return work(*given)
@@ -269,7 +269,7 @@ def _attempt(work: Callable[..., T], *given: Any) -> T | Answer:
 
 
 def _later(
-    found: Sequence[Any], work: Sequence[Future[Any] | Answer], answer: Callable[[Any, Any], Answer]
+    found: Sequence[object], work: Sequence[Future[Any] | Answer], answer: Callable[[Any, Any], Answer]
 ) -> list[Answer] | Later:
     """An `answer` to each of what was found, given the result of its work, unless that is refused."""
     waited = {one: None for one in work if not isinstance(one, Answer)}

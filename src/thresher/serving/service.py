@@ -234,7 +234,7 @@ class LearningService(Service):
             raise
         self._sweeper = threading.Thread(target=self._sweep, name="thresher-waiting", daemon=True)
 
-    def _learner(self, name: str, begin: Mapping[str, Any]) -> Learning:
+    def _learner(self, name: str, begin: Mapping[str, object]) -> Learning:
         called, fault = "" if name == FIRST else name, partial(self._fault, name)
         return Learning(begin, self.folder, self._wait, self.settings.snapshots, fault, self._say, called)
 
@@ -292,7 +292,7 @@ class LearningService(Service):
                 found.append(self.model.margins(piece))
         return np.concatenate(found)
 
-    def explain(self, chunk: Chunk, names: Mapping[int, str], model: Any) -> explanation.Explanation:
+    def explain(self, chunk: Chunk, names: Mapping[int, str], model: object) -> explanation.Explanation:
         """Why these are the margins of some rows, all by one model. ValueError."""
         with self._learning.gate.reading():
             return super().explain(chunk, names, self.model)
@@ -354,7 +354,7 @@ class LearningService(Service):
         """The same for the ids of several requests, which are written together."""
         return self._submit(Draft.label_each, several, *self._labels(labels, importances))
 
-    def _labels(self, labels: NDArray[np.float32], importances: NDArray[np.float32]) -> tuple[Any, ...]:
+    def _labels(self, labels: NDArray[np.float32], importances: NDArray[np.float32]) -> tuple[object, ...]:
         """What `Draft.label` is given besides ids. `RefusedError`."""
         self._check_learning()
 
@@ -475,7 +475,7 @@ class LearningService(Service):
             one.thread.join()  # once `_wait` has returned None
 
 
-def begin_of(spec: str, like: Recipe) -> dict[str, Any]:
+def begin_of(spec: str, like: Recipe) -> dict[str, object]:
     """Options of `train` for a shadow: one to go on with from a file, or a new one with this rule.
 
     All else of a new one is as in the recipe `like`.

@@ -42,7 +42,7 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
     sample: str | Mapping[Any, float] | None = None
     """which share of the rows of some classes is learned; None: all"""
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> object:
         """Sparse X; multi-label unless the loss is for exclusive classes."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -106,7 +106,7 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         labels = 2 * codes - 1 if self._outputs() == "one" else codes
         return EncodedLabels(labels.astype(np.float32), None, factors)
 
-    def _class_factors(self, codes: NDArray[Any], weights: F64, whole: bool) -> F64:
+    def _class_factors(self, codes: NDArray[np.generic], weights: F64, whole: bool) -> F64:
         """The factor of each class ``(classes,)``."""
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             if not whole:

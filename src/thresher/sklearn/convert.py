@@ -28,7 +28,7 @@ _PROBED = 8
 _METHODS = ("decision_function", "predict_proba", "predict")
 
 
-def from_sklearn(estimator: Any, loss: Any = None) -> SparseOnlineClassifier | SparseOnlineRegressor:
+def from_sklearn(estimator: Any, loss: object = None) -> SparseOnlineClassifier | SparseOnlineRegressor:
     """Convert a fitted linear model: SGDClassifier, LogisticRegression, SGDRegressor, Ridge ...
 
     The result can predict and be saved, but has no state to continue learning from.
@@ -108,7 +108,7 @@ def _with_weights(estimator: Any, loss: Any) -> SparseOnlineClassifier | SparseO
     return model
 
 
-def _check_same(one: Any, other: Any) -> None:
+def _check_same(one: Any, other: object) -> None:
     """ValueError if two models predict differently from their heaviest features."""
     coef = csr_matrix(one.coef_)
     heavy = np.unique(coef.indices[np.argsort(-np.abs(coef.data))[:_PROBED]])
@@ -132,7 +132,7 @@ def _check_same(one: Any, other: Any) -> None:
             raise ValueError(f"{type(one).__name__} and {type(other).__name__} differ in {method}")
 
 
-def _as_fitted(model: Any, X: object) -> Any:
+def _as_fitted(model: object, X: object) -> Any:
     if not hasattr(model, "feature_names_in_"):
         return X
     import pandas as pd

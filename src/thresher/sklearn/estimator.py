@@ -345,9 +345,9 @@ class SparseEstimator(BaseEstimator):
         weighs = np.unique((coef if issparse(coef) else np.atleast_2d(coef)).nonzero()[1])
         return np.asarray(_check_feature_names_in(self, input_features)[weighs])
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> dict[str, object]:
         """Parameters; with `deep` also those of rule, loss and rate, as ``rule__alpha``."""
-        params: dict[str, Any] = super().get_params(deep=False)
+        params: dict[str, object] = super().get_params(deep=False)
         for name in NESTED if deep else ():
             with suppress(ValueError):  # it is no part: fit says so
                 made = parts.make(name, params[name])
@@ -358,7 +358,7 @@ class SparseEstimator(BaseEstimator):
     def set_params(self, **params: Any) -> Self:
         """Set parameters; those of rule, loss and rate as ``rule__alpha=0.1``. ValueError if unknown."""
         own = {name: value for name, value in params.items() if name.partition("__")[0] == name}
-        nested: dict[str, dict[str, Any]] = {}
+        nested: dict[str, dict[str, object]] = {}
         for name in params.keys() - own.keys():
             part, _, field = name.partition("__")
             if part not in NESTED:

@@ -147,7 +147,7 @@ def keep_names(estimator: Any, X: Any, models: Sequence[Any]) -> None:
         feature_names.keep_names(models, source_of(estimator, X))
 
 
-def warn_of(estimator: Any, X: Any, troubles: list[findings.Finding]) -> None:
+def warn_of(estimator: Any, X: object, troubles: list[findings.Finding]) -> None:
     """Emit a Python warning for each trouble of a run, and with the first rows of X, if it is a table."""
     kind, found = estimator._kind, troubles
     few = any_data.beginning(X, kind == arrays.MATRIX) if kind in (arrays.MATRIX, arrays.TABLE) else None

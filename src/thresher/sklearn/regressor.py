@@ -26,7 +26,7 @@ class SparseRegressing(RegressorMixin, SparseEstimator):
     sample: ClassVar[None] = None
     calibrate: ClassVar[bool] = False
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> object:
         """Sparse X; multi-output."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

@@ -77,7 +77,7 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
     shuffle: bool = True
     random_state: RandomState = None
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> object:
         """Sparse X; y is required, and may have several columns."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse, tags.array_api_support = True, False
@@ -121,7 +121,7 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         return kept
 
 
-def _told(y: NDArray[Any]) -> tuple[str, str, NDArray[Any]]:
+def _told(y: NDArray[np.generic]) -> tuple[str, str, NDArray[Any]]:
     """Loss and outputs for y, and labels as a model takes them."""
     kind = type_of_target(y, input_name="y")
     if kind in _NUMBERS:

@@ -186,7 +186,7 @@ def _by_feature(model: Model, features: int, key: Callable[[int], int]) -> Any:
     return row
 
 
-def hashed_key(key: Any, bits: int, seed: int) -> int:
+def hashed_key(key: object, bits: int, seed: int) -> int:
     """The row of a key in a hashed store."""
     mixed = lookup.mix(np.array([key], np.uint64) ^ lookup.mix(np.array([seed], np.uint64)))
     return int(mixed[0] >> np.uint64(64 - bits))

@@ -194,7 +194,7 @@ def rows_of_bytes(
     offsets: NDArray[np.int64],
     grams: Grams,
     seed: int = 0,
-    naming: Any = None,
+    naming: object = None,
     space: int = 0,
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float32]]:
     """CSR arrays of the n-grams of texts, one row per text, keys ascending.

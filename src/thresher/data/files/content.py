@@ -22,8 +22,7 @@ from thresher.data.errors import DataError
 from thresher.data.files import remote
 from thresher.data.files.paths import called, is_local, is_stream, named, open_file
 from thresher.data.files.remote import is_remote
-from thresher.engine.atomic import whole_file
-from thresher.engine.folders import cache_folder, private_folder
+from thresher.engine.atomic import cache_folder, private_folder, whole_file
 
 _PIECE = 1 << 20
 SETTLED = 2_000_000_000

@@ -74,7 +74,7 @@ class Kafka(topics.Topic, scheme="kafka"):
             text = error.str().partition(" (after ")[0]
             self._why = text.partition("/bootstrap: ")[2] or text
 
-    def _asked(self, request: Any) -> list[Any]:
+    def _asked(self, request: Any) -> list[object]:
         """The answers to a request, made again while leaders change. `DataError` if none comes soon."""
         if self._admin is None:
             from confluent_kafka.admin import AdminClient
@@ -135,7 +135,7 @@ class Kafka(topics.Topic, scheme="kafka"):
         ends = self.partitions()  # -1 is the time if a partition has no such message
         return {one: ends[one][1] if at.timestamp < 0 else at.offset for one, at in found.items()}
 
-    def _listed(self, spec: Any) -> dict[str, Any]:
+    def _listed(self, spec: object) -> dict[str, Any]:
         names = [str(one) for one in sorted(one.id for one in self._description.partitions)]
         asked = {self._place(one): spec for one in names}
         committed = self._kafka.IsolationLevel.READ_COMMITTED

@@ -175,7 +175,7 @@ class Nats(topics.Topic, scheme="nats"):
         return self._done(self._jetstream.pull_subscribe(self._subject, stream=self._stream, config=config))
 
     def _some(self, consumer: Any, most: int) -> list[Any]:
-        async def fetched() -> list[Any]:
+        async def fetched() -> list[object]:
             try:
                 return [*await consumer.fetch(most, timeout=0.5)]
             except self._nats.errors.TimeoutError:

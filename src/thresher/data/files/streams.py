@@ -201,7 +201,7 @@ class _Inflated:
         self._raw.close()
 
 
-def _decoder(kind: str) -> Any:
+def _decoder(kind: str) -> object:
     if kind == "gzip":
         return isal_zlib.decompressobj(wbits=31)
     return bz2.BZ2Decompressor() if kind == "bz2" else lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY)

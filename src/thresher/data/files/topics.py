@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 from urllib.parse import unquote
 
 import msgspec
@@ -104,7 +104,7 @@ class Topic(ABC):
     stopped = False
     """set by another thread: nothing more is wanted, so what waits for messages should end"""
 
-    def __init_subclass__(cls, scheme: str, **more: Any) -> None:
+    def __init_subclass__(cls, scheme: str, **more: object) -> None:
         super().__init_subclass__(**more)
         _SCHEMES[scheme] = cls
 

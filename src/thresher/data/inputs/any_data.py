@@ -96,7 +96,7 @@ def with_labels(data: Data, y: ArrayLike | None, weights: ArrayLike | None = Non
     return (X, y) if weights is None else (X, y, weights)
 
 
-def as_rows(data: Any) -> Any:
+def as_rows(data: object) -> Any:
     """`data`; a stream for a Dataset of pyarrow, CSR for a sparse matrix that is a dictionary.
 
     `DataError` for what holds no rows yet.
@@ -211,7 +211,7 @@ def labels_beside(data: Any) -> Any:
     return None
 
 
-def is_table(data: Any, layout: AnyLayout | None) -> bool:
+def is_table(data: object, layout: AnyLayout | None) -> bool:
     """Whether `data` is read as a table with a label column."""
     return hasattr(data, arrays.STREAM) or (not is_bare(layout) and _holds(data, Mapping))
 
@@ -265,7 +265,7 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Sour
     return MemorySource(items, domain) if kind is Chunk else _of_files(items, domain, options)
 
 
-def _without_rows(data: Any) -> DataError:
+def _without_rows(data: object) -> DataError:
     hint = ": put one row into a list" if isinstance(data, Mapping) else ""
     return DataError(f"data must be {_KINDS}, not {type(data).__name__}{hint}")
 
@@ -395,7 +395,7 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
     return pa.table(columns)
 
 
-def single(data: Any) -> DataError:
+def single(data: object) -> DataError:
     """The error for a column, or for a row of a frame, in place of a table."""
     return DataError(
         f"{type(data).__name__} is a single column: give a table or a matrix with one row per example"
@@ -428,7 +428,7 @@ def _is_around_0(frame: Any) -> bool:
     return all(kind.fill_value == 0 for kind in frame.dtypes)
 
 
-def _is_plain_sparse(X: Any, layout: AnyLayout | None) -> bool:
+def _is_plain_sparse(X: object, layout: AnyLayout | None) -> bool:
     """Whether X is a sparse frame with names that is read without its zeros."""
     if not is_sparse_frame(X) or (layout and layout.interact) or not _is_around_0(X):
         return False

@@ -37,7 +37,7 @@ Csr = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 """Starts of rows (n + 1,), keys or columns (nnz,), values (nnz,)"""
 
 
-def form_of(X: Any) -> str:
+def form_of(X: object) -> str:
     """The form of examples: `TABLE` if Arrow can read them; `ROWS` or `TEXTS` by the first; else `MATRIX`."""
     sides = getattr(X, "ndim", 1 if hasattr(X, "num_chunks") else len(getattr(X, "shape", (0, 0))))
     if hasattr(X, STREAM) and sides == 2:
@@ -162,7 +162,9 @@ def check_stored(X: Any) -> None:
         raise DataError(f"a damaged {kind} matrix: an index is out of range or an array is too short")
 
 
-def rests_of(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> NDArray[np.float32] | None:
+def rests_of(
+    values: NDArray[np.generic], missing: NDArray[np.bool_] | None = None
+) -> NDArray[np.float32] | None:
     """What float32 loses of large `values` (nnz,): see `engine.centring`; NaN for what is `missing`."""
     rests, wide = np.zeros(len(values), np.float32), np.asarray(values)
     if wide.dtype.kind in "fiu" and (wide.dtype.itemsize > 4 or wide.dtype.kind != "f"):
@@ -226,7 +228,7 @@ def nonzeros(numbers: NDArray[Any], X: Any, gaps: bool) -> tuple[Csr, NDArray[np
     return found, nulls[rows, places] if gaps and nulls is not None else None
 
 
-def _is_pandas(X: Any) -> bool:
+def _is_pandas(X: object) -> bool:
     return hasattr(X, "isna") and hasattr(X, "iloc")
 
 
@@ -435,7 +437,7 @@ class PairSource(Source):
 _LONGEST = 40
 
 
-def array_of(labels: Any) -> NDArray[Any]:
+def array_of(labels: object) -> NDArray[Any]:
     """Labels as an array ``(n,)`` or ``(n, outputs)``; text is stored as objects.
 
     Raises `DataError` if labels are not a sequence, mix text and numbers, or are missing.
@@ -473,7 +475,7 @@ def array_of(labels: Any) -> NDArray[Any]:
     return array
 
 
-def check_unmasked(what: str, numbers: Any) -> None:
+def check_unmasked(what: str, numbers: object) -> None:
     """Raise `DataError` for a masked array, of which numpy would take what is hidden, and 128-bit numbers."""
     if isinstance(numbers, np.ma.MaskedArray):
         raise DataError(f"{what} cannot be a masked array: remove the examples that are masked")
@@ -481,11 +483,11 @@ def check_unmasked(what: str, numbers: Any) -> None:
         raise DataError(f"{what} have type {kind}, which numpy lacks: cast them, for example to Int64")
 
 
-def _described(value: Any) -> str:
+def _described(value: object) -> str:
     return shortened(printable(repr(value)), _LONGEST)
 
 
-def label_texts(labels: Any) -> list[bytes] | None:
+def label_texts(labels: object) -> list[bytes] | None:
     """Labels as text, one for each example, stripped of blanks; None for numbers. Raises as `array_of`."""
     array = array_of(labels)
     if array.ndim != 1 or array.dtype.kind not in "OU" or not len(array) or not isinstance(array[0], str):
@@ -496,7 +498,7 @@ def label_texts(labels: Any) -> list[bytes] | None:
     return texts
 
 
-def numbers_of(labels: Any, domain: Domain) -> Any:
+def numbers_of(labels: object, domain: Domain) -> Any:
     """Labels in memory as numbers: words become the classes of `domain`, or raise `DataError`."""
     if domain.words is None:
         array = array_of(labels)

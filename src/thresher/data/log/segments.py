@@ -114,7 +114,7 @@ def segment_name(offset: int) -> str:
     return f"{offset:020}.log"
 
 
-def header_bytes(begin: LogPosition, origin: Mapping[str, Any]) -> bytes:
+def header_bytes(begin: LogPosition, origin: Mapping[str, object]) -> bytes:
     """What a segment begins with."""
     place = {"offset": begin.offset, "row": begin.row, "hash": begin.hash}
     header = {**place, "origin": origin, "version": __version__}

@@ -50,7 +50,7 @@ def byte(builder, text, at):
     return builder.zext(builder.load(_pointer(builder, text, at, _BYTE), typ=_BYTE), _WORD)
 
 
-def _loads(kind: Any, result: str, shift: int = 0) -> Any:
+def _loads(kind: object, result: str, shift: int = 0) -> Any:
     """What loads a `kind` as a `result` from an address, at a position in units of ``1 << shift`` bytes."""
 
     @emitted(f"{result}(int64, int64)")
@@ -62,7 +62,7 @@ def _loads(kind: Any, result: str, shift: int = 0) -> Any:
     return load
 
 
-def _stores(kind: Any, given: str, shift: int = 0) -> Any:
+def _stores(kind: object, given: str, shift: int = 0) -> Any:
     """What stores a `given` as a `kind` at an address, at a position as for `_loads`."""
 
     @emitted(f"void(int64, int64, {given})")

@@ -34,13 +34,13 @@ from typing import Any
 import llvmlite
 import numpy as np
 
-from thresher.engine.compile import machine
-from thresher.engine.folders import (
+from thresher.engine.atomic import (
     CacheWarning,
     cache_folder,
     check_private_file,
     private_folder,
 )
+from thresher.engine.compile import machine
 
 _LIBRARIES = {*sys.stdlib_module_names, "numpy", "numba", "llvmlite"} - {"__main__"}
 """Libraries whose versions are part of the cache key."""
@@ -48,7 +48,7 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _OF_TUPLES = {"_make", "_replace", "_asdict", "_field_defaults"}
 
 
-def stamp(*roots: Any) -> str:
+def stamp(*roots: object) -> str:
     """A hash of everything that functions and classes are made of."""
     seen = _Seen()
     for root in roots:
@@ -230,7 +230,7 @@ def keep(function: Callable[..., Any], kind: Any, words: str, code: bytes, shipp
         write_code(*place, code)
 
 
-def lacks_mark(function: Callable[..., Any], kind: Any, words: str) -> bool:
+def lacks_mark(function: Callable[..., object], kind: object, words: str) -> bool:
     """Whether no code is kept for this kind, `words` and the current code, and some could be."""
     own = place_of(function, kind, words)
     return own is not None and os.access(own[0].parent, os.W_OK) and find(function, kind, words) is None

@@ -37,7 +37,7 @@ def _translate() -> Any:
     return import_module("thresher.engine.compile.translate")
 
 
-def declare(subject: Any, way: str, method: Callable[..., Any]) -> None:
+def declare(subject: Any, way: str, method: Callable[..., object]) -> None:
     """Compiled code that calls `subject` calls what `method` returns for the types of its arguments.
 
     `way` is one of those of `translate.OPTIONS`.
@@ -47,7 +47,7 @@ def declare(subject: Any, way: str, method: Callable[..., Any]) -> None:
 
 
 def _called(way: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Callable[..., object]) -> Callable[..., Any]:
         declare(function, way, lambda *args: function)
         return function
 
@@ -90,7 +90,7 @@ def emitted(signature: str) -> Callable[[Callable[..., Any]], Any]:
     It returns the result, a list for a tuple, or None. `signature` is what compiled code calls.
     """
 
-    def decorate(function: Callable[..., Any]) -> Any:
+    def decorate(function: Callable[..., object]) -> Any:
         what = InPlace(function)
         DECLARED.append(lambda: _translate().emitted(what, signature))
         return what
@@ -130,7 +130,7 @@ class Kernel(Call):
         """how many of these came from files, and how many were compiled"""
         declare(self, "helper", lambda *args: function)
 
-    def code_for(self, args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any]:
+    def code_for(self, args: tuple[object, ...]) -> Callable[[tuple[Any, ...]], Any]:
         """The machine code for such arguments: known, in the cache, or compiled; Python if Numba is off."""
         if PLAIN:
             return lambda args: self.function(*args)
@@ -141,7 +141,7 @@ class Kernel(Call):
                     self.entries[kind] = self._entry_for(kind, args)
         return machine.Code(self.entries[kind], kind)
 
-    def _entry_for(self, kind: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
+    def _entry_for(self, kind: tuple[object, ...], args: tuple[object, ...]) -> Any:
         known = codecache.find(self.function, kind)
         if known is not None:
             with contextlib.suppress(ImportError):  # of a library that it calls

@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 COMPILING = "compiling the "
 """The start of every message"""
@@ -61,7 +61,7 @@ def when_compiling(tell: Tell | None) -> Tell | None:
     return before
 
 
-def work_of(function: str, args: Iterable[Any]) -> Work | None:
+def work_of(function: str, args: Iterable[object]) -> Work | None:
     """The work of compiling the function of this full name for these arguments; None: no message."""
     work = WORKS.get(function)
     if work is None or "{}" not in work.what:

@@ -101,7 +101,7 @@ def in_kernel() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def in_method(function: Callable[..., Any], types: Sequence[Any]) -> Iterator[None]:
+def in_method(function: Callable[..., object], types: Sequence[object]) -> Iterator[None]:
     """Compile a function that kernels call; note if it fails and is, or is called by, a method of a part."""
     cls = _part_of(function, types)
     if cls is not None:
@@ -120,7 +120,7 @@ def in_method(function: Callable[..., Any], types: Sequence[Any]) -> Iterator[No
             _methods.pop()
 
 
-def _note(method: Callable[..., Any], cls: type, error: Exception) -> None:
+def _note(method: Callable[..., object], cls: type, error: Exception) -> None:
     begin = f"{method.__name__}({cls.__name__}("
     found = _known_in(str(error), begin)
     if found is None:
@@ -135,7 +135,7 @@ def _known_in(text: str, but: str = "") -> _Failure | None:
     return next((one for begin, one in known if begin in text and begin != but), None)
 
 
-def _part_of(function: Callable[..., Any], types: Sequence[Any]) -> type | None:
+def _part_of(function: Callable[..., object], types: Sequence[object]) -> type | None:
     cls: Any = getattr(types[0], "instance_class", None) if types else None
     return cls if cls in KINDS and getattr(cls, function.__name__, None) is function else None
 
@@ -169,7 +169,7 @@ def _named(returned: object) -> str:
     return {"none": "None", "unicode_type": "text"}.get(str(returned), str(returned))
 
 
-def _begin(function: Callable[..., Any], cls: type) -> str:
+def _begin(function: Callable[..., object], cls: type) -> str:
     return f"{KINDS[cls]} {cls.__qualname__.rpartition('.')[2]}: {function.__name__}"
 
 
@@ -224,7 +224,7 @@ class _NoAddresses:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._generator, name)
 
-    def set_env(self, name: str, env: Any) -> None:
+    def set_env(self, name: str, env: object) -> None:
         """Do nothing."""
 
 
@@ -332,7 +332,7 @@ def called(subject: Any, way: str, method: Callable[..., Any]) -> None:
     overload(subject, jit_options=OPTIONS[way], strict=False)(method)
 
 
-def emits(what: InPlace, kind: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def emits(what: InPlace, kind: object) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator for the function that emits the body of `what`: ``(context, builder, signature, values)``.
 
     `kind` maps the types of its parameters to that of its result, or to a signature. Numba does not treat it
@@ -341,7 +341,7 @@ def emits(what: InPlace, kind: Any) -> Callable[[Callable[..., Any]], Callable[.
     typing: Any = type_callable(what)
     typing(lambda context: kind)
 
-    def decorate(emit: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(emit: Callable[..., object]) -> Callable[..., Any]:
         lowered: Any = lower_builtin(what, _types.VarArg(_types.Any))
         lowered(emit)
         return emit
@@ -476,7 +476,7 @@ class _Entry:
         raise NotImplementedError(f"a kernel cannot take {kind}")
 
 
-def _emit_memory(module: Any) -> None:
+def _emit_memory(module: object) -> None:
     """What Numba's own library does to allocate and free arrays: a count of references, then the items."""
 
     def function(name: str, result: Any, *kinds: Any) -> Any:
@@ -513,7 +513,7 @@ def raised(error: RuntimeError) -> BaseException:
     return found
 
 
-def machine_code(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[bytes, bool]:
+def machine_code(function: Callable[..., object], args: tuple[object, ...]) -> tuple[bytes, bool]:
     """Compile a function for such arguments: what `machine.entry_of` takes, and whether it may be kept.
 
     Code has addresses of this process if it uses large constant arrays, or functions of other languages.

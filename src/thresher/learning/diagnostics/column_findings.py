@@ -54,7 +54,7 @@ def _several(names: Sequence[str], one: str = "", many: str = "") -> str:
     return f"columns {', '.join(names)}{many}" if len(names) > 1 else f"column {names[0]}{one}"
 
 
-def troubles_of_columns(columns: Sequence[ColumnSeen], layout: Any) -> list[Finding]:
+def troubles_of_columns(columns: Sequence[ColumnSeen], layout: object) -> list[Finding]:
     """Trouble with the columns of a table, as its first rows show it, that was read with this layout."""
     return [*_of_cells(columns, layout), *_of_names(columns, layout)]
 
@@ -156,7 +156,7 @@ def _of_names(columns: Sequence[ColumnSeen], layout: Any) -> Iterator[Finding]:
         yield Finding("no-such-column", f"no column matches {listed}: {hint}")
 
 
-def troubles_of_reading(report: Report, layout: Any = None, goes_on: bool = False) -> list[Finding]:
+def troubles_of_reading(report: Report, layout: object = None, goes_on: bool = False) -> list[Finding]:
     """Trouble with columns that reading has shown; `layout`: the one settled for these data, if any.
 
     `goes_on`: whether the model had learned other data before, so that its columns are as they are.

@@ -176,7 +176,7 @@ def _tells_number(ranks: F64, column: Candidate) -> bool:
     return beside + left <= most
 
 
-def _ranks(values: NDArray[Any]) -> F64:
+def _ranks(values: NDArray[np.generic]) -> F64:
     """The places of values in their order; equal ones share the mean of theirs."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)

@@ -301,7 +301,7 @@ def _shares(seen: StreamStatistics, more: dict[float, float]) -> Weighted:
     return [(label, share / whole) for label, share in found.items()]
 
 
-def _best_constant(loss: Any, labels: Weighted) -> float | None:
+def _best_constant(loss: object, labels: Weighted) -> float | None:
     """The least mean loss of a convex loss, found by bisecting the slope of the margin.
 
     None if no constant attains it, or if it is zero.

@@ -103,7 +103,7 @@ class Evaluation:
         return total / self.weight if self.weight else float("nan")
 
 
-def row_means(numbers: Any) -> F64:
+def row_means(numbers: object) -> F64:
     """Mean over outputs: ``(n,)`` or ``(n, outputs)`` to ``(n,)``."""
     each = np.asarray(numbers, np.float64)
     means: F64 = each.mean(axis=tuple(range(1, each.ndim)))

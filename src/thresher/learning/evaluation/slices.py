@@ -27,7 +27,7 @@ from thresher.data.feature_specs import names_in
 from thresher.data.formats.tables.table_rows import bin_of
 from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.source import Source
-from thresher.engine.sound import Tensors, given, require, under
+from thresher.engine.sound import State, Tensors, given, require, under
 from thresher.learning.evaluation.curves import NORMAL, error_of_mean, wilson
 from thresher.learning.evaluation.evaluate import row_means
 from thresher.learning.evaluation.figures import Assessment, assessed, claimed
@@ -105,7 +105,7 @@ class Slices:
         for k, one in enumerate((*each, *more)):
             np.add.at(self._sums[:, k], places[known], one[known])
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> State:
         """The values and the sums."""
         values = np.frombuffer(json.dumps([*self.values.known]).encode(), np.uint8)
         kept = np.append(self._sums[: len(self.values.known) + 1], self._sums[-1:], axis=0)
@@ -177,7 +177,7 @@ class ProgressiveSlices:
         found: Figures = finite({one.column: one.figures() for one in self._each})
         return found
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> State:
         """What a checkpoint needs to go on."""
         return {
             f"{k}.{name}": array for k, one in enumerate(self._each) for name, array in one.state().items()

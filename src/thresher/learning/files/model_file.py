@@ -426,7 +426,7 @@ def _whole(digits: str) -> int:
     return found
 
 
-def _checksum(array: NDArray[Any]) -> int:
+def _checksum(array: NDArray[np.generic]) -> int:
     kind = zlib.crc32(f"{array.dtype.str} {array.shape}".encode())
     return zlib.crc32(array.reshape(-1).view(np.uint8).data, kind)
 
@@ -556,7 +556,7 @@ class Contents:
         own = (_SHARED[:-1], *PACKED)
         return {n: self._tensor(n) for n, head in heads.items() if head not in own and not head.isdecimal()}
 
-    def _tensor(self, name: str) -> NDArray[Any]:
+    def _tensor(self, name: str) -> NDArray[np.generic]:
         try:
             found: NDArray[Any] = self._get(name)
         except _NO_TENSORS as error:

@@ -185,7 +185,11 @@ _HASHING = ("hash", "bits", "seed")
 
 
 def _farthest(
-    top: int, keys: NDArray[Any], outputs: NDArray[Any], before: NDArray[Any], after: NDArray[Any]
+    top: int,
+    keys: NDArray[np.generic],
+    outputs: NDArray[np.generic],
+    before: NDArray[Any],
+    after: NDArray[Any],
 ) -> list[NDArray[Any]]:
     """The `top` largest changes of weights; on ties, the first in order of key and output."""
     far = np.abs(after - before)

@@ -46,7 +46,7 @@ class Responses:
         values: list[Any] = found.tolist()
         return values if found.ndim == 1 else [self.by_name(row) for row in values]
 
-    def by_name(self, each: Any) -> Any:
+    def by_name(self, each: Any) -> object:
         """One number as it is, several by the names of their outputs."""
         return each if self.is_one else dict(zip(self.names, each, strict=True))
 
@@ -109,7 +109,7 @@ class Explanation(NamedTuple):
         for row, values in enumerate(columns):
             output = None if outputs is None else outputs[row]
 
-            def picked(each: Any, output: int | None = output) -> Any:
+            def picked(each: Any, output: int | None = output) -> object:
                 return said.by_name(each) if output is None else each[output]
 
             terms = self.terms(row, output)

@@ -87,7 +87,7 @@ def known_names(readout: Readout) -> dict[int, str]:
     return found | dict(readout.names or {})
 
 
-def names_with_weight(readout: Readout) -> NDArray[Any]:
+def names_with_weight(readout: Readout) -> NDArray[np.generic]:
     """The names of the features with a weight, by key; ValueError if they were not kept."""
     check_nameable(readout.store)
     known, weights = known_names(readout), readout.weights.reshape(len(readout.keys), readout.head.count)

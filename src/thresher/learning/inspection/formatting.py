@@ -56,13 +56,13 @@ def size_shown(size: float) -> str:
     return f"{size:,.3g} GB"
 
 
-def figure_lines(figures: Mapping[str, Any]) -> list[str]:
+def figure_lines(figures: Mapping[str, object]) -> list[str]:
     """One line per figure."""
     return [f"{name.replace('_', ' '):<{_NAME_WIDTH}} {shown(value)}" for name, value in figures.items()]
 
 
 def tab_separated(
-    rows: Sequence[Mapping[str, Any]], names: Sequence[str], cell: Callable[[Any], str] = str
+    rows: Sequence[Mapping[str, object]], names: Sequence[str], cell: Callable[[Any], str] = str
 ) -> str:
     """Rows as tab-separated values, a line each after that of `names`; what is None is empty."""
     cells = (["" if (one := row.get(name)) is None else cell(one) for name in names] for row in rows)
@@ -70,7 +70,7 @@ def tab_separated(
 
 
 def table_of_rows(
-    rows: Sequence[Mapping[str, Any]], names: Iterable[str] = (), most: int | None = None
+    rows: Sequence[Mapping[str, object]], names: Iterable[str] = (), most: int | None = None
 ) -> list[str]:
     """The lines of a table of rows, of which some may lack a figure: of these names, by default of all."""
     named = [*names] or [*dict.fromkeys(name for row in rows for name in row)]

@@ -36,18 +36,18 @@ COLUMNS = {
 """Columns that every table has, in this order, with their types; further figures follow."""
 
 
-def identity(recipe: Recipe) -> dict[str, Any]:
+def identity(recipe: Recipe) -> dict[str, object]:
     """Name and SPEC of the rule, the value of its penalty, and the seed."""
     return _identity(str(recipe.rule), recipe.rule_part, recipe.seed)
 
 
-def _identity(spec: str, rule: object, seed: int) -> dict[str, Any]:
+def _identity(spec: str, rule: object, seed: int) -> dict[str, object]:
     name = penalty_field(rule)
     penalty = None if name is None else float(getattr(rule, name))
     return {"rule": spec.partition(":")[0], "spec": spec, "penalty": penalty, "seed": seed}
 
 
-def identity_of(model: Any) -> dict[str, Any]:
+def identity_of(model: object) -> dict[str, object]:
     """The `identity` of a model, a Readout or an ensemble; empty if it is unknown."""
     model = getattr(model, "models", [model])[0]
     if (recipe := getattr(model, "recipe", None)) is not None:
@@ -71,7 +71,7 @@ def _is_figure(value: object) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
-def frame_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+def frame_of(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     """The rows as a DataFrame with `COLUMNS`, then all other names. Raises ImportError without pandas."""
     try:
         import pandas as pd

@@ -210,7 +210,7 @@ def are_named(source: Source, span: tuple[int, int] | None) -> bool:
     return kind_of(source).data == _NAMED and (span is None or span[1] > SMALL)
 
 
-def knows_names(model: Any) -> bool:
+def knows_names(model: object) -> bool:
     """Whether rows of named features are for this model: `in_agreement` agrees, if they have no others."""
     return kind_of_model(model).data in ("", _NAMED)
 
@@ -234,7 +234,7 @@ def refusal(before: FeatureKind, now: FeatureKind, trained: str = _TRAINED, give
     )
 
 
-def check_format(model: Any, layout: AnyLayout | None) -> None:
+def check_format(model: object, layout: AnyLayout | None) -> None:
     """`DataError` if files with this layout have features of another kind than those of the model."""
     before, now = kind_of_model(model), _kind_in(layout)
     if now is not None and now.data == _NAMED and before.data not in ("", _NAMED):
@@ -243,7 +243,7 @@ def check_format(model: Any, layout: AnyLayout | None) -> None:
         raise refusal(before, now)
 
 
-def names_refused(model: Any, layout: AnyLayout) -> Callable[[Chunk], Chunk]:
+def names_refused(model: object, layout: AnyLayout) -> Callable[[Chunk], Chunk]:
     """What raises `DataError` for rows with this layout whose features are names, if they must be numbers."""
     before, now = kind_of_model(model), _kind_in(layout) or FeatureKind()
     refused = refusal(before, now) if (before.features, now.features) == (IDS, NAMES) else None

@@ -20,7 +20,6 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +31,7 @@ from thresher.data.inputs.matrices import DistinctKeys
 from thresher.data.source import Source
 from thresher.engine.index import GrowingIndex
 from thresher.engine.lookup import mix, scatter
-from thresher.engine.sound import Tensors, given, require
+from thresher.engine.sound import State, Tensors, given, require
 from thresher.learning.files import model_file
 from thresher.learning.files.choice import by_option, by_spec, column_of
 from thresher.learning.model.ensemble import DISJOINT, HALVES, POISSON, Ensemble, ModelsByValue
@@ -127,7 +126,7 @@ class ByColumn(Share):
         """The models of the values, as one."""
         return ModelsByValue(models, self.spec, self._record, self.names)
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> State:
         """The values, and what is known of the rows of the first pass."""
         return {
             "values": np.frombuffer(json.dumps(self.names).encode(), np.uint8),

@@ -147,7 +147,7 @@ def extremes(chunk: Chunk) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return rows, places[firsts]
 
 
-def too_heavy(labels: NDArray[np.float32], importances: NDArray[Any]) -> NDArray[np.bool_]:
+def too_heavy(labels: NDArray[np.float32], importances: NDArray[np.generic]) -> NDArray[np.bool_]:
     """The rows beyond `HEAVIEST`: float32 may not hold what they teach. `labels` are (n,) or (n, outputs)."""
     largest = np.abs(labels if labels.ndim > 1 else labels[:, np.newaxis]).max(axis=1, initial=1)
     heavy: NDArray[np.bool_] = largest.astype(np.float64) * importances > HEAVIEST
@@ -163,7 +163,7 @@ def no_margin_fits(loss: Any, label: float) -> bool:
     return True
 
 
-def is_extreme(*arrays: NDArray[Any] | None) -> bool:
+def is_extreme(*arrays: NDArray[np.generic] | None) -> bool:
     """Whether any number in the arrays is so large that weights may become non-finite."""
     return any(array is not None and bool((np.abs(array) >= EXTREME).any()) for array in arrays)
 
@@ -196,7 +196,7 @@ def broken_row(loop: Any, chunk: Chunk) -> int:
     return place if place < 0 else int(rows[place])
 
 
-def _rows_of(loop: Any, chunk: Chunk) -> NDArray[Any]:
+def _rows_of(loop: Any, chunk: Chunk) -> NDArray[np.generic]:
     found = loop.index.find(*(read_only(a) for a in (chunk.keys, chunk.indptr, chunk.values)))
     rows: NDArray[Any] = found.rows[: found.indptr[-1]]
     return rows
@@ -252,7 +252,7 @@ class Before:
         self._loop, self.chunk = loop, chunk
         self._state, self._losses = self._now(), loop.tally[LOSS_SUM]
 
-    def _now(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _now(self) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
         own = len(self._loop.rule.SLOTS)  # later columns hold an average
         return self._loop.S[_rows_of(self._loop, self.chunk), :own], self._loop.B[:, :own].copy()
 

@@ -88,7 +88,7 @@ class EightLanes:
         """Do nothing: no state refers to rows."""
 
 
-def _of_lane(name: str, axis: int) -> Any:
+def _of_lane(name: str, axis: int) -> object:
     """What eight lanes hold for one, as a view on its array of this `name`; setting it writes there."""
 
     def view(loop: LaneState) -> Array:
@@ -165,7 +165,7 @@ def batched(loops: Sequence[OneState | ManyState]) -> list[OneState | ManyState]
     return found
 
 
-def _without_numbers(value: object) -> Any:
+def _without_numbers(value: object) -> object:
     """A part with types for float values: its class, its flags, and the same for nested parts."""
     if isinstance(value, tuple):
         return type(value), *(_without_numbers(inner) for inner in value)

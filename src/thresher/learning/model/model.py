@@ -21,7 +21,7 @@ from thresher.data.labels import ONE
 from thresher.data.layout import SettledLayout
 from thresher.engine import kernels
 from thresher.engine.index import HashedIndex, store_spec
-from thresher.engine.sound import Tensors
+from thresher.engine.sound import State, Tensors
 from thresher.learning.diagnostics.advice import (
     divergence_remedy,
     feature_name,
@@ -162,7 +162,7 @@ class Model(LinearPredictor):
         """As `__copy__`: models share nothing mutable."""
         return copy(self)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickle as the bytes of a model file. Raises `DivergedError` as `save`."""
         from thresher.learning.modelbytes import as_bytes, from_bytes
 
@@ -481,7 +481,7 @@ class Model(LinearPredictor):
         added = 0.0 if self.correction is None else float(self.correction[0])
         return FittedLink.learned(self.loop.calibration, self.head, added)
 
-    def _bias(self) -> NDArray[Any]:
+    def _bias(self) -> NDArray[np.generic]:
         """The intercepts of the loop, corrected if rows were sampled."""
         bias, added = self.loop.bias(), self.correction
         return bias if added is None else (bias + added).astype(bias.dtype)
@@ -500,7 +500,7 @@ class Model(LinearPredictor):
         alive = any_output(weights != 0)
         return (keys, weights) if alive.all() else (keys[alive], weights[alive])
 
-    def _stored(self) -> tuple[NDArray[np.uint64], NDArray[Any]]:
+    def _stored(self) -> tuple[NDArray[np.uint64], NDArray[np.generic]]:
         """The features with a weight; all features seen, if unseen ones have a weight."""
         settled = self.loop.settled()
         if self.loop.unmet().any():
@@ -530,7 +530,7 @@ class Model(LinearPredictor):
     def _prepared(self, chunk: Chunk) -> Chunk:
         return self.feed.intake.read(chunk)
 
-    def _products(self, rows: Chunk, bias: NDArray[Any]) -> F64:
+    def _products(self, rows: Chunk, bias: NDArray[np.generic]) -> F64:
         return self.loop.margins(rows, bias)
 
     def readout(self) -> Readout:
@@ -546,7 +546,7 @@ class Model(LinearPredictor):
         readout.shifted, readout.named, readout.record = self.shifted, self.named, self.record
         return readout
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> State:
         """The whole learning state as arrays."""
         return self.feed.state() | self.loop.state()
 
@@ -554,7 +554,7 @@ class Model(LinearPredictor):
         """StateError if a model with these parts and options cannot be in `state`."""
         self.feed.check(state, [(self.loop, state)], self.head)
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: State) -> None:
         """Continue from `state`, taken from a model with the same parts and options; else StateError."""
         self._check_alone()
         self.check(state)
@@ -562,7 +562,7 @@ class Model(LinearPredictor):
         self.continue_from(state)
         self.curve = tuple(point for point in self.curve if point.examples <= self.examples)
 
-    def continue_from(self, state: dict[str, NDArray[Any]]) -> None:
+    def continue_from(self, state: State) -> None:
         """Continue from this model's part of a `state`; the feed has been restored already."""
         self.loop.restore(state)
         self._sound = self.feed.learned

@@ -21,7 +21,7 @@ from thresher.data.errors import OneLineError
 from thresher.data.layout import SettledLayout
 from thresher.data.source import Source
 from thresher.engine.lookup import resized
-from thresher.engine.sound import PackedSets, Tensors, beneath, given, pack, require, under
+from thresher.engine.sound import PackedSets, State, Tensors, beneath, given, pack, require, under
 from thresher.learning.diagnostics.effects import keep_effects
 from thresher.learning.diagnostics.run_findings import with_warnings
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
@@ -52,7 +52,7 @@ class Referee(Protocol):
     def end_of_block(self, lanes: ModelSet) -> None:
         """So many examples are learned."""
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> State:
         """What it knows."""
 
     def restore(self, state: Tensors) -> None:
@@ -128,7 +128,7 @@ class Part:
         self.models[number].loop.leave(read)
         self.alive = [k for k in self.alive if k != number]
 
-    def put_back(self, number: int, state: dict[str, NDArray[Any]]) -> None:
+    def put_back(self, number: int, state: State) -> None:
         """Restore a model from `state`; among others, it stops learning with them."""
         before = self.models[number]
         if before.is_alone:
@@ -139,7 +139,7 @@ class Part:
         model.curve = before.curve
         model.restore(state)
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> State:
         """The whole learning state as arrays; that of lane k under ``lane.k.``."""
         there = [k for k in range(len(self.models)) if k not in self.dropped]
         own = {f"lane.{k}.{n}": a for k in there for n, a in self.models[k].loop.state().items()}
@@ -150,7 +150,7 @@ class Part:
         own = [(self.models[k].loop, under(state, f"lane.{k}.")) for k in self.alive]
         self.feed.check(state, own, self.models[0].head)
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: State) -> None:
         """Continue from the `state` of lanes with these recipes. StateError."""
         self.check(state)
         self.feed.restore(state)
@@ -211,7 +211,7 @@ class Share:
         """What a part learns, in words that begin a message; empty: all rows."""
         return ""
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> State:
         """What it knows of the rows."""
         return {}
 
@@ -314,7 +314,7 @@ class ModelSet:
         return part.models[min(part.alive or [0], key=lambda k: part.models[k].tally.average)]
 
     @property
-    def scored(self) -> dict[int, Any]:
+    def scored(self) -> dict[int, object]:
         """What is evaluated on rows that are held out, by number: all as one, or the models that learn."""
         return {0: self.lead} if self.share.together else {k: self.models[k] for k in self.alive}
 
@@ -322,7 +322,7 @@ class ModelSet:
         """What has the state of what is scored as `number`."""
         return self if self.share.together else self.models[number]
 
-    def put_back(self, number: int, state: dict[str, NDArray[Any]]) -> None:
+    def put_back(self, number: int, state: State) -> None:
         """Restore what is scored as `number`."""
         if self.share.together:
             self.restore(state)
@@ -426,7 +426,7 @@ class ModelSet:
                 if model.curve and model.curve[-1].examples == model.examples:
                     model.curve = model.curve[:-1]  # with other weights
 
-    def solution_of(self, model: Any) -> Optimum | None:
+    def solution_of(self, model: object) -> Optimum | None:
         """How a model was solved in memory, or all as one; None if it was not."""
         return self._solutions.get(id(model)) or (
             together([*self._solutions.values()]) if model is self._whole else None
@@ -523,11 +523,11 @@ class ModelSet:
             for k in part.alive:
                 part.models[k].mark()
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> State:
         """The whole learning state as arrays; that of part p under ``p.``."""
         self.flush()
         counters = [self._given, self._pass, self._row, self._first_row, self.share.last]
-        whole: dict[str, NDArray[Any]] = {
+        whole: State = {
             _COUNTERS: np.array(counters),
             **beneath(_SHARE, self.share.state()),
         }
@@ -548,7 +548,7 @@ class ModelSet:
         for p, part in enumerate(self.parts):
             part.check(packed.of(p))
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: State) -> None:
         """Continue from the `state` of a set with the same recipes and share. StateError."""
         self.check(state)
         packed = PackedSets(state, state.__getitem__)

@@ -360,7 +360,7 @@ def _of_log_odds(outputs: Outputs) -> Objective:
     return Objective("softmax" if outputs.kind == "classes" else "logistic", outputs)
 
 
-def leaves_classes_open(loss: Any, spec: str | None) -> bool:
+def leaves_classes_open(loss: object, spec: str | None) -> bool:
     """Whether classes are to be found in the data: ``classes``, or a joint loss without outputs."""
     if spec is not None:
         return spec == "classes"

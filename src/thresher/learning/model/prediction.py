@@ -261,7 +261,7 @@ class LinearPredictor:
     _bias: Callable[[], NDArray[Any]]
     """intercepts ``(outputs,)`` for prepared rows, in the dtype of the weights"""
 
-    def _uncentred(self, means: Means | None, divisors: Divisors | None) -> NDArray[Any]:
+    def _uncentred(self, means: Means | None, divisors: Divisors | None) -> NDArray[np.generic]:
         """The intercepts for values as they are, in float64: those for centred ones less what means add."""
         bias = self._bias()
         if means is None or not len(means.keys):
@@ -370,7 +370,7 @@ class LinearPredictor:
         one: F64 = found[0]
         return one
 
-    def score_one(self, row: Row) -> Any:
+    def score_one(self, row: Row) -> object:
         """The margin of one row, or one for each output: ``predict([row])[0]``, but fast."""
         return self.predict_one(row)
 
@@ -448,9 +448,9 @@ class LinearPredictor:
     def _of_all(
         self,
         data: Data,
-        method: Callable[..., Any],
-        reading: Any,
-        answer: Callable[[Chunk], NDArray[Any]],
+        method: Callable[..., object],
+        reading: object,
+        answer: Callable[[Chunk], NDArray[np.generic]],
     ) -> NDArray[Any]:
         found: list[NDArray[Any]] = []  # no `list[NDArray[Any]]()`, which takes as long as a small row
         for rows in self._each(data, method, reading):
@@ -663,11 +663,11 @@ class Readout(LinearPredictor):
         chunk = chunk if self.means is None else self.means.of(chunk)
         return chunk if self.divisors is None else self.divisors.of(chunk)
 
-    def _products(self, rows: Chunk, bias: NDArray[Any]) -> F64:
+    def _products(self, rows: Chunk, bias: NDArray[np.generic]) -> F64:
         found: F64 = table_margins(self.index, self._table, bias, rows)
         return found
 
-    def _bias(self) -> NDArray[Any]:
+    def _bias(self) -> NDArray[np.generic]:
         return self.centred_bias
 
     def readout(self) -> Readout:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import OneLineError
 from thresher.data.layout import SettledLayout
 from thresher.engine import centring as preparing
-from thresher.engine.sound import MOST_STEPS, Tensors, ascending, given, require
+from thresher.engine.sound import MOST_STEPS, State, Tensors, ascending, given, require
 from thresher.learning.model.sampling import Sampler
 from thresher.learning.model.scaling import FIRST, NO_MEANS, Centring, Divisors, Means, make_scaling
 from thresher.options.messages import mention, mention_command
@@ -102,7 +101,7 @@ class Admission:
         preparing.admit(self._counters, *numbers, *rows, self._counts, ends, keys, values)
         return replace(chunk, indptr=ends, keys=keys[: ends[-1]], values=values[: ends[-1]])
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> State:
         """The filter."""
         return {"admit.counters": self._counters, "admit.counts": self._counts}
 
@@ -111,7 +110,7 @@ class Admission:
         given(state, "admit.counters", self._counters.shape, np.uint8)
         given(state, "admit.counts", self._counts.shape, np.int64)
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: State) -> None:
         """Continue from `state`."""
         self._counters[:], self._counts[:] = state["admit.counters"], state["admit.counts"]
 
@@ -131,7 +130,7 @@ class ListedFeatures:
             raise OneLineError(f"no features are listed: {mention_command('select')} makes such a model")
         return chunk.only(self.keys)
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> State:
         """The list."""
         return {"admit.keys": np.zeros(0, np.uint64) if self.keys is None else self.keys}
 
@@ -139,7 +138,7 @@ class ListedFeatures:
         """Raise StateError unless `state` holds a list."""
         require(ascending(given(state, "admit.keys", (None,), np.uint64)), "admit.keys", "keys ascend")
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: State) -> None:
         """Continue from `state`."""
         self.keys = state["admit.keys"].copy()
 
@@ -236,7 +235,7 @@ class Preprocessor:
             if changed:
                 self._centring.drop_columns()
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> State:
         """The state that counting continues from."""
         whole = {"intake.rows": np.array([self._rows])} if self._parts else {}
         for part in self._parts:
@@ -251,7 +250,7 @@ class Preprocessor:
         for part in self._parts:
             part.check(state)
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: State) -> None:
         """Continue from `state`."""
         for part in self._parts:
             part.restore(state)

@@ -216,7 +216,7 @@ def with_gaps(layout: AnyLayout | None, centre: bool | None) -> AnyLayout:
     return found if found.gaps == bool(centre) else replace(found, gaps=bool(centre))
 
 
-def without_means(of_model: Mapping[str, Any], weights: Any) -> dict[str, Any]:
+def without_means(of_model: Mapping[str, object], weights: Any) -> dict[str, Any]:
     """The options of a model that starts from `weights`: columns are centred only if they were."""
     uncentred = weights is not None and weights.means is None
     return {**({"centre": False} if uncentred else {}), **of_model}

@@ -189,7 +189,7 @@ class RuleState:
         done: int = compiled(*self._arguments(*given))
         return done
 
-    def _arguments(self, loss: Any, resolved: Resolved, targets: Array, *rest: Any) -> tuple[Any, ...]:
+    def _arguments(self, loss: Any, resolved: Resolved, targets: Array, *rest: Any) -> tuple[object, ...]:
         return (
             loss,
             *self._rules,
@@ -548,7 +548,7 @@ class ManyState(RuleState):
         kept: Any = outputs.FORGOTTEN
         if self.history is not None:
             kept = averaging.Pasts(self.clock, self.history.ring, self.history.place)
-        meant: Any = None
+        meant: object = None
         if self.calibration is not None:  # margins of examples that come again are not those of new ones
             learned = self.calibration.copy() if self.again else self.calibration
             meant = learned, np.empty_like(learned), np.empty(self.head.count)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.labels import listed_words
 from thresher.data.layout import SettledLayout
-from thresher.engine.sound import MOST_STEPS, Tensors, given, require
+from thresher.engine.sound import MOST_STEPS, State, Tensors, given, require
 from thresher.learning.model.objective import F64, Objective
 from thresher.learning.training.shares import SAMPLE, bits_of, unit
 from thresher.options.messages import mention
@@ -133,7 +133,7 @@ def can_correct(head: Objective) -> bool:
     return bool(head.loss.LOG_ODDS) and joint == (head.outputs.kind == "classes")
 
 
-def text_of(label: Any) -> str:
+def text_of(label: object) -> str:
     """A label as a text."""
     return f"{label:.9g}" if isinstance(label, float | np.floating) else str(label)
 
@@ -214,7 +214,7 @@ class Sampler:
             return rows
         return replace(rows, weights=(rows.weights / shares[kept]).astype(np.float32))
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> State:
         """The state that counting continues from."""
         return {"sample.rows": self._noted.copy()}
 
@@ -225,6 +225,6 @@ class Sampler:
         sound = whole and 0 <= left_out <= offered <= MOST_STEPS
         require(sound, "sample.rows", "numbers of rows must be whole, and no more left out than given")
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: State) -> None:
         """Continue from `state`."""
         self._noted[:] = state["sample.rows"]

@@ -37,7 +37,7 @@ from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.engine import centring as preparing
 from thresher.engine.lookup import empty_index, find, find_or_add, reindex, resized
-from thresher.engine.sound import MOST_STEPS, Tensors, ascending, given, require
+from thresher.engine.sound import MOST_STEPS, State, Tensors, ascending, given, require
 from thresher.learning.model.objective import F64
 from thresher.options.messages import mention
 from thresher.options.synonyms import did_you_mean
@@ -151,7 +151,7 @@ class Scaling:
 
     def __init__(self) -> None:
         self._columns: Columns | None = None
-        self._kept: NDArray[Any] = np.zeros((1, *self.SHAPE))
+        self._kept: NDArray[np.generic] = np.zeros((1, *self.SHAPE))
         self._by: F64 | None = None
         """divisors in order of column numbers, cached until examples are added"""
 
@@ -177,7 +177,7 @@ class Scaling:
                     )
         self._begin(Columns(np.array(sorted(numeric_keys(layout)), np.uint64)), None)
 
-    def _begin(self, columns: Columns, kept: NDArray[Any] | None) -> None:
+    def _begin(self, columns: Columns, kept: NDArray[np.generic] | None) -> None:
         self._columns, self._by = columns, None
         self._kept = np.zeros((len(columns) + 1, *self.SHAPE)) if kept is None else kept.copy()
 
@@ -217,13 +217,13 @@ class Scaling:
             keys, kept = keys[wanted], kept[wanted]
         return Divisors(keys, self._divisors(kept, rows))
 
-    def _in_order(self) -> tuple[U64, NDArray[Any]]:
+    def _in_order(self) -> tuple[U64, NDArray[np.generic]]:
         """Keys in ascending order, and the statistics of each."""
         met = np.zeros(0, np.uint64) if self._columns is None else self._columns.met
         order = np.argsort(met)
         return met[order], self._kept[1:][order]
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> State:
         """Columns and statistics."""
         keys, kept = self._in_order()
         return {"scale.keys": keys, "scale.kept": np.concatenate([self._kept[:1], kept])}
@@ -233,7 +233,7 @@ class Scaling:
         keys = _given_keys(state, "scale.keys")
         given(state, "scale.kept", (len(keys) + 1, *self.SHAPE), np.float64)
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: State) -> None:
         """Continue from `state`."""
         if len(keys := state["scale.keys"].copy()):
             self._begin(Columns(keys, self._columns is None or self._columns.grow), state["scale.kept"])
@@ -275,7 +275,7 @@ class Standard(Scaling):
         numbers = (read_only(chunk.indptr), read_only(chunk.values))
         preparing.scale_by_deviation(self._kept, before, columns, *numbers, out)
 
-    def _divisors(self, kept: NDArray[Any], rows: int) -> F64:
+    def _divisors(self, kept: NDArray[np.generic], rows: int) -> F64:
         by = np.empty(len(kept))
         preparing.deviations(np.concatenate([np.zeros((1, 3)), kept]), rows, by)
         return by
@@ -333,7 +333,7 @@ class Spreads:
         found: F64 = np.sqrt(sums[preparing.SQUARES] / count + np.square(mean) * zeros)
         return found
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> State:
         """Features in ascending order, their sums, and the number of examples."""
         order = np.argsort(self._columns.met)
         sums = self._sums[: len(order) + 1][np.append(0, order + 1)]
@@ -345,7 +345,7 @@ class Spreads:
         given(state, "sums", (len(keys) + 1, 4), np.float64)
         given(state, "rows", (1,), np.int64)
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: State) -> None:
         """Go on from a `state`."""
         self._columns, self._sums = Columns(state["keys"].copy(), grow=True), state["sums"].copy()
         (self._rows,) = state["rows"].tolist()
@@ -469,7 +469,7 @@ class Centring(Means):
         self.keys, self.kept = means.keys, np.column_stack([counts, np.zeros(len(counts)), means.means])
         return FIRST
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> State:
         """Columns and means."""
         return {"centre.keys": self.keys, "centre.kept": self.kept}
 
@@ -479,7 +479,7 @@ class Centring(Means):
         kept = given(state, "centre.kept", (len(keys), 3), np.float64)
         _check_counts(kept[:, : preparing.CENTRE], "centre.kept")
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: State) -> None:
         """Continue from `state`."""
         self.keys, self.kept = state["centre.keys"].copy(), state["centre.kept"].copy()
 

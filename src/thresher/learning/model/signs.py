@@ -140,7 +140,7 @@ class Signs:
         }
         return [mention(**{option: as_list([name])}) for name, option in found.items()]
 
-    def projected(self, keys: U64, weights: NDArray[Any]) -> NDArray[Any]:
+    def projected(self, keys: U64, weights: NDArray[np.generic]) -> NDArray[np.generic]:
         """The weights (n, ...) of features, with 0 for each that has the wrong sign."""
         signs = np.full(len(keys), self.of_class)
         if self and self.of_class == parts.LISTED:

@@ -59,7 +59,7 @@ SCALARS = frozenset((np.bool_, np.str_, np.float32, np.float64, np.int8, np.uint
 """Labels of these types are the same labels as values of Python."""
 
 
-def check_row(row: Any, label: Any = None) -> None:
+def check_row(row: object, label: object = None) -> None:
     """`DataError` for what is not one row."""
     if isinstance(row, Mapping | str) or hasattr(row, "tocsr"):
         return
@@ -75,7 +75,7 @@ def check_row(row: Any, label: Any = None) -> None:
     raise DataError(f"expected one row, not {what}: {how}")
 
 
-def as_data(row: Any) -> Any:
+def as_data(row: object) -> Any:
     """One row as data. A text in a list without labels could be the name of a file."""
     check_row(row)
     return ([row], [0.0]) if isinstance(row, str) else [row]
@@ -192,7 +192,7 @@ def _takes_rows(model: LinearPredictor) -> bool:
     return growing and not (model.only_means is None or model.shifted or model.sliced) and knows_names(model)
 
 
-def features_of(model: LinearPredictor, row: Any) -> Features | None:
+def features_of(model: LinearPredictor, row: object) -> Features | None:
     """Keys and values of a row; None if it goes the general way.
 
     Values of classes of their own are asked for their numbers, and may use the model: so this comes first.

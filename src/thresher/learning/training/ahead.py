@@ -45,7 +45,7 @@ FEATURES = 1 << 13
 """More than a new table has room for, so that the code that grows it is compiled too."""
 
 
-def waiting(process: int, kind: tuple[Any, str], work: Work = LEARNING) -> Callable[[], None]:
+def waiting(process: int, kind: tuple[object, str], work: Work = LEARNING) -> Callable[[], None]:
     """What waits, once, until a process has ended, and records that this configuration needs no other."""
     left = [process]
 
@@ -118,7 +118,7 @@ def _compile(model: Model, predicts: bool, learners: Sequence[Model | ModelSet],
 
 def _kind(
     model: Model, predicts: bool, learners: int = 0, parts: Sequence[Any] = ()
-) -> tuple[tuple[Any, ...], str]:
+) -> tuple[tuple[object, ...], str]:
     """What determines the compiled code: the types of the parts, and options as text."""
     kinds = kind_of((model.head.joint, model.rule, model.rule.intercept(), *parts))
     recipe, store = model.recipe, model.recipe.store.partition(":")[0]

@@ -548,7 +548,7 @@ class Trainer:
             self.ui.passed(number, self.figures)
         return over
 
-    def _score(self, models: Mapping[int, Any], chunks: Iterable[Chunk]) -> None:
+    def _score(self, models: Mapping[int, object], chunks: Iterable[Chunk]) -> None:
         """Evaluate models on the rows that are held out."""
         scores = Scores(models, chunks, self.plan.judge)
         self.holdout.weightless = not scores.examples

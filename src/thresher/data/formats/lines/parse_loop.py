@@ -86,7 +86,7 @@ def too_long(block: Block, reading: Reading) -> Parsed:
     return Parsed(nothing.chunk(0, 0), tally, [bad] * first, rejected, gaps=[0] * first, ids=[""] * first)
 
 
-def line_at(text: NDArray[Any], start: int) -> bytes:
+def line_at(text: NDArray[np.generic], start: int) -> bytes:
     """The line from `start` on, without its newline."""
     end = start
     while True:

@@ -280,7 +280,7 @@ class BatchParser:
 
     def _point(
         self, row: NDArray[np.int64], array: pa.Array, kinds: ColumnEncodings, c: int
-    ) -> tuple[list[Any], int]:
+    ) -> tuple[list[object], int]:
         """Describe column `c`; returns what to keep alive, and the maximum number of features."""
         kind, most, has_lists = kinds.what[c], len(array), _is_list(array.type)
         if kind == LABEL and (self._domain.kind == LISTED) != has_lists:
@@ -335,7 +335,9 @@ class BatchParser:
         return pa.array(found, mask=missing.to_numpy(zero_copy_only=False))
 
 
-def bad_row(domain: Domain, kinds: ColumnEncodings, cell: Any, code: int, line: int, raw: bytes) -> BadLine:
+def bad_row(
+    domain: Domain, kinds: ColumnEncodings, cell: object, code: int, line: int, raw: bytes
+) -> BadLine:
     """The bad line for a row whose text is `raw`, and the `cell` in its bad column."""
     column, outcome = divmod(code, line_status.OUTCOMES)
     found = "null" if cell is None else shown(_readable(cell).encode())
@@ -364,7 +366,7 @@ def _point_lists(column: NDArray[np.int64], array: pa.Array) -> pa.Array:
 
 
 def _point_indices(
-    column: NDArray[np.int64], array: pa.Array, kinds: ColumnEncodings, place: int, naming: Any
+    column: NDArray[np.int64], array: pa.Array, kinds: ColumnEncodings, place: int, naming: object
 ) -> list[pa.Array] | None:
     """Describe a dictionary column by its indices and the keys of its values; None: better as texts."""
     if array.dictionary.null_count or len(array.dictionary) > len(array):
@@ -384,7 +386,7 @@ def _point_indices(
 
 
 def _point_grams(
-    column: NDArray[np.int64], array: pa.Array, kinds: ColumnEncodings, place: int, naming: Any
+    column: NDArray[np.int64], array: pa.Array, kinds: ColumnEncodings, place: int, naming: object
 ) -> list[pa.Array]:
     """Describe a text column by lists of keys and values of its n-grams; a missing text has no n-grams."""
     texts = cast(texts_of(array, kinds.spelling[place]), TEXTS)
@@ -407,7 +409,7 @@ def _texts(column: pa.Array) -> list[str]:
     return ["" if cell is None else _readable(cell) for cell in cells]
 
 
-def _readable(value: Any) -> str:
+def _readable(value: object) -> str:
     """Text for a value that JSON cannot represent; bytes that are not UTF-8 are escaped."""
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 
@@ -476,7 +478,7 @@ def take_rows(batch: pa.RecordBatch, rows: NDArray[np.int64]) -> pa.RecordBatch:
     return batch.take(_places(rows))
 
 
-def _places(rows: Any) -> pa.Array:
+def _places(rows: object) -> pa.Array:
     """Numbers of rows, as `take` wants them. `pa.array` would import pandas, if it is installed."""
     whole = np.ascontiguousarray(rows, np.int64)
     return pa.Array.from_buffers(pa.int64(), len(whole), [None, pa.py_buffer(whole)])

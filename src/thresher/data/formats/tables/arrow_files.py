@@ -290,7 +290,7 @@ def _opened(
 
 
 def _parquet_rows(
-    table: pq.ParquetFile, file: Any, needed: list[str], start: int, chosen: Filter | None
+    table: pq.ParquetFile, file: object, needed: list[str], start: int, chosen: Filter | None
 ) -> Rows:
     """The rows of a Parquet file by row group, only the columns that are needed."""
     groups, first = table.metadata, 0
@@ -314,7 +314,7 @@ def _parquet_rows(
             raise ValueError(f"row group {g} ends with row {at}, not {first}")
 
 
-def _file_rows(file: Any, needed: list[str], *_: Any) -> Rows:
+def _file_rows(file: object, needed: list[str], *_: object) -> Rows:
     """The rows of an Arrow IPC file, only the columns that are needed."""
     wanted = frozenset(needed)
     fields = [k for k, one in enumerate(pa.ipc.open_file(file).schema.names) if one in wanted]
@@ -332,7 +332,7 @@ def _stream_rows(
     size: int | None,
     last: bytearray,
     needed: list[str],
-    *_: Any,
+    *_: object,
 ) -> Rows:
     """The rows of an Arrow IPC stream, which must have an end and nothing after it."""
     yield from counted(
@@ -369,7 +369,7 @@ class BatchReader:
         self._start, self._watches = start or StreamPosition(0, 0, 0), watches
         self._blocks = self._all()
 
-    def fill(self, *_: Any) -> arrow.TableBlock | None:
+    def fill(self, *_: object) -> arrow.TableBlock | None:
         """The next batch; None after the last. Raises `DataError` for a bad file."""
         return next(self._blocks, None)
 
@@ -492,7 +492,7 @@ def fault_of(what: str, name: Any, values: Any, error: Exception) -> DataError:
     return DataError(f"{where} is not all text or all numbers: {'; '.join(map(str, error.args))}")
 
 
-def _stream_of(table: Any) -> Any:
+def _stream_of(table: Any) -> object:
     """The stream of a table. `DataError` for a column of a type that Arrow lacks, as some of polars."""
     try:
         types = zip(getattr(table, "columns", ()), getattr(table, "dtypes", ()), strict=False)
@@ -538,7 +538,7 @@ def _of_frame(frame: Any) -> pa.Table:
     return pa.table([columns[k] for k in range(len(columns))], [*map(str, frame.columns)])
 
 
-def _spelled(frame: Any) -> Any:
+def _spelled(frame: Any) -> object:
     """A pandas table with intervals and periods as the texts that pandas writes to CSV."""
     found = {}
     for place, kind in enumerate(frame.dtypes):

@@ -166,7 +166,7 @@ def _cells_of(
     return _of_lines(layout, lines, rows)
 
 
-def _later_cells(source: ParsedSource, batch: Any, names: Collection[str]) -> Mapping[str, Sequence[str]]:
+def _later_cells(source: ParsedSource, batch: object, names: Collection[str]) -> Mapping[str, Sequence[str]]:
     """Cells of columns in rows from all parts of files of text, also those that are not examined else."""
     found: dict[str, list[str]] = {name: [] for name in names}
     form, layout = source.layout.format, source.layout

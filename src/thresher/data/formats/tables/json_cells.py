@@ -456,7 +456,7 @@ _MORE, _ROOM = 64, 1 << 13
 """Fields that only later rows have, and bytes for their names"""
 
 
-def flat(found: Mapping[str, Any], kept: Collection[str]) -> dict[str, Any]:
+def flat(found: Mapping[str, object], kept: Collection[str]) -> dict[str, object]:
     """The fields of an object, and those of objects in it, except of such whose names are `kept`.
 
     >>> flat({"a": {"b": {"c": 1}, "d": {"e": 2}}, "f": 3}, {"a.d"})
@@ -502,7 +502,7 @@ class ObjectFields:
             *above, last = name.split(".")
             self.enter(reduce(lambda found, key: {key: found}, reversed(above), {last: None}))
 
-    def enter(self, found: Mapping[str, Any], parent: int = 0, before: str = "") -> None:
+    def enter(self, found: Mapping[str, object], parent: int = 0, before: str = "") -> None:
         """Know the fields of an object, as far as there is room: compiled code then finds their cells."""
         for key, value in found.items():
             for c in self._enter(parent, key, name := before + key):

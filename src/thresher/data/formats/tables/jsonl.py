@@ -287,14 +287,14 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str, kept: Coll
     return _JsonHead(schema, values, len(lines), sum(map(len, lines)))
 
 
-def _says_missing(value: Any) -> bool:
+def _says_missing(value: object) -> bool:
     """Whether it is NaN or a text for a missing value, which say nothing about the type of other values."""
     if isinstance(value, str):
         return means_missing(value.encode("utf-8", "surrogatepass"))
     return isinstance(value, float) and math.isnan(value)
 
 
-def _wider(kind: pa.DataType, value: Any) -> pa.DataType:
+def _wider(kind: pa.DataType, value: object) -> pa.DataType:
     """The type of a field of type `kind` that now has `value`: numbers widen, other types stay."""
     if isinstance(value, list):
         if not (pa.types.is_null(kind) or pa.types.is_list(kind)):
@@ -350,7 +350,7 @@ class JsonlParser(RowParser):
         if wrong is not None:  # the lines that are not UTF-8
             odd = [*starts[np.searchsorted(starts, wrong.places + block.begin, "right") - 1].tolist(), *odd]
 
-        def parse(text: NDArray[np.uint8], size: int, arrays: RowArrays, *rest: Any) -> int:
+        def parse(text: NDArray[np.uint8], size: int, arrays: RowArrays, *rest: object) -> int:
             # usual lines, and others as they would be written in the usual way
             result = line_status.DONE
             while (at := int(state[line_status.AT])) < size and result == line_status.DONE:
@@ -385,7 +385,7 @@ class JsonlParser(RowParser):
         state: NDArray[np.int64],
         noticed: list[tuple[str, str, int, str]],
         arrays: RowArrays,
-        rest: Sequence[Any],
+        rest: Sequence[object],
     ) -> int:
         """Read the line at ``state[AT]`` in Python, and then as it is written in the usual way."""
         start, bad, result = int(state[line_status.AT]), int(state[line_status.BAD]), line_status.DONE
@@ -518,7 +518,7 @@ class NamedRowParser:
         return BadLine("", 0, 1, f"{domain.meaning} in the field 'label'", found, line)
 
 
-def read_object(line: bytes, decoder: json.JSONDecoder) -> dict[str, Any] | BadLine:
+def read_object(line: bytes, decoder: json.JSONDecoder) -> dict[str, object] | BadLine:
     """The object of a line; or the bad line."""
     try:
         read = decoder.decode(str(line, "utf-8"))
@@ -535,7 +535,7 @@ def read_object(line: bytes, decoder: json.JSONDecoder) -> dict[str, Any] | BadL
     return read if isinstance(read, dict) else BadLine("", 0, 1, "a JSON object", shown(line), line)
 
 
-def _looks(value: Any) -> str:
+def _looks(value: object) -> str:
     """What a field looks like that has this value; empty for a list or an object."""
     if isinstance(value, list | dict):
         return ""
@@ -587,7 +587,7 @@ def _blanked(block: Block, where: Filter) -> tuple[Block, int]:
     return block._replace(text=text), len(excluded)
 
 
-def objects_in(text: bytes, every: bool = False) -> list[dict[str, Any]]:
+def objects_in(text: bytes, every: bool = False) -> list[dict[str, object]]:
     """The objects in lines, finite numbers as texts: none if one is bad; with `every`, {} for a bad one."""
     found = [
         {
@@ -600,7 +600,7 @@ def objects_in(text: bytes, every: bool = False) -> list[dict[str, Any]]:
     return found if every or all(found) else []
 
 
-def object_in(line: bytes, decoder: json.JSONDecoder = _DECODER) -> dict[str, Any] | None:
+def object_in(line: bytes, decoder: json.JSONDecoder = _DECODER) -> dict[str, object] | None:
     """The object of a line, with numbers as `text_of` writes them; None for anything else."""
     try:
         read = decoder.decode(str(line, "utf-8"))
@@ -609,7 +609,7 @@ def object_in(line: bytes, decoder: json.JSONDecoder = _DECODER) -> dict[str, An
     return read if isinstance(read, dict) else None
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     """A value as JSON, letters as they are, and numbers as they were written."""
     if isinstance(value, str):
         return json.encoder.encode_basestring(value)
@@ -622,7 +622,7 @@ def _written(value: Any) -> str:
     return json.dumps(value)
 
 
-def _as(value: Any, role: int) -> Any:
+def _as(value: object, role: int) -> object:
     """A JSON value as a role wants it, a number as text in one spelling; `_WRONG` if it cannot be."""
     if role in (CLASSES, NAMES):
         if not isinstance(value, list):

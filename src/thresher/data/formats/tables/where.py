@@ -206,7 +206,7 @@ _AS: dict[Any, Callable[[str], Any]] = {
 """How a text is read that is compared with a value of this type"""
 
 
-def _scalar(value: Any, kind: pa.DataType, column: str, file: str, option: str) -> Any:
+def _scalar(value: object, kind: pa.DataType, column: str, file: str, option: str) -> object:
     """A value converted to the type of a column; raises `DataError` if that is not possible."""
     types = pa.types
     text = types.is_temporal(kind) or types.is_string(kind) or types.is_large_string(kind)
@@ -230,5 +230,5 @@ def _scalar(value: Any, kind: pa.DataType, column: str, file: str, option: str) 
     raise DataError(f"{file}: column '{column}' of type {kind} cannot be compared with {_shown(value)}{hint}")
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return f"'{value}'" if isinstance(value, str) else str(value).lower()
