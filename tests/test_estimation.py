@@ -31,7 +31,7 @@ CHANCE = np.random.default_rng(5)
 X = CHANCE.normal(size=(ROWS, 8)).astype(np.float32)
 X[:, 2] = X[:, 2] * 1e-3 + 4000
 X[:, 5] = CHANCE.random(ROWS) < 0.3
-MARGINS = 1.2 * X[:, 0] - 2 * X[:, 5] + 800 * (X[:, 2] - 4000)
+MARGINS = 1.2 * X[:, 0] - 2 * X[:, 5] + 1500 * (X[:, 2] - 4000)
 OFFSETS = CHANCE.normal(0, 0.5, ROWS).astype(np.float32)
 WEIGHTS = CHANCE.choice([0.0, 0.5, 1.0, 2.5], ROWS)
 GROUPS = np.repeat(np.arange(1, 101), 3)
