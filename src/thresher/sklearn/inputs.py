@@ -123,7 +123,7 @@ def source_of(estimator: Any, X: Any) -> Source:
 
 def importances(given: Any, count: int) -> NDArray[np.float64]:
     """`sample_weight` as ``(n,)`` float64, not all zero. ValueError."""
-    if np.iscomplexobj(given):
+    if np.asarray(given).dtype.kind == "c":
         raise ValueError("sample_weight must contain real numbers, not complex ones")
     weights: NDArray[np.float64] = _check_sample_weight(given, np.empty((count, 0)), dtype=np.float64)
     if not np.isfinite(weights).all() or (weights < 0).any():
