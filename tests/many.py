@@ -189,7 +189,7 @@ def run(name: str, rule: Any, head: Objective, X: Vector, targets: Vector, impor
     start, targets = from_origin(targets, intercept and ORACLES[name].ORIGIN, head.loss)
     ones = np.arange(X.shape[1])[:, np.newaxis] >= features
     W, losses = oracle.begin(), np.zeros(rows)
-    path = [W]
+    path, exclusive = [W], head.outputs.kind == "classes"
     for t, first in enumerate(range(0, rows, batch), 1):
         G, moved, total = np.zeros(shape), np.zeros(head.count), np.zeros(head.count)
         last, largest = min(first + batch, rows), np.zeros(shape)
@@ -198,7 +198,16 @@ def run(name: str, rule: Any, head: Objective, X: Vector, targets: Vector, impor
             values, slopes = np.zeros(head.count), np.zeros(head.count)
             own = np.outer(X[i], np.ones(head.count))
             margins = (own * oracle.meet(W, own)).sum(axis=0)
-            losses[i] = head.joint.values_slopes(margins, targets[i], values, slopes)
+            # the loss is one of the classes that have come, in the order in which they came
+            met = (
+                [*dict.fromkeys(targets[: i + 1, 0].astype(int).tolist())]
+                if exclusive
+                else [*range(head.count)]
+            )
+            target = np.array([met.index(int(targets[i, 0]))]) if exclusive else targets[i]
+            held, pulls = np.zeros(len(met)), np.zeros(len(met))
+            losses[i] = head.joint.values_slopes(margins[met], target, held, pulls)
+            values[met], slopes[met] = held, pulls
             G += np.outer(X[i], slopes * importance[i])
             moved += np.abs(slopes * importance[i])
             total += importance[i] * values

@@ -150,8 +150,8 @@ def test_the_store_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -
 def test_what_rings_of_many_clocks_hold_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rules with a clock for each output have a ring for each, shorter where those are many."""
     monkeypatch.setattr(tables, "RINGS", 12)
-    data = stream_for("softmax", "classes", seed=3, rows=80)
+    data = stream_for("logistic", "values", seed=3, rows=80)
     with not_compiled():
-        model = averaged("pegasos:l2=1", "softmax", "classes:3")
+        model = averaged("pegasos:l2=1", "logistic", "values:3")
         check(model, data)
     assert model.state()["ring"].shape[:2] <= (3, 12 // 3 + 1)

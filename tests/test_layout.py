@@ -118,21 +118,21 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_771,
-    "data": 19_450,
-    "learning": 15_203,
+    "all": 70_293,
+    "data": 19_586,
+    "learning": 15_540,
     "parts": 5_748,
-    "engine": 5_311,
-    "plans": 4_453,
-    "serving": 3_762,
-    "options": 2_581,
-    "sklearn": 2_132,
-    "cli": 2_451,
+    "engine": 5_334,
+    "plans": 4_470,
+    "serving": 3_785,
+    "options": 2_582,
+    "sklearn": 2_131,
+    "cli": 2_453,
     "cluster": 1_202,
-    "river": 307,
+    "river": 286,
     "reporting": 1_210,
     "batch": 1_832,
-    "exporting": 1_015,
+    "exporting": 1_020,
     "runs": 705,
     "drawing": 841,
     "api": 731,
@@ -142,7 +142,7 @@ SIZES = {
     "__main__": 5,
 }
 # folder -> the most names that its modules may take from data and learning
-DOORS = {"runs": 30, "sklearn": 30, "serving": 32, "reporting": 28, "exporting": 29}
+DOORS = {"runs": 30, "sklearn": 30, "serving": 33, "reporting": 28, "exporting": 29}
 # folder -> the only packages outside the standard library that its modules may import
 OUTSIDE = {
     "engine": {"numba", "numpy", "llvmlite"},

@@ -80,8 +80,8 @@ def train(
             column, ``offset``.
         rule: SPEC or part; a `Recipe`, which defines the whole model; or ``auto``, which chooses on the first
             rows among a few settings close to the default rule (docs/default.md).
-        outputs: what to predict: ``one`` number, ``classes:LO-HI``, ``labels:LO-HI`` or ``values:K``. Classes
-            that are not given are found in the data; label words are sorted and kept in ``model.classes``.
+        outputs: what to predict: ``one`` number, ``classes``, which are met on the way, ``classes:LO-HI``,
+            ``labels:LO-HI`` or ``values:K``. ``model.classes`` has labels that are words.
         passes: number of passes over the data. Later passes read a binary `cache` written by the first.
             `scale` and `admit` count in the first pass only. ``auto``: with the default rule 3 to 40 passes
             over data that fit in `replay`, most over small tables; with other rules, and longer data, one.

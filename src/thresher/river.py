@@ -37,10 +37,10 @@ class _Checked:
         return super().__new__(cls)
 
 
-class _Parameters(_Checked):
-    """Parameters of a model, and models with these."""
+class _OneModel(_Checked):
+    """Parameters of a model, and a model with these."""
 
-    _LOSS, _CLASSIFIES = "logistic", True
+    _LOSS, _CLASSIFIES, _OUTPUTS = "logistic", True, "one"
 
     def __init__(
         self,
@@ -66,14 +66,11 @@ class _Parameters(_Checked):
         l2: float | None = None,
         eta0: float | None = None,
     ) -> None:
-        given, self.loss = locals(), loss
+        given, self.loss, self._labels = locals(), loss, dict[str, Any]()
         for name in _OF_MODEL:
             setattr(self, name, given[name])
-        self._model = self._new()
-
-    def _new(self) -> Model:
-        given = {name: getattr(self, name) for name in _OF_MODEL}
-        return Model(**given | {"loss": self.loss or self._LOSS})
+        made = {name: getattr(self, name) for name in _OF_MODEL}
+        self._model = Model(**made | {"loss": loss or self._LOSS, "outputs": self._OUTPUTS})
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, object]]:
@@ -82,10 +79,6 @@ class _Parameters(_Checked):
     def _check_probabilities(self) -> None:
         if not self._model.head.has_probabilities:
             raise NotImplementedError(f"the loss {self._model.recipe.loss} has no probabilities: calibrate")
-
-
-class _OneModel(_Parameters):
-    """What has one model."""
 
     @property
     def model(self) -> Model:
@@ -97,7 +90,9 @@ class _OneModel(_Parameters):
         """An estimator that goes on with a model, such as ``Model.load(path)``."""
         recipe = model.recipe
         given = {name: getattr(recipe, name) for name in _OF_MODEL if hasattr(recipe, name)}
-        if model.head.count > 1 or model.classes or model.head.classifies is not cls._CLASSIFIES:
+        met, fits = bool(model.head.outputs.most), model.head.classifies is cls._CLASSIFIES
+        fits &= met if cls._OUTPUTS == "classes" else model.head.count == 1 and not model.classes
+        if not fits:
             raise ValueError(f"{cls.__name__} cannot go on with {model!r}")
         found = cls(**given)
         found._model = model
@@ -228,12 +223,11 @@ class Regressor(_OneModel, _base.MiniBatchRegressor):
         return _like(X, self._predictions(X, "label"))
 
 
-class MulticlassClassifier(_Parameters, _base.MiniBatchClassifier):
-    """A sparse linear classifier of classes that are met on the way: a model for each, against the others.
+class MulticlassClassifier(_OneModel, _base.MiniBatchClassifier):
+    """A sparse linear classifier of classes that are met on the way, each against the others.
 
-    The model of a class begins with the first row of the class.
-
-    Parameters are those of `thresher.Model`; the default rule needs no scaler.
+    A class has weights from its first row on; with the loss `softmax`, all are learned together. Parameters
+    are those of `thresher.Model`; the default rule needs no scaler.
 
     >>> from river import datasets, evaluate, metrics
     >>> from thresher.river import MulticlassClassifier
@@ -242,66 +236,51 @@ class MulticlassClassifier(_Parameters, _base.MiniBatchClassifier):
 
     """
 
-    _multiclass = True
+    _multiclass, _OUTPUTS = True, "classes"
 
-    @property
-    def models(self) -> dict[Any, Model]:
-        """The models by class, to save or to look at: each tells its class from the others."""
-        if not hasattr(self, "_models"):
-            self._models: dict[object, Model] = {}
-        return self._models
+    def _word(self, y: Any) -> str:
+        word = str(int(y)) if isinstance(y, float) and y.is_integer() else str(y).strip()
+        self._labels.setdefault(word, y)
+        return word
 
-    @property
-    def _raw_memory_usage(self) -> int:
-        return sum(model.nbytes for model in self.models.values())
+    def _known(self) -> list[Any]:
+        """The labels met, in the order of the model's classes."""
+        words = self._model.classes
+        each = self._model.head.worded(np.arange(len(words)), words).tolist() if words else []
+        return [self._labels.get(str(one), one) for one in each]
 
     def learn_one(self, x: dict[Any, Any], y: object, w: float = 1.0) -> None:
         """Learn the features `x` and the class `y`, with importance `w`."""
-        _row(x)
-        if y not in self.models:
-            self.models[y] = self._new()
-        for label, model in self.models.items():
-            model.learn_one(x, int(label == y), w)
+        self._model.learn_one(_row(x), self._word(y), w)
 
     def predict_one(self, x: dict[Any, Any], **kwargs: object) -> Any:
         """The class with the largest margin; None before the first."""
-        margins = {label: model.predict_one(x) for label, model in self.models.items()}
-        return max(margins, key=margins.__getitem__) if margins else None
+        known = self._known()
+        return known[int(np.argmax(self._model.predict_one(_row(x))))] if known else None
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: object) -> dict[Any, float]:
         """The probability of each class; NotImplementedError if the loss has none."""
         self._check_probabilities()
-        found = {label: model.predict_one(x, "probability") for label, model in self.models.items()}
-        total = sum(found.values())
-        return {label: share / total if total > 0 else 1 / len(found) for label, share in found.items()}
+        if not (known := self._known()):
+            return {}
+        shares = self._model.head.probabilities(np.atleast_2d(self._model.predict_one(_row(x))))
+        return dict(zip(known, shares[0].tolist(), strict=False))
 
     def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
         """Learn the rows of a frame of pandas or polars, in order."""
-        rows, labels = _rows(X), [*y]
-        starts = dict.fromkeys(self.models, 0)
-        for k, label in enumerate(labels):
-            if label not in starts:
-                starts[label], self.models[label] = k, self._new()
-        for label, start in starts.items() if rows else ():
-            own = [int(one == label) for one in labels[start:]]
-            self.models[label].learn(rows[start:], own, None if w is None else [*w][start:])
+        self._learn_many(X, map(self._word, y), w)
 
     def predict_many(self, X: object) -> Any:
         """The class with the largest margin, for each row: a Series."""
-        found = self._of_each(X, "margin")
-        labels = [*self.models] or [None]
-        return _like(X, [labels[k] for k in found.argmax(axis=1)])
+        rows, known = _rows(X), self._known()
+        found = self._model.predict(rows).argmax(axis=1).tolist() if rows and known else []
+        return _like(X, [known[k] for k in found] or [None] * len(rows))
 
     def predict_proba_many(self, X: object) -> Any:
         """The probabilities of the classes: a frame with a column for each."""
         self._check_probabilities()
-        found = self._of_each(X, "probability")
-        total = found.sum(axis=1, keepdims=True)
-        shares = np.divide(found, total, out=np.full_like(found, 1 / found.shape[1]), where=total > 0)
-        return _like(X, shares[:, : len(self.models)], [*self.models])
-
-    def _of_each(self, X: object, output: Any) -> Any:
-        """Predictions ``(rows, classes)``, or ``(rows, 1)`` before the first class."""
-        rows = _rows(X)
-        each = [model.predict(rows, output) for model in self.models.values() if rows]
-        return np.column_stack(each) if each else np.ones((len(rows), max(len(self.models), 1)))
+        rows, known = _rows(X), self._known()
+        if not (rows and known):
+            return _like(X, np.zeros((len(rows), len(known))), known)
+        shares = self._model.head.probabilities(self._model.predict(rows))
+        return _like(X, shares[:, : len(known)], known)

@@ -129,7 +129,6 @@ def test_predicting_looks_at_no_label(thresher: Thresher) -> None:
 WRONG = [
     ("lists", "", 1, "lists.svm:{}: expected a label -1, 0 or 1 (for other classes: --classes A,B;"),
     ("lists", "--outputs classes:3-6", 1, "expected one label (lists need outputs labels:LO-HI"),
-    ("lists", "--loss softmax", 1, "expected one label (lists need outputs labels:LO-HI"),
     ("lists", "--outputs labels:4-6", 1, "expected a class from 4 to 6 as label, found '3'"),
     ("lists", "--outputs values:2 --loss squared", 1, "expected 2 labels with ',' between them, found"),
     ("values", "--outputs labels:3-6", 1, "values.svm:1:1: expected a class from 3 to 6 as label, found"),
@@ -138,7 +137,7 @@ WRONG = [
     ("values", "--loss squared", 1, "expected one label (lists need outputs labels:LO-HI"),
     ("classes", "--outputs values:4 --loss squared", 1, "classes.svm:1:2: expected 4 labels with"),
     ("classes", "--outputs classes:3-5", 1, "expected a class from 3 to 5 as label, found '6'"),
-    ("classes", "--outputs labels", 2, "no outputs are called 'labels'; known: one, classes, classes:LO-HI"),
+    ("classes", "--outputs labels", 2, "no outputs are called 'labels'; known: one, classes, classes:max=N"),
     ("classes", "--outputs labels:6-3", 2, "labels 6-3: give 2 to 65536 classes, from low to high"),
     ("classes", "--outputs labels:4 --loss squared", 2, "the loss squared does not work with several labels"),
     ("classes", "--outputs labels:4 --loss softmax", 2, "the loss softmax is for several classes: it needs"),
@@ -157,8 +156,8 @@ def test_wrong_pairs_are_told(thresher: Thresher, data: str, options: str, statu
     assert not Path("m").exists()
 
 
-def test_classes_are_not_found_in_standard_input(thresher: Thresher) -> None:
-    thresher.fails("train - -m m -q --loss softmax", 2, "give the classes, --outputs classes:LO-HI")
+def test_classes_of_a_solver_are_not_found_in_standard_input(thresher: Thresher) -> None:
+    thresher.fails("boost - -m m -q --loss softmax", 2, "give the classes, --outputs classes:LO-HI")
 
 
 @pytest.mark.parametrize(

@@ -251,7 +251,7 @@ def test_what_moved(thresher: Thresher, model: Path) -> None:
 )
 def test_trouble_is_two(arguments: str, said: str, thresher: Thresher, model: Path) -> None:
     Path("many.svm").write_text("1 1:1\n2 2:1\n")
-    thresher("train many.svm -m many -q --loss softmax --rule ftrl")
+    thresher("train many.svm -m many -q --loss softmax --outputs classes:1-2 --rule ftrl")
     ran = thresher(f"diff {arguments}")
     assert (ran.status, ran.out) == (2, "")
     assert ran.err.startswith(f"thresher: {said}")

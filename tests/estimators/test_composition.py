@@ -77,7 +77,7 @@ def test_skops_finds_nothing_to_trust_but_the_classes() -> None:
         (SparseOnlineClassifier(make("rule", "ftrl:alpha=0.2"), random_state=0), X, {Ftrl}),
         (SparseOnlineClassifier(random_state=0), table, {SettledLayout}),
         (
-            SparseOnlineClassifier(l1=0.0, centre=False, random_state=0),
+            SparseOnlineClassifier("ft-ftrl:alpha=0.3,l1=0.0", centre=False, random_state=0),
             ["some words", "and others"] * 75,
             set(),
         ),

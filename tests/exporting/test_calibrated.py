@@ -72,7 +72,9 @@ def test_probabilities_and_labels_in_each_language(made: Any, loss: str, tmp_pat
     assert [one[2] for one in told] == labels
     table = answers(str(thresher.export(model, "sql")), path)
     names = (
-        [f"thresher_prediction_{name}" for name in CLASSES] if made is of_several else ["thresher_prediction"]
+        [f"thresher_prediction_{name}" for name in model.classes]
+        if made is of_several
+        else ["thresher_prediction"]
     )
     assert all(within(table[name], by_class[:, k]) for k, name in enumerate(names))
     assert [*table["thresher_label"]] == labels

@@ -48,6 +48,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "quantile": (TABLE, {**COUNTS, "loss": "quantile:0.9"}),
     "huber": (TABLE, {**COUNTS, "loss": "huber", "rule": "adagrad-rda"}),
     "words": (TABLE, {"passes": 2, "label": "colour", "loss": "softmax", "calibrate": True}),
+    "met-classes": (TABLE, {"passes": 2, "label": "colour", "outputs": "classes", "loss": "softmax"}),
     "one-vs-rest": (CLASSES, {"passes": 2, "outputs": "classes:1-3", "loss": "logistic"}),
     "softmax": (CLASSES, {"loss": "softmax", "outputs": "classes:1-3", "rule": "fobos:l1=0.01,group=l2"}),
     "crammer-singer": (CLASSES, {"loss": "crammer-singer", "outputs": "classes:1-3", "rule": "sgd"}),

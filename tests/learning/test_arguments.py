@@ -328,7 +328,10 @@ def test_a_frame_of_classes_says_which() -> None:
     assert set(frame.output) <= {5, 6, 7}
     keys, weights = model.weights()
     for one in frame.itertuples():
-        assert weights[np.searchsorted(keys, np.uint64(one.key)), one.output - 5] == one.weight
+        assert (
+            weights[np.searchsorted(keys, np.uint64(one.key)), model.classes.index(str(one.output))]
+            == one.weight
+        )
     assert len(frame) == np.count_nonzero(weights)
 
 

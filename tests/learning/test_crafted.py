@@ -285,7 +285,7 @@ def test_no_state_that_is_finite_leads_a_mixture_out_of_its_heap(tmp_path: Path)
 
 
 READOUTS: list[tuple[Callable[[Tensors], None], str]] = [
-    (lambda tensors: tensors.clear(), "weights.keys is missing"),
+    (lambda tensors: tensors.clear(), "weights.intercept is missing"),
     (made("weights.keys", lambda a: a[::-1].copy()), "weights.keys: keys ascend"),
     (made("weights.values", lambda a: a[:, np.newaxis]), "weights.values has the shape"),
     (made("weights.values", lambda a: a.astype(np.int64)), "expected float32 or float64"),

@@ -152,6 +152,30 @@ def test_labels_that_are_all_the_same(label: int) -> None:
     assert "one-label" not in warned(data, loss="squared")
 
 
+def test_classes_with_a_row_or_two() -> None:
+    def found(labels: list[str], outputs: str = "classes") -> dict[str, str]:
+        return warned(([{"a": 1.0}] * len(labels), labels), outputs=outputs, passes=1)
+
+    words = ["ham", "spam"] * 60
+    said = found([*words, "spma"])["lone-class"]
+    assert said.startswith("1 of 3 classes have a row or two (spma: 1), and may take many predictions")
+    assert "name the classes: --classes" in said
+    assert (
+        "2 of 4 classes have a row or two (spma: 2, hma: 1)"
+        in found([*words, *["spma"] * 2, "hma"])["lone-class"]
+    )
+    assert "150 of 150 classes" in found([f"u{k}" for k in range(150)])["lone-class"]
+    for sane in ([*words, *["spma"] * 3], [*words[:80], "rare"]):
+        assert "lone-class" not in found(sane)
+    with pytest.warns(TroubleWarning, match="no feature has a weight"):
+        begun = train(([{"a": 1.0}] * 120, words), outputs="classes", passes=1)
+    for labels, lone in ((["ham"] * 120 + ["spam"], False), ([*words, "spma"], True)):
+        data = [{"a": 1.0}] * len(labels), labels
+        assert ("lone-class" in warned(data, continue_from=begun, passes=1)) is lone
+    assert "lone-class" not in found([*words, "spma"], "classes:1-3")
+    assert "go on with --continue" in found(["ham"] * 150)["one-label"]
+
+
 @pytest.mark.parametrize("word", ["nan", "NA", "?"])
 def test_a_class_that_may_mean_a_missing_label(word: str) -> None:
     data = table().set_column(0, "label", pa.array([("a", "b", word)[k % 3] for k in range(400)]))

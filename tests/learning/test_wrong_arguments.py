@@ -75,11 +75,10 @@ def test_an_error_of_the_data_itself_is_not_hidden() -> None:
         thresher.train(failing())
 
 
-def test_classes_are_not_looked_for_in_data_that_can_be_read_once() -> None:
+def test_classes_are_met_in_data_that_can_be_read_once() -> None:
     pairs = [({"a": 1.0}, 1), ({"b": 1.0}, 2)]
-    with pytest.raises(ValueError, match='outputs="classes:LO-HI"'):
-        thresher.train(iter(pairs), loss="softmax")
-    assert thresher.train(iter(pairs), loss="softmax", outputs="classes:1-2", passes=1).examples == 2
+    for outputs in (None, "classes", "classes:1-2"):
+        assert thresher.train(iter(pairs), loss="softmax", outputs=outputs, passes=1).examples == 2
 
 
 @pytest.mark.parametrize(
@@ -291,9 +290,7 @@ def test_a_recipe_trains_as_the_model_that_has_it_did() -> None:
     assert (other.recipe.batch, other.recipe.rule) == (1, first.recipe.rule)
 
 
-def test_classes_must_be_said_where_there_are_no_data() -> None:
-    with pytest.raises(ValueError, match=r"the classes must be given here.*: classes:LO-HI"):
-        thresher.Model(outputs="classes")
+def test_a_model_needs_a_settled_layout() -> None:
     with pytest.raises(ValueError, match="layout must be the settled layout"):
         thresher.Model(layout=5)
 

@@ -1,6 +1,7 @@
 """Law 12: serving is training. What a service has learned is what `train` learns from its log."""
 
 import gc
+import json
 import shutil
 import threading
 import time
@@ -29,6 +30,7 @@ from thresher.learning.model.model_set import ModelSet
 from thresher.options.option import UsageError
 from thresher.options.serving import DROP, FAKE_NEGATIVE, NEGATIVE
 from thresher.serving import appending
+from thresher.serving.bodies import Bodies
 from thresher.serving.errors import RefusedError
 from thresher.serving.learning import MODEL, Snapshots
 from thresher.serving.openapi import LabelsLearned
@@ -89,6 +91,42 @@ def test_serving_is_training(name: str, rows: Chunk, tmp_path: Path) -> None:
             service.learn(chunk).result()
     check_law(model, folder, tmp_path / "expected")
     assert thresher.load(folder / MODEL).shifted == shifted
+
+
+@pytest.mark.parametrize("form", ["rows", "table"])
+@pytest.mark.parametrize("loss", ["softmax", "logistic"])
+def test_classes_that_come_while_serving(loss: str, form: str, tmp_path: Path) -> None:
+    """By both ways of a label, before and after a restart; words that no row was learned of do not matter."""
+    model, folder, path = tmp_path / "begin.model", tmp_path / "log", tmp_path / "begin.csv"
+    path.write_text("label,a,b,c,d\nham,1,0,1,2\nspam,0,1,2,1\nham,2,1,0,1\n")
+    rows: Any = ([{"a": 1.0}, {"b": 1.0}, {"a": 2.0}], ["ham", "spam", "ham"])
+    begun: Any = path if form == "table" else rows
+    thresher.train(begun, loss=loss, outputs="classes", passes=1).save(model)
+
+    def learn(service: LearningService, label: str, **features: float) -> None:
+        body = json.dumps({"label": label, **features}).encode()
+        service.learn(reader(service).read(body, "application/json", labelled=True).chunk).result()
+
+    def reader(service: LearningService) -> Bodies:
+        return Bodies(service.model, 100, service.words)
+
+    with serving(model, folder) as service:
+        learn(service, "eggs", c=1.0)
+        learn(service, "ham", a=1.0)
+        kept = reader(service).read(b'{"id": "k", "d": 1.0}', "application/json", labelled=False, ids="id")
+        service.keep(["k"], kept.chunk, service.margins(kept.chunk)).result()
+        reader(service).read(b'{"label": "never", "d": 1.0}', "application/json", labelled=True)
+        until(lambda: learned(service))
+        assert service.model.classes[:3] == ("ham", "spam", "eggs")
+    with serving(model, folder) as service:
+        late = reader(service).read_labels(b'{"id": "k", "label": "late"}').chunk
+        service.label(["k"], late.labels, late.weights).result()
+        learn(service, "7", c=2.0)
+        until(lambda: learned(service))
+        assert service.model.predict_one({"c": 2.0}, "label") in ("eggs", "7")
+    check_law(model, folder, tmp_path / "expected")
+    found = thresher.load(folder / MODEL)
+    assert found.classes == ("ham", "spam", "eggs", "late", "7")
 
 
 def test_rows_that_come_one_by_one_are_learned_together(

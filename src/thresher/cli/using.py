@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -174,7 +175,8 @@ def weights(model: str, options: Options) -> None:
     called = {key: name for one in named for key, name in known_names(one).items()}.get
     rows = [(str(key), shown(called(key)), output, numbers) for key, output, numbers in heaviest]
     if header["recipe"]["intercept"]:
-        rows += [("intercept", "", output, biases[output]) for output in shown_outputs]
+        met = [output for output in shown_outputs if biases[output][0] > -math.inf]
+        rows += [("intercept", "", output, biases[output]) for output in met]
     names = readout.head.names(readout.classes) if readout.head.outputs.kind != "one" else []
     for key, name, number, numbers in rows:
         of = [shown(names[number])] if names else []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ from thresher.data.formats.tables import delimited, jsonl
 from thresher.data.formats.tables.arrow_batches import BatchParser, TableBlock, sound
 from thresher.data.formats.tables.arrow_files import END_OF_STREAM, kinds_by
 from thresher.data.formats.tables.json_cells import names_in
-from thresher.data.labels import LISTED, Domain
+from thresher.data.labels import ADDING, LISTED, Domain
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.data.opening import check_ids
 from thresher.data.report import LATE
@@ -292,7 +292,8 @@ class BodyReader:
             parser = self._pool[key].pop()
         except (KeyError, IndexError):
             parser = self._parser(body, labelled, ids)
-        parsed = parser.parse(body.block)
+        with ADDING if self._domains[labelled].most else nullcontext():
+            parsed = parser.parse(body.block)
         if body.key is not None:
             if len(self._pool) > _MOST_KINDS:  # headers and names of ids are what clients say they are
                 self._pool.clear()

@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,6 +64,8 @@ class Domain:
     """whether a model has learned these classes and goes on: there can be no others"""
     words: WordTable | None = field(default=None, compare=False, repr=False)
     """the words used as labels; None: labels are numbers"""
+    most: int = 0
+    """how many classes there may be, if they are met on the way; 0 if they are given"""
 
     def __str__(self) -> str:
         return self.name
@@ -78,6 +82,8 @@ class Domain:
 
     def of_words(self, words: Sequence[str]) -> Domain:
         """This domain with `words` as labels; raises `DataError` unless there is one per class."""
+        if self.most and not self.words:
+            return replace(self, words=WordTable(words, most=self.most))
         if not words or self.kind != ONE or self.words:
             return self
         if self.open:
@@ -87,15 +93,31 @@ class Domain:
         meaning = f"one of the classes {listed_words(words)} as label{_NO_OTHERS * self.settled}"
         return replace(self, meaning=meaning, words=WordTable(words, int(self.low), step))
 
+    def closed(self, words: Sequence[str]) -> Domain:
+        """This domain of a model that learns no more: of classes that were met on the way, these `words`."""
+        if not self.most:
+            return self
+        meaning = f"one of the classes {listed_words(words)} as label, which the model has met"
+        high = float(len(words) - 1)
+        return replace(self, high=high, meaning=meaning, words=WordTable(words), most=0)
+
+    def sharing(self, words: WordTable | None) -> Domain:
+        """This domain with the classes that other data have met, and meet; this one if `words` is None."""
+        return self if words is None else replace(self, words=words)
+
     def of_model(self, goes_on: bool) -> Domain:
         """This domain for the data of a new model, or of one that `goes_on` and has its classes."""
         if not goes_on:
             return self
         meaning = _TWO if self.name == "binary" else self.meaning
-        return replace(self, settled=True, meaning=meaning + _NO_OTHERS * self.has_classes)
+        return replace(
+            self, settled=True, meaning=meaning + _NO_OTHERS * (self.has_classes and not self.most)
+        )
 
     def check_words(self, words: Sequence[str]) -> None:
         """Raise `DataError` unless there is a class for each word."""
+        if self.most:
+            return
         if not self.has_classes:
             raise DataError(f"labels are words ({listed_words(words)}), but only classes can be words")
         count = 2 if self.name == "binary" else int(self.high - self.low) + 1
@@ -172,6 +194,15 @@ def of_classes(name: str, low: int, high: int) -> Domain:
     return Domain(f"{name}:{low}-{high}", float(low), float(high), True, meaning, kind, width)
 
 
+def met_classes(most: int) -> Domain:
+    """At most so many classes, ``classes:max=MOST``, numbered from 0 as they come."""
+    meaning = (
+        f"one of at most {most:,} different labels (for lists: {mention(outputs='labels:LO-HI')};"
+        f" for more, unless they are ids: {mention(outputs='classes:max=N')})"
+    )
+    return Domain(f"classes:max={most}", 0.0, float(most - 1), True, meaning, most=most)
+
+
 def values(count: int, each: str) -> Domain:
     """`count` numbers, all of the domain named `each`: ``values:K,NAME``."""
     return replace(DOMAINS[each], name=f"values:{count},{each}", kind=VALUES, width=count, open=False)
@@ -179,8 +210,8 @@ def values(count: int, each: str) -> Domain:
 
 def any_words() -> Domain:
     """A domain of any labels; each distinct one is added to `words`."""
-    meaning = f"one of at most {MOST_CLASSES:,} different labels"
-    return Domain("words", 0.0, float(MOST_CLASSES), True, meaning, words=WordTable())
+    meaning = f"one of at most {MOST_CLASSES:,} different labels, and no list of numbers"
+    return Domain("words", 0.0, float(MOST_CLASSES), True, meaning, words=WordTable(most=MOST_CLASSES))
 
 
 NAME_WORDS = f"; to use words as labels, name them: {mention(classes='WORD,WORD,...')}"
@@ -217,6 +248,8 @@ def domain_of(name: str | Domain) -> Domain:
         raise DataError(f"domain must be the name of a label domain, such as 'binary', not {name!r}")
     if found := re.fullmatch(r"(classes|labels):(-?\d+)-(-?\d+)", name):
         return of_classes(found[1], int(found[2]), int(found[3]))
+    if found := re.fullmatch(r"classes:max=(\d+)", name):
+        return met_classes(int(found[1]))
     if (found := re.fullmatch(r"values:(\d+),(\w+)", name)) and found[2] in DOMAINS:
         return values(int(found[1]), found[2])
     if name not in DOMAINS:
@@ -229,6 +262,8 @@ def domain_of(name: str | Domain) -> Domain:
 
 MOST_CLASSES = 1 << 16
 """Maximum number of classes, words or numbers."""
+MOST_MET = 1_000
+"""Maximum number of classes that are met on the way, unless the user gives another"""
 COUNT, USED, ROOM, MOST, ENTRIES = range(5)
 """Positions in the int64 table: number of words; bytes of letters in use; bytes available; how many words
 readers may add; first entry. An entry has `FIELDS` numbers: where the letters of the word begin, their
@@ -242,31 +277,38 @@ _LETTERS = 1 << 24
 _SHOWN = 8
 _FEW = 1_000
 """Classes that may have a row each"""
-_WHOLE = re.compile("-?[0-9]+", re.ASCII)
+_WHOLE, _NO_CLASS = re.compile(rb"0|-?[1-9][0-9]*"), re.compile(rb"[-0-9]*,[-0-9,]*|.*[\n\r\0].*", re.DOTALL)
+"""A whole number in its plain form; a list of numbers and what breaks lines, which are no names of classes"""
+
+
+ADDING = Lock()
+"""Held by threads that may add words to a table, or read those of others, at once"""
 
 
 class WordTable:
     """A hash table from words to numbers, which compiled readers use by address.
 
-    Given `words`, word k has the number ``first + k * step``, and readers add no others. Without `words`,
-    readers add each new word, numbered from 0 on. Any other word has the value `otherwise`.
+    Word k has the number ``first + k * step``. Readers add new words until there are `most`. Any other word
+    has the value `otherwise`. A whole number is the same word with ``.0``.
     """
 
     def __init__(
-        self, words: Sequence[str] = (), first: int = 0, step: int = 1, otherwise: float = OUTSIDE
+        self,
+        words: Sequence[str] = (),
+        first: int = 0,
+        step: int = 1,
+        otherwise: float = OUTSIDE,
+        most: int = 0,
     ) -> None:
-        self._otherwise, self.adds = otherwise, not words
-        most = MOST_CLASSES if self.adds else len(words)
-        numbered = {word.encode(): k for k, word in enumerate(words)}
-        for k, word in enumerate(words):
-            whole = word.removesuffix(".0")
-            alike = (whole, f"{whole}.0") if _WHOLE.fullmatch(whole) else ()
-            for other in (word.lower(), word.upper(), word.capitalize()) if is_boolean(word) else alike:
+        self._otherwise, self.adds = otherwise, most > 0
+        numbered = {_plain(word.encode()): k for k, word in enumerate(words)}
+        for k, word in enumerate(() if self.adds else words):
+            for other in (word.lower(), word.upper(), word.capitalize()) if is_boolean(word) else ():
                 numbered.setdefault(other.encode(), k)
         room = _LETTERS if self.adds else sum(map(len, numbered))
         self._slots = (1 << (2 * max(most, len(numbered))).bit_length()) - 1
         self._table = np.zeros(ENTRIES + FIELDS * (self._slots + 1), np.int64)
-        self._table[[ROOM, MOST]] = room, most if self.adds else 0
+        self._table[[ROOM, MOST]] = room, most
         self._letters = np.zeros(room, np.uint8)
         self._known: dict[bytes, int] = {}
         for letters, k in numbered.items():
@@ -278,9 +320,14 @@ class WordTable:
 
     def number_of(self, word: bytes) -> float:
         """The number of a word, which is added if this table takes new words; otherwise `otherwise`."""
+        word = _plain(word)
         found = self._known.get(word)
         count, used = int(self._table[COUNT]), int(self._table[USED])
-        if found is None and word and count < self._table[MOST] and used + len(word) <= self._table[ROOM]:
+        if found is None and self.adds and count > len(self._known):  # compiled readers have added some
+            self._known = {letters: number for number, letters in self.words().items()}
+            found = self._known.get(word)
+        fits = word and count < self._table[MOST] and used + len(word) <= self._table[ROOM]
+        if found is None and fits and not _NO_CLASS.fullmatch(word):
             found = count
             self._enter(word, found)
         return self._otherwise if found is None else found
@@ -301,15 +348,45 @@ class WordTable:
         self._known[word] = number
 
     @property
+    def count(self) -> int:
+        """Number of words; of given ones, those spelled in several ways count as often."""
+        return int(self._table[COUNT])
+
+    def __getitem__(self, number: int) -> str:
+        return self.names()[number]
+
+    def names(self) -> tuple[str, ...]:
+        """The words in the order of their numbers, from 0 on. `DataError` for one that is not UTF-8."""
+        with ADDING:
+            found = self.words()
+        try:
+            return tuple(found[k].decode() for k in range(len(found)))
+        except UnicodeDecodeError as error:
+            raise DataError(f"the label {error.object!r} is not UTF-8") from error
+
+    @property
     def are_numbers(self) -> bool:
         """Whether all words are whole numbers."""
-        return all(_WHOLE.fullmatch(word.decode().removesuffix(".0")) for word in self._known)
+        return all(map(_WHOLE.fullmatch, self.words().values()))
 
     def words(self) -> dict[int, bytes]:
         """The words that readers added, by number."""
         entries, letters = self._table[ENTRIES:].reshape(-1, FIELDS), self._letters.data
         used = entries[entries[:, 1] > 0].tolist()
         return {number: bytes(letters[begin : begin + size]) for begin, size, number in used}
+
+
+def _plain(word: bytes) -> bytes:
+    """A word as it is looked up: a whole number without ``.0``, as in `line_status`."""
+    whole = word.removesuffix(b".0")
+    return whole if _WHOLE.fullmatch(whole) else word
+
+
+@lru_cache(maxsize=8)
+def shown_as(words: tuple[str, ...]) -> NDArray[Any]:
+    """Classes that were met on the way as they are given back: numbers if all are whole, otherwise texts."""
+    whole = all(_WHOLE.fullmatch(word.encode()) for word in words)
+    return np.array([*map(int, words)]) if whole else np.array(words, object)
 
 
 def is_boolean(word: str) -> bool:
@@ -319,7 +396,7 @@ def is_boolean(word: str) -> bool:
 
 def check_words(words: Sequence[str]) -> None:
     """Raise `DataError` unless `words` can be the names of classes."""
-    if len(words) == 1 or len(words) > MOST_CLASSES:
+    if len(words) > MOST_CLASSES:
         raise DataError(f"expected 2 to {MOST_CLASSES:,} classes, found {len(words):,}")
     for word in words:
         if not word or word != word.strip(" ") or any(c in word for c in "\n\r\0"):

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.errors import DataError
-from thresher.data.labels import Domain, domain_of
+from thresher.data.labels import Domain, WordTable, domain_of
 from thresher.data.layout import SettledLayout
 from thresher.data.report import Report
 from thresher.data.sources.reader import Parsed as Parsed
@@ -72,6 +72,8 @@ class Source:
     """whether the values of columns can be had beside the rows"""
     class_names: Sequence[str] = ()
     """names of the classes that labels number, if the layout has none"""
+    words: WordTable | None = None
+    """the words that labels are, to which more are added as they come; None: there come no others"""
     finder: Callable[[Chunk], Chunk] | None = None
     """gives chunks what was found of them, in threads that read, if these have time"""
     sliced: Sequence[str] = ()
@@ -136,8 +138,10 @@ class MemorySource(Source):
             chunk.check()
         if not any(len(chunk) for chunk in self._chunks):
             raise DataError("no examples")
+        allowed = domain_of(domain)
         for chunk in self._chunks:
-            domain_of(domain).check(chunk.labels, chunk.targets)
+            allowed.check(chunk.labels, chunk.targets)
+        self.words = allowed.words if allowed.most else None
         self.layout, self.columns, self.by_position = layout, columns, by_position
         self._tell_names, self.nameable = tell_names, tell_names is not None
         self.total_bytes = sum(12 * c.nnz + 16 * len(c) for c in self._chunks)
@@ -190,6 +194,7 @@ class SourceWrapper(Source, Generic[S]):
 _KNOWN_AT_ONCE = (
     *("names", "layout", "where", "marked", "total_bytes", "rereadable", "columns", "by_position"),
     *("weighed_beside", "in_memory", "nameable", "knows_content", "acknowledged", "has_cells", "class_names"),
+    "words",
 )
 
 

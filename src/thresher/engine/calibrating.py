@@ -95,16 +95,17 @@ def calibrate_classes(state, given, margins, importance, target):
 def calibrate_outputs(loss, calibration, margins, importance, target):
     """Learn from the margins of an example of the joint `loss`: of two classes, or of several.
 
-    `calibration` is the state, (SIZE,), room for a copy, and for the links of all outputs; or None.
+    `calibration` is the state, (SIZE,), room for a copy, and for the links of all outputs; or None. The first
+    of several classes, as long as it is the only one, teaches nothing.
     """
     if calibration is not None:
         state, _, given = calibration
-        links(loss, margins, given)
-        if margins.size == 1:
+        links(loss, margins, given[: margins.size])
+        if given.size == 1:
             calibrate(state, given[0], margins[0], importance, target[0] > 0)
-        else:
+        elif margins.size > 1:
             total = 0.0
-            for k in range(given.size):
+            for k in range(margins.size):
                 total += given[k]
             y = int(target[0])
             calibrate_classes(state, given[y] / total if total > 0.0 else 0.0, margins, importance, y)

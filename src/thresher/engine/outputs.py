@@ -156,16 +156,17 @@ def step_rows(row_rule, S, now, rows, values, begin, end, held, slopes, active, 
 @kernel
 def learn_together(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
-    indptr, rows, values, targets, weights, lo, hi, longest, past, calibration, kept, seen, tally,
+    indptr, rows, values, targets, known, weights, lo, hi, longest, past, calibration, kept, seen, tally,
 ):
     # fmt: on
     """Like `kernels.learn`, for rules whose outputs share a clock: the inner loops run over the outputs.
 
-    An output whose slope is zero takes no step, unless the rule is grouped. Every row must be in S.
+    An output whose slope is zero takes no step, unless the rule is grouped. Every row must be in S. `known`
+    has how many outputs, the first ones, each example has a loss of; others have a slope of zero.
     """
     outputs, clock, bclock = S.shape[2], clocks[0], bclocks[0]
     held, bias = np.empty((longest, outputs), S.dtype), np.zeros(outputs, S.dtype)
-    margins, slopes = np.empty(outputs, S.dtype), np.empty(outputs, S.dtype)
+    margins, slopes = np.empty(outputs, S.dtype), np.zeros(outputs, S.dtype)
     exact, shares, active = np.empty(outputs), np.empty(outputs), np.empty(outputs, np.int64)
     now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
     for i in range(lo, hi):
@@ -175,11 +176,12 @@ def learn_together(
             read_row(bias_row_rule, B, 0, bclocks, bias)
         for k in range(outputs):
             exact[k] = margins[k] + bias[k]
-        value = values_slopes(loss, exact, targets[i], shares, slopes)
+        n = known[i]
+        value = values_slopes(loss, exact[:n], targets[i], shares[:n], slopes[:n])
         if not math.isfinite(value):
             return i
-        note(tally, float(weights[i]), value, exact, kept, i)
-        calibrate_outputs(loss, calibration, exact, float(weights[i]), targets[i])
+        note(tally, float(weights[i]), value, exact[:n], kept, i)
+        calibrate_outputs(loss, calibration, exact[:n], float(weights[i]), targets[i])
         remember(past, rule, B, bias)
         importance, count = S.dtype.type(weights[i]), 0
         for k in range(outputs):
@@ -223,10 +225,27 @@ def add_up_outputs(weights, bias, indptr, rows, values, out):
 
 @kernel
 def score_outputs(loss, margins, targets, weights, out):
-    """Write the weighted loss of each row of margins to `out`."""
-    shares, slopes = np.empty(margins.shape[1]), np.empty(margins.shape[1])
+    """Write the weighted loss of each row of margins to `out`.
+
+    A margin of -inf is that of a class that is not known: it is left out, or zero if the row is of the class.
+    """
+    outputs = margins.shape[1]
+    shares, slopes = np.empty(outputs), np.empty(outputs)
+    own, target = np.empty(outputs), np.empty(targets.shape[1])
     for i in range(out.size):
-        value = values_slopes(loss, margins[i], targets[i], shares, slopes)
+        n = 0
+        for k in range(target.size):
+            target[k] = targets[i, k]
+        for k in range(outputs):
+            margin = margins[i, k]
+            if margin == -np.inf and target.size == 1 and targets[i, 0] == k:
+                margin = 0.0
+            if margin != -np.inf:
+                if target.size == 1 and targets[i, 0] == k:
+                    target[0] = n
+                own[n] = margin
+                n += 1
+        value = values_slopes(loss, own[:n], target, shares[:n], slopes[:n])
         out[i] = float(weights[i]) * value
 
 
@@ -336,15 +355,17 @@ def finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, b
 
 @helper
 def measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, rows, values, begin,
-            end, target, importance, bias, margins, shares, slopes, sums, noted, calibration, offset, kept,
+            end, target, n, importance, bias, margins, shares, slopes, sums, noted, calibration, offset, kept,
             i):  # fmt: skip
     """Weighted slopes of an example, added to the sums of its batch; returns whether its loss is finite."""
     for k in range(margins.size):
         margins[k] += offset
-    value = values_slopes(loss, margins, target, shares, slopes)
-    note(noted, importance, value, margins, kept, i)
+    value = values_slopes(loss, margins[:n], target, shares[:n], slopes[:n])
+    for k in range(n, margins.size):  # classes not met yet
+        shares[k] = slopes[k] = 0.0
+    note(noted, importance, value, margins[:n], kept, i)
     if math.isfinite(value):
-        calibrate_outputs(loss, calibration, margins, importance, target)
+        calibrate_outputs(loss, calibration, margins[:n], importance, target)
     for k in range(margins.size):
         slopes[k] *= importance
         if each is not None:
@@ -393,8 +414,8 @@ def copy_clocks(each, clocks, bclocks, target, btarget):
 @kernel
 def learn_batches(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
-    indptr, rows, values, targets, weights, offsets, lo, hi, batch, each, places, past, calibration, kept,
-    seen, tally,
+    indptr, rows, values, targets, known, weights, offsets, lo, hi, batch, each, places, past, calibration,
+    kept, seen, tally,
 ):
     # fmt: on
     """Learn examples lo..hi-1 in mini-batches of `batch`: the summed gradient is one step of each output.
@@ -430,8 +451,9 @@ def learn_batches(
             begin, end = indptr[i], indptr[i + 1]
             margins_of(row_rule, S, clocks, rows, values, begin, end, own, bias, margins, seen)
             finite &= measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
-                              rows, values, begin, end, targets[i], float(weights[i]), bias, margins, shares,
-                              slopes, sums, noted, calibration, raised(0.0, offsets, i), kept, i)  # fmt: skip
+                              rows, values, begin, end, targets[i], known[i], float(weights[i]), bias,
+                              margins, shares, slopes, sums, noted, calibration, raised(0.0, offsets, i),
+                              kept, i)  # fmt: skip
             count = gather(rows, values, begin, end, ones if single else slopes, places, touched, count,
                            gradients, extents)  # fmt: skip
         for r in range(count):

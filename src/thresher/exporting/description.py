@@ -6,7 +6,8 @@ which order, is then still the same. `docs/export.md` has the fields of its JSON
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Sequence
+from itertools import compress, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -183,19 +184,23 @@ def describe(model: ModelOrFile) -> RawPrediction:
         )
     columns = _columns(layout) if has_columns(layout) else []
     head, words = first.head, first.classes
+    known = (np.max([one.centred_bias for one in readouts], axis=0) > -np.inf).tolist()
     labels = list(words) or [f"{found.lowest_label:.9g}", "1"] if head.outputs.kind == "one" else list(words)
-    if head.outputs.kind == "classes":
-        labels = head.names(words)
+    names = head.names(words if head.outputs.kind in ("classes", "labels") else ())
+    if head.outputs.kind == "classes":  # those that were met
+        labels = names = [*compress(names, known)]
+        if len(names) < 2:
+            raise DataError("the model has met one class only: go on with rows of others, then export it")
     return RawPrediction(
         columns,
         layout,
         _products(layout, columns) if layout.interact else [],
         grams_of(layout.ngrams),
         _store(first),
-        [weights_of(one) for one in readouts],
+        [weights_of(one, known) for one in readouts],
         link_of(head),
         head.outputs.kind,
-        head.names(words if head.outputs.kind in ("classes", "labels") else ()),
+        names,
         labels if head.classifies else [],
         [one.names for one in readouts if one.names is not None],
         head,
@@ -268,9 +273,9 @@ def _store(readout: Readout) -> HashedStore | None:
     return HashedStore(index.bits, int(mix(np.array([index.seed], np.uint64))[0]), index.signed)
 
 
-def weights_of(readout: Readout) -> ExportedModel:
-    """The weights that are not zero, with the means and divisors of their features."""
-    table = readout.weights.reshape(len(readout.keys), readout.head.count)
+def weights_of(readout: Readout, known: Sequence[bool]) -> ExportedModel:
+    """The weights of `known` outputs that are not zero, with the means and divisors of their features."""
+    table = readout.weights.reshape(len(readout.keys), readout.head.count)[:, known]
     kept = table.any(axis=1)
     keys = readout.keys[kept]
     index, means, by = make_index(readout.store), readout.means, readout.divisors
@@ -283,7 +288,7 @@ def weights_of(readout: Readout) -> ExportedModel:
 
     centred = {} if means is None else with_weights(means.keys, means.means)
     divided = {} if by is None else with_weights(by.keys, by.by)
-    return ExportedModel(keys, table[kept], readout.centred_bias, centred, divided)
+    return ExportedModel(keys, table[kept], readout.centred_bias[known], centred, divided)
 
 
 def letter_ranges(tokens: str) -> list[tuple[int, int, int]]:

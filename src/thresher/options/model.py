@@ -89,9 +89,10 @@ class ShapeOptions(TypedDict, total=False):
             "OUTPUTS",
             unset="one; classes for a multiclass loss, or if the labels are three or more words",
         ),
-        "What to predict: one number; classes:LO-HI, one of several classes, or classes, to find them by "
-        "reading the labels first (numbers or words); labels:LO-HI, any of several labels (lists: 3,17); "
-        "values:K, K numbers (lists: 0.5,-2); quantiles:0.1,0.9, some of one number, with --loss quantile.",
+        "What to predict: one number; classes, one of several that are met on the way, numbers or words "
+        "(classes:max=N: at most N, default 1000), or classes:LO-HI; labels:LO-HI, any of several labels "
+        "(lists: 3,17); values:K, K numbers (lists: 0.5,-2); quantiles:0.1,0.9, some of one number, with "
+        "--loss quantile.",
     ]
     batch: Annotated[
         int,

@@ -225,6 +225,7 @@ def prepare(plan: Plan, data: Data, ui: Ui, made: type[T], outputs: Sequence[Pat
     if earlier is not None and isinstance(source, LogSource) and source.begin.row:
         ui.warn(f"{source.folder}: begins with row {source.begin.row + 1:,}; those before have been removed")
     known: Sequence[str] = ()
+    classes = () if models is None else models.lead.classes
     if models is None:
         again = partial(run_setup.again_of, data, source, domain, read)
         models = plan.new(recipe, started, Opened(source, order, again, ready, ui))
@@ -239,6 +240,10 @@ def prepare(plan: Plan, data: Data, ui: Ui, made: type[T], outputs: Sequence[Pat
     if training.judge != LOSS:
         with of_options():
             Judged(models.lead, training.judge)
+    if source.words is not None:
+        for word in classes:
+            source.words.number_of(word.encode())
+        models.name_classes(source)
     models.share.attach(source, held)
     models.say, first = ui.say, models.models[0]
     if options.get("names"):

@@ -29,7 +29,7 @@ from thresher.data.inputs.any_data import (
 )
 from thresher.data.inputs.any_data import open_data as open_data
 from thresher.data.inputs.arrays import label_texts
-from thresher.data.labels import DOMAINS, listed_words
+from thresher.data.labels import DOMAINS, MOST_CLASSES, listed_words
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, grouped_by
 from thresher.data.log.segments import is_log
 from thresher.data.log.source import LogSource
@@ -43,7 +43,7 @@ from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import LOSS
 from thresher.learning.model.agreement import check_holdout
 from thresher.learning.model.model_set import ModelSet
-from thresher.learning.model.objective import classes_of, leaves_classes_open
+from thresher.learning.model.objective import classes_of, default_outputs
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe, with_gaps, without_means
 from thresher.learning.training.passes import AUTO, REPLAY, Passes, agreed_passes, is_automatic
@@ -67,16 +67,21 @@ def _may_have_classes(loss: object, outputs: str | None) -> bool:
     return one and (hasattr(part, "values_slopes") or part.DOMAIN == "binary")
 
 
+def _is_joint(loss: object) -> bool:
+    """Whether it is a loss of several classes together."""
+    return loss is not None and hasattr(parts.make("loss", loss), "values_slopes")
+
+
 def _of_words(words: tuple[str, ...], loss: object, outputs: str | None) -> tuple[object, str]:
     """Loss and outputs for labels that are words; ValueError if the given ones do not fit them."""
-    count = len(words)
+    if (count := len(words)) == 1 and ":max" not in str(outputs):
+        raise ValueError(f"expected 2 to {MOST_CLASSES:,} classes, found 1")
     if not _may_have_classes(loss, outputs):
         raise ValueError(
             f"labels are words ({listed_words(words)}), which are classes: leave loss and outputs out"
         )
-    joint = loss is not None and hasattr(parts.make("loss", loss), "values_slopes")
     several = f"classes:1-{count}"
-    if outputs == "classes" or (outputs is None and joint):
+    if outputs == "classes" or (outputs is None and _is_joint(loss)):
         return loss or "logistic", several
     if outputs is None and loss is None and count > 2:
         return "softmax", several
@@ -236,7 +241,10 @@ def recipe_for(
         with of_options():
             recipe = replace(rule, layout=None, **more)
         return recipe, read | {"layout": with_gaps(read["layout"], recipe.centre)}
-    loss, outputs, read, note = classes_in(data, options["loss"], options["outputs"], read)
+    asked = options["outputs"]
+    if started is not None and started.head.outputs.most and asked in (None, "classes"):
+        asked = started.head.outputs.spec
+    loss, outputs, read, note = classes_in(data, options["loss"], asked, read)
     if note:
         ui.say(note)
     recipe = recipe_of(options, started, loss=loss, outputs=outputs, offset=has_offsets(layout, options))
@@ -262,7 +270,8 @@ def again_of(data: Data, source: Source, domain: Any, read: Mapping[str, Any]) -
     """The data of a source to read before or after training: a line is never quarantined twice."""
     if lenient(read["on_error"]) == read["on_error"]:
         return source
-    return open_data(data, domain, **{**read, "on_error": lenient(read["on_error"])})
+    options = {**read, "on_error": lenient(read["on_error"])}
+    return open_data(data, domain.sharing(source.words), **options)
 
 
 def holdout_of(
@@ -277,7 +286,7 @@ def holdout_of(
         return None
     layout = (source.layout or SettledLayout()).ungrouped()
     options = {"threads": read["threads"], "on_error": lenient(read["on_error"]), "layout": layout}
-    found = as_source(held, domain, **options)
+    found = as_source(held, domain.sharing(source.words), **options)
     if not once and not found.rereadable:
         raise UsageError("the hold-out can be read only once, and is evaluated after every pass: give a file")
     if [*source.names, *found.names].count("-") > 1:
@@ -287,10 +296,11 @@ def holdout_of(
 
 
 def classes_in(
-    data: Any, loss: Any, outputs: str | None, read: Mapping[str, Any]
+    data: Any, loss: Any, outputs: str | None, read: Mapping[str, Any], beforehand: bool = False
 ) -> tuple[Any, str, dict[str, Any], str]:
-    """Loss, outputs and reading options, with classes that the options leave open found in `data`; a note.
+    """Loss, outputs and reading options, with the words that the options leave open found in `data`; a note.
 
+    Classes are met on the way, unless they must be known `beforehand`; then labels are read first.
     `UsageError` if the classes do not fit the options; `DataError`.
     """
     layout, files = read["layout"], are_files(data)
@@ -302,12 +312,14 @@ def classes_in(
 
     once = isinstance(data, Iterator) or (files and any(map(is_stream, expand(data))))
     texts = None if (extras := labels_beside(data)) is None else label_texts(extras)
-    if texts and not (layout and layout.classes):
+    named = str(outputs or ("classes" if _is_joint(loss) else "one"))
+    comes = not beforehand and named.partition(":max")[0] == "classes"
+    if texts and not comes and not (layout and layout.classes):
         classes = classes_among(Counter(texts), "memory")
         layout = replace(layout or Layout(), classes=classes) if classes else layout
     given = layout.classes if layout is not None else ()
     with of_options():
-        if worded and not given and not once and _may_have_classes(loss, outputs):
+        if worded and not given and not once and not comes and _may_have_classes(loss, outputs):
             layout = with_words(opener, layout)
         if layout is not None and (words := layout.classes):
             loss, outputs = _of_words(words, loss, outputs)
@@ -317,14 +329,13 @@ def classes_in(
                 note = f"labels are {len(words):,} words ({listed_words(words)}): {chosen}"
             return loss, outputs, {**read, "layout": layout}, "" if given else note
         loss = "logistic" if loss is None else loss
-        if not leaves_classes_open(loss, outputs):
-            outputs = outputs or "one"
-        elif once:
-            raise OneLineError(
-                "the data can be read only once: give the classes,"
-                f" {mention(outputs='classes:LO-HI')} or {mention(classes='A,B,...')}"
-            )
-        else:
+        outputs = default_outputs(loss, outputs)
+        if beforehand and outputs == "classes":
+            if once:
+                raise OneLineError(
+                    "the data can be read only once: give the classes,"
+                    f" {mention(outputs='classes:LO-HI')} or {mention(classes='A,B,...')}"
+                )
             outputs = classes_of(opener(layout, DOMAINS["whole"]))
     return loss, outputs, {**read, "layout": layout}, ""
 
@@ -429,7 +440,8 @@ def trainer_of(
             f"a calibration is learned from the margins of rows that are new: use {mention(passes=1)}"
         )
     reads = Passes(source, order.reads(plan.passes) + more, cached=cache)
-    ui.show_classes(models.recipe.objective, source.layout.classes if source.layout else ())
+    words: Any = source.words or (source.layout.classes if source.layout else ())
+    ui.show_classes(models.recipe.objective, words)
     columns = [one for one in columns_seen(source) if one.name not in known]
     extras |= {"reread": reads.later, "order": order, "holdout": held, "columns": columns}
     trainer = Trainer(models, reads.first, plan, ui=ui, **extras)

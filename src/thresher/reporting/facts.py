@@ -110,7 +110,7 @@ def measure(
         raise DataError(f"{facts.name}: a selection has no model to measure")
     assert facts.model is not None
     readout = facts.model.readout
-    source = source_for(readout, data, readout.head.domain, **reading)
+    source = source_for(readout, data, readout.head.domain.closed(readout.classes), **reading)
     ranks = _Ranks(readout.head, readout.classes)
     found, slices = measured(readout, source, threshold, columns, *([ranks] if ranks.found else []))
     facts.test = Test(

@@ -58,7 +58,7 @@ def prepare(
     read = run_setup.reading_of(options) | {"layout": layout}
     two = loss.DOMAIN == "binary" and options["outputs"] is None
     _, found, read, note = run_setup.classes_in(
-        data, None if two else options["loss"], options["outputs"], read
+        data, None if two else options["loss"], options["outputs"], read, beforehand=True
     )
     words = read["layout"].classes if read["layout"] else ()
     if two and len(words) > 2:

@@ -96,8 +96,8 @@ class Predicting:
                 if rows.ids is not None:
                     ids = shown([one.translate(_ESCAPES) for one in rows.ids])
                     lines = [f"{one}\t{line}" for one, line in zip(ids, lines, strict=True)]
-            if margins is not None and not (sound := np.isfinite(margins)).all():
-                self.broken += int((~sound).reshape(len(margins), -1).any(axis=1).sum())
+            if margins is not None:
+                self.broken += int(self.model.head.broken(margins).sum())
             yield lines
 
     def _answers(self, margins: NDArray[np.float64]) -> NDArray[np.generic]:
@@ -198,7 +198,7 @@ def measure(
     head = model.head
     with of_options():
         head.check_two(*(name for name in ("top", "cost") if options[name]))
-    source = source_for(model, data, head.domain, **given_in(options, ReadOptions))
+    source = source_for(model, data, head.domain.closed(model.classes), **given_in(options, ReadOptions))
     check_written([], options, data, source, inputs=inputs)
     with of_options():
         found, slices = measured(model, source, options["threshold"], options["slices"])

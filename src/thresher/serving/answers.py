@@ -234,9 +234,9 @@ class Answers:
     def _tensor(self, output: Any, margins: F64) -> TensorData:
         """An output for rows with these margins."""
         found, head = self._model.respond(margins, output), self._model.head
-        several = head.outputs.kind == "labels"
+        several, data = head.outputs.kind == "labels", list[Any]()
         if output == "label" and self._model.classes:
-            kind, data, shape = "BYTES", [*head.worded(found, self._model.classes)], [len(found)]
+            kind, data, shape = "BYTES", [*map(str, head.worded(found, self._model.classes))], [len(found)]
         elif output == "label" and several:
             kind, data, shape = "BOOL", (found > 0).ravel().tolist(), [*found.shape]
         elif output == "label" and head.classifies:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from thresher.data import bodies
 from thresher.data.chunk import Chunk, concat
 from thresher.data.files import topics
+from thresher.data.labels import WordTable
 from thresher.data.log import records, segments
 from thresher.data.log import writer as writing
 from thresher.serving.errors import RefusedError
@@ -135,6 +136,10 @@ class Memory:
     """of these"""
     learned: dict[bytes, LearnedRow] = field(default_factory=dict)
     """by id, in the order in which they were learned"""
+    words: WordTable | None = None
+    """the classes, if these are met on the way"""
+    named: int = 0
+    """how many of them the log knows"""
     promoted: str = FIRST
     """the model that took over last"""
     promoted_at: int = 0
@@ -168,6 +173,12 @@ class Memory:
             for one in [*islice(known, max(len(known) - self.most_keys, 0))]:
                 del known[one]
 
+    def know(self, classes: Sequence[str]) -> None:
+        """The next classes that the log has named."""
+        if (words := self.words) is not None:
+            for word in classes:
+                self.named = int(words.number_of(word.encode())) + 1
+
     def read(self, folder: Path, wait: int) -> None:
         """Read a log whose rows wait so many microseconds, and go on as if no time had passed since its end.
 
@@ -178,6 +189,7 @@ class Memory:
         for some in segments.records_from(folder):
             for record in some:
                 note, head = record.note(), record.head
+                self.know(note.get("classes", ()))
                 learned, time_of_log = head.kind == records.ROWS, min(head.time, wall)
                 ids, kept = note.get("ids", []), note.get("kept", [])
                 if "source" in note:
@@ -223,7 +235,7 @@ class Draft:
         self.entries = list[records.PackedEntry]()
         self._count, self._bytes = len(memory.kept), memory.kept_bytes
         """of rows that are kept"""
-        self._offset, self._row = end.offset, end.row
+        self._offset, self._row, self._named = end.offset, end.row, memory.named
         self._sources = list[topics.Extent]()
         self._promoted, self._old = "", 0
         """the model that takes over, and the time before which ids of learned rows may be forgotten"""
@@ -239,6 +251,9 @@ class Draft:
         if source := given.get("source"):
             self._sources.append(source)
             given["source"] = source._asdict()
+        known, labelled = self._memory.words, kind in (records.ROWS, records.LABELS) and len(chunk)
+        if known is not None and labelled and (most := int(chunk.labels.max()) + 1) > self._named:
+            given["classes"], self._named = known.names()[self._named : most], most
         self.entries.append(records.packed(records.LogEntry(kind, chunk, given, self.time)))
         first = self._row + 1
         self._row += len(chunk) if kind == records.ROWS else 0
@@ -256,6 +271,7 @@ class Draft:
     def settle(self) -> None:
         """The entries are on disk: let the memory know."""
         memory = self._memory
+        memory.named = self._named
         memory.keys.update(self._keys.maps[0])
         for one in self._gone:
             memory.let_go(one)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from thresher.data import bodies
 from thresher.data.errors import DataError
+from thresher.data.labels import WordTable
 from thresher.learning.model.prediction import LinearPredictor, body_reader, label_reader
 from thresher.options.option import UsageError
 from thresher.serving.errors import RefusedError, refused
@@ -31,13 +32,13 @@ def check_charset(media: str) -> None:
 class Bodies:
     """Reads bodies for a model. Threads may use it at once."""
 
-    def __init__(self, model: LinearPredictor, most_rows: int) -> None:
-        """`most_rows` is the largest number of rows in a body."""
-        self._model, self._loaded, self._late = model, set[str](), label_reader(model, most_rows)
+    def __init__(self, model: LinearPredictor, most_rows: int, words: WordTable | None = None) -> None:
+        """`most_rows` is the largest number of rows in a body; labels may add to `words`."""
+        self._model, self._loaded, self._late = model, set[str](), label_reader(model, most_rows, words)
         self._readers, self._refused = dict[str, bodies.BodyReader](), dict[str, str]()
         for form in {*MEDIA.values()}:
             try:
-                self._readers[form] = body_reader(model, form, most_rows)
+                self._readers[form] = body_reader(model, form, most_rows, words)
             except (DataError, UsageError) as error:
                 self._refused[form] = error.args[0]
         self._usual = model.layout.format if model.layout is not None else ""

@@ -75,7 +75,7 @@ class Predictions:
         own, model = self._own, self._service.model
         if own is None or own.model is not model:
             self._own = own = _Serving(
-                model, Bodies(model, self._most), Answers(model, self._service.name), {}
+                model, Bodies(model, self._most, self._service.words), Answers(model, self._service.name), {}
             )
         return own
 

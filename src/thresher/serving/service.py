@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.data.files import topics
+from thresher.data.labels import WordTable
 from thresher.data.log import segments
 from thresher.data.log import writer as writing
 from thresher.data.log.source import LiveLog, LogOrigin
@@ -117,6 +118,8 @@ class Service:
     """A model that predicts; `start` lets it follow its file when that is replaced. `ModelFileError`."""
 
     learns = False
+    words: WordTable | None = None
+    """the classes, if what learns meets them on the way"""
     models: Mapping[str, Learning] = {}
     """those that learn from the log, by name"""
     sources: Sequence[SourceReader] = ()
@@ -217,7 +220,10 @@ class LearningService(Service):
             self._synced, self._begun = self.writer.end, (time.time(), ticking())
             if self.writer.end.offset > _LONG:
                 say(f"reading {folder}, of {self.writer.end.offset >> 20:,} MB")
-            self._memory = Memory(settings.most_kept, settings.most_keys, settings.most_kept_bytes)
+            if head.outputs.most:
+                self.words = head.domain.of_words(self.model.classes).words
+            kept = settings.most_kept, settings.most_keys, settings.most_kept_bytes
+            self._memory = Memory(*kept, words=self.words, named=len(self.model.classes))
             self._memory.read(folder, int(settings.wait * MICRO))
             self._appender = Appender(self.writer, self._memory, settings.most_waiting, self._grow)
             self._submit = self._appender.submit

@@ -258,5 +258,5 @@ def readers_of(
         if url.name in [one.name for one in urls]:
             raise UsageError(f"{url.name} is named twice")
         urls.append(url)
-    bodies = Bodies(service.model, _MOST_ROWS)
+    bodies = Bodies(service.model, _MOST_ROWS, service.words)
     return [SourceReader(service, url, bodies, on_error, say) for url in urls]

@@ -47,7 +47,7 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         with suppress(parts.SpecError):  # fit raises the error
-            tags.classifier_tags.multi_label = not objective.leaves_classes_open(self.loss, None)
+            tags.classifier_tags.multi_label = objective.default_outputs(self.loss, None) == "one"
         return tags
 
     def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> EncodedLabels:
@@ -145,9 +145,8 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         last = len(self.classes_) - 1
         if self._multilabel:
             return f"labels:0-{last}"
-        return (
-            "one" if last == 1 and not objective.leaves_classes_open(self.loss, None) else f"classes:0-{last}"
-        )
+        own = objective.default_outputs(self.loss, None)
+        return own if last == 1 and own == "one" else f"classes:0-{last}"
 
     def _shown(self, numbers: F64) -> F64:
         several = len(self.classes_) > 2 or self._multilabel or len(numbers) == 1

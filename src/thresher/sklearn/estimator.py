@@ -244,7 +244,7 @@ class SparseEstimator(BaseEstimator):
         for chunk in self._chunks(X):
             explained = explain(self._model, chunk, names)
             if self._model.head.outputs.kind == "classes":
-                explained.responses.names = self._class_names()
+                explained.responses.given = self._class_names()
             found += explained.told(top)
         labels = self.predict(X).tolist()
         return [{**one, "label": label} for one, label in zip(found, labels, strict=True)]

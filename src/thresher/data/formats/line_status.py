@@ -75,12 +75,39 @@ def _same(text, at, letters, begin, size):
 
 
 @scalar
+def _may_be_class(text, at, end):
+    """Whether [at, end) may name a class: no list of whole numbers, without line breaks and NUL."""
+    commas = others = 0
+    for k in range(at, end):
+        one = byte(text, k)
+        if one == 10 or one == 13 or one == 0:
+            return False
+        commas += one == 44
+        others += one != 44 and one != 45 and not 48 <= one <= 57
+    return commas == 0 or others > 0
+
+
+@scalar
+def _without_zero(text, at, end):
+    """The end of a whole number that ends with ``.0``, without that; the end of any other word."""
+    if end - at < 3 or byte(text, end - 1) != 48 or byte(text, end - 2) != 46:
+        return end
+    k = at + (byte(text, at) == 45)
+    if byte(text, k) == 48 and end - at > 3:  # such as 01.0 and -0.0
+        return end
+    while k < end - 2 and 48 <= byte(text, k) <= 57:
+        k += 1
+    return end - 2 if k == end - 2 and byte(text, k - 1) != 45 else end
+
+
+@scalar
 def word_label(text, at, end, domain):
     """The number of the word [at, end), stripped of blanks, in the `WordTable` of a `labels.Range`."""
     while at < end and is_blank(byte(text, at)):
         at += 1
     while at < end and is_blank(byte(text, end - 1)):
         end -= 1
+    end = _without_zero(text, at, end)
     code, size, table = _BASIS, end - at, domain.words
     for k in range(at, end):
         code = (code ^ np.uint64(byte(text, k))) * _PRIME
@@ -92,7 +119,8 @@ def word_label(text, at, end, domain):
         slot = (slot + 1) & domain.slots
         entry = ENTRIES + FIELDS * slot
     count, used = _entry(table, COUNT), _entry(table, USED)
-    if size > 0 and count < _entry(table, MOST) and used + size <= _entry(table, ROOM):
+    fits = size > 0 and count < _entry(table, MOST) and used + size <= _entry(table, ROOM)
+    if fits and _may_be_class(text, at, end):
         for k in range(size):
             store_byte(domain.letters, used + k, byte(text, at + k))
         store_word(table, entry, np.uint64(used))

@@ -319,9 +319,10 @@ def of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: dic
         table, layout = _joined(table, y, weights, layout, wanted)
         options = {**options, "layout": layout, "weighed_beside": weights is not None}
         return table_source(table, domain=domain, **options)
+    wanted = wanted.of_words(words) if wanted.most else wanted
     labels: Any = None if y is None else arrays.numbers_of(y, wanted.of_words(words))
     if frame:
-        return _of_sparse_frame(X, labels, weights, domain, layout, getattr(y, "name", None))
+        return _of_sparse_frame(X, labels, weights, wanted, layout, getattr(y, "name", None))
     if wanted.kind == ONE and np.ndim(labels) == 2:
         outputs = np.shape(labels)[1]
         if outputs != 1 and not wanted.open:
@@ -339,7 +340,8 @@ def of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: dic
         named = any(isinstance(name, str) and not name.isdigit() for name in names)
         by_position = hasattr(X, arrays.STREAM) and named
         columns = int(sides[1]) if len(sides) == 2 else None
-        return MemorySource(chunk, domain, layout=known, columns=columns, by_position=by_position, sound=True)
+        shape: dict[str, Any] = {"columns": columns, "by_position": by_position}
+        return MemorySource(chunk, wanted, layout=known, sound=True, **shape)
 
     def tell(namer: Namer) -> None:
         again = arrays.nameable_source(matrix, own)
@@ -347,7 +349,7 @@ def of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: dic
         for _ in again.chunks():
             pass
 
-    return MemorySource(chunk, domain, layout=known, sound=True, tell_names=tell)
+    return MemorySource(chunk, wanted, layout=known, sound=True, tell_names=tell)
 
 
 def _holds(data: Any, kind: Any) -> bool:

@@ -395,6 +395,7 @@ class PairSource(Source):
         self._gaps = gaps
         self._pairs, self._domain, self._seed = pairs, domain_of(domain).of_words(words), seed
         self.rereadable = iter(pairs) is not pairs
+        self.words = self._domain.words if self._domain.most else None
         self.layout = SettledLayout(classes=words) if words else None
 
     def chunks(self, start: StreamPosition | None = None) -> Chunks:
@@ -509,10 +510,17 @@ def numbers_of(labels: object, domain: Domain) -> Any:
             domain.check(array, array if array.ndim == 2 else None)  # before they are rounded to float32
         return array
     texts = label_texts(labels)
-    if not texts and domain.words.are_numbers:
+    if not texts and (domain.most or domain.words.are_numbers):
         array = array_of(labels)
-        if array.ndim == 1 and array.dtype.kind in "iuf" and (array == np.floor(array)).all():
+        whole = (
+            array.ndim == 1
+            and array.dtype.kind in "iuf"
+            and (np.isfinite(array) & (array == np.floor(array)))
+        )
+        if np.all(whole) and array.ndim == 1:
             texts = [b"%d" % number for number in array.tolist()]
+    if texts is None and domain.most:
+        raise DataError("labels are texts or whole numbers: one class for each example")
     if texts is None:
         return labels
     found = np.array([domain.words.number_of(text) for text in texts], np.float32)

@@ -58,6 +58,7 @@ class _Note(TypedDict, total=False):
     key: str
     model: str
     source: dict[str, Any]
+    classes: list[str]
 
 
 @dataclass(frozen=True)

@@ -133,6 +133,9 @@ class LogSource(Source):
             raise LogError(f"{folder}: {error}") from error
         self.layout = self.origin_of_rows.layout
         self.domain = domain or self.origin_of_rows.domain
+        labels = domain_of(self.origin_of_rows.domain)
+        if labels.most:
+            self.words = labels.of_words(self.layout.classes if self.layout else ()).words
         self.total_bytes = segments[-1].end - self.begin.offset
         self._read, self._expected = self.begin, dict[int, int]()
 
@@ -158,6 +161,9 @@ class LogSource(Source):
         for some in self.records(at):
             for piece in some.pieces(self.most_rows, self.most_values):
                 begin, at = piece.begin, piece.end
+                for word in self._new_words(piece):
+                    assert self.words is not None
+                    self.words.number_of(word.encode())
                 try:
                     chunk = piece.rows()
                     check_rows(chunk, self.domain, self.layout)
@@ -170,6 +176,11 @@ class LogSource(Source):
                     yield chunk.at(*(StreamPosition(0, one.offset, one.row) for one in (begin, at)))
         if start is None and not self.report.lines:
             raise NoExamplesError(f"{self.folder}: no examples: the log holds no labelled rows yet")
+
+    def _new_words(self, piece: LogRun) -> list[str]:
+        """The classes that come with the labels of these records, in the order of their numbers."""
+        notes = [] if self.words is None else [one.note() for one in piece]
+        return [word for note in notes for word in note.get("classes", ())]
 
     def _position(self, start: StreamPosition) -> LogPosition:
         """The place between records, which is known to be the one of before.
@@ -334,7 +345,9 @@ def _row(chunk: Chunk, origin: LogOrigin, names: dict[int, str], labelled: bool)
     elif labelled:
         found["label"] = label = chunk.labels.item(0)
         words, domain = origin.layout and origin.layout.classes, domain_of(origin.domain)
-        if words and domain.has_classes:  # those of the model
+        if domain.most:
+            found["label"] = words[int(label)] if words and label < len(words) else int(label)
+        elif words and domain.has_classes:  # those of the model
             step = (domain.high - domain.low) / (len(words) - 1)
             found["label"] = words[max(round((label - domain.low) / step), 0)]
     if chunk.offsets is not None:

@@ -156,6 +156,7 @@ class ParsedSource(Source):
         self.layout, self.where, self.marked = layout, asked.where, asked.marked
         self.domain = domain_of(domain).of_words(layout.classes)
         """which labels are allowed"""
+        self.words = self.domain.words if self.domain.most else None
         self.on_error = OnError(on_error, names)
         self.may_be_words = may_be_words
         self.chosen = chosen_in(given)

@@ -21,7 +21,7 @@ from thresher.data.columns import LABEL, NUMERIC, OFFSET, WEIGHT, as_option_valu
 from thresher.data.errors import first_few
 from thresher.data.files.paths import in_both
 from thresher.data.formats.tables.column_statistics import ColumnSeen
-from thresher.data.labels import is_number
+from thresher.data.labels import is_number, listed_words
 from thresher.data.report import Report
 from thresher.learning.diagnostics.advice import (
     feature_names,
@@ -77,6 +77,8 @@ NO_WEIGHT = "no feature has a weight"
 _MANY, _PARTED, _HARDLY, _FEW_HELD = 5.0, 0.5, 0.75, 20
 """A model is said to have learned noise with this many features for each row, this loss on the rows learned
 over that on held-out rows, this one over that of the best constant, and so many held-out rows."""
+_LONE = 2
+"""Most rows of a class that may be a misspelling of another."""
 _NOTICED = 0.001
 """A rise of the held-out loss by less than this share of the best constant's is not worth a word."""
 _SLIGHTLY, _CLEARLY = 1.02, 1.1
@@ -179,10 +181,20 @@ def _of_labels(run: Run) -> Iterator[Finding]:
     alike = seen.rows > FEW and seen.low == seen.high
     if alike and run.tells_classes and not seen.start.examples:
         message = f"all {seen.rows:,} labels are the same, so there is nothing to learn"
-        yield Finding("one-label", message)
+        later = f": if others come later, go on with {mention('continue_from')}" if seen.classes else ""
+        yield Finding("one-label", message + later)
+    new = [*zip(run.classes, seen.classes, strict=False)][seen.start.classes :]
+    if (lone := [f"{one}: {rows}" for one, rows in new if 0 < rows <= _LONE]) and seen.rows > FEW:
+        reason = f"{len(lone):,} of {len(run.classes):,} classes have a row or two ({listed_words(lone)})"
+        remedy = (
+            f"if these labels are misspelt, correct them, or name the classes: {mention(classes='A,B,...')}"
+        )
+        yield Finding("lone-class", f"{reason}, and may take many predictions: {remedy}")
     odd = [word for word in run.classes if is_number(word.encode()) and not any(map(str.isdigit, word))]
     if odd and run.tells_classes and not alike:
-        reason = f"the label {' and the label '.join(odd)} is a class of its own"
+        each = f"label {odd[0]} is a class of its own"
+        each = f"labels {' and '.join(odd)} are classes of their own" if odd[1:] else each
+        reason = f"the {each}"
         remedy = "if it means that the label is missing, remove these rows"
         yield Finding("missing-labels", f"{reason}: {remedy}")
     if head.domain.name == "binary" and seen.zeros and seen.low:  # perhaps -1 and 0 are a class each

@@ -42,6 +42,8 @@ class Start(NamedTuple):
     """sums over examples when they were new"""
     total: Tally = Tally(0.0, 0.0)
     """sums over all passes"""
+    classes: int = 0
+    """classes learned, if they are met on the way"""
 
 
 @dataclass(eq=False)
@@ -65,6 +67,8 @@ class StreamStatistics:
     labels: list[float] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
     """importances of the sampled labels"""
+    classes: list[int] = field(default_factory=list)
+    """rows of each class, if classes are met on the way"""
     numbers: int = 0
     """values in the rows whose features were measured"""
     features: list[tuple[int, float]] = field(default_factory=list)
@@ -106,8 +110,8 @@ class StreamStatistics:
         )
         require(not self.span or self.span[0] <= self.span[1], "span", "expected two keys, or null")
 
-    def add(self, chunk: Chunk, layout: SettledLayout | None) -> None:
-        """Add the next examples."""
+    def add(self, chunk: Chunk, layout: SettledLayout | None, meets: bool = False) -> None:
+        """Add the next examples, of classes that are met on the way or not."""
         rows, chunk = len(chunk), chunk.counting()
         self.weightless += rows - len(chunk)
         if not len(chunk):
@@ -127,6 +131,10 @@ class StreamStatistics:
         self.falls += int(np.count_nonzero(labels[1:] < before)) + (started and first < self.last)
         self.last = float(labels[-1])
         self.low, self.high = (min(self.low, low), max(self.high, high)) if started else (low, high)
+        if meets:
+            counts = np.bincount(labels.astype(np.int64), minlength=len(self.classes))
+            counts[: len(self.classes)] += np.array(self.classes, np.int64)
+            self.classes = counts.tolist()
         positive = labels > 0
         positives = int(np.count_nonzero(positive))
         self.positives += positives

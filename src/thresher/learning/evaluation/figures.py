@@ -48,7 +48,7 @@ Figures = dict[str, Any]
 def entropy(shares: F64) -> float:
     """- sum p log p."""
     held = shares[shares > 0]
-    return float(-(held * np.log(held)).sum())
+    return float((held * -np.log(held)).sum())
 
 
 class _Classified:
@@ -147,6 +147,9 @@ class _Classes(_Classified):
             given = np.where(total > 0, given / np.where(total > 0, total, 1.0), 1.0 / given.shape[1])
             own = given[np.arange(len(truth)), truth]
             self._squares += float(weights @ ((given**2).sum(axis=1) - 2.0 * own + 1.0))
+            if (first := margins[np.arange(len(truth)), truth] == -np.inf).any():  # as `losses` has them
+                begun = np.where(np.arange(margins.shape[1]) == truth[first, np.newaxis], 0.0, margins[first])
+                own[first] = self._head.probabilities(begun)[np.arange(len(begun)), truth[first]]
             self._add_likely(own, given.max(axis=1, initial=0.0), truth == predicted, weights)
 
     def _own(self) -> Figures:
@@ -328,8 +331,8 @@ class Assessment:
         chunk = read.counting()
         self.weightless += len(read) - len(chunk)
         margins = self._model.predict(chunk, "margin")
-        if not np.isfinite(margins).all():
-            wrong = self.plain.examples + int(np.argwhere(~np.isfinite(margins))[0, 0]) + 1
+        if (broken := self.head.broken(margins)).any():
+            wrong = self.plain.examples + int(np.argmax(broken)) + 1
             what = f"{name}: the prediction for example {wrong:,}"
             raise DataError(f"{what} is not finite: its values are too large")
         self.add(chunk, margins)

@@ -35,9 +35,9 @@ from thresher.data.features.names import Names
 from thresher.data.files.paths import begins_a_model
 from thresher.data.stored import read as read_as
 from thresher.engine.atomic import whole_file
-from thresher.engine.sound import PACKED, PackedSets, StateError, beneath, pack, require, under
+from thresher.engine.sound import PACKED, PackedSets, StateError, beneath, given, pack, require, under
 from thresher.learning.files.choice import ALL, FrontierTable, choose, column_of
-from thresher.learning.inspection.formatting import size_shown
+from thresher.learning.inspection.formatting import finite, size_shown
 from thresher.learning.model.agreement import Numbering
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import FittedLink, Objective, check_calibrated
@@ -212,7 +212,7 @@ def header_of(model: Model | Readout) -> Header:
     return {
         **found,
         "recipe": model.recipe.as_dict(),
-        "intercept": np.asarray(model.intercept).tolist(),
+        "intercept": finite(np.asarray(model.intercept).tolist()),
         "examples": model.examples,
         "progressive_loss": model.tally.known,
         **({"loss_of_later_passes": model.repeated.average} if model.repeated.weight > 0 else {}),
@@ -563,7 +563,8 @@ class Contents:
             raise ModelFileError(f"{self.name}: a damaged or truncated model ({error})") from error
         if _checksum(found) != self.header["crc32"][name]:
             raise ModelFileError(f"{self.name}: damaged: {name} does not match its checksum")
-        if ".weights." in name and not np.isfinite(found).all():
+        sound = found < np.inf if name.endswith("weights.intercept") else np.isfinite(found)
+        if ".weights." in name and not sound.all():  # -inf is the intercept of a class not met
             raise ModelFileError(f"{self.name}: {name} contains a number that is not finite")
         return found
 
@@ -571,7 +572,10 @@ class Contents:
         """Header and tensors of a model."""
         header = self.header_of(number)
         with naming_file(self.name, header):
-            return header, self.tensors(_SHARED) | self._packed.of(number)
+            found = self.tensors(_SHARED) | self._packed.of(number)
+            if not header["recipe"]["outputs"].startswith("classes"):
+                given(found, "weights.intercept", (None,), np.float32, np.float64)
+            return header, found
 
     def frontier(self) -> FrontierTable | None:
         """The table of a frontier; None if the models are none."""
@@ -688,6 +692,7 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
             if head.count > 1 and not meant.slope > 0:
                 raise ValueError("the inverse of a temperature must be > 0")
             head = head.with_calibration(meant)
+        head.meet(len(layout.classes) if layout is not None else 0)
         readout = Readout.of(head, recipe["store"], header["lowest_label"], tensors)
         readout.layout, readout.names, readout.shifted = layout, names_of(tensors, NAMES), recipe["offset"]
         readout.numbering = Numbering(*header["numbering"]) if "numbering" in header else None

@@ -28,9 +28,13 @@ class Responses:
         self.usual: Output = "probability" if model.head.has_probabilities else "margin"
         """what is said if nothing is asked for"""
         labels = model.layout.labels if model.layout is not None else ()
-        self.names = list(labels) if self._outputs.kind == "values" else []
-        """of the outputs, if there are several"""
-        self.names = self.names or model.head.names(model.classes)
+        self.given: Sequence[str] = labels if self._outputs.kind == "values" else ()
+        """names of the outputs in place of those of the model"""
+
+    @property
+    def names(self) -> list[str]:
+        """Of the outputs, if there are several; classes may come while the model learns."""
+        return list(self.given) or self._model.head.names(self._model.classes)
 
     def values(self, margins: F64, output: Output) -> list[Any]:
         """What is said of each row."""
@@ -44,7 +48,8 @@ class Responses:
             if head.classifies:
                 return [*map(int, found)]
         values: list[Any] = found.tolist()
-        return values if found.ndim == 1 else [self.by_name(row) for row in values]
+        names = self.names
+        return values if found.ndim == 1 else [dict(zip(names, row, strict=False)) for row in values]
 
     def by_name(self, each: Any) -> object:
         """One number as it is, several by the names of their outputs."""

@@ -152,8 +152,14 @@ def total(given: Sequence[F64]) -> F64:
 
 
 def mean(given: Sequence[F64]) -> F64:
-    """The mean, by `total`."""
-    return total(given) / len(given)
+    """The mean, by `total`; of a class the mean of the models that know it."""
+    found = total(given) / len(given)
+    if np.isneginf(found).any():
+        none = [np.isneginf(one) for one in given]
+        count = len(given) - total([one.astype(np.float64) for one in none])
+        held = total([np.where(one, 0.0, numbers) for one, numbers in zip(none, given, strict=True)])
+        found = np.where(count > 0, held / np.maximum(count, 1.0), -np.inf)
+    return found
 
 
 def deviation(given: Sequence[F64]) -> F64:

@@ -19,7 +19,7 @@ from thresher.data.inputs.any_data import Data
 from thresher.data.inputs.arrays import numbers_of
 from thresher.data.labels import ONE
 from thresher.data.layout import SettledLayout
-from thresher.engine import kernels
+from thresher.data.source import Source
 from thresher.engine.index import HashedIndex, store_spec
 from thresher.engine.sound import State, Tensors
 from thresher.learning.diagnostics.advice import (
@@ -97,7 +97,7 @@ class Model(LinearPredictor):
         self.recipe = recipe
         """the parts and options of this model"""
         self.rule, self.dtype = recipe.rule_part, recipe.numbers
-        self.head = copy(recipe.objective) if recipe.calibrate else recipe.objective
+        self.head = copy(recipe.objective)  # which may have a calibration of its own, or meet classes
         self.shifted = recipe.offset
         self.loss, self.batch, self.centres = self.head.loss, recipe.batch, bool(recipe.centre)
         self.store = store_spec(recipe.store, recipe.seed)
@@ -118,6 +118,7 @@ class Model(LinearPredictor):
         self.warnings: list[Finding] = []
         """trouble found in training"""
         self.loop = make_loop(recipe, self.head, self.rule, feed.index)
+        self.loop.meet(len(self.classes))
         domain = self.head.domain
         self._limits = domain.low, domain.high if domain.kind == ONE else -np.inf, domain.whole
         self._labels = dict[tuple[type, Any], float]()
@@ -299,7 +300,7 @@ class Model(LinearPredictor):
         """A label as a number, if it is known to be in the domain."""
         if type(label) in SCALARS:
             label = label.item()
-        if is_plain(label) and not self.classes:
+        if is_plain(label) and not self.classes and not self.head.outputs.most:
             low, high, whole = self._limits
             return label if low <= label <= high and (not whole or label == int(label)) else None
         return self._labels.get((type(label), label)) if type(label) in (str, bool, float, int) else None
@@ -351,7 +352,7 @@ class Model(LinearPredictor):
         state = self.state()
         rows = (first_broken(rows) for rows in (self.loop.settled(), state["S"]))
         row = next((one for one in rows if one >= 0), -1)
-        self._check(row, {"bias": self._bias(), **state}, self._sound + 1)
+        self._check(row, {"bias": self.loop.known_bias(), **state}, self._sound + 1)
         self._sound = self.feed.learned
 
     def _check(self, row: int, others: Tensors, first: int, chunk: Chunk | None = None) -> None:
@@ -395,7 +396,13 @@ class Model(LinearPredictor):
         self._labels.clear()
         self.feed.bind(layout)
         self.recipe = replace(self.recipe, layout=layout)
+        self.loop.meet(len(self.classes))
         self.shifted = self.feed.shifted = self.recipe.offset
+
+    def name_classes(self, source: Source) -> None:
+        """Know the words of all classes that a source has met; nothing if classes are given."""
+        if source.words is not None and source.words.count > len(self.classes):
+            self.layout = replace(self.layout or SettledLayout(), classes=source.words.names())
 
     def admit_only(self, keys: NDArray[np.uint64]) -> None:
         """Learn only these features, which ascend, now and later. The recipe admits ``listed`` ones."""
@@ -422,8 +429,7 @@ class Model(LinearPredictor):
     @property
     def last_prediction(self) -> float:
         """Prediction for the last example, before it was learned: a class, a probability or a margin."""
-        heaviest = float(self.loop.tally[kernels.LAST_HEAVIEST])
-        return self.head.last_prediction(self.loop.last_margin, heaviest, self.lowest_label)
+        return self.head.last_prediction(self.loop.last_margin, self.loop.last_heaviest, self.lowest_label)
 
     def last_label(self, given: Chunk) -> float:
         """Label of the last example learned, that of the rows `given` unless they are sampled.
@@ -484,11 +490,11 @@ class Model(LinearPredictor):
     def _bias(self) -> NDArray[np.generic]:
         """The intercepts of the loop, corrected if rows were sampled."""
         bias, added = self.loop.bias(), self.correction
-        return bias if added is None else (bias + added).astype(bias.dtype)
+        return bias if added is None else (bias + added[: len(bias)]).astype(bias.dtype)
 
     @property
     def correction(self) -> F64 | None:
-        """What is added to the intercepts that were learned ``(outputs,)``; None for nothing."""
+        """What is added to intercepts that were learned, of all classes that may come; None for nothing."""
         return None if self.feed.intake.sampler is None else self.feed.intake.sampler.correction
 
     def weights(self) -> tuple[NDArray[np.uint64], NDArray[Any]]:
@@ -540,7 +546,9 @@ class Model(LinearPredictor):
         of_keys = not unmet.any() and not self.store.startswith(HashedIndex.NAME)
         intake = self.feed.intake
         rest = self.lowest_label, unmet, intake.divisors(keys if of_keys else None)
-        head = self.head.with_calibration(self.head.calibrated()) if self.recipe.calibrate else self.head
+        head = (
+            self.head.with_calibration(self.head.calibrated()) if self.recipe.calibrate else copy(self.head)
+        )
         readout = Readout(head, self.store, keys, weights, self._bias(), *rest, intake.means())
         readout.layout, readout.names, readout.numbering = self.layout, self.names, self.numbering
         readout.shifted, readout.named, readout.record = self.shifted, self.named, self.record

@@ -371,6 +371,13 @@ class ModelSet:
         for model in self.models:
             model.layout = layout
 
+    def name_classes(self, source: Source) -> None:
+        """Know the words of all classes that a source has met."""
+        known = self.layout.classes if self.layout else ()
+        if source.words is not None and source.words.count > len(known):
+            for model in self.models:
+                model.name_classes(source)
+
     @property
     def examples(self) -> int:
         """Number of examples given so far."""

@@ -26,7 +26,17 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import OneLineError
-from thresher.data.labels import DOMAINS, Domain, listed_words, of_classes, values
+from thresher.data.labels import (
+    DOMAINS,
+    MOST_CLASSES,
+    MOST_MET,
+    Domain,
+    listed_words,
+    met_classes,
+    of_classes,
+    shown_as,
+    values,
+)
 from thresher.data.source import Source
 from thresher.engine import calibrating, kernels, outputs
 from thresher.options.messages import mention
@@ -49,21 +59,26 @@ class Outputs(NamedTuple):
     low: int = 0
     high: int = 0
     levels: tuple[float, ...] = ()
+    most: int = 0
+    """how many classes there may be, numbered from 0 as they come; 0 if they are given"""
 
     @classmethod
     def of(cls, spec: str) -> Outputs:
         """The outputs that `spec` says: the inverse of `spec`, or with K for 1 to K. ValueError."""
         if spec == "one":
             return cls()
-        if spec == "classes":
-            raise ValueError("the classes must be given here, because no data are read: classes:LO-HI")
+        if opened := re.fullmatch(r"classes(?::max=([0-9]{1,5}))?", str(spec)):
+            most = int(opened[1] or MOST_MET)
+            if not 2 <= most <= MOST_CLASSES:
+                raise ValueError(f"{spec}: give at least 2 and at most {MOST_CLASSES}")
+            return cls("classes", most=most)
         if str(spec).startswith(_QUANTILES):
             return cls._of_levels(str(spec).removeprefix(_QUANTILES))
         found = re.fullmatch(r"(classes|labels|values):(?:(-?[0-9]{1,18})-)?(-?[0-9]{1,18})", str(spec))
         if not found or (found[1] == "values" and found[2]):
             raise ValueError(
-                f"no outputs are called {spec!r}; known: one, classes, classes:LO-HI, labels:LO-HI, values:K,"
-                " quantiles:Q,..."
+                f"no outputs are called {spec!r}; known: one, classes, classes:max=N, classes:LO-HI,"
+                " labels:LO-HI, values:K, quantiles:Q,..."
             )
         low, high = int(found[2] or 1), int(found[3])
         if found[1] == "values":
@@ -92,6 +107,8 @@ class Outputs(NamedTuple):
         """The text that `of` accepts."""
         if self.levels:
             return _QUANTILES + ",".join(map(repr, self.levels))
+        if self.most:
+            return f"classes:max={self.most}"
         size = {"one": "", "values": f":{self.high}"}.get(self.kind, f":{self.low}-{self.high}")
         return self.kind + size
 
@@ -138,8 +155,6 @@ class Objective:
 
     def __init__(self, loss: Any, spec: str | Outputs = "one") -> None:
         self.outputs = spec if isinstance(spec, Outputs) else Outputs.of(spec)
-        self.count = self.outputs.high - self.outputs.low + 1
-        """number of margins of an example"""
         self.loss = own = parts.make("loss", loss)
         self.calibrated: Callable[[], FittedLink | None] = partial(_same, None)
         """what margins mean at the time, if that was learned; None for the link of the loss"""
@@ -164,9 +179,21 @@ class Objective:
         """the loss over all outputs; for one output, `Each` of its loss"""
 
     @property
+    def count(self) -> int:
+        """Number of margins of an example; at least two of classes that are met on the way."""
+        return max(self.outputs.high - self.outputs.low + 1, 2 if self.outputs.most else 1)
+
+    def meet(self, count: int) -> None:
+        """Have at least `count` classes, if these are met on the way."""
+        if self.outputs.most and count > self.outputs.high:
+            self.outputs = self.outputs._replace(high=count - 1)
+
+    @property
     def domain(self) -> Domain:
         """The allowed labels."""
-        kind, low, high, _ = self.outputs
+        kind, low, high, _, most = self.outputs
+        if most:
+            return met_classes(most)
         if kind == "values":
             return values(high, self.loss.DOMAIN)
         if kind in ("one", "quantiles"):
@@ -231,23 +258,27 @@ class Objective:
     def written(self, predicted: F64, output: Output, words: Sequence[str] = ()) -> list[str]:
         """One line of text for each row that `respond` gave for `output`; labels may be `words`."""
         if output == "label" and words:
-            return list(self.worded(predicted, words))
+            return [*map(str, self.worded(predicted, words))]
         rows = predicted[:, np.newaxis] if predicted.ndim == 1 else predicted
         if output == "label" and self.outputs.kind == "labels":
             low = self.outputs.low
             return [",".join(str(k) for k in (np.flatnonzero(row > 0) + low).tolist()) for row in rows]
         return ["\t".join(f"{value:.9g}" for value in row) for row in rows.tolist()]
 
-    def worded(self, predicted: F64, words: Sequence[str]) -> NDArray[np.object_]:
-        """The words ``(n,)`` of the classes that `respond` gave for ``label``."""
+    def worded(self, predicted: NDArray[Any], words: Sequence[str]) -> NDArray[Any]:
+        """The words ``(n,)`` of the classes that `respond` gave for ``label``.
+
+        Classes that were met on the way are whole numbers if all words are.
+        """
         numbers = predicted - self.outputs.low if self.outputs.kind == "classes" else predicted > 0
-        return np.array(words, object)[numbers.astype(np.int64)]
+        known = shown_as(tuple(words)) if self.outputs.most else np.array(words, object)
+        return known[numbers.astype(np.int64)]
 
     def names(self, words: Sequence[str] = ()) -> list[str]:
         """Names of the classes or outputs: `words`, or else their levels or numbers."""
         if self.outputs.levels:
             return [f"{one:g}" for one in self.outputs.levels]
-        return list(words) or [str(self.outputs.low + k) for k in range(self.count)]
+        return [*words, *map(str, range(self.outputs.low + len(words), self.outputs.high + 1))]
 
     def output_of(self, name: str, words: Sequence[str] = ()) -> int:
         """The place of a class or output in `names`. ValueError if there is none, or only one output."""
@@ -260,8 +291,8 @@ class Objective:
     def targets(self, chunk: Chunk) -> NDArray[np.float32]:
         """Targets for the joint loss: the class ``(n, 1)``, or a number for each output ``(n, outputs)``."""
         if self.outputs.kind == "classes":
-            wanted = chunk.labels - np.float32(self.outputs.low)
-            if len(wanted) and not (wanted.min() >= 0 and wanted.max() < self.count):
+            wanted, most = chunk.labels - np.float32(self.outputs.low), self.outputs.most or self.count
+            if len(wanted) and not (wanted.min() >= 0 and wanted.max() < most):
                 raise ValueError(f"a label is outside {self.outputs.spec}")
             return wanted[:, np.newaxis]
         if self.outputs.kind == "one":
@@ -275,6 +306,9 @@ class Objective:
     def losses(self, margins: F64, chunk: Chunk) -> F64:
         """Loss of each row times its importance ``(n,)``."""
         out, weights = np.empty(len(chunk)), read_only(chunk.weights)
+        if self.outputs.most and len(chunk):  # classes that only these rows have
+            more = int(chunk.labels.max()) + 1 - margins.shape[1]
+            margins = np.pad(margins, ((0, 0), (0, max(more, 0))), constant_values=-np.inf)
         if margins.ndim == 1:
             kernels.score.for_parts(self.loss)(self.loss, margins, read_only(chunk.labels), weights, out)
         else:
@@ -288,6 +322,14 @@ class Objective:
         of_rows = 0, len(margins), labels, weights, margins
         kernels.derive.for_parts(self.loss)(self.loss, *of_rows, slopes, curvatures)
         return slopes, curvatures
+
+    def broken(self, margins: F64) -> NDArray[np.bool_]:
+        """Which rows have margins that are not finite ``(n,)``; -inf is that of a class not met."""
+        each = margins[:, np.newaxis] if margins.ndim == 1 else margins
+        fine = np.isfinite(each)
+        may = fine | np.isneginf(each) if self.outputs.kind == "classes" else fine
+        found: NDArray[np.bool_] = np.logical_not(may.all(axis=1) & fine.any(axis=1))
+        return found
 
     def positive(self, margins: F64) -> NDArray[np.bool_]:
         """Which of `margins` ``(n,)`` or ``(n, outputs)`` predict the class: those more likely than not."""
@@ -305,6 +347,8 @@ class Objective:
         """
         if self.outputs.kind == "quantiles":
             margins = np.sort(margins, axis=1)
+        if self.outputs.most:
+            margins = margins[:, : self.outputs.high + 1]
         if output == "margin":
             return margins
         if output not in get_args(Output):
@@ -360,11 +404,11 @@ def _of_log_odds(outputs: Outputs) -> Objective:
     return Objective("softmax" if outputs.kind == "classes" else "logistic", outputs)
 
 
-def leaves_classes_open(loss: object, spec: str | None) -> bool:
-    """Whether classes are to be found in the data: ``classes``, or a joint loss without outputs."""
+def default_outputs(loss: object, spec: str | None) -> str:
+    """The outputs asked for; those of a loss if none are: classes as they come for a joint one, else one."""
     if spec is not None:
-        return spec == "classes"
-    return hasattr(parts.make("loss", loss), "values_slopes")
+        return spec
+    return "classes" if hasattr(parts.make("loss", loss), "values_slopes") else "one"
 
 
 def classes_of(source: Source) -> str:

@@ -31,6 +31,7 @@ from thresher.data.columns import check_same, read_beside
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data, as_source, is_beside, open_data, with_labels
+from thresher.data.labels import WordTable
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns, settle_without_columns
 from thresher.data.source import Parsed, Source
 from thresher.engine.index import HashedIndex, Index, make_index
@@ -110,8 +111,13 @@ def layout_for(model: Any, options: Options) -> AnyLayout:
     return layout
 
 
-def body_reader(model: LinearPredictor, form: str, most_rows: int) -> BodyReader:
-    """A reader of rows in memory, in this format, for a model. `DataError` if it cannot have any."""
+def body_reader(
+    model: LinearPredictor, form: str, most_rows: int, words: WordTable | None = None
+) -> BodyReader:
+    """A reader of rows in memory, in this format, for a model. `DataError` if it cannot have any.
+
+    `words` are the classes that other bodies have, and these may add to.
+    """
     from thresher.data.bodies import BodyReader
     from thresher.data.formats.listing import FORMATS, TABLES
 
@@ -121,12 +127,12 @@ def body_reader(model: LinearPredictor, form: str, most_rows: int) -> BodyReader
             title = FORMATS[form].title
             raise DataError(f"the model was not trained on a table, so its rows cannot be {title}")
         layout = settle_without_columns(layout)
-    domains = {True: model.head.domain.of_model(goes_on=True), False: model.head.open_domain}
+    domains = {True: model.head.domain.of_model(goes_on=True).sharing(words), False: model.head.open_domain}
     beyond = partial(rows_beyond, model, layout)
     return BodyReader(layout, domains, most_rows, names_refused(model, layout), beyond, model.sliced)
 
 
-def label_reader(model: LinearPredictor, most_rows: int) -> BodyReader:
+def label_reader(model: LinearPredictor, most_rows: int, words: WordTable | None = None) -> BodyReader:
     """A reader of lines of labels that come after their rows, with importances if these are not 1."""
     from thresher.data.bodies import BodyReader, Limit
 
@@ -144,7 +150,7 @@ def label_reader(model: LinearPredictor, most_rows: int) -> BodyReader:
         negative = chunk.weights < 0, repeat("a weight of at least 0")
         return [negative, *rows_beyond(model, layout, chunk, True, False)]
 
-    domains = {True: model.head.domain.of_model(True)}
+    domains = {True: model.head.domain.of_model(True).sharing(words)}
     return BodyReader(layout, domains, most_rows, weighed, beyond, ["weight"])
 
 
@@ -542,8 +548,11 @@ class LinearPredictor:
         if self.head.outputs.kind != "one":
             outputs = [one for _, one, _ in heaviest]
             numbers = np.array(outputs, np.int64) + self.head.outputs.low
-            called: Sequence[Any] = self.classes or self.head.outputs.levels
-            columns["output"] = [called[k] for k in outputs] if called else numbers
+            if words := self.classes:
+                columns["output"] = self.head.worded(numbers, words)
+            else:
+                levels = self.head.outputs.levels
+                columns["output"] = [levels[k] for k in outputs] if levels else numbers
         weights: NDArray[Any] = np.array([weight for _, _, weight in heaviest], readout.weights.dtype)
         return pd.DataFrame({**columns, "weight": weights})
 
@@ -618,9 +627,11 @@ class Readout(LinearPredictor):
         """The weights in a model file; StateError if the tensors are not weights for `head`."""
         keys = given(tensors, "weights.keys", (None,), np.uint64)
         require(ascending(keys), "weights.keys", "keys ascend")
+        bias = given(tensors, "weights.intercept", (None,), np.float32, np.float64, finite=False)
+        head.meet(1 + int(np.flatnonzero(bias > -np.inf).max(initial=0)))
         inner = () if head.count == 1 else (head.count,)
         weights = given(tensors, "weights.values", (len(keys), *inner), np.float32, np.float64)
-        bias = given(tensors, "weights.intercept", (head.count,), weights.dtype)
+        bias = given(tensors, "weights.intercept", (head.count,), weights.dtype, finite=False)
         unmet = given(tensors, "weights.unmet", (head.count,), weights.dtype)
         return cls(
             head, store, keys, weights, bias, lowest_label, unmet, divisors_of(tensors), means_of(tensors)
@@ -763,6 +774,7 @@ def teach(
     named, new, source.finder = model.names, False, None
     with closing(source.chunks()) as chunks:
         for chunk in chunks:
+            model.name_classes(source)
             model.learn(chunk, again=again)
             model.note_kind(chunk.span(), source)
             new = new or (named is not None and not np.isin(chunk.keys, named.features).all())

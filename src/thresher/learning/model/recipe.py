@@ -59,7 +59,7 @@ class Recipe:
     rate: Spec | None = None
     """the step size, for rules that have one"""
     outputs: str = "one"
-    """``one``, ``classes:LO-HI`` (``classes:K``: 1 to K), ``labels:LO-HI`` or ``values:K``"""
+    """``one``, ``classes``, ``classes:LO-HI`` (``classes:K``: 1 to K), ``labels:LO-HI``, ``values:K``"""
     batch: int = 1
     """The mini-batch size: the summed gradient of this many examples is one step (Daume, A Course in Machine
     Learning (2012), Algorithm 33)."""

@@ -45,14 +45,17 @@ RING = 1 << 14
 """Steps between two sweeps over all rows of an averaged model."""
 RINGS = 1 << 20
 """Upper limit for that number times the number of clocks."""
+CLASSES = 1 << 8
+"""The number of clocks of classes for this: a ring must not depend on how many are known."""
 
 
 class History:
     """A ring and a position for each clock: `ring` (*clocks, steps, 2, drifts), `place` (*clocks, 2)."""
 
-    def __init__(self, drifts: tuple[str, ...], clock: Array) -> None:
+    def __init__(self, drifts: tuple[str, ...], clock: Array, count: int) -> None:
+        """`count` is the number of clocks that the length of the rings is for."""
         clocks = clock.shape[:-1]
-        steps = min(RING, RINGS // max(1, *clocks, 1)) if drifts else 0
+        steps = min(RING, RINGS // count) if drifts else 0
         self.ring = np.zeros((*clocks, steps + 1, 2, len(drifts)))
         self.place = np.zeros((*clocks, 2), np.int64)
 
@@ -69,13 +72,13 @@ class History:
         kept = self.ring[..., : used.max() + 1, :, :]
         return {"ring": np.where(within[..., np.newaxis, np.newaxis], kept, 0.0), "place": self.place}
 
-    def check(self, state: Tensors, steps: int) -> None:
+    def check(self, state: Tensors, steps: int, clocks: tuple[int, ...]) -> None:
         """StateError for a position outside the ring, or a ring too short for the positions."""
-        place = given(state, "place", self.place.shape, np.int64)
+        place = given(state, "place", (*clocks, 2), np.int64)
         base, seen = place[..., averaging.BASE], place[..., averaging.SEEN]
         sound = (base >= 0).all() and (base <= seen).all() and (seen <= steps).all()
         require(sound, "place", f"expected 0 <= steps before the ring <= all steps <= {steps}")
-        *clocks, room, pair, drifts = self.ring.shape
+        room, pair, drifts = self.ring.shape[-3:]
         used = int((seen - base).max()) if drifts else 0
         require(used < room - 1 or not drifts, "place", f"{used} steps do not fit in the ring")
         given(state, "ring", (*clocks, used + 1, pair, drifts), np.float64)
@@ -115,6 +118,8 @@ class RuleState:
     pasts: ClassVar[Any]
     """of a clock and the history of an averaged model"""
     idle_rows: ClassVar[Kernel]
+    own_clocks = False
+    """whether each output has a clock of its own"""
     watches: ClassVar[bool] = False
     """whether the loop can stop by itself before examples with large values"""
     limit = float("inf")
@@ -153,7 +158,7 @@ class RuleState:
             self.clock, self.bclock = own if clocks is None else [np.tile(one, (clocks, 1)) for one in own]
             self.B: Array = np.zeros((1, len(self.bias_rule.SLOTS) + columns, *inner), dtype)
             self.tally = np.zeros(4)
-        self.history = History(rule.DRIFTS, self.clock) if average else None
+        self.history = self._begun(self.clock) if average else None
         self.calibration = np.zeros(calibrating.SIZE) if calibrate else None
         """what the loop has learned of the meaning of margins: see `engine.calibrating`"""
         shifts = (head.loss.SHIFTS or head.loss.SCALES) and "origin" in self.bias_rule.CLOCK
@@ -163,6 +168,11 @@ class RuleState:
         """places in the clock of the intercept; -1 without an origin"""
         self._rules = [in_dtype(one, kind) for one in (rule, self.bias_rule) for kind in (np.float64, dtype)]
         _, self._row_rule, _, self._bias_row_rule = self._rules
+
+    def _begun(self, clock: Array) -> History:
+        """The history of a model that has learned nothing, with these clocks."""
+        classes = self.own_clocks and self.head.outputs.kind == "classes"
+        return History(self.rule.DRIFTS, clock, CLASSES if classes else max(1, *clock.shape[:-1], 1))
 
     def targets(self, chunk: Chunk) -> F32:
         """The target of each row for the loss, or of each output for the joint loss."""
@@ -232,7 +242,7 @@ class RuleState:
             relocate(self._row_rule, output, count, clock)
 
     def _outputs(self, table: Array, clocks: Array) -> Iterator[tuple[Array, Array]]:
-        outputs, own = table.reshape(*table.shape[:2], *(self.inner or (1,))), np.atleast_2d(clocks)
+        outputs, own = table.reshape(*table.shape[:2], *(table.shape[2:] or (1,))), np.atleast_2d(clocks)
         for k in range(outputs.shape[2]):
             yield outputs[:, :, k], own[min(k, len(own) - 1)]
 
@@ -260,7 +270,7 @@ class RuleState:
         self.S = np.zeros((self.index.size, *self.S.shape[1:]), self.dtype)
         everything = np.arange(len(self.B))
         for rule, table, clocks, places, wanted in (
-            (self.rule, self.S, self.clock, rows, weights.reshape(-1, self.head.count)),
+            (self.rule, self.S, self.clock, rows, weights.reshape(len(rows), bias.size)),
             (self.bias_rule, self.B, self.bclock, everything, bias[np.newaxis][: len(self.B)]),
         ):
             for k, (output, clock) in enumerate(self._outputs(table, clocks)):
@@ -336,10 +346,22 @@ class RuleState:
         bias = first_rows(read, 1, self.inner, self.dtype).reshape(-1)
         return self._with_origin(bias)
 
+    def meet(self, count: int) -> None:
+        """Have at least `count` classes, if these are met on the way."""
+
+    def known_bias(self) -> Array:
+        """Settled intercepts of the outputs that the model knows."""
+        return self.bias()
+
     def unmet(self) -> Array:
         """The weights of a feature that was never seen (outputs,)."""
         read = self._read_from(self._row_rule, np.zeros((1, *self.S.shape[1:]), self.dtype), self.clock)
         return first_rows(read, 1, self.inner, self.dtype).reshape(-1)
+
+    @property
+    def last_heaviest(self) -> float:
+        """The output with the largest margin for the last example, before it was learned."""
+        return float(self.tally[kernels.LAST_HEAVIEST])
 
     @property
     def last_margin(self) -> float:
@@ -401,22 +423,29 @@ class RuleState:
 
     def check(self, state: Tensors, rows: int, steps: int) -> None:
         """StateError if learning from `steps` examples cannot leave `state` in `rows` rows."""
-        given(state, "S", (rows, *self.S.shape[1:]), self.dtype)
+        inner = self._inner_of(state)
+        given(state, "S", (rows, self.S.shape[1], *inner), self.dtype)
         given(state, "tally", self.tally.shape, np.float64, finite=False)
         if "again" in state:
             again = given(state, "again", (3,), np.float64, finite=False)
             require(again[2] in (0.0, 1.0), "again", "whether examples come again is 0 or 1")
         for rule, table, name, mine in (
             (self.rule, state["S"], "clock", self.clock),
-            (self.bias_rule, given(state, "B", self.B.shape, self.dtype), "bclock", self.bclock),
+            (
+                self.bias_rule,
+                given(state, "B", (*self.B.shape[:2], *inner), self.dtype),
+                "bclock",
+                self.bclock,
+            ),
         ):
-            clocks = given(state, name, mine.shape, np.float64)
+            own = inner if self.own_clocks else mine.shape[:-1]
+            clocks = given(state, name, (*own, mine.shape[-1]), np.float64)
             for output, clock in self._outputs(table, clocks):
                 wrong = rule.sound(output, clock, steps)
                 require(not wrong, name, wrong)
 
         if self.history is not None:
-            self.history.check(state, steps)
+            self.history.check(state, steps, own)
             since = state["S"][:, -1]
             visited = (since >= 0).all() and (since <= steps).all()
             require(visited, "S", f"rows must have been visited in 0..{steps}")
@@ -424,6 +453,10 @@ class RuleState:
             found = given(state, "calibration", self.calibration.shape, np.float64)
             sound = (found[calibrating.SEEN :] >= 0).all()
             require(sound, "calibration", "sums must not be negative")
+
+    def _inner_of(self, state: Tensors) -> tuple[int, ...]:
+        """The inner shape of the rows in a state."""
+        return self.S.shape[2:]
 
     def restore(self, state: dict[str, Array]) -> None:
         """Continue from `state`; the index has been restored already."""
@@ -517,6 +550,11 @@ class ManyState(RuleState):
     """Many outputs or mini-batches. `S` is (rows, columns, outputs), clocks (1 or outputs, scalars).
 
     Outputs share one clock if the rule's clock does not depend on the examples.
+
+    One of several classes has the next free output from its first example on. Before, that output has a slope
+    of zero and is no part of any loss, so a class is known late or early with the same bits. If classes are
+    not given, there is always a free output, and one more is a copy of it: it is zero, and its clock is that
+    of an output that has learned nothing so far.
     """
 
     readers, pasts = (outputs.read_outputs, averaging.read_means), averaging.Pasts
@@ -527,12 +565,58 @@ class ManyState(RuleState):
     ) -> None:
         self.batch = batch
         shared = shares_a_clock(rule) and shares_a_clock(rule.intercept())
+        self.own_clocks = not shared
         super().__init__(head, rule, dtype, index, (head.count,), 1 if shared else head.count, *kinds)
         self._together = shared and batch == 1
         self._places = np.zeros(0, np.int64)
+        self.met: Array | None = None
+        """the classes in the order in which they came, then -1; None if outputs are not classes"""
+        if head.outputs.kind == "classes":
+            most = head.outputs.most or head.count
+            self.met, self._place_of = np.full(most + 1, -1), np.full(most, -1)
         learn = outputs.learn_together if self._together else outputs.learn_batches
         self._each = True if batch > 1 and writes(type(rule), "step_on_sum") else None
         self._learn = learn.for_parts(head.joint, rule, self.bias_rule)
+
+    @property
+    def known(self) -> Array:
+        """The classes met so far, in that order."""
+        assert self.met is not None
+        return self.met[: int(self.met.argmin())]
+
+    def _know(self, classes: Array) -> None:
+        """Note the classes met so far, in that order."""
+        assert self.met is not None
+        self.met[: len(classes)], self.met[len(classes) :] = classes, -1
+        self._place_of.fill(-1)
+        self._place_of[classes] = np.arange(len(classes))
+
+    def targets(self, chunk: Chunk) -> F32:
+        """As in `RuleState`; makes room for the classes of these rows."""
+        found = super().targets(chunk)
+        most = self.head.outputs.most
+        if most and len(found) and self._place_of[classes := found[:, 0].astype(np.int64)].min() < 0:
+            wanted = np.union1d(self.known, classes)
+            self._make_room(min(len(wanted) + 1, most))
+            self.meet(int(wanted[-1]) + 1)
+        return found
+
+    def meet(self, count: int) -> None:
+        """As in `RuleState`."""
+        self.head.meet(count)
+        self.inner = (self.head.count,)
+
+    def _make_room(self, count: int) -> None:
+        """Have at least `count` outputs, the new ones copies of the last, which is free."""
+        have = self.S.shape[2]
+        if count > have:
+            more = max(count - have, have // 4)
+            self.S, self.B = (_widened(table, -1, more) for table in (self.S, self.B))
+            if self.own_clocks:
+                self.clock, self.bclock = (_widened(one, 0, more) for one in (self.clock, self.bclock))
+                if self.history is not None:
+                    self.history.ring = _widened(self.history.ring, 0, more)
+                    self.history.place = _widened(self.history.place, 0, more)
 
     def learn(
         self, resolved: Resolved, lo: int, targets: F32, weights: F32, offsets: F32 | None, longest: int
@@ -551,9 +635,144 @@ class ManyState(RuleState):
         meant: object = None
         if self.calibration is not None:  # margins of examples that come again are not those of new ones
             learned = self.calibration.copy() if self.again else self.calibration
-            meant = learned, np.empty_like(learned), np.empty(self.head.count)
+            meant = learned, np.empty_like(learned), np.empty(self.S.shape[2])
         limits = (read_only(weights), *added, lo, resolved.hi, *room, kept, meant)
-        return self._learn_with(self._learn, self.head.joint, resolved, targets, *limits)
+        known = np.full(len(targets), self.head.count)
+        if self.met is None:
+            return self._learn_with(
+                self._learn, self.head.joint, resolved, targets, read_only(known), *limits
+            )
+        return self._learn_classes(resolved, lo, targets, known, limits)
+
+    def _learn_classes(
+        self, resolved: Resolved, lo: int, targets: F32, known: Array, limits: tuple[Any, ...]
+    ) -> int:
+        """Learn the rows lo..resolved.hi-1 of the classes `targets`; `known` gets how many were met."""
+        order, hi, noted, own = self.known, resolved.hi, self.noted, np.empty_like(targets)
+        begun, classes = len(order), targets[lo:hi, 0].astype(np.int64)
+        places = self._place_of[classes]
+        known.fill(begun)
+        if len(places) and places.min() < 0:
+            order = np.array([*dict.fromkeys([*order.tolist(), *classes.tolist()])], np.int64)
+            place_of = np.zeros(self.head.count, np.int64)
+            place_of[order] = np.arange(len(order))
+            places = place_of[classes]
+            known[lo:hi] = np.maximum.accumulate(np.maximum(places + 1, begun))
+        own[lo:hi, 0] = places
+        mine = None if noted is None else np.full((len(noted), self.S.shape[2]), -np.inf)
+        self.noted = mine
+        args = own, read_only(known), *limits
+        done = self._learn_with(self._learn, self.head.joint, resolved, *args)
+        met = order[: known[done - 1]] if done > lo else order[:begun]
+        if len(met) > begun:
+            self._know(met)
+        if noted is not None and mine is not None:
+            self.noted = np.full((len(noted), self.head.count), -np.inf)
+            self.noted[:lo, : noted.shape[1]] = noted[:lo]
+            self.noted[lo:done, met] = mine[lo:done, : len(met)]
+        return done
+
+    def _read_from(self, row_rule: Any, S: Array, clock: Array) -> Read:
+        """As in `RuleState`, with the outputs in the order of classes; zeros for those not met yet."""
+        read = super()._read_from(row_rule, S, clock)
+        if self.met is None:
+            return read
+        known, count = self.known, self.head.count
+        places = self._place_of[:count] if len(known) == count else None
+
+        def in_order(rows: Array, out: Array) -> None:
+            found: Array = np.empty((len(rows), S.shape[2]), out.dtype)
+            read(rows, found)
+            if places is not None:
+                found.take(places, 1, out, "clip")
+            else:
+                out[...] = 0
+                out[:, known] = found[:, : len(known)]
+
+        return in_order
+
+    def bias(self) -> Array:
+        """As in `RuleState`; -inf for classes not met yet, which are no part of any loss or prediction."""
+        found = super().bias()
+        if self.met is None or not len(known := self.known):
+            return found
+        averaged = len(self.B) and self.history is not None and self.history.steps  # as they are stored
+        if len(known) == self.head.count and not averaged:
+            return found
+        bias: Array = np.full(self.head.count, -np.inf, found.dtype)
+        bias[known] = found[: len(known)] if averaged else found[known]
+        return bias
+
+    def known_bias(self) -> Array:
+        """As in `RuleState`."""
+        return self.bias() if self.met is None else self.bias()[self.known]
+
+    @property
+    def last_heaviest(self) -> float:
+        """The output with the largest margin for the last example, before it was learned."""
+        found = super().last_heaviest
+        return found if self.met is None else float(max(self.met[int(found)], 0))
+
+    def place(self, keys: NDArray[np.uint64], weights: Array, bias: Array) -> None:
+        """As in `RuleState`; classes with an intercept of -inf stay unmet."""
+        if self.met is not None:
+            known = np.flatnonzero(~np.isneginf(bias))
+            self._know(known)
+            self._make_room(min(len(known) + 1, len(self._place_of)))
+            rest = self.S.shape[2] - len(known)
+            weights, bias = np.pad(weights[:, known], ((0, 0), (0, rest))), np.pad(bias[known], (0, rest))
+        super().place(keys, weights, bias)
+
+    def place_measured(
+        self, keys: NDArray[np.uint64], scales: F64, size: float, solutions: Sequence[Minimum]
+    ) -> None:
+        """As in `RuleState`; those of classes not met do not matter."""
+        if self.met is not None:
+            nothing, rest = np.zeros(len(keys) + len(self.B)), self.S.shape[2] - len(self.known)
+            free = Minimum(nothing, nothing, nothing, np.zeros((0, 2)))
+            solutions = [*(solutions[k] for k in self.known), *[free] * rest]
+        super().place_measured(keys, scales, size, solutions)
+
+    def beside_rows(self) -> list[Array]:
+        """As in `RuleState`."""
+        return [*super().beside_rows(), *([] if self.met is None else [self.met, self._place_of])]
+
+    def state(self) -> dict[str, Array]:
+        """As in `RuleState`, with the classes met; without free outputs but one, if classes are not given."""
+        now = super().state()
+        if self.met is None:
+            return now
+        known = self.known.copy()
+        count = min(len(known) + 1, len(self._place_of)) if self.head.outputs.most else self.S.shape[2]
+        now |= {name: now[name][..., :count] for name in ("S", "B")}
+        if self.own_clocks:
+            own = [name for name in ("clock", "bclock", "ring", "place") if name in now]
+            now |= {name: now[name][:count] for name in own}
+        return now | {"classes": known}
+
+    def _inner_of(self, state: Tensors) -> tuple[int, ...]:
+        if self.met is None or "classes" not in state:
+            return super()._inner_of(state)
+        known, most = given(state, "classes", (None,), np.int64), len(self._place_of)
+        sound = len(np.unique(known)) == len(known) <= most
+        sound = sound and bool(((known >= 0) & (known < most)).all())
+        require(sound, "classes", f"expected different numbers from 0 to {most - 1}")
+        return (min(len(known) + 1, most),) if self.head.outputs.most else super()._inner_of(state)
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """As in `RuleState`."""
+        if self.history is not None and self.own_clocks:
+            self.history = self._begun(state["clock"])
+        super().restore(state)
+        if self.met is not None:
+            self._know(state["classes"])
+            self.meet(int(self.met.max()) + 1)
+
+
+def _widened(table: Array, axis: int, more: int) -> Array:
+    """The table with copies of the last output after it."""
+    last = np.take(table, [-1] * more, axis)
+    return np.ascontiguousarray(np.concatenate([table, last], axis))
 
 
 def make_loop(recipe: Recipe, head: Objective, rule: Any, index: Index) -> OneState | ManyState:

@@ -85,8 +85,9 @@ class Sample(NamedTuple):
     def of_classes(self, head: Objective, words: Sequence[str] = ()) -> F64 | None:
         """The share of each class; None as long as labels may be words that are not known.
 
-        Of two classes, ``(2,)``, the negative one is the first. ValueError for other labels, for models
-        without classes, and for a correction that the loss does not have.
+        Of two classes, ``(2,)``, the negative one is the first. Classes that come later have their share when
+        they come. ValueError for other labels, for models without classes, and for a correction that the loss
+        does not have.
         """
         name = parts.part_name(type(head.loss))
         if not head.classifies or head.outputs.kind not in ("one", "classes"):
@@ -101,9 +102,11 @@ class Sample(NamedTuple):
                 f"the margins of {_meant(head, name)} are no log odds, which alone can be corrected:"
                 f" {uncorrected}"
             )
-        count = max(2, head.count)
+        count = head.outputs.most or max(2, head.count)
         shares, said = np.ones(count), set[int]()
         for label, share in self.shares.items():
+            if head.outputs.most and label not in words:
+                continue
             k = self._class_of(label, head, words)
             if k is None:
                 return None
@@ -192,7 +195,7 @@ class Sampler:
 
     @property
     def correction(self) -> F64 | None:
-        """What is added to the intercepts ``(outputs,)`` that are read; None if they are not corrected."""
+        """What is added to the intercepts, of all classes that may come; None if they are not corrected."""
         if not self._sample.correct or self._shares is None:
             return None
         log = np.log(self._shares)

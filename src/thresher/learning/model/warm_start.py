@@ -59,20 +59,22 @@ def start_from(model: Model, weights: Readout) -> None:
         raise ValueError(
             "the initial weights were learned from values that were not centred; leave centre out"
         )
+    model.loop.meet(weights.head.outputs.high + 1)
     if (have := weights.head.outputs) != model.head.outputs:
         raise ValueError(f"these weights are for outputs {have.spec}, not {model.head.outputs.spec}")
     if "hashed" in weights.store + model.store and weights.store != model.store:
         raise ValueError(f"these weights are from the store {weights.store}, not {model.store}")
     if weights.unmet.any():
         raise ValueError("features not in these weights have a nonzero weight")
-    if weights.bias.any() and not model.recipe.intercept:
+    known = ~np.isneginf(weights.bias)
+    if weights.bias[known].any() and not model.recipe.intercept:
         raise ValueError("these weights include an intercept, but the model has none")
     with np.errstate(over="ignore"):
         narrow, intercepts = weights.weights.astype(model.dtype), weights.bias.astype(model.dtype)
     if (row := first_broken(narrow)) >= 0:
         name = feature_name(int(weights.keys[row]), weights.layout, weights.names)
         raise ValueError(f"the weight of {name} is not finite in {model.dtype}")
-    if first_broken(intercepts) >= 0:
+    if first_broken(intercepts[known]) >= 0:
         raise ValueError(f"the intercept is not finite in {model.dtype}")
     if model.recipe.centre:
         assert weights.means is not None

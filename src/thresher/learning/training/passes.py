@@ -200,7 +200,8 @@ class Passes:
         if passes > 1 and not source.in_memory:
             source.keep_hash = True
         if cached and source.origin is not None and not (source.layout and source.layout.interact):
-            found = None if source.sliced else open_cache(source.origin)  # a cache has no cells
+            whole = not source.sliced and source.words is None  # a cache has neither cells nor words
+            found = open_cache(source.origin) if whole else None
             self.first = found or (Recorded(source, source.origin) if passes > 1 else source)
         elif passes > 1 and not source.rereadable:
             once = "standard input" if STDIN in source.names else ", ".join(source.names)

@@ -208,7 +208,8 @@ class Trainer:
         """Go on with a model that has learned other data, of which it has the `earlier` record."""
         self._earlier, self.holdout.first = earlier, earlier.examples
         tally, both = self.model.tally, total([self.model.tally, self.model.repeated])
-        self._seen.start, self.reported = Start(self.models.examples, tally, both), tally
+        met = int((np.atleast_1d(self.models.models[0].intercept) > -np.inf).sum())
+        self._seen.start, self.reported = Start(self.models.examples, tally, both, met), tally
         self._seen.loss_rises.reached = tally
 
     @property
@@ -439,13 +440,14 @@ class Trainer:
             hi = chunk.end_of(lo, due)
             hi = min(hi, chunk.end_within(lo, self.at_once)) if self.at_once else hi
             rows = numbered = chunk.rows(lo, hi)
+            self.models.name_classes(self.source)
             self._line = lo + (0 if chunk.place is None else chunk.place.line)
             if rows.cells is not None and self._slices is not None:
                 numbered = replace(rows, cells=None) if again else self._slices.numbered(rows)
             self._learn_stretch(numbered, again)
             self.pause()
             if not again:
-                self._seen.add(rows, self.models.recipe.layout)
+                self._seen.add(rows, self.models.recipe.layout, self.source.words is not None)
             self.stopper.worth_keeping = True
             self.position = replace(self.position, learned=hi)
             if len(examples := rows.counting()):
