@@ -158,8 +158,8 @@ class SparseOnlineEstimator(SparseEstimator):
         if self.early_stopping:
             raise ValueError("early_stopping should be False with partial_fit, which has no hold-out")
         first = not self.__sklearn_is_fitted__()
-        before = 0 if first else self._model.examples
         self._check_options() if first else self._check_goes_on()
+        before = 0 if first else self._model.examples
         quick = not first and sample_weight is None and "feature_names_in_" not in vars(self)
         chunk = self._one_row(X, y) if quick and self._kind == arrays.MATRIX else None
         if chunk is not None and not (
