@@ -118,7 +118,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 70_293,
+    "all": 70_350,
     "data": 19_586,
     "learning": 15_540,
     "parts": 5_748,
@@ -127,7 +127,7 @@ SIZES = {
     "serving": 3_785,
     "options": 2_582,
     "sklearn": 2_131,
-    "cli": 2_453,
+    "cli": 2_510,
     "cluster": 1_202,
     "river": 286,
     "reporting": 1_210,

@@ -12,6 +12,8 @@ import pytest
 from tests.cli.conftest import Thresher
 from thresher.cli.from_vw import _KNOWN, _TASK
 
+ALONE = "give the vw command alone; of the shell, only < FILE"
+EMPTY = "expected a command of Vowpal Wabbit, such as 'vw -d DATA -f MODEL'"
 ROWS, WORDS = 150, [f"w{k}" for k in range(20)]
 
 
@@ -89,6 +91,8 @@ def test_a_model_is_used(thresher: Thresher) -> None:
     for more, output in [
         ("", ""),
         (" --link logistic", "--output probability "),
+        (" --link poisson", "--output label "),
+        (" --probabilities", "--output probability "),
         (" --binary", "--output label "),
     ]:
         printed = thresher.ok("from-vw", used + more).out
@@ -122,11 +126,98 @@ def test_what_is_said_beside_the_command(thresher: Thresher) -> None:
         ("vw d.vw --l1", "word 3, --l1: a value is missing"),
         ("vw d.vw --sgd=1", "word 3, --sgd=1: it takes no value"),
         ("vw d.vw --cb 4", "word 3, --cb: thresher has no counterpart, so there is no command"),
-        ("vw d.vw --ngram t", "--ngram: expected a whole number, found ''"),
+        ("vw d.vw --ngram t", "--ngram: expected a whole number of at least 1, found 't'"),
+        ("vw --ngram 0 d.vw", "--ngram: expected a whole number of at least 1, found '0'"),
+        ("vw d.vw --passes abc", "--passes: expected a whole number of at least 1, found 'abc'"),
+        ("vw d.vw --passes 0", "--passes: expected a whole number of at least 1, found '0'"),
+        ("vw d.vw -b abc", "--bit_precision: expected a whole number of at least 1, found 'abc'"),
+        ("vw d.vw --oaa 1", "--oaa: expected a whole number of at least 2, found '1'"),
+        ("vw d.vw -l -0.5", "--learning_rate: expected a number above 0, found '-0.5'"),
+        ("vw d.vw --l1=-1", "--l1: expected a number of at least 0, found '-1'"),
+        ("vw d.vw --l2 nan", "--l2: expected a number of at least 0, found 'nan'"),
+        ("vw d.vw --link log", "--link: expected identity, logistic, poisson or glf1, found 'log'"),
+        ("vw d.vw --quantile_tau 0.3", "--quantile_tau: it needs --loss_function quantile"),
+        ("vw d.vw --sgd --ftrl --coin", "--coin, --ftrl, --sgd: give only one of them"),
+        ("cat d.vw | vw -f m", f"word 3, |: {ALONE}"),
+        ("vw d.vw -f m>log", f"word 5, >: {ALONE}"),
+        ("vw d.vw -f m &", f"word 5, &: {ALONE}"),
+        ("vw", f"COMMAND: {EMPTY}"),
+        ("", f"COMMAND: {EMPTY}"),
         ("vw -d 'd", "COMMAND: No closing quotation"),
     ]:
         ran = thresher("from-vw", line)
         assert (ran.status, ran.out, ran.err.strip()) == (2, "", f"thresher: {said}")
+
+
+# Options that do not go together in thresher, each with what is left of the command, and what is said of it
+LEFT = [
+    (
+        "vw sign.vw -i m -f n --noconstant -l 0.1 --random_seed 3 --bootstrap 2 -q ua --invert_hash i.txt",
+        "thresher train sign.vw -m n --format vw --continue m --passes 1 --names\n"
+        "thresher weights n > i.txt\n",
+        "--noconstant, --learning_rate, --random_seed, --bootstrap, --quadratic: left out, since the model"
+        " keeps what it has",
+    ),
+    (
+        "vw sign.vw -f n --bfgs --random_seed 3 --bootstrap 2 -i m --loss_function hinge --readable_model r",
+        "thresher boost sign.vw -m n --format vw --loss logistic --l1 0 --l2 0\nthresher weights n > r\n",
+        "--random_seed, --bootstrap, --initial_regressor: left out, since thresher boost has no counterpart",
+    ),
+    (
+        "vw sign.vw -f n --readable_model r.txt --invert_hash i.txt --passes 2 --holdout_off --sgd",
+        "thresher train sign.vw -m n --format vw --loss squared --rule sgd --rate power:eta0=0.5,t0=1,p=0.5"
+        " --passes 2 --names\nthresher weights n > i.txt\n",
+        "--readable_model: i.txt has the same weights",
+    ),
+    (
+        "vw -f n --coin --ngram t2 a3 < sign.vw",
+        "thresher train sign.vw -m n --format vw --loss squared --rule coin --text text,ad"
+        " --ngrams words=1-3,tokens=blanks,case,shortest=1 --passes 1\n",
+        "--ngram: one length, 3, holds for all; Vowpal Wabbit takes text 2, ad 3",
+    ),
+    (
+        "vw -f n --coin --ngram 2 valued.vw",
+        "thresher train valued.vw -m n --format vw --loss squared --rule coin --text user"
+        " --ngrams words=1-2,tokens=blanks,case,shortest=1 --passes 1\n",
+        "--ngram: left out for ad, text, whose words have values",
+    ),
+    (
+        "vw -f n --coin --link logistic -q ua sign.vw",
+        "thresher train sign.vw -m n --format vw --loss squared --rule coin --interact user,ad --passes 1\n",
+        "--link: it changes predictions, not what is learned: give it with -t, -i and -p",
+    ),
+    (
+        "vw -f n --coin --lrq ua3 at2 sign.vw",
+        "thresher train sign.vw -m n --format vw --loss squared --rule coin --passes 1\n",
+        "--lrq: left out, since it has no counterpart",
+    ),
+    (
+        "vw class.vw -f n --oaa 3 --probabilities -p out",
+        "thresher train class.vw -m n --format vw --loss softmax --outputs classes:3"
+        " --rule normalized:eta=0.5 --passes 1\n",
+        "--predictions: not made while learning: use thresher predict MODEL DATA --output probability,"
+        " on other rows",
+    ),
+    (
+        "vw -t -i m sign.vw --link glf1 -p out",
+        "thresher predict m sign.vw -o out\n",
+        "--link: glf1 has no counterpart: margins",
+    ),
+    ("vw --version", "thresher --version\n", ""),
+    ("vw -h", "thresher --help\n", ""),
+]
+
+
+@pytest.mark.usefixtures("files", "plainly")
+def test_what_is_printed_runs(thresher: Thresher) -> None:
+    Path("valued.vw").write_text("1 |text a b:2 |user c |ad:2.5 d e:.5\n-1 |text b |user:3 c e |ad d\n")
+    run(thresher, thresher.ok("from-vw", "vw sign.vw -f m --loss_function logistic").out)
+    for line, printed, said in LEFT:
+        told = thresher.ok("from-vw", line)
+        assert (line, told.out) == (line, printed)
+        assert f"note: {said}" in told.err.splitlines() if said else not told.err
+        for one in printed.splitlines():
+            run(thresher, one)
 
 
 def test_every_option_is_known_once() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
 from collections import deque
-from collections.abc import Sequence
 from difflib import get_close_matches
 from itertools import product
 from typing import NamedTuple, TypedDict
@@ -14,15 +14,17 @@ from typing import NamedTuple, TypedDict
 import click
 
 from thresher.cli.parser import Argument, command
+from thresher.options import kinds
 from thresher.options.option import Options, UsageError
 from thresher.options.option import command as line_of
 
 _NONE, _TASK = "left out, since it has no counterpart", "thresher has no counterpart, so there is no command"
+_MODEL = "the model keeps what it has"
 _TABLE = (
     ("quiet", "-q", ""),
-    ("random_seed N", "--seed {}", ""),
-    ("noconstant", "--no-intercept", ""),
-    ("bootstrap N", "--ensemble {}", ""),
+    ("random_seed N", "--seed {}", _MODEL),
+    ("noconstant", "--no-intercept", _MODEL),
+    ("bootstrap N", "--ensemble {}", _MODEL),
     ("c/cache cache_file N", "", "rows are kept for later passes without it"),
     ("k/kill_cache", "", "a cache that does not fit the data is never used"),
     ("compressed", "", "compression is recognised by content"),
@@ -33,13 +35,16 @@ _TABLE = (
     ("hash N", "", "whole numbers in the unnamed namespace are ids, other names are hashed"),
     ("a/audit", "", "thresher predict MODEL DATA --output explain shows the terms of predictions"),
     (
-        "adaptive bfgs binary coin cubic N... daemon d/data N early_terminate N f/final_regressor N"
-        " foreground ftrl ftrl_alpha N ftrl_beta N holdout_off holdout_period N i/initial_regressor N"
-        " initial_t N interactions N... invariant invert_hash N l1 N l2 N l/learning_rate N link N"
-        " loss_function N multilabel_oaa N ngram N... no_stdin normalized oaa N passes N port N power_t N"
-        " p/predictions N probabilities q/quadratic N... quantile_tau N r/raw_predictions N readable_model N"
-        " sgd t/testonly",
+        "bfgs binary daemon d/data N early_terminate N f/final_regressor N foreground h/help holdout_off"
+        " holdout_period N i/initial_regressor N invert_hash N link N no_stdin passes N port N"
+        " p/predictions N probabilities r/raw_predictions N readable_model N t/testonly version",
         *("", ""),
+    ),
+    (
+        "adaptive coin cubic N... ftrl ftrl_alpha N ftrl_beta N initial_t N interactions N... invariant l1 N"
+        " l2 N l/learning_rate N loss_function N multilabel_oaa N ngram N... normalized oaa N power_t N"
+        " q/quadratic N... quantile_tau N sgd",
+        *("", _MODEL),
     ),
     (
         "adax affix N... autolink N boosting N chain_hash confidence conjugate_gradient constant N"
@@ -67,10 +72,26 @@ _TABLE = (
     ),
 )
 """Options of Vowpal Wabbit (letter/name; N: a value; N...: several), words for them, a remark"""
-_LOSSES = {"classic": "squared"} | {
-    one: one for one in ("squared", "logistic", "hinge", "quantile", "poisson")
+_LOSSES = {one: one for one in ("squared", "logistic", "hinge", "quantile", "poisson")}
+_LOSSES |= {"classic": "squared", "expectile": "squared"}
+_KINDS: dict[str, kinds.Kind] = {
+    name: kind
+    for names, kind in (
+        ("passes early_terminate ngram bit_precision", kinds.Whole(1)),
+        ("oaa multilabel_oaa bootstrap holdout_period", kinds.Whole(2)),
+        ("random_seed port", kinds.Whole(0)),
+        ("learning_rate initial_t ftrl_alpha", kinds.Number("a number above 0", lambda x: 0 < x < math.inf)),
+        ("l1 l2 ftrl_beta power_t", kinds.Number("a number of at least 0", lambda x: 0 <= x < math.inf)),
+        ("quantile_tau", kinds.Number("a number between 0 and 1", lambda x: 0 < x < 1)),
+        ("link", kinds.Choice(("identity", "logistic", "poisson", "glf1"))),
+        ("loss_function", kinds.Choice((*_LOSSES,))),
+    )
+    for name in names.split()
 }
 _HEAD = 1 << 20
+_VALUED = re.compile(rb"\|([^\s|:]*)[^\s|]*[ \t][^|\n]*?:")
+_ENDS = re.compile(r"[-<]|.*[./]")
+"""A namespace with a word that has a value; a word that is not one more value, but an option or a file"""
 
 
 class _Known(NamedTuple):
@@ -88,12 +109,18 @@ _KNOWN = {
 _LETTERS = {one.letter: name for name, one in _KNOWN.items() if one.letter}
 
 
-def _given(words: Sequence[str], first: int) -> dict[str, list[str]]:
-    """The options by name, each with its values; `first` is the number of the first word. `UsageError`."""
-    found, rest = dict[str, list[str]](), deque(enumerate(words, first))
+def _given(words: list[str]) -> dict[str, list[str]]:
+    """The options by name, each with its values. `UsageError`."""
+    found, rest = dict[str, list[str]](), deque(enumerate(words, 1))
+    if words and os.path.basename(words[0]) == "vw":
+        rest.popleft()
+    if not rest:
+        raise UsageError("COMMAND: expected a command of Vowpal Wabbit, such as 'vw -d DATA -f MODEL'")
     while rest:
         place, word = rest.popleft()
-        name, value = "data", word
+        if word != "<" and not word.strip("();<>|&"):
+            raise UsageError(f"word {place}, {word}: give the vw command alone; of the shell, only < FILE")
+        name, value = "data", "" if word == "<" else word
         if word.startswith("--"):
             name, _, value = word[2:].partition("=")
         elif word.startswith("-") and word != "-":
@@ -103,11 +130,19 @@ def _given(words: Sequence[str], first: int) -> dict[str, list[str]]:
             raise UsageError(f"word {place}, {word}: Vowpal Wabbit has no such option{near}")
         _, takes, _, remark = _KNOWN[name]
         values = [value] if value else []
-        while takes and rest and (not values or (takes != "N" and rest[0][1][:1] != "-")):
+        while takes and rest:
+            after = rest[0][1]
+            if values and (takes == "N" or _ENDS.match(after) or os.path.isfile(after)):
+                break
             values.append(rest.popleft()[1])
         if remark == _TASK or bool(takes) != bool(values):
             wrong = _TASK if remark == _TASK else "a value is missing" if takes else "it takes no value"
             raise UsageError(f"word {place}, {word}: {wrong}")
+        for value in values if name in _KINDS else ():
+            try:
+                _KINDS[name].read(value[takes != "N" and not value[:1].isdigit() :])
+            except kinds.WrongValueError as error:
+                raise UsageError(f"--{name}: expected {error.wanted}, found '{value}'{error.near}") from error
         found.setdefault(name, []).extend(values or [""])
     return found
 
@@ -121,9 +156,11 @@ class _Translation:
 
         self._given, self._files, self.remarks = given, given.get("data", ["-"]), list[str]()
         first = self._files[0]
-        self._spaces = namespaces_in(head_of(first, _HEAD, {}), "vw") if os.path.isfile(first) else []
+        head = head_of(first, _HEAD, {}) if os.path.isfile(first) else b""
+        self._spaces = namespaces_in(head, "vw")
+        self._valued = {str(name, "utf-8", "backslashreplace") for name in _VALUED.findall(head)}
         for name, values in given.items():
-            if _KNOWN[name].remark:
+            if _KNOWN[name].remark not in ("", _MODEL):
                 self._say(name, _KNOWN[name].remark.format(*values))
 
     def _say(self, name: str, remark: str) -> None:
@@ -135,70 +172,81 @@ class _Translation:
     def _last(self, name: str, otherwise: str = "") -> str:
         return self._given.get(name, [otherwise])[-1]
 
-    def _whole(self, name: str, value: str) -> int:
-        if not value.isdecimal():
-            raise UsageError(f"--{name}: expected a whole number, found '{value}'")
-        return int(value)
-
     def commands(self) -> list[str]:
         """The commands, in order. `UsageError`."""
+        if self._has("help", "version"):
+            return [f"thresher --{'help' if self._has('help') else 'version'}"]
         start, model = self._last("initial_regressor", "vw.model"), self._last("final_regressor", "vw.model")
         if self._has("daemon"):
             words = ["--port", self._last("port")] if self._has("port") else []
-            return [
-                line_of(
-                    "serve", [start], words + ([] if self._has("testonly") else ["--learn", "--log", "log"])
-                )
-            ]
+            words += [] if self._has("testonly") else ["--learn", "--log", "log"]
+            return [line_of("serve", [start], words)]
         if self._has("testonly"):
-            return [self._using(start)]
+            where = self._last("predictions") or self._last("raw_predictions")
+            output = self._output() if self._has("predictions") else []
+            words = [*output, "-o", where] if where else []
+            return [line_of("predict" if where else "evaluate", [start, *self._files], words)]
         if self._has("predictions", "raw_predictions"):
-            self._say(
-                "predictions", "not made while learning: use thresher predict MODEL DATA, on other rows"
-            )
-        named = [self._last(name) for name in ("readable_model", "invert_hash") if self._has(name)]
-        new = not self._has("initial_regressor")
-        words = ["--format", "vw", *([*self._recipe(), *self._features()] if new else ["--continue", start])]
-        words += self._passes() + (["--names"] if named else [])
+            how = " ".join(["thresher predict MODEL DATA", *self._output()])
+            self._say("predictions", f"not made while learning: use {how}, on other rows")
+        elif self._last("link", "identity") != "identity":
+            self._say("link", "it changes predictions, not what is learned: give it with -t, -i and -p")
+        files = [self._last(name) for name in ("invert_hash", "readable_model") if self._has(name)]
+        if files[1:]:
+            self._say("readable_model", f"{files[0]} has the same weights")
+        boosts, words = self._has("bfgs"), ["--format", "vw"]
+        out, why = {"initial_regressor", "random_seed", "bootstrap"}, "thresher boost has no counterpart"
+        if self._has("initial_regressor") and not boosts:
+            words += ["--continue", start]
+            out, why = {name for name, one in _KNOWN.items() if one.remark == _MODEL}, _MODEL
+        else:
+            words += self._recipe() + self._features()
+            out = out if boosts else set()
+        if left := [f"--{name}" for name in self._given if name in out]:
+            self.remarks.append(f"{', '.join(left)}: left out, since {why}")
+        words += self._passes() + (["--names"] if files and not boosts else [])
         for name in self._given:
-            words += _KNOWN[name].words.format(self._last(name)).split()
-        made = line_of("boost" if self._has("bfgs") else "train", [*self._files, "-m", model], words)
-        return [made, *(f"{line_of('weights', [model], [])} > {shlex.quote(file)}" for file in named)]
+            words += [] if name in out else _KNOWN[name].words.format(self._last(name)).split()
+        made = line_of("boost" if boosts else "train", [*self._files, "-m", model], words)
+        return [made, *(f"{line_of('weights', [model], [])} > {shlex.quote(file)}" for file in files[:1])]
 
-    def _using(self, model: str) -> str:
-        where, words = self._last("predictions") or self._last("raw_predictions"), list[str]()
-        if not where:
-            return line_of("evaluate", [model, *self._files], [])
-        if self._has("predictions") and self._has("binary", "oaa", "multilabel_oaa"):
-            words = ["--output", "label"]
-        elif self._has("predictions") and self._last("link") == "logistic":
-            words = ["--output", "probability"]
-        return line_of("predict", [model, *self._files], [*words, "-o", where])
+    def _output(self) -> list[str]:
+        """What is predicted, if not margins."""
+        link, classes = self._last("link"), self._has("binary", "oaa", "multilabel_oaa")
+        if link == "glf1":
+            self._say("link", "glf1 has no counterpart: margins")
+        if self._has("probabilities") or (link == "logistic" and not classes):
+            return ["--output", "probability"]
+        return ["--output", "label"] if classes or link == "poisson" else []
 
     def _passes(self) -> list[str]:
         if self._has("bfgs"):
             self._say("bfgs", "thresher boost ends at the optimum, however many passes that takes")
             return []
-        words = ["--passes", self._last("passes", "1")]
+        words, period = ["--passes", self._last("passes", "1")], self._last("holdout_period", "10")
         if words[1] == "1" or self._has("holdout_off"):
             return words
-        self._say("passes", "one of 10 rows is held out, as there; without --holdout all are learned")
-        words += ["--holdout", f"every-{self._last('holdout_period', '10')}th"]
-        return [*words, "--early-stop", self._last("early_terminate", "3")]
+        self._say("passes", f"one of {period} rows is held out, as there; without --holdout all are learned")
+        return [*words, "--holdout", f"every-{period}th", "--early-stop", self._last("early_terminate", "3")]
 
     def _recipe(self) -> list[str]:
-        """Loss, outputs, rule and rate."""
+        """Loss, outputs, rule and rate. `UsageError`."""
+        rules = [f"--{name}" for name in ("bfgs", "coin", "ftrl", "sgd") if self._has(name)]
+        if rules[1:]:
+            raise UsageError(f"{', '.join(rules)}: give only one of them")
         name, outputs = self._last("loss_function", "squared"), list[str]()
-        if name not in _LOSSES:
-            self._say("loss_function", f"{name} has no counterpart: squared")
-        loss = _LOSSES.get(name, "squared")
+        if self._has("quantile_tau") and name != "quantile":
+            raise UsageError("--quantile_tau: it needs --loss_function quantile")
+        if name == "expectile":
+            self._say("loss_function", "expectile has no counterpart: squared")
+        loss = _LOSSES[name]
         if self._has("oaa"):
             outputs = ["--outputs", f"classes:{self._last('oaa')}"]
         elif self._has("multilabel_oaa"):
-            most = self._whole("multilabel_oaa", self._last("multilabel_oaa")) - 1
-            outputs = ["--outputs", f"labels:0-{most}"]
-        if outputs and loss not in ("logistic", "hinge"):
-            self._say("loss_function", f"classes are learned with logistic, not {loss}")
+            outputs = ["--outputs", f"labels:0-{int(self._last('multilabel_oaa')) - 1}"]
+        boosts_hinge = loss == "hinge" and self._has("bfgs")
+        if boosts_hinge or (outputs and loss not in ("logistic", "hinge")):
+            self._say("loss_function", f"logistic is learned, since {loss} cannot be")
             loss = "logistic"
         loss = "softmax" if self._has("oaa") and self._has("probabilities") else loss
         tau = f":tau={self._last('quantile_tau', '0.5')}" if loss == "quantile" else ""
@@ -232,7 +280,7 @@ class _Translation:
         """Interactions and n-grams."""
         from thresher.data.feature_specs import as_list
 
-        words, crossed, texts, longest = list[str](), set[tuple[str, ...]](), list[str](), 1
+        words, crossed, texts = list[str](), set[tuple[str, ...]](), dict[str, int]()
         for name in ("quadratic", "cubic", "interactions"):
             for spec in self._given.get(name, ()):
                 if len(spec) not in (2, 3):
@@ -244,12 +292,20 @@ class _Translation:
                         words += ["--interact", as_list(factors)]
         for one in self._given.get("ngram", ()):
             letter, size = ("", one) if one[0].isdigit() else (one[0], one[1:])
-            texts += self._called(letter) if letter or not self._spaces else self._spaces
-            longest = max(longest, self._whole("ngram", size))
+            named = self._called(letter) if letter or not self._spaces else self._spaces
+            texts |= dict.fromkeys(named, int(size))
+        if valued := self._valued & texts.keys():
+            self._say("ngram", f"left out for {', '.join(sorted(valued))}, whose words have values")
+            texts = {name: size for name, size in texts.items() if name not in valued}
         if texts:
-            self._say("ngram", "a word of these namespaces has no value, such as word:2")
+            longest = max(texts.values())
+            if not self._spaces:
+                self._say("ngram", "a word of these namespaces has no value, such as word:2")
+            if min(texts.values()) < longest:
+                sizes = ", ".join(f"{name} {size}" for name, size in texts.items())
+                self._say("ngram", f"one length, {longest}, holds for all; Vowpal Wabbit takes {sizes}")
             spec = f"words=1-{longest},tokens=blanks,case,shortest=1"
-            words += ["--text", as_list(dict.fromkeys(texts)), "--ngrams", spec]
+            words += ["--text", as_list(texts), "--ngrams", spec]
         return words
 
     def _called(self, letter: str) -> list[str]:
@@ -280,12 +336,13 @@ def from_vw(words: list[str], options: Options) -> None:
     If the data are there, namespaces get their whole names. What has no counterpart, or needs none, is said
     on standard error.
     """
+    line = shlex.shlex(words[0], posix=True, punctuation_chars=True)
+    line.whitespace_split, line.commenters = True, ""
     try:
-        line = shlex.split(words[0]) if len(words) == 1 else words
+        words = [*line] if len(words) == 1 else words
     except ValueError as error:
         raise UsageError(f"COMMAND: {error}") from error
-    named = bool(line) and os.path.basename(line[0]) == "vw"
-    made = _Translation(_given(line[named:], 1 + named))
+    made = _Translation(_given(words))
     commands = made.commands()
     for remark in dict.fromkeys(made.remarks):
         click.echo(f"note: {remark}", err=True)
