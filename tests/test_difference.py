@@ -10,6 +10,7 @@ import pytest
 
 import thresher
 from tests.plain import not_compiled
+from tests.test_law_of_continuing import check_same
 from thresher.learning.files import checkpoint
 from thresher.learning.training.interruption import Interrupted
 from thresher.options.lanes import PathCommand
@@ -47,7 +48,7 @@ APART = {
     *("workers", "ray", "groups", "offsets"),
 }
 """Options of what is written, or by whom; how runs go on; a layout, which stands for its fields; arrays"""
-ELSEWHERE = {"where", "label_weights"}
+ELSEWHERE = {"label_weights"}
 """What other formats than CSV take, and is refused here"""
 OF_DATA = {"header", "delimiter", "hash"}
 """What is taken of other data, but these cannot be read so"""
@@ -66,7 +67,7 @@ FREE = {
     *("format", "quoted_newlines", "replay", "choose"),
 }
 """What may be otherwise in a run that is resumed"""
-NEXT = FREE | {"order", "holdout", "slices", "missing", "quoting"}
+NEXT = FREE | {"order", "holdout", "slices", "missing", "quoting", "where"}
 """What may be otherwise with other data"""
 
 
@@ -145,3 +146,22 @@ def test_a_path_resumed(name: str, data: Path, monkeypatch: pytest.MonkeyPatch) 
         assert len(thresher.path(data, **again).points) == 3
     else:
         refused(thresher.path, name, data, **again)
+
+
+@pytest.mark.usefixtures("plainly")
+def test_texts_and_offsets_of_vw_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = tmp_path / "d.vw"
+    rows = (f"{2 * (k % 2) - 1} 0.5 |t not {'good' if k % 2 else 'bad'} w{k % 5}\n" for k in range(48))
+    data.write_text("".join(rows))
+    first: dict[str, Any] = {
+        "rule": "ftrl",
+        "passes": 3,
+        "text": "t",
+        "ngrams": "words=1-2",
+        "offset": "base",
+    }
+    stop(data, thresher.train, monkeypatch, **first)
+    again = {**first, "checkpoint": data.with_name("c"), "resume": True}
+    for other in ({"text": "u"}, {"ngrams": "words=2"}):
+        refused(thresher.train, *other, data, **again | other)
+    check_same(thresher.train(data, **again), thresher.train(data, **first))

@@ -333,6 +333,7 @@ def test_too_many_words_and_words_that_are_none(tmp_path: Path) -> None:
 def test_a_table_of_words_is_a_dictionary(words: list[str]) -> None:
     table, met = WordTable(words, -3, 2), any_words().words
     assert [table.number_of(word.encode()) for word in words] == [-3 + 2 * k for k in range(len(words))]
-    assert [met.number_of(word.encode()) for word in words * 2] == [*range(len(words))] * 2
-    assert met.words() == {k: word.encode() for k, word in enumerate(words)}
+    said = [word for word in words if not {*word} & {*"\0\r\n,."}]  # others may be lists, or whole numbers
+    assert [met.number_of(word.encode()) for word in said * 2] == [*range(len(said))] * 2
+    assert met.words() == {k: word.encode() for k, word in enumerate(said)}
     assert table.number_of(b"\xff") == table.number_of(b"") == 1 << 30

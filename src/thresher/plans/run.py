@@ -465,9 +465,9 @@ def of_reading(options: Options, layout: SettledLayout | None, before: TrainingS
         return
     given = given_in(options, LayoutOptions)
     given.pop("format", None)
-    own = [name for name in COLUMN_OPTIONS if name in given and (layout.columns or name != "group")]
-    columns = {name: given.pop(name) for name in own}
     said = {one.name: getattr(layout, one.name) for one in fields(layout)}
+    own = [name for name in COLUMN_OPTIONS if name in given and (layout.columns or name not in said)]
+    columns = {name: given.pop(name) for name in own}
     for name, have in {**said, "delimiter": layout.delimited_by}.items():
         if given.get(name, have) != have:
             yield Difference(name, have, (name,))

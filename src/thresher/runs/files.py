@@ -210,7 +210,7 @@ def _told_ensemble(found: dict[str, Any]) -> list[str]:
 def _told_selection(found: dict[str, Any]) -> list[str]:
     """The figures of a selection, its kept features, and its estimates."""
     figures, lines = dict(found), list[str]()
-    writes = command("info", [found["model"]], ["--table", "FILE.tsv"])
+    writes = command("info", [found["model"]], [flag_of("table"), "FILE.tsv"])
     every = spelled(f"{writes} writes all", "thresher.load(...).table() has all")
     for name, shown in (("kept_features", _FEATURES_SHOWN), ("estimates", _SHOWN)):
         rows = [{**one, "feature": str(one["feature"])} for one in figures.pop(name)]

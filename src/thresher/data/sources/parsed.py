@@ -320,7 +320,7 @@ class ParsedSource(Source):
     def _nothing(self) -> str:
         where = called(self.names[0]) if len(self.names) == 1 else f"{len(self.names)} files"
         only_blank = 0 < self.report.lines == self.report.blank
-        if self.layout.delimited_by and self.layout.header and only_blank:
+        if self.layout.delimited_by and self.layout.header and only_blank and not self.where:
             return f"{where}: no examples, only a header"
         counts = f"blank or comment lines: {self.report.blank}, bad lines: {self.report.skipped}"
         counts += f", the rest excluded by {mention(where=self.where)}" if self.where else ""
