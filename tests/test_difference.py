@@ -162,6 +162,6 @@ def test_texts_and_offsets_of_vw_resumed(tmp_path: Path, monkeypatch: pytest.Mon
     }
     stop(data, thresher.train, monkeypatch, **first)
     again = {**first, "checkpoint": data.with_name("c"), "resume": True}
-    for other in ({"text": "u"}, {"ngrams": "words=2"}):
-        refused(thresher.train, *other, data, **again | other)
+    for name, other in (("text", "u"), ("ngrams", "words=2")):
+        refused(thresher.train, name, data, **again | {name: other})
     check_same(thresher.train(data, **again), thresher.train(data, **first))
