@@ -272,9 +272,9 @@ def _label_patterns(layout: layouts.Layout, names: Sequence[str], before: Mappin
 
     A list is not split at commas in the name of a column, quoted or not: the longest wins.
 
-    >>> _label_patterns(Layout(label="price, net,qty"), ["price, net", "qty"], {})
+    >>> _label_patterns(layouts.Layout(label="price, net,qty"), ["price, net", "qty"], {})
     ['price, net', 'qty']
-    >>> _label_patterns(Layout(label='"price, net",qty'), ["price", "price, net", "qty"], {})
+    >>> _label_patterns(layouts.Layout(label='"price, net",qty'), ["price", "price, net", "qty"], {})
     ['price, net', 'qty']
     """
     if not layout.label and isinstance(layout, layouts.Extension) and LABEL in before.values():

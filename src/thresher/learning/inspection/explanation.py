@@ -42,7 +42,7 @@ class Responses:
         head = self._model.head
         if output == "label":
             if self._model.classes:
-                return [*head.worded(found, self._model.classes)]
+                return list(head.worded(found, self._model.classes).tolist())
             if self._outputs.kind == "labels":
                 return [(np.flatnonzero(row > 0) + self._outputs.low).tolist() for row in found]
             if head.classifies:
