@@ -118,9 +118,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 70_350,
+    "all": 70_356,
     "data": 19_586,
-    "learning": 15_540,
+    "learning": 15_546,
     "parts": 5_748,
     "engine": 5_334,
     "plans": 4_470,

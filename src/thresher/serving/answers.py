@@ -157,7 +157,7 @@ class Answers:
         found = filled(self._said.values(margins, asked), rows.gaps, repeat(None))
         one, head = pa.float64(), self._model.head
         kind = one if self._said.is_one else pa.struct([(name, one) for name in self._said.names])
-        if asked == "label" and self._model.classes:
+        if asked == "label" and self._said.says_words:
             kind = pa.string()
         elif asked == "label" and head.outputs.kind == "labels":
             kind = pa.list_(pa.int64())
@@ -235,12 +235,12 @@ class Answers:
         """An output for rows with these margins."""
         found, head = self._model.respond(margins, output), self._model.head
         several, data = head.outputs.kind == "labels", list[Any]()
-        if output == "label" and self._model.classes:
-            kind, data, shape = "BYTES", [*map(str, head.worded(found, self._model.classes))], [len(found)]
+        if output == "label" and self._said.says_words:
+            kind, data, shape = "BYTES", self._said.values(margins, output), [len(found)]
         elif output == "label" and several:
             kind, data, shape = "BOOL", (found > 0).ravel().tolist(), [*found.shape]
         elif output == "label" and head.classifies:
-            kind, data, shape = "INT64", [*map(int, found)], [len(found)]
+            kind, data, shape = "INT64", self._said.values(margins, output), [len(found)]
         else:
             kind, data, shape = "FP64", found.ravel().tolist(), [*found.shape]
         return TensorData(output, kind, shape, data)

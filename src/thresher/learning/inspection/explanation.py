@@ -51,6 +51,12 @@ class Responses:
         names = self.names
         return values if found.ndim == 1 else [dict(zip(names, row, strict=False)) for row in values]
 
+    @property
+    def says_words(self) -> bool:
+        """Whether labels are texts."""
+        classes = self._model.classes
+        return bool(classes) and self._model.head.worded(np.zeros(0), classes).dtype == object
+
     def by_name(self, each: Any) -> object:
         """One number as it is, several by the names of their outputs."""
         return each if self.is_one else dict(zip(self.names, each, strict=True))
