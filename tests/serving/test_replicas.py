@@ -44,9 +44,10 @@ def test_a_shadow_takes_over_and_a_replica_follows(clicks: Path, tmp_path: Path)
         url, copy = f"http://127.0.0.1:{serving.port}", tmp_path / "copy.model"
         before = serving.predict(RED)
         assert serving.ask("POST", "/learn", LABELLED, content_type="application/json")[0] == 200
-        until(lambda: figures(serving).count(" 40.0\n") >= 4)
-        for name in ("-", "ftrl", "again"):
-            assert f'thresher_shadow_learned_total{{model="{name}"}} 40.0\n' in figures(serving)
+        counts = [
+            f'thresher_shadow_learned_total{{model="{name}"}} 40.0\n' for name in ("-", "ftrl", "again")
+        ]
+        until(lambda: all(one in figures(serving) for one in counts))
         assert run("follow", url, "-m", copy, "--once", folder=tmp_path)[0] == 0
         with started(copy, tmp_path) as other:
             replica = Serving(other)
