@@ -118,13 +118,13 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 70_356,
-    "data": 19_586,
-    "learning": 15_546,
+    "all": 70_344,
+    "data": 19_583,
+    "learning": 15_544,
     "parts": 5_748,
     "engine": 5_334,
-    "plans": 4_470,
-    "serving": 3_785,
+    "plans": 4_464,
+    "serving": 3_784,
     "options": 2_582,
     "sklearn": 2_131,
     "cli": 2_510,

@@ -140,7 +140,7 @@ def _given(words: list[str]) -> dict[str, list[str]]:
             raise UsageError(f"word {place}, {word}: {wrong}")
         for value in values if name in _KINDS else ():
             try:
-                _KINDS[name].read(value[takes != "N" and not value[:1].isdigit() :])
+                _KINDS[name].read(value if takes == "N" or value[:1].isdigit() else value[1:])
             except kinds.WrongValueError as error:
                 raise UsageError(f"--{name}: expected {error.wanted}, found '{value}'{error.near}") from error
         found.setdefault(name, []).extend(values or [""])

@@ -67,11 +67,6 @@ def _may_have_classes(loss: object, outputs: str | None) -> bool:
     return one and (hasattr(part, "values_slopes") or part.DOMAIN == "binary")
 
 
-def _is_joint(loss: object) -> bool:
-    """Whether it is a loss of several classes together."""
-    return loss is not None and hasattr(parts.make("loss", loss), "values_slopes")
-
-
 def _of_words(words: tuple[str, ...], loss: object, outputs: str | None) -> tuple[object, str]:
     """Loss and outputs for labels that are words; ValueError if the given ones do not fit them."""
     if (count := len(words)) == 1 and ":max" not in str(outputs):
@@ -81,7 +76,7 @@ def _of_words(words: tuple[str, ...], loss: object, outputs: str | None) -> tupl
             f"labels are words ({listed_words(words)}), which are classes: leave loss and outputs out"
         )
     several = f"classes:1-{count}"
-    if outputs == "classes" or (outputs is None and _is_joint(loss)):
+    if default_outputs(loss, outputs) == "classes":
         return loss or "logistic", several
     if outputs is None and loss is None and count > 2:
         return "softmax", several
@@ -312,8 +307,7 @@ def classes_in(
 
     once = isinstance(data, Iterator) or (files and any(map(is_stream, expand(data))))
     texts = None if (extras := labels_beside(data)) is None else label_texts(extras)
-    named = str(outputs or ("classes" if _is_joint(loss) else "one"))
-    comes = not beforehand and named.partition(":max")[0] == "classes"
+    comes = not beforehand and str(default_outputs(loss, outputs)).partition(":max")[0] == "classes"
     if texts and not comes and not (layout and layout.classes):
         classes = classes_among(Counter(texts), "memory")
         layout = replace(layout or Layout(), classes=classes) if classes else layout

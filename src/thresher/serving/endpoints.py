@@ -67,9 +67,8 @@ class Endpoints:
         self._service, self._predicting, self._limits = service, predicting, limits
         self._metrics, self._pool, self._allowed = metrics, pool, allowed or (lambda given: True)
         self._document = msgspec.json.encode(openapi.document())
-        self._facts: dict[
-            str, Callable[[], object]
-        ] = {  # what is told at once, without looking at the request
+        # what is told at once, without looking at the request
+        self._facts: dict[str, Callable[[], object]] = {
             "live": lambda: openapi.Live(True),
             "server": lambda: openapi.ServerName("thresher", __version__, []),
             "described": lambda: predicting.now.answers.described(),

@@ -512,12 +512,8 @@ def numbers_of(labels: object, domain: Domain) -> Any:
     texts = label_texts(labels)
     if not texts and (domain.most or domain.words.are_numbers):
         array = array_of(labels)
-        whole = (
-            array.ndim == 1
-            and array.dtype.kind in "iuf"
-            and (np.isfinite(array) & (array == np.floor(array)))
-        )
-        if np.all(whole) and array.ndim == 1:
+        plain = array.ndim == 1 and array.dtype.kind in "iuf" and np.isfinite(array).all()
+        if plain and (array == np.floor(array)).all():
             texts = [b"%d" % number for number in array.tolist()]
     if texts is None and domain.most:
         raise DataError("labels are texts or whole numbers: one class for each example")

@@ -42,10 +42,10 @@ class Responses:
         head = self._model.head
         if output == "label":
             if self._model.classes:
-                return list(head.worded(found, self._model.classes).tolist())
-            if self._outputs.kind == "labels":
+                found = head.worded(found, self._model.classes)
+            elif self._outputs.kind == "labels":
                 return [(np.flatnonzero(row > 0) + self._outputs.low).tolist() for row in found]
-            if head.classifies:
+            elif head.classifies:
                 return [*map(int, found)]
         values: list[Any] = found.tolist()
         names = self.names

@@ -405,10 +405,11 @@ def _of_log_odds(outputs: Outputs) -> Objective:
 
 
 def default_outputs(loss: object, spec: str | None) -> str:
-    """The outputs asked for; those of a loss if none are: classes as they come for a joint one, else one."""
+    """The outputs asked for, or those of a loss (None: logistic): classes as they come if joint, else one."""
     if spec is not None:
         return spec
-    return "classes" if hasattr(parts.make("loss", loss), "values_slopes") else "one"
+    part = parts.make("loss", "logistic" if loss is None else loss)
+    return "classes" if hasattr(part, "values_slopes") else "one"
 
 
 def classes_of(source: Source) -> str:

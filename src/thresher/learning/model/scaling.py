@@ -309,11 +309,8 @@ class Spreads:
     """
 
     def __init__(self) -> None:
-        self._columns, self._sums, self._rows = (
-            Columns(np.zeros(0, np.uint64), grow=True),
-            np.zeros((1, 4)),
-            0,
-        )
+        self._columns = Columns(np.zeros(0, np.uint64), grow=True)
+        self._sums, self._rows = np.zeros((1, 4)), 0
 
     def add(self, chunk: Chunk, gaps: bool) -> None:
         """Add the next examples; with `gaps`, a stored 0 is a missing number."""

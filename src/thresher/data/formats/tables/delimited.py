@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -474,7 +474,7 @@ class DelimitedParser(RowParser):
 
     def parse(self, block: Block) -> Parsed:
         """Parse the examples of a block into arrays of an arena."""
-        reading, kinds, text = self._reading, self._files[block.file], block.text
+        reading, kinds = self._reading, self._files[block.file]
         if block.kind != LINES:
             return too_long(block, reading)
         state, begin = self._state(block), block.begin
@@ -505,8 +505,10 @@ class DelimitedParser(RowParser):
             uncounted=breaks + excluded,
             noticed=(*kinds.noticed, *self._noticed(block, kinds, first_at), *lines_not_utf8(block)),
         )
-        beside = kinds.beside(reading.sliced)
-        return kinds.with_cells(parsed, self._cells(block, begin, kinds, beside)) if beside else parsed
+        if not (beside := kinds.beside(reading.sliced)):
+            return parsed
+        held = filter(self._holds_row(kinds), self._lines(block, begin))
+        return kinds.with_cells(parsed, self._cells(held, kinds, beside))
 
     def _noticed(self, block: Block, kinds: ColumnEncodings, first_at: NDArray[np.int64]) -> list[Any]:
         """What the rows that begin at `first_at` show: values in empty columns, and a repeated header."""
@@ -523,15 +525,13 @@ class DelimitedParser(RowParser):
             found.append((LATE, kinds.names[c], line, NUMERIC if NUMBER.fullmatch(cell) else CATEGORICAL))
         return sorted(found, key=lambda one: one[2])
 
-    def _cells(
-        self, block: Block, begin: int, kinds: ColumnEncodings, wanted: Sequence[str]
-    ) -> list[list[str]]:
-        """For each column `wanted`, its cells in the rows from `begin` on; empty where there is none."""
+    def _cells(self, held: Iterable[bytes], kinds: ColumnEncodings, wanted: Sequence[str]) -> list[list[str]]:
+        """For each column `wanted`, its cells in the lines that hold rows; empty where there is none."""
         none = MOST_COLUMNS + 1
         places = [kinds.names.index(name) if name in kinds.names else none for name in wanted]
         most, found = max([at for at in places if at < none], default=0) + 1, [list[str]() for _ in wanted]
         pairs = [*zip(places, found, strict=True)]
-        for bare in filter(self._holds_row(kinds), self._lines(block, begin)):
+        for bare in held:
             cells = cells_of(bare.removesuffix(b"\r"), self._dialect, most)
             for at, texts in pairs:
                 texts.append(str(cells[at], "utf-8", "backslashreplace") if at < len(cells) else "")
@@ -562,7 +562,8 @@ class DelimitedParser(RowParser):
             return block, 0
         lines = self._lines(block, begin)
         holding = [k for k, holds in enumerate(map(self._holds_row(kinds), lines)) if holds]
-        cells = dict(zip(where.columns, self._cells(block, begin, kinds, where.columns), strict=True))
+        found = self._cells([lines[k] for k in holding], kinds, where.columns)
+        cells = dict(zip(where.columns, found, strict=True))
         excluded = np.delete(holding, where.rows(cells, len(holding))).astype(int).tolist()
         breaks = sum(lines[k].count(b"\n") for k in excluded)
         for k in excluded:
