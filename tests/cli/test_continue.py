@@ -73,6 +73,17 @@ def test_info_says_how_often_a_model_was_continued(thresher: Thresher) -> None:
     assert "continued              2 times\n" in thresher("info m").out
 
 
+def test_info_says_the_command_that_meets_the_same_new_classes(thresher: Thresher) -> None:
+    thresher.ok("train a.csv -m a -q --outputs classes")
+    thresher.ok("train new-class.csv -m b -q --continue a")
+    command = thresher("info b --json").json["command"].replace("DATA", "new-class.csv").replace("OLD", "a")
+    thresher.ok(command.replace("MODEL", "again -q").removeprefix("thresher "))
+    assert Path("again").read_bytes() == Path("b").read_bytes()
+    ran = thresher("diff a b")
+    assert ran.status == 2
+    assert "the classes or their order differ: no, yes and no, yes, maybe" in ran.err
+
+
 def test_a_new_column_is_a_feature_from_now_on(thresher: Thresher) -> None:
     thresher("train a.csv -m a -q")
     thresher.ok("train new-column.csv -m b --continue a -q")

@@ -274,6 +274,7 @@ def test_a_checkpoint_says_how_to_go_on(thresher: Thresher) -> None:
     told = thresher("info m.checkpoint --json").json
     assert (told["kind"], told["stopped"]["pass"], told["stopped"]["passes"]) == ("checkpoint", 2, 2)
     assert told["stopped"]["data"] == "train.svm"
+    assert not told["lines"]  # of the blocks read so far, which say nothing of the rows learned
     assert told["examples"] == 600
     assert f"{'stopped pass':<22} 2" in thresher("info m.checkpoint").out.splitlines()
     words = shlex.split(told["command"])

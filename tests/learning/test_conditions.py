@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import thresher
+from tests.plain import not_compiled
 from tests.stopping import checkpoints_kept
 from thresher.data import Chunk, DataError, open_source
 from thresher.data.layout import Layout
@@ -287,7 +288,18 @@ def test_what_is_told(held: Counter[float], learned: Counter[float], words: str)
 
 
 def test_classes_are_called_by_their_words() -> None:
-    assert "the label spam, of" in difference(counts(50, 0), counts(50, 50), words=("ham", "spam"))
+    assert "the label spam, of" in difference(counts(50, 0), counts(50, 50), named={1.0: "spam"}.__getitem__)
+
+
+@pytest.mark.parametrize("outputs", ["classes", "classes:1-3"])
+def test_classes_of_several_are_called_by_their_words(outputs: str) -> None:
+    words = np.array(["eggs", "ham", "spam"])[np.arange(HELD) * 3 // HELD]
+    options: dict[str, Any] = {"outputs": outputs, "loss": "softmax", "passes": 1}
+    with not_compiled():
+        last = told(thresher.train, words, holdout="last:0.2", **options)
+        blocks = told(thresher.cv, words, folds="forward:3", **options)
+    assert "the label spam, of" in last["unlike-holdout"]
+    assert "the label ham, of" in blocks["unlike-holdout"]
 
 
 def test_chance_is_not_told() -> None:

@@ -23,7 +23,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -147,6 +147,7 @@ class FoldScores:
 
     def __init__(self, models: ModelSet, folds: Folds, chunks: Iterable[Chunk], judge: str = LOSS) -> None:
         self._folds, dropped, head, rows = folds, models.dropped, models.recipe.objective, 0
+        self._called = partial(head.named, words=models.lead.classes)
         parts = models.parts[: folds.count]
         scores = [Scores({k: p.models[k] for k in p.alive if k not in dropped}, (), judge) for p in parts]
         waiting, sizes = [list[Chunk]() for _ in parts], np.zeros(folds.count, np.int64)
@@ -189,7 +190,7 @@ class FoldScores:
         for k, held in enumerate(self._classes[:-1] if forward or self._named else []):
             others = [*range(k), -1] if forward else [j for j in range(count) if j != k]
             learned = sum((self._classes[j] for j in others), Counter[float]())
-            if reason := difference(held, learned, f"rows of fold {k + 1}"):
+            if reason := difference(held, learned, f"rows of fold {k + 1}", self._called):
                 drawn = f"if rows are not in the order of time, draw the folds, {mention(folds=count)}"
                 other = f"use another {mention('seed')}, or leave {mention('group')} out"
                 return [*found, unlike(reason, drawn if forward else other)]

@@ -226,7 +226,12 @@ def _sorted_labels(run: Run) -> str | None:
         times = "once" if seen.changes == 1 else f"{seen.changes:,} times"
         random = f"where a random order would have about {round(expected):,}"
         return f"the label changes {times} in {seen.rows:,} rows, {random}"
-    if expected is None and seen.changes >= 50 and min(seen.rises, seen.falls) <= 0.01 * seen.changes:
+    if (
+        expected is None
+        and not run.tells_classes
+        and seen.changes >= 50
+        and min(seen.rises, seen.falls) <= 0.01 * seen.changes
+    ):
         return f"the label {'rises' if seen.rises else 'falls'} from row to row"
     both = "up to some row nearly all labels are the same, and from there on nearly all are the other"
     return both if shift >= _SHIFT else None
@@ -273,8 +278,7 @@ def _unequal_importances(run: Run, means: Mapping[float, float]) -> str:
         if not of_classes and not run.classes:
             called.append("positives" if label > 0 else "negatives")
             continue
-        place = int(label) - head.outputs.low if of_classes else int(label > 0)
-        called.append(f"class {run.classes[place] if 0 <= place < len(run.classes) else f'{label:g}'}")
+        called.append(f"class {head.named(label, run.classes)}")
     times = f"are {means[most] / means[least]:.3g} times those of"
     reason = f"the importances of {called[0]} {times} {called[1]}, so that few rows decide"
     remedy = "learn without importances"

@@ -75,7 +75,6 @@ def anatomy(path: str | Path, header: Header, tensors: Tensors) -> dict[str, Any
     readout = model_file.readout_of(path, header, tensors)
     recipe, stopped = dict(header["recipe"]), _stopped(path, header)
     layout, record = recipe.pop("layout") or {}, header.get("record")
-    report = record or (header["training"]["position"]["report"] if stopped else {})
     groups = {one["group"]: one for one in groups_of(readout)}
     columns = [
         {"column": name, "kind": kind, **{k: v for k, v in groups.pop(name, {}).items() if k != "group"}}
@@ -100,7 +99,7 @@ def anatomy(path: str | Path, header: Header, tensors: Tensors) -> dict[str, Any
         "warm": header.get("warm", False),
         **stopped,
         "record": record,
-        "lines": {k: report[k] for k in ("lines", "examples", "blank", "skipped", "merged") if report},
+        "lines": {k: record[k] for k in ("lines", "examples", "blank", "skipped", "merged") if record},
         "layout": {name: value for name, value in layout.items() if name not in ("columns", "kinds")},
         "columns": columns,
         "groups": [*groups.values()],
@@ -248,7 +247,7 @@ def compare(a: Readout, b: Readout, headers: tuple[Header, Header], top: int = 2
 
 def _check_comparable(a: Readout, b: Readout) -> None:
     """`DataError` if the same key or output means something else in the two models."""
-    if a.head.outputs != b.head.outputs:
+    if a.head.outputs.spec != b.head.outputs.spec:
         raise DataError(f"their outputs differ: {a.head.outputs.spec} and {b.head.outputs.spec}")
     if a.classes != b.classes:
         both = f"{listed_words(a.classes)} and {listed_words(b.classes)}"

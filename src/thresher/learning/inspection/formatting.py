@@ -8,7 +8,8 @@ from typing import Any
 
 from thresher.data.errors import printable
 
-_NAME_WIDTH = 22
+_NAME_WIDTH, _LONGEST = 22, 200
+"""Characters of the names of figures, and at most of a cell of a table"""
 
 
 def of_first_pass(loss: float | None, several: bool) -> str:
@@ -79,8 +80,8 @@ def table_of_rows(
 
 
 def table_of(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
-    """The lines of a table: text aligned left, numbers right."""
-    cells = [[shown(head) for head in heads], *([shown(value) for value in row] for row in rows)]
+    """The lines of a table: text aligned left, numbers right; cells of many characters are cut off."""
+    cells = [[_cut(head) for head in heads], *([_cut(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     texts = [all(isinstance(row[k], str) for row in rows) for k in range(len(heads))]
     return [
@@ -90,6 +91,11 @@ def table_of(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
         ).rstrip()
         for row in cells
     ]
+
+
+def _cut(value: object) -> str:
+    text = shown(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 def finite(value: object) -> Any:

@@ -280,6 +280,11 @@ class Objective:
             return [f"{one:g}" for one in self.outputs.levels]
         return [*words, *map(str, range(self.outputs.low + len(words), self.outputs.high + 1))]
 
+    def named(self, label: float, words: Sequence[str]) -> str:
+        """A label as text: the word of its class, if it has one."""
+        place = int(label - self.outputs.low if self.outputs.kind == "classes" else label > 0)
+        return words[place] if self.classifies and 0 <= place < len(words) else f"{label:.6g}"
+
     def output_of(self, name: str, words: Sequence[str] = ()) -> int:
         """The place of a class or output in `names`. ValueError if there is none, or only one output."""
         known = self.names(words) if self.count > 1 else []

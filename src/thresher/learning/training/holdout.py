@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,11 +58,16 @@ def counts_of(head: Objective, chunk: Chunk) -> Counter[float]:
     return Counter(dict(zip(found.tolist(), counts.tolist(), strict=True)))
 
 
-def difference(held: Counts, learned: Counts, which: str = "held-out rows", words: Sequence[str] = ()) -> str:
+def difference(
+    held: Counts,
+    learned: Counts,
+    which: str = "held-out rows",
+    named: Callable[[float], str] = "{:g}".format,
+) -> str:
     """How the classes of rows that are held out differ from those of rows that are learned; empty if little.
 
-    `words` are the names of the classes, if labels are words. Chance alone makes a difference that is told
-    with a probability below one in ten thousand.
+    `named` tells what a class is called. Chance alone makes a difference that is told with a probability
+    below one in ten thousand.
 
     >>> difference({1.0: 30, -1.0: 0}, {1.0: 40, -1.0: 60})
     'all 30 held-out rows have the label 1, of the rows learned 40 %'
@@ -94,8 +100,7 @@ def difference(held: Counts, learned: Counts, which: str = "held-out rows", word
     share = f"{_percent(a)} of the {which}"
     if a in (0, 1):
         share = f"all {n:,} {which}" if a else f"none of {n:,} {which}"
-    name = words[int(worst)] if 0 <= int(worst) < len(words) else f"{worst:g}"
-    return f"{share} have the label {name}, of the rows learned {_percent(b)}"
+    return f"{share} have the label {named(worst)}, of the rows learned {_percent(b)}"
 
 
 def _percent(share: float) -> str:
@@ -112,7 +117,6 @@ class Holdout:
     judges = True
     """whether models are judged by its rows, which are then kept in memory"""
     _head: Objective | None = None
-    _words: tuple[str, ...] = ()
     _names = ""
     """the name of the groups of the rows"""
 
@@ -133,7 +137,6 @@ class Holdout:
         """Draw with the seed of `recipe`. `DataError` if rows have groups, but are not drawn."""
         self.seed = recipe.seed
         self._head, self._names = recipe.objective, grouped_by(source.layout)
-        self._words = source.layout.classes if source.layout else ()
         check_ungrouped(self.every, self._names)
 
     def set_aside(self) -> None:
@@ -200,8 +203,8 @@ class Holdout:
             yield chunk, np.arange(passed, passed + len(chunk)) >= self._learned
             passed += len(chunk)
 
-    def troubles(self) -> list[Finding]:
-        """Trouble with the rows, and with their choice."""
+    def troubles(self, words: Sequence[str]) -> list[Finding]:
+        """Trouble with the rows, and with their choice; `words` are the names of the classes, if any."""
         if self.weightless:
             return [weightless_held_out()]
         if not self._read or not self.judges:
@@ -218,7 +221,8 @@ class Holdout:
             return [Finding("empty-holdout", f"{reason}: {remedy}")]
         if drawn and not self._named:  # what differs then differs by chance
             return [no_groups(self._names)] if self._in_groups else []
-        reason = difference(self._held_counts, self._learned_counts, words=self._words)
+        named = "{:g}".format if self._head is None else partial(self._head.named, words=words)
+        reason = difference(self._held_counts, self._learned_counts, named=named)
         remedy = f"use another {mention('seed')}, or leave {mention('group')} out"
         if not drawn:
             fits = "they are not in the order of time"

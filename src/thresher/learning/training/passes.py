@@ -254,6 +254,8 @@ class Recorded(SourceWrapper[Source]):
                     yield chunk
             self.cache = writer.commit()
             self._failed = self.cache is None
+            if self.cache is not None:
+                self.cache.words = self.words
         finally:
             writer.abandon()
 

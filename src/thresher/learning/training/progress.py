@@ -191,10 +191,7 @@ class ProgressLines(Ui):
         """A label, by name if classes have names; empty if there is none."""
         if math.isnan(number):
             return ""
-        if self._head is None or not self._words:
-            return f"{number:.6g}"
-        outputs = self._head.outputs
-        return self._words[int(number - outputs.low if outputs.kind == "classes" else number > 0)]
+        return f"{number:.6g}" if self._head is None else self._head.named(number, self._words)
 
     def passed(self, number: int, holdout: Figures | None) -> None:
         """Say the figures on the hold-out; without one, that a pass has ended, if there is no table."""

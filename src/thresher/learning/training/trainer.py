@@ -634,4 +634,4 @@ class Trainer:
         given, found = self.holdout.given, troubles_of(run)
         if given is not None:
             found += [*troubles_of_reading(given.report), *unknown_values(self.model, given)]
-        return [*found, *self.holdout.troubles(), *troubles_at_end(run)]
+        return [*found, *self.holdout.troubles(run.classes), *troubles_at_end(run)]
