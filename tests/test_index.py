@@ -17,10 +17,11 @@ from thresher.data.chunk import Chunk, read_only
 from thresher.engine import index as indexes
 from thresher.engine import lookup
 from thresher.engine.index import GrowingIndex, Resolved, make_index, store_spec
+from thresher.learning.model.loops import make_loop
 from thresher.learning.model.margins import finder_in
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.model.rule_state import ManyState, OneState, make_loop
+from thresher.learning.model.rule_state import ManyState, OneState
 
 Keys = NDArray[np.uint64]
 

@@ -31,6 +31,7 @@ from thresher import parts
 from thresher.data.errors import DataError
 from thresher.learning.model import single_rows
 from thresher.learning.model.batch_feeder import BatchFeeder
+from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.modelbytes import as_bytes, from_bytes
 
@@ -257,6 +258,38 @@ def test_words_are_labels_and_tables_grow() -> None:
         other.learn_one(row, label)
     assert as_bytes(one) == as_bytes(other)
     assert other.predict_one({"who": "user1"}, "label") == one.predict([{"who": "user1"}], "label")[0]
+
+
+@pytest.mark.parametrize("outputs", ["classes:0-4", "classes:1-5", "classes"])
+@pytest.mark.parametrize("rule", ["sgd", "ft-ftrl", "arow", "simplex"])
+@pytest.mark.usefixtures("plainly", "small_tables")
+def test_classes_that_come_with_single_rows(rule: str, outputs: str) -> None:
+    one, other = (Model(rule, "softmax", outputs=outputs) for _ in range(2))
+    first = one.head.outputs.low
+    for k, row in enumerate(rows_of(3)):
+        label = first + min(k // 9, k % 5)
+        one.learn([row], [label])
+        other.learn_one(row, label)
+        assert np.array_equal(other.predict_one(row), one.predict([row])[0])
+    assert_same(one, other)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("plainly")
+def test_a_row_of_a_class_whose_loss_is_not_finite() -> None:
+    one, other = (Model("sgd", "softmax", outputs="classes:0-2", rate="constant:1e38") for _ in range(2))
+    said = list[list[str]]()
+    for k in range(12):
+        row = {"a": 1e3, "b": 1e9 if k > 4 else 1.0}
+        said.append([])
+        for learn in (partial(one.learn, [row], [k % 3]), partial(other.learn_one, row, k % 3)):
+            try:
+                learn()
+            except DivergedError as error:
+                said[-1].append(str(error))
+    assert any(said)
+    assert all(len(each) != 1 and len({*each}) < 2 for each in said)
+    assert pickle.dumps(one.state()) == pickle.dumps(other.state())
 
 
 def thresher_layout(words: list[str]) -> Any:

@@ -332,6 +332,11 @@ class WordTable:
             self._enter(word, found)
         return self._otherwise if found is None else found
 
+    def add(self, words: Sequence[str]) -> int:
+        """Add those of the words that are not known; the number of the last one, -1 without any."""
+        numbers = [self.number_of(word.encode()) for word in words]
+        return int(numbers[-1]) if numbers else -1
+
     def _enter(self, word: bytes, number: int) -> None:
         """Add a word, as the compiled `line_status.word_label` does."""
         code, begin = BASIS, int(self._table[USED])

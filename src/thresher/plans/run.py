@@ -241,8 +241,7 @@ def prepare(plan: Plan, data: Data, ui: Ui, made: type[T], outputs: Sequence[Pat
         with of_options():
             Judged(models.lead, training.judge)
     if source.words is not None:
-        for word in classes:
-            source.words.number_of(word.encode())
+        source.words.add(classes)
         models.name_classes(source)
     models.share.attach(source, held)
     models.say, first = ui.say, models.models[0]

@@ -175,9 +175,8 @@ class Memory:
 
     def know(self, classes: Sequence[str]) -> None:
         """The next classes that the log has named."""
-        if (words := self.words) is not None:
-            for word in classes:
-                self.named = int(words.number_of(word.encode())) + 1
+        if self.words is not None and classes:
+            self.named = self.words.add(classes) + 1
 
     def read(self, folder: Path, wait: int) -> None:
         """Read a log whose rows wait so many microseconds, and go on as if no time had passed since its end.

@@ -161,9 +161,9 @@ class LogSource(Source):
         for some in self.records(at):
             for piece in some.pieces(self.most_rows, self.most_values):
                 begin, at = piece.begin, piece.end
-                for word in self._new_words(piece):
-                    assert self.words is not None
-                    self.words.number_of(word.encode())
+                if self.words is not None:
+                    for record in piece:
+                        self.words.add(record.note().get("classes", ()))
                 try:
                     chunk = piece.rows()
                     check_rows(chunk, self.domain, self.layout)
@@ -176,11 +176,6 @@ class LogSource(Source):
                     yield chunk.at(*(StreamPosition(0, one.offset, one.row) for one in (begin, at)))
         if start is None and not self.report.lines:
             raise NoExamplesError(f"{self.folder}: no examples: the log holds no labelled rows yet")
-
-    def _new_words(self, piece: LogRun) -> list[str]:
-        """The classes that come with the labels of these records, in the order of their numbers."""
-        notes = [] if self.words is None else [one.note() for one in piece]
-        return [word for note in notes for word in note.get("classes", ())]
 
     def _position(self, start: StreamPosition) -> LogPosition:
         """The place between records, which is known to be the one of before.

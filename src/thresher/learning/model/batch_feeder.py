@@ -235,7 +235,7 @@ class BatchFeeder:
 
     def learn_row(self, learner: Model, row: dict[Any, Any], label: float, weight: float) -> bool:
         """Like `learn`, for one row, of an importance above 0, and the only learner; False if not taken."""
-        if self.batch > 1 or self.signs or self.skip or self.listener:
+        if self.batch > 1 or self.signs or self.skip or self.listener or not learner.loop.has_met(label):
             return False
         if not self.intake.counts_only_means or (features := features_of(learner, row)) is None:
             return False
@@ -343,7 +343,7 @@ class BatchFeeder:
         ]
         listener = None if fed[0].loop.again else self.listener
         if listener is not None:
-            fed[0].loop.noted = np.empty((len(chunk), *fed[0].loop.inner))
+            fed[0].loop.note_margins(len(chunk))
         begin = 0  # the first extreme example, if the loop watches for one, or the end
         if not self._extremes and len(fed) == 1 and fed[0].loop.watches:
             fed[0].loop.limit = float(EXTREME)

@@ -237,7 +237,7 @@ class Undo:
         weights = np.empty((len(self._rows), *loop.inner), loop.dtype)
         loop.read_rows(self._rows, weights)
         written = loop.S[self._table] if self._writes_all else loop.S.take(self._rows, axis=0)
-        if all(map(is_finite, (weights, written, loop.known_bias(), *loop.clocks().values()))):
+        if all(map(is_finite, (weights, written, loop.intercepts(), *loop.clocks().values()))):
             return False
         words_of(loop.S)[self._table] = words_of(self._before)
         for now, before in zip(loop.beside_rows(), self._beside, strict=True):

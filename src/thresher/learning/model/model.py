@@ -40,12 +40,12 @@ from thresher.learning.model.divergence import (
     is_finite,
     no_margin_fits,
 )
+from thresher.learning.model.loops import make_loop
 from thresher.learning.model.margins import any_output
 from thresher.learning.model.objective import F64, FittedLink
 from thresher.learning.model.prediction import LinearPredictor, Readout
 from thresher.learning.model.preprocessing import ListedFeatures
 from thresher.learning.model.recipe import Recipe, Spec
-from thresher.learning.model.rule_state import make_loop
 from thresher.learning.model.scaling import Means
 from thresher.learning.model.single_rows import LABELS, SCALARS, Row, RowBuffers, check_row, is_plain
 from thresher.learning.training.progress import Curve, CurvePoint, Tally
@@ -352,7 +352,7 @@ class Model(LinearPredictor):
         state = self.state()
         rows = (first_broken(rows) for rows in (self.loop.settled(), state["S"]))
         row = next((one for one in rows if one >= 0), -1)
-        self._check(row, {"bias": self.loop.known_bias(), **state}, self._sound + 1)
+        self._check(row, {"bias": self.loop.intercepts(), **state}, self._sound + 1)
         self._sound = self.feed.learned
 
     def _check(self, row: int, others: Tensors, first: int, chunk: Chunk | None = None) -> None:

@@ -22,17 +22,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher import parts
 from thresher.data.chunk import Chunk, read_only
 from thresher.engine import averaging, calibrating, kernels, outputs
 from thresher.engine.compile.jit import Kernel
-from thresher.engine.index import HashedIndex, Index, Resolved
+from thresher.engine.index import Index, Resolved
 from thresher.engine.lookup import resized
 from thresher.engine.protocol import in_dtype, shares_a_clock, snapshot, writes
 from thresher.engine.sound import Tensors, beneath, given, require, under
 from thresher.learning.model.margins import Read, first_rows, margins
 from thresher.learning.model.objective import F64, Objective
-from thresher.learning.model.recipe import Recipe
 
 if TYPE_CHECKING:
     from thresher.learning.model.single_rows import RowBuffers
@@ -195,10 +193,6 @@ class RuleState:
         origin = self.bclock.reshape(-1, self.bclock.shape[-1])[:, self._origin]
         return np.asarray((bias + origin).astype(bias.dtype))
 
-    def _learn_with(self, compiled: Any, *given: Any) -> int:
-        done: int = compiled(*self._arguments(*given))
-        return done
-
     def _arguments(self, loss: Any, resolved: Resolved, targets: Array, *rest: Any) -> tuple[object, ...]:
         return (
             loss,
@@ -213,8 +207,32 @@ class RuleState:
         return None
 
     def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64] | None:
-        """What gives the margin ``(1,)`` of the row in `arrays`, likewise: see `Ready`."""
-        return None
+        """What gives the margins ``(1,)`` or ``(1, outputs)`` of the row in `arrays`, likewise."""
+        origin = self._origin if len(self.B) else -1
+        if self.history is not None or (self.S.ndim > 2 and (origin >= 0 or self.head.count == 1)):
+            return None
+        read, read_bias = (self.readers[0].for_parts(one) for one in (self._row_rule, self._bias_row_rule))
+        add_up = kernels.add_up if self.S.ndim == 2 else outputs.add_up_outputs
+        shape = 1, *self.S.shape[2:]
+        room, bias = np.empty((len(arrays.room), *shape[1:]), self.dtype), np.zeros(shape, self.dtype)
+        of_bias = self._bias_row_rule, self.B, self.bclock, arrays.places[:1], bias
+        row = room, read_only(bias.reshape(-1)), arrays.ends, arrays.places, arrays.values
+        cuts, clock = dict[int, tuple[Any, ...]](), self.bclock
+
+        def margins(_: Any, total: int) -> F64:
+            if (of_row := cuts.get(total)) is None:
+                of_row = self._row_rule, self.S, self.clock, arrays.rows[:total], room[:total]
+                cuts[total] = of_row
+            read(*of_row)
+            if len(self.B):
+                read_bias(*of_bias)
+                if origin >= 0:
+                    bias[0] = bias.item() + clock.item(origin)
+            out = np.empty(shape)
+            add_up(*row, out)
+            return out
+
+        return margins
 
     def idle(self, count: int) -> NDArray[np.bool_]:
         """Which of the first `count` rows are equivalent to zeros, in their mean too if that is read."""
@@ -225,7 +243,7 @@ class RuleState:
         for begin in range(0, 0 if self.history is None else count, _BLOCK):
             rows = self.S[begin : min(begin + _BLOCK, count)]
             read = self._read_from(self._row_rule, rows, self.clock)
-            means = first_rows(read, len(rows), self.inner, self.dtype)
+            means = first_rows(read, len(rows), self.S.shape[2:], self.dtype)
             out[begin : begin + len(rows)] &= ~means.any(axis=tuple(range(1, means.ndim)))
         return out
 
@@ -337,26 +355,34 @@ class RuleState:
 
     def bias(self) -> Array:
         """Settled intercepts (outputs,); 0 without intercepts."""
+        return self._in_order(self.intercepts())
+
+    def _in_order(self, found: Array) -> Array:
+        """What was found for outputs, the last axis, in the order in which these are read."""
+        return found
+
+    def intercepts(self) -> Array:
+        """Settled intercepts of all outputs, in the order of the state; 0 without intercepts."""
         if not len(self.B):
-            return np.zeros(self.head.count, self.dtype)
+            return np.zeros(self.S.shape[2:] or 1, self.dtype)
         if self.history is not None and self.history.steps:
             sums = self.B[0, -averaging.COLUMNS].reshape(-1)
             return self._with_origin(sums / self.history.steps)
         read = self._read_from(self._bias_row_rule, self.B, self.bclock)
-        bias = first_rows(read, 1, self.inner, self.dtype).reshape(-1)
+        bias = first_rows(read, 1, self.B.shape[2:], self.dtype).reshape(-1)
         return self._with_origin(bias)
 
     def meet(self, count: int) -> None:
         """Have at least `count` classes, if these are met on the way."""
 
-    def known_bias(self) -> Array:
-        """Settled intercepts of the outputs that the model knows."""
-        return self.bias()
+    def has_met(self, label: float) -> bool:
+        """Whether nothing has to be made ready to learn a row with this label; False for a new class."""
+        return True
 
     def unmet(self) -> Array:
         """The weights of a feature that was never seen (outputs,)."""
         read = self._read_from(self._row_rule, np.zeros((1, *self.S.shape[1:]), self.dtype), self.clock)
-        return first_rows(read, 1, self.inner, self.dtype).reshape(-1)
+        return self._in_order(first_rows(read, 1, self.S.shape[2:], self.dtype).reshape(-1))
 
     @property
     def last_heaviest(self) -> float:
@@ -368,10 +394,14 @@ class RuleState:
         """Margin of the first output for the last example learned, before it was learned."""
         return float(self._with_origin(self.tally[kernels.LAST_MARGIN :][:1])[0])
 
+    def note_margins(self, count: int) -> None:
+        """Note the margins of so many examples; -inf for classes that are not met with them."""
+        self.noted = np.full((count, *self.S.shape[2:]), -np.inf)
+
     def take_margins(self) -> F64:
         """The margins `noted`, which are then noted no more."""
         assert self.noted is not None
-        found, self.noted = self._with_origin(self.noted), None
+        found, self.noted = self._in_order(self._with_origin(self.noted)), None
         return found.reshape(len(found)) if self.head.count == 1 else found
 
     def margins(self, chunk: Chunk, bias: Array | None = None) -> F64:
@@ -380,7 +410,8 @@ class RuleState:
         The intercepts are those of the state unless `bias` is given.
         """
         added = self.bias() if bias is None else bias
-        found = margins(self.read_rows, self.index, len(self.S), added, self.inner, chunk)
+        read = self._read_from(self._row_rule, self.S, self.clock)
+        found = margins(read, self.index, len(self.S), added, self.S.shape[2:], chunk)
         return found.reshape(len(found)) if self.head.count == 1 else found
 
     def _sides(self) -> list[tuple[Any, Array, Array]]:
@@ -497,9 +528,9 @@ class OneState(RuleState):
             kept = averaging.Adding(self.clock, self.history.ring, self.history.place, newest, more)
         limits = (read_only(weights), offsets, lo, resolved.hi, self.limit, room, kept)
         if self.calibration is None or self.again:  # margins of these are not those of new examples
-            return self._learn_with(self._learn, self.head.loss, resolved, targets, *limits)
-        compiled = self._calibrating
-        return self._learn_with(compiled, self.head.loss, resolved, targets, *limits, self.calibration)
+            return int(self._learn(*self._arguments(self.head.loss, resolved, targets, *limits)))
+        args = self._arguments(self.head.loss, resolved, targets, *limits, self.calibration)
+        return int(self._calibrating(*args))
 
     def learner_of_row(self, arrays: RowBuffers) -> Callable[[], bool] | None:
         """As in `RuleState`."""
@@ -519,42 +550,11 @@ class OneState(RuleState):
 
         return learn
 
-    def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64] | None:
-        """As in `RuleState`."""
-        if self.history is not None:
-            return None
-        read = self.readers[0].for_parts(self._row_rule)
-        read_bias = self.readers[0].for_parts(self._bias_row_rule)
-        room, bias = arrays.room, np.zeros(1, self.dtype)
-        of_bias = self._bias_row_rule, self.B, self.bclock, arrays.places[:1], bias
-        row = room, read_only(bias), arrays.ends, arrays.places, arrays.values
-        cuts, origin, clock = dict[int, tuple[Any, ...]](), self._origin, self.bclock
-
-        def margins(_: Any, total: int) -> F64:
-            if (of_row := cuts.get(total)) is None:
-                of_row = self._row_rule, self.S, self.clock, arrays.rows[:total], room[:total]
-                cuts[total] = of_row
-            read(*of_row)
-            if len(self.B):
-                read_bias(*of_bias)
-                if origin >= 0:
-                    bias[0] = bias.item() + clock.item(origin)
-            out = np.empty(1)
-            kernels.add_up(*row, out)
-            return out
-
-        return margins
-
 
 class ManyState(RuleState):
     """Many outputs or mini-batches. `S` is (rows, columns, outputs), clocks (1 or outputs, scalars).
 
     Outputs share one clock if the rule's clock does not depend on the examples.
-
-    One of several classes has the next free output from its first example on. Before, that output has a slope
-    of zero and is no part of any loss, so a class is known late or early with the same bits. If classes are
-    not given, there is always a free output, and one more is a copy of it: it is zero, and its clock is that
-    of an output that has learned nothing so far.
     """
 
     readers, pasts = (outputs.read_outputs, averaging.read_means), averaging.Pasts
@@ -569,59 +569,23 @@ class ManyState(RuleState):
         super().__init__(head, rule, dtype, index, (head.count,), 1 if shared else head.count, *kinds)
         self._together = shared and batch == 1
         self._places = np.zeros(0, np.int64)
-        self.met: Array | None = None
-        """the classes in the order in which they came, then -1; None if outputs are not classes"""
-        if head.outputs.kind == "classes":
-            most = head.outputs.most or head.count
-            self.met, self._place_of = np.full(most + 1, -1), np.full(most, -1)
         learn = outputs.learn_together if self._together else outputs.learn_batches
         self._each = True if batch > 1 and writes(type(rule), "step_on_sum") else None
         self._learn = learn.for_parts(head.joint, rule, self.bias_rule)
-
-    @property
-    def known(self) -> Array:
-        """The classes met so far, in that order."""
-        assert self.met is not None
-        return self.met[: int(self.met.argmin())]
-
-    def _know(self, classes: Array) -> None:
-        """Note the classes met so far, in that order."""
-        assert self.met is not None
-        self.met[: len(classes)], self.met[len(classes) :] = classes, -1
-        self._place_of.fill(-1)
-        self._place_of[classes] = np.arange(len(classes))
-
-    def targets(self, chunk: Chunk) -> F32:
-        """As in `RuleState`; makes room for the classes of these rows."""
-        found = super().targets(chunk)
-        most = self.head.outputs.most
-        if most and len(found) and self._place_of[classes := found[:, 0].astype(np.int64)].min() < 0:
-            wanted = np.union1d(self.known, classes)
-            self._make_room(min(len(wanted) + 1, most))
-            self.meet(int(wanted[-1]) + 1)
-        return found
-
-    def meet(self, count: int) -> None:
-        """As in `RuleState`."""
-        self.head.meet(count)
-        self.inner = (self.head.count,)
-
-    def _make_room(self, count: int) -> None:
-        """Have at least `count` outputs, the new ones copies of the last, which is free."""
-        have = self.S.shape[2]
-        if count > have:
-            more = max(count - have, have // 4)
-            self.S, self.B = (_widened(table, -1, more) for table in (self.S, self.B))
-            if self.own_clocks:
-                self.clock, self.bclock = (_widened(one, 0, more) for one in (self.clock, self.bclock))
-                if self.history is not None:
-                    self.history.ring = _widened(self.history.ring, 0, more)
-                    self.history.place = _widened(self.history.place, 0, more)
 
     def learn(
         self, resolved: Resolved, lo: int, targets: F32, weights: F32, offsets: F32 | None, longest: int
     ) -> int:
         """Learn lo..resolved.hi-1 in batches, the last of which may be short; return the first row left."""
+        known = np.full(resolved.hi, self.head.count)
+        done: int = self._learn(*self._call(known, resolved, lo, targets, weights, offsets, longest))
+        return done
+
+    def _call(
+        self, known: Array, resolved: Resolved, lo: int, targets: F32, weights: F32, *rest: Any
+    ) -> tuple[object, ...]:
+        """The arguments of the compiled loop: those of `learn`, with a loss of `known` outputs for each."""
+        offsets, longest = rest
         room: tuple[Any, ...] = (longest,)
         added: tuple[Any, ...] = ()
         if not self._together:
@@ -637,180 +601,4 @@ class ManyState(RuleState):
             learned = self.calibration.copy() if self.again else self.calibration
             meant = learned, np.empty_like(learned), np.empty(self.S.shape[2])
         limits = (read_only(weights), *added, lo, resolved.hi, *room, kept, meant)
-        known = np.full(len(targets), self.head.count)
-        if self.met is None:
-            return self._learn_with(
-                self._learn, self.head.joint, resolved, targets, read_only(known), *limits
-            )
-        return self._learn_classes(resolved, lo, targets, known, limits)
-
-    def _learn_classes(
-        self, resolved: Resolved, lo: int, targets: F32, known: Array, limits: tuple[Any, ...]
-    ) -> int:
-        """Learn the rows lo..resolved.hi-1 of the classes `targets`; `known` gets how many were met."""
-        order, hi, noted, own = self.known, resolved.hi, self.noted, np.empty_like(targets)
-        begun, classes = len(order), targets[lo:hi, 0].astype(np.int64)
-        places = self._place_of[classes]
-        known.fill(begun)
-        if len(places) and places.min() < 0:
-            order = np.array([*dict.fromkeys([*order.tolist(), *classes.tolist()])], np.int64)
-            place_of = np.zeros(self.head.count, np.int64)
-            place_of[order] = np.arange(len(order))
-            places = place_of[classes]
-            known[lo:hi] = np.maximum.accumulate(np.maximum(places + 1, begun))
-        own[lo:hi, 0] = places
-        mine = None if noted is None else np.full((len(noted), self.S.shape[2]), -np.inf)
-        self.noted = mine
-        args = own, read_only(known), *limits
-        done = self._learn_with(self._learn, self.head.joint, resolved, *args)
-        met = order[: known[done - 1]] if done > lo else order[:begun]
-        if len(met) > begun:
-            self._know(met)
-        if noted is not None and mine is not None:
-            self.noted = np.full((len(noted), self.head.count), -np.inf)
-            self.noted[:lo, : noted.shape[1]] = noted[:lo]
-            self.noted[lo:done, met] = mine[lo:done, : len(met)]
-        return done
-
-    def _read_from(self, row_rule: Any, S: Array, clock: Array) -> Read:
-        """As in `RuleState`, with the outputs in the order of classes; zeros for those not met yet."""
-        read = super()._read_from(row_rule, S, clock)
-        if self.met is None:
-            return read
-        known, count = self.known, self.head.count
-        places = self._place_of[:count] if len(known) == count else None
-
-        def in_order(rows: Array, out: Array) -> None:
-            found: Array = np.empty((len(rows), S.shape[2]), out.dtype)
-            read(rows, found)
-            if places is not None:
-                found.take(places, 1, out, "clip")
-            else:
-                out[...] = 0
-                out[:, known] = found[:, : len(known)]
-
-        return in_order
-
-    def bias(self) -> Array:
-        """As in `RuleState`; -inf for classes not met yet, which are no part of any loss or prediction."""
-        found = super().bias()
-        if self.met is None or not len(known := self.known):
-            return found
-        averaged = len(self.B) and self.history is not None and self.history.steps  # as they are stored
-        if len(known) == self.head.count and not averaged:
-            return found
-        bias: Array = np.full(self.head.count, -np.inf, found.dtype)
-        bias[known] = found[: len(known)] if averaged else found[known]
-        return bias
-
-    def known_bias(self) -> Array:
-        """As in `RuleState`."""
-        return self.bias() if self.met is None else self.bias()[self.known]
-
-    @property
-    def last_heaviest(self) -> float:
-        """The output with the largest margin for the last example, before it was learned."""
-        found = super().last_heaviest
-        return found if self.met is None else float(max(self.met[int(found)], 0))
-
-    def place(self, keys: NDArray[np.uint64], weights: Array, bias: Array) -> None:
-        """As in `RuleState`; classes with an intercept of -inf stay unmet."""
-        if self.met is not None:
-            known = np.flatnonzero(~np.isneginf(bias))
-            self._know(known)
-            self._make_room(min(len(known) + 1, len(self._place_of)))
-            rest = self.S.shape[2] - len(known)
-            weights, bias = np.pad(weights[:, known], ((0, 0), (0, rest))), np.pad(bias[known], (0, rest))
-        super().place(keys, weights, bias)
-
-    def place_measured(
-        self, keys: NDArray[np.uint64], scales: F64, size: float, solutions: Sequence[Minimum]
-    ) -> None:
-        """As in `RuleState`; those of classes not met do not matter."""
-        if self.met is not None:
-            nothing, rest = np.zeros(len(keys) + len(self.B)), self.S.shape[2] - len(self.known)
-            free = Minimum(nothing, nothing, nothing, np.zeros((0, 2)))
-            solutions = [*(solutions[k] for k in self.known), *[free] * rest]
-        super().place_measured(keys, scales, size, solutions)
-
-    def beside_rows(self) -> list[Array]:
-        """As in `RuleState`."""
-        return [*super().beside_rows(), *([] if self.met is None else [self.met, self._place_of])]
-
-    def state(self) -> dict[str, Array]:
-        """As in `RuleState`, with the classes met; without free outputs but one, if classes are not given."""
-        now = super().state()
-        if self.met is None:
-            return now
-        known = self.known.copy()
-        count = min(len(known) + 1, len(self._place_of)) if self.head.outputs.most else self.S.shape[2]
-        now |= {name: now[name][..., :count] for name in ("S", "B")}
-        if self.own_clocks:
-            own = [name for name in ("clock", "bclock", "ring", "place") if name in now]
-            now |= {name: now[name][:count] for name in own}
-        return now | {"classes": known}
-
-    def _inner_of(self, state: Tensors) -> tuple[int, ...]:
-        if self.met is None or "classes" not in state:
-            return super()._inner_of(state)
-        known, most = given(state, "classes", (None,), np.int64), len(self._place_of)
-        sound = len(np.unique(known)) == len(known) <= most
-        sound = sound and bool(((known >= 0) & (known < most)).all())
-        require(sound, "classes", f"expected different numbers from 0 to {most - 1}")
-        return (min(len(known) + 1, most),) if self.head.outputs.most else super()._inner_of(state)
-
-    def restore(self, state: dict[str, Array]) -> None:
-        """As in `RuleState`."""
-        if self.history is not None and self.own_clocks:
-            self.history = self._begun(state["clock"])
-        super().restore(state)
-        if self.met is not None:
-            self._know(state["classes"])
-            self.meet(int(self.met.max()) + 1)
-
-
-def _widened(table: Array, axis: int, more: int) -> Array:
-    """The table with copies of the last output after it."""
-    last = np.take(table, [-1] * more, axis)
-    return np.ascontiguousarray(np.concatenate([table, last], axis))
-
-
-def make_loop(recipe: Recipe, head: Objective, rule: Any, index: Index) -> OneState | ManyState:
-    """The loop for the recipe's outputs and batch size. A group of one output is not treated as a group.
-
-    ValueError for a rule that cannot be averaged, and for one whose weights do not start at zero with a
-    signed store or admission.
-    """
-    name = parts.part_name(type(rule))
-    if recipe.average and getattr(rule, "half_life", np.inf) < np.inf:
-        raise ValueError(
-            f"{name} cannot be averaged with a half_life: there is no formula for the sum of weights that"
-            " fade; leave out one of them"
-        )
-    if recipe.average and rule.DRIFTS is None:
-        known = parts.REGISTRY["rule"].items()
-        able = sorted(n for n, cls in known if getattr(cls, "DRIFTS", None) is not None)
-        raise ValueError(
-            f"{name} cannot be averaged: there is no formula for the sum of its weights between two visits;"
-            f" these rules can: {', '.join(able)}"
-        )
-    alone = getattr(type(rule), "_field_defaults", {}).get("group")
-    if head.count == 1 and getattr(rule, "group", alone) != alone:
-        rule = parts.make("rule", rule, group=alone)
-    if signs := recipe.signs():
-        rule = parts.clamped(rule, signs.of_class)
-    made, kinds = (head, rule, recipe.numbers, index), (recipe.average, recipe.calibrate)
-    loop: OneState | ManyState
-    if head.outputs.kind == "one" and recipe.batch == 1:
-        loop = OneState(*made, *kinds)
-    else:
-        loop = ManyState(*made, recipe.batch, *kinds)
-    if not recipe.intercept:
-        loop.B = loop.B[:0]
-    what = "" if recipe.admit is None else "features wait to be admitted"
-    if isinstance(index, HashedIndex) and index.signed:
-        what = "a signed store flips half of the signs"
-    if what and loop.unmet().any():
-        name = parts.part_name(type(loop.rule))
-        raise ValueError(f"{name}: its weights do not start at zero, which does not work if {what}")
-    return loop
+        return self._arguments(self.head.joint, resolved, targets, read_only(known), *limits)
