@@ -118,13 +118,13 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 70_364,
+    "all": 70_422,
     "data": 19_583,
-    "learning": 15_561,
+    "learning": 15_621,
     "parts": 5_748,
     "engine": 5_334,
-    "plans": 4_467,
-    "serving": 3_784,
+    "plans": 4_466,
+    "serving": 3_783,
     "options": 2_582,
     "sklearn": 2_131,
     "cli": 2_510,
