@@ -118,14 +118,14 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 70_422,
-    "data": 19_583,
+    "all": 70_130,
+    "data": 19_578,
     "learning": 15_621,
     "parts": 5_748,
     "engine": 5_334,
     "plans": 4_466,
-    "serving": 3_783,
-    "options": 2_582,
+    "serving": 3_504,
+    "options": 2_574,
     "sklearn": 2_131,
     "cli": 2_510,
     "cluster": 1_202,

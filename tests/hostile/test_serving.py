@@ -107,7 +107,7 @@ def nonsense(chance: random.Random) -> bytes:
         b"%b %b HTTP/1.%d\r\nhost: a\r\ncontent-type: %b\r\ncontent-length: %d\r\n\r\n%b"
         % (
             chance.choice((b"GET", b"POST", b"PUT", b"HEAD", b"OPTIONS", b"X")),
-            chance.choice((b"/predict", b"/learn", b"/label", b"/metrics", b"/v2/models/clicks/infer", b"*")),
+            chance.choice((b"/predict", b"/learn", b"/label", b"/metrics", b"*")),
             chance.choice((0, 1, 1, 1, 9)),
             chance.choice((*MEDIA, ARROW, "")).encode(),
             len(body) + chance.choice((0, 0, 0, -1, 5)),
@@ -162,14 +162,13 @@ BODIES = [
     b"label,colour,who\n" + b"9" * 5000 + b",red,a\n",
     *(b'label,colour,who\n1,"red,a\n', b"1 | a:1e40 b:nan\n", b"1 99999999999999999999:1\n"),
     *(b"\xff\xff\xff\xff\x00\x00\x00\x00", b"\xff\xff\xff\xff\xff\xff\xff\x7f", b'{"inputs": []}'),
-    b'{"inputs": [{"name": "colour", "shape": [99999999999], "datatype": "BYTES", "data": []}]}',
     *(b'{"model": 3}', b'{"model": "\\u0000"}'),
 ]
 
 
 def test_bodies_of_every_wrong_kind(folder: Path, tried: Tried) -> None:
     model, port = clicks(folder), free_port()
-    paths = ("/predict", "/predict?ids=who", "/learn", "/label", "/promote", "/v2/models/clicks/infer")
+    paths = ("/predict", "/predict?ids=who", "/learn", "/label", "/promote")
     with serving(model, folder, port) as process:
         answers(port, process)
         assert asked(port, "/learn", ROW)[0] == 200

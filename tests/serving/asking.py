@@ -27,7 +27,7 @@ class Learning(Service):
     learns = True
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, "clicks")
+        super().__init__(path)
         self.rows, self.kept, self.labels = list[Any](), dict[str, Any](), list[Any]()
         self.keys = dict[str, Ack]()
         self.refusal: RefusedError | None = None

@@ -215,20 +215,6 @@ def test_the_model_and_its_file(ask: Asked, clicks: Path) -> None:
     assert ask("POST", "/promote", b'{"name": "other"}').status == 400
 
 
-def test_the_open_inference_protocol(ask: Asked) -> None:
-    hour = {"name": "hour", "datatype": "INT64", "shape": [1], "data": [3]}
-    colour = {"name": "colour", "datatype": "BYTES", "shape": [1], "data": ["red"]}
-    body = json.dumps({"inputs": [hour, colour]}).encode()
-    told = ask("POST", "/v2/models/clicks/infer", body).json
-    expected = ask("POST", "/predict", RED, content_type=JSON).lines[0]["probability"]
-    assert told["outputs"][0]["data"] == pytest.approx([expected])
-    assert {one["name"] for one in ask("GET", "/v2/models/clicks").json["inputs"]} == {"hour", "colour"}
-    assert ask("GET", "/v2/models/clicks/ready").json["ready"] is True
-    assert ask("GET", "/v2").json["name"] == "thresher"
-    assert ask("POST", "/v2/models/other/infer", body).status == 404
-    assert ask("POST", "/v2/models/clicks/infer", b"{}").status == 400
-
-
 @pytest.fixture(scope="module")
 def colours(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("colours") / "a.csv"
@@ -239,21 +225,17 @@ def colours(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 BOTH = b'{"hour": 3, "colour": "red", "size": "s1"}'
-TENSOR = b'{"inputs": [{"name": "colour", "datatype": "BYTES", "shape": [1], "data": ["red"]}]}'
 
 
 @pytest.mark.parametrize(
     ("target", "body"),
-    [
-        *(("/predict", BOTH), ("/predict?output=label", BOTH), ("/predict?output=explain", BOTH)),
-        ("/v2/models/a/infer", TENSOR),
-    ],
+    [("/predict", BOTH), ("/predict?output=label", BOTH), ("/predict?output=explain", BOTH)],
 )
 def test_all_of_a_request_belongs_to_one_model(
     clicks: Path, colours: Path, target: str, body: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    after = Asked(Service(colours, "a"))("POST", target, body, content_type=JSON)
-    service = Service(clicks, "a")
+    after = Asked(Service(colours))("POST", target, body, content_type=JSON)
+    service = Service(clicks)
     ask, read, found = Asked(service), Bodies.read, load(colours)
     before = ask("POST", target, body, content_type=JSON)
 
@@ -408,19 +390,16 @@ def test_the_document_has_every_path(ask: Asked) -> None:
 def test_answers_have_the_schema_that_the_document_says(
     ask: Asked, service: Learning, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hour = {"name": "hour", "datatype": "INT64", "shape": [1], "data": [3]}
     bodies = {
         "learn": b'{"label": 1, "hour": 3}\n{"label": 7, "hour": 3}',
         "label": b'{"id": "a", "label": 1}',
-        "infer": json.dumps({"inputs": [hour], "id": "x"}).encode(),
         "promote": b'{"model": "-"}',
     }
     monkeypatch.setattr(service, "promote", lambda name: done(Ack(0, 7, True)))
     for name, one in ENDPOINTS.items():
         _, media, kind = one.gives[200]
         if media == JSON:
-            path = one.path.replace("{name}", "clicks")
-            told = ask(one.method, path, bodies.get(name, b""), content_type=JSON)
+            told = ask(one.method, one.path, bodies.get(name, b""), content_type=JSON)
             assert told.status == 200, told.body
             found = msgspec.json.decode(told.body, type=kind)
             assert msgspec.to_builtins(found) == told.json

@@ -244,39 +244,6 @@ def test_a_token(clicks: Path, tmp_path: Path) -> None:
         assert b"s3cret" not in process.stderr.read()
 
 
-@pytest.mark.parametrize("place", ["access.log", "-"])
-def test_a_line_for_each_request(clicks: Path, tmp_path: Path, place: str) -> None:
-    with started(clicks, tmp_path, "--access-log", place, "--learn", "--log", "log") as process:
-        serving, wrong = Serving(process), RED + b"\nno\n"
-        labelled = b'{"label": 1, "hour": 3}\n{"label": 7}\n'
-        asked: list[tuple[str, str, bytes]] = [
-            ("POST", "/predict?output=margin", wrong),
-            ("POST", "/predict?ids=hour", RED),
-            ("POST", "/predict", b"[]"),
-            ("POST", "/learn", labelled),
-            ("POST", "/label", b'{"id": "3", "label": 1}'),
-            ("GET", "/a%20b%0a/" + "c" * 300, b""),
-        ]
-        told = [serving.ask(*one, content_type="application/json") for one in asked]
-        with suppress(OSError):
-            client = serving.connect()
-            client.sendall(b"nonsense\r\n\r\n")
-            until_closed(client)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
-        text = process.stderr.read().decode() if place == "-" else (tmp_path / place).read_text()
-    lines = [line.split(" ") for line in text.splitlines() if not line.startswith("thresher: ")]
-    paths = ["/predict", "/predict", "/predict", "/learn", "/label", ("/a%20b%0A/" + "c" * 300)[:200]]
-    methods = [method for method, _, _ in asked]
-    assert [one[2:4] for one in lines] == [*map(list, zip(methods, paths, strict=True)), ["-", "-"]]
-    assert [one[5] for one in lines] == ["2", "1", "-", "2", "1", "-", "-"]
-    assert [(int(one[4]), int(one[6])) for one in lines[:-1]] == [(one[0], len(one[1])) for one in told]
-    assert lines[-1][4] == "400"
-    for one in lines:
-        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", one[0])
-        assert (one[1], len(one), float(one[7]) >= 0) == ("127.0.0.1", 8, True)
-
-
 def test_what_prevents_a_start(clicks: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("\n")
     with socket.create_server(("127.0.0.1", 0)) as other:

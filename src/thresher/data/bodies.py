@@ -102,11 +102,6 @@ class Rows(NamedTuple):
         return self.last - self.first
 
     @property
-    def all(self) -> int:
-        """The number of rows, good and bad."""
-        return self.last - self.first + len(self.bad)
-
-    @property
     def chunk(self) -> Chunk:
         """The good rows."""
         return self.whole if self.good == len(self.whole) else self.whole.rows(self.first, self.last)

@@ -164,14 +164,6 @@ class ServeCommand(LearningOptions, _Token, ModulesOption, total=False):
         "The address to listen at; 0.0.0.0 for all of this machine.",
     ]
     port: Annotated[int, Option(Whole(0, 65535), "N", default=8000), "The port; 0 for any that is free."]
-    name: Annotated[
-        str, Option(Text(), "NAME", default="", unset="that of its file"), "The name of the model in paths."
-    ]
-    access_log: Annotated[
-        Path | None,
-        Option(File(), "FILE", unset="none"),
-        "Write a line for each request to a file, or to standard error with -.",
-    ]
     most_body: Annotated[
         Quantity,
         Option(Amount(SIZES, "a size such as 64MB"), "SIZE", default=Quantity("bytes", 64e6)),

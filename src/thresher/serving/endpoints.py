@@ -1,9 +1,8 @@
-"""What each path does, and who may ask for it. The methods have the names of `openapi.ENDPOINTS`, less v2."""
+"""What each path does, and who may ask for it. The methods have the names of `openapi.ENDPOINTS`."""
 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from typing import NamedTuple, TypeVar
@@ -13,14 +12,13 @@ import msgspec
 import pyarrow as pa
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from thresher._version import __version__
 from thresher.data.files.paths import unread
 from thresher.runs import files
 from thresher.serving import openapi
 from thresher.serving.bodies import check_charset
 from thresher.serving.errors import NOT_JSON, Answer, RefusedError, refusal, told, why_not_json
 from thresher.serving.metrics import Metrics
-from thresher.serving.openapi import ARROW, ENDPOINTS, JSON, PATHS, Endpoint
+from thresher.serving.openapi import ARROW, ENDPOINTS, Endpoint
 from thresher.serving.predicting import Predictions, learned
 from thresher.serving.reading import Asked, HttpRequest, head_of
 from thresher.serving.service import Service
@@ -30,10 +28,7 @@ SMALL = 16_384
 """bytes of a body that is read in the thread of the loop: handing it to another would take longer"""
 _OPEN = "/health/"
 """Paths for which no token is needed begin so"""
-_ROUTES = [
-    (name, one, re.compile(re.sub(r"\\{\w+\\}", "([^/]+)", re.escape(one.path))))
-    for name, one in ENDPOINTS.items()
-]
+_NAMES = {one.path: name for name, one in ENDPOINTS.items()}
 _PACKINGS = {"gzip": "gzip", "x-gzip": "gzip", "zstd": "zstd"}
 
 
@@ -67,33 +62,22 @@ class Endpoints:
         self._service, self._predicting, self._limits = service, predicting, limits
         self._metrics, self._pool, self._allowed = metrics, pool, allowed or (lambda given: True)
         self._document = msgspec.json.encode(openapi.document())
-        # what is told at once, without looking at the request
-        self._facts: dict[str, Callable[[], object]] = {
-            "live": lambda: openapi.Live(True),
-            "server": lambda: openapi.ServerName("thresher", __version__, []),
-            "described": lambda: predicting.now.answers.described(),
-            "model_ready": lambda: openapi.ModelReady(service.name, True),
-        }
 
     def asked(self, text: bytes) -> Asked:
         """What a head asks for; the same for the same text. `RefusedError` if it is not valid HTTP."""
         asked = head_of(text)
         query = asked.target.partition(b"?")[2].decode()
         given = parse_qsl(query, keep_blank_values=True)
-        for name, endpoint, pattern in _ROUTES:
-            if found := pattern.fullmatch(asked.path):
-                asked = asked._replace(name=name, counted=endpoint.path, query=dict(given))
-                break
+        if name := _NAMES.get(asked.path, ""):
+            asked = asked._replace(name=name, counted=asked.path, query=dict(given))
         token = asked.headers.get(b"authorization", b"")
         try:
             if not (asked.path.startswith(_OPEN) or self._allowed(token)):
                 why = "the token is missing or wrong: send Authorization: Bearer TOKEN"
                 raise RefusedError(401, why, headers={"WWW-Authenticate": "Bearer"})
-            if found is None:
-                raise RefusedError(404, f"there is no such path; there are {', '.join(PATHS)}")
-            _check(asked, endpoint, [name for name, _ in given])
-            if found.groups() not in ((), (self._service.name,)):
-                raise RefusedError(404, f"there is one model here, {self._service.name}")
+            if not name:
+                raise RefusedError(404, f"there is no such path; there are {', '.join(_NAMES)}")
+            _check(asked, ENDPOINTS[name], [name for name, _ in given])
         except RefusedError as error:
             return asked._replace(refusal=refusal(error))
         return asked
@@ -104,10 +88,7 @@ class Endpoints:
             if packing := request.asked.header(b"content-encoding"):  # which takes a second for the largest
                 plain = await asyncio.to_thread(self._unpacked, request.body, packing.lower())
                 request = request._replace(body=plain)
-            name = request.asked.name.removesuffix("_v2")
-            if name in self._facts:
-                return told(self._facts[name]())
-            answer: Answer = await getattr(self, name)(request)
+            answer: Answer = await getattr(self, request.asked.name)(request)
         except Exception as error:  # noqa: BLE001  (a fault must not end the service)
             return refusal(error)
         return answer
@@ -143,10 +124,13 @@ class Endpoints:
     async def label(self, request: HttpRequest) -> Answer:
         late = self._predicting.now.bodies.read_labels(request.body)
         kept = self._service.label(late.ids, late.chunk.labels, late.chunk.weights)
-        return told(await _kept(kept), late.good)
+        return told(await _kept(kept))
 
     async def metrics(self, request: HttpRequest) -> Answer:
         return Answer(200, self._metrics.page(), CONTENT_TYPE_LATEST)
+
+    async def live(self, request: HttpRequest) -> Answer:
+        return told(openapi.Live(True))
 
     async def ready(self, request: HttpRequest) -> Answer:
         status = self._service.status()
@@ -160,9 +144,6 @@ class Endpoints:
 
     async def openapi(self, request: HttpRequest) -> Answer:
         return Answer(200, self._document)
-
-    async def infer(self, request: HttpRequest) -> Answer:
-        return Answer(200, await self._done(request, lambda: self._predicting.infer(request.body), JSON))
 
     async def snapshot(self, request: HttpRequest) -> Answer:
         path, sequence = self._service.snapshot()
@@ -179,10 +160,9 @@ class Endpoints:
             raise RefusedError(400, f'expected {{"model": NAME}}: {why_not_json(error)}') from error
         return told(openapi.Promoted(*await _kept(self._service.promote(wanted.model))))
 
-    async def _done(self, request: HttpRequest, work: Callable[[], T], media: str | None = None) -> T:
+    async def _done(self, request: HttpRequest, work: Callable[[], T]) -> T:
         """Do some work on a body, elsewhere if it is large or the first of its kind."""
-        kind = request.asked.media if media is None else media
-        if len(request.body) <= SMALL and self._predicting.now.bodies.is_loaded(kind):
+        if len(request.body) <= SMALL and self._predicting.now.bodies.is_loaded(request.asked.media):
             return work()
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 

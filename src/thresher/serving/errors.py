@@ -50,15 +50,13 @@ class Answer(NamedTuple):
     media: str = JSON
     headers: Mapping[str, str] = {}
     """more headers"""
-    rows: int = 0
-    """of the body of the request, good and bad"""
     file: BinaryIO | None = None
     """what is sent in place of `body`, and then closed"""
 
 
-def told(found: Any, rows: int = 0) -> Answer:
+def told(found: Any) -> Answer:
     """An answer in JSON."""
-    return Answer(200, _encode(found) + b"\n", rows=rows)
+    return Answer(200, _encode(found) + b"\n")
 
 
 def refusal(error: Exception) -> Answer:

@@ -88,52 +88,6 @@ class Promoted(msgspec.Struct):
     repeated: bool
 
 
-class ServerName(msgspec.Struct):
-    """Who answers."""
-
-    name: str
-    version: str
-    extensions: list[str]
-
-
-class ModelReady(msgspec.Struct):
-    """The model can predict."""
-
-    name: str
-    ready: bool
-
-
-class TensorKind(msgspec.Struct):
-    """A tensor of the model; -1 stands for any number of rows."""
-
-    name: str
-    datatype: str
-    shape: list[int]
-
-
-class TensorData(TensorKind):
-    """A tensor of an answer."""
-
-    data: list[Any]
-
-
-class DescribedModel(msgspec.Struct):
-    """What the model takes and gives."""
-
-    name: str
-    platform: str
-    inputs: list[TensorKind]
-    outputs: list[TensorKind]
-
-
-class Inferred(msgspec.Struct, omit_defaults=True):
-    """Predictions as tensors."""
-
-    model_name: str
-    outputs: list[TensorData]
-    id: str | None = None
-
-
 class Refusal(msgspec.Struct):
     """Why a request was not done."""
 
@@ -141,7 +95,7 @@ class Refusal(msgspec.Struct):
 
 
 class Given(NamedTuple):
-    """A part of a query, a header or a path."""
+    """A part of a query, or a header."""
 
     name: str
     does: str
@@ -166,7 +120,6 @@ def _told(
     method: str, path: str, does: str, means: str, kind: Any, takes: Any = (), parameters: Any = ()
 ) -> Endpoint:
     """What is answered in JSON of this kind."""
-    parameters += (_MODEL,) if "{name}" in path else ()
     return Endpoint(method, path, does, {200: (means, JSON, kind)}, takes, parameters)
 
 
@@ -176,7 +129,6 @@ _IDS = Given("ids", "The column with the id of a row, which is kept until /label
 _KEY = Given(
     "Idempotency-Key", "A request with a key that was seen before is not learned again.", place="header"
 )
-_MODEL = Given("name", "The name of the model.", place="path")
 _TAGS = Given("If-None-Match", "The ETag of the snapshot that the client has.", place="header")
 _LATE = "Learn kept rows whose labels have become known: lines of {id, label} and, if wanted, weight."
 _LINE = "One JSON object per row, in place of a bad one its error"
@@ -198,22 +150,8 @@ ENDPOINTS = {
     "metrics": Endpoint("GET", "/metrics", "Figures for Prometheus.", {200: ("Figures.", "text/plain", str)}),
     "live": _told("GET", "/health/live", "Whether the process answers.", "It does.", Live),
     "ready": _told("GET", "/health/ready", "Whether it can do its work.", "It can.", ServiceReady),
-    "live_v2": _told("GET", "/v2/health/live", "As /health/live.", "It does.", Live),
-    "ready_v2": _told("GET", "/v2/health/ready", "As /health/ready.", "It can.", ServiceReady),
     "about": _told("GET", "/model", "What thresher info says of the model.", "Facts.", dict[str, Any]),
     "openapi": _told("GET", "/openapi.json", "This document.", "OpenAPI 3.1.", dict[str, Any]),
-    "server": _told("GET", "/v2", "Name and version of the server.", "Names.", ServerName),
-    "described": _told(
-        "GET", "/v2/models/{name}", "Inputs and outputs of the model.", "Tensors.", DescribedModel
-    ),
-    "infer": _told(
-        *("POST", "/v2/models/{name}/infer", "Predict in the Open Inference Protocol.", "Tensors."),
-        Inferred,
-        (JSON,),
-    ),
-    "model_ready": _told(
-        "GET", "/v2/models/{name}/ready", "Whether the model can predict.", "It can.", ModelReady
-    ),
     "snapshot": Endpoint(
         *("GET", "/snapshot", "The newest model on disk."),
         {200: ("A model file.", "application/octet-stream", bytes), 304: ("The client has it.", "", None)},
@@ -246,8 +184,7 @@ def document() -> dict[str, object]:
         for each in one.parameters:
             kind = {"type": "string", **({"enum": [*each.choices]} if each.choices else {})}
             said = {"name": each.name, "in": each.place, "description": each.does, "schema": kind}
-            required = {"required": True} if each.place == "path" else {}
-            operation.setdefault("parameters", []).append(said | required)
+            operation.setdefault("parameters", []).append(said)
         if one.takes:
             operation["requestBody"] = {"required": True, "content": {media: {} for media in one.takes}}
         paths[one.path] = {one.method.lower(): operation}

@@ -75,7 +75,7 @@ class Predictions:
         own, model = self._own, self._service.model
         if own is None or own.model is not model:
             self._own = own = _Serving(
-                model, Bodies(model, self._most, self._service.words), Answers(model, self._service.name), {}
+                model, Bodies(model, self._most, self._service.words), Answers(model), {}
             )
         return own
 
@@ -100,13 +100,6 @@ class Predictions:
                 raise RefusedError(400, error.args[0]) from error
             margins, written = found.margins, lines_of(rows, found.told(int(top) if top else None))
         return Predicted(rows, margins, _predicted(rows, written, ARROW if arrow else LINES))
-
-    def infer(self, body: bytes) -> bytes:
-        """The answer to a request of the Open Inference Protocol. `RefusedError`."""
-        model, bodies, answers, _ = self.now
-        request, rows = answers.inquiry(body, bodies)
-        self._count(rows, "predicted")
-        return answers.inferred(request, self._service.margins(rows.chunk, model))
 
     def labelled(self, body: bytes, media: str) -> Rows:
         """The rows of a body, with labels; at least one is good. `RefusedError`."""
@@ -252,7 +245,7 @@ class Predictions:
         whole, place = several[0].whole if several else concat([one.chunk for one in good]), count()
         done = _attempt(self._service.label_each, [one.ids for one in good], whole.labels, whole.weights)
         work = [one if isinstance(one, Answer) else done for one in read]
-        return _later(read, work, lambda one, found: told(found[next(place)], one.good))
+        return _later(read, work, lambda _, found: told(found[next(place)]))
 
     def _count(self, rows: Rows, fate: str) -> None:
         self._metrics.rows.labels(fate).inc(len(rows.chunk))
@@ -285,11 +278,11 @@ def _later(
 
 def _predicted(rows: Rows, body: bytes, media: str = LINES) -> Answer:
     """The answer to rows, with the status of an error if none of them is good."""
-    return Answer(200 if rows.good or not rows.bad else 400, body, media, rows=rows.all)
+    return Answer(200 if rows.good or not rows.bad else 400, body, media)
 
 
 def learned(rows: Rows, ack: Ack) -> Answer:
     """The answer to rows that are on disk."""
     count = 0 if ack.repeated else rows.good
     found = RowsLearned(ack.first, ack.last, count, len(rows.bad), rows.bad[:_ERRORS], ack.repeated)
-    return told(found, rows.all)
+    return told(found)

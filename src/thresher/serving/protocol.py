@@ -14,14 +14,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from datetime import UTC, datetime
 from email.utils import formatdate
 from functools import lru_cache, partial
 from http import HTTPStatus
-from pathlib import Path
 from time import monotonic
-from urllib.parse import quote
 
 from thresher.serving.endpoints import SMALL, Endpoints, Limits, too_large
 from thresher.serving.errors import Answer, RefusedError, refusal
@@ -38,28 +34,6 @@ _BLOCK = 1 << 20
 _NOT_MODIFIED = 304
 GONE = 499
 """the status that is counted if the client left before its request was whole"""
-_LONGEST = 200
-"""letters of a path in the access log"""
-
-
-class AccessLog:
-    """A line for each request: when, who, what, the status, rows, bytes of the answer, milliseconds.
-
-    It is written to the end of a file, or to standard error (``-``). OSError if the file cannot be opened.
-    """
-
-    def __init__(self, path: Path) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
-        self._file = 2 if str(path) == "-" else os.open(path, flags, 0o640)
-
-    def note(self, request: HttpRequest, answer: Answer, size: int, seconds: float) -> None:
-        """Write a line; what is not known is a dash. A full disk stops no requests."""
-        when = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        client, method, path = request.asker.client, request.asked.method, request.asked.path
-        asked = client[0] if client else "-", method.decode() or "-", quote(path)[:_LONGEST] or "-"
-        told = answer.status, answer.rows or "-", size, f"{1000 * seconds:.1f}"
-        with suppress(OSError):
-            os.write(self._file, f"{' '.join(map(str, (when, *asked, *told)))}\n".encode())
 
 
 class Site:
@@ -74,12 +48,11 @@ class Site:
         predicting: Predictions,
         limits: Limits,
         metrics: Metrics,
-        log: AccessLog | None = None,
         remembered: int = 1024,
     ) -> None:
         """`remembered`: how many heads, since most clients send the same head again and again."""
         self.limits, self._endpoints, self._predicting = limits, endpoints, predicting
-        self._metrics, self._log = metrics, log
+        self._metrics = metrics
         self._waiting = dict[BatchKind, list[HttpRequest]]()
         self._remembered: Callable[[bytes], Asked] = lru_cache(remembered)(endpoints.asked)
         self._heads = dict[tuple[int, str], bytes]()
@@ -156,10 +129,8 @@ class Site:
         """Give and count the answers to requests of one path."""
         taken, now = dict[int, list[float]](), monotonic()
         for request, one in zip(requests, answers, strict=True):
-            size = request.asker.answer(one)
+            request.asker.answer(one)
             taken.setdefault(one.status, []).append(now - request.since)
-            if self._log is not None:
-                self._log.note(request, one, size, now - request.since)
         for status, seconds in taken.items():
             self._metrics.answered(requests[0].asked.counted, status, seconds)
 
@@ -184,7 +155,6 @@ class HttpConnection(asyncio.Protocol):
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self.client: tuple[str, int] | None = None
         self.since = monotonic()
         """when the client became slow: it has not sent all of a request, or not read all of an answer"""
         self._text, self._at = b"", 0
@@ -197,8 +167,8 @@ class HttpConnection(asyncio.Protocol):
         self._parts: list[bytes] = []
         self._taken = self._size = self._held = 0
         """bytes of it with all that stands round it, without, and of those that the site counts"""
-        self._bare, self._sent = False, 0
-        """whether the answer has no body, and how much of one was written"""
+        self._bare = False
+        """whether the answer has no body"""
         self.owing = False
         """whether an answer is owed, or on its way"""
         self._room = asyncio.Event()
@@ -207,7 +177,7 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, or turn it away if there are too many."""
-        self.transport, self.client = transport, transport.get_extra_info("peername")
+        self.transport = transport
         self._site.connections.add(self)
         if len(self._site.connections) > self._site.limits.connections:
             self._fail(RefusedError(429, "too many connections: try again later", 1))
@@ -267,7 +237,7 @@ class HttpConnection(asyncio.Protocol):
             check_beginning(self._text[self._at :])
             return False
         self._asked = asked = self._site.asked(self._text[self._at : end])
-        self._bare, self._sent = asked.method == b"HEAD", 0
+        self._bare = asked.method == b"HEAD"
         self._at = begin = end + 4
         self._closing |= not asked.lasts
         stop, whole = begin + asked.length, min(len(self._text), begin + self._site.small)
@@ -318,23 +288,21 @@ class HttpConnection(asyncio.Protocol):
 
     # answers
 
-    def answer(self, one: Answer) -> int:
-        """Write an answer, unless its file is written already, and read on; how many bytes its body had."""
+    def answer(self, one: Answer) -> None:
+        """Write an answer, unless its file is written already, and read on."""
         self.owing = False
         self._site.held -= self._held
         self._held = 0
         if self.transport.is_closing():
-            return self._sent
+            return
         if one.file is None:
             body = b"" if self._bare else one.body
             self.transport.write(self._site.head(one, len(one.body), self._closing) + body)
-            self._sent = len(body)
         self.since = monotonic()
         if self._closing:
             self.transport.close()
         elif self._text or self._ended:
             self._go_on()
-        return self._sent
 
     async def send(self, one: Answer) -> None:
         """Write the content of a file as it is now, if another takes its place too."""
@@ -344,7 +312,6 @@ class HttpConnection(asyncio.Protocol):
             self.transport.write(self._site.head(one, length, self._closing))
             while not (self._bare or self.transport.is_closing()) and (block := file.read(_BLOCK)):
                 self.transport.write(block)
-                self._sent += len(block)
                 await self._room.wait()
 
     def _refuse(self, told: Answer) -> None:

@@ -24,7 +24,7 @@ from thresher.serving.following import token_in
 from thresher.serving.learning import MOST_ROWS, Snapshots
 from thresher.serving.metrics import Metrics
 from thresher.serving.predicting import Predictions
-from thresher.serving.protocol import AccessLog, HttpConnection, Site
+from thresher.serving.protocol import HttpConnection, Site
 from thresher.serving.service import LearningService, Service, Settings
 
 try:
@@ -66,24 +66,22 @@ def serve(model: Path, options: Options) -> None:
             scheme, _, found = given.partition(b" ")
             return hmac.compare_digest(found.strip(), token) and scheme.lower() == b"bearer"
 
-    log = options["access_log"] and AccessLog(options["access_log"])
     with _listening(options["host"], options["port"]) as listener, ThreadPoolExecutor(_THREADS) as pool:
         if options["learn"] != (options["log"] is not None):
             raise UsageError("a server that learns needs a log: use --learn and --log DIR together")
         if options["learn"]:
-            settings, name = settings_of(options), options["name"]
-            service: Service = LearningService(model, options["log"], settings, name, tell)
+            service: Service = LearningService(model, options["log"], settings_of(options), tell)
         elif idle := [flag_of(name) for name in given_in(options, LearningOptions)]:
             raise UsageError(f"{idle[0]} is for a server that learns: use --learn and --log DIR")
         else:
-            service = Service(model, options["name"], tell)
+            service = Service(model, tell)
         service.start()
         try:
             sys.setswitchinterval(_SWITCH)
             metrics = Metrics(service)
             predicting = Predictions(service, limits.rows, metrics)
             endpoints = Endpoints(service, predicting, limits, metrics, pool, allowed)
-            site = Site(endpoints, predicting, limits, metrics, log)
+            site = Site(endpoints, predicting, limits, metrics)
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(_answer(site, predicting, limits.timeout, listener, model))
         finally:

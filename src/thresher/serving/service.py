@@ -125,8 +125,8 @@ class Service:
     sources: Sequence[SourceReader] = ()
     """those that bring rows besides clients"""
 
-    def __init__(self, path: Path, name: str = "", say: Callable[[str], None] = lambda line: None) -> None:
-        self.path, self.name, self._say, self._closing = path, name or path.stem, say, threading.Event()
+    def __init__(self, path: Path, say: Callable[[str], None] = lambda line: None) -> None:
+        self.path, self._say, self._closing = path, say, threading.Event()
         self._stamp, self._reason = stamp(path), ""
         self.model: Any = ensemble.load(path)
 
@@ -188,10 +188,9 @@ class LearningService(Service):
         path: Path,
         folder: Path,
         settings: Settings = Settings(),
-        name: str = "",
         say: Callable[[str], None] = lambda line: None,
     ) -> None:
-        super().__init__(path, name, say)
+        super().__init__(path, say)
         self.folder, self.settings = folder, settings
         self._caught_up, self._untended = set[str](), ""
         self._grown, self._complete = threading.Condition(), False
