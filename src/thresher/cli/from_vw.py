@@ -9,7 +9,7 @@ import shlex
 from collections import deque
 from difflib import get_close_matches
 from itertools import product
-from typing import NamedTuple, TypedDict
+from typing import TypedDict
 
 import click
 
@@ -19,32 +19,35 @@ from thresher.options.option import Options, UsageError
 from thresher.options.option import command as line_of
 
 _NONE, _TASK = "left out, since it has no counterpart", "thresher has no counterpart, so there is no command"
-_MODEL = "the model keeps what it has"
+_KEPT = "the model keeps what it has"
 _TABLE = (
     ("quiet", "-q", ""),
-    ("random_seed N", "--seed {}", _MODEL),
-    ("noconstant", "--no-intercept", _MODEL),
-    ("bootstrap N", "--ensemble {}", _MODEL),
+    ("random_seed W0", "--seed {}", _KEPT),
+    ("noconstant", "--no-intercept", _KEPT),
+    ("bootstrap E", "--ensemble {}", _KEPT),
     ("c/cache cache_file N", "", "rows are kept for later passes without it"),
     ("k/kill_cache", "", "a cache that does not fit the data is never used"),
     ("compressed", "", "compression is recognised by content"),
     ("save_resume preserve_performance_counters", "", "a model keeps all that it needs to go on"),
     ("P/progress N", "", "the table has lines at 1, 2, 4 and so on, or every --report-every N rows"),
     ("sparse_weights", "", "only features that were met have weights"),
-    ("b/bit_precision N", "", "keys have 64 bits and do not collide; --store hashed:{} has a fixed size"),
+    ("b/bit_precision W1", "", "keys have 64 bits and do not collide; --store hashed:{} has a fixed size"),
     ("hash N", "", "whole numbers in the unnamed namespace are ids, other names are hashed"),
     ("a/audit", "", "thresher predict MODEL DATA --output explain shows the terms of predictions"),
+    ("bfgs", "", "rows are learned one by one; thresher boost DATA -m MODEL solves to the optimum"),
+    ("link LINK", "", "it changes what -p prints, and only losses of classes have probabilities"),
+    ("invert_hash N readable_model N", "--names", ""),
     (
-        "bfgs binary daemon d/data N early_terminate N f/final_regressor N foreground h/help holdout_off"
-        " holdout_period N i/initial_regressor N invert_hash N link N no_stdin passes N port N"
-        " p/predictions N probabilities r/raw_predictions N readable_model N t/testonly version",
+        "binary daemon d/data N early_terminate W1 f/final_regressor N foreground holdout_off"
+        " holdout_period W2 i/initial_regressor N no_stdin passes W1 port W0 p/predictions N"
+        " probabilities r/raw_predictions N t/testonly",
         *("", ""),
     ),
     (
-        "adaptive coin cubic N... ftrl ftrl_alpha N ftrl_beta N initial_t N interactions N... invariant l1 N"
-        " l2 N l/learning_rate N loss_function N multilabel_oaa N ngram N... normalized oaa N power_t N"
-        " q/quadratic N... quantile_tau N sgd",
-        *("", _MODEL),
+        "adaptive coin cubic N... ftrl ftrl_alpha R1 ftrl_beta R0 initial_t R0 interactions N..."
+        " invariant l1 R0 l2 R0 l/learning_rate R1 loss_function LOSS multilabel_oaa W2 ngram W1..."
+        " normalized oaa W2 power_t R0 q/quadratic N... quantile_tau TAU sgd",
+        *("", _KEPT),
     ),
     (
         "adax affix N... autolink N boosting N chain_hash confidence conjugate_gradient constant N"
@@ -65,257 +68,223 @@ _TABLE = (
     (
         "active active_cover audit_regressor N automl N cats N cats_pdf N cats_tree N cb N cb_adf"
         " cb_explore N cb_explore_adf cbify N cbify_ldf cbzo ccb_explore_adf classweight N cs_active N"
-        " csoaa N csoaa_ldf N csv dsjson ect N emt explore_eval experimental_igl flatbuffer ksvm lda N"
+        " csoaa N csoaa_ldf N csv dsjson ect N emt explore_eval experimental_igl flatbuffer h/help ksvm lda N"
         " log_multi N memory_tree N multiworld_test N new_mf N ot N plt N recall_tree N search N"
-        " search_task N slates warm_cb N wap_ldf N",
+        " search_task N slates version warm_cb N wap_ldf N",
         *("", _TASK),
     ),
 )
-"""Options of Vowpal Wabbit (letter/name; N: a value; N...: several), words for them, a remark"""
-_LOSSES = {one: one for one in ("squared", "logistic", "hinge", "quantile", "poisson")}
-_LOSSES |= {"classic": "squared", "expectile": "squared"}
+"""Options of Vowpal Wabbit (letter/name, the kind of value; ...: several), words for them, a remark"""
+_LINKS = {"identity": "margin", "logistic": "probability", "poisson": "label"}
 _KINDS: dict[str, kinds.Kind] = {
-    name: kind
-    for names, kind in (
-        ("passes early_terminate ngram bit_precision", kinds.Whole(1)),
-        ("oaa multilabel_oaa bootstrap holdout_period", kinds.Whole(2)),
-        ("random_seed port", kinds.Whole(0)),
-        ("learning_rate initial_t ftrl_alpha", kinds.Number("a number above 0", lambda x: 0 < x < math.inf)),
-        ("l1 l2 ftrl_beta power_t", kinds.Number("a number of at least 0", lambda x: 0 <= x < math.inf)),
-        ("quantile_tau", kinds.Number("a number between 0 and 1", lambda x: 0 < x < 1)),
-        ("link", kinds.Choice(("identity", "logistic", "poisson", "glf1"))),
-        ("loss_function", kinds.Choice((*_LOSSES,))),
-    )
-    for name in names.split()
+    "N": kinds.Text(kinds.text),
+    "W0": kinds.Whole(0),
+    "W1": kinds.Whole(1),
+    "W2": kinds.Whole(2),
+    "E": kinds.Whole(2, 999),
+    "R0": kinds.Number("a number of at least 0", lambda x: 0 <= x < math.inf),
+    "R1": kinds.Number("a number above 0", lambda x: 0 < x < math.inf),
+    "TAU": kinds.Number("a number between 0 and 1", lambda x: 0 < x < 1),
+    "LINK": kinds.Choice((*_LINKS,)),
+    "LOSS": kinds.Choice(("squared", "logistic", "hinge", "quantile", "poisson")),
 }
+_OPTION = re.compile(r"(?:(\w)/)?(\w{2,})(?: (N|[WR]\d|E|TAU|LINK|LOSS)(\.\.\.)?(?= |$))?")
+_KNOWN = {
+    found[2]: (found[3] or "", bool(found[4]), words, remark)
+    for names, words, remark in _TABLE
+    for found in _OPTION.finditer(names)
+}
+_LETTERS = {found[1]: found[2] for names, *_ in _TABLE for found in _OPTION.finditer(names) if found[1]}
 _HEAD = 1 << 20
 _VALUED = re.compile(rb"\|([^\s|:]*)[^\s|]*[ \t][^|\n]*?:")
 _ENDS = re.compile(r"[-<]|.*[./]")
 """A namespace with a word that has a value; a word that is not one more value, but an option or a file"""
 
 
-class _Known(NamedTuple):
-    letter: str
-    takes: str
-    words: str
-    remark: str
+def _lettered(size: str) -> tuple[str, str]:
+    return ("", size) if size[:1].isdigit() else (size[:1], size[1:])
 
 
-_KNOWN = {
-    found[2]: _Known(found[1] or "", found[3] or "", words, remark)
-    for names, words, remark in _TABLE
-    for found in re.finditer(r"(?:(\w)/)?(\w\w+)(?: (N(?:\.\.\.)?))?", names)
-}
-_LETTERS = {one.letter: name for name, one in _KNOWN.items() if one.letter}
+class _Given(dict[str, list[str]]):
+    """Options by name, each with its values, and what is said of them."""
+
+    def __init__(self, words: list[str]) -> None:
+        """`UsageError`."""
+        super().__init__()
+        self.notes, rest = dict[str, None](), deque(enumerate(words, 1))
+        if words and os.path.basename(words[0]) == "vw":
+            rest.popleft()
+        if not rest:
+            raise UsageError("COMMAND: expected a command of Vowpal Wabbit, such as 'vw -d DATA -f MODEL'")
+        while rest:
+            place, word = rest.popleft()
+            if word != "<" and not word.strip("();<>|&"):
+                raise UsageError(
+                    f"word {place}, {word}: give the vw command alone; of the shell, only < FILE"
+                )
+            name, value = "data", "" if word == "<" else word
+            if word.startswith("--"):
+                name, _, value = word[2:].partition("=")
+            elif word.startswith("-") and word != "-":
+                name, value = _LETTERS.get(word[1], word), word[2:]
+            if name not in _KNOWN:
+                near = "".join(f"; did you mean --{one}?" for one in get_close_matches(name, _KNOWN, 1))
+                raise UsageError(f"word {place}, {word}: Vowpal Wabbit has no such option{near}")
+            (kind, several, _, remark), values = _KNOWN[name], [value] if value else []
+            while kind and rest:
+                after = rest[0][1]
+                if values and (not several or _ENDS.match(after) or os.path.isfile(after)):
+                    break
+                values.append(rest.popleft()[1])
+            if remark == _TASK or bool(kind) != bool(values):
+                wrong = "a value is missing" if kind else "it takes no value"
+                raise UsageError(f"word {place}, {word}: {_TASK if remark == _TASK else wrong}")
+            for value in values if kind else ():
+                try:  # the letter of a namespace may stand before the length of n-grams
+                    _KINDS[kind].read(_lettered(value)[1] if name == "ngram" else value)
+                except kinds.WrongValueError as error:
+                    wanted = f"expected {error.wanted}, found '{value}'{error.near}"
+                    raise UsageError(f"--{name}: {wanted}") from error
+            self.setdefault(name, []).extend(values or [""])
+            if remark not in ("", _KEPT):
+                self.say(name, remark.format(*values))
+
+    def last(self, name: str, otherwise: str = "") -> str:
+        """The value of an option: the last that was given."""
+        return self.get(name, [otherwise])[-1]
+
+    def say(self, name: str, remark: str) -> None:
+        """Say something of an option."""
+        self.notes[f"--{name}: {remark}"] = None
+
+    def leave_out(self, why: str, *names: str) -> None:
+        """Leave options out, and say so."""
+        if found := [f"--{name}" for name in [*self] if name in names and self.pop(name)]:
+            self.notes[f"{', '.join(found)}: left out, since {why}"] = None
 
 
-def _given(words: list[str]) -> dict[str, list[str]]:
-    """The options by name, each with its values. `UsageError`."""
-    found, rest = dict[str, list[str]](), deque(enumerate(words, 1))
-    if words and os.path.basename(words[0]) == "vw":
-        rest.popleft()
-    if not rest:
-        raise UsageError("COMMAND: expected a command of Vowpal Wabbit, such as 'vw -d DATA -f MODEL'")
-    while rest:
-        place, word = rest.popleft()
-        if word != "<" and not word.strip("();<>|&"):
-            raise UsageError(f"word {place}, {word}: give the vw command alone; of the shell, only < FILE")
-        name, value = "data", "" if word == "<" else word
-        if word.startswith("--"):
-            name, _, value = word[2:].partition("=")
-        elif word.startswith("-") and word != "-":
-            name, value = _LETTERS.get(word[1], word), word[2:]
-        if name not in _KNOWN:
-            near = "".join(f"; did you mean --{one}?" for one in get_close_matches(name, _KNOWN, 1))
-            raise UsageError(f"word {place}, {word}: Vowpal Wabbit has no such option{near}")
-        _, takes, _, remark = _KNOWN[name]
-        values = [value] if value else []
-        while takes and rest:
-            after = rest[0][1]
-            if values and (takes == "N" or _ENDS.match(after) or os.path.isfile(after)):
-                break
-            values.append(rest.popleft()[1])
-        if remark == _TASK or bool(takes) != bool(values):
-            wrong = _TASK if remark == _TASK else "a value is missing" if takes else "it takes no value"
-            raise UsageError(f"word {place}, {word}: {wrong}")
-        for value in values if name in _KINDS else ():
-            try:
-                _KINDS[name].read(value if takes == "N" or value[:1].isdigit() else value[1:])
-            except kinds.WrongValueError as error:
-                raise UsageError(f"--{name}: expected {error.wanted}, found '{value}'{error.near}") from error
-        found.setdefault(name, []).extend(values or [""])
-    return found
+def _commands(given: _Given) -> list[str]:
+    """The commands, in order. `UsageError`."""
+    data, start = given.get("data", ["-"]), given.last("initial_regressor", "vw.model")
+    learns = "testonly" not in given
+    if "daemon" in given:
+        port = ["--port", given.last("port")] if "port" in given else []
+        return [line_of("serve", [start], [*port, *(["--learn", "--log", "log"] if learns else [])])]
+    where, output = given.last("predictions") or given.last("raw_predictions"), list[str]()
+    if "predictions" in given:
+        classes = given.keys() & {"binary", "oaa", "multilabel_oaa"}
+        said = "label" if classes else _LINKS[given.last("link", "identity")]
+        said = "probability" if "probabilities" in given else said
+        output = [] if said == "margin" else ["--output", said]
+    if not learns:
+        name, words = ("predict", [*output, "-o", where]) if where else ("evaluate", [])
+        return [line_of(name, [start, *data], words)]
+    if where:
+        how = " ".join(["thresher predict MODEL DATA", *output])
+        given.say("predictions", f"not made while learning: use {how}, on other rows")
+    words, model = ["--format", "vw"], given.last("final_regressor", "vw.model")
+    if "initial_regressor" in given:
+        given.leave_out(_KEPT, *(name for name, (*_, remark) in _KNOWN.items() if remark == _KEPT))
+        words += ["--continue", start]
+    else:
+        words += [*_recipe(given), *_rule(given), *_features(given, data[0])]
+    if "bootstrap" in given:
+        given.leave_out("thresher name MODEL DATA names an ensemble", "invert_hash", "readable_model")
+    words += ["--passes", passes := given.last("passes", "1")]
+    if passes != "1" and "holdout_off" not in given:
+        period = given.last("holdout_period", "10")
+        given.say("passes", f"one of {period} rows is held out, as there; without --holdout all are learned")
+        words += ["--holdout", f"every-{period}th", "--early-stop", given.last("early_terminate", "3")]
+    own = [_KNOWN[name][2].format(given.last(name)) for name in given]
+    words += [word for one in dict.fromkeys(own) for word in one.split()]
+    files = [given.last(name) for name in ("invert_hash", "readable_model") if name in given]
+    made = line_of("train", [*data, "-m", model], words)
+    return [made, *(f"{line_of('weights', [model], [])} > {shlex.quote(file)}" for file in files)]
 
 
-class _Translation:
-    """The commands for some options, and what is said of these."""
+def _recipe(given: _Given) -> list[str]:
+    """Loss and outputs."""
+    loss, outputs = given.last("loss_function", "squared"), list[str]()
+    if "oaa" in given:
+        outputs = ["--outputs", f"classes:{given.last('oaa')}"]
+    elif "multilabel_oaa" in given:
+        outputs = ["--outputs", f"labels:0-{int(given.last('multilabel_oaa')) - 1}"]
+    if outputs and loss not in ("logistic", "hinge"):
+        given.say("loss_function", f"logistic is learned, since {loss} cannot be")
+        loss = "logistic"
+    loss = "softmax" if given.keys() >= {"oaa", "probabilities"} else loss
+    return ["--loss", loss + f":tau={given.last('quantile_tau', '0.5')}" * (loss == "quantile"), *outputs]
 
-    def __init__(self, given: dict[str, list[str]]) -> None:
-        from thresher.data.features.crossing import namespaces_in
-        from thresher.data.files.streams import head_of
 
-        self._given, self._files, self.remarks = given, given.get("data", ["-"]), list[str]()
-        first = self._files[0]
-        head = head_of(first, _HEAD, {}) if os.path.isfile(first) else b""
-        self._spaces = namespaces_in(head, "vw")
-        self._valued = {str(name, "utf-8", "backslashreplace") for name in _VALUED.findall(head)}
-        for name, values in given.items():
-            if _KNOWN[name].remark not in ("", _MODEL):
-                self._say(name, _KNOWN[name].remark.format(*values))
+def _rule(given: _Given) -> list[str]:
+    """Rule and rate. `UsageError`."""
+    l1, l2, eta = given.last("l1", "0"), given.last("l2", "0"), given.last("learning_rate", "0.5")
+    penalised, named = {"l1", "l2"} & given.keys(), {"adaptive", "normalized", "invariant", "sgd"}
+    if "ftrl" in given:
+        own = "".join(
+            f"{name[5:]}={given.last(name)}," for name in ("ftrl_alpha", "ftrl_beta") if name in given
+        )
+        return ["--rule", f"ftrl:{own}l1={l1},l2={l2}"]
+    if "coin" in given:
+        if penalised:
+            given.say("coin", "the rule coin has no penalty")
+        return ["--rule", "coin"]
+    adaptive, normalized = (name in given or not named & given.keys() for name in ("adaptive", "normalized"))
+    if normalized and not penalised:
+        return ["--rule", f"normalized:eta={eta}{'' if adaptive else ',adaptive=false'}"]
+    if normalized:
+        given.say("l1", "the rule normalized has no penalty; the default, ft-ftrl, has: leave --rule out")
+    if adaptive:
+        return ["--rule", f"adagrad-fobos:eta={eta},l1={l1},l2={l2}"]
+    rule, initial = f"fobos:l1={l1},l2={l2}" if penalised else "sgd", given.last("initial_t", "1")
+    if not float(initial):
+        raise UsageError("--initial_t: with 0 no step is above 0: leave it out, or give a larger number")
+    return ["--rule", rule, "--rate", f"power:eta0={eta},t0={initial},p={given.last('power_t', '0.5')}"]
 
-    def _say(self, name: str, remark: str) -> None:
-        self.remarks.append(f"--{name}: {remark}")
 
-    def _has(self, *names: str) -> bool:
-        return any(name in self._given for name in names)
+def _features(given: _Given, file: str) -> list[str]:
+    """Interactions and n-grams; `file` shows the names of namespaces."""
+    from thresher.data.feature_specs import as_list
+    from thresher.data.features.crossing import namespaces_in
+    from thresher.data.files.streams import head_of
 
-    def _last(self, name: str, otherwise: str = "") -> str:
-        return self._given.get(name, [otherwise])[-1]
+    head = head_of(file, _HEAD, {}) if os.path.isfile(file) else b""
+    spaces = namespaces_in(head, "vw")
 
-    def commands(self) -> list[str]:
-        """The commands, in order. `UsageError`."""
-        if self._has("help", "version"):
-            return [f"thresher --{'help' if self._has('help') else 'version'}"]
-        start, model = self._last("initial_regressor", "vw.model"), self._last("final_regressor", "vw.model")
-        if self._has("daemon"):
-            words = ["--port", self._last("port")] if self._has("port") else []
-            words += [] if self._has("testonly") else ["--learn", "--log", "log"]
-            return [line_of("serve", [start], words)]
-        if self._has("testonly"):
-            where = self._last("predictions") or self._last("raw_predictions")
-            output = self._output() if self._has("predictions") else []
-            words = [*output, "-o", where] if where else []
-            return [line_of("predict" if where else "evaluate", [start, *self._files], words)]
-        if self._has("predictions", "raw_predictions"):
-            how = " ".join(["thresher predict MODEL DATA", *self._output()])
-            self._say("predictions", f"not made while learning: use {how}, on other rows")
-        elif self._last("link", "identity") != "identity":
-            self._say("link", "it changes predictions, not what is learned: give it with -t, -i and -p")
-        files = [self._last(name) for name in ("invert_hash", "readable_model") if self._has(name)]
-        if files[1:]:
-            self._say("readable_model", f"{files[0]} has the same weights")
-        boosts, words = self._has("bfgs"), ["--format", "vw"]
-        out, why = {"initial_regressor", "random_seed", "bootstrap"}, "thresher boost has no counterpart"
-        if self._has("initial_regressor") and not boosts:
-            words += ["--continue", start]
-            out, why = {name for name, one in _KNOWN.items() if one.remark == _MODEL}, _MODEL
-        else:
-            words += self._recipe() + self._features()
-            out = out if boosts else set()
-        if left := [f"--{name}" for name in self._given if name in out]:
-            self.remarks.append(f"{', '.join(left)}: left out, since {why}")
-        words += self._passes() + (["--names"] if files and not boosts else [])
-        for name in self._given:
-            words += [] if name in out else _KNOWN[name].words.format(self._last(name)).split()
-        made = line_of("boost" if boosts else "train", [*self._files, "-m", model], words)
-        return [made, *(f"{line_of('weights', [model], [])} > {shlex.quote(file)}" for file in files[:1])]
-
-    def _output(self) -> list[str]:
-        """What is predicted, if not margins."""
-        link, classes = self._last("link"), self._has("binary", "oaa", "multilabel_oaa")
-        if link == "glf1":
-            self._say("link", "glf1 has no counterpart: margins")
-        if self._has("probabilities") or (link == "logistic" and not classes):
-            return ["--output", "probability"]
-        return ["--output", "label"] if classes or link == "poisson" else []
-
-    def _passes(self) -> list[str]:
-        if self._has("bfgs"):
-            self._say("bfgs", "thresher boost ends at the optimum, however many passes that takes")
-            return []
-        words, period = ["--passes", self._last("passes", "1")], self._last("holdout_period", "10")
-        if words[1] == "1" or self._has("holdout_off"):
-            return words
-        self._say("passes", f"one of {period} rows is held out, as there; without --holdout all are learned")
-        return [*words, "--holdout", f"every-{period}th", "--early-stop", self._last("early_terminate", "3")]
-
-    def _recipe(self) -> list[str]:
-        """Loss, outputs, rule and rate. `UsageError`."""
-        rules = [f"--{name}" for name in ("bfgs", "coin", "ftrl", "sgd") if self._has(name)]
-        if rules[1:]:
-            raise UsageError(f"{', '.join(rules)}: give only one of them")
-        name, outputs = self._last("loss_function", "squared"), list[str]()
-        if self._has("quantile_tau") and name != "quantile":
-            raise UsageError("--quantile_tau: it needs --loss_function quantile")
-        if name == "expectile":
-            self._say("loss_function", "expectile has no counterpart: squared")
-        loss = _LOSSES[name]
-        if self._has("oaa"):
-            outputs = ["--outputs", f"classes:{self._last('oaa')}"]
-        elif self._has("multilabel_oaa"):
-            outputs = ["--outputs", f"labels:0-{int(self._last('multilabel_oaa')) - 1}"]
-        boosts_hinge = loss == "hinge" and self._has("bfgs")
-        if boosts_hinge or (outputs and loss not in ("logistic", "hinge")):
-            self._say("loss_function", f"logistic is learned, since {loss} cannot be")
-            loss = "logistic"
-        loss = "softmax" if self._has("oaa") and self._has("probabilities") else loss
-        tau = f":tau={self._last('quantile_tau', '0.5')}" if loss == "quantile" else ""
-        return ["--loss", loss + tau, *outputs, *self._rule()]
-
-    def _rule(self) -> list[str]:
-        has, last = self._has, self._last
-        l1, l2, eta = last("l1", "0"), last("l2", "0"), last("learning_rate", "0.5")
-        power = f"power:eta0={eta},t0={last('initial_t', '1')},p={last('power_t', '0.5')}"
-        if has("bfgs"):
-            return ["--l1", l1, "--l2", l2]
-        if has("ftrl"):
-            own = "".join(f"{one}={last(f'ftrl_{one}')}," for one in ("alpha", "beta") if has(f"ftrl_{one}"))
-            return ["--rule", f"ftrl:{own}l1={l1},l2={l2}"]
-        if has("coin"):
-            if has("l1", "l2"):
-                self._say("coin", "the rule coin has no penalty")
-            return ["--rule", "coin"]
-        alone = not has("adaptive", "normalized", "invariant", "sgd")
-        adaptive, normalized = alone or has("adaptive"), alone or has("normalized")
-        if normalized and not has("l1", "l2"):
-            return ["--rule", f"normalized:eta={eta}{'' if adaptive else ',adaptive=false'}"]
-        if normalized:
-            self._say("l1", "the rule normalized has no penalty; the default, ft-ftrl, has: leave --rule out")
-        if adaptive:
-            return ["--rule", f"adagrad-fobos:eta={eta},l1={l1},l2={l2}"]
-        rule = f"fobos:l1={l1},l2={l2}" if has("l1", "l2") else "sgd"
-        return ["--rule", rule, "--rate", power]
-
-    def _features(self) -> list[str]:
-        """Interactions and n-grams."""
-        from thresher.data.feature_specs import as_list
-
-        words, crossed, texts = list[str](), set[tuple[str, ...]](), dict[str, int]()
-        for name in ("quadratic", "cubic", "interactions"):
-            for spec in self._given.get(name, ()):
-                if len(spec) not in (2, 3):
-                    self._say(name, f"{spec} is left out: a product has two or three factors")
-                    continue
-                for factors in product(*map(self._called, spec)):
-                    if tuple(sorted(factors)) not in crossed:
-                        crossed.add(tuple(sorted(factors)))
-                        words += ["--interact", as_list(factors)]
-        for one in self._given.get("ngram", ()):
-            letter, size = ("", one) if one[0].isdigit() else (one[0], one[1:])
-            named = self._called(letter) if letter or not self._spaces else self._spaces
-            texts |= dict.fromkeys(named, int(size))
-        if valued := self._valued & texts.keys():
-            self._say("ngram", f"left out for {', '.join(sorted(valued))}, whose words have values")
-            texts = {name: size for name, size in texts.items() if name not in valued}
-        if texts:
-            longest = max(texts.values())
-            if not self._spaces:
-                self._say("ngram", "a word of these namespaces has no value, such as word:2")
-            if min(texts.values()) < longest:
-                sizes = ", ".join(f"{name} {size}" for name, size in texts.items())
-                self._say("ngram", f"one length, {longest}, holds for all; Vowpal Wabbit takes {sizes}")
-            spec = f"words=1-{longest},tokens=blanks,case,shortest=1"
-            words += ["--text", as_list(texts), "--ngrams", spec]
-        return words
-
-    def _called(self, letter: str) -> list[str]:
+    def called(letter: str) -> list[str]:
         """The namespaces that begin with a letter."""
         if letter == ":":
             return ["*"]
-        found = [name for name in self._spaces if name.startswith(letter)]
-        if not found:
-            self.remarks.append(f"namespace {letter or 'NAME'}: give its whole name; the data do not show it")
+        if not (found := [name for name in spaces if name.startswith(letter)]):
+            given.notes[f"namespace {letter or 'NAME'}: give its whole name; the data do not show it"] = None
         return found or [letter or "NAME"]
+
+    crossed, texts = dict[tuple[str, ...], list[str]](), dict[str, int]()
+    for name in ("quadratic", "cubic", "interactions"):
+        for spec in given.get(name, ()):
+            if len(spec) not in (2, 3):
+                given.say(name, f"{spec} is left out: a product has two or three factors")
+                continue
+            for factors in product(*map(called, spec)):
+                crossed.setdefault(tuple(sorted(factors)), ["--interact", as_list(factors)])
+    words = [word for one in crossed.values() for word in one]
+    for one in given.get("ngram", ()):
+        letter, size = _lettered(one)
+        texts |= dict.fromkeys(called(letter), int(size))
+    valued = {str(name, "utf-8", "backslashreplace") for name in _VALUED.findall(head)} & texts.keys()
+    if valued:
+        given.say("ngram", f"left out for {', '.join(sorted(valued))}, whose words have values")
+        texts = {name: size for name, size in texts.items() if name not in valued}
+    if not texts:
+        return words
+    longest = max(texts.values())
+    if not spaces:
+        given.say("ngram", "a word of these namespaces has no value, such as word:2")
+    if min(texts.values()) < longest:
+        sizes = ", ".join(f"{name} {size}" for name, size in texts.items())
+        given.say("ngram", f"one length, {longest}, holds for all; Vowpal Wabbit takes {sizes}")
+    spec = f"words=1-{longest},tokens=blanks,case,shortest=1"
+    return [*words, "--text", as_list(texts), "--ngrams", spec]
 
 
 class FromVwCommand(TypedDict, total=False):
@@ -342,9 +311,9 @@ def from_vw(words: list[str], options: Options) -> None:
         words = [*line] if len(words) == 1 else words
     except ValueError as error:
         raise UsageError(f"COMMAND: {error}") from error
-    made = _Translation(_given(words))
-    commands = made.commands()
-    for remark in dict.fromkeys(made.remarks):
-        click.echo(f"note: {remark}", err=True)
+    given = _Given(words)
+    commands = _commands(given)
+    for note in given.notes:
+        click.echo(f"note: {note}", err=True)
     for one in commands:
         click.echo(one)
