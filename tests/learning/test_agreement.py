@@ -146,3 +146,13 @@ def test_a_holdout_by_position_is_told_of() -> None:
 def test_a_table_for_weights_of_vw_text() -> None:
     with pytest.raises(DataError, match="the initial weights were learned from VW text, whose features are"):
         thresher.train(FRAME, Y, rule="sgd", init=thresher.train("t.vw", rule="sgd"))
+
+
+def test_dictionaries_for_texts_of_vw(tmp_path: Path) -> None:
+    """They would get no n-grams."""
+    path = tmp_path / "films.vw"
+    path.write_text("1 |text not bad |year 1994\n-1 |text not good |year 1987\n" * 20)
+    model = thresher.train(path, text=["text"], rule="sgd")
+    for use in (model.predict, lambda rows: model.predict_one(rows[0]), lambda rows: model.learn(rows, [1])):
+        with pytest.raises(DataError, match="VW text with the n-grams of text, which rows of named features"):
+            use([{"text": "not good"}])

@@ -269,6 +269,9 @@ def in_agreement(model: Any, source: Source, trained: str = _TRAINED, given: str
     before, now, numbering = kind_of_model(model), kind_of(source), model.numbering
     if not agree(before, now):
         raise refusal(before, now, trained, given)
+    if now.data == _NAMED and before.features == NAMES and model.layout is not None and model.layout.text:
+        texts = f"{trained} {before.data} with the n-grams of {', '.join(model.layout.text)}"
+        raise DataError(f"{texts}, which {_NAMED} do not get: give a file of {before.data}")
     if numbering is not None and numbering.matrix and not model.matches_names:
         _warn_by_position(source, "the model was trained on a matrix")
     if before.features == now.features == COLUMNS:
