@@ -118,16 +118,16 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 70_130,
+    "all": 70_102,
     "data": 19_578,
-    "learning": 15_621,
+    "learning": 15_624,
     "parts": 5_748,
     "engine": 5_334,
     "plans": 4_466,
     "serving": 3_504,
     "options": 2_574,
     "sklearn": 2_131,
-    "cli": 2_510,
+    "cli": 2_479,
     "cluster": 1_202,
     "river": 286,
     "reporting": 1_210,

@@ -1,5 +1,6 @@
 """`--continue`: training that goes on with other data."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -75,7 +76,8 @@ def test_info_says_how_often_a_model_was_continued(thresher: Thresher) -> None:
 
 def test_info_says_the_command_that_meets_the_same_new_classes(thresher: Thresher) -> None:
     thresher.ok("train a.csv -m a -q --outputs classes")
-    thresher.ok("train new-class.csv -m b -q --continue a")
+    ran = thresher.ok("train new-class.csv -m b --continue a")
+    assert re.search(r" +maybe +\w+ +\d+ +", ran.err)  # in the table of progress
     command = thresher("info b --json").json["command"].replace("DATA", "new-class.csv").replace("OLD", "a")
     thresher.ok(command.replace("MODEL", "again -q").removeprefix("thresher "))
     assert Path("again").read_bytes() == Path("b").read_bytes()

@@ -283,7 +283,7 @@ class Objective:
     def named(self, label: float, words: Sequence[str]) -> str:
         """A label as text: the word of its class, if it has one."""
         place = int(label - self.outputs.low if self.outputs.kind == "classes" else label > 0)
-        return words[place] if self.classifies and 0 <= place < len(words) else f"{label:.6g}"
+        return words[place] if words and self.classifies else f"{label:.6g}"
 
     def output_of(self, name: str, words: Sequence[str] = ()) -> int:
         """The place of a class or output in `names`. ValueError if there is none, or only one output."""
