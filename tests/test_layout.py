@@ -118,7 +118,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 70_102,
+    "all": 70_106,
     "data": 19_578,
     "learning": 15_624,
     "parts": 5_748,
@@ -127,7 +127,7 @@ SIZES = {
     "serving": 3_504,
     "options": 2_574,
     "sklearn": 2_131,
-    "cli": 2_479,
+    "cli": 2_483,
     "cluster": 1_202,
     "river": 286,
     "reporting": 1_210,

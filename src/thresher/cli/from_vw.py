@@ -149,6 +149,10 @@ class _Given(dict[str, list[str]]):
             if remark not in ("", _KEPT):
                 self.say(name, remark.format(*values))
 
+    def has(self, *names: str) -> bool:
+        """Whether one of these options was given."""
+        return not self.keys().isdisjoint(names)
+
     def last(self, name: str, otherwise: str = "") -> str:
         """The value of an option: the last that was given."""
         return self.get(name, [otherwise])[-1]
@@ -166,15 +170,15 @@ class _Given(dict[str, list[str]]):
 def _commands(given: _Given) -> list[str]:
     """The commands, in order. `UsageError`."""
     data, start = given.get("data", ["-"]), given.last("initial_regressor", "vw.model")
-    learns = "testonly" not in given
-    if "daemon" in given:
-        port = ["--port", given.last("port")] if "port" in given else []
+    learns = not given.has("testonly")
+    if given.has("daemon"):
+        port = ["--port", given.last("port")] if given.has("port") else []
         return [line_of("serve", [start], [*port, *(["--learn", "--log", "log"] if learns else [])])]
     where, output = given.last("predictions") or given.last("raw_predictions"), list[str]()
-    if "predictions" in given:
-        classes = given.keys() & {"binary", "oaa", "multilabel_oaa"}
+    if given.has("predictions"):
+        classes = given.has("binary", "oaa", "multilabel_oaa")
         said = "label" if classes else _LINKS[given.last("link", "identity")]
-        said = "probability" if "probabilities" in given else said
+        said = "probability" if given.has("probabilities") else said
         output = [] if said == "margin" else ["--output", said]
     if not learns:
         name, words = ("predict", [*output, "-o", where]) if where else ("evaluate", [])
@@ -183,15 +187,15 @@ def _commands(given: _Given) -> list[str]:
         how = " ".join(["thresher predict MODEL DATA", *output])
         given.say("predictions", f"not made while learning: use {how}, on other rows")
     words, model = ["--format", "vw"], given.last("final_regressor", "vw.model")
-    if "initial_regressor" in given:
+    if given.has("initial_regressor"):
         given.leave_out(_KEPT, *(name for name, (*_, remark) in _KNOWN.items() if remark == _KEPT))
         words += ["--continue", start]
     else:
         words += [*_recipe(given), *_rule(given), *_features(given, data[0])]
-    if "bootstrap" in given:
+    if given.has("bootstrap"):
         given.leave_out("thresher name MODEL DATA names an ensemble", "invert_hash", "readable_model")
     words += ["--passes", passes := given.last("passes", "1")]
-    if passes != "1" and "holdout_off" not in given:
+    if passes != "1" and not given.has("holdout_off"):
         period = given.last("holdout_period", "10")
         given.say("passes", f"one of {period} rows is held out, as there; without --holdout all are learned")
         words += ["--holdout", f"every-{period}th", "--early-stop", given.last("early_terminate", "3")]
@@ -205,9 +209,9 @@ def _commands(given: _Given) -> list[str]:
 def _recipe(given: _Given) -> list[str]:
     """Loss and outputs."""
     loss, outputs = given.last("loss_function", "squared"), list[str]()
-    if "oaa" in given:
+    if given.has("oaa"):
         outputs = ["--outputs", f"classes:{given.last('oaa')}"]
-    elif "multilabel_oaa" in given:
+    elif given.has("multilabel_oaa"):
         outputs = ["--outputs", f"labels:0-{int(given.last('multilabel_oaa')) - 1}"]
     if outputs and loss not in ("logistic", "hinge"):
         given.say("loss_function", f"logistic is learned, since {loss} cannot be")
@@ -219,17 +223,17 @@ def _recipe(given: _Given) -> list[str]:
 def _rule(given: _Given) -> list[str]:
     """Rule and rate. `UsageError`."""
     l1, l2, eta = given.last("l1", "0"), given.last("l2", "0"), given.last("learning_rate", "0.5")
-    penalised, named = {"l1", "l2"} & given.keys(), {"adaptive", "normalized", "invariant", "sgd"}
-    if "ftrl" in given:
+    penalised, steps = given.has("l1", "l2"), given.has("adaptive", "normalized", "invariant", "sgd")
+    if given.has("ftrl"):
         own = "".join(
             f"{name[5:]}={given.last(name)}," for name in ("ftrl_alpha", "ftrl_beta") if name in given
         )
         return ["--rule", f"ftrl:{own}l1={l1},l2={l2}"]
-    if "coin" in given:
+    if given.has("coin"):
         if penalised:
             given.say("coin", "the rule coin has no penalty")
         return ["--rule", "coin"]
-    adaptive, normalized = (name in given or not named & given.keys() for name in ("adaptive", "normalized"))
+    adaptive, normalized = (given.has(name) or not steps for name in ("adaptive", "normalized"))
     if normalized and not penalised:
         return ["--rule", f"normalized:eta={eta}{'' if adaptive else ',adaptive=false'}"]
     if normalized:
