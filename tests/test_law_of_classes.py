@@ -264,7 +264,7 @@ def test_one_class_alone(tmp_path: Path) -> None:
             with pytest.raises(DataError, match="one of the classes ham as label, which the model has met"):
                 thresher.evaluate(tmp_path / "m", other)
             with pytest.raises(DataError, match="one class only"):
-                thresher.export(tmp_path / "m", "sql")
+                thresher.export(tmp_path / "m", "onnx")
             again = thresher.train(other, continue_from=tmp_path / "m")
         assert again.predict(path).shape == (5, 2)
 

@@ -219,7 +219,7 @@ def test_every_command_with_parts_or_a_model_takes_files() -> None:
         command = app.command_of(name)
         takes = {"rule", "rules", "loss", "losses", "shadow"} & command.known.keys()
         takes |= {one.metavar for one in command.arguments} & {"MODEL", "MODEL|DIR", "A", "B"}
-        lists = name in ("rules", "losses", "rates", "follow")
+        lists = name in ("rules", "losses", "rates")
         assert ("modules" in command.known) == (bool(takes) or lists) or name == "boost", name
         if "modules" in command.known:
             assert command.known["modules"].flag == "--module"

@@ -575,8 +575,8 @@ def export(model: ModelOrFile, to: str, path: str | os.PathLike[str] | None = No
 
     Args:
         model: a Model, a Readout, an Ensemble, a fitted estimator, or the path of a saved one.
-        to: ``c`` (C99), ``js`` (JavaScript for CommonJS and pages), ``mjs`` (an ES module), ``sql`` (a
-            query), ``onnx``, or ``json``, a description of the prediction.
+        to: ``c`` (C99), ``js`` (JavaScript for CommonJS and pages), ``mjs`` (an ES module),
+            ``onnx``, or ``json``, a description of the prediction.
         path: the file, which is replaced; None: write none.
 
     Returns the content of the file: bytes of ``onnx``, else text. Raises `DataError` for what the target

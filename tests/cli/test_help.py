@@ -62,7 +62,7 @@ def test_a_heading_shows_its_options(thresher: Thresher) -> None:
 
 COMMANDS = list(NAMES)
 ALL = [(name, example) for name in COMMANDS for example in EXAMPLES[name]]
-NOT_RUN = ("warm", "serve", "follow")
+NOT_RUN = ("warm", "serve")
 """Commands that only compile, or do not end"""
 
 

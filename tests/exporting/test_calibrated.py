@@ -12,7 +12,6 @@ from tests.exporting.engines import c_program, js_answers
 from tests.exporting.recipes import tried
 from tests.exporting.test_c import check
 from tests.exporting.test_js import near
-from tests.exporting.test_sql import answers, within
 from tests.plain import not_compiled
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
@@ -70,14 +69,6 @@ def test_probabilities_and_labels_in_each_language(made: Any, loss: str, tmp_pat
     by_class = expected["probability"].reshape(ROWS, -1)
     assert near(np.array([one[1] for one in told]), by_class)
     assert [one[2] for one in told] == labels
-    table = answers(str(thresher.export(model, "sql")), path)
-    names = (
-        [f"thresher_prediction_{name}" for name in model.classes]
-        if made is of_several
-        else ["thresher_prediction"]
-    )
-    assert all(within(table[name], by_class[:, k]) for k, name in enumerate(names))
-    assert [*table["thresher_label"]] == labels
     content: Any = thresher.export(model, "onnx")
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     named, probabilities = session.run(None, {"X": X.astype(np.float32)})

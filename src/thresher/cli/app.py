@@ -54,9 +54,6 @@ thresher evaluate clicks.model clicks.csv --on-error skip
 thresher serve my.model
 thresher serve clicks.model --port 9000 --token secret.txt
 thresher serve my.model --learn --log events --wait 1h --unlabelled negative --shadow ftrl
-thresher follow http://127.0.0.1:8000 -m copy.model
-thresher follow http://127.0.0.1:8000 -m copy.model --once
-thresher follow https://clicks.example.com -m copy.model --every 1m --token secret.txt
 thresher export my.model --to c -o model.c
 thresher export clicks.model --to js -o model.js
 thresher export clicks.model --to json > model.json
@@ -157,7 +154,7 @@ HOMES = {
     **dict.fromkeys(("train", "path", "cv", "tune", "select", "boost"), "learning"),
     **dict.fromkeys(("predict", "evaluate", "report", "weights", "export"), "using"),
     **dict.fromkeys(("info", "choose", "diff", "name", "log"), "files"),
-    **dict.fromkeys(("serve", "follow", "warm", "cache", "rules", "losses", "rates"), "services"),
+    **dict.fromkeys(("serve", "warm", "cache", "rules", "losses", "rates"), "services"),
     "from-vw": "from_vw",
 }
 """The module of each command"""
@@ -171,7 +168,6 @@ SHORT = {
     "predict": "Print one prediction per row.",
     "evaluate": "Measure a model on labelled data.",
     "serve": "Answer requests over HTTP with a model, which may learn from them.",
-    "follow": "Keep a copy of the model of a server fresh.",
     "export": "Write a model in another language, to predict without Python.",
     "report": "Write an HTML page about a model: its training, quality and weights.",
     "weights": "Print the weights, largest first.",

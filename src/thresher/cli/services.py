@@ -1,11 +1,10 @@
-"""Commands for servers and for this machine: ``serve``, ``follow``; ``warm``, ``cache``; ``rules``, ..."""
+"""Commands for servers and for this machine: ``serve``; ``warm``, ``cache``; ``rules``, ..."""
 
 from __future__ import annotations
 
 import contextlib
 import re
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -18,7 +17,7 @@ from thresher.cli.parser import MODEL, Argument, command
 from thresher.options.judging import CacheCommand, WarmCommand
 from thresher.options.model import ModulesOption
 from thresher.options.option import Options, UsageError
-from thresher.options.serving import FollowCommand, ServeCommand
+from thresher.options.serving import ServeCommand
 
 if TYPE_CHECKING:
     pass
@@ -47,21 +46,6 @@ def serve(model: str, options: Options) -> None:
             f"thresher serve needs {error.name}, which is not installed: pip install 'thresher[serve]'"
         ) from error
     server.serve(Path(model), options)
-
-
-@command(FollowCommand, Argument("URL", "The address of a server, such as http://127.0.0.1:8000."))
-def follow(url: str, options: Options) -> None:
-    """Keep a copy of the model of a server fresh, from its snapshots, until Ctrl-C.
-
-    A server that does not learn, thresher serve MODEL, reads its file again when that is replaced. So it can
-    be a replica.
-    """
-    from thresher.serving.following import Follower, keep_fresh, token_in
-
-    token = "" if options["token"] is None else token_in(options["token"])
-    follower = Follower(url, options["model"], token, options["most_model"].amount)
-    wait = partial(threading.Event().wait, options["every"].amount)
-    keep_fresh(follower, wait, partial(click.echo, err=True), options["once"])
 
 
 @command(WarmCommand)

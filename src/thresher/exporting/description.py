@@ -34,7 +34,7 @@ _PROBES = np.array([-40.0, -3.0, -0.7, 0.0, 0.4, 1.0, 2.5, 30.0])
 IDENTITY, SIGMOID, RAMP, EXP, SOFTMAX = "identity", "sigmoid", "ramp", "exp", "softmax"
 CALIBRATED = "calibrated"
 OTHER_TARGETS = f"use {mention(to='c')} or {mention(to='js')}"
-"""What helps where ONNX and SQL cannot express a model"""
+"""What helps where ONNX cannot express a model"""
 LINKS = (IDENTITY, SIGMOID, RAMP, EXP, SOFTMAX, CALIBRATED)
 
 
@@ -156,7 +156,7 @@ class RawPrediction(NamedTuple):
     """of the outputs"""
     labels: list[str]
     """the classes: for one output, the negative and the positive one; none if a number is predicted"""
-    known: list[Names]
+    known: Names | None
     """names of features"""
     head: Objective
 
@@ -202,7 +202,7 @@ def describe(model: ModelOrFile) -> RawPrediction:
         head.outputs.kind,
         names,
         labels if head.classifies else [],
-        [one.names for one in readouts if one.names is not None],
+        first.names,
         head,
         layout.gaps and bool(columns),
         (layout if columns else SettledLayout()).mask,

@@ -80,7 +80,7 @@ def _check(found: RawPrediction) -> None:
         step = float(np.spacing(np.float32(abs(mean)))) * (abs(mean) >= FAR)
         error = scale * heaviest.get(key, 0.0) * step / 2 / model.divisors.get(key, 1.0)
         if error > least:
-            name = feature_name(key, found.layout, found.known[0] if found.known else None)
+            name = feature_name(key, found.layout, found.known)
             raise DataError(
                 f"{name} lies near {mean:.6g}, where float32, in which ONNX computes, cannot tell its"
                 f" values apart: a margin could be wrong by {error:.2g}. Subtract a constant from it before"

@@ -245,7 +245,7 @@ class DiffCommand(ModulesOption, training.JsonOption, total=False):
     top: Annotated[int, Option(kinds.Whole(0), "N", default=20), "Show the N weights that moved most."]
 
 
-TARGETS = ("c", "js", "mjs", "sql", "onnx", "json")
+TARGETS = ("c", "js", "mjs", "onnx", "json")
 
 
 class ExportCommand(ModulesOption, total=False):
@@ -254,8 +254,8 @@ class ExportCommand(ModulesOption, total=False):
     to: Annotated[
         str,
         Option(kinds.Choice(TARGETS, "target"), "|".join(TARGETS), required=True),
-        "C99 source; JavaScript, for CommonJS and pages (js) or as a module (mjs); an SQL query; an ONNX "
-        "model; or JSON that describes the prediction.",
+        "C99 source; JavaScript, for CommonJS and pages (js) or as a module (mjs); an ONNX model; or "
+        "JSON that describes the prediction.",
     ]
     output_file: Annotated[
         Path | None, Option(kinds.File(), "FILE", short="-o", unset="standard output"), "Where to write."

@@ -12,7 +12,6 @@ from thresher.options.data import ON_ERROR
 from thresher.options.kinds import Choice, File, Kind, Repeated, Text, Whole, WrongValueError
 from thresher.options.model import ModulesOption
 from thresher.options.option import SWITCH, Option
-from thresher.options.training import ModelFile
 
 NEGATIVE, DROP, FAKE_NEGATIVE = "negative", "drop", "fake-negative"
 UNLABELLED = (NEGATIVE, DROP, FAKE_NEGATIVE)
@@ -61,16 +60,6 @@ class Amount(Kind):
         known = sorted((size, unit) for unit, (of, size) in self.units.items() if of == value.of)
         size, unit = next((one for one in reversed(known) if not value.amount % one[0]), known[0])
         return [f"{value.amount / size:g}{unit}"]
-
-
-MOST_MODEL = Quantity("bytes", 4e9)
-"""Size of a model that is copied, unless told"""
-
-
-class _Token(TypedDict, total=False):
-    token: Annotated[
-        Path | None, Option(File(), "FILE", unset="none"), "The file with the token that clients must have."
-    ]
 
 
 class Shadow(NamedTuple):
@@ -155,7 +144,7 @@ class LearningOptions(TypedDict, total=False):
     ]
 
 
-class ServeCommand(LearningOptions, _Token, ModulesOption, total=False):
+class ServeCommand(LearningOptions, ModulesOption, total=False):
     """The options of ``thresher serve``."""
 
     host: Annotated[
@@ -164,6 +153,9 @@ class ServeCommand(LearningOptions, _Token, ModulesOption, total=False):
         "The address to listen at; 0.0.0.0 for all of this machine.",
     ]
     port: Annotated[int, Option(Whole(0, 65535), "N", default=8000), "The port; 0 for any that is free."]
+    token: Annotated[
+        Path | None, Option(File(), "FILE", unset="none"), "The file with the token that clients must have."
+    ]
     most_body: Annotated[
         Quantity,
         Option(Amount(SIZES, "a size such as 64MB"), "SIZE", default=Quantity("bytes", 64e6)),
@@ -181,19 +173,3 @@ class ServeCommand(LearningOptions, _Token, ModulesOption, total=False):
         Option(Amount(TIMES, "a time such as 30s"), "TIME", default=Quantity("seconds", 30.0)),
         "How long a request may take to arrive, a client to read, and a connection to be idle.",
     ]
-
-
-class FollowCommand(ModelFile, _Token, ModulesOption, total=False):
-    """The options of ``thresher follow``."""
-
-    every: Annotated[
-        Quantity,
-        Option(Amount(TIMES, "a time such as 5s or 1m"), "TIME", default=Quantity("seconds", 5.0)),
-        "How often to ask.",
-    ]
-    most_model: Annotated[
-        Quantity,
-        Option(Amount(SIZES, "a size such as 4GB"), "SIZE", default=MOST_MODEL),
-        "Largest model that is copied.",
-    ]
-    once: Annotated[bool, SWITCH, "Copy the newest snapshot and end."]

@@ -20,7 +20,6 @@ from thresher.options.option import Options, UsageError, given_in
 from thresher.options.serving import LearningOptions
 from thresher.serving.endpoints import Endpoints, Limits
 from thresher.serving.errors import tell_fault
-from thresher.serving.following import token_in
 from thresher.serving.learning import MOST_ROWS, Snapshots
 from thresher.serving.metrics import Metrics
 from thresher.serving.predicting import Predictions
@@ -60,7 +59,7 @@ def serve(model: Path, options: Options) -> None:
         int(options["most_body"].amount), options["most_rows"], connections, options["timeout"].amount
     )
     if options["token"] is not None:
-        token = token_in(options["token"]).encode()
+        token = _token_in(options["token"])
 
         def allowed(given: bytes) -> bool:
             scheme, _, found = given.partition(b" ")
@@ -86,6 +85,14 @@ def serve(model: Path, options: Options) -> None:
                 runner.run(_answer(site, predicting, limits.timeout, listener, model))
         finally:
             service.close()
+
+
+def _token_in(file: Path) -> bytes:
+    """The token in a file. `UsageError`, OSError."""
+    token = file.read_bytes().strip()
+    if not token or not all(33 <= byte < 127 for byte in token):
+        raise UsageError(f"{file}: a token is a line of letters, digits and signs, without spaces")
+    return token
 
 
 def settings_of(options: Options) -> Settings:
