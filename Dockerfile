@@ -8,8 +8,12 @@ COPY --from=build /wheels /wheels
 RUN pip install --no-cache-dir "$(ls /wheels/thresher-*.whl)[sklearn,serve]" && rm -r /wheels
 # Compiled code belongs to root, so that whoever runs the image trusts it. A processor of another kind compiles anew.
 ENV THRESHER_CACHE_DIR=/opt/thresher
-RUN thresher warm --formats svmlight,csv,tsv,jsonl --losses logistic,squared \
- && chmod -R a+rX,go-w /opt/thresher
-USER 65534
 WORKDIR /data
+RUN --mount=from=build,source=/source/examples/data,target=/data \
+    for run in rcv1_train2000.dat.gz 'prices.svm --loss squared' 'newsgroups_test.jsonl.gz --label group --text text' \
+      'criteo_first200.txt.gz --format tsv --no-header --label 1'; do set -- $run \
+ && thresher train "$@" -m /tmp/model -q --no-cache && thresher predict /tmp/model "$1" > /tmp/out \
+ && thresher evaluate /tmp/model "$1" > /tmp/out || exit; done; \
+    rm /tmp/model /tmp/out && chmod -R a+rX,go-w /opt/thresher
+USER 65534
 ENTRYPOINT ["thresher"]

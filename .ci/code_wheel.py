@@ -28,6 +28,7 @@ LOSSES = {
 READ = [
     *(f"a.{name}{text}" for name in ("csv", "tsv", "jsonl") for text in ("", " --text words")),
     "dates.csv --holdout 0.2",
+    "wide.csv",
     "odd.vw",
     "newsgroups_train.jsonl.gz --label group --text text",
     "rcv1_small100.vw.gz",
@@ -40,10 +41,7 @@ DATE = 2020, 2, 2, 0, 0, 0  # as hatchling has it
 
 
 def commands() -> Iterator[str]:
-    """What is compiled first: for each rule, loss and format, a model is made, continued and used."""
-    rules, formats = ",".join(RULES), "svmlight,csv,tsv,jsonl,vw"
-    yield f"warm --rules {rules} --losses logistic,squared --formats {formats}"
-    yield f"warm --rules {rules} --losses softmax --outputs classes:3"
+    """For each rule, loss and format, a model is made, continued and used."""
     trained = [
         f"{data} {options} --loss {loss} --rule {rule}"
         for loss, (data, options) in LOSSES.items()
@@ -70,16 +68,23 @@ def write_data(folder: Path) -> None:
         (folder / name).write_text("".join(cut.join(map(str, line[:width])) + "\n" for line in lines))
     objects = [dict(zip(names[:4], (int(row[0]), *row[1:4]), strict=True)) for row in rows]
     (folder / "a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in objects))
+    wide = ["label", *map(str, range(80))], *([str(k % 2), *[str(k % 7)] * 80] for k in range(300))
+    (folder / "wide.csv").write_text("".join(",".join(cells) + "\n" for cells in wide))
     (folder / "odd.vw").write_text("1 2.5 'tag |a:3 b:1e2 c:text\n-1 | 5 5 7:1.5\n" * 40)
     for path in (Path(__file__).parents[1] / "examples" / "data").iterdir():
         (folder / path.name).symlink_to(path)
 
 
 def from_python() -> None:
-    """Models of rows in memory."""
+    """Each rule with each loss, whatever its data need; models of rows in memory."""
     import numpy as np
 
     from thresher import Model
+    from thresher.learning.training.ahead import compile_now
+
+    for rule in RULES:
+        for loss, outputs in (("logistic", "one"), ("squared", "one"), ("softmax", "classes:3")):
+            compile_now(Model(rule, loss=loss, outputs=outputs))
 
     numbers = np.random.default_rng(0).normal(size=(60, 5))
     dictionaries = [{"a": float(x), "b": "text", "c": ["some", "words"]} for x, *_ in numbers]

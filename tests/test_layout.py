@@ -118,16 +118,16 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_691,
-    "data": 19_578,
-    "learning": 15_624,
+    "all": 69_325,
+    "data": 19_488,
+    "learning": 15_530,
     "parts": 5_748,
     "engine": 5_334,
     "plans": 4_466,
     "serving": 3_373,
-    "options": 2_550,
+    "options": 2_523,
     "sklearn": 2_131,
-    "cli": 2_463,
+    "cli": 2_308,
     "cluster": 1_202,
     "river": 286,
     "reporting": 1_210,

@@ -88,15 +88,6 @@ def test_intervals(thresher: Thresher) -> None:
     )
 
 
-def test_effects_come_last(thresher: Thresher) -> None:
-    assert thresher("train train.svm -m m --rule ftrl --l1 0.1 -q").status == 0
-    plain = thresher("weights m").out.splitlines()
-    told = thresher("weights m --effects test.svm").out.splitlines()
-    assert [line.rpartition("\t")[0] for line in told] == plain
-    effects = {str(k): f"{one:.6g}" for k, one in zip(*package.load("m").effects("test.svm"), strict=True)}
-    assert {line.split("\t")[0]: line.rpartition("\t")[2] for line in told} == effects | {"intercept": "-"}
-
-
 def test_words_and_margins(thresher: Thresher) -> None:
     Path("words.csv").write_text(
         "kind,x\n" + "".join(f"{'big' if k % 5 > 1 else 'small'},{k % 5}\n" for k in range(300))

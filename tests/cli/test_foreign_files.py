@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -259,7 +260,7 @@ def test_a_cache_may_vanish_while_it_is_opened(folder: Path) -> None:
         for chunk in source.chunks():
             writer.write(chunk)
         writer.commit()
-        meanwhile = Meanwhile(moment, lambda: cache.clear_cache(place), _file(cache))
+        meanwhile = Meanwhile(moment, partial(shutil.rmtree, place), _file(cache))
         with meanwhile:
             found = cache.open_cache(source, place)
         assert found is None or len(next(iter(found.chunks())))

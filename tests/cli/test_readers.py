@@ -1,4 +1,4 @@
-"""``thresher predict``, ``evaluate``, ``weights``, ``diff``, ``cache`` and the lists of parts."""
+"""``thresher predict``, ``evaluate``, ``weights``, ``diff`` and the lists of parts."""
 
 import inspect
 from itertools import pairwise
@@ -11,8 +11,6 @@ import thresher as package
 from tests.cli.conftest import Thresher
 from tests.commands import run
 from thresher import load, open_source, train
-from thresher.engine import kernels
-from thresher.engine.compile import codecache
 from thresher.learning.inspection.formatting import shown
 from thresher.parts import REGISTRY, lookup, make, names, part_name
 
@@ -177,41 +175,10 @@ def test_a_list_of_rules_is_short_and_a_page_tells_limits(thresher: Thresher) ->
     assert "  --rate     inverse-sqrt:eta0=0.5  see thresher rates\n" in told
 
 
-def test_the_cache_is_made_shown_and_removed(thresher: Thresher, folder: Path) -> None:
-    assert thresher("cache").out.startswith("data: 0 files")
-    thresher("train train.svm -m m --passes 2 -q")
-    assert list((folder / "cache" / "data").glob("*.rows"))
-    assert not thresher("cache").out.startswith("data: 0 files")
-    (folder / "cache" / "code").unlink()
-    assert thresher("cache --clear").out.startswith("removed data: ")
-    assert thresher("cache").out.startswith("data: 0 files")
-
-
 def test_version(thresher: Thresher) -> None:
     import thresher as package
 
     assert thresher("--version").out == f"thresher {package.__version__}\n"
-
-
-def test_clearing_the_cache_removes_only_what_is_ours(
-    folder: Path, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("THRESHER_CACHE_DIR", str(folder))
-    data, code = folder / "data", folder / "code"
-    place = codecache.place_of(kernels.learn.function, ())
-    assert place is not None
-    ours = [data / f"1f-{'0a' * 16}.rows", data / "contents.json", code / place[0].name]
-    ours.append(code / ".x.learn.0a0a0a0a.0b0b0b0b.partial")
-    theirs = [data / "sub" / "mine.rows", data / "mine.rows", data / "x.partial", code / "main.py"]
-    for path in (*ours, *theirs):
-        path.parent.mkdir(exist_ok=True, parents=True)
-        path.write_text("x")
-    thresher.ok("cache --clear")
-    assert [path.exists() for path in (*ours, *theirs)] == [False] * 4 + [True] * 4
-
-
-def test_clearing_leaves_a_linked_folder(folder: Path, thresher: Thresher) -> None:
-    assert "left as it is, since it is a link, code: " in thresher("cache --clear").out
 
 
 def test_equal_models_and_the_status(thresher: Thresher, model: Path) -> None:

@@ -2,12 +2,10 @@
 
 import gzip
 import io
-import json
 import os
 import signal
 import stat
 import sys
-import time
 import warnings
 from contextlib import redirect_stderr
 from io import StringIO
@@ -24,14 +22,10 @@ from thresher.data import (
     Chunk,
     DataError,
     Report,
-    cache_entries,
-    clear_cache,
     open_cache,
     open_source,
 )
 from thresher.data.cache import CachedRows, CacheSource, CacheWarning, RowWriter
-from thresher.data.files import content as content_module
-from thresher.data.files.content import hash_file, remember, remembered, stamp
 from thresher.data.sources.parsed import TextSource
 
 
@@ -105,18 +99,23 @@ def test_it_is_found_by_content_and_options(tmp_path: Path, folder: Path) -> Non
     assert source.fingerprint() != source_of(other).fingerprint()
 
 
-def test_entries_can_be_listed_and_cleared(tmp_path: Path) -> None:
+def test_a_cache_is_one_file_in_the_cache_folder(tmp_path: Path) -> None:
+    place = own_cache(tmp_path / "home") / "data"
+    kept = [place / f"1-{'0a' * 8}.partial", place / "mine.partial"]
+    left = place / f"2-{'0b' * 8}.partial"
+    place.mkdir()
+    place.chmod(0o700)
+    for path in (*kept, left):
+        path.touch()
+    for path in (left, kept[1]):
+        os.utime(path, (0, 0))
     source = source_of(written(tmp_path, some_text(50)))
     writer = CacheWriter(source)
     for chunk in source.chunks():
         writer.write(chunk)
     cached = writer.commit()
-    entries = cache_entries()
-    assert [entry.path for entry in entries] == [cached.path]
-    assert cached.path.is_relative_to(tmp_path / "home")
-    assert clear_cache() == (1, entries[0].bytes)
-    assert cache_entries() == []
-    assert clear_cache() == (0, 0)
+    assert cached is not None
+    assert {*place.iterdir()} == {cached.path, *kept}, "what a killed process left is removed after a day"
 
 
 @pytest.mark.parametrize("harm", ["flip", "count", "cut", "text", "empty"])
@@ -141,7 +140,7 @@ def test_a_damaged_cache_is_removed_and_the_text_read(tmp_path: Path, folder: Pa
     assert (found is not None) == (harm == "flip")
     assert equal(got, chunks)
     assert (found or source).report.as_dict() == cached.whole.as_dict()
-    assert cache_entries(folder) == []
+    assert [*folder.iterdir()] == []
     assert equal(list((found or source).chunks()), chunks)
 
 
@@ -159,7 +158,7 @@ def test_a_full_disk_does_no_harm(tmp_path: Path, folder: Path, monkeypatch: pyt
     assert cached is None
     assert len(caught) == 1
     assert len(chunks) > 10
-    assert cache_entries(folder) == []
+    assert [*folder.iterdir()] == []
 
 
 def test_a_folder_that_cannot_be_made_does_no_harm(tmp_path: Path) -> None:
@@ -197,46 +196,11 @@ def test_rejected_lines_of_an_earlier_process_are_written_again(tmp_path: Path, 
     assert open_cache(source_of(path, f"quarantine={rejects}"), folder) is None
 
 
-def test_a_hash_is_remembered_until_the_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = written(tmp_path, b"1 1:1\n")
-    monkeypatch.setenv("THRESHER_CACHE_DIR", str(tmp_path / "table"))
-    (tmp_path / "table" / "data").mkdir(parents=True)
-    first, times = hash_file(path), (10**18, 10**18)
-    os.utime(path, ns=times)
-    assert stamp(path) is None  # a change within the same clock tick would go unnoticed
-    remember({path: (stamp(path), first)})
-    assert remembered(path) is None
-    monkeypatch.setattr(content_module, "SETTLED", 0)
-    remember({path: (stamp(path), first)})
-    assert remembered(path) == first
-    time.sleep(0.02)
-    with open(path, "r+b") as file:
-        file.write(b"1 1:2\n")
-    os.utime(path, ns=times)
-    status = os.stat(path)
-    assert (status.st_size, status.st_mtime_ns) == (first.size, times[1])
-    assert remembered(path) is None
-    assert hash_file(path) != first
-
-
-@pytest.mark.parametrize("entry", [[6, 10**18, 1, 5], [6, 10**18, 1, 1, "x"], "x", None, {}])
-def test_what_is_no_entry_of_the_table_is_not_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: object
-) -> None:
-    path, table = written(tmp_path, b"1 1:1\n"), tmp_path / "table" / "data" / "contents.json"
-    monkeypatch.setenv("THRESHER_CACHE_DIR", str(tmp_path / "table"))
-    monkeypatch.setattr(content_module, "SETTLED", 0)
-    table.parent.mkdir(parents=True)
-    table.write_text(json.dumps({path: entry}))
-    assert remembered(path) is None
-
-
 def test_no_warning_without_a_reason(tmp_path: Path, folder: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cached, _ = filled(source_of(written(tmp_path, some_text(100))), folder)
         assert cached is not None
-        clear_cache(folder)
 
 
 def test_a_folder_that_others_can_write_to_is_neither_read_nor_written(tmp_path: Path, folder: Path) -> None:
@@ -260,21 +224,18 @@ MOMENTS = {
     "the last batch is due": ("RowWriter.finish", 1),
     "all is written and nothing synced": ("os.fsync", 1),
     "all is synced and not renamed": ("os.replace", 1),
-    "the table of contents is due": ("json.dumps", 1),
 }
 KILLED = """
-import json, os, signal, sys
+import os, signal, sys
 from thresher.data.cache import RowWriter
 
 owner, name = sys.argv[1].split(".")
-table = {"RowWriter": RowWriter, "os": os, "json": json}[owner]
+table = {"RowWriter": RowWriter, "os": os}[owner]
 real, left = getattr(table, name), int(sys.argv[2])
 
 def deadly(*given, **named):
     global left
-    where = os.path.join("cache", "data")
-    counts = owner != "json" or (isinstance(given[0], dict) and "arrays" not in given[0])
-    left -= os.path.isdir(where) and counts
+    left -= os.path.isdir(os.path.join("cache", "data"))
     if left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
     return real(*given, **named)
@@ -323,5 +284,3 @@ def test_a_run_killed_while_it_writes_is_safe(moment: str, data: str, whole: byt
     assert not (tmp_path / "killed").exists()
     assert trained(tmp_path, data) == whole
     assert ".rows" in cached(tmp_path)
-    clear_cache(own_cache(tmp_path) / "data")
-    assert not [suffix for suffix in cached(tmp_path) if suffix in (".rows", ".partial")]

@@ -297,7 +297,7 @@ def test_report_survives_json() -> None:
 
 def test_imports_stay_light() -> None:
     code = (
-        "import sys, thresher.data as d; d.Chunk, d.DataError, d.open_source, d.MemorySource, d.clear_cache\n"
+        "import sys, thresher.data as d; d.Chunk, d.DataError, d.open_source, d.MemorySource, d.open_cache\n"
         "heavy = {'pyarrow', 'numba', 'scipy', 'sklearn'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
         "d.open_source(sys.argv[0]) if 0 else None\n"

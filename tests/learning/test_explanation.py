@@ -9,9 +9,7 @@ import pytest
 
 import thresher
 from thresher.data import open_source
-from thresher.data.errors import DataError
 from thresher.learning.inspection.explanation import explain
-from thresher.learning.inspection.feature_names import known_names
 from thresher.learning.model.prediction import LinearPredictor
 from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
 
@@ -182,36 +180,3 @@ def test_estimators(table: Path) -> None:
     regressor = SparseOnlineRegressor().fit(X, X[:, 1])
     told = regressor.explain(X)[0]
     assert told["label"] == told["margin"] == regressor.predict(X)[0]
-
-
-@pytest.mark.parametrize("name", [one for one in SETTINGS if one != "hashed"])
-def test_effects_are_deviations_of_contributions(name: str, table: Path) -> None:
-    options = dict(SETTINGS[name])
-    other = "kind" if options.get("label", "label") == "label" else "label"
-    model: Any = thresher.train(table, ignore=other, names=True, **options)
-    keys, effects = model.effects(table)
-    assert keys.tolist() == [key for key in model.weights()[0].tolist() if key in keys.tolist()]
-    by_name = dict(zip((known_names(model).get(key, key) for key in keys.tolist()), effects, strict=True))
-    told = model.explain(table)
-    assert by_name
-    for feature, effect in by_name.items():
-        for k, one in enumerate(np.atleast_1d(effect)):
-            found = [
-                term["contribution"][model.classes[k]] if name == "classes" else term["contribution"]
-                for row in told
-                for term in row["features"]
-                if term["feature"] == feature
-            ]
-            found += [0.0] * (300 - len(found))
-            assert abs(one) == pytest.approx(np.std(found), rel=1e-4, abs=1e-6)
-    if name == "plain":
-        (size,) = (key for key, called in known_names(model).items() if called == "price")
-        weight = dict(zip(*model.weights(), strict=True))[size]
-        prices = pd.read_csv(table)["price"].astype("float32")
-        assert by_name["price"] == pytest.approx(weight * prices.std(ddof=0), rel=1e-4)
-
-
-def test_a_hashed_weight_has_no_effect(table: Path) -> None:
-    model: Any = thresher.train(table, ignore="kind", store="hashed:20")
-    with pytest.raises(DataError, match="stands for several features"):
-        model.effects(table)

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,8 @@ from tests.data.test_tables import some_rows
 from tests.learning.test_checkpoints import ROWS
 from tests.stopping import once_learned, stopping
 from thresher import Model, open_source
-from thresher.data import DataError, clear_cache
+from thresher.data import DataError
+from thresher.data.files.content import data_cache_folder
 from thresher.data.layout import Layout
 from thresher.data.order import make_order
 from thresher.learning.files import checkpoint, model_file
@@ -201,12 +203,12 @@ def test_a_cache_found_or_lost_meanwhile_changes_nothing(cached_first: bool) -> 
     CHECKPOINT.unlink(missing_ok=True)
     stopped_after(trainer(form, 2, cached=cached_first), 100)
     if cached_first:
-        clear_cache()
+        shutil.rmtree(data_cache_folder())
     else:
         trainer(form, 2, cached=True).run()
     whole = resumed(trainer(form, 2, cached=True)).run()
     assert whole.figures["examples"] == 560
-    clear_cache()
+    shutil.rmtree(data_cache_folder())
     content = Path(form.name).read_bytes()
     Path(form.name).write_bytes(content.replace(b"e-02", b"e-03", 1))
     trainer(form, 2, cached=True).run()

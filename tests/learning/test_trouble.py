@@ -5,7 +5,6 @@ import math
 import re
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from numpy.typing import NDArray
 from tests.plain import compiled_if, not_compiled
 from tests.streams import cut
 from thresher import Chunk, TroubleWarning, cv, ensemble, evaluate, path, train, tune
-from thresher.data.errors import DataError
 from thresher.data.layout import SettledLayout
 from thresher.data.stored import read
 from thresher.learning.diagnostics.advice import scale_remedy
@@ -239,77 +237,6 @@ def test_offsets_that_make_a_loss_worse_than_that_of_a_constant() -> None:
         "check the offsets (of an exposure" in warned(rows, offsets=years, **poisson)["worse-than-constant"]
     )
     assert warned(rows, offsets=np.log(years), **poisson) == {}
-
-
-def of_offsets(labels: NDArray[Any], offsets: NDArray[Any], loss: str = "poisson") -> list[str]:
-    """What is said of offsets, from the statistics of two chunks."""
-    n, seen = len(labels), StreamStatistics()
-    rows = Chunk.from_csr(np.zeros(n + 1, int), [], [], labels).with_offsets(offsets)
-    for part in rows.rows(0, n // 3), rows.rows(n // 3, n):
-        seen.add(part, None)
-    seen.passes = [(0.0, seen.weight, None)]
-    found = troubles_of(
-        Run(
-            read(StreamStatistics, json.loads(json.dumps(seen.as_dict())), "seen"),
-            Model(Recipe(loss=loss, offset=True)),
-        )
-    )
-    return [message for name, message in found if name == "raw-exposure"]
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("unit", ["years", "months", "days"])
-def test_exposures_that_are_not_logarithms(unit: str, seed: int) -> None:
-    random, n = np.random.default_rng(seed), 4000
-    exposure = {
-        "years": random.uniform(0.05, 1, n),
-        "months": random.integers(1, 13, n),
-        "days": random.uniform(0.5, 20, n),
-    }[unit]
-    risk = np.exp(random.normal(0, 0.5, n))
-    counts = random.poisson(0.5 * exposure / exposure.mean() * risk)
-    said = (
-        "the labels grow in proportion to the offset, but 1 more in an offset multiplies the mean by e: if it"
-        " is an exposure, give its logarithm"
-    )
-    assert of_offsets(counts, exposure) == [said]
-    assert of_offsets(counts, exposure, "squared") == []
-    for size in (1, 24, 365, 365 * 24):
-        assert of_offsets(counts, np.log(exposure * size)) == []
-    if unit == "years":
-        assert of_offsets(np.where(counts > 0, counts * random.gamma(2, 1000, n), 0), exposure) == [said]
-
-
-@pytest.mark.parametrize("power", [1, 0.7, 0.5, 0.3])
-@pytest.mark.parametrize("least", [1.5, 24])
-def test_logarithms_of_exposures_that_labels_follow_slowly_are_no_trouble(least: float, power: float) -> None:
-    random, n = np.random.default_rng(1), 20_000
-    days = random.uniform(least, 366, n)
-    counts = random.poisson(0.5 * (days / 100) ** power)
-    for labels in (counts, np.where(counts > 0, counts * random.gamma(1, 1000, n), 0)):
-        assert of_offsets(labels, np.log(days)) == []
-
-
-def test_margins_of_another_model_are_no_raw_exposures() -> None:
-    random = np.random.default_rng(1)
-    margins = random.normal(3, 0.5, 4000)
-    for noise in (0, 0.2, 0.5):
-        assert of_offsets(random.poisson(np.exp(margins)), margins + random.normal(0, noise, 4000)) == []
-
-
-@pytest.mark.parametrize("sums", [[1.0], [1.0] * 9 + [None], [0.0] * 10])
-def test_sums_of_offsets_in_a_damaged_checkpoint(sums: list[Any]) -> None:
-    with pytest.raises(DataError, match=r"offset_sums: expected ten sums or none|expected float, got null"):
-        read(StreamStatistics, StreamStatistics().as_dict() | {"offset_sums": sums}, "seen")
-
-
-def test_the_column_of_raw_exposures_is_named(tmp_path: Path) -> None:
-    random = np.random.default_rng(1)
-    years = random.uniform(0.05, 1, 3000)
-    lines = [f"{random.poisson(y)},{y:.3f},{random.integers(3)}" for y in years]
-    (tmp_path / "d.csv").write_text("\n".join(["label,years,a", *lines]))
-    message = warned(tmp_path / "d.csv", loss="poisson", offset="years", passes=1)["raw-exposure"]
-    assert "in proportion to column years, the offset," in message
 
 
 def test_a_bad_first_pass_is_forgiven_by_a_good_last_one() -> None:

@@ -78,12 +78,6 @@ thresher diff my.model small.model --json > changes.json
 thresher name clicks.model clicks.csv
 thresher name clicks.model clicks.csv -o named.model
 thresher name clicks.model clicks.csv --json
-thresher warm
-thresher warm --formats csv --losses squared
-thresher warm --rules ftrl,pa-i --losses hinge
-thresher cache
-thresher cache --clear
-THRESHER_CACHE_DIR=/tmp/cache thresher cache
 thresher from-vw 'vw -d train.vw -f vw.model --loss_function logistic -b 24'
 thresher from-vw -- vw train.vw --passes 3 -c -q ua --ngram t2 --ftrl
 thresher from-vw 'vw -t -i vw.model test.vw -p predictions.txt'
@@ -154,7 +148,7 @@ HOMES = {
     **dict.fromkeys(("train", "path", "cv", "tune", "select", "boost"), "learning"),
     **dict.fromkeys(("predict", "evaluate", "report", "weights", "export"), "using"),
     **dict.fromkeys(("info", "choose", "diff", "name", "log"), "files"),
-    **dict.fromkeys(("serve", "warm", "cache", "rules", "losses", "rates"), "services"),
+    **dict.fromkeys(("serve", "rules", "losses", "rates"), "services"),
     "from-vw": "from_vw",
 }
 """The module of each command"""
@@ -176,8 +170,6 @@ SHORT = {
     "log": "Show, check or cut the log of a server.",
     "diff": "Show which weights moved from one model to another.",
     "name": "Add the names of features to a model.",
-    "warm": "Compile ahead of time, for example in a container image.",
-    "cache": "Show or clear the cache folder.",
     "from-vw": "Print the command for what a command of Vowpal Wabbit does.",
     **{name: f"List the {name} and their parameters." for name in ("rules", "losses", "rates")},
 }

@@ -133,18 +133,15 @@ def weights(model: str, options: Options) -> None:
 
     With many outputs, the class (or the number of the output) comes before the weight. With --interval, which
     is for an ensemble, the weight is followed by the ends of its interval and by the share of the models in
-    which it is not zero. With --effects, the effect comes last, - for the intercept.
+    which it is not zero.
     """
     from thresher.data.errors import printable
     from thresher.learning.files import model_file
     from thresher.learning.inspection.feature_names import is_nameable, known_names
     from thresher.options.layouts import of_options
-    from thresher.options.messages import mention
 
-    top, effects, level = options["top"], options["effects"], options["interval"]
+    top, level = options["top"], options["interval"]
     most = top if options["output_class"] is None else None  # those of a class are found among all
-    if level is not None and effects is not None:
-        raise UsageError(f"{mention('effects')} are of one model: leave out {mention('interval')}")
     if level is not None:
         from thresher.learning.model.ensemble import load
         from thresher.runs.using import check_ensemble
@@ -157,12 +154,8 @@ def weights(model: str, options: Options) -> None:
     else:
         readout, header = model_file.load_readout(model)
         named = [readout]
-        biases = [(one,) if effects is None else (one, "-") for one in readout.bias]
+        biases = [(one,) for one in readout.bias]
         heaviest = [(key, output, (weight,)) for key, output, weight in readout.heaviest(most)]
-        if effects is not None:
-            keys, sizes = readout.effects(effects)
-            places, table = {key: k for k, key in enumerate(keys.tolist())}, sizes.reshape(len(keys), -1)
-            heaviest = [(k, m, (*own, f"{table[places[k], m]:.6g}")) for k, m, own in heaviest]
 
     def shown(name: str | None) -> str:
         return "" if name is None else printable(name.replace("\\", r"\\"))

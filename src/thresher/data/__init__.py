@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from thresher.data.cache import CacheSource as CacheSource
     from thresher.data.cache import CacheWriter as CacheWriter
-    from thresher.data.cache import cache_entries as cache_entries
-    from thresher.data.cache import clear_cache as clear_cache
     from thresher.data.cache import open_cache as open_cache
     from thresher.data.chunk import Chunk as Chunk
     from thresher.data.chunk import StreamPosition as StreamPosition
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from thresher.data.source import Source as Source
 
 _NAMES = {
-    "cache": ("CacheSource", "CacheWriter", "cache_entries", "clear_cache", "open_cache"),
+    "cache": ("CacheSource", "CacheWriter", "open_cache"),
     "chunk": ("Chunk", "StreamPosition", "concat"),
     "errors": ("BadLine", "DataError"),
     "files.topics": ("Messages", "Topic", "Url"),

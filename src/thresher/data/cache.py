@@ -20,7 +20,6 @@ import json
 import mmap
 import os
 import queue
-import re
 import secrets
 import struct
 import threading
@@ -31,7 +30,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xxhash
@@ -43,7 +42,7 @@ from thresher.data.report import Report
 from thresher.data.source import Chunks, Source
 from thresher.data.sources.reader import Arenas, default_threads
 from thresher.engine.atomic import CacheWarning as CacheWarning
-from thresher.engine.atomic import clear_abandoned, private_folder
+from thresher.engine.atomic import private_folder
 from thresher.options.messages import warn_user
 
 if TYPE_CHECKING:
@@ -58,8 +57,8 @@ _WINDOW = 16 << 20
 """Bytes before the current chunk that stay mapped"""
 _AHEAD = 4
 _STALE = 24 * 3600.0
-_OURS = re.compile(r"[0-9a-f]+-[0-9a-f]{32}\.rows|\d+-[0-9a-f]{16}\.partial")
-"""Names of cache files; other files in the folder are left alone"""
+_PARTIAL = f"*-{'[0-9a-f]' * 16}.partial"
+"""Names of files that are being written; a killed process leaves one"""
 Note = dict[str, Any]
 """What is kept of a chunk beside its arrays"""
 
@@ -183,46 +182,6 @@ class CachedRows:
         return Chunk(**arrays, place=place, after=after), note
 
 
-class CacheEntry(NamedTuple):
-    """A file of the cache."""
-
-    path: Path
-    bytes: int
-    modified: float
-    """seconds since 1970"""
-
-
-def cache_entries(folder: str | os.PathLike[str] | None = None) -> list[CacheEntry]:
-    """All finished and unfinished cache files, newest first."""
-    entries = []
-    for path in data_cache_folder(folder).glob("*-*.*"):
-        with suppress(OSError):  # removed meanwhile
-            if _OURS.fullmatch(path.name):
-                status = path.stat()
-                entries.append(CacheEntry(path, status.st_size, status.st_mtime))
-    return sorted(entries, key=lambda entry: -entry.modified)
-
-
-def clear_cache(folder: str | os.PathLike[str] | None = None) -> tuple[int, int]:
-    """Remove every cache file; returns ``(files, bytes)`` removed. Files in use elsewhere may remain."""
-    files = size = 0
-    for entry in cache_entries(folder):
-        if _remove(entry.path):
-            files, size = files + 1, size + entry.bytes
-    contents = data_cache_folder(folder) / "contents.json"
-    clear_abandoned(contents)
-    _remove(contents)
-    return files, size
-
-
-def _remove(path: Path) -> bool:
-    try:
-        path.unlink()
-    except OSError:
-        return False
-    return True
-
-
 def _file_name(source: TextSource, fingerprint: str) -> str:
     size = sum(int(part.partition(".")[2], 16) for part in fingerprint.split("-"))
     words = f"{VERSION}\n{source.identity}\n{fingerprint}"
@@ -257,7 +216,8 @@ def open_cache(source: TextSource, folder: str | os.PathLike[str] | None = None)
 
 def _discarded(path: Path, error: Exception) -> None:
     warn_user(f"removed a damaged cache: {error}", CacheWarning)
-    _remove(path)
+    with suppress(OSError):
+        path.unlink()
 
 
 class CacheWriter:
@@ -298,9 +258,10 @@ class CacheWriter:
         try:
             self._folder = private_folder(data_cache_folder(self._given))
             self._path = self._folder / f"{os.getpid()}-{secrets.token_hex(8)}.partial"
-            for entry in cache_entries(self._folder):
-                if entry.path.suffix != ".rows" and time.time() - entry.modified > _STALE:
-                    _remove(entry.path)
+            for path in self._folder.glob(_PARTIAL):
+                with suppress(OSError):  # removed meanwhile
+                    if time.time() - path.stat().st_mtime > _STALE:
+                        path.unlink()
             self._writer = RowWriter(self._path)
             while (job := self._jobs.get()) is not None:
                 self._writer.write(*job)

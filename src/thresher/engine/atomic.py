@@ -42,7 +42,7 @@ def whole_file(path: str | Path, mode: str = "w", *, cached: bool = False) -> It
     `path`. The file at `path` may vanish or be replaced at any time.
 
     A `cached` file can be made again: it is not synced, only this user can read it, and what a killed process
-    left stays until the cache is cleared, because listing a cache of 600 files takes longer than writing one.
+    left stays, because listing a cache of 600 files takes longer than writing one.
     """
     target = Path(os.path.realpath(path))
     try:

@@ -10,7 +10,7 @@ from typing import Annotated, TypedDict
 
 from thresher.options import data, kinds, training
 from thresher.options.model import ModulesOption
-from thresher.options.option import SHELL_SWITCH, SWITCH, Option
+from thresher.options.option import SHELL_SWITCH, Option
 
 OUTPUTS = ("margin", "probability", "label", "decision", "spread", "interval", "explain")
 
@@ -231,12 +231,6 @@ class WeightsCommand(ModulesOption, total=False):
         "Of an ensemble: the mean weight, the ends of the interval that should hold the true weight in this "
         "share of all cases, and the share of the models in which the weight is not zero.",
     ]
-    effects: Annotated[
-        str | None,
-        Option(kinds.Text(), "DATA", unset="none"),
-        "Also print weight times the standard deviation of the feature in these data: how the margin "
-        "changes if the feature changes by one standard deviation.",
-    ]
 
 
 class DiffCommand(ModulesOption, training.JsonOption, total=False):
@@ -285,27 +279,6 @@ class NameCommand(data.WritingOptions, ModulesOption, training.JsonOption, total
         Path | None, Option(kinds.File(), "FILE", short="-o", unset="MODEL itself"), "Where to write."
     ]
     on_error: Annotated[str, Option(data.ON_ERROR, "WHAT", default="skip"), data.OF_BAD_LINES]
-
-
-class WarmCommand(ModulesOption, total=False):
-    """The options of ``thresher warm``."""
-
-    rules: Annotated[
-        str, Option(kinds.Text(), "NAMES", default="ft-ftrl"), "Rules, separated by commas, or 'all'."
-    ]
-    losses: Annotated[
-        str,
-        Option(kinds.Text(), "NAMES", default="logistic"),
-        "Losses, each combined with each rule; 'all' for all that support the outputs.",
-    ]
-    formats: Annotated[str, Option(kinds.Text(), "NAMES", default="svmlight"), "Formats of data, or 'all'."]
-    outputs: Annotated[str, Option(kinds.Text(), "TEXT", default="one"), "What to predict, as for train."]
-
-
-class CacheCommand(TypedDict, total=False):
-    """The options of ``thresher cache``."""
-
-    clear: Annotated[bool, SWITCH, "Remove it all; it is made again when needed."]
 
 
 class LogCommand(training.JsonOption, total=False):

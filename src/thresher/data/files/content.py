@@ -1,4 +1,4 @@
-"""The content of a file, identified by its hash, which is remembered while the file is unchanged.
+"""The content of a file, identified by its hash.
 
 Content is hashed as stored, not as parsed rows: crosses and n-grams can cost as much as learning, so resuming
 would be as slow as the run. Text is hashed block by block while it is read, so a checkpoint knows what was
@@ -9,7 +9,6 @@ opened. Rows of queries, which may come in another order, are compared as a mult
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -22,12 +21,11 @@ from thresher.data.errors import DataError
 from thresher.data.files import remote
 from thresher.data.files.paths import called, is_local, is_stream, named, open_file
 from thresher.data.files.remote import is_remote
-from thresher.engine.atomic import cache_folder, private_folder, whole_file
+from thresher.engine.atomic import cache_folder, private_folder
 
 _PIECE = 1 << 20
 SETTLED = 2_000_000_000
 """Nanoseconds within which a file may change again without a new time stamp."""
-_REMEMBERED = 1000
 
 
 class Content(NamedTuple):
@@ -94,12 +92,9 @@ def hash_file(name: str, size: int | None = None, opened: Any = None) -> Content
 
 def check_beginning(name: str, expected: Content) -> None:
     """Raise `DataError` unless a file still begins with the content that was read before."""
-    far = remote.is_remote(name)
-    found = content_of(name) if far else remembered(name)
-    if found != expected and not far:
-        found = hash_file(name, expected.size)
+    found = content_of(name) if remote.is_remote(name) else hash_file(name, expected.size)
     if found != expected:
-        raise changed(name, 0 if found is None else found.size, expected.size)
+        raise changed(name, found.size, expected.size)
 
 
 def changed(name: str, now: int, before: int, unit: str = "bytes") -> DataError:
@@ -126,10 +121,10 @@ def stamp(name: str) -> list[int] | None:
 
 
 def content_of(name: str, opened: Any = None) -> Content:
-    """The content of a whole file, hashed unless remembered; a remote file by URL, size and time."""
+    """The content of a whole file; a remote file by URL, size and time."""
     if remote.is_remote(name):
         return _identified(name, *remote.file_info(name))
-    return remembered(name) or hash_file(name, opened=opened)
+    return hash_file(name, opened=opened)
 
 
 def remote_content(name: str) -> Content | None:
@@ -159,42 +154,6 @@ def trusted_folder(folder: str | os.PathLike[str] | None = None) -> Path | None:
         return private_folder(place) if place.is_dir() else None
     except OSError:
         return None
-
-
-def _table() -> tuple[Path | None, dict[str, Any]]:
-    """Hashes of files by path, with size, times and inode: where they are kept, if that can be trusted."""
-    folder = trusted_folder()
-    path, table = folder and folder / "contents.json", None
-    with contextlib.suppress(OSError, ValueError):
-        table = json.loads(path.read_text()) if path else None
-    return path, table if isinstance(table, dict) else {}
-
-
-def remembered(name: str) -> Content | None:
-    """The content of a file if it is remembered and the file has not changed since, or None."""
-    if remote.is_remote(name):
-        return remote_content(name)
-    now, found = stamp(name), _table()[1].get(os.path.abspath(name))
-    if now is None or not isinstance(found, list) or len(found) != 5 or found[:4] != now:
-        return None
-    return Content(found[4], found[0]) if isinstance(found[4], int) else None
-
-
-def remember(contents: dict[str, tuple[list[int] | None, Content]]) -> None:
-    """Store ``{path: (stamp before the file was read, content)}`` if there is a folder for it.
-
-    Failures to write are ignored.
-    """
-    path, table = _table()
-    if path is None:
-        return
-    for name, (before, content) in contents.items():
-        if before is not None and before == stamp(name) and before[0] == content.size:
-            table.pop(os.path.abspath(name), None)
-            table[os.path.abspath(name)] = [*before, content.hash]
-    kept = dict(list(table.items())[-_REMEMBERED:])
-    with contextlib.suppress(OSError), whole_file(path, cached=True) as file:
-        file.write(json.dumps(kept))
 
 
 class Watches:
@@ -295,10 +254,7 @@ class Watches:
                 self._confirmed.add(file)
 
     def contents(self) -> list[Content]:
-        """End the pass; returns all contents, which are remembered for other processes.
-
-        Raises `DataError` if a file changed while it was read.
-        """
+        """End the pass; returns all contents. `DataError` if a file changed while it was read."""
         self._end()
         for file, (name, content) in enumerate(zip(self._names, self._done, strict=True)):
             if is_remote(name):
@@ -311,8 +267,6 @@ class Watches:
                 and hash_file(name, content.size if self._in_order else None) != content
             ):
                 raise DataError(f"{name}: changed while it was read")
-        both = zip(self._names, self._stamps, self._done, strict=True)
-        remember({name: (when, content) for name, when, content in both})
         return self._done
 
     def hashed(self) -> dict[int, Content]:

@@ -1,4 +1,4 @@
-"""The list of formats, from which help, `warm` and the tests of all formats are generated.
+"""The list of formats, from which help and the tests of all formats are generated.
 
 It imports nothing of the formats, so the help can use it. LibFFM's text was the first test of this: a
 module, an entry, a test module and a page; the laws of reading then found one mistake, in the reference
@@ -20,7 +20,7 @@ class LineFormat(NamedTuple):
     endings: tuple[str, ...]
     """its file name endings; the format without any is the default"""
     example: str
-    """two examples that `warm` reads"""
+    """two examples"""
     named: bool = False
     """whether features have names, hashed to keys with `hash` and `bits`; otherwise they have ids"""
     label_weights: bool = False
@@ -38,7 +38,7 @@ class TableFormat(NamedTuple):
     endings: tuple[str, ...]
     module: str
     example: str = ""
-    """two examples that `warm` reads; empty for a binary format"""
+    """two examples; empty for a binary format"""
     cells: bool = False
     """whether it has cells between delimiters"""
     batches: bool = False

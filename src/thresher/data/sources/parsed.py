@@ -436,15 +436,12 @@ class TextSource(ParsedSource):
 
         For standard input or a pipe, raises `DataError` until it has been read to its end with `keep_hash`.
         """
-        fresh = {}
         for k, name in enumerate(self.names):
-            if k not in self._contents and is_stream(name):
+            if k in self._contents:
+                continue
+            if is_stream(name):
                 raise DataError("standard input or a pipe has no fingerprint before it has been read")
-            if (found := self._contents.get(k) or contents.remembered(name)) is None:
-                fresh[name] = contents.stamp(name), (found := contents.hash_file(name))
-            self._contents[k] = found
-        if fresh:
-            contents.remember(fresh)
+            self._contents[k] = contents.remote_content(name) or contents.hash_file(name)
         known = (self._contents[k] for k in range(len(self.names)))
         return "-".join(f"{content.hash:016x}.{content.size:x}" for content in known)
 

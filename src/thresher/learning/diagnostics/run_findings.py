@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher import parts
-from thresher.data.columns import LABEL, NUMERIC, OFFSET, WEIGHT, as_option_value
+from thresher.data.columns import LABEL, NUMERIC, WEIGHT, as_option_value
 from thresher.data.errors import first_few
 from thresher.data.files.paths import in_both
 from thresher.data.formats.tables.column_statistics import ColumnSeen
@@ -70,9 +70,6 @@ _SHIFT = 0.8
 """Labels are sorted, but for some noise, if the share of one differs this much before and after some row."""
 _UNLIKE = 20.0
 """A feature this many times the typical size is on another scale."""
-_BETTER, _BETTER_SHARE, _OFF = 10.0, 0.05, 0.3
-"""Raw exposures must explain the labels better by this log likelihood, counting each label as 1 or less,
-and by this share of it. A power of them must not do so by more than this share."""
 NO_WEIGHT = "no feature has a weight"
 _MANY, _PARTED, _HARDLY, _FEW_HELD = 5.0, 0.5, 0.75, 20
 """A model is said to have learned noise with this many features for each row, this loss on the rows learned
@@ -321,34 +318,6 @@ def _scales(run: Run) -> str | None:
     return f"{reason}; {scale_remedy(recipe)}"
 
 
-def _raw_exposure(run: Run) -> str | None:
-    """Offsets that the mean is proportional to, where it is exp(offset) times what is learned.
-
-    The log likelihood of counts, per label, is that of a constant times o; it is compared with that of a
-    constant times exp(b o), with b = 0, 1/4, 1/2, 3/4 or 1: labels may grow more slowly than exposures. They
-    must not grow faster or more slowly than o, as they may if o is log(days).
-    """
-    seen, head = run.seen, run.model.head
-    if not (run.model.recipe.offset and seen.offset_sums and seen.rows > FEW and head.is_exponential):
-        return None
-    *powers, offsets, o_logs, labels, y_offsets, y_logs, squares = seen.offset_sums
-    if min(labels, squares, seen.weight) <= 0:
-        return None
-    raw = y_logs / labels - math.log(offsets / seen.weight)
-    as_logs = [
-        k / 4 * y_offsets / labels - math.log(power / seen.weight) for k, power in enumerate(powers, 1)
-    ]
-    gain, faster = raw - max(0.0, *as_logs), y_logs / labels - o_logs / offsets
-    if gain * labels**2 / squares < _BETTER or gain < _BETTER_SHARE * raw or abs(faster) > _OFF * raw:
-        return None
-    layout, named = run.model.recipe.layout, list[str]()
-    if layout:
-        named = [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind == OFFSET]
-    which = f"column {named[0]}, the offset" if named else "the offset"
-    reason = f"the labels grow in proportion to {which}, but 1 more in an offset multiplies the mean by e"
-    return f"{reason}: if it is an exposure, give its logarithm"
-
-
 def _nothing_left(run: Run) -> str | None:
     models, recipe = run.models or [run.model], run.model.recipe
     if any(model.nonzero for model in models) or run.seen.rows <= FEW:
@@ -498,7 +467,7 @@ def _usual_amount(run: Run) -> float | None:
 
 
 _EXPLAINS_LOSS = {
-    *("raw-exposure", "sorted-labels", "importances", "scales", "overfitting", "unresolved-labels"),
+    *("sorted-labels", "importances", "scales", "overfitting", "unresolved-labels"),
     "learned-noise",
 }
 
@@ -517,7 +486,6 @@ def troubles_of(run: Run) -> list[Finding]:
         "importances": _importances(run),
         "class-weight": _class_weight(run),
         "scales": _scales(run),
-        "raw-exposure": _raw_exposure(run),
         "unresolved-labels": unresolved_labels(run.model.head, seen.rows, seen.low, seen.high),
         "no-weights": _nothing_left(run),
         "no-such-column": unmet,

@@ -81,9 +81,6 @@ class StreamStatistics:
     """sums of losses and importances at the end of each pass, and the held-out loss"""
     span: tuple[int, int] | None = None
     """the lowest and the highest key, if features have no columns"""
-    offset_sums: list[float] = field(default_factory=list)
-    """Sums over rows of importance w, label y and offset o: of w e^(k o / 4) for k = 1, 2, 3, 4, of w o,
-    w o log o, w y, w y o, w y log o and (w y)^2; empty unless every o is above 0."""
     unmet: list[int] = field(default_factory=list)
     """features that options name and no row has had so far"""
     sample: RowSample = field(default=RowSample())
@@ -100,13 +97,9 @@ class StreamStatistics:
         self.drawn = DrawnRows()
         """rows by which the effects of columns are measured; tensors of a checkpoint"""
         numbers = self.positive, self.weight, self.last, self.low, self.high, *self.sizes.values()
-        finite = np.isfinite([*numbers, *self.labels, *self.weights, *self.offset_sums]).all()
+        finite = np.isfinite([*numbers, *self.labels, *self.weights]).all()
         require(
             finite and self.stride > 0, "statistics", "expected finite numbers, and a stride of 1 or more"
-        )
-        sums = self.offset_sums
-        require(
-            not sums or (len(sums) == 10 and min(sums[:5]) > 0), "offset_sums", "expected ten sums or none"
         )
         require(not self.span or self.span[0] <= self.span[1], "span", "expected two keys, or null")
 
@@ -116,8 +109,6 @@ class StreamStatistics:
         self.weightless += rows - len(chunk)
         if not len(chunk):
             return
-        if self.offset_sums or not self.rows:
-            self._add_offsets(chunk)
         self.unmet = [key for key in self.unmet if not (chunk.keys == np.uint64(key)).any()]
         if self.rows < _ROWS and self.numbers < _NUMBERS:
             self._add_features(chunk, layout)
@@ -149,19 +140,6 @@ class StreamStatistics:
         self.drawn.add(chunk, self.rows)
         self.rows += len(chunk)
         self.sample = self.sample.with_rows(chunk)
-
-    def _add_offsets(self, chunk: Chunk) -> None:
-        """Add up offsets that may be exposures."""
-        if chunk.offsets is None or chunk.offsets.min() <= 0:
-            self.offset_sums = []
-            return
-        o = chunk.offsets.astype(np.float64)
-        w, y = chunk.weights.astype(np.float64), chunk.labels.astype(np.float64)
-        log = np.log(o)
-        root = np.exp(np.minimum(o, 100.0) / 4)
-        terms = [root, root**2, root**3, root**4, o, o * log, y, y * o, y * log, w * y * y]
-        before = self.offset_sums or [0.0] * len(terms)
-        self.offset_sums = [sum_ + float(w @ term) for sum_, term in zip(before, terms, strict=True)]
 
     def _add_features(self, chunk: Chunk, layout: SettledLayout | None) -> None:
         """Measure features up to the row that reaches a limit."""

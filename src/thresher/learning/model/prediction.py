@@ -479,46 +479,6 @@ class LinearPredictor:
         yield from source.rows()
         warn(troubles_of_reading(source.report))
 
-    @reads_elsewhere
-    def effects(self, data: Data, **reading: Unpack[ReadOptions]) -> tuple[NDArray[np.uint64], F64]:
-        """Keys of features with a weight, ascending, and weight × standard deviation of their values.
-
-        ``(features,)`` uint64, and ``(features,)`` or ``(features, outputs)`` float64: by how much the margin
-        changes if a feature changes by one standard deviation, however its column is scaled. The deviation is
-        that in `data`, with divisor n, of what the model multiplies: a missing value is 0, or the mean in a
-        centred column. Features that `data` do not have do not vary. Arguments are those of `predict`.
-
-        Raises `DataError`, also for a hashed store, where one weight stands for several features; TypeError
-        for an ensemble.
-
-        >>> import thresher
-        >>> rows = [{"size": 3.0}, {"size": -2.0}] * 50
-        >>> model = thresher.train(rows, [1, -1] * 50)
-        >>> keys, effects = model.effects(rows)
-        >>> bool(np.isclose(effects[0], 2.5 * model.weights()[1][0]))
-        True
-        """
-        readout = self.readout()
-        if readout.store.startswith(HashedIndex.NAME):
-            raise DataError(
-                "a weight of a hashed store stands for several features, so it has no effect of its own"
-            )
-        keys, count = readout.keys, 0
-        sums, squares = np.zeros(len(keys) + 1), np.zeros(len(keys) + 1)
-        for read in self._each(data, self.effects, reading):
-            rows = readout.terms(read.chunk).rows
-            places = np.searchsorted(keys, rows.keys)
-            places[np.append(keys, np.uint64(0))[places] != rows.keys] = len(keys)
-            values = rows.values.astype(np.float64)
-            np.add.at(sums, places, values)
-            np.add.at(squares, places, values * values)
-            count += len(rows)
-        mean = sums / max(count, 1)
-        deviations = np.sqrt(np.maximum(squares / max(count, 1) - mean * mean, 0.0))[:-1]
-        alive = readout.weights.reshape(len(keys), -1).any(axis=1)
-        effects: F64 = (readout.weights.T * deviations).T
-        return keys[alive], effects[alive]
-
     def weights_frame(self, top: int | None = None) -> pd.DataFrame:
         """The nonzero weights as a pandas DataFrame, largest magnitude first.
 
