@@ -34,21 +34,6 @@ def tensors(path: str, which: str | None = None) -> dict[str, bytes]:
     return {name: array.tobytes() for name, array in model_file.read(path, which)[1].items()}
 
 
-def test_the_model_is_that_of_one_stream(thresher: Thresher) -> None:
-    for options in (
-        "--passes 1",
-        "--passes 1 --rule fobos --batch 7 --holdout 0.2 --names",
-        "--passes 1 --rule sgd --batch 7 --holdout 0.2 --sample -1=0.3,correct",
-    ):
-        run = "--passes 1" + " --holdout 0.2" * ("--holdout" in options) + " --names" * ("--names" in options)
-        assert thresher(f"train ab.svm -m ab {options} -q").status == 0
-        assert thresher(f"train a.svm -m a {options} -q").status == 0
-        ran = thresher.ok(f"train b.svm -m b --continue a {run} -q --json")
-        assert ran.json["examples"] == len(NARROW[:200]) or "holdout" in run
-        assert tensors("b") == tensors("ab")
-        assert model_file.read("b")[0]["recipe"] == model_file.read("ab")[0]["recipe"]
-
-
 def test_a_file_may_be_replaced_by_what_it_becomes(thresher: Thresher) -> None:
     thresher("train a.svm -m m --passes 1 -q")
     assert thresher("train b.svm -m m --continue m --passes 1 -q").status == 0

@@ -17,7 +17,7 @@ from thresher.learning.model.model import Model
 COMMAND = "train train.svm -m e --ensemble 3 --rule ftrl --l1 0.1 -q"
 
 
-@pytest.mark.parametrize("spec", ["3", "poisson:3", "disjoint:3"])
+@pytest.mark.parametrize("spec", ["3", "disjoint:3"])
 def test_it_writes_what_python_does(spec: str, thresher: Thresher) -> None:
     ran = thresher(
         f"{COMMAND} --json --passes 2 --order once --seed 4".replace("--ensemble 3", f"--ensemble {spec}")
@@ -92,7 +92,10 @@ def test_words_and_margins(thresher: Thresher) -> None:
     Path("words.csv").write_text(
         "kind,x\n" + "".join(f"{'big' if k % 5 > 1 else 'small'},{k % 5}\n" for k in range(300))
     )
-    assert thresher("train words.csv -m e --label kind --ensemble disjoint:2 --loss hinge -q").status == 0
+    assert (
+        thresher("train words.csv -m e --label kind --ensemble disjoint:2 --loss hinge -q --passes 1").status
+        == 0
+    )
     assert {*thresher("predict e words.csv --output label").out.split()} == {"big", "small"}
     thresher.fails("predict e words.csv --output probability", 2, "gives no probabilities")
     margins = [one.predict("words.csv") for one in package.Ensemble.load("e").models]
@@ -184,7 +187,7 @@ def test_info(thresher: Thresher) -> None:
 def test_names_of_all_models(thresher: Thresher) -> None:
     """Found in one reading, and kept with each model; the rest of the file stays."""
     Path("words.csv").write_text("y,w\n" + "".join(f"{k % 2},{'abcdefg'[k % 7]}\n" for k in range(210)))
-    assert thresher("train words.csv -m e --label y --ensemble 8 -q").status == 0
+    assert thresher("train words.csv -m e --label y --ensemble 8 -q --passes 1").status == 0
     before = thresher("predict e words.csv").out
     assert "w=a" not in thresher("weights e --interval 0.9").out
     assert thresher("name e words.csv").status == 0

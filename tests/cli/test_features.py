@@ -8,7 +8,6 @@ import pytest
 import thresher as package
 from tests.cli.conftest import Thresher
 from tests.stopping import full_disk
-from thresher.data import Chunk, DataError
 from thresher.learning.files import model_file
 
 pytestmark = pytest.mark.usefixtures("plainly")
@@ -150,18 +149,6 @@ def test_a_stream_is_read_once(thresher: Thresher, clicks: Path, monkeypatch: py
         ran = thresher("train - --format vw --names -m model")
     assert ran.status == 2
     assert "use thresher name afterwards" in ran.err
-
-
-def test_in_python(clicks: Path) -> None:
-    model = package.train(clicks, rule="sgd")
-    names = package.name_features(model, clicks)
-    assert model.names is names
-    keys, _ = model.weights()
-    assert len(names) == len(keys)
-    assert names.get(int(keys[0])) is not None
-    with pytest.raises(DataError, match="a matrix or a log has no feature names"):
-        package.name_features(model, Chunk.of_rows([(1.0, {1: 1.0})]))
-    assert np.array_equal(model.names.features, keys)
 
 
 def test_rows_as_dictionaries() -> None:

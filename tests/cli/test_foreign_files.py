@@ -82,34 +82,6 @@ def test_a_frontier_without_a_figure_is_damaged(command: str, thresher: Thresher
     assert ran.err == "thresher: f: figures: expected a loss\n"
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"examples": "x"}, "model.examples: expected int, got str"),
-        ({"features_seen": "many"}, "model.features_seen: expected int, got str"),
-        ({"progressive_loss": "text"}, "model.progressive_loss: expected float | null, got str"),
-        ({"examples": -1}, "header: -1: expected a number from 0 to 2^64 - 1"),
-    ],
-)
-def test_counts_of_another_type_are_refused(
-    change: dict[str, Any], told: str, thresher: Thresher, model: Path
-) -> None:
-    header, tensors = model_file.read(model)
-    model_file.write("crafted", {**header, **change}, tensors)
-    for command in ("info crafted", "report crafted -o r.html", "predict crafted train.svm"):
-        found = thresher(command)
-        assert (found.status, found.err) == (1, f"thresher: crafted: {told}\n"), command
-
-
-@pytest.mark.parametrize("name", ["intercept", "examples", "features_seen", "progressive_loss"])
-def test_a_count_that_is_missing_is_named(name: str, thresher: Thresher, model: Path) -> None:
-    header, tensors = model_file.read(model)
-    model_file.write("crafted", {n: one for n, one in header.items() if n != name}, tensors)
-    for command in ("info crafted", "report crafted -o r.html", "predict crafted train.svm"):
-        found = thresher(command)
-        assert (found.status, found.err) == (1, f"thresher: crafted: model: {name} is missing\n"), command
-
-
 @pytest.mark.usefixtures("plainly")
 def test_a_class_without_a_word_is_refused(thresher: Thresher) -> None:
     Path("w.csv").write_text("label,a\n" + "x,1\ny,2\nz,3\n" * 20)
@@ -171,14 +143,6 @@ def test_what_is_saved_is_said_if_another_file_cannot_be_written(
     found = thresher("train train.svm -m m --curve c -q")
     assert found.err == "thresher: c: the disk is full; the result is saved in m\n"
     assert Path("m").exists()
-
-
-@pytest.mark.parametrize(
-    "options", [{"on_error": 1}, {"outputs": True}, {"where": np.float32(2)}, {"threads": 3.5}]
-)
-def test_wrong_types_are_errors_of_one_line(folder: Path, options: dict[str, Any]) -> None:
-    with pytest.raises((ValueError, TypeError), match=next(iter(options))):
-        library.train("train.svm", **options)
 
 
 WRITERS = {

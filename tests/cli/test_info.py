@@ -296,7 +296,6 @@ def test_a_checkpoint_of_many_models(thresher: Thresher) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        "--l1 0.1:2:3 --passes 2",
         "--l1 auto:3 --holdout none --passes 3 --order once",
         "--l1 0.1:2:3 --passes 2 --holdout test.svm --early-stop 1 --alpha 0.3",
     ],
@@ -341,22 +340,6 @@ def test_penalties_that_are_no_range_have_no_command(thresher: Thresher) -> None
     package.path("train.svm", rule="ftrl", l1=[0.1, 0.2, 2.0]).save("f")
     assert package.info("f")["command"] is None
     assert "command" not in thresher("info f").out
-
-
-def test_a_frontier_is_shown_as_its_table(thresher: Thresher) -> None:
-    thresher("path train.svm -m f -q --rule ftrl --l1 0.1:2:3")
-    lines = thresher("info f").out.splitlines()
-    told = thresher("info f --json").json
-    assert len(told["lanes"]) == 3
-    assert lines[1 + told["chosen"]].startswith("* ")
-    assert lines[-5:-3] == ["choice                 best", f"chosen                 {told['chosen']}"]
-    assert (
-        lines[-2]
-        == f"loss                   {told['loss']}"
-        == "loss                   logistic:positive=1.0"
-    )
-    assert thresher("choose f 1 -m one").status == 0
-    assert thresher("info one --json").json["nonzero"] == told["lanes"][1]["nonzero"]
 
 
 def test_the_weight_of_features_never_seen_is_told(folder: Path, thresher: Thresher, plainly: None) -> None:

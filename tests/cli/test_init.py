@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Thresher
 from tests.data.tables import write_jsonl, write_parquet
 from tests.stopping import stopping
-from thresher import Model, load, train
+from thresher import load, train
 from thresher.data import DataError
 from thresher.data.layout import Layout
 from thresher.learning.files import model_file
@@ -134,25 +134,6 @@ def test_words_for_weights_of_numbers_are_refused(thresher: Thresher, shop: Path
     assert (ran.status, ran.err) == (1, f"thresher: the initial weights were learned {told}\n")
     with pytest.raises(DataError, match="labels that are numbers, and these are words"):
         train("words.csv", init="before")
-
-
-def test_the_same_in_python(shop: Path) -> None:
-    before, columns = load("before"), Layout("jsonl", label="bought", categorical=("n",))
-    model = train("shop.csv", "sgd", init=before)
-    assert model.layout == before.layout
-    for layout in (Layout("jsonl"), columns, Layout("jsonl", interact=("city,n",))):
-        again = train("shop.jsonl", "sgd", init=before, layout=layout)
-        assert again.weights()[1].tolist() == model.weights()[1].tolist()
-    twice = train("shop.csv", "sgd", init=model)
-    assert isinstance(twice, Model)
-    assert twice.layout == model.layout
-    with pytest.raises(DataError, match="trained without bits; leave bits out"):
-        train("shop.csv", init=before, layout=Layout(bits=9))
-    with pytest.raises(DataError, match="trained with other columns"):
-        train("shop.csv", init=before, layout=Layout(label="n"))
-    other = train("shop.csv", layout=Layout("csv", delimiter=";", label="n"), loss="squared").layout
-    with pytest.raises(DataError, match="trained with other columns"):
-        train("shop.csv", init=before, layout=other)
 
 
 def test_what_means_the_same_may_be_said_again(thresher: Thresher, shop: Path) -> None:

@@ -156,7 +156,7 @@ def test_a_list_is_read_as_it_is_written() -> None:
 @pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
 def test_info_prints_the_command_of_the_model(name: str, thresher: Thresher, folder: Path) -> None:
     write(folder / name, NAMES)
-    for shift in range(len(KINDS)):
+    for shift in (0, 2):
         kinds = dict(zip(NAMES, cycle(KINDS[shift:] + KINDS[:shift]), strict=False))
         weight, group, *_ = [one for one in NAMES[shift:] if kinds[one] == "ignore" and one]
         del kinds[weight], kinds[group]
@@ -175,7 +175,7 @@ def test_info_prints_the_command_of_the_model(name: str, thresher: Thresher, fol
 @pytest.mark.usefixtures("plainly")
 def test_each_option_of_one_column_takes_any_name(thresher: Thresher, folder: Path) -> None:
     write(folder / "t.csv", NAMES)
-    for name in filter(None, NAMES[::4]):
+    for name in filter(None, NAMES[::6]):
         quoted = in_list(name)
         ran = thresher(
             "train", "t.csv", "-m", "m", "-q", f"--label={quoted}", "--loss=squared", "--ignore=the label"
@@ -183,7 +183,7 @@ def test_each_option_of_one_column_takes_any_name(thresher: Thresher, folder: Pa
         assert ran.status == 0, ran.err
         assert kinds_of("m")[name] == "label"
     thresher("train", "t.csv", "-m", "m", "-q", "--label=the label", "--categorical=*")
-    for name in filter(None, NAMES[::2]):
+    for name in filter(None, NAMES[1::4]):
         quoted = '"' + name.replace('"', '""') + '"'
         ran = thresher("predict", "m", "t.csv", f"--id={quoted}")
         assert [line.split("\t")[0] for line in ran.out.splitlines()] == [

@@ -144,9 +144,9 @@ def test_the_name_decides_the_format_of_new_data(thresher: Thresher, trained: st
     for name in names:
         ran = thresher("predict", "m", name)
         assert (ran.out, ran.err) == (wanted, ""), name
-        assert thresher("evaluate", "m", name, "--json").json["examples"] == len(VISITS)
-        assert thresher("train", "--continue", "m", name, "-m", "n", "-q").status == 0
         assert package.load("m").predict(name).tolist() == inside, name
+    assert thresher("evaluate", "m", name, "--json").json["examples"] == len(VISITS)
+    assert thresher("train", "--continue", "m", name, "-m", "n", "-q").status == 0
 
 
 @pytest.mark.usefixtures("files")

@@ -1,17 +1,12 @@
 """Classes, lists of classes and lists of numbers, on the command line."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.cli.conftest import Thresher
 from tests.models import without_record
-from tests.stopping import full_disk
-from thresher import evaluate, load, train
-from thresher.data.chunk import concat
-from thresher.data.inputs.any_data import as_source
 
 pytestmark = pytest.mark.usefixtures("plainly")
 
@@ -40,10 +35,6 @@ def files(folder: Path) -> list[list[int]]:
     for name, rows in written.items():
         Path(f"{name}.svm").write_text("\n".join(rows) + "\n")
     return lists
-
-
-def shorten(path: str, rows: int) -> None:
-    Path(path).write_text("".join(Path(path).read_text().splitlines(keepends=True)[:rows]))
 
 
 def test_lists_of_classes(thresher: Thresher, files: list[list[int]]) -> None:
@@ -89,20 +80,6 @@ def test_lists_of_numbers(thresher: Thresher) -> None:
         [float(y) for y in line.split()[0].split(",")] for line in Path("values.svm").read_text().splitlines()
     ]
     assert np.sqrt(((np.array(rows) - truth) ** 2).mean()) == pytest.approx(figures["rmse"])
-
-
-def test_cache_orders_and_files_change_nothing(thresher: Thresher) -> None:
-    """Two passes give the same model over a cache, over text, and over standard input held in memory."""
-    shorten("lists.svm", 100)
-    thresher(f"{LISTS} --passes 2")
-    first = Path("m").read_bytes()
-    for options in ("", "--no-cache", "--no-cache --threads 1"):
-        assert thresher(f"{LISTS} --passes 2 {options}").status == 0
-        assert Path("m").read_bytes() == first
-    thresher(f"{LISTS} --passes 2 --order once")
-    shuffled = Path("m").read_bytes()
-    thresher(f"{LISTS} --passes 2 --order once --no-cache")
-    assert Path("m").read_bytes() == shuffled != first
 
 
 def test_a_bad_list_is_passed_over_and_told(thresher: Thresher) -> None:
@@ -158,40 +135,6 @@ def test_wrong_pairs_are_told(thresher: Thresher, data: str, options: str, statu
 
 def test_classes_of_a_solver_are_not_found_in_standard_input(thresher: Thresher) -> None:
     thresher.fails("boost - -m m -q --loss softmax", 2, "give the classes, --outputs classes:LO-HI")
-
-
-@pytest.mark.parametrize(
-    ("file", "outputs", "loss", "batch"),
-    [("classes", "classes:3-6", "softmax", 1), ("lists", "labels:3-6", "logistic", 7)],
-)
-def test_averages_from_training_to_evaluation(
-    thresher: Thresher, file: str, outputs: str, loss: str, batch: int
-) -> None:
-    rule, rate, data = "fobos:l1=1e-3", "constant:0.3", f"{file}.svm"
-    shorten(data, 80)
-    command = (
-        f"train {data} -m m --rule {rule} --rate {rate} --outputs {outputs} --loss {loss} --batch {batch}"
-    )
-    command += " --average --passes 2 -q"
-    figures = thresher(f"{command} --json").json
-    whole = Path("m").read_bytes()
-    options: Any = {"rate": rate, "outputs": outputs, "batch": batch, "passes": 2}
-    mean = train(data, rule, loss, average=True, **options)
-    last = train(data, rule, loss, dtype="float64", **options)
-    assert figures["progressive_loss"] == mean.tally.average == last.tally.average
-    assert figures["nonzero"] == mean.nonzero
-    assert not np.allclose(load("m").weights, last.readout().weights, atol=1e-3)
-    assert load("m").weights.tobytes() == mean.readout().weights.tobytes()
-    assert thresher(f"evaluate m {data} --json").json == evaluate(mean, data) | {"nonzero": mean.nonzero}
-    assert len(thresher("weights m").out.splitlines()) == mean.nonzero + CLASSES
-    lines = [line.split() for line in thresher(f"predict m {data}").out.splitlines()]
-    margins = np.array(lines, float)
-    chunk = concat(list(as_source(data, mean.head.domain).chunks()))
-    assert np.allclose(margins, mean.predict(chunk), rtol=1e-6)
-    with full_disk():
-        assert thresher(f"{command} --checkpoint-every 60").status == 1
-    assert thresher(f"train {data} -m m -q --resume").status == 0
-    assert Path("m").read_bytes() == whole
 
 
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")

@@ -82,15 +82,6 @@ def test_a_signal_while_input_is_waited_for(folder: Path) -> None:
     assert sorted(p.name for p in folder.iterdir()) == ["cache", "m.checkpoint", "test.svm", "train.svm"]
 
 
-def test_a_signal_while_a_named_pipe_is_waited_for(folder: Path) -> None:
-    os.mkfifo(folder / "pipe")
-    with start("train", "pipe", "-m", "m", folder=folder) as process, open(folder / "pipe", "wb") as pipe:
-        feed(process, b"1 1:1\n" * 1_000_000, pipe)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
-    assert (folder / "m.checkpoint").exists()
-
-
 def feed(process: subprocess.Popen[bytes], text: bytes, pipe: IO[bytes] | None = None) -> None:
     """Write `text` to the process and wait until it has learned 131,072 examples."""
     into = pipe or process.stdin

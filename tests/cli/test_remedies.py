@@ -154,7 +154,7 @@ def test_remedies_work(case: Case, folder: Path, thresher: Thresher, monkeypatch
             assert again.json["examples"] > 0
     if case.python and case.command.startswith("train ") and not case.then:
         prepare(case, folder, thresher)
-        check_in_python(case, folder, alternatives(said, case.fill))
+        check_in_python(case)
 
 
 def keywords(text: str) -> dict[str, Any]:
@@ -188,17 +188,12 @@ def said_in_python(data: str, given: dict[str, Any]) -> str:
     return "\n".join(str(one.message) for one in caught)
 
 
-def check_in_python(case: Case, folder: Path, tried: list[list[str]]) -> None:
-    """The same in Python, with the options that the command line says."""
+def check_in_python(case: Case) -> None:
+    """The same is said in Python, with its names of options."""
     data, *options = shlex.split(case.command)[1:]
     del options[options.index("-m") : options.index("-m") + 2]
-    given, remedy = as_keywords(options), in_python()[case.remedy]
-    found = line_with(remedy, said_in_python(data, given))[0]
+    found = line_with(in_python()[case.remedy], said_in_python(data, as_keywords(options)))[0]
     assert not re.search(r"(?<!`)--(?!resume|help)[a-z]", found), "options have other names in Python"
-    mend(case, folder, found)
-    for words in tried:
-        said = said_in_python(data, {**given, **as_keywords(words)})
-        assert not re.search(pattern(remedy), said), said
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -217,7 +212,7 @@ def test_a_column_can_be_named_as_the_message_does(name: str, folder: Path, thre
 
 
 def test_the_option_meant_works(folder: Path, thresher: Thresher) -> None:
-    (folder / "d.csv").write_text(NUMBERS)
+    (folder / "d.csv").write_text("".join(NUMBERS.splitlines(keepends=True)[:40]))
     command, tried = ["train", "d.csv", "-q"], set[str]()
     assert thresher(*command, "-m", "old").status == 0
     for word in {words.split()[0]: None for words in hints._OPTIONS.values()}:

@@ -215,14 +215,6 @@ def test_later_passes_are_drawn_as_such(drawn: Thresher) -> None:
     assert "rows seen before" not in labels, "the curve of a model does not know of them"
 
 
-def test_python_draws_what_the_command_draws(drawn: Thresher) -> None:
-    model = package.train("train.svm", passes=1, holdout=0.2, plot="python.svg")
-    assert Path("python.svg").read_bytes() == Path("train.svg").read_bytes()
-    assert drawn("evaluate m test.svm --plot command.svg").status == 0
-    package.evaluate(model, "test.svm", plot="python.svg")
-    assert Path("python.svg").read_bytes() == Path("command.svg").read_bytes()
-
-
 def test_evaluate_draws_the_calibration(drawn: Thresher) -> None:
     figures = drawn("evaluate m test.svm --json --plot e.svg").json
     said, *labels = texts("e.svg")
@@ -283,10 +275,3 @@ def test_what_cannot_be_drawn_is_said_before_anything_is_learned(
     ran = thresher(line)
     assert (ran.status != 0, message in ran.err) == (True, True), ran.err
     assert {path.name for path in Path().iterdir()} == before
-
-
-def test_wrong_names_in_python(folder: Path) -> None:
-    with pytest.raises(ValueError, match=r"ends in \.svg, not 'a.png'"):
-        package.train("train.svm", plot="a.png")
-    with pytest.raises(FileNotFoundError):
-        package.train("train.svm", plot="none/a.svg")

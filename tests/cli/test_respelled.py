@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.cli.conftest import Thresher
+from tests.covering import covering
 from thresher import train
 from thresher.data import open_source
 from thresher.data.layout import Layout
@@ -71,10 +72,10 @@ def of_kind(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
     return model_of
 
 
-@pytest.mark.parametrize("new", FORMATS)
-@pytest.mark.parametrize(("before", "after"), PAIRS)
+@pytest.mark.parametrize(("new", "pair"), covering(FORMATS, PAIRS))
 @pytest.mark.usefixtures("plainly")
-def test_values_that_are_all_others(of_kind: Any, tmp_path: Path, before: str, after: str, new: str) -> None:
+def test_values_that_are_all_others(of_kind: Any, tmp_path: Path, pair: tuple[str, str], new: str) -> None:
+    before, after = pair
     write(tmp_path / new, after)
     (said,) = said_of(of_kind(before), tmp_path / new)
     assert re.match(r"column a of .* where the training data had .*; the model knows 0 of 40 values: ", said)

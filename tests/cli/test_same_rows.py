@@ -13,6 +13,7 @@ import pytest
 
 import thresher as package
 from tests.cli.conftest import Thresher
+from tests.covering import covering
 from thresher.data import table_source
 from thresher.learning.model.model import Model
 
@@ -104,25 +105,24 @@ def test_a_start_from_weights_gives_the_same_model(name: str, tmp_path: Path) ->
     assert found.weights_frame().equals(expected.weights_frame())
 
 
+FILTERS: dict[str, Any] = {
+    "flag = true": lambda row: row["flag"],
+    "flag != false and code = 1": lambda row: row["flag"] and row["code"] == 1,
+    "price >= 3": lambda row: row["price"] is not None and row["price"] >= 3,
+    "maybe = 1": lambda row: row["maybe"] == 1,
+    "maybe is null": lambda row: row["maybe"] is None,
+    "day >= '2024-05-03'": lambda row: row["day"].day >= 3,
+    "time > '2024-05-01 01:00:00'": lambda row: row["time"].hour > 1,
+    "word = 'a'": lambda row: row["word"] == "a",
+    "word is not null": lambda row: row["word"] is not None,
+}
+
+
 @pytest.mark.usefixtures("plainly")
-@pytest.mark.parametrize("name", TYPED)
-@pytest.mark.parametrize(
-    ("where", "passes"),
-    [
-        ("flag = true", lambda row: row["flag"]),
-        ("flag != false and code = 1", lambda row: row["flag"] and row["code"] == 1),
-        ("price >= 3", lambda row: row["price"] is not None and row["price"] >= 3),
-        ("maybe = 1", lambda row: row["maybe"] == 1),
-        ("maybe is null", lambda row: row["maybe"] is None),
-        ("day >= '2024-05-03'", lambda row: row["day"].day >= 3),
-        ("time > '2024-05-01 01:00:00'", lambda row: row["time"].hour > 1),
-        ("word = 'a'", lambda row: row["word"] == "a"),
-        ("word is not null", lambda row: row["word"] is not None),
-    ],
-)
-def test_filters_pass_the_same_rows(name: str, where: str, passes: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "where"), covering(TYPED, [*FILTERS]))
+def test_filters_pass_the_same_rows(name: str, where: str, tmp_path: Path) -> None:
     data, reading = made(name, tmp_path), format_of(name)
-    kept = [row for row in ROWS if passes(row)]
+    kept = [row for row in ROWS if FILTERS[where](row)]
     assert 0 < len(kept) < len(ROWS)
     expected = package.evaluate(model(), pl.DataFrame(kept, polars().schema))
     assert package.evaluate(model(), data, where=where, **reading) == expected

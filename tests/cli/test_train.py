@@ -13,7 +13,7 @@ from tests.learning.test_crafted import learned
 from tests.models import without_record
 from tests.plain import not_compiled
 from tests.stopping import full_disk, in_pass, stopping
-from thresher import Model, evaluate, info, load, train
+from thresher import Model, info, load, train
 from thresher.data.chunk import Chunk
 from thresher.data.source import MemorySource
 from thresher.learning.diagnostics.row_sample import RowSample
@@ -195,20 +195,6 @@ def test_resume_takes_the_same_options_only(thresher: Thresher, stopped: str) ->
     assert not Path("m.checkpoint").exists()
 
 
-@pytest.mark.usefixtures("narrow")
-def test_an_averaged_model_from_training_to_evaluation(thresher: Thresher) -> None:
-    Path("few.svm").write_bytes(b"".join(NARROW[:80]))
-    command = "train few.svm -m m --rule fobos:l1=1e-3 --passes 2 --average -q --json"
-    figures = thresher(command).json
-    model = train("few.svm", "fobos:l1=1e-3", passes=2, average=True)
-    last = train("few.svm", "fobos:l1=1e-3", passes=2, dtype="float64")
-    assert figures["nonzero"] == model.nonzero == len(load("m").keys) > last.nonzero
-    assert figures["progressive_loss"] == model.tally.average == last.tally.average
-    expected = evaluate(model, "test.svm") | {"nonzero": model.nonzero}
-    assert thresher("evaluate m test.svm --json").json == expected
-    thresher.fails("train train.svm -m n --rule eg --average --batch 3", 2, "eg cannot be averaged")
-
-
 @pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize(
     "options", ["--rule fobos:l1=1e-3 --average", "--order buffer:50 --seed 3", "--admit 4,bits=12"]
@@ -223,18 +209,6 @@ def test_a_resumed_run_is_alike(thresher: Thresher, options: str) -> None:
     assert thresher("train few.svm -m m -q --resume").status == 0
     assert Path("m").read_bytes() == whole
     assert thresher("train few.svm -m m -q --order as-is --resume").status == 1  # nothing is left
-
-
-@pytest.mark.parametrize("order", ["once", "every", "buffer:30"])
-def test_order_from_the_command_line_and_from_python(thresher: Thresher, order: str) -> None:
-    seen = {}
-    for seed in (0, 7):
-        assert thresher(f"train train.svm -m m -q --order {order} --seed {seed} --passes 2").status == 0
-        seen[seed] = Path("m").read_bytes()
-        model_file.save(train("train.svm", order=order, seed=seed, passes=2), "python")
-        assert Path("python").read_bytes() == seen[seed]
-    assert thresher("train train.svm -m m -q --passes 2").status == 0
-    assert len({*seen.values(), Path("m").read_bytes()}) == 3
 
 
 def test_a_checkpoint_not_used_is_told_of(thresher: Thresher, stopped: str) -> None:

@@ -2,14 +2,12 @@
 
 import re
 import shlex
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import thresher as package
 from tests.cli.conftest import Ran, Thresher
 from thresher.learning.files import model_file
 from thresher.plans import tune as tuning
@@ -162,23 +160,6 @@ def test_wrong_usage(options: str, words: str, thresher: Thresher) -> None:
     assert (ran.status, ran.out, words in ran.err) == (2, "", True), ran.err
     assert len(ran.err.splitlines()) == 1
     assert sorted(Path().iterdir()) == before
-
-
-def test_in_python(thresher: Thresher) -> None:
-    found = thresher(f"{TUNE} --json --holdout test.svm --seed 2").json
-    tuned = package.tune(
-        "train.svm", rules=["ft-ftrl", "adagrad-fobos"], budget=8, holdout="test.svm", seed=2
-    )
-    package.save(tuned.model, "b")
-    assert Path("a").read_bytes() == Path("b").read_bytes()
-    assert [asdict(one) for one in tuned.trials] == found["trials"]
-    assert (tuned.chosen, tuned.trials[tuned.chosen].rule) == (found["chosen"], found["rule"])
-    told = {name.removeprefix("report_"): found[name] for name in found if "report_" in name}
-    assert {**tuned.report, "on": "test.svm"} == told
-    with pytest.raises(ValueError, match="l1 is varied by tune"):
-        package.tune("train.svm", l1=1.0)
-    with pytest.raises(TypeError, match="tune has no option rule; did you mean rules"):
-        package.tune("train.svm", rule="ftrl")  # type: ignore[call-arg]
 
 
 def test_settings_that_are_dropped_give_no_warning(thresher: Thresher) -> None:

@@ -33,7 +33,7 @@ from thresher.data.log.segments import records_from
 from thresher.serving.learning import MODEL
 
 ROWS_AT_START = "".join(f"{k % 2},{'red' if k % 2 else 'blue'},start{k}\n" for k in range(60))
-KILLS, MANY_KILLS, ROUND = 6, 1000, 100
+KILLS, MANY_KILLS, ROUND = 4, 1000, 100
 LONGEST = 0.25
 """Seconds from a start, or from the first answer after it, to a kill"""
 WAIT = 3

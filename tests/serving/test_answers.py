@@ -15,6 +15,7 @@ from thresher.serving.answers import Answers, lines_of
 from thresher.serving.bodies import Bodies
 from thresher.serving.errors import RefusedError
 
+pytestmark = pytest.mark.usefixtures("plainly")
 LINES = b"""{"label": "spam", "x": 1, "c": "a", "id": "p"}
 {"x": "no number"}
 {"x": -2, "c": "b", "id": 7}

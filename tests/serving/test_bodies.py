@@ -5,7 +5,9 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,10 +86,13 @@ def written(form: str) -> bytes:
     }[form]
 
 
-def model_of(folder: Path, form: str, **options: Any) -> Any:
-    path = folder / f"train.{form}"
-    path.write_bytes(written(form))
-    return thresher.train(path, format=form, **options)
+@cache
+def model_of(form: str, **options: Any) -> Any:
+    """Learned once for all tests, which do not change it."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"train.{form}"
+        path.write_bytes(written(form))
+        return thresher.train(path, format=form, passes=1, **options)
 
 
 class AsFile(NamedTuple):
@@ -132,7 +137,7 @@ def assert_same(found: Chunk, expected: Chunk) -> None:
 @pytest.mark.parametrize("labelled", [False, True])
 @pytest.mark.parametrize("form", BODIES)
 def test_a_body_is_read_as_a_file(form: str, labelled: bool, tmp_path: Path) -> None:
-    model = model_of(tmp_path, form, **({"categorical": "kinds"} if form in TABLES else {}))
+    model = model_of(form, **({"categorical": "kinds"} if form in TABLES else {}))
     bodies = Bodies(model, 1000)
     for body in BODIES[form] * 2:  # the second time with parsers that have been used
         expected = as_file(tmp_path, model, form, body, labelled)
@@ -157,7 +162,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
 @pytest.mark.parametrize("name", SETTINGS)
 def test_whatever_columns_become(name: str, form: str, tmp_path: Path) -> None:
-    model = model_of(tmp_path, form, **SETTINGS[name])
+    model = model_of(form, **SETTINGS[name])
     bodies = Bodies(model, 1000)
     for body in BODIES[form]:
         expected = as_file(tmp_path, model, form, body, labelled=False)
@@ -174,8 +179,8 @@ def has_features(bodies: Bodies, line: bytes) -> bool:
     return bool(rows.bad) or bool(rows.chunk.values.any())
 
 
-def test_rows_without_a_column_of_the_model_are_refused(tmp_path: Path) -> None:
-    bodies = Bodies(model_of(tmp_path, "jsonl"), 1000)
+def test_rows_without_a_column_of_the_model_are_refused() -> None:
+    bodies = Bodies(model_of("jsonl"), 1000)
     for body in (b'{"instances": [{"size": 1}]}', b'{"other": 1}\n{"another": 2}'):
         with pytest.raises(RefusedError, match=r"no column of the body .* is one of the model's"):
             bodies.read(body, TYPES["jsonl"], labelled=False)
@@ -201,8 +206,8 @@ def test_a_field_that_is_absent_is_not_null(tmp_path: Path) -> None:
         assert bad.error == f"expected an offset in column 'log_years', found {found}"
 
 
-def test_a_body_of_a_table_that_begins_like_json_is_json(tmp_path: Path) -> None:
-    bodies = Bodies(model_of(tmp_path, "csv"), 1000)
+def test_a_body_of_a_table_that_begins_like_json_is_json() -> None:
+    bodies = Bodies(model_of("csv"), 1000)
     body = b'{"size": 0.5, "colour": "red"}'
     found = bodies.read(body, "application/x-www-form-urlencoded", labelled=False)
     assert_same(found.chunk, bodies.read(body, TYPES["jsonl"], labelled=False).chunk)
@@ -210,8 +215,8 @@ def test_a_body_of_a_table_that_begins_like_json_is_json(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("labelled", [False, True])
 @pytest.mark.parametrize("form", BODIES)
-def test_bodies_read_together_are_read_as_alone(form: str, labelled: bool, tmp_path: Path) -> None:
-    bodies = Bodies(model_of(tmp_path, form), 1000)
+def test_bodies_read_together_are_read_as_alone(form: str, labelled: bool) -> None:
+    bodies = Bodies(model_of(form), 1000)
     single: dict[bytes, list[bytes]] = {}
     for body in BODIES[form]:
         lines = body.removeprefix(BOM).replace(b"\r", b"").split(b"\n")
@@ -237,8 +242,8 @@ def test_bodies_read_together_are_read_as_alone(form: str, labelled: bool, tmp_p
             assert (one.bad, one.ids, one.lines) == (other.bad, other.ids, other.lines)
 
 
-def test_what_must_be_read_alone(tmp_path: Path) -> None:
-    table, lines = Bodies(model_of(tmp_path, "csv"), 10), Bodies(model_of(tmp_path, "vw"), 10)
+def test_what_must_be_read_alone() -> None:
+    table, lines = Bodies(model_of("csv"), 10), Bodies(model_of("vw"), 10)
     one = b"size,colour\n1,red\n"
     assert table.read_together([one, one], "text/csv") is not None
     assert table.read_together([one, b"colour,size\nred,1\n"], "text/csv") is None
@@ -248,8 +253,8 @@ def test_what_must_be_read_alone(tmp_path: Path) -> None:
     assert lines.read_together([b"|a x", b"|a x\n\n|a y"], "text/x-vw") is None
 
 
-def test_json_over_several_lines(tmp_path: Path) -> None:
-    bodies = Bodies(model_of(tmp_path, "jsonl"), 10)
+def test_json_over_several_lines() -> None:
+    bodies = Bodies(model_of("jsonl"), 10)
     rows = [{"size": 1.5, "colour": "a\nb"}, {"size": 1, "kinds": 12345678901234567890}, {"size": "no"}]
     expected = bodies.read("\n".join(map(json.dumps, rows)).encode(), "application/json", labelled=False)
     for text in (
@@ -280,7 +285,7 @@ def test_json_over_several_lines(tmp_path: Path) -> None:
 
 
 def test_an_arrow_stream(tmp_path: Path) -> None:
-    model = model_of(tmp_path, "jsonl")
+    model = model_of("jsonl")
     table = pa.Table.from_pylist([*ROWS, {"size": None}]).append_column("new", pa.array([1, 2, 3, 4]))
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
@@ -302,9 +307,9 @@ def test_an_arrow_stream(tmp_path: Path) -> None:
         Bodies(model, 3).read(body, TYPES["arrow"], labelled=False)
 
 
-def test_ids(tmp_path: Path) -> None:
+def test_ids() -> None:
     json_rows = b'{"id": 7.10, "size": 1}\n{"size": "x", "id": "a"}\n{"size": 2}\n'
-    read = Bodies(model_of(tmp_path, "jsonl"), 10).read
+    read = Bodies(model_of("jsonl"), 10).read
     found = read(json_rows, "", labelled=False, ids="id")
     assert found.ids == ["7.10", "a", ""]
     assert [(one.line, "an id" in one.error) for one in found.bad] == [(2, False), (3, True)]
@@ -313,11 +318,11 @@ def test_ids(tmp_path: Path) -> None:
             read(body, "", labelled=False, ids="iid")
     assert read(b'{"size": 2, "id": null}', "", labelled=False, ids="id").ids == [""]
     assert len(read(b'{"size": 2,}', "", labelled=False, ids="iid").bad) == 1
-    read = Bodies(model_of(tmp_path, "csv"), 10).read
+    read = Bodies(model_of("csv"), 10).read
     assert read(b"size,id\n1,a\nx,b\n", "", labelled=False, ids="id").ids == ["a", "b"]
     with pytest.raises(RefusedError, match="no column is called 'id'"):
         read(b"size\n1\n", "", labelled=False, ids="id")
-    read = Bodies(model_of(tmp_path, "vw"), 10).read
+    read = Bodies(model_of("vw"), 10).read
     assert read(b"'a|a x\n|a y\n", "", labelled=False, ids="tag").ids == ["a", ""]
     with pytest.raises(RefusedError, match="what identifies a row is its tag"):
         read(b"'a|a x\n", "", labelled=False, ids="id")
@@ -327,8 +332,8 @@ def test_ids(tmp_path: Path) -> None:
     ("head", "what"),
     [(b"PAR1", "Parquet"), (b"ARROW1", "Arrow"), (b"\x1f\x8b", "binary"), (b"\xff\xfe", "UTF-16")],
 )
-def test_what_is_no_text_is_refused_with_the_media_types(tmp_path: Path, head: bytes, what: str) -> None:
-    read = Bodies(model_of(tmp_path, "csv"), 10).read
+def test_what_is_no_text_is_refused_with_the_media_types(head: bytes, what: str) -> None:
+    read = Bodies(model_of("csv"), 10).read
     with pytest.raises(RefusedError) as caught:
         read(head + b"\0\1\2\3" * 20, "", labelled=False)
     assert caught.value.status == 415
@@ -339,8 +344,8 @@ def test_what_is_no_text_is_refused_with_the_media_types(tmp_path: Path, head: b
 
 
 @pytest.mark.parametrize("between", ["", " "])
-def test_objects_whose_line_ends_are_gone(tmp_path: Path, between: str) -> None:
-    read = Bodies(model_of(tmp_path, "jsonl"), 10).read
+def test_objects_whose_line_ends_are_gone(between: str) -> None:
+    read = Bodies(model_of("jsonl"), 10).read
     body = between.join(['{"size": 1, "city": "Köln"}'] * 3).encode()
     (bad,) = read(body, "", labelled=False).bad
     assert bad.column == 28 + len(between)
@@ -361,8 +366,8 @@ LONG = "a" * 1000
         (f'"{LONG}a"', f"{LONG}a"),
     ],
 )
-def test_what_is_no_id_makes_its_row_bad(given: str, shown: str, tmp_path: Path) -> None:
-    bodies = Bodies(model_of(tmp_path, "jsonl"), 20)
+def test_what_is_no_id_makes_its_row_bad(given: str, shown: str) -> None:
+    bodies = Bodies(model_of("jsonl"), 20)
     texts = ["[1]", "{a", "NaN", "inf", "null", "nullable", "\U0001f600", LONG]
     good = [*map(json.dumps, texts), "7.10", "true"]
     rows = [f'{{"size": {k}, "id": {one}}}' for k, one in enumerate([*good[:4], given, *good[4:]])]
@@ -376,8 +381,8 @@ def test_what_is_no_id_makes_its_row_bad(given: str, shown: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("ids", [[[1]], [{"a": 1}], [float("nan")], [None]])
-def test_what_is_no_id_in_an_arrow_stream(ids: list[Any], tmp_path: Path) -> None:
-    bodies, sink = Bodies(model_of(tmp_path, "jsonl"), 10), pa.BufferOutputStream()
+def test_what_is_no_id_in_an_arrow_stream(ids: list[Any]) -> None:
+    bodies, sink = Bodies(model_of("jsonl"), 10), pa.BufferOutputStream()
     table = pa.table({"size": [1.0], "id": pa.array(ids), "name": ["[1]"]})
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
@@ -386,16 +391,16 @@ def test_what_is_no_id_in_an_arrow_stream(ids: list[Any], tmp_path: Path) -> Non
     assert not bodies.read(body, TYPES["arrow"], labelled=False, ids="name").bad
 
 
-def test_what_a_model_cannot_read(tmp_path: Path) -> None:
+def test_what_a_model_cannot_read() -> None:
     for form in BODIES:
-        bodies = Bodies(model_of(tmp_path, form), 10)
+        bodies = Bodies(model_of(form), 10)
         assert TYPES[form] in bodies.media
         for media, other in MEDIA.items():
             if media not in bodies.media:
                 with pytest.raises(RefusedError, match=f"; send .*{TYPES[form]}") as caught:
                     bodies.read(BODIES.get(other, [b"x"])[0], media, labelled=False)
                 assert caught.value.status == 415
-    table = Bodies(model_of(tmp_path, "csv"), 10)
+    table = Bodies(model_of("csv"), 10)
     assert table.media == [media for media, form in MEDIA.items() if form in TABLES]
     with pytest.raises(RefusedError, match="whose features are columns; the features of svmlight are ids"):
         table.read(b"1 1:1", "text/x-svmlight", labelled=False)
@@ -404,17 +409,17 @@ def test_what_a_model_cannot_read(tmp_path: Path) -> None:
     assert caught.value.status == 415
 
 
-def test_too_many_rows(tmp_path: Path) -> None:
+def test_too_many_rows() -> None:
     for form, row in (("csv", b"1,red\n"), ("jsonl", b'{"size": 1}\n'), ("svmlight", b"1 1:1\n")):
-        bodies, header = Bodies(model_of(tmp_path, form), 3), b"size,colour\n" if form == "csv" else b""
+        bodies, header = Bodies(model_of(form), 3), b"size,colour\n" if form == "csv" else b""
         assert len(bodies.read(header + 3 * row, TYPES[form], labelled=False).chunk) == 3
         with pytest.raises(RefusedError, match="more than 3 rows") as caught:
             bodies.read(header + 4 * row, TYPES[form], labelled=False)
         assert caught.value.status == 413
 
 
-def test_too_many_columns_are_refused_before_they_are_read(tmp_path: Path) -> None:
-    bodies = Bodies(model_of(tmp_path, "jsonl"), 100_000)
+def test_too_many_columns_are_refused_before_they_are_read() -> None:
+    bodies = Bodies(model_of("jsonl"), 100_000)
     few, many = ({"size": 1} | {f"new {k}": 1 for k in range(count)} for count in (9_990, 10_010))
     told = "the body has more than 10,000 columns that the model does not know: leave them out"
 
@@ -445,8 +450,8 @@ def test_too_many_columns_are_refused_before_they_are_read(tmp_path: Path) -> No
     assert bodies.read(small[0], "application/json", labelled=False).good == 1
 
 
-def test_few_columns_in_each_of_many_rows_are_no_vast_table(tmp_path: Path) -> None:
-    bodies = Bodies(model_of(tmp_path, "jsonl"), 100_000)
+def test_few_columns_in_each_of_many_rows_are_no_vast_table() -> None:
+    bodies = Bodies(model_of("jsonl"), 100_000)
     rows = [json.dumps({"size": 1, f"new {k % 2_000}": 1}) for k in range(6_000)]
     with pytest.raises(RefusedError, match="has 6,000 rows of 2,001 columns: send fewer rows at a") as error:
         bodies.read("\n".join(rows).encode(), "application/json", labelled=False)
@@ -455,9 +460,9 @@ def test_few_columns_in_each_of_many_rows_are_no_vast_table(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "vw"])
-def test_rows_that_weigh_too_much_are_bad(form: str, tmp_path: Path) -> None:
+def test_rows_that_weigh_too_much_are_bad(form: str) -> None:
     given: Any = {} if form == "vw" else {"weight": "kinds", "categorical": "colour"}
-    model = model_of(tmp_path, form, **given)
+    model = model_of(form, **given)
     body = {
         "jsonl": b'{"label": 1, "size": 1, "kinds": 1e15}\n{"label": 1, "size": 2, "kinds": 2e15}\n'
         b'{"label": 7, "size": 3}\n{"label": 0, "size": 4, "kinds": 3e38}\n{"label": 0, "size": 5}\n',
@@ -517,7 +522,7 @@ def test_rows_to_learn_with_values_whose_squares_overflow_are_bad(tmp_path: Path
     assert bodies.read(body, TYPES[form], labelled=False).good == 4
 
 
-def test_models_of_data_in_memory(tmp_path: Path) -> None:
+def test_models_of_data_in_memory() -> None:
     y = [1, 0, 1, 0]
     matrix: Any = thresher.train((np.eye(4), y))
     found = Bodies(matrix, 10).read(b"1 1:2 3:4\n2:1\n", "", labelled=False)
@@ -540,8 +545,8 @@ def test_models_of_data_in_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_a_label_may_be_a_number_that_is_written_as_text(form: str, tmp_path: Path) -> None:
-    bodies = Bodies(model_of(tmp_path, form), 100)
+def test_a_label_may_be_a_number_that_is_written_as_text(form: str) -> None:
+    bodies = Bodies(model_of(form), 100)
     given = [b'"0"', b"1", b'"1"', b"0.0", b'"1.0"', b"true", b'"false"', b'" 1"']
     body = b"".join(b'{"label": %b, "size": 1}\n' % one for one in [*given, b'"x"', b'""', b"[1]"])
     found = bodies.read(body, TYPES["jsonl"], labelled=True)
@@ -566,18 +571,18 @@ def test_words_as_labels(tmp_path: Path) -> None:
         assert found.bad[0].error.startswith("expected one of the classes ham, spam as label")
 
 
-def test_all_bad_rows_are_told(tmp_path: Path) -> None:
-    na = Bodies(model_of(tmp_path, "csv"), 9).read(b"size,colour\nNA,red\n", "", labelled=False)
+def test_all_bad_rows_are_told() -> None:
+    na = Bodies(model_of("csv"), 9).read(b"size,colour\nNA,red\n", "", labelled=False)
     assert na.bad[0].error == "expected a finite number in column 'size', found 'NA'"
     for form, row in (("csv", b"x,red\n"), ("jsonl", b'{"size": "x"}\n'), ("svmlight", b"1 x:1\n")):
-        bodies, header = Bodies(model_of(tmp_path, form), 100), b"size,colour\n" if form == "csv" else b""
+        bodies, header = Bodies(model_of(form), 100), b"size,colour\n" if form == "csv" else b""
         found = bodies.read(header + 30 * row, TYPES[form], labelled=False)
         first = 1 + bool(header)
         assert [one.line for one in found.bad] == [*range(first, first + 30)]
 
 
-def test_threads(tmp_path: Path) -> None:
-    bodies = Bodies(model_of(tmp_path, "jsonl"), 1000)
+def test_threads() -> None:
+    bodies = Bodies(model_of("jsonl"), 1000)
     given = [
         b'{"size": %d, "colour": "c%d", "day": "2024-03-%02d"}' % (k, k % 7, k % 28 + 1) for k in range(200)
     ]
@@ -588,9 +593,9 @@ def test_threads(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "vw", "svmlight"])
-def test_names_of_features(form: str, tmp_path: Path) -> None:
+def test_names_of_features(form: str) -> None:
     interact = {"svmlight": "*,*", "vw": "a,a"}.get(form, "colour,day")
-    bodies = Bodies(model_of(tmp_path, form, interact=interact), 10)
+    bodies = Bodies(model_of(form, interact=interact), 10)
     body = {
         "jsonl": b'{"size": 2, "colour": "red", "day": "2024-03-01"}',
         "csv": b"colour,day,size\nred,2024-03-01,2\n",

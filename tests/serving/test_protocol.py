@@ -19,7 +19,7 @@ from thresher.serving.reading import LONGEST_HEAD, Asked, HttpRequest, head_of
 
 Read = tuple[str, str, bytes | None]
 """A request as it was read: method, target, body; no body if its answer does not wait for it"""
-SEEDS = 300
+SEEDS = 120
 
 
 class Answered(NamedTuple):

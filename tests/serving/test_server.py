@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands import run, said, start
+from tests.commands import said, start
 from thresher.cli.main import status_of
 
 READY = re.compile(rb"thresher: serving \S+ at http://127\.0\.0\.1:(\d+)\n")
@@ -244,23 +244,21 @@ def test_a_token(clicks: Path, tmp_path: Path) -> None:
         assert b"s3cret" not in process.stderr.read()
 
 
-def test_what_prevents_a_start(clicks: Path, tmp_path: Path) -> None:
+def test_what_prevents_a_start(clicks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty").write_text("\n")
+    together = "use --learn and --log DIR"
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        taken = run("serve", clicks, "--port", port, folder=tmp_path)
-    assert taken[0] == 2
-    assert taken[2].splitlines()[1:] == [
-        f"thresher: cannot listen at 127.0.0.1, port {port}: address already in use"
-    ]
-    assert run("serve", clicks, "--token", "empty", folder=tmp_path)[0] == 2
-    assert "use --learn and --log DIR together" in run("serve", clicks, "--learn", folder=tmp_path)[2]
-    said = run("serve", clicks, "--wait", "1h", folder=tmp_path)[2]
-    assert said.endswith("thresher: --wait is for a server that learns: use --learn and --log DIR\n")
-    assert "no such file" in run("serve", "none.model", folder=tmp_path)[2].lower()
-    assert (
-        "--timeout: expected a time such as 30s" in run("serve", clicks, "--timeout", 0, folder=tmp_path)[2]
-    )
+        for words, told in (
+            (f"{clicks} --port {port}", f"cannot listen at 127.0.0.1, port {port}: address already in use"),
+            (f"{clicks} --token {tmp_path / 'empty'}", "empty"),
+            (f"{clicks} --learn", f"{together} together"),
+            (f"{clicks} --wait 1h", f"--wait is for a server that learns: {together}\n"),
+            (f"{tmp_path / 'none.model'}", "No such file"),
+            (f"{clicks} --timeout 0", "--timeout: expected a time such as 30s"),
+        ):
+            assert status_of(["serve", *words.split()]) in (1, 2)
+            assert told in capsys.readouterr().err
 
 
 def test_the_extra_may_be_missing(
