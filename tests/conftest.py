@@ -71,16 +71,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def in_one_process() -> Iterator[None]:
-    """Do not compile ahead in a second process, which would compile more than the tests need."""
-    from thresher.learning.training import ahead
-
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(ahead, "compile_ahead", lambda *given, **more: lambda: None)
-        yield
-
-
-@pytest.fixture(autouse=True, scope="session")
 def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A worker waits for code that another compiles, and finds it in the cache."""
     folder = tmp_path_factory.getbasetemp() / (".." if "PYTEST_XDIST_WORKER" in os.environ else "")

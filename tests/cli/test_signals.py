@@ -202,12 +202,10 @@ builtins.__import__ = importing
 def test_what_cannot_be_interrupted_ends_with_the_process(folder: Path) -> None:
     code = """
 import os, signal, time
-from thresher.learning.training import ahead
 from thresher.learning.model.model_set import ModelSet
 from thresher.cli import signals
 from thresher.engine.atomic import whole_file
 signals._GRACE = 0.3
-ahead.compile_ahead = lambda *given, **more: lambda: None  # or another process has such a file, too
 def compiling(*_, **__):
     with whole_file("half"):
         while True:

@@ -21,7 +21,6 @@ class Quiet(Ui):
     """Prints only what must be seen."""
 
     report_every = 0
-    forks = True
 
     def __init__(self) -> None:
         notices.when_compiling(None)

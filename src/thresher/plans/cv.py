@@ -37,7 +37,7 @@ from thresher.plans.folds import (
 )
 from thresher.plans.frontier import chosen_of
 from thresher.plans.models import Frontier
-from thresher.plans.path import any_penalties, check_varied, recipes_of
+from thresher.plans.path import check_varied, recipes_of
 from thresher.plans.penalties import PenaltyRange, leaves_penalty_open, penalty_name, with_penalty
 from thresher.plans.repeat import passes_said, train_command
 from thresher.plans.run import Opened, Plan, Training
@@ -65,10 +65,6 @@ class CrossValidating(Plan):
         count = PenaltyRange(self.options["l1"] or AUTO).count if varied else 1
         with of_options():
             check_size(recipe, self.split.count, count, self._refit)
-
-    def lanes(self, recipe: Recipe) -> ModelSet | None:
-        """Models with any penalties, if these differ."""
-        return None if self.penalty is None else any_penalties(recipe)
 
     def new(self, recipe: Recipe, initial: Readout | None, data: Opened) -> ModelSet:
         """A model for each penalty and fold."""

@@ -17,7 +17,6 @@ from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.files import model_file
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import LOSS, FrontierTable, no_standard_error
-from thresher.learning.model import eight_lanes
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, going_on
@@ -60,11 +59,6 @@ def check_varied(options: Options, base: Recipe) -> None:
         )
 
 
-def any_penalties(base: Recipe) -> ModelSet:
-    """Models with different penalties, to compile for."""
-    return ModelSet([with_penalty(base, 0.001 * (1 + k)) for k in range(eight_lanes.FEW)])
-
-
 def recipes_of(base: Recipe, options: Options, data: Opened) -> list[Recipe]:
     """One recipe per penalty.
 
@@ -81,7 +75,7 @@ def recipes_of(base: Recipe, options: Options, data: Opened) -> list[Recipe]:
             )
         source = data.again()
         first = make_order(data.order.spec, base.seed).over(source, 1)
-        values = wanted.found_in(first, replace(base, layout=source.layout), ready=data.ready)
+        values = wanted.found_in(first, replace(base, layout=source.layout))
         return [with_penalty(base, value) for value in values]
 
 
@@ -101,10 +95,6 @@ class Paths(Plan):
         judge = self.options["judge"]
         if self.options["choose"] == "1se" and judge not in (None, LOSS):
             raise UsageError(no_standard_error(judge))
-
-    def lanes(self, recipe: Recipe) -> ModelSet:
-        """Models with any penalties."""
-        return any_penalties(recipe)
 
     def new(self, recipe: Recipe, initial: Readout | None, data: Opened) -> ModelSet:
         """A model for each penalty, given or in the range that is found in the first rows."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
@@ -143,11 +143,10 @@ class PenaltyRange:
         source: Source,
         recipe: Recipe,
         rows: int | None = None,
-        ready: Callable[[], None] = lambda: None,
     ) -> list[float]:
         """The penalties of ``auto``, from the first rows of a source that can be read again.
 
-        `rows` is the number of rows; None estimates it from the size. `ready` returns once lanes can learn.
+        `rows` is the number of rows; None estimates it from the size.
         Raises `NoWeightError`, `ZeroWeightError`.
 
         Lanes with very different penalties learn these rows. The weakest penalty of the range is the
@@ -157,9 +156,9 @@ class PenaltyRange:
         is extended for the length of the data.
         """
         with closing(source.chunks()) as chunks:
-            early, _ = _learn_first(recipe, chunks, PILOT_ROWS // 8, ready)
+            early, _ = _learn_first(recipe, chunks, PILOT_ROWS // 8)
         with closing(source.chunks()) as chunks:
-            late, read = _learn_first(recipe, chunks, PILOT_ROWS, ready)
+            late, read = _learn_first(recipe, chunks, PILOT_ROWS)
             share = source.position_bytes / source.total_bytes if source.total_bytes else 1.0
             expected = (read / share if share else 0.0) if rows is None else rows
         full = max(count for _, count in late)
@@ -174,9 +173,7 @@ class PenaltyRange:
         return self._between(max(min(low, high / 100), high / _SPAN), high)
 
 
-def _learn_first(
-    recipe: Recipe, chunks: Iterable[Chunk], rows: int, ready: Callable[[], None]
-) -> tuple[list[tuple[float, int]], int]:
+def _learn_first(recipe: Recipe, chunks: Iterable[Chunk], rows: int) -> tuple[list[tuple[float, int]], int]:
     """Penalties, and how many weights lanes with them have after so many rows; and the rows with a weight.
 
     Lanes that diverge are left out.
@@ -184,7 +181,6 @@ def _learn_first(
     few = replace(recipe, store="growing")  # 29 tables with millions of rows would take gigabytes
     lanes, left, read = ModelSet([with_penalty(few, value) for value in _PILOT]), rows, 0
     for chunk in chunks:
-        ready()
         lanes.learn(chunk, 0, chunk.end_of(0, left))
         left = rows - lanes.examples
         read += int(np.count_nonzero(chunk.weights))

@@ -33,7 +33,6 @@ from thresher.learning.model.objective import figures_of as of_calibration
 from thresher.learning.model.prediction import LinearPredictor, ModelOrFile, Readout
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import checked_data, extended, layout_from, start_from, to_go_on
-from thresher.learning.training.ahead import compile_ahead
 from thresher.learning.training.passes import bytes_of
 from thresher.learning.training.progress import Ui, of_earlier
 from thresher.learning.training.record import Difference, Record
@@ -128,8 +127,6 @@ class Opened(NamedTuple):
     order: Order
     again: Callable[[], Source]
     """opens them once more"""
-    ready: Callable[[], None]
-    """to be called before anything is learned"""
     ui: Ui
 
 
@@ -158,10 +155,6 @@ class Plan:
 
     def look(self, recipe: Recipe) -> None:
         """`UsageError` for a recipe that does not fit the plan."""
-
-    def lanes(self, recipe: Recipe) -> ModelSet | None:
-        """Models like those that will learn side by side, to compile for; None if they learn alone."""
-        return None
 
     def new(self, recipe: Recipe, initial: Readout | None, data: Opened) -> ModelSet:
         """The models, with the weights to start from, if any. `UsageError`."""
@@ -211,7 +204,6 @@ def prepare(plan: Plan, data: Data, ui: Ui, made: type[T], outputs: Sequence[Pat
         from thresher.learning.evaluation.slices import ProgressiveSlices
 
         slices = ProgressiveSlices()
-    ready = _compile(plan, recipe, models, judge is not None or bool(training.holdout_every), slices, ui)
     order = make_order(options["order"] or (before.order if before else "as-is"), recipe.seed)
     if plan.dealt and training.passes > 1 and not order.steady:
         raise UsageError(
@@ -228,7 +220,7 @@ def prepare(plan: Plan, data: Data, ui: Ui, made: type[T], outputs: Sequence[Pat
     classes = () if models is None else models.lead.classes
     if models is None:
         again = partial(run_setup.again_of, data, source, domain, read)
-        models = plan.new(recipe, started, Opened(source, order, again, ready, ui))
+        models = plan.new(recipe, started, Opened(source, order, again, ui))
         models.layout = source.layout
         source = checked_data(started, source)
     elif earlier is not None:
@@ -251,7 +243,7 @@ def prepare(plan: Plan, data: Data, ui: Ui, made: type[T], outputs: Sequence[Pat
         first.feed.listener = slices
         with of_options():
             slices.begin(source, options["slices"], recipe.objective)
-    more: dict[str, Any] = {"earlier": earlier, "known": known, "before": before, "ready": ready}
+    more: dict[str, Any] = {"earlier": earlier, "known": known, "before": before}
     more |= {
         "topics": topics,
         "slices": slices,
@@ -345,21 +337,6 @@ def _begin(plan: Plan, data: Data, training: TrainingPlan, ui: Ui) -> _Beginning
     recipe, read = run_setup.recipe_for(data, defining, layout, part, ui, started)
     plan.look(recipe)
     return _Beginning(data, topics, training, None, None, started, None, recipe, read)
-
-
-def _compile(
-    plan: Plan, recipe: Recipe, models: ModelSet | None, judges: bool, listener: Any, ui: Ui
-) -> Callable[[], None]:
-    """Start compiling what the models need; call the result before they learn."""
-    if not ui.forks:
-        return lambda: None
-    alone = models is not None and models.models[0].is_alone
-    lanes = None if alone else plan.lanes(recipe)
-    with of_options():
-        example = Model(recipe) if lanes is None or plan.race is not None else lanes.models[0]
-    if listener is not None:
-        example.feed.listener = listener
-    return compile_ahead(example, plan.judges or judges, lanes, then=plan.race is not None)
 
 
 def _readout_of(model: ModelOrFile) -> Readout:

@@ -242,7 +242,7 @@ class Learning:
 
     def start(self) -> None:
         """Compile what is not compiled yet, then begin to learn."""
-        learn_anything(Model(self.model.recipe), True)
+        learn_anything(Model(self.model.recipe))
         self.thread.start()
 
     @contextmanager

@@ -71,8 +71,8 @@ def processors() -> int:
 def each(function: Callable[[T], R], items: Sequence[T], values: int) -> list[R]:
     """The results of `function` for all items, which must not share state; `values` are learned in each.
 
-    The threads end with the call, because a process with threads cannot be forked to compile ahead. If
-    `function` raises, the error of the first item that fails is raised when all have ended.
+    The threads end with the call. If `function` raises, the error of the first item that fails is raised when
+    all have ended.
     """
     threads = min(processors(), len(items))
     if threads < 2 or values < WORTH or getattr(_here, "inside", False):

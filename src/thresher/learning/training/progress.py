@@ -116,8 +116,6 @@ class Ui:
 
     report_every: int | None = None
     """examples between rows of the table, if nobody said; see `TrainingPlan`"""
-    forks = False
-    """whether this process may fork, to compile ahead"""
     hears = True
     """whether Ctrl-C is for the training"""
 

@@ -117,7 +117,6 @@ class Trainer:
     Args:
         reread: returns the source for passes after the first: the source itself, or a cache of it.
         holdout: a separate source to evaluate on after every pass.
-        ready: called when examples have been read, before they are learned.
         judging: the hold-out, if it is another than the plan's.
         policy: decides after each pass which models go on.
         successor: called with the models after every stretch of rows, and at the end of a pass (True);
@@ -154,7 +153,6 @@ class Trainer:
         holdout: Source | None = None,
         ui: Ui | None = None,
         stopper: Stopper | None = None,
-        ready: Callable[[], None] = lambda: None,
         judging: Holdout | None = None,
         policy: Patience | None = None,
         successor: Callable[[ModelSet, bool], ModelSet] = lambda models, over: models,
@@ -189,7 +187,7 @@ class Trainer:
         self._started, self._compiled, self._examples_before = 0.0, 0.0, 0
         self.resumed = False
         """whether the rows learned by an earlier run are still to be verified"""
-        self._ready, self._successor = ready, successor
+        self._successor = successor
         self._seen, self._columns, self._slices = StreamStatistics(), columns, slices
         self._topics = (*topics,)
         # what will be read twice, by later passes or by a resumed run, is hashed to detect changes
@@ -379,7 +377,6 @@ class Trainer:
                     self.source.confirm()
                     self._check_position(len(chunk))
                     self.resumed = False
-                self._ready()
                 self._learn(chunk)
                 self.position = TrainingPosition(number, chunk.after, 0, source.report.copy())
                 kept.settle(False)
