@@ -80,11 +80,11 @@ def from_python() -> None:
     import numpy as np
 
     from thresher import Model
-    from thresher.learning.training.ahead import compile_now
+    from thresher.learning.training.ahead import learn_anything
 
     for rule in RULES:
         for loss, outputs in (("logistic", "one"), ("squared", "one"), ("softmax", "classes:3")):
-            compile_now(Model(rule, loss=loss, outputs=outputs))
+            learn_anything(Model(rule, loss=loss, outputs=outputs))
 
     numbers = np.random.default_rng(0).normal(size=(60, 5))
     dictionaries = [{"a": float(x), "b": "text", "c": ["some", "words"]} for x, *_ in numbers]
@@ -122,7 +122,6 @@ def compile_into(folder: Path) -> None:
     os.environ.update(target)
     codecache.SHIPPED = folder
     codecache.keep = partial(codecache.keep, shipped=True)
-    codecache.lacks_mark = lambda *given: False
     use(compiles=True)
 
 

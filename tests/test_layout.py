@@ -118,16 +118,16 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 69_325,
+    "all": 69_080,
     "data": 19_488,
-    "learning": 15_530,
+    "learning": 15_408,
     "parts": 5_748,
-    "engine": 5_334,
-    "plans": 4_466,
+    "engine": 5_253,
+    "plans": 4_425,
     "serving": 3_373,
     "options": 2_523,
     "sklearn": 2_131,
-    "cli": 2_308,
+    "cli": 2_307,
     "cluster": 1_202,
     "river": 286,
     "reporting": 1_210,

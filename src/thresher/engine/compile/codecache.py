@@ -2,10 +2,10 @@
 
 A file's name is a hash of all that determines its contents: the function, its types, what they are made of,
 versions and processor. So an edit of one reader leaves the code of every rule valid, and a cache can be
-copied to a machine with the same processor. The file repeats that text, and is renamed when it is complete:
-there is nothing to lock, and no index of a function's files, as Numba's own cache has, which two processes
-can both read, change and write. Only files that nobody else can have written are loaded, as ssh does with
-keys.
+copied to a machine with the same processor. The file has a hash of that text and the code, and is renamed
+when it is complete: there is nothing to lock, and no index of a function's files, as Numba's own cache has,
+which two processes can both read, change and write. Only files that nobody else can have written are loaded,
+as ssh does with keys.
 
 A file holds machine code for the arguments of a kernel, and no more: it is found, loaded and run without the
 compiler. What kernels call is compiled with each of them. A wheel may bring files too (`SHIPPED`).
@@ -119,7 +119,7 @@ class _Seen:
             self.total.update(word.encode(errors="backslashreplace") + b"\0")
 
 
-_MAGIC = b"thresher compiled code 1\n"
+_DIGEST = hashlib.sha256().digest_size
 SHIPPED = Path(__file__).parents[2] / "compiled"
 """Code that came with thresher, for `machine.PORTABLE`: only read, and trusted like the sources beside it"""
 NOT_WARNED = threading.Lock()
@@ -184,9 +184,7 @@ def compiler() -> tuple[str, ...]:
     return numba, llvmlite.__version__, *machine.processor()
 
 
-def place_of(
-    function: Callable[..., Any], kind: Any, words: str = "", shipped: bool = False
-) -> tuple[Path, bytes] | None:
+def place_of(function: Callable[..., Any], kind: Any, shipped: bool = False) -> tuple[Path, bytes] | None:
     """The file for a function and a kind of arguments, and the key in it; None if it cannot be cached.
 
     What is `shipped` was compiled elsewhere, by a compiler of any version: it calls nothing of it.
@@ -207,33 +205,27 @@ def place_of(
         return None
     facts = [function.__module__, function.__qualname__, *map(_said, kind)]
     facts += [stamp(function, *(parts[name] for name in sorted(parts))), *making()]
-    facts += [*((machine.PORTABLE,) if shipped else compiler()), words]
+    facts += [*((machine.PORTABLE,) if shipped else compiler())]
     key = "\n".join(word.replace("\n", " ") for word in facts).encode()
     name = f"{function.__module__}.{function.__name__}"
     return folder / f"{name}-{hashlib.sha256(key).hexdigest()[:32]}.nbc", key
 
 
-def find(function: Callable[..., Any], kind: Any, words: str = "") -> bytes | None:
+def find(function: Callable[..., Any], kind: Any) -> bytes | None:
     """The code that came with thresher or was kept; None if there is none."""
     for shipped in (True, False) if SHIPPED.is_dir() and machine.runs_portable() else (False,):
-        place = place_of(function, kind, words, shipped)
+        place = place_of(function, kind, shipped)
         code = None if place is None else read_code(*place)
         if code is not None:
             return code
     return None
 
 
-def keep(function: Callable[..., Any], kind: Any, words: str, code: bytes, shipped: bool = False) -> None:
+def keep(function: Callable[..., Any], kind: Any, code: bytes, shipped: bool = False) -> None:
     """Keep code where `find` looks for it, if it can be cached."""
-    place = place_of(function, kind, words, shipped)
+    place = place_of(function, kind, shipped)
     if place is not None:
         write_code(*place, code)
-
-
-def lacks_mark(function: Callable[..., object], kind: object, words: str) -> bool:
-    """Whether no code is kept for this kind, `words` and the current code, and some could be."""
-    own = place_of(function, kind, words)
-    return own is not None and os.access(own[0].parent, os.W_OK) and find(function, kind, words) is None
 
 
 def read_code(path: Path, key: bytes) -> bytes | None:
@@ -245,22 +237,16 @@ def read_code(path: Path, key: bytes) -> bytes | None:
             whole = file.read()
     except OSError:
         return None
-    head = _head(key)
-    payload = whole[len(head) + 32 :]
-    same = whole.startswith(head) and whole[len(head) : len(head) + 32] == hashlib.sha256(payload).digest()
-    return payload if same else None
+    digest, code = whole[:_DIGEST], whole[_DIGEST:]
+    return code if digest == hashlib.sha256(key + code).digest() else None
 
 
-def _head(key: bytes) -> bytes:
-    return _MAGIC + len(key).to_bytes(8, "little") + key
-
-
-def write_code(path: Path, key: bytes, payload: bytes) -> None:
+def write_code(path: Path, key: bytes, code: bytes) -> None:
     """Write the file completely or not at all; concurrent writers of the same file do no harm."""
     from thresher.engine.atomic import whole_file  # not among the sources that compiled code depends on
 
     try:
         with whole_file(path, "wb", cached=True) as file:
-            file.write(_head(key) + hashlib.sha256(payload).digest() + payload)
+            file.write(hashlib.sha256(key + code).digest() + code)
     except OSError as error:
         _warn(error)

@@ -152,7 +152,7 @@ class Kernel(Call):
         entry = machine.entry_of(code)
         self.compiled += 1
         if lasting:
-            codecache.keep(self.function, kind, "", code)
+            codecache.keep(self.function, kind, code)
         return entry
 
     def for_parts(self, *parts: object) -> Callable[..., Any]:

@@ -27,23 +27,22 @@ for each pair of types: parsers test bits (`among`), and loops do not call them.
 kernel brings in numpy's allocation code, 0.1 s, and assigning to whole slices costs a second, for the
 messages about shapes: kernels get their room as an argument, and write loops.
 
-Numba reports a method of a part that it cannot compile from the kernel inwards, in some 40 lines. Here,
-compilers note which method failed innermost, and the kernel raises that error alone: one line with the part,
-the method, the line of its file and the reason.
+Numba reports a method of a part that it cannot compile from the kernel inwards, in some 40 lines. Here, the
+compiler of the method raises an error that Numba lets pass: one line with the part, the method, the line of
+its file and the reason.
 """
 
-# mypy: disable-error-code="no-untyped-call"
+# mypy: disable-error-code="no-untyped-call, attr-defined, misc, untyped-decorator"
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import hashlib
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numba
 from llvmlite import ir
@@ -64,14 +63,8 @@ from thresher.engine.compile.machine import ORDERS
 from thresher.engine.compile.notices import compiling, work_of
 from thresher.engine.protocol import KINDS, PAIR, RETURNS, PartError
 
-_types: Any = numba_types  # has no type hints
+types: Any = numba_types  # has no type hints
 _REFUSED = NumbaError, UnsupportedBytecodeError
-_methods: list[tuple[Callable[..., Any], type]] = []
-"""Methods of parts that are being compiled, outermost first; Numba's lock is held"""
-_failures: list[_Failure] = []
-"""Those of the kernel that is being compiled, innermost first"""
-_known: dict[str, _Failure] = {}
-"""All failures by how a call of the method begins in messages: Numba does not try again what has failed."""
 _PLACE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)|at (?P<at>\S+\.py) \((?P<number>\d+)\)')
 _FUNCTION = re.compile(r"Function\(<(?:built-in )?function (\w+)(?: at 0x\w+)?>\)")
 _OTHERS = re.compile(r"[/\\](?:numba|thresher)[/\\]")
@@ -81,73 +74,19 @@ _WRAPPED = re.compile(
 )
 
 
-class _Failure(NamedTuple):
-    method: Callable[..., Any]
-    cls: type
-    error: Exception
-
-
-@contextlib.contextmanager
-def in_kernel() -> Iterator[None]:
-    """Compile a kernel. Raises `PartError` instead of Numba's error if a method of a part is the reason."""
-    _failures.clear()
-    try:
-        yield
-    except _REFUSED as error:
-        found = _failures[0] if _failures else _known_in(str(error))
-        if found is None:
-            raise
-        raise _error_of(found) from None
-
-
-@contextlib.contextmanager
-def in_method(function: Callable[..., object], types: Sequence[object]) -> Iterator[None]:
-    """Compile a function that kernels call; note if it fails and is, or is called by, a method of a part."""
-    cls = _part_of(function, types)
-    if cls is not None:
-        _methods.append((function, cls))
-    before = len(_failures)
-    try:
-        yield
-    except _REFUSED as error:
-        if not _failures and _methods:
-            _note(*_methods[-1], error)
-        raise
-    else:
-        del _failures[before:]  # Numba tried again, and succeeded
-    finally:
-        if cls is not None:
-            _methods.pop()
-
-
-def _note(method: Callable[..., object], cls: type, error: Exception) -> None:
-    begin = f"{method.__name__}({cls.__name__}("
-    found = _known_in(str(error), begin)
-    if found is None:
-        found = _known[begin] = _Failure(method, cls, error)
-    _failures.append(found)
-
-
-def _known_in(text: str, but: str = "") -> _Failure | None:
-    """The failure of another method that a message of Numba mentions."""
-    latest = {cls.__name__: cls for cls in KINDS}
-    known = ((begin, one) for begin, one in _known.items() if latest[one.cls.__name__] is one.cls)
-    return next((one for begin, one in known if begin in text and begin != but), None)
-
-
-def _part_of(function: Callable[..., object], types: Sequence[object]) -> type | None:
-    cls: Any = getattr(types[0], "instance_class", None) if types else None
+def _part_of(function: Callable[..., object], kinds: Sequence[object]) -> type | None:
+    cls: Any = getattr(kinds[0], "instance_class", None) if kinds else None
     return cls if cls in KINDS and getattr(cls, function.__name__, None) is function else None
 
 
-def check_returned(function: Callable[..., Any], types: Sequence[Any], returned: object) -> None:
+def check_returned(function: Callable[..., Any], cls: type, returned: object) -> None:
     """`PartError` if the compiled method of a part returns another type than its verb."""
-    cls, what = _part_of(function, types), RETURNS.get(function.__name__, "")
-    each = returned if what == PAIR and isinstance(returned, _types.BaseTuple) else [returned]
+    what = RETURNS.get(function.__name__, "")
+    each = returned if what == PAIR and isinstance(returned, types.BaseTuple) else [returned]
     fits = len(each) == 1 + (what == PAIR) and all(
-        isinstance(one, _types.Number | _types.Boolean) for one in each
+        isinstance(one, types.Number | types.Boolean) for one in each
     )
-    if cls is not None and what and not fits:
+    if what and not fits:
         code = function.__code__
         raise PartError(
             f"{_begin(function, cls)} ({code.co_filename}, line {code.co_firstlineno}) must return {what},"
@@ -162,9 +101,9 @@ def _named(returned: object) -> str:
     >>> _named(types.none), _named(types.Optional(types.UniTuple(types.float64, 2)))
     ('None', '(float64, float64) or None')
     """
-    if isinstance(returned, _types.Optional):
+    if isinstance(returned, types.Optional):
         return f"{_named(returned.type)} or None"
-    if isinstance(returned, _types.BaseTuple):
+    if isinstance(returned, types.BaseTuple):
         return f"({', '.join(map(_named, returned))})"
     return {"none": "None", "unicode_type": "text"}.get(str(returned), str(returned))
 
@@ -173,18 +112,16 @@ def _begin(function: Callable[..., object], cls: type) -> str:
     return f"{KINDS[cls]} {cls.__qualname__.rpartition('.')[2]}: {function.__name__}"
 
 
-def _error_of(failure: _Failure) -> PartError:
-    method, _, error = failure
-    code, text = method.__code__, str(error)
+def _error_of(method: Callable[..., Any], cls: type, text: str) -> PartError:
+    """What Numba says of a method of a part that it cannot compile."""
+    code = method.__code__
     places = [(m["file"] or m["at"], int(m["line"] or m["number"])) for m in _PLACE.finditer(text)]
     own = code.co_filename, code.co_firstlineno
     places = [] if "unify return type" in text else places  # of all its branches, in any order
     file, line = next((place for place in places if not _OTHERS.search(place[0])), own)
     if file.rpartition("/")[2] == code.co_filename.rpartition("/")[2]:
         file = code.co_filename  # Numba's is relative
-    return PartError(
-        f"{_begin(method, failure.cls)} ({file}, line {line}) cannot be compiled: {_reason(text)}"
-    )
+    return PartError(f"{_begin(method, cls)} ({file}, line {line}) cannot be compiled: {_reason(text)}")
 
 
 def _reason(text: str) -> str:
@@ -203,14 +140,6 @@ def _reason(text: str) -> str:
     return f"{reason}: decorate it with numba.njit" if "<class 'function'>" in reason else reason
 
 
-__all__ = ["OPTIONS", "emits", "machine_code", "overload"]
-_codegen: Any = codegen  # these modules have no type hints
-_compiler: Any = compiler
-_passes: Any = typed_passes
-_register: Any = register_pass
-_serialize: Any = serialize
-_arrays: Any = arrayobj
-_tools: Any = cgutils
 _APART = set[Any]()
 """Functions that LLVM must not inline"""
 
@@ -228,7 +157,7 @@ class _NoAddresses:
         """Do nothing."""
 
 
-class _Kept(_codegen.JITCodeLibrary):
+class _Kept(codegen.JITCodeLibrary):
     """A library that Numba never loads: its own functions of memory have the same names."""
 
     def _finalize_final_module(self) -> None:
@@ -249,14 +178,14 @@ class _Linked(_Kept):
         return 0
 
     def _optimize_functions(self, module: Any) -> None:
-        module.data_layout = self._codegen._data_layout
+        module.data_layout = self.codegen._data_layout
 
     def _optimize_final_module(self) -> None:
         pass
 
 
-@_register(mutates_CFG=True, analysis_only=False)
-class _LinkedLowering(_passes.NativeLowering):
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LinkedLowering(typed_passes.NativeLowering):
     """Lower typed statements to LLVM, into a `_Linked` library."""
 
     _name = "linked_lowering"
@@ -288,21 +217,26 @@ def _check_borrows(state: Any) -> None:
             )
 
 
-class LinkedCompiler(_compiler.CompilerBase):
+class LinkedCompiler(compiler.CompilerBase):
     """Compiles functions for `_Kept` libraries: only these have machine code."""
 
     def compile_extra(self, function: Any) -> Any:
-        """The function; errors name the method of a part."""
-        with in_method(function, self.state.args):
+        """The function; `PartError` if it is a method of a part and cannot be compiled, or what it calls."""
+        cls = _part_of(function, self.state.args)
+        if cls is None:
+            return super().compile_extra(function)
+        try:
             compiled = super().compile_extra(function)
-        check_returned(function, self.state.args, compiled.signature.return_type)
+        except _REFUSED as error:
+            raise _error_of(function, cls, str(error)) from None
+        check_returned(function, cls, compiled.signature.return_type)
         return compiled
 
     def define_pipelines(self) -> list[Any]:
         """Numba's pipeline with another last step."""
-        passes = _compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
         for place, (one, words) in enumerate(passes.passes):
-            if one is _passes.NativeLowering:
+            if one is typed_passes.NativeLowering:
                 passes.passes[place] = (_LinkedLowering, words)
         passes.finalize()
         return [passes]
@@ -319,10 +253,9 @@ OPTIONS: dict[str, Any] = {
     "inlined": {**_CALLED, "forceinline": True},
 }
 """How functions that kernels call are compiled"""
-_config: Any = numba.config  # its settings are defined at run time
 if "NUMBA_OPT" not in os.environ:
     # At lower levels, reference counts are removed only after vectorisation, and so prevent it.
-    _config.OPT = type(_config.OPT)("max")
+    numba.config.OPT = type(numba.config.OPT)("max")
 
 
 def called(subject: Any, way: str, method: Callable[..., Any]) -> None:
@@ -342,7 +275,7 @@ def emits(what: InPlace, kind: object) -> Callable[[Callable[..., Any]], Callabl
     typing(lambda context: kind)
 
     def decorate(emit: Callable[..., object]) -> Callable[..., Any]:
-        lowered: Any = lower_builtin(what, _types.VarArg(_types.Any))
+        lowered: Any = lower_builtin(what, types.VarArg(types.Any))
         lowered(emit)
         return emit
 
@@ -357,7 +290,7 @@ def emitted(what: InPlace, signature: str) -> None:
         return result(*takes)
 
     parameters = [*inspect.signature(what.function).parameters.values()][1:]
-    kind.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    kind.__signature__ = inspect.Signature(parameters)
 
     @emits(what, kind)
     def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -409,7 +342,7 @@ class _Entry:
             data, size = (builder.extract_value(builder.load(status.excinfoptr), k) for k in (0, 1))
             said = api.bytes_from_string_and_size(data, builder.sext(size, api.py_ssize_t))
             api.err_set_object(self.at(self.words, 8, _POINTER), said)
-            builder.ret(_tools.get_null_value(_POINTER))
+            builder.ret(cgutils.get_null_value(_POINTER))
         builder.ret(api.from_native_value(fndesc.restype, result, None))
         builder.position_at_end(self.other)
         other = self.at(self.words, 0, _POINTER)
@@ -442,16 +375,16 @@ class _Entry:
         """The value of this Numba type, read from a Python object like `given`."""
         self.check(self.at(address, _CLASS, _WORD))
         context, builder = self.context, self.builder
-        if isinstance(kind, _types.BaseTuple):
+        if isinstance(kind, types.BaseTuple):
             return context.make_tuple(builder, kind, self.items(kind.types, given, address))
-        if isinstance(kind, _types.Array):
+        if isinstance(kind, types.Array):
             self.check(self.at(address, _DTYPE, _WORD))
             axes, flags = (builder.zext(self.at(address, one, _HALF), _WORD) for one in (_AXES, _FLAGS))
             self.check(axes)
             self.check(builder.and_(flags, _WORD(ORDERS[kind.layout == "C"])))
             made, item = context.make_array(kind)(context, builder), context.get_data_type(kind.dtype)
             shape, strides = (self.at(address, one, _WORD.as_pointer()) for one in (_SHAPE, _STRIDES))
-            _arrays.populate_array(
+            arrayobj.populate_array(
                 made,
                 data=self.at(address, _DATA, item.as_pointer()),
                 shape=[self.at(shape, 8 * axis, _WORD) for axis in range(kind.ndim)],
@@ -460,18 +393,18 @@ class _Entry:
                 meminfo=None,
             )
             return made._getvalue()
-        if isinstance(kind, _types.Boolean):
+        if isinstance(kind, types.Boolean):
             return builder.icmp_signed("!=", self.api.object_istrue(address), _HALF(0))
         if isinstance(given, int):
             if not kind.signed:
                 raise OverflowError(f"{given} is too large for 64 bits with a sign")
             found, failed = self.api.long_as_longlong(address), self.api.c_api_error()
             with builder.if_then(failed, likely=False):
-                builder.ret(_tools.get_null_value(_POINTER))  # OverflowError
+                builder.ret(cgutils.get_null_value(_POINTER))  # OverflowError
             return found
-        if isinstance(kind, _types.Number):
+        if isinstance(kind, types.Number):
             return self.at(address, _VALUE, context.get_data_type(kind))
-        if isinstance(kind, _types.NoneType):
+        if isinstance(kind, types.NoneType):
             return context.get_dummy_value()
         raise NotImplementedError(f"a kernel cannot take {kind}")
 
@@ -487,7 +420,7 @@ def _emit_memory(module: object) -> None:
     made.linkage = "weak_odr"  # kept until it is known what is called
     builder = ir.IRBuilder(made.append_basic_block())
     memory = builder.call(malloc, [builder.add(made.args[0], _WORD(_HEADER))])
-    with builder.if_then(_tools.is_null(builder, memory), likely=False):
+    with builder.if_then(cgutils.is_null(builder, memory), likely=False):
         builder.ret(memory)  # the caller raises MemoryError
     words = builder.bitcast(memory, _WORD.as_pointer())
     first = builder.add(builder.ptrtoint(memory, _WORD), _WORD(_HEADER))
@@ -505,7 +438,7 @@ def _emit_memory(module: object) -> None:
 
 def raised(error: RuntimeError) -> BaseException:
     """The exception that compiled code raised: `_Entry` gives its class and arguments as Numba keeps them."""
-    cls, args, place = _serialize._numba_unpickle(0, *error.args, *error.args)
+    cls, args, place = serialize._numba_unpickle(0, *error.args, *error.args)
     known = [one for one in args or () if not isinstance(one, ir.Value)]  # what is computed is not
     found: BaseException = cls(*known)
     if place is not None:
@@ -520,7 +453,7 @@ def machine_code(function: Callable[..., object], args: tuple[object, ...]) -> t
     """
     while DECLARED:
         DECLARED.pop(0)()
-    flags: Any = _compiler.Flags()
+    flags: Any = compiler.Flags()
     CPUTargetOptions.parse_as_flags(flags, {"nopython": True, **_ALL})
     flags.no_compile = flags.no_cpython_wrapper = True
     cpu: Any = registry.cpu_target
@@ -529,9 +462,9 @@ def machine_code(function: Callable[..., object], args: tuple[object, ...]) -> t
     wanted = gc.isenabled()
     gc.disable()  # it would find nothing
     try:
-        with compiling(work), global_compiler_lock, in_kernel():
+        with compiling(work), global_compiler_lock:
             context, how = cpu.target_context, {"pipeline_class": LinkedCompiler}
-            done = _compiler.compile_extra(
+            done = compiler.compile_extra(
                 cpu.typing_context, context, function, kinds, None, flags, {}, **how
             )
             library = _Kept(context.codegen(), _ENTRY)
@@ -547,7 +480,7 @@ def machine_code(function: Callable[..., object], args: tuple[object, ...]) -> t
                 elif one.name != _ENTRY:  # Numba's names may have addresses, and are those of other code too
                     one.linkage, one.name = "internal", f"_{k}"
             name = entry.name = hashlib.sha256(module.as_bitcode()).hexdigest()
-            code = machine.packed(name, needs, library._codegen._tm.emit_object(module))
+            code = machine.packed(name, needs, library.codegen._tm.emit_object(module))
     finally:
         if wanted:
             gc.enable()

@@ -1,4 +1,4 @@
-"""Compile what a model needs before its examples come: for `thresher warm`, and before a server learns."""
+"""Compile what a model needs before its examples come: a server before it learns, and the wheel with code."""
 
 from __future__ import annotations
 
