@@ -17,7 +17,7 @@ from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher import api
 from thresher.data.layout import Layout
-from thresher.learning.evaluation.curves import ExactRanking
+from thresher.learning.evaluation.curves import Ranking
 
 TSV, VW_TEXT, HASHED = "thresher, TSV", "thresher, VW's text", "thresher, TSV, hashed:22"
 DEFAULT = "thresher, TSV, defaults"
@@ -102,6 +102,6 @@ def _scores(files: Clicks, folder: Path, found: dict[str, measure.Summary]) -> d
         margins, nonzero, _ = peers.vw_margins(clicklog.vw_twin(files.train), twin, VW_OPTIONS, folder)
         with open(twin, "rb") as file:
             positive = np.array([line.startswith(b"1") for line in file])
-        area = ExactRanking(margins, positive, np.ones(len(margins))).auc
+        area = Ranking(margins, positive, np.ones(len(margins))).auc
         scores[VW] = area if area is not None else float("nan"), nonzero
     return scores

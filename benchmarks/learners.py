@@ -14,7 +14,7 @@ from benchmarks import peers
 from benchmarks.tasks import Split
 from thresher import train
 from thresher.data import Chunk
-from thresher.learning.evaluation.curves import ExactRanking
+from thresher.learning.evaluation.curves import Ranking
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.objective import Outputs
 
@@ -51,7 +51,7 @@ def figures(test: Chunk, outputs: str, margins: NDArray[Any], nonzero: int, prob
         return Figures(float(np.mean(classes != test.labels)), nonzero)
     positive = test.labels > 0
     loss = float(np.mean(np.logaddexp(0, np.where(positive, -margins, margins)))) if probable else UNKNOWN
-    area = ExactRanking(margins, positive, np.ones(len(margins))).auc
+    area = Ranking(margins, positive, np.ones(len(margins))).auc
     return Figures(
         float(np.mean((margins > 0) != positive)), nonzero, UNKNOWN if area is None else area, loss
     )

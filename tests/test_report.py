@@ -14,7 +14,7 @@ from sklearn.metrics import average_precision_score, precision_recall_curve, roc
 import thresher
 from thresher.data.features.names import Names
 from thresher.drawing.svg import DARK, LIGHT
-from thresher.learning.evaluation.curves import MOST, BinnedRanking
+from thresher.learning.evaluation.curves import MOST, Ranking
 from thresher.learning.model.model import Model
 from thresher.reporting import html
 from thresher.reporting.html import Markup, el
@@ -127,7 +127,7 @@ def test_every_kind_of_model(kind: str, tmp_path: Path) -> None:
     model = thresher.train((X[:80], labels[:80]), **options)
     page = page_of(model, tmp_path, (X[80:], labels[80:]))
     assert ("All weights are zero" in page) == (kind == "weights that are all zero")
-    assert ("ROC curve" in page) == (np.ndim(labels) == 1 and "numbers" != kind != "many classes")
+    assert ("ROC curve" in page) == (kind in ("no probabilities", "weights that are all zero"))
     assert ("Of 12 outputs, the 10" in page) == (kind == "many classes")
 
 
@@ -255,9 +255,7 @@ def test_curves_are_those_of_scikit_learn(rows: int) -> None:
     truth = rng.random(rows) < 0.3
     truth[:2] = [True, False]
     scores, weights = np.round(rng.normal(size=rows) + truth, 1), rng.integers(1, 4, rows).astype(float)
-    found = BinnedRanking()
-    for part in np.array_split(np.arange(rows), 3):
-        found.add(scores[part], truth[part], weights[part])
+    found = Ranking(scores, truth, weights)
     assert found.auc == pytest.approx(roc_auc_score(truth, scores, sample_weight=weights))
     mean = average_precision_score(truth, scores, sample_weight=weights)
     assert found.average_precision == pytest.approx(mean)
@@ -270,14 +268,14 @@ def test_curves_are_those_of_scikit_learn(rows: int) -> None:
 
 def test_curves_are_short_and_reach_both_ends() -> None:
     rng = np.random.default_rng(2)
-    found = BinnedRanking(16)
-    found.add(rng.normal(size=20_000), rng.random(20_000) < 0.5, np.ones(20_000))
+    found = Ranking(rng.normal(size=20_000), rng.random(20_000) < 0.5, np.ones(20_000))
     for points in (found.roc(), found.precision_recall()):
         assert 150 < len(points) <= MOST
         assert points[-1][0] == 1.0
     assert found.roc()[0] == (0.0, 0.0)
-    assert BinnedRanking().roc() == BinnedRanking().precision_recall() == []
-    assert BinnedRanking().auc is None
+    none = Ranking(np.zeros(0), np.zeros(0, np.bool_), np.zeros(0))
+    assert none.roc() == none.precision_recall() == []
+    assert none.auc is None
 
 
 def luminance(colour: str) -> float:

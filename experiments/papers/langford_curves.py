@@ -14,7 +14,7 @@ from experiments.papers.sets import Parts, Sets
 from experiments.papers.sweeps import cross_validated
 from experiments.papers.truncation import HOUSING, NAMES, RANDOM, RCV1, ZOO, parts_of
 from thresher.drawing import Axis, Panel, Series, panels
-from thresher.learning.evaluation.curves import ExactRanking
+from thresher.learning.evaluation.curves import Ranking
 from thresher.learning.model.recipe import Recipe
 
 EVERY = 10
@@ -93,7 +93,7 @@ def lasso(parts: Parts, quick: bool) -> list[Point]:
 
 
 def _area(margins: NDArray[np.float64], parts: Parts) -> float:
-    area = ExactRanking(margins, parts.test.labels > 0, np.ones(len(margins))).auc
+    area = Ranking(margins, parts.test.labels > 0, np.ones(len(margins))).auc
     return float("nan") if area is None else area
 
 

@@ -14,7 +14,7 @@ from experiments.papers.sets import SAMPLES, Parts, Sets
 from thresher import Model, train
 from thresher.data import Chunk
 from thresher.drawing import Axis, Panel, Series, chart, panels
-from thresher.learning.evaluation.curves import BinnedRanking
+from thresher.learning.evaluation.curves import Ranking
 
 RULE, SECONDS, STEPS = "pegasos:l2=1e-4,skip_correct=true", 40, 100
 FILE = SAMPLES / "rcv1_train2000.dat.gz"
@@ -61,7 +61,7 @@ class Topic(NamedTuple):
 
     name: str
     error: float
-    ranking: BinnedRanking
+    ranking: Ranking
 
 
 def tested(name: str, parts: Parts) -> Topic:
@@ -69,8 +69,7 @@ def tested(name: str, parts: Parts) -> Topic:
     model, positive = Model(RULE, "hinge", intercept=False), parts.test.labels > 0
     model.learn(parts.train)
     margins = model.predict(parts.test, "margin")
-    ranking = BinnedRanking()
-    ranking.add(margins, positive, np.ones(len(margins)))
+    ranking = Ranking(margins, positive, np.ones(len(margins)))
     return Topic(name, float(np.mean((margins > 0) != positive)), ranking)
 
 

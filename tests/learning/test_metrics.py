@@ -16,7 +16,7 @@ from thresher.data.chunk import StreamPosition
 from thresher.data.errors import DataError
 from thresher.data.source import Chunks, Source
 from thresher.learning.evaluation import figures as evaluation
-from thresher.learning.evaluation.curves import Binned, ExactRanking, wilson
+from thresher.learning.evaluation.curves import Binned, Ranking, wilson
 from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.model.objective import Objective, Output
 
@@ -36,7 +36,7 @@ def test_auc_is_the_chance_that_a_positive_one_is_above(examples: list[tuple[int
                 pairs += w * v
                 above += w * v * (1.0 if up > down else 0.5 if up == down else 0.0)
     margins, labels, weights = (np.array(column) for column in zip(*examples, strict=True))
-    found = ExactRanking(margins.astype(float), labels, weights).auc
+    found = Ranking(margins.astype(float), labels, weights).auc
     assert found is None if pairs == 0 else found == pytest.approx(above / pairs, abs=1e-12)
 
 
@@ -329,7 +329,7 @@ def test_the_average_precision_is_scikit_learns(alike: bool) -> None:
     scores, positive, weights = ranked()
     weights = np.ones(len(scores)) if alike else weights
     expected = metrics.average_precision_score(positive, scores, sample_weight=weights)
-    found = ExactRanking(scores, positive, weights)
+    found = Ranking(scores, positive, weights)
     assert found.average_precision == pytest.approx(expected, abs=1e-12)
     assert found.auc == pytest.approx(
         metrics.roc_auc_score(positive, scores, sample_weight=weights), abs=1e-12
@@ -343,17 +343,17 @@ def test_figures_at_the_top_are_means_over_the_orders_of_equal_scores() -> None:
         shuffled = rng.permutation(len(scores))
         top = positive[shuffled[np.argsort(-scores[shuffled], kind="stable")[:count]]]
         means += [top.mean() / 2000, top.sum() / positive.sum() / 2000]
-    found = ExactRanking(scores, positive, np.ones(60)).top(count / 60)
+    found = Ranking(scores, positive, np.ones(60)).top(count / 60)
     assert [found["precision"], found["recall"]] == pytest.approx(means, abs=0.02)
     assert found["lift"] == pytest.approx((found["precision"] or 0.0) / positive.mean())
-    whole = ExactRanking(scores, positive, np.ones(60)).top(1.0)
+    whole = Ranking(scores, positive, np.ones(60)).top(1.0)
     assert [whole["recall"], whole["lift"]] == pytest.approx([1.0, 1.0])
 
 
 @pytest.mark.parametrize("costs", [(10.0, 1.0), (1.0, 10.0), (0.0, 1.0), (1.0, 0.0)])
 def test_the_threshold_of_the_lowest_cost_is_found(costs: tuple[float, float]) -> None:
     scores, positive, weights = ranked()
-    found = ExactRanking(scores, positive, weights)
+    found = Ranking(scores, positive, weights)
 
     def cost(at: float) -> Any:
         wrong = np.where(positive, costs[0] * (scores <= at), costs[1] * (scores > at))

@@ -26,7 +26,6 @@ from thresher.learning.diagnostics.stream_statistics import StreamStatistics, ba
 from thresher.learning.model.model import Model
 from thresher.learning.model.objective import Objective
 from thresher.learning.model.recipe import Recipe
-from thresher.options.messages import as_stored
 from thresher.parts.losses import Softmax
 
 SGD = {"rule": "sgd", "rate": "constant:0.5"}
@@ -468,23 +467,6 @@ def test_passes_that_nobody_chose_are_told_of_only_where_they_do_clear_harm(
         seen.passes = [(10.0, 10.0, 1.0), (19.0, 20.0, end)]
         found = [trouble.name for trouble in troubles_of(Run(seen, model, replays=replays))]
     assert ("overfitting" in found) == told
-
-
-@pytest.mark.parametrize(
-    ("least", "kept", "told"), [(0.5, 0.9, True), (0.5, 0.68, False), (0.71, 0.715, False)]
-)
-def test_a_pass_that_only_ranks_best(least: float, kept: float, told: bool) -> None:
-    """The best constant has a loss of ln 2 = 0.693."""
-    with not_compiled():
-        model, seen = train([{"a": 1.0}] * 10, [1, 0] * 5, passes=1), StreamStatistics()
-        seen.add(Chunk.from_csr(np.zeros(201, int), [], [], [1.0, 0.0] * 100), None)
-        seen.passes = [(100.0, 200.0, least), (90.0, 200.0, kept)]
-        figures = {"examples": 200, "loss": kept}
-        run = Run(seen, model, figures=figures, patience=2, judge="average_precision")
-        found = {one.name: as_stored(one.message) for one in troubles_of(run)}
-    assert ("overfitting" in found) == told
-    if told:
-        assert "(after pass 1 it was 0.5): leave --judge average-precision out" in found["overfitting"]
 
 
 LEVELS = {"two": (1e8, np.arange(200) % 2), "one": (2.0**24, np.arange(200) % 2), "billions": (1e9, None)}

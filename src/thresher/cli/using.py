@@ -104,7 +104,7 @@ def report(model: str, data: list[str], options: Options) -> None:
     size = write()
     if found.test is not None:
         output.tell_reading(found.test.lines)
-        output.tell_warnings(found.test.learned)
+        output.tell_warnings(found.test.assessment.learned())
     test = {} if found.test is None else found.test.figures
     shown: dict[str, Any] = {"report": str(target), "bytes": size}
     if not options["json"]:
@@ -118,8 +118,9 @@ def report(model: str, data: list[str], options: Options) -> None:
         if found.test is not None:
             shown["test"] = test
             shown["slices"] = found.test.slices
-            shown["roc"] = {name: one.roc() for name, one in found.test.rankings}
-            shown["precision_recall"] = {name: one.precision_recall() for name, one in found.test.rankings}
+            if found.test.assessment.head.is_of_two:
+                ranking = found.test.assessment.plain.ranking()
+                shown |= {"roc": ranking.roc(), "precision_recall": ranking.precision_recall()}
         shown["command"] = found.command
     output.show_result(shown, options["json"], target)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import Annotated, TypedDict
@@ -57,21 +58,16 @@ class ThresholdOption(TypedDict, total=False):
 
 def _costs(value: object) -> tuple[float, float]:
     """Of ``fn=10,fp=1``, or the same as a dictionary: the costs. `WrongValueError`."""
-    wanted = "fn=COST,fp=COST, with costs of at least 0 that are not both 0"
     pairs = (
         value
         if isinstance(value, dict)
         else dict(one.partition("=")[::2] for one in kinds.text(value).split(","))
     )
-    if {*pairs} != {"fn", "fp"}:
-        raise kinds.WrongValueError(wanted)
-    try:
-        found = kinds.Number().read(str(pairs["fn"])), kinds.Number().read(str(pairs["fp"]))
-    except ValueError:
-        raise kinds.WrongValueError(wanted) from None
-    if not (min(found) >= 0 and 0 < sum(found) < math.inf):
-        raise kinds.WrongValueError(wanted)
-    return found
+    with suppress(ValueError):
+        missed, false_alarm = (kinds.Number().read(str(pairs.get(name))) for name in ("fn", "fp"))
+        if len(pairs) == 2 and min(missed, false_alarm) >= 0 and 0 < missed + false_alarm < math.inf:
+            return missed, false_alarm
+    raise kinds.WrongValueError("fn=COST,fp=COST, with costs of at least 0 that are not both 0")
 
 
 class _OfPrediction(TypedDict, total=False):
@@ -165,8 +161,7 @@ class _Calibration(TypedDict, total=False):
     plot: Annotated[
         training.AnyPath | None,
         training.PICTURE,
-        "An SVG file to draw: the calibration; or, if there are no probabilities, the error by class or by "
-        "output.",
+        "An SVG file to draw: the calibration of probabilities, or of the only number that is predicted.",
     ]
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from thresher.drawing import Axis, Series, chart
-from thresher.learning.evaluation.curves import Ranking, wilson
+from thresher.learning.evaluation.curves import wilson
 from thresher.learning.inspection import plots
 from thresher.reporting import html
 from thresher.reporting.facts import Facts, ReportedModel, Test
@@ -15,8 +14,6 @@ from thresher.reporting.summary import unbalanced
 from thresher.reporting.training import SHAPE
 
 _CLASSES, _CONFUSED = 20, 10
-_CURVES = 6
-"""maximum number of curves in one picture: the number of colours"""
 _TABLE = 20
 """number of points of a curve in its table"""
 _SHARE: dict[str, Any] = {"low": 0, "high": 1, "percent": True}
@@ -63,10 +60,10 @@ _ROC = (
     "As the threshold falls, more positives are found (up) and more negatives are taken for positives"
     " (right). The further the curve is above the diagonal, the better the ranking."
 )
-_PR = "Recall: share of the positives found. Precision: share of what is found that is positive."
-_BASE = " The grey line is the precision of random guessing."
-_BY_OUTPUT = "The root mean squared error of each output: the shorter a bar, the better."
-_BY_CLASS = "The share of the examples of each class that the model takes for another class."
+_PR = (
+    "Recall: share of the positives found. Precision: share of what is found that is positive. The grey line"
+    " is the precision of random guessing."
+)
 
 
 def part(facts: Facts) -> html.Markup:
@@ -112,9 +109,7 @@ def _weight(test: Test) -> str:
 def _calibration(model: ReportedModel, test: Test) -> html.Markup:
     head, binned = model.readout.head, test.assessment.binned
     if binned is None:
-        picture = plots.agreement(head, binned, test.figures, name="agreement", **SHAPE)
-        title = "Error by class" if head.classifies else "Error by output"
-        return _titled(title, picture, _BY_CLASS if head.classifies else _BY_OUTPUT)
+        return html.Markup()
     picture = plots.agreement(head, binned, test.figures, name="agreement", **_TALL)
     ends = [
         wilson(one["observed"], binned.effective(one["weight"])) if head.classifies else ()
@@ -132,63 +127,39 @@ def _calibration(model: ReportedModel, test: Test) -> html.Markup:
 
 
 def _curves(test: Test) -> list[html.Markup]:
-    """ROC and precision-recall curves of the positive class, or of each class."""
-    rankings = [(name, one) for name, one in test.rankings if one.auc is not None]
-    if not rankings:
+    """ROC and precision-recall curves of two classes."""
+    if not test.assessment.head.is_of_two or (auc := test.figures["auc"]) is None:
         return []
-    left = ""
-    if len(rankings) > _CURVES:
-        rankings = sorted(rankings, key=lambda one: (one[1].auc or 0.0, one[0]))[:_CURVES]
-        left = f" Of {len(test.rankings)} classes, the {_CURVES} with the lowest AUC are shown."
-    roc = chart(
-        "ROC curve",
-        "; ".join(f"{name or 'positive class'}: area {one.auc:.4g}" for name, one in rankings),
-        Axis("false positive rate", **_SHARE),
-        Axis("true positive rate", **_SHARE),
-        [Series(_called(name, one.auc, "AUC"), *_xy(one.roc())) for name, one in rankings],
-        diagonal="chance",
-        name="roc",
-        **_TALL,
+    ranking, average, rate = (
+        test.assessment.plain.ranking(),
+        test.figures["average_precision"],
+        test.figures["base_rate"],
     )
-    heads, title = ["False positive rate", "True positive rate"], "Precision and recall"
-    points = _points("ROC curve", heads, rankings, Ranking.roc)
-    series = [
-        Series(_called(name, one.average_precision, "average"), *_xy(one.precision_recall()))
-        for name, one in rankings
-    ]
-    if (rate := test.figures.get("base_rate")) is not None:
-        series.append(Series("base rate", [0.0, 1.0], [rate, rate], quiet=True))
-    means = (f"{name or 'positive class'}: average {one.average_precision:.4g}" for name, one in rankings)
-    axes = Axis("recall", **_SHARE), Axis("precision", **_SHARE)
-    precision = chart(title, "; ".join(means), *axes, series, name="precision", **_TALL)
-    numbers = _points(title, ["Recall", "Precision"], rankings, Ranking.precision_recall)
-    return [
-        _titled("ROC curve", roc, _ROC + left, points),
-        _titled(title, precision, _PR + (_BASE if rate is not None else "") + left, numbers),
-    ]
+    axes = Axis("false positive rate", **_SHARE), Axis("true positive rate", **_SHARE)
+    series = [Series(f"model (AUC {auc:.3f})", *_xy(ranking.roc()))]
+    roc = chart("ROC curve", f"area {auc:.4g}", *axes, series, diagonal="chance", name="roc", **_TALL)
+    series = [Series(f"model (average {average:.3f})", *_xy(ranking.precision_recall()))]
+    series.append(Series("base rate", [0.0, 1.0], [rate, rate], quiet=True))
+    axes, title = (Axis("recall", **_SHARE), Axis("precision", **_SHARE)), "Precision and recall"
+    precision = chart(title, f"average {average:.4g}", *axes, series, name="precision", **_TALL)
+    of_roc = _points("ROC curve", ["False positive rate", "True positive rate"], ranking.roc())
+    numbers = _points(title, ["Recall", "Precision"], ranking.precision_recall())
+    return [_titled("ROC curve", roc, _ROC, of_roc), _titled(title, precision, _PR, numbers)]
 
 
 def _titled(title: str, picture: str, reading: str, *more: html.Markup) -> html.Markup:
     return html.el("div", html.el("h3", title), html.figure(picture, reading, *more))
 
 
-def _called(name: str, value: float | None, what: str) -> str:
-    return f"{name or 'model'} ({what} {value:.3f})"
-
-
 def _xy(points: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
     return [x for x, _ in points], [y for _, y in points]
 
 
-def _points(
-    caption: str, heads: list[str], rankings: Sequence[tuple[str, Ranking]], curve: Any
-) -> html.Markup:
-    """Some points of the first curve as a table."""
-    name, one = rankings[0]
-    points = curve(one)
+def _points(caption: str, heads: list[str], points: list[tuple[float, float]]) -> html.Markup:
+    """Some points of a curve as a table."""
     step = max(1, -(-len(points) // _TABLE))
     rows = [[f"{x:.4g}", y] for x, y in [*points[:-1:step], points[-1]]]
-    return html.details(html.table(f"{caption}{' of ' + name if name else ''}: some points", heads, rows))
+    return html.details(html.table(f"{caption}: some points", heads, rows))
 
 
 def _classes(test: Test) -> html.Markup:

@@ -194,24 +194,9 @@ def _of_data(facts: Facts) -> list[str]:
     test = facts.test
     if test is None:
         return []
-    figures, lines = test.figures, test.lines
-    found = [_sentence(one.message) for one in test.troubles]
-    if not figures["examples"]:
+    lines, found = test.lines, [_sentence(one.message) for one in test.troubles]
+    if not test.figures["examples"]:
         return ["The test data contain no examples, so nothing could be measured."]
     if lines.skipped:
         found.append(f"{lines.skipped:,} of {lines.lines:,} lines of the test data were bad and skipped.")
-    if figures["examples"] < 100:
-        found.append(
-            f"The test data contain only {_count(figures['examples'], 'example')}: too few to rely on."
-        )
-    worse = any(one.name == "worse-than-constant" for one in test.troubles)
-    if not worse and (figures.get("calibration_error") or 0.0) > 0.1:
-        found.append(
-            f"Predicted probabilities are off by {percent(figures['calibration_error'])} on average. Use them"
-            " to rank examples, not as probabilities, or train on more data."
-        )
-    if "auc" in figures and figures["auc"] is None:
-        found.append("The test data contain only one class, so there is no ROC curve.")
-    if not worse and (figures.get("r2") or 0.0) < 0.0:
-        found.append("On these data the model is worse than always predicting their mean.")
     return found

@@ -198,13 +198,15 @@ def measure(
     head = model.head
     with of_options():
         head.check_two(*(name for name in ("top", "cost") if options[name]))
+    if options["plot"] is not None and not (head.has_probabilities if head.classifies else head.count == 1):
+        raise UsageError(f"{mention('plot')} draws a calibration, of probabilities or of one number")
     source = source_for(model, data, head.domain.closed(model.classes), **given_in(options, ReadOptions))
     check_written([], options, data, source, inputs=inputs)
     with of_options():
         found, slices = measured(model, source, options["threshold"], options["slices"])
     told = {**found.figures(), **found.at(options["top"], options["cost"]), "nonzero": model.nonzero}
     told |= {"slices": slices} if slices else {}
-    if options["plot"] is not None:
+    if options["plot"] is not None and found.binned is not None:
         plots.write(Path(options["plot"]), plots.agreement(head, found.binned, told))
     return told, source.report, found.troubles(source.report)
 

@@ -43,7 +43,6 @@ from thresher.learning.diagnostics.stream_statistics import (
     base_rate_loss,
     worst_constant_loss,
 )
-from thresher.learning.files.choice import LOSS
 from thresher.learning.inspection.formatting import shown
 from thresher.learning.model.preprocessing import LISTED
 from thresher.learning.model.sampling import Sample, can_correct
@@ -96,8 +95,6 @@ class Run:
     figures: Mapping[str, float | int | None] = field(default_factory=dict)
     """those of the held-out rows"""
     patience: int = 0
-    judge: str = LOSS
-    """the figure of the held-out rows that tells which pass is the best"""
     replays: bool = False
     """whether the number of passes was left open"""
     models: Sequence[Any] = ()
@@ -267,17 +264,15 @@ def _importances(run: Run) -> str | None:
 
 def _unequal_importances(run: Run, means: Mapping[float, float]) -> str:
     """Importances that differ between classes, with these means, and what helps."""
-    head, called = run.model.head, list[str]()
+    head = run.model.head
     layout = None if run.source is not None and run.source.weighed_beside else run.model.recipe.layout
-    of_classes = head.outputs.kind == "classes"
     least, most = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
-    for label in (most, least):
-        if not of_classes and not run.classes:
-            called.append("positives" if label > 0 else "negatives")
-            continue
-        called.append(f"class {head.named(label, run.classes)}")
+    two = ("negatives", "positives") if head.is_of_two and not run.classes else ()
+    heavy, light = (
+        two[label > 0] if two else f"class {head.named(label, run.classes)}" for label in (most, least)
+    )
     times = f"are {means[most] / means[least]:.3g} times those of"
-    reason = f"the importances of {called[0]} {times} {called[1]}, so that few rows decide"
+    reason = f"the importances of {heavy} {times} {light}, so that few rows decide"
     remedy = "learn without importances"
     if layout and WEIGHT in layout.kinds:
         column = as_option_value([layout.columns[layout.kinds.index(WEIGHT)]], layout.columns)
@@ -349,9 +344,7 @@ def no_weights(penalties: Mapping[str, float], more: str = "") -> str:
 def _overfits(run: Run) -> str | None:
     """Held-out loss that rises with each pass while the loss on the rows learned falls."""
     held, learned = run.seen.heldout_losses, run.seen.pass_losses
-    if run.patience:
-        return None if run.judge == LOSS else _kept_by_another_figure(run)
-    if len(held) < 2 or len(held) < len(learned):
+    if run.patience or len(held) < 2 or len(held) < len(learned):
         return None
     best = min(range(len(held)), key=held.__getitem__)
     least, last = held[best], held[-1]
@@ -363,17 +356,6 @@ def _overfits(run: Run) -> str | None:
     reason = f"from {shown(least)} after pass {best + 1} to {shown(last)} after pass {len(held)}"
     remedy = f"use {mention(passes=best + 1)}, or {mention(early_stop=1)} to keep the best pass"
     return f"the held-out loss rises {reason}, while that on the rows learned falls: {remedy}"
-
-
-def _kept_by_another_figure(run: Run) -> str | None:
-    """The best pass by another figure than the loss, whose held-out loss is above that of a constant."""
-    held = run.seen.heldout_losses
-    if run.heldout is None or run.base is None or run.heldout <= max(run.base, _SLIGHTLY * min(held)):
-        return None
-    judge, best = run.judge.replace("_", "-"), min(range(len(held)), key=held.__getitem__)
-    reason = f"the pass with the best {judge} is kept, but {run.against_base}"
-    remedy = f"leave {mention(judge=judge)} out to keep that pass"
-    return f"{reason} (after pass {best + 1} it was {shown(held[best])}): {remedy}"
 
 
 def _noise(run: Run) -> str | None:

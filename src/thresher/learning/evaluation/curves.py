@@ -1,4 +1,4 @@
-"""Calibration, ROC and precision-recall curves, accumulated over a stream in bounded memory.
+"""Calibration, accumulated over a stream in bounded memory; ROC and precision-recall curves.
 
 Calibration is how often predictions with probability p came true; for numbers, the mean of what was observed
 where about x was predicted.
@@ -7,7 +7,6 @@ where about x was predicted.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -144,12 +143,21 @@ MOST = 200
 """maximum number of points of a curve"""
 
 
-class Ranking(ABC):
-    """What depends only on the order of examples by their scores, larger for more likely positives."""
+class Ranking:
+    """What depends only on the order of examples by their scores, larger for more likely positives.
 
-    @abstractmethod
-    def _cumulated(self) -> tuple[F64, F64]:
-        """Importance of negatives and of positives above each threshold, from none to all."""
+    Of scores ``(n,)``, whether they are those of positives, and importances above 0.
+    """
+
+    def __init__(self, scores: F64, positive: NDArray[np.bool_], weights: F64) -> None:
+        order = np.argsort(-scores, kind="stable")
+        self._examples = ordered, is_positive, w = scores[order], positive[order], weights[order]
+        last = np.flatnonzero(np.append(np.diff(ordered) != 0, [True] * (len(order) > 0)))
+        self._scores = ordered[last]
+        """from the largest; equal ones are one"""
+        sums = np.cumsum(np.where(is_positive, 0.0, w))[last], np.cumsum(np.where(is_positive, w, 0.0))[last]
+        self._down, self._up = np.insert(sums, 0, 0.0, axis=1)
+        """importance of negatives and of positives above each threshold, from none to all"""
 
     @property
     def auc(self) -> float | None:
@@ -157,7 +165,7 @@ class Ranking(ABC):
 
         None if one class is missing.
         """
-        down, up = self._cumulated()
+        down, up = self._down, self._up
         if not down[-1] * up[-1]:
             return None
         return float(np.diff(down) @ (up[1:] + up[:-1]) / (2 * down[-1] * up[-1]))
@@ -167,7 +175,7 @@ class Ranking(ABC):
 
         Empty if one class is missing. At most `MOST` points, spread along the curve.
         """
-        down, up = self._cumulated()
+        down, up = self._down, self._up
         if not down[-1] * up[-1]:
             return []
         x, y = down / down[-1], up / up[-1]
@@ -175,7 +183,7 @@ class Ranking(ABC):
 
     def precision_recall(self) -> list[tuple[float, float]]:
         """Recall and precision at falling thresholds; empty without positives. At most `MOST` points."""
-        down, up = (sums[1:] for sums in self._cumulated())
+        down, up = self._down[1:], self._up[1:]
         if not len(up) or not up[-1]:
             return []
         first = int(np.flatnonzero(up)[0])  # before it nothing is found, and precision is 0
@@ -185,55 +193,15 @@ class Ranking(ABC):
     @property
     def average_precision(self) -> float | None:
         """Mean precision over the positives, as scikit-learn computes it; None without positives."""
-        down, up = self._cumulated()
+        down, up = self._down, self._up
         if not up[-1]:
             return None
         return float(np.diff(up) @ (up[1:] / (up[1:] + down[1:])) / up[-1])
 
-
-class BinnedRanking(Ranking):
-    """Importance of positives and negatives in cells of nearly equal scores.
-
-    All sums are exact; only thresholds are rounded to edges of cells. Only cells in use take memory, at most
-    17 MB with the default `bits`.
-    """
-
-    def __init__(self, bits: int = BITS) -> None:
-        self._shift = BITS - bits
-        self._sums = np.zeros((2, 1 << bits))
-        """of negatives and of positives"""
-
-    def add(self, scores: F64, positive: NDArray[np.bool_], weights: F64) -> None:
-        """Add examples with their scores; all arrays are ``(n,)``."""
-        cells = cells_of_numbers(scores) >> self._shift
-        for sums, held in zip(self._sums, (~positive, positive), strict=True):
-            np.add.at(sums, cells[held], weights[held])
-
-    def _cumulated(self) -> tuple[F64, F64]:
-        (used,) = np.nonzero(self._sums.sum(axis=0))
-        down, up = self._sums[:, used[::-1]]
-        return np.concatenate([[0.0], np.cumsum(down)]), np.concatenate([[0.0], np.cumsum(up)])
-
-
-class ExactRanking(Ranking):
-    """The same of all scores ``(n,)``, whether they are those of positives, and importances above 0."""
-
-    def __init__(self, scores: F64, positive: NDArray[np.bool_], weights: F64) -> None:
-        order = np.argsort(-scores, kind="stable")
-        self._examples = ordered, is_positive, w = scores[order], positive[order], weights[order]
-        last = np.flatnonzero(np.append(np.diff(ordered) != 0, [True] * (len(order) > 0)))
-        self._scores = ordered[last]
-        """from the largest; equal ones are one"""
-        sums = np.cumsum(np.where(is_positive, 0.0, w))[last], np.cumsum(np.where(is_positive, w, 0.0))[last]
-        self._sums = np.insert(sums, 0, 0.0, axis=1)
-
-    def _cumulated(self) -> tuple[F64, F64]:
-        return self._sums[0], self._sums[1]
-
-    def mapped(self, respond: Callable[[F64], F64]) -> ExactRanking:
+    def mapped(self, respond: Callable[[F64], F64]) -> Ranking:
         """By what becomes of the scores."""
         scores, positive, weights = self._examples
-        return ExactRanking(respond(scores), positive, weights)
+        return Ranking(respond(scores), positive, weights)
 
     def top(self, part: float) -> dict[str, float | None]:
         """Figures of this share of the importance with the largest scores, if they are predicted positive.
@@ -241,7 +209,7 @@ class ExactRanking(Ranking):
         Of examples with equal scores that are not all in it, each counts by the same share (the mean over all
         orders of these). The lift is the precision over the share of positives among all.
         """
-        down, up = self._cumulated()
+        down, up = self._down, self._up
         both = down + up
         found = float(np.interp(part * both[-1], both, up))
         precision, base = found / (part * both[-1]), up[-1] / both[-1]
@@ -257,7 +225,7 @@ class ExactRanking(Ranking):
         It is half-way between two scores that occur; of several, the highest. If all are predicted positive,
         it is as far below the lowest score as one can tell.
         """
-        down, up = self._cumulated()
+        down, up = self._down, self._up
         k = int(np.argmin(missed * (up[-1] - up) + false_alarm * down))
         below = np.append(self._scores, np.nextafter(self._scores[-1], -np.inf))[k]
         at = float(below if k in (0, len(self._scores)) else (self._scores[k - 1] + below) / 2)

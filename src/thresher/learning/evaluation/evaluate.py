@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.learning.evaluation.curves import ExactRanking
+from thresher.learning.evaluation.curves import Ranking
 from thresher.learning.model.objective import Objective
 
 F64 = NDArray[np.float64]
@@ -31,7 +31,7 @@ class Evaluation:
     alike: bool = True
     """whether all importances are 1"""
     _wrong: float = 0.0
-    _squares: float = 0.0
+    """sum of `row_errors`"""
     low: float = np.inf
     high: float = -np.inf
     """the lowest and the highest label of a regression"""
@@ -39,35 +39,27 @@ class Evaluation:
     """true positive pairs of an example and a class; `_claims` counts true plus predicted pairs"""
     _claims: float = 0.0
     _kept: list[tuple[F64, NDArray[np.bool_], NDArray[np.float32]]] = field(default_factory=list)
-    _ranked: tuple[int, ExactRanking] | None = None
+    _ranked: tuple[int, Ranking] | None = None
     """the order of the first so many examples"""
 
     def add(self, chunk: Chunk, margins: F64) -> F64:
         """Add rows of importance above 0, `Chunk.counting`; their losses times importance ``(n,)``."""
-        each, weights = (
-            self.head.outputs.kind in ("labels", "values", "quantiles"),
-            chunk.weights.astype(np.float64),
-        )
-        labels = np.asarray(self.head.targets(chunk) if each else chunk.labels, np.float64)
+        weights, labels = chunk.weights.astype(np.float64), self.head.truth(chunk)
         self.examples += len(chunk)
         losses = self.head.losses(margins, chunk)
         self._loss += float(losses.sum())
         self.weight += float(weights.sum())
         self.alike = self.alike and bool((weights == 1.0).all())
+        self._wrong += float(weights @ row_errors(self.head, margins, labels, self.head.positive(margins)))
         if not self.head.classifies:
-            means = self.head.respond(margins, "label", 0.0)
             self.low = min(self.low, float(labels.min(initial=np.inf)))
             self.high = max(self.high, float(labels.max(initial=-np.inf)))
-            self._squares += float(weights @ row_means((means - labels) ** 2))
-        elif self.head.outputs.kind == "classes":
-            self._wrong += float(weights[self.head.respond(margins, "label", 0.0) != labels].sum())
-        else:
+        elif self.head.outputs.kind == "labels":
             claimed = self.head.positive(margins)
-            self._wrong += float(weights @ row_means(claimed != (labels > 0)))
             self._hits += float((weights @ (claimed & (labels > 0))).sum())
             self._claims += float((weights @ (claimed.astype(int) + (labels > 0))).sum())
-            if labels.ndim == 1:
-                self._kept.append((margins, labels > 0, chunk.weights.copy()))
+        elif self.head.is_of_two:
+            self._kept.append((margins, labels > 0, chunk.weights.copy()))
         return losses
 
     @property
@@ -83,7 +75,7 @@ class Evaluation:
         """
         shared: dict[str, float | int | None] = {"examples": self.examples, "loss": self.average_loss}
         if not self.head.classifies:
-            return {**shared, "rmse": float(np.sqrt(self._mean(self._squares)))}
+            return {**shared, "rmse": float(np.sqrt(self._mean(self._wrong)))}
         shared["error"] = self._mean(self._wrong)
         if self.head.outputs.kind == "labels":
             return {**shared, "micro_f1": 2 * self._hits / self._claims if self._claims else None}
@@ -91,12 +83,12 @@ class Evaluation:
             return shared
         return {**shared, "auc": self.ranking().auc}
 
-    def ranking(self) -> ExactRanking:
+    def ranking(self) -> Ranking:
         """The order of the examples of two classes by their margins."""
         if self._ranked is None or self._ranked[0] != self.examples:
             none = np.zeros(0), np.zeros(0, np.bool_), np.zeros(0, np.float32)
             margins, positive, weights = map(np.concatenate, zip(none, *self._kept, strict=True))
-            self._ranked = self.examples, ExactRanking(margins, positive, weights.astype(np.float64))
+            self._ranked = self.examples, Ranking(margins, positive, weights.astype(np.float64))
         return self._ranked[1]
 
     def _mean(self, total: float) -> float:
@@ -108,6 +100,17 @@ def row_means(numbers: object) -> F64:
     each = np.asarray(numbers, np.float64)
     means: F64 = each.mean(axis=tuple(range(1, each.ndim)))
     return means
+
+
+def row_errors(head: Objective, margins: F64, labels: F64, claimed: NDArray[np.bool_]) -> F64:
+    """Of each row ``(n,)``: whether it is wrong, the share of wrong pairs with classes, or the squared error.
+
+    `labels` are the `truth` of the head; `claimed` which of two classes, or of lists of them, are predicted.
+    """
+    if head.classifies and head.outputs.kind != "classes":
+        return row_means(claimed != (labels > 0))
+    guess = head.respond(margins, "label", 0.0)
+    return row_means(guess != labels if head.classifies else (guess - labels) ** 2)
 
 
 def score(model: Any, chunks: Iterable[Chunk]) -> Evaluation:

@@ -22,17 +22,15 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import MOST_CELLS, UNKNOWN, Chunk
 from thresher.data.columns import LABEL, WEIGHT, ColumnValues, matching, read_beside
-from thresher.data.errors import DataError
-from thresher.data.feature_specs import names_in
 from thresher.data.formats.tables.table_rows import bin_of
 from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.source import Source
 from thresher.engine.sound import State, Tensors, given, require, under
 from thresher.learning.evaluation.curves import NORMAL, error_of_mean, wilson
-from thresher.learning.evaluation.evaluate import row_means
+from thresher.learning.evaluation.evaluate import row_errors, row_means
 from thresher.learning.evaluation.figures import Assessment, assessed, claimed
 from thresher.learning.inspection.formatting import finite, table_of
-from thresher.learning.model.objective import F64, Listener, Objective
+from thresher.learning.model.objective import F64, Objective
 from thresher.options.messages import mention
 
 SHOWN = 20
@@ -84,19 +82,16 @@ class Slices:
         cells, head = chunk.cells[:, self._k], self._head
         places = self.values.numbers(cells) if cells.dtype == object else cells
         weights, kind = chunk.weights.astype(np.float64), head.outputs.kind
-        loss, guess = head.losses(margins, chunk), head.respond(margins, "label", 0.0)
-        targets = head.targets(chunk) if kind in ("labels", "values", "quantiles") else chunk.labels
-        truth, none = np.asarray(targets, np.float64), np.zeros(len(chunk))
-        positive = (chunk.labels > 0).astype(np.float64) if head.classifies and kind == "one" else none
+        loss, truth, none = head.losses(margins, chunk), head.truth(chunk), np.zeros(len(chunk))
+        positive = (chunk.labels > 0).astype(np.float64) if head.is_of_two else none
+        of_each = head.has_probabilities and kind != "classes"
+        likely = head.respond(margins, "probability", 0.0) if of_each else margins
+        claims = claimed(head, margins, likely, self._threshold)
+        wrong, outcome, predicted = row_errors(head, margins, truth, claims), none, none
         if not head.classifies:
-            wrong = row_means((guess - truth.reshape(guess.shape)) ** 2)
-            outcome, predicted = row_means(truth), row_means(guess)
-        elif kind == "classes":
-            wrong, outcome, predicted = (guess != truth).astype(float), none, none
-        else:
-            likely = head.respond(margins, "probability", 0.0) if head.has_probabilities else margins
-            claims = claimed(head, margins, likely, self._threshold)
-            wrong, outcome = row_means(claims != (truth > 0)), row_means(truth > 0)
+            outcome, predicted = row_means(truth), row_means(head.respond(margins, "label", 0.0))
+        elif kind != "classes":
+            outcome = row_means(truth > 0)
             predicted = row_means(likely if head.has_probabilities else claims)
         missed, squares = wrong * weights, weights * weights
         each = (np.ones(len(chunk)), weights, loss, missed, outcome * weights, predicted * weights)
@@ -281,18 +276,13 @@ def slices_of(
     Raises the errors of `chosen_columns`, and DataError.
     """
     chosen, layout, before = chosen_columns(source.layout, columns), source.layout, len(source.sliced)
-    for column in chosen:
-        several = names_in(column) if layout and column not in layout.columns else ()
-        if layout and len(several) > 1 and all(matching(one, layout.columns) for one in several):
-            meant = f"for several columns, use {mention(slices=[*several])}"
-            raise DataError(f"no column is called '{column}'; {meant}")
     read_beside(source, chosen, lambda column: mention(slices=column))
     each = [ColumnValues(column, layout, MOST_CELLS - 1, _bin) for column in chosen if layout]
     return [Slices(k, values, head, threshold) for k, values in enumerate(each, before)]
 
 
 def measured(
-    model: Any, source: Source, threshold: float | None, columns: Sequence[str], *also: Listener
+    model: Any, source: Source, threshold: float | None, columns: Sequence[str]
 ) -> tuple[Assessment, Figures]:
     """How good a model is on `source`, and figures of the rows with each value of some columns, by column.
 
@@ -302,7 +292,7 @@ def measured(
     slices = slices_of(source, columns, model.head, threshold)
     if model.values:
         slices = [Slices(0, model.column_values(), model.head, threshold, every=True), *slices]
-    found = assessed(model, source, threshold, *also, *slices)
+    found = assessed(model, source, threshold, *slices)
     return found, {one.column: one.figures() for one in slices}
 
 

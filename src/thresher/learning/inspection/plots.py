@@ -8,14 +8,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from thresher.drawing import Axis, Bar, Panel, Series, bars, chart, panels
+from thresher.drawing import Axis, Panel, Series, chart, panels
 from thresher.engine.atomic import check_writable, whole_file
 from thresher.learning.evaluation.curves import Binned, wilson
 from thresher.learning.model.objective import Objective
 from thresher.learning.training.progress import Curve, Row, Tally
 
 ENDING = ".svg"
-_BARS = 30
 _HALF = 0.5
 """If no share is larger, the axes of the calibration end at the largest: where one class is rare."""
 
@@ -135,15 +134,12 @@ def learning(stages: Sequence[Stage], loss: str, holdout: dict[str, Any] | None 
     )
 
 
-def agreement(head: Objective, found: Binned | None, figures: dict[str, Any], **shape: Any) -> str:
+def agreement(head: Objective, found: Binned, figures: dict[str, Any], **shape: Any) -> str:
     """How well predictions agree with data.
 
     A calibration curve, where the model predicts probabilities; what was observed where so much was
-    predicted, where it predicts one number; the error of each class, or of each output, for other models.
-    `found` and `figures` are those of an `Assessment`.
+    predicted, where it predicts one number. `found` and `figures` are those of an `Assessment`.
     """
-    if found is None:
-        return _bars(head, figures, shape)
     bins, ends, name = found.bins(), dict[str, Any](), "bins of equal weight"
     if head.classifies:
         intervals = [wilson(one["observed"], found.effective(one["weight"])) for one in bins]
@@ -168,23 +164,3 @@ def agreement(head: Objective, found: Binned | None, figures: dict[str, Any], **
     series = [Series(name, places, means, "both", titles=titles, **ends)]
     shape = {"height": 480, **shape}
     return chart(title, caption, x, y, series, diagonal=diagonal, strip=strip, **shape)
-
-
-def _bars(head: Objective, figures: dict[str, Any], shape: dict[str, Any]) -> str:
-    """The error of each output; or the share of each class that is misclassified, most frequent first."""
-    if not head.classifies:
-        errors = figures["rmse_by_output"]
-        rows = [Bar(f"output {k}", value) for k, value in enumerate(errors[:_BARS], 1)]
-        left = f", the first {_BARS} of {len(errors):,}" if len(errors) > _BARS else ""
-        caption = f"The root mean squared error of each output{left}."
-        return bars("Error by output", caption, rows, axis=f"root mean squared error{left}", **shape)
-    met = [one for one in figures["by_class"] if one["recall"] is not None]
-    met.sort(key=lambda one: -one["weight"])
-    rows = [
-        Bar(one["class"], 1.0 - one["recall"], title=f"{one['class']}: weight {one['weight']:,.6g}")
-        for one in met[:_BARS]
-    ]
-    left = f"; the {_BARS} most frequent of {len(met):,} classes" if len(met) > _BARS else ""
-    caption = f"The share of the examples of each class that is predicted as another class{left}."
-    axis = f"share predicted as another class{left}"
-    return bars("Error by class", caption, rows, axis=axis, percent=True, **shape)

@@ -308,6 +308,11 @@ class Objective:
             raise ValueError(f"{self.outputs.spec}: every example needs {self.count} labels")
         return chunk.targets
 
+    def truth(self, chunk: Chunk) -> F64:
+        """The labels as numbers: ``(n,)``, or ``(n, outputs)`` if each output has its own."""
+        each = self.outputs.kind in ("labels", "values", "quantiles")
+        return np.asarray(self.targets(chunk) if each else chunk.labels, np.float64)
+
     def losses(self, margins: F64, chunk: Chunk) -> F64:
         """Loss of each row times its importance ``(n,)``."""
         out, weights = np.empty(len(chunk)), read_only(chunk.weights)

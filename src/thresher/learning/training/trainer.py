@@ -621,7 +621,6 @@ class Trainer:
             holdout=self.holdout,
             figures=self.figures or {},
             patience=self.plan.patience,
-            judge=self.plan.judge,
             replays=self.plan.replay > 0,
             models=self.models.models,
             earlier=self._earlier,
