@@ -19,7 +19,12 @@ MADE: dict[str, Any] = {
     "classes": river.MulticlassClassifier(),
     "numbers": river.Regressor(),
 }
-CHECKS = [(name, check) for name, model in MADE.items() for check in checks.yield_checks(model)]
+CHECKS = [
+    (name, check)
+    for name, model in MADE.items()
+    if name != "hinge"  # which is of the class of the first
+    for check in checks.yield_checks(model)
+]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Files that thresher did not make are never overwritten; what killed processes left is cleared."""
 
 import itertools
-import json
 import os
 import pathlib
 import shutil
@@ -68,18 +67,6 @@ def test_a_quarantine_file_is_written_anew_by_the_next_run(bad: str, thresher: T
     Path("q").write_text("precious")
     assert thresher(command).status == 1
     assert Path("q").read_text() == "precious"
-
-
-@pytest.mark.parametrize("command", ["report f -o r.html", "info f --plot z.svg", "choose f best -m z"])
-def test_a_frontier_without_a_figure_is_damaged(command: str, thresher: Thresher) -> None:
-    assert thresher("path train.svm -m f -q").status == 0
-    found = model_file.Contents.of("f")
-    table = json.loads(json.dumps(found.run["frontier"]))
-    del table["points"][2]["holdout"]["loss"]
-    model_file.write_all("f", [found.model(k) for k in found.there], {"frontier": table})
-    ran = thresher(command)
-    assert (ran.status, ran.err.count("\n")) == (1, 1)
-    assert ran.err == "thresher: f: figures: expected a loss\n"
 
 
 @pytest.mark.usefixtures("plainly")

@@ -12,7 +12,6 @@ import pytest
 from tests.cli.conftest import NARROW, Thresher
 from tests.commands import environment
 from tests.data.logs import write_log
-from tests.plain import compiled_if
 from tests.served import program, served
 from thresher.cli import main
 from thresher.cli.app import EXAMPLES, NAMES, command_of
@@ -87,7 +86,7 @@ def test_they_are_understood(name: str, example: str) -> None:
     assert command_of(name).make_context(name, words[place + 2 :]).params
 
 
-def test_they_run(folder: Path) -> None:
+def test_they_run(folder: Path, plainly: None) -> None:
     """In their order: later ones read what earlier ones wrote."""
     for name, rows in (("train", NARROW[:60]), ("test", NARROW[200:])):
         (folder / f"{name}.svm").write_bytes(b"".join(rows))
@@ -100,8 +99,7 @@ def test_they_run(folder: Path) -> None:
         variables["PATH"] = f"{shell.folder}:{variables['PATH']}"
         for name, example in ALL:
             if name not in NOT_RUN:
-                with compiled_if(name != "tune" and "pa-i" not in example):  # of rules that others do not use
-                    ran = shell.run(f"set -o pipefail; {example}", cwd=folder, env=variables)
+                ran = shell.run(f"set -o pipefail; {example}", cwd=folder, env=variables)
                 assert ran.returncode == (name == "diff"), (example, ran.stderr)  # the models differ
     written = {path.name for path in folder.iterdir()}
     assert {"small.model", "best.model", "tuned.model", "named.model", "predictions.txt"} < written

@@ -157,16 +157,6 @@ def numbers(text: str) -> list[float]:
     return [float(line) for line in text.splitlines()]
 
 
-def test_the_format_changes_nothing(thresher: Thresher, stories: Path) -> None:
-    said = [thresher(f"train train.{end} -m {end} --json -q").json for end in ("svm", "vw")]
-    assert said[0]["progressive_loss"] == said[1]["progressive_loss"]
-    assert thresher("weights svm").out == thresher("weights vw").out
-    predicted = thresher("predict svm test.svm").out
-    assert thresher("predict vw test.vw").out == thresher("predict vw open.vw").out == predicted
-    assert thresher("predict svm open.vw --format vw").out == predicted
-    assert thresher("evaluate vw test.vw").out == thresher("evaluate svm test.svm").out
-
-
 def test_labels_may_be_missing_only_where_they_are_not_needed(thresher: Thresher, stories: Path) -> None:
     for command in ("train open.vw -m m -q", "evaluate m open.vw"):
         thresher.fails(command, 1, "open.vw:1:1: expected a label before '|'")

@@ -42,7 +42,7 @@ def elsewhere(sample: Sample, data: Any, ray: FakeRay, on_error: str = "skip", c
 @SAMPLED
 def test_readers_give_the_chunks_and_reports_of_one_process(tmp_path: Path, name: str) -> None:
     sample = ALL[name]
-    paths = [written(sample, tmp_path / f"{k}{sample.ending}", sample.mixed(70, 20, k)[0]) for k in range(3)]
+    paths = [written(sample, tmp_path / f"{k}{sample.ending}", sample.mixed(50, 20, k)[0]) for k in range(2)]
     if sample.packed:
         paths[1].write_bytes(PACKERS["gzip"](paths[1].read_bytes()))
     here, there = tmp_path / "here", tmp_path / "there"

@@ -133,7 +133,7 @@ def texts(sample: Sample) -> Iterator[bytes]:
     """Lines, good and bad, their beginnings and ends, and all of them together."""
     lines = [*sample.good(4, 1), *sample.bad.values(), *sample.empty, *sample.head, *ODD]
     yield b"".join(line + b"\n" for line in lines)
-    step = 53 if sample.format == "jsonl" else 19  # parsing JSON takes longer
+    step = 97 if sample.format == "jsonl" else 41  # parsing JSON takes longer
     for k, line in enumerate(lines):
         for size in range(k % step, len(line) + 1, step):
             yield line[:size] + b"\n"

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.covering import covering
 from tests.data.reference import rows_of
 from tests.data.tables import WRITERS
 from thresher.data import DataError, open_source
@@ -147,8 +148,13 @@ def test_a_header_that_is_repeated(end: str, options: Any, tmp_path: Path) -> No
     assert open_source(path, layout=Layout(label="y")).layout.kinds == ("label", "numeric")
 
 
-@pytest.mark.parametrize("again", ['"label","c"', "Label,C", "LABEL,c", '"Label",C'])
-@pytest.mark.parametrize("options", [{}, {"quoted_newlines": True}, {"quoting": False}])
+@pytest.mark.parametrize(
+    ("again", "options"),
+    covering(
+        ['"label","c"', "Label,C", "LABEL,c", '"Label",C'],
+        [{}, {"quoted_newlines": True}, {"quoting": False}],
+    ),
+)
 def test_a_header_that_is_repeated_in_another_spelling(again: str, options: Any, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(f"label,c\nyes,a\nno,b\n{again}\nno,a\nyes,b\n")

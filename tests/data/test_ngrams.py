@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.covering import covering
 from tests.data.reference import Row, read_all, rows_of, same
 from tests.data.tables import WRITERS, meaning, write_jsonl
 from thresher.data import Chunk, open_source
@@ -186,8 +187,7 @@ def agrees(chunk: Chunk, rows: list[dict[int, float]]) -> bool:
     return len(chunk) == len(rows)
 
 
-@FORMATS
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize(("name", "spec"), covering([*WRITTEN], SPECS))
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(bodies=st.lists(texts, max_size=8))
 def test_every_format_finds_the_same_words(tmp_path: Path, name: str, spec: str, bodies: Any) -> None:
@@ -219,8 +219,7 @@ def test_long_texts_threads_and_blocks(tmp_path: Path, name: str) -> None:
     assert agrees(read_all(tmp_path / name, layout=layout(SPECS[0], name)), features)
 
 
-@FORMATS
-@pytest.mark.parametrize("bits", [3, 20])
+@pytest.mark.parametrize(("name", "bits"), covering([*WRITTEN], [3, 20]))
 def test_keys_of_fewer_bits(tmp_path: Path, name: str, bits: int) -> None:
     """The values of colliding names add up, and nothing else changes."""
     rows = table(["fine and short", None, "dull and long"])

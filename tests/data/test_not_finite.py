@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import thresher
+from tests.covering import covering
 from tests.data.reference import rows_of
 from tests.data.tables import WRITERS
 from thresher.data import DataError
@@ -26,8 +27,7 @@ from thresher.serving.bodies import Bodies
 
 GOOD = [1.5, 2.0, 0.1, 7.0] * 30
 KINDS = ("numeric", "bins", "categorical", "text")
-ODD = (math.nan, math.inf, -math.inf)
-FILES = [*WRITERS, "blank.jsonl"]
+FORMS = [*WRITERS, "blank.jsonl", "pandas", "pandas category", "polars", "pyarrow", "rows"]
 # no other test compiles texts in TSV
 TRIED = {"pandas category": KINDS[2:], "data.tsv": KINDS[:3]}
 
@@ -59,8 +59,9 @@ def read(data: Any, layout: Any, **options: Any) -> Any:
     return rows_of(concat([*source.chunks()])), source
 
 
-@pytest.mark.parametrize("odd", ODD)
-@pytest.mark.parametrize("form", [*FILES, "pandas", "pandas category", "polars", "pyarrow", "rows"])
+@pytest.mark.parametrize(
+    ("form", "odd"), [*((form, math.nan) for form in FORMS), *covering(FORMS, [math.inf, -math.inf])]
+)
 def test_one_rule_for_all_formats(form: str, odd: float, tmp_path: Path) -> None:
     for kind in TRIED.get(form, KINDS):
         layout = Layout("", label="label", **{kind: ("c",)})  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.covering import covering
 from tests.data.reference import Row, bits, read_all, rows_of
 from tests.data.tables import WRITERS, Bad, Streamed, as_table, meaning, write_csv
 from thresher.data import Chunk, DataError, open_source, table_source
@@ -125,7 +126,8 @@ def test_bad_rows_are_told_others_learned(tmp_path: Path, name: str, monkeypatch
 
 LISTS = pytest.mark.parametrize("name", [name for name in WRITERS if "sv" not in name])
 # TSV is read as CSV is, but for quotes; no other test would compile its loop for several labels
-SEVERAL = pytest.mark.parametrize("name", [name for name in WRITERS if name != "data.tsv"])
+NOT_TSV = [name for name in WRITERS if name != "data.tsv"]
+SEVERAL = pytest.mark.parametrize("name", NOT_TSV)
 VALUES = Layout(label="b,c,a")
 PLAIN = Layout("svmlight")
 
@@ -155,8 +157,7 @@ def as_svmlight(rows: list[dict[str, Any]], *labels: str) -> str:
     return "".join(f"{head} {key}:{row['x']}\n" for head, row in zip(heads, rows, strict=True))
 
 
-@SEVERAL
-@pytest.mark.parametrize("block", [1, 40, 1 << 20])
+@pytest.mark.parametrize(("name", "block"), covering(NOT_TSV, [1, 40, 1 << 20]))
 def test_columns_as_values(tmp_path: Path, name: str, block: int) -> None:
     rows = some_values(60)
     WRITERS[name](rows, tmp_path / name)

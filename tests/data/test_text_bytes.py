@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import thresher
+from tests.covering import covering
 from tests.data.reference import read_all, rows_of
 from tests.data.samples import SAMPLES
 from thresher.data import DataError, concat, open_source, report, table_source
@@ -89,8 +90,7 @@ def test_a_mark_is_no_part_of_its_line(tmp_path: Path) -> None:
     assert chunk.targets.tolist() == [[1, 1], [-1, -1]]
 
 
-@of_texts
-@pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize(("name", "place"), covering(TEXTS, [0.0, 0.5, 1.0]))
 def test_a_nul_makes_one_line_bad_and_no_more(tmp_path: Path, name: str, place: float) -> None:
     lines = text_of(name, 300).splitlines(keepends=True)
     first = len(SAMPLES[name].head)
@@ -171,8 +171,7 @@ BINARY = {
 }
 
 
-@pytest.mark.parametrize("kind", BINARY)
-@pytest.mark.parametrize("ending", ["svm", "vw", "csv", "jsonl"])
+@pytest.mark.parametrize(("kind", "ending"), covering([*BINARY], ["svm", "vw", "csv", "jsonl"]))
 def test_a_binary_file_is_told_in_one_line(tmp_path: Path, kind: str, ending: str) -> None:
     path = tmp_path / f"a.{ending}"
     for on_error in ("fail", "skip"):

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.covering import covering
 from tests.data.reference import read_all, rows_of
 from tests.data.tables import Streamed
 from thresher.data import Chunk, DataError, open_source, table_source
@@ -19,7 +20,8 @@ from thresher.data.formats.tables.where import conditions_in
 from thresher.data.layout import Layout
 
 DAYS = [datetime.date(2024, 5, 1 + k // 20) for k in range(200)]
-NAMES = pytest.mark.parametrize("name", ["data.parquet", "data.arrow", "memory"])
+SOURCES = ["data.parquet", "data.arrow", "memory"]
+NAMES = pytest.mark.parametrize("name", SOURCES)
 LAYOUT = Layout(categorical=("n",), ignore=("day", "at", "d", "a b"))
 
 
@@ -80,8 +82,7 @@ FILTERS: dict[str, Any] = {
 }
 
 
-@NAMES
-@pytest.mark.parametrize("where", FILTERS)
+@pytest.mark.parametrize(("name", "where"), covering(SOURCES, [*FILTERS]))
 def test_the_rows_that_a_filter_keeps(tmp_path: Path, name: str, where: str) -> None:
     wanted = plain(FILTERS[where])
     assert 0 < len(wanted) < 200

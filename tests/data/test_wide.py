@@ -13,12 +13,10 @@ import pytest
 
 import thresher
 from thresher.data import DataError, open_source
-from thresher.data.columns import Patterns, finder, kinds_in, settle
+from thresher.data.columns import finder, kinds_in, settle
 from thresher.data.features.murmur import hash_bytes, hash_columns
 from thresher.data.formats.tables import arrow_files, table_rows
-from thresher.data.formats.tables.arrow_batches import check_types
 from thresher.data.formats.tables.arrow_files import reader_of
-from thresher.data.inputs.any_data import is_sparse_frame
 from thresher.data.layout import Layout, SettledLayout
 
 gc.freeze()
@@ -36,21 +34,6 @@ class Unsearched(list[str]):
         raise AssertionError(f"'{name}' is searched for in a list")
 
 
-class CountedSchema:
-    """A schema that counts how often its list of names is made."""
-
-    def __init__(self, schema: Any) -> None:
-        self._schema, self.made = schema, 0
-
-    @property
-    def names(self) -> list[str]:
-        self.made += 1
-        return list(self._schema.names)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._schema, name)
-
-
 def settled(**options: Any) -> SettledLayout:
     return settle(Layout("csv", **options), NAMES, ["numeric"] * COLUMNS, "t.csv")
 
@@ -65,14 +48,6 @@ def test_options_with_many_names_do_not_search_the_columns() -> None:
     layout = settled(categorical=tuple(NAMES[1::2]), ignore=tuple(NAMES[2::2]))
     assert layout.kinds[:3] == ("label", "categorical", "ignore")
     assert kinds_in(layout, Unsearched(NAMES), "t.csv") == [*layout.kinds]
-
-
-def test_names_of_new_data_are_checked_once() -> None:
-    ignored = Patterns(("a[1]", "x*", "y"))
-    assert [name in ignored for name in ("a[1]", "a1", "x", "x2", "y", "y2", "z")] == [1, 1, 1, 1, 1, 0, 0]
-    schema = CountedSchema(pa.schema([(name, pa.float64()) for name in NAMES]))
-    check_types(settled(), schema, "t.parquet")
-    assert schema.made <= 2
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "arrow", "frame"])
@@ -144,41 +119,3 @@ def test_frames_are_converted_as_by_pyarrow() -> None:
     assert ours.schema.equals(theirs.schema)
     assert reader_of(frame[::-1]).read_all().equals(theirs.take([1, 0]))
     assert reader_of(frame[:0]).read_all().equals(theirs[:0])
-
-
-class TextsOnly:
-    """The first rows of a table, of which only columns of text may be taken out."""
-
-    def __init__(self, batch: Any) -> None:
-        self._batch, self.schema, self.taken = batch, batch.schema, list[str]()
-
-    def column(self, place: int) -> Any:
-        self.taken.append(self.schema.names[place])
-        return self._batch.column(place)
-
-
-def test_what_types_tell_is_not_looked_up_in_the_rows() -> None:
-    columns = {f"c{k}": [0.5, 1.5] for k in range(COLUMNS)}
-    table = pa.table(
-        {**columns, "word": ["a", "b"], "day": ["2024-01-01", "2024-01-02"], "flag": [True, False]}
-    )
-    head = TextsOnly(table.to_batches()[0])
-    found = arrow_files.spelling_by(table.schema, head)
-    assert head.taken == ["word", "day"]
-    assert [found[name] for name in ("c7", "word", "day", "flag")] == ["number", "text", "date", "boolean"]
-    assert arrow_files.spelling_by(table.schema, None)["day"] == "text"
-
-
-def test_types_of_pandas_are_asked_once_whether_they_are_sparse() -> None:
-    asked = list[str]()
-
-    class Dtype:
-        def __str__(self) -> str:
-            asked.append("")
-            return "float64"
-
-    class Frame:
-        iloc, ndim, dtypes = None, 2, [Dtype()] * COLUMNS
-
-    assert not is_sparse_frame(Frame())
-    assert len(asked) == 1

@@ -103,7 +103,7 @@ def test_a_frontier_is_a_part_too() -> None:
         "sparsefrontierclassifier__choose": ["nnz:0", "best"],
         "sparsefrontierclassifier__rule__alpha": [1],
     }
-    search = GridSearchCV(model, grid, cv=3).fit(X, y)
+    search = GridSearchCV(model, grid, cv=2).fit(X, y)
     assert search.best_params_["sparsefrontierclassifier__choose"] == "best"
     assert search.best_estimator_[-1].l1_ < 1e4
     frontier = clone(pickle.loads(pickle.dumps(base))).fit(X, y)  # as between processes

@@ -4,8 +4,6 @@ import copy
 import doctest
 import pickle
 import re
-import subprocess
-import sys
 from importlib import import_module
 from itertools import pairwise
 from typing import Any
@@ -403,12 +401,6 @@ def test_the_examples_of_the_docstrings_hold(name: str) -> None:
     done = doctest.testmod(import_module(f"thresher.sklearn.{name}"))
     assert done.attempted >= 3
     assert done.failed == 0
-
-
-def test_importing_loads_no_compiler() -> None:
-    script = "import sys, thresher.sklearn; print('numba' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
 
 
 def test_a_version_that_is_too_old_is_refused() -> None:

@@ -120,13 +120,14 @@ def test_weights_are_those_of_train(given: Any, signs: Any, same: Any) -> None:
 @pytest.mark.usefixtures("plainly")
 def test_every_model_of_a_frontier_keeps_signs() -> None:
     signs: Any = {"nonnegative": 1, "nonpositive": [0]}
-    found = SparseFrontierRegressor(**signs, l1s=4, cv=2, passes=1, random_state=0).fit(SIGNED, Y)
+    found = SparseFrontierRegressor(**signs, l1s=[0.1, 1.0], cv=2, passes=1, random_state=0).fit(SIGNED, Y)
     weights = found.coef_path_.toarray()
     assert weights[:, 1].min() >= 0
     assert weights[:, 0].max() <= 0
     assert weights[:, 10].any()
 
 
+@pytest.mark.usefixtures("plainly")
 def test_signs_are_of_columns_and_last() -> None:
     with pytest.raises(ValueError, match="nonnegative: no column is called '12'; there are 12 columns"):
         SparseOnlineClassifier(nonnegative=12).fit(SIGNED, Y > 0)
@@ -137,6 +138,7 @@ def test_signs_are_of_columns_and_last() -> None:
         model.set_params(nonnegative=None).partial_fit(SIGNED, Y)
 
 
+@pytest.mark.usefixtures("plainly")
 def test_offsets_of_a_column_are_added_to_margins() -> None:
     counts = chance.poisson(np.exp(0.5 * SIGNED[:, 0] + SIGNED[:, 3]))
     fitted = SparseOnlineRegressor(loss="poisson", layout={"offset": "c3"}, **IN_ORDER).fit(NAMED, counts)

@@ -15,7 +15,7 @@ from tests.exporting.rows import TRIALS, ExportTrial, trained, written
 from tests.plain import not_compiled
 from thresher.data.errors import DataError
 
-ROWS = 2500
+ROWS = 800
 
 
 def numbers(out: bytes, like: Any) -> Any:

@@ -19,7 +19,7 @@ from tests.exporting.rows import TRIALS, ExportTrial, trained, written
 from tests.plain import not_compiled
 from thresher.exporting.description import describe
 
-ROWS = 600
+ROWS = 300
 TOO_LARGE = 1e300
 ULPS = 2
 """Engines compute exp with errors of less than one unit in the last place each."""
