@@ -118,7 +118,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 68_915,
+    "all": 68_918,
     "data": 19_488,
     "learning": 15_331,
     "parts": 5_748,
@@ -129,7 +129,7 @@ SIZES = {
     "sklearn": 2_131,
     "cli": 2_308,
     "cluster": 1_202,
-    "river": 286,
+    "river": 289,
     "reporting": 1_124,
     "batch": 1_832,
     "exporting": 780,

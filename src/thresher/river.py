@@ -7,10 +7,11 @@ is missing or None counts as 0.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher.data.inputs.arrays import is_missing
 from thresher.learning.model.model import Model
@@ -22,6 +23,7 @@ except ImportError as error:
     raise ImportError("thresher.river needs river: pip install river") from error
 
 __all__ = ["Classifier", "MulticlassClassifier", "Regressor"]
+Features = Mapping[Any, object]
 _base: Any = base  # some versions have no type hints
 _OF_MODEL = (
     *("rule", "loss", "rate", "average", "batch", "scale", "centre", "admit", "sample", "store"),
@@ -32,7 +34,7 @@ _OF_MODEL = (
 class _Checked:
     """What says which options it has."""
 
-    def __new__(cls, *args: Any, **options: Any) -> Any:
+    def __new__(cls, *args: object, **options: object) -> Self:
         check_names(cls, options, _OF_MODEL)
         return super().__new__(cls)
 
@@ -66,7 +68,7 @@ class _OneModel(_Checked):
         l2: float | None = None,
         eta0: float | None = None,
     ) -> None:
-        given, self.loss, self._labels = locals(), loss, dict[str, Any]()
+        given, self.loss, self._labels = locals(), loss, dict[str, object]()
         for name in _OF_MODEL:
             setattr(self, name, given[name])
         made = {name: getattr(self, name) for name in _OF_MODEL}
@@ -86,7 +88,7 @@ class _OneModel(_Checked):
         return self._model
 
     @classmethod
-    def of(cls, model: Model) -> Any:
+    def of(cls, model: Model) -> Self:
         """An estimator that goes on with a model, such as ``Model.load(path)``."""
         recipe = model.recipe
         given = {name: getattr(recipe, name) for name in _OF_MODEL if hasattr(recipe, name)}
@@ -102,28 +104,28 @@ class _OneModel(_Checked):
     def _raw_memory_usage(self) -> int:
         return self._model.nbytes
 
-    def _learn_many(self, X: object, y: Any, w: Any) -> None:
+    def _learn_many(self, X: object, y: Iterable[Any], w: Iterable[float] | None) -> None:
         if rows := _rows(X):
             self._model.learn(rows, [*y], None if w is None else [*w])
 
-    def _predictions(self, X: object, output: Any) -> Any:
+    def _predictions(self, X: object, output: Any) -> NDArray[Any]:
         rows = _rows(X)
         return self._model.predict(rows, output) if rows else np.zeros(0)
 
 
-def _rows(X: object) -> list[dict[Any, Any]]:
+def _rows(X: object) -> list[Features]:
     """The rows of a frame of pandas, in which NaN is a missing value, or of polars."""
     if not (hasattr(X, "columns") and hasattr(X, "to_dict")):
         what = type(X).__name__
         raise TypeError(f"expected a frame of pandas or polars, not {what}: give pd.DataFrame(rows)")
     if hasattr(X, "to_dicts"):
-        found: list[dict[Any, Any]] = X.to_dicts()
+        found: list[Features] = X.to_dicts()
         return found
     rows = X.to_dict("records")
     return [{name: None if is_missing(value) else value for name, value in row.items()} for row in rows]
 
 
-def _like(X: Any, values: Any, names: list[Any] | None = None) -> Any:
+def _like(X: Any, values: Any, names: list[object] | None = None) -> Any:
     """A Series of the library of frame X with these values; with names, a frame with these columns."""
     if hasattr(X, "to_dicts"):
         import polars as pl
@@ -134,7 +136,7 @@ def _like(X: Any, values: Any, names: list[Any] | None = None) -> Any:
     return pd.Series(values, X.index) if names is None else pd.DataFrame(values, X.index, names)
 
 
-def _row(x: object) -> Any:
+def _row(x: object) -> Features:
     """`x`, if it is a dictionary: the first row fixes what a model learns from."""
     if type(x) is not dict and not isinstance(x, Mapping):
         raise TypeError(f"expected a dictionary of features, not {type(x).__name__}: {x!r:.40}")
@@ -160,23 +162,23 @@ class Classifier(_OneModel, _base.MiniBatchClassifier):
 
     """
 
-    def learn_one(self, x: dict[Any, Any], y: object, w: float = 1.0) -> None:
+    def learn_one(self, x: Features, y: object, w: float = 1.0) -> None:
         """Learn the features `x` and the label `y`, with importance `w`."""
         self._model.learn_one(_row(x), _truth(y), w)
 
-    def predict_one(self, x: dict[Any, Any], **kwargs: object) -> bool:
+    def predict_one(self, x: Features, **kwargs: object) -> bool:
         """Whether `True` is more likely."""
         if self._model.recipe.calibrate:
             return bool(self._model.predict_one(_row(x), "label") > 0)
         return bool(self._model.predict_one(_row(x)) > 0)
 
-    def predict_proba_one(self, x: dict[Any, Any], **kwargs: object) -> dict[bool, float]:
+    def predict_proba_one(self, x: Features, **kwargs: object) -> dict[bool, float]:
         """The probabilities of both classes; NotImplementedError if the loss has none."""
         self._check_probabilities()
         found: float = self._model.predict_one(_row(x), "probability")
         return {False: 1.0 - found, True: found}
 
-    def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
+    def learn_many(self, X: object, y: Iterable[object], w: Iterable[float] | None = None) -> None:
         """Learn the rows of a frame of pandas or polars, in order."""
         self._learn_many(X, map(_truth, y), w)
 
@@ -205,16 +207,16 @@ class Regressor(_OneModel, _base.MiniBatchRegressor):
 
     _LOSS, _CLASSIFIES = "squared", False
 
-    def learn_one(self, x: dict[Any, Any], y: float, w: float = 1.0) -> None:
+    def learn_one(self, x: Features, y: float, w: float = 1.0) -> None:
         """Learn the features `x` and the number `y`, with importance `w`."""
         self._model.learn_one(_row(x), y, w)
 
-    def predict_one(self, x: dict[Any, Any], **kwargs: object) -> float:
+    def predict_one(self, x: Features, **kwargs: object) -> float:
         """The prediction for the features `x`."""
         found: float = self._model.predict_one(_row(x), "label")
         return found
 
-    def learn_many(self, X: object, y: object, w: object = None) -> None:
+    def learn_many(self, X: object, y: Iterable[float], w: Iterable[float] | None = None) -> None:
         """Learn the rows of a frame of pandas or polars, in order."""
         self._learn_many(X, y, w)
 
@@ -238,27 +240,27 @@ class MulticlassClassifier(_OneModel, _base.MiniBatchClassifier):
 
     _multiclass, _OUTPUTS = True, "classes"
 
-    def _word(self, y: Any) -> str:
+    def _word(self, y: object) -> str:
         word = str(int(y)) if isinstance(y, float) and y.is_integer() else str(y).strip()
         self._labels.setdefault(word, y)
         return word
 
-    def _known(self) -> list[Any]:
+    def _known(self) -> list[object]:
         """The labels met, in the order of the model's classes."""
         words = self._model.classes
         each = self._model.head.worded(np.arange(len(words)), words).tolist() if words else []
         return [self._labels.get(str(one), one) for one in each]
 
-    def learn_one(self, x: dict[Any, Any], y: object, w: float = 1.0) -> None:
+    def learn_one(self, x: Features, y: object, w: float = 1.0) -> None:
         """Learn the features `x` and the class `y`, with importance `w`."""
         self._model.learn_one(_row(x), self._word(y), w)
 
-    def predict_one(self, x: dict[Any, Any], **kwargs: object) -> Any:
+    def predict_one(self, x: Features, **kwargs: object) -> object:
         """The class with the largest margin; None before the first."""
         known = self._known()
         return known[int(np.argmax(self._model.predict_one(_row(x))))] if known else None
 
-    def predict_proba_one(self, x: dict[Any, Any], **kwargs: object) -> dict[Any, float]:
+    def predict_proba_one(self, x: Features, **kwargs: object) -> dict[object, float]:
         """The probability of each class; NotImplementedError if the loss has none."""
         self._check_probabilities()
         if not (known := self._known()):
@@ -266,7 +268,7 @@ class MulticlassClassifier(_OneModel, _base.MiniBatchClassifier):
         shares = self._model.head.probabilities(np.atleast_2d(self._model.predict_one(_row(x))))
         return dict(zip(known, shares[0].tolist(), strict=False))
 
-    def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
+    def learn_many(self, X: object, y: Iterable[object], w: Iterable[float] | None = None) -> None:
         """Learn the rows of a frame of pandas or polars, in order."""
         self._learn_many(X, map(self._word, y), w)
 
@@ -274,7 +276,8 @@ class MulticlassClassifier(_OneModel, _base.MiniBatchClassifier):
         """The class with the largest margin, for each row: a Series."""
         rows, known = _rows(X), self._known()
         found = self._model.predict(rows).argmax(axis=1).tolist() if rows and known else []
-        return _like(X, [known[k] for k in found] or [None] * len(rows))
+        classes: list[object] = [known[k] for k in found] if known else [None] * len(rows)
+        return _like(X, classes)
 
     def predict_proba_many(self, X: object) -> Any:
         """The probabilities of the classes: a frame with a column for each."""

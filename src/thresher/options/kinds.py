@@ -30,15 +30,15 @@ class Kind:
     columns = False
     """whether the value names columns"""
 
-    def read(self, text: str) -> Any:
+    def read(self, text: str) -> object:
         """The value that a word of the command line means; `WrongValueError`, or another ValueError."""
         return self.take(text)
 
-    def take(self, value: Any) -> Any:
+    def take(self, value: object) -> object:
         """The value that Python gives, in the form of `read`; the same errors."""
         return value
 
-    def written(self, value: Any) -> list[str]:
+    def written(self, value: object) -> list[str]:
         """The words of the command line with this value, one for each time that the option is given."""
         return [str(value)]
 
@@ -50,7 +50,7 @@ class Flag(Kind):
     one_way: bool = False
     switch = True
 
-    def take(self, value: Any) -> bool:
+    def take(self, value: object) -> bool:
         """True for 1 and False for 0, too."""
         try:
             known = value in (0, 1)
@@ -131,7 +131,7 @@ class Strength(Number):
         """The number, or the text."""
         return self.take(text) if text.endswith(DEVIATIONS) else super().read(text)
 
-    def take(self, value: Any) -> Any:
+    def take(self, value: object) -> object:
         """The same, the number in a text checked."""
         if isinstance(value, str) and value.endswith(DEVIATIONS):
             return f"{super().read(value.removesuffix(DEVIATIONS)):g}{DEVIATIONS}"
@@ -179,11 +179,11 @@ class Text(Kind):
     """what is typed for a value"""
     columns: bool = False
 
-    def take(self, value: Any) -> Any:
+    def take(self, value: object) -> object:
         """The text in its usual form."""
         return self.check(value)
 
-    def written(self, value: Any) -> list[str]:
+    def written(self, value: object) -> list[str]:
         """The text that is typed."""
         return [self.write(value)]
 
@@ -194,7 +194,7 @@ class File(Kind):
 
     check: Callable[[Path], None] | None = None
 
-    def take(self, value: Any) -> Path:
+    def take(self, value: object) -> Path:
         """The path."""
         if not isinstance(value, str | os.PathLike) or not os.fspath(value):
             raise WrongValueError("the name of a file")
@@ -216,7 +216,7 @@ class Column(Kind):
 
         return unquoted(text)
 
-    def take(self, value: Any) -> str:
+    def take(self, value: object) -> str:
         """The name, or the number as text."""
         return _column(value)
 
@@ -260,11 +260,11 @@ class Repeated(Kind):
 
     of: Kind
 
-    def read(self, text: str) -> Any:
+    def read(self, text: str) -> object:
         """One of the values."""
         return self.of.read(text)
 
-    def take(self, value: Any) -> tuple[Any, ...]:
+    def take(self, value: object) -> tuple[object, ...]:
         """The values; a text is one."""
         return tuple(self.of.take(one) for one in _several(value, "a list"))
 

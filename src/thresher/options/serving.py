@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, NamedTuple, TypedDict
+from typing import Annotated, Any, NamedTuple, TypedDict
 
 from thresher.options.data import ON_ERROR
 from thresher.options.kinds import Choice, File, Kind, Repeated, Text, Whole, WrongValueError
@@ -55,7 +55,7 @@ class Amount(Kind):
         of, size = self.units[unit]
         return Quantity(of, float(found[1]) * size)
 
-    def written(self, value: Quantity) -> list[str]:
+    def written(self, value: Any) -> list[str]:
         """The amount in the largest unit of which it is a whole number."""
         known = sorted((size, unit) for unit, (of, size) in self.units.items() if of == value.of)
         size, unit = next((one for one in reversed(known) if not value.amount % one[0]), known[0])
