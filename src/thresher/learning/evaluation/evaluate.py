@@ -24,6 +24,8 @@ class Evaluation:
     """
 
     head: Objective
+    threshold: float | None = None
+    """above which classes are predicted, as `Objective.positive` takes it"""
     examples: int = 0
     _loss: float = 0.0
     weight: float = 0.0
@@ -50,12 +52,12 @@ class Evaluation:
         self._loss += float(losses.sum())
         self.weight += float(weights.sum())
         self.alike = self.alike and bool((weights == 1.0).all())
-        self._wrong += float(weights @ row_errors(self.head, margins, labels, self.head.positive(margins)))
+        self._wrong += float(weights @ row_errors(self.head, margins, labels, self.threshold))
         if not self.head.classifies:
             self.low = min(self.low, float(labels.min(initial=np.inf)))
             self.high = max(self.high, float(labels.max(initial=-np.inf)))
         elif self.head.outputs.kind == "labels":
-            claimed = self.head.positive(margins)
+            claimed = self.head.positive(margins, self.threshold)
             self._hits += float((weights @ (claimed & (labels > 0))).sum())
             self._claims += float((weights @ (claimed.astype(int) + (labels > 0))).sum())
         elif self.head.is_of_two:
@@ -102,13 +104,13 @@ def row_means(numbers: object) -> F64:
     return means
 
 
-def row_errors(head: Objective, margins: F64, labels: F64, claimed: NDArray[np.bool_]) -> F64:
+def row_errors(head: Objective, margins: F64, labels: F64, threshold: float | None) -> F64:
     """Of each row ``(n,)``: whether it is wrong, the share of wrong pairs with classes, or the squared error.
 
-    `labels` are the `truth` of the head; `claimed` which of two classes, or of lists of them, are predicted.
+    `labels` are the `truth` of the head.
     """
     if head.classifies and head.outputs.kind != "classes":
-        return row_means(claimed != (labels > 0))
+        return row_means(head.positive(margins, threshold) != (labels > 0))
     guess = head.respond(margins, "label", 0.0)
     return row_means(guess != labels if head.classifies else (guess - labels) ** 2)
 

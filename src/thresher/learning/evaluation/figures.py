@@ -143,8 +143,7 @@ class _Classes(_Classified):
         predicted = np.argmax(margins, axis=1)
         self._count(truth, predicted, weights)
         if self._likely:  # those of one-against-rest need not sum to one
-            total = given.sum(axis=1, keepdims=True)
-            given = np.where(total > 0, given / np.where(total > 0, total, 1.0), 1.0 / given.shape[1])
+            given = self._head.probabilities(margins)
             own = given[np.arange(len(truth)), truth]
             self._squares += float(weights @ ((given**2).sum(axis=1) - 2.0 * own + 1.0))
             if (first := margins[np.arange(len(truth)), truth] == -np.inf).any():  # as `losses` has them
@@ -167,7 +166,7 @@ class _Two(_Classified):
 
     def _add(self, chunk: Chunk, margins: F64, given: F64, weights: F64) -> None:
         truth = chunk.labels > 0
-        positive = claimed(self._head, margins, given, self._threshold)
+        positive = self._head.positive(margins, self._threshold)
         self._count(truth.astype(np.int64), positive.astype(np.int64), weights)
         if self._likely:
             self._add_likely(np.where(truth, given, 1.0 - given), given, truth, weights)
@@ -176,10 +175,7 @@ class _Two(_Classified):
         weight = float(self._truths.sum())
         rate = float(self._truths[1]) / weight if weight else None
         found: Figures = {"base_rate": rate, "base_error": None if rate is None else min(rate, 1.0 - rate)}
-        found |= self._of(1)
-        if self._threshold is not None:
-            wrong = 1.0 - float(self._hits.sum()) / weight if weight else None
-            found |= {"error": wrong, "threshold": self._threshold}
+        found |= self._of(1) | ({} if self._threshold is None else {"threshold": self._threshold})
         return found | self._of_likely(None if rate is None else entropy(np.array([rate, 1.0 - rate])))
 
 
@@ -190,7 +186,7 @@ class _Lists(_Classified):
 
     def _add(self, chunk: Chunk, margins: F64, given: F64, weights: F64) -> None:
         truth = self._head.targets(chunk) > 0
-        predicted = claimed(self._head, margins, given, self._threshold)
+        predicted = self._head.positive(margins, self._threshold)
         self._truths += weights @ truth
         self._claims += weights @ predicted
         self._hits += weights @ (truth & predicted)
@@ -203,9 +199,7 @@ class _Lists(_Classified):
         pairs = self._weight * self._head.count
         sums = [float(one.sum()) for one in (self._hits, self._truths, self._claims)]
         found = {f"micro_{name}": value for name, value in _figures(*sums).items()} | self._macro()
-        if self._threshold is not None:
-            wrong = float((self._truths + self._claims - 2 * self._hits).sum())
-            found |= {"error": wrong / pairs if pairs else None, "threshold": self._threshold}
+        found |= {} if self._threshold is None else {"threshold": self._threshold}
         rates = self._truths / self._weight if pairs else np.zeros(0)
         base = entropy(np.concatenate([rates, 1.0 - rates])) / self._head.count
         return found | self._of_likely(base if pairs else None)
@@ -305,11 +299,6 @@ class _Numbers:
         return {"quantiles": [{"level": a, "coverage": b, "loss": c} for a, b, c in rows]}
 
 
-def claimed(head: Objective, margins: F64, given: F64, threshold: float | None) -> NDArray[np.bool_]:
-    """Which classes are predicted: by default those more likely than not."""
-    return head.positive(margins) if threshold is None else given > threshold
-
-
 class Assessment:
     """How good a Model or a Readout is, measured chunk by chunk."""
 
@@ -318,7 +307,7 @@ class Assessment:
         self.head: Objective = model.head
         kind = {"one": _Two, "labels": _Lists}.get(self.head.outputs.kind, _Classes)
         made: Any = kind if self.head.classifies else _Numbers
-        self.plain = Evaluation(self.head)
+        self.plain = Evaluation(self.head, threshold)
         self._more = made(self.head, model.lowest_label, threshold, model.classes)
         self.binned: Binned | None = self._more.binned
         """predictions and observations; None if the model predicts neither probabilities nor one number"""

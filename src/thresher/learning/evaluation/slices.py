@@ -28,7 +28,7 @@ from thresher.data.source import Source
 from thresher.engine.sound import State, Tensors, given, require, under
 from thresher.learning.evaluation.curves import NORMAL, error_of_mean, wilson
 from thresher.learning.evaluation.evaluate import row_errors, row_means
-from thresher.learning.evaluation.figures import Assessment, assessed, claimed
+from thresher.learning.evaluation.figures import Assessment, assessed
 from thresher.learning.inspection.formatting import finite, table_of
 from thresher.learning.model.objective import F64, Objective
 from thresher.options.messages import mention
@@ -84,15 +84,13 @@ class Slices:
         weights, kind = chunk.weights.astype(np.float64), head.outputs.kind
         loss, truth, none = head.losses(margins, chunk), head.truth(chunk), np.zeros(len(chunk))
         positive = (chunk.labels > 0).astype(np.float64) if head.is_of_two else none
-        of_each = head.has_probabilities and kind != "classes"
-        likely = head.respond(margins, "probability", 0.0) if of_each else margins
-        claims = claimed(head, margins, likely, self._threshold)
-        wrong, outcome, predicted = row_errors(head, margins, truth, claims), none, none
+        wrong, outcome, predicted = row_errors(head, margins, truth, self._threshold), none, none
         if not head.classifies:
             outcome, predicted = row_means(truth), row_means(head.respond(margins, "label", 0.0))
         elif kind != "classes":
-            outcome = row_means(truth > 0)
-            predicted = row_means(likely if head.has_probabilities else claims)
+            claims = head.positive(margins, self._threshold)
+            likely = head.respond(margins, "probability", 0.0) if head.has_probabilities else claims
+            outcome, predicted = row_means(truth > 0), row_means(likely)
         missed, squares = wrong * weights, weights * weights
         each = (np.ones(len(chunk)), weights, loss, missed, outcome * weights, predicted * weights)
         more = (squares, positive, loss * loss, loss * weights, missed * missed, missed * weights)

@@ -246,9 +246,8 @@ class Objective:
             raise ValueError(f"the threshold must be a finite number, not {threshold:g}")
 
     def decide(self, margins: F64, threshold: float, lowest_label: float) -> F64:
-        """The label ``(n,)`` of two classes by a threshold: of a probability, or of a margin without any."""
-        given = self.respond(margins, "probability" if self.has_probabilities else "margin", lowest_label)
-        return np.where(given > threshold, 1.0, lowest_label)
+        """The label ``(n,)`` of two classes by a threshold, as `positive` takes it."""
+        return np.where(self.positive(margins, threshold), 1.0, lowest_label)
 
     @property
     def label(self) -> str:
@@ -341,8 +340,15 @@ class Objective:
         found: NDArray[np.bool_] = np.logical_not(may.all(axis=1) & fine.any(axis=1))
         return found
 
-    def positive(self, margins: F64) -> NDArray[np.bool_]:
-        """Which of `margins` ``(n,)`` or ``(n, outputs)`` predict the class: those more likely than not."""
+    def positive(self, margins: F64, threshold: float | None = None) -> NDArray[np.bool_]:
+        """Which of `margins` ``(n,)`` or ``(n, outputs)`` predict the class: those more likely than not.
+
+        Or above a threshold: of a probability, or of a margin without any.
+        """
+        if threshold is not None:
+            return (
+                self.respond(margins, "probability" if self.has_probabilities else "margin", 0.0) > threshold
+            )
         found = self.calibrated()
         decided: NDArray[np.bool_] = (margins if found is None else found.log_odds(margins)) > 0
         return decided
