@@ -8,14 +8,14 @@ and other rows are, and the part of the two samples below both their ends estima
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk
+from thresher.data.chunk import Chunk, read_only
+from thresher.engine.compile.jit import kernel, scalar
 
 FIRST, LOWEST = 16, 64
 """How many rows are kept: of the first, and of all"""
@@ -33,27 +33,54 @@ _REPEATED = 2
 """With more rows that come again in the data themselves, rows in common say nothing"""
 _BITS = 48
 """of a hash: JSON has it in 15 digits"""
+_MOST = 2**64 - 1
 U64 = NDArray[np.uint64]
 
 
+@scalar
 def mixed(x: Any) -> Any:
-    """The finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014), of each number."""
+    """The finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014), of one or many."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
 
 
-def _of_entries(keys: U64, values: NDArray[np.float32]) -> U64:
-    found: U64 = mixed(keys + mixed((values + np.float32(0)).view(np.uint32).astype(np.uint64)))
-    return found
+@scalar
+def _of_entry(key: Any, bits: Any) -> Any:
+    return mixed(key + mixed(np.uint64(bits)))
 
 
-def _hashes(chunk: Chunk) -> list[int]:
-    """The hash of each row."""
-    sums = np.append(np.uint64(0), np.cumsum(_of_entries(chunk.keys, chunk.values), dtype=np.uint64))
-    labels = (chunk.labels + np.float32(0)).view(np.uint32).astype(np.uint64)
-    rows = mixed(sums[chunk.indptr[1:]] - sums[chunk.indptr[:-1]] + mixed(labels))
-    found: list[int] = (rows >> np.uint64(64 - _BITS)).tolist()
+@kernel
+def _hash_rows(indptr: Any, keys: Any, bits: Any, labels: Any, long: Any, end: Any, out: Any) -> Any:
+    """Write the hashes of rows up to `end` to `out`, in order; return how many there are.
+
+    Of rows with `long` values or more, their last and their middle entry say which are looked at. `bits` are
+    those of values in float32, `labels` those of labels.
+    """
+    count = 0
+    for i in range(labels.size):
+        begin, stop = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        if stop - begin >= long:
+            last, middle = stop - np.uint64(1), begin + (stop - begin) // np.uint64(2)
+            some = _of_entry(keys[last], bits[last]) + _of_entry(keys[middle], bits[middle])
+            if mixed(some) % np.uint64(_ONE_IN) != 0:
+                continue
+        total = mixed(np.uint64(labels[i]))
+        for p in range(begin, stop):
+            total += _of_entry(keys[p], bits[p])
+        found = mixed(total) >> np.uint64(64 - _BITS)
+        if found <= end:
+            out[count] = found
+            count += 1
+    return count
+
+
+def _hashes(chunk: Chunk, long: int, end: int) -> list[int]:
+    """Those that `_hash_rows` finds; -0.0 is 0.0."""
+    bits = ((one + np.float32(0)).view(np.uint32) for one in (chunk.values, chunk.labels))
+    out, limits = np.empty(len(chunk), np.uint64), (np.uint64(long), np.uint64(end))
+    count = _hash_rows(read_only(chunk.indptr), read_only(chunk.keys), *bits, *limits, out)
+    found: list[int] = out[:count].tolist()
     return found
 
 
@@ -68,16 +95,10 @@ class RowSample(NamedTuple):
         """With the next rows, of importance above 0."""
         first = self.first
         if len(first) < FIRST:
-            first = (*first, *_hashes(chunk.rows(0, FIRST - len(first))))
-        sizes = np.diff(chunk.indptr)
-        middle = np.minimum(chunk.indptr[:-1] + sizes // 2, max(len(chunk.keys) - 1, 0))
-        chosen = sizes < _LONG
-        if not chosen.all():  # the ends and the middle say which
-            ends = _of_entries(chunk.keys[chunk.indptr[1:] - 1], chunk.values[chunk.indptr[1:] - 1])
-            some = mixed(ends + _of_entries(chunk.keys[middle], chunk.values[middle]))
-            chosen |= some % np.uint64(_ONE_IN) == 0
-        counts = Counter(dict(self.lowest))
-        counts.update(one for one in _hashes(chunk.take(chosen)) if one <= self._end)
+            first = (*first, *_hashes(chunk.rows(0, FIRST - len(first)), _MOST, _MOST))
+        if not (new := _hashes(chunk, _LONG, self._end)):
+            return self._replace(first=first)
+        counts = Counter(dict(self.lowest)) + Counter(new)
         return RowSample(first, tuple(sorted(counts.items())[:LOWEST]))
 
     def and_of(self, other: RowSample) -> RowSample:
@@ -86,9 +107,9 @@ class RowSample(NamedTuple):
         return RowSample(other.first, tuple(sorted(both.items())[:LOWEST]))
 
     @property
-    def _end(self) -> float:
+    def _end(self) -> int:
         """Below it are the hashes of all rows that are in the sample."""
-        return self.lowest[-1][0] if len(self.lowest) == LOWEST else math.inf
+        return self.lowest[-1][0] if len(self.lowest) == LOWEST else _MOST
 
     @staticmethod
     def in_words(share: float) -> str:

@@ -435,14 +435,12 @@ class Trainer:
             due = min(map(progress.until_due, (done, done - self._seen.start.examples)))
             due = min([due, *(size - done % size for size in every if size)])
             hi = chunk.end_of(lo, due)
-            hi = min(hi, chunk.end_within(lo, self.at_once)) if self.at_once else hi
             rows = numbered = chunk.rows(lo, hi)
             self.models.name_classes(self.source)
             self._line = lo + (0 if chunk.place is None else chunk.place.line)
             if rows.cells is not None and self._slices is not None:
                 numbered = replace(rows, cells=None) if again else self._slices.numbered(rows)
             self._learn_stretch(numbered, again)
-            self.pause()
             if not again:
                 self._seen.add(rows, self.models.recipe.layout, self.source.words is not None)
             self.stopper.worth_keeping = True
@@ -455,14 +453,19 @@ class Trainer:
             self.pause()
 
     def _learn_stretch(self, rows: Chunk, again: bool) -> None:
-        """Learn rows; of a model that learns alone up to the end of each block of its losses."""
+        """Learn rows, at most `at_once` values between pauses.
+
+        A model that learns alone does so up to the end of each block of its losses.
+        """
         models, start, rises, lo = self.models, self._seen.start, self._seen.loss_rises, 0
         alone = not (again or models.race or models.share.deals or len(models.recipes) > 1)
         while lo < len(rows):
             due = rises.until_due(models.examples - start.examples)
             hi = rows.end_of(lo, due) if alone else len(rows)
+            hi = min(hi, rows.end_within(lo, self.at_once)) if self.at_once else hi
             self._stretch = rows.rows(lo, hi), self._line + lo
             models.learn(self._stretch[0], again=again)
+            self.pause()
             lo = hi
             if alone and (rise := rises.see(models.examples - start.examples, self.model.tally)):
                 self.ui.say(str(rise))
