@@ -76,20 +76,17 @@ def _vw(rows: list[Cells]) -> Iterator[str]:
         yield f"{row['label']} | {numbers} {categories}"
 
 
-def _ids(fields: bool, rows: list[Cells]) -> Iterator[str]:
-    """Write the keys of the columns, also repeated ones, as svmlight text; with `fields`, as LibFFM text."""
+def _ids(rows: list[Cells]) -> Iterator[str]:
+    """Write the keys of the columns, also repeated ones, as svmlight text."""
     for row in rows:
-        numbers = [(name, hash_bytes(name.encode()), row[name]) for name in NUMBERS if row[name]]
+        numbers = [(hash_bytes(name.encode()), row[name]) for name in NUMBERS if row[name]]
         values = [(name, str(row[name]).encode()) for name in CATEGORIES if row[name]]
-        categories = [(name, hash_bytes(value, seed_of(name)), 1) for name, value in values]
-        known = numbers + categories
-        features = (f"{COLUMNS.index(name)}:" * fields + f"{key}:{value}" for name, key, value in known)
-        yield " ".join([str(row["label"]), *features])
+        categories = [(hash_bytes(value, seed_of(name)), 1) for name, value in values]
+        yield " ".join([str(row["label"]), *(f"{key}:{value}" for key, value in numbers + categories)])
 
 
 WRITERS: dict[str, Callable[[list[Cells], Path], None]] = {
-    "data.svm": partial(_lines, partial(_ids, False)),
-    "data.ffm": partial(_lines, partial(_ids, True)),
+    "data.svm": partial(_lines, _ids),
     "data.vw": partial(_lines, _vw),
     "data.csv": partial(_lines, partial(_delimited, ",")),
     "data.tsv": partial(_lines, partial(_delimited, "\t")),

@@ -158,7 +158,6 @@ TABLES = {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}
 LINES = {
     "svm": lambda row: f"{1 if row['label'] == 'yes' else -1} 1:{row['size']} {2 + len(row['city'])}:1\n",
     "vw": lambda row: f"{1 if row['label'] == 'yes' else -1} |a size:{row['size']} {row['city']}\n",
-    "ffm": lambda row: f"{int(row['label'] == 'yes')} 1:1:{row['size']} 2:{2 + len(row['city'])}:1\n",
 }
 
 
@@ -178,7 +177,7 @@ def test_in_every_format(kind: str, tmp_path: Path) -> None:
         write(rows, tmp_path / f"{name}.{kind}")
         for name, rows in (("a", first), ("b", second), ("ab", first + second))
     )
-    named: dict[str, Any] = {"names": True} if kind != "ffm" else {}
+    named: dict[str, Any] = {"names": True}
     for options in ({"l1": 0.5}, {"rule": "fobos", "scale": "max-abs"} if kind == "csv" else {"seed": 1}):
         before, expected = (thresher.train(path, passes=1, **named, **options) for path in (a, ab))
         found = thresher.train(b, continue_from=before, passes=1, **named)

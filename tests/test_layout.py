@@ -83,7 +83,7 @@ ARROWS = {
         *("plans.*", "options.*", "parts", "sklearn.*", "_version"),
     ),
     # estimators for river, which learn row by row
-    "river": ("data.inputs.arrays", "learning.model.model", "options.option"),
+    "river": ("data.inputs.any_data", "learning.model.model", "options.option"),
     # one page about a model, using the public interface
     "reporting": (
         *("cluster.remote_readers", "data.*", "drawing.*", "engine.atomic", "engine.lookup", "plans.*"),

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.inputs.arrays import is_missing
+from thresher.data.inputs.any_data import dictionaries_of
 from thresher.learning.model.model import Model
 from thresher.options.option import check_names
 
@@ -105,24 +105,12 @@ class _OneModel(_Checked):
         return self._model.nbytes
 
     def _learn_many(self, X: object, y: Iterable[Any], w: Iterable[float] | None) -> None:
-        if rows := _rows(X):
+        if rows := dictionaries_of(X):
             self._model.learn(rows, [*y], None if w is None else [*w])
 
     def _predictions(self, X: object, output: Any) -> NDArray[Any]:
-        rows = _rows(X)
+        rows = dictionaries_of(X)
         return self._model.predict(rows, output) if rows else np.zeros(0)
-
-
-def _rows(X: object) -> list[Features]:
-    """The rows of a frame of pandas, in which NaN is a missing value, or of polars."""
-    if not (hasattr(X, "columns") and hasattr(X, "to_dict")):
-        what = type(X).__name__
-        raise TypeError(f"expected a frame of pandas or polars, not {what}: give pd.DataFrame(rows)")
-    if hasattr(X, "to_dicts"):
-        found: list[Features] = X.to_dicts()
-        return found
-    rows = X.to_dict("records")
-    return [{name: None if is_missing(value) else value for name, value in row.items()} for row in rows]
 
 
 def _like(X: Any, values: Any, names: list[object] | None = None) -> Any:
@@ -274,7 +262,7 @@ class MulticlassClassifier(_OneModel, _base.MiniBatchClassifier):
 
     def predict_many(self, X: object) -> Any:
         """The class with the largest margin, for each row: a Series."""
-        rows, known = _rows(X), self._known()
+        rows, known = dictionaries_of(X), self._known()
         found = self._model.predict(rows).argmax(axis=1).tolist() if rows and known else []
         classes: list[object] = [known[k] for k in found] if known else [None] * len(rows)
         return _like(X, classes)
@@ -282,7 +270,7 @@ class MulticlassClassifier(_OneModel, _base.MiniBatchClassifier):
     def predict_proba_many(self, X: object) -> Any:
         """The probabilities of the classes: a frame with a column for each."""
         self._check_probabilities()
-        rows, known = _rows(X), self._known()
+        rows, known = dictionaries_of(X), self._known()
         if not (rows and known):
             return _like(X, np.zeros((len(rows), len(known))), known)
         shares = self._model.head.probabilities(self._model.predict(rows))

@@ -80,7 +80,6 @@ MADE: dict[str, str | bytes] = {
         f'{{"label": {k % 2}, "a": "s{1 + k % 2}", "pad": "{"x" * 100_000}"}}\n' for k in range(12)
     ),
     "ARRAY": "[\n" + svm(form='{{"y": {y}, "a": "s{a}"}},').rstrip(",\n") + "\n]\n",
-    "MIXED": csv("label,a,words", "{y},{a},café {b}").encode() + b"1,1,caf\xe9\n",
     "PARQUET": as_arrow(pyarrow.parquet.write_table),
     "ARROW": as_arrow(pa.ipc.new_file),
 }

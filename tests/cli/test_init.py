@@ -99,12 +99,11 @@ def test_what_makes_other_features_is_wrong(thresher: Thresher, shop: Path, opti
 
 
 def test_features_of_another_kind_are_refused(thresher: Thresher, shop: Path) -> None:
-    """Ids mean the same in svmlight, LibFFM and VW text; hashes of names are not ids."""
+    """Ids mean the same in svmlight and VW text; hashes of names are not ids."""
     (shop / "a.svm").write_text("1 1:1 2:1\n-1 2:1\n" * 9)
-    (shop / "a.ffm").write_text("1 1:1:1 1:2:1\n-1 1:2:1\n" * 9)
     (shop / "ids.vw").write_text("1 | 1 2\n-1 | 2\n" * 9)
     (shop / "names.vw").write_text("1 |a red |b blue\n-1 |a red\n" * 9)
-    files = {"svmlight": "a.svm", "libffm": "a.ffm", "vw": "ids.vw"}
+    files = {"svmlight": "a.svm", "vw": "ids.vw"}
     for form, file in files.items():
         assert thresher(f"train {file} -m {form} --rule sgd -q").status == 0
         for other, data in files.items():

@@ -96,10 +96,6 @@ def _svmlight(path: str) -> None:
     Path(path).write_text("".join(["# a comment\n", *lines[:4], "\n", *lines[4:]]))
 
 
-def _libffm(path: str) -> None:
-    Path(path).write_text("".join(f"1 0:1:{'x' if a is None else a}\n" for a in A))
-
-
 def _vw(path: str) -> None:
     tags = [one.replace(" ", "_") for one in SHOWN]
     lines = [f"1 '{tag} | 1:{'nan' if a is None else a}\n" for tag, a in zip(tags, A, strict=True)]
@@ -129,7 +125,6 @@ def _table() -> Any:
 
 FORMATS: dict[str, tuple[Callable[[str], object], str]] = {
     "svmlight": (_svmlight, ""),
-    "libffm": (_libffm, ""),
     "vw": (_vw, "tag"),
     "csv": (_csv, "id"),
     "tsv": (_tsv, "2"),
@@ -148,7 +143,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def learned_from(form: str, thresher: Thresher) -> str:
     """The format, whose rows are now in the file ``rows``, with a model ``m`` of such data."""
     FORMATS[form][0]("rows")
-    if form in ("svmlight", "libffm", "vw"):
+    if form in ("svmlight", "vw"):
         ran = thresher(f"train rows -m m -q --rule sgd --format {form} --on-error skip")
     else:
         Path("train.csv").write_text("a,label\n1.0,1\n2.5,0\n-1.0,0\n")
@@ -179,7 +174,7 @@ def test_lines_match_rows(form: str, thresher: Thresher) -> None:
 
 
 def _ignoring(form: str) -> str:
-    return "" if form in ("svmlight", "libffm", "vw") else "--ignore id"
+    return "" if form in ("svmlight", "vw") else "--ignore id"
 
 
 def test_ids_match_rows(form: str, thresher: Thresher) -> None:

@@ -48,10 +48,7 @@ CASES = {
     "hashed, hardly repeated": (of(keys(LARGEST), ONES), 8),
     "mostly ones": (of(keys(1 << 16), MOSTLY_ONES), 2 + 1 / 8 + 0.31 * 4),
     "zeros": (of(keys(1 << 16), -0.0 * ONES), 2),
-    "targets and tags": (
-        of(keys(9), ONES, tags=("t",) * ROWS, targets=np.ones((ROWS, 3), np.float32)),
-        2 + 12 / EACH,
-    ),
+    "targets": (of(keys(9), ONES, targets=np.ones((ROWS, 3), np.float32)), 2 + 12 / EACH),
 }
 
 
@@ -68,7 +65,6 @@ def test_a_block_is_the_same_after_packing(name: str, most: int, monkeypatch: py
             one, other = getattr(found.chunk, part), getattr(parsed.chunk, part)
             assert (one is None and other is None) or one.tobytes() == other.tobytes(), part
             assert one is None or one.dtype == other.dtype
-        assert found.chunk.tags == parsed.chunk.tags
         assert found[1:] == parsed[1:]
     assert packed.nbytes <= ROWS * (EACH * size + 3) + 64 or most == 100
 

@@ -128,4 +128,4 @@ def same(a: Chunk, b: Chunk) -> bool:
     )
     arrays = all(x.dtype == y.dtype and x.tobytes() == y.tobytes() for x, y in pairs)
     several = (a.targets is None) == (b.targets is None) and np.array_equal(a.targets, b.targets)  # type: ignore[arg-type]
-    return arrays and several and (a.tags, a.place, a.after) == (b.tags, b.place, b.after)
+    return arrays and several and (a.place, a.after) == (b.place, b.after)

@@ -366,7 +366,6 @@ LOOKED_AT = {
     '{"label": 1, "x": 2}': "JSON lines: try --format jsonl --label COL",
     '[{"label": 1}]': "a JSON array: write one object per line",
     "1 |f 9:0.0627 14": "VW text: try --format vw",
-    "1 1:3:0.5 2:7:1": "LibFFM: try --format libffm",
 }
 BINARY = {
     b"PAR1\0": "Parquet: try --format parquet",
@@ -409,7 +408,7 @@ def test_examples_of_a_format_read_as_svmlight(tmp_path: Path, form: str) -> Non
     assert FORMATS[form].title in error_of(tmp_path / "some.txt")
 
 
-@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "vw", "libffm"])
+@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "vw"])
 def test_svmlight_read_as_another_format(tmp_path: Path, form: str) -> None:
     (tmp_path / "some.txt").write_text("1 1:0.5 3:1\n-1 2:1\n")
     assert error_of(tmp_path / "some.txt", form).endswith("; this looks like svmlight: try --format svmlight")

@@ -27,7 +27,7 @@ from thresher.serving.service import LearningService
 from thresher.sklearn import SparseFrontierRegressor, SparseOnlineClassifier
 
 ROWS, SHOWN = 50, 12
-TABLE, LINES, JSON, VW, FIELDS = "rows.csv", "rows.svm", "rows.jsonl", "rows.vw", "rows.libffm"
+TABLE, LINES, JSON, VW = "rows.csv", "rows.svm", "rows.jsonl", "rows.vw"
 CLASSES, LABELS, VALUES = "classes.svm", "labels.svm", "values.svm"
 COUNTS: dict[str, Any] = {"passes": 2, "label": "count", "ignore": "label"}
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -63,7 +63,6 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "faded": (LINES, {"passes": 2, "rule": "ft-ftrl:half_life=20,taper=1"}),
     "json": (JSON, {"passes": 2}),
     "vw": (VW, {"passes": 2}),
-    "libffm": (FIELDS, {"passes": 2}),
 }
 """What is trained: the rows, and the options."""
 STOPPED: dict[str, tuple[str, dict[str, Any]]] = {
@@ -95,7 +94,6 @@ def write_rows() -> None:
         labels |= {LABELS: ",".join(str(one) for one in ids if one < 4)}
         lines = {name: f"{label} {features}" for name, label in labels.items()}
         lines[VW] = f"{2 * yes - 1} | {' '.join(words)} |n hour:{hour}"
-        lines[FIELDS] = " ".join([str(labels[LINES]), *(f"{one % 3}:{one}:1" for one in ids)])
         lines[JSON] = json.dumps({"label": int(yes), "colour": colour, "hour": hour, "tags": words})
         for name, line in lines.items():
             texts.setdefault(name, []).append(line)

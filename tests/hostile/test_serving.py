@@ -21,7 +21,7 @@ from tests.waiting import until
 
 ROW = '{"label": 1, "colour": "red", "who": "a"}\n'
 IDLE = 2000
-MEDIA = (LINES, "application/json", "text/csv", "text/x-vw", "text/x-svmlight", "text/x-libffm")
+MEDIA = (LINES, "application/json", "text/csv", "text/x-vw", "text/x-svmlight")
 ARROW = "application/vnd.apache.arrow.stream"
 
 

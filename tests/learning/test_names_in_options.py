@@ -12,7 +12,6 @@ from thresher.data import DataError, open_source
 from thresher.data.layout import Layout
 
 VW = "".join(f"{1 - 2 * (k % 2)} |user u{k % 3} n:{k % 5} |ad a{k % 2}\n" for k in range(40))
-FFM = "".join(f"{k % 2} 0:{1 + k % 3}:1 1:{10 + k % 2}:0.5\n" for k in range(40))
 ROWS = [{"x": 1.0 + k % 3, "town": "UB"[k % 2]} for k in range(150)]
 LABELS = [k % 2 for k in range(150)]
 
@@ -43,7 +42,6 @@ def said(*data: Any, **options: Any) -> str:
             r"namespace 'typo' of the interaction user,typo: the namespaces are ad, user$",
         ),
         ("d.vw", VW, ",ad", r"namespace '' of the interaction ,ad: the namespaces are ad, user$"),
-        ("d.ffm", FFM, "0,7", r"field '7' of the interaction 0,7: the fields are 0, 1$"),
     ],
 )
 def test_an_interaction_of_a_namespace_that_no_row_has(
@@ -60,14 +58,13 @@ def test_boost_refuses_it_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "text", "interact"),
-    [("d.vw", VW, "user,ad"), ("d.vw", VW, "user,*"), ("d.vw", VW, "*,*"), ("d.ffm", FFM, "0,1")],
+    [("d.vw", VW, "user,ad"), ("d.vw", VW, "user,*"), ("d.vw", VW, "*,*")],
 )
 @pytest.mark.parametrize("block", [1, 1 << 16])
 def test_namespaces_some_row_has(name: str, text: str, interact: str, block: int, tmp_path: Path) -> None:
     path = written(tmp_path, name, text)
     assert thresher.train(path, "sgd", interact=interact, passes=1).warnings == []
-    form = "vw" if name == "d.vw" else "libffm"
-    source = open_source(path, layout=Layout(form, interact=(interact,)), block_bytes=block)
+    source = open_source(path, layout=Layout("vw", interact=(interact,)), block_bytes=block)
     list(source.chunks())
     named = sorted(one for one in interact.split(",") if one != "*")
     assert sorted(one.column for one in source.report.noticed if one.what == "found") == named
@@ -94,13 +91,11 @@ def test_data_that_go_on_get_a_warning_once(tmp_path: Path) -> None:
         (([*zip(ROWS, LABELS, strict=True)],), "typo"),
         ((["a red dog"] * 150, LABELS), "typo"),
         ("d.svm", "99"),
-        ("d.ffm", "99"),
     ],
 )
 def test_a_sign_of_a_feature_that_no_row_has(option: str, data: Any, name: str, tmp_path: Path) -> None:
     if isinstance(data, str):
-        text = FFM if data == "d.ffm" else "1 1:1 2:1\n0 2:1\n" * 60
-        data = (written(tmp_path, data, text),)
+        data = (written(tmp_path, data, "1 1:1 2:1\n0 2:1\n" * 60),)
     known = "1" if name == "99" else "red" if data[0][0] == "a red dog" else "x"
     for passes in (1, 2):
         assert f"--{option} {name}" in said(*data, rule="sgd", passes=passes, **{option: [known, name]})

@@ -182,7 +182,6 @@ def test_passes_checkpoints_caches_and_processes(tmp_path: Path) -> None:
 
 LINES = {
     "svm": lambda y, shift, row: f"{y} " + " ".join(f"{k}:{v}" for k, v in row.items()),
-    "ffm": lambda y, shift, row: f"{y} " + " ".join(f"2:{k}:{v}" for k, v in row.items()),
     "vw": lambda y, shift, row: f"{y} | " + " ".join(f"{k}:{v}" for k, v in row.items()),
     "based.vw": lambda y, shift, row: f"{y} 1 {shift} | " + " ".join(f"{k}:{v}" for k, v in row.items()),
 }

@@ -82,7 +82,6 @@ def test_what_has_no_group() -> None:
     ("form", "group", "words"),
     [
         ("svmlight", "query", 'svmlight has no columns: groups are group="qid"'),
-        ("libffm", "qid", "libffm has no columns: group needs another format"),
         ("csv", "user", "no column is called 'user'"),
     ],
 )

@@ -1,6 +1,5 @@
 """Trouble with the columns of tables: ids, texts and numbers read as categories, rows read as names."""
 
-import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -16,10 +15,7 @@ import pytest
 
 from tests.learning.test_trouble import table, warned
 from thresher import TroubleWarning, train
-from thresher.data import open_source
 from thresher.data.errors import DataError
-from thresher.data.formats.tables.column_statistics import columns_seen
-from thresher.data.layout import Layout
 
 pytestmark = pytest.mark.usefixtures("as_commands_say")
 
@@ -296,21 +292,6 @@ def test_numbers_after_words_for_missing_values(write: Any, tmp_path: Path) -> N
         assert ("--missing" in found) == (write is as_csv)
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_numbers_after_the_first_mebibyte(packed: bool, tmp_path: Path) -> None:
-    path = tmp_path / ("t.csv.gz" if packed else "t.csv")
-    text = "label,pad,age\n" + "".join(f"{k % 2},{'x' * 40},NA\n" for k in range(30_000))
-    numbers = "".join(f"{k % 2},{'x' * 40},{k % 90}\n" for k in range(30_000))
-    for later, told in (
-        (numbers, True),
-        (numbers.replace(",1", ",yes").replace(",2", ",no"), False),
-        ("", False),
-    ):
-        path.write_bytes((gzip.compress if packed else bytes)((text + later).encode()))
-        seen = columns_seen(open_source(path, layout=Layout("csv")))
-        assert [one.name for one in seen if one.strays] == ["age"] * told
-
-
 @pytest.mark.parametrize("word", ["none", "unknown"])
 def test_words_that_are_categories_are_no_trouble(word: str, tmp_path: Path) -> None:
     towns = [word if k < 1100 or k % 3 else "Ulm" for k in range(1300)]
@@ -332,29 +313,3 @@ def test_codes_among_words_for_missing_ones_are_categories(name: str, form: str,
     more = warned(as_csv(table(age=ages, size=ages), tmp_path))["numbers-as-categories"]
     assert "columns age, size are" in more
     assert "though nearly all their cells are numbers (not '?' in column age)" in more
-
-
-@pytest.mark.parametrize(
-    ("labels", "said"),
-    [
-        (["+ -", "0 1"], "of {}1.csv (0, 1) do not occur in the files before it, whose labels are -, +"),
-        (
-            ["no yes", "no yes", "F T"],
-            "of {}2.csv (F, T) do not occur in the files before it, whose labels are no, yes",
-        ),
-        (["no", "yes", "F T"], "of {}2.csv (F, T) do not occur"),
-        *((["a b c", "A B C"], "of {}1.csv (A, B, C) do not occur"), (["a", "b", "c", "d"], None)),
-        *((["a b", "c", "d"], None), (["a b", "c d e"], None), (["a b", "b c", "c d"], None)),
-    ],
-)
-def test_labels_spelled_otherwise_in_a_later_file(labels: Any, said: str | None, tmp_path: Path) -> None:
-    files = [tmp_path / f"{k}.csv" for k in range(len(labels))]
-    for file, some in zip(files, labels, strict=True):
-        words = some.split() * 60
-        rows = "".join(f"{words[k * 7 % 60]},{k % 11}.5\n" for k in range(60))
-        file.write_text(f"label,size\n{rows}")
-    found = warned([*map(str, files)], label="label")
-    assert ("other-labels" in found) == (said is not None)
-    if said is not None:
-        assert said.format(f"{tmp_path}/") in found["other-labels"]
-        assert "if they mean the same, write them alike" in found["other-labels"]

@@ -170,7 +170,6 @@ FILES: dict[str, Callable[[], str | bytes]] = {
     "d.arrows": lambda: arrow(True),
     "d.vw": lambda: vw(200, 1),
     "e.vw": lambda: vw(80, 2),
-    "d.libffm": lambda: svmlight(form="{label} 0:{a}:1 1:{b}:0.5 2:9:{v}"),
     "d.svm.gz": lambda: gzip.compress(svmlight().encode(), mtime=0),
     "d.svm.bz2": lambda: bz2.compress(svmlight().encode()),
     "d.svm.xz": lambda: lzma.compress(svmlight().encode()),
@@ -183,7 +182,6 @@ FILES: dict[str, Callable[[], str | bytes]] = {
         jsonl(), "{", '{"label": "x"}', "[1]", '{"age": 3}', '{"label": 1, "age": {}}'
     ),
     "bad.vw": lambda: with_bad(vw(200, 1), "x |n a", "1 |n a:b", "no bar", "1 1 1 1 |n a"),
-    "bad.libffm": lambda: with_bad(svmlight(form="{label} 0:{a}:1 1:{b}:0.5"), "1 0:1", "1 a:1:1", "y 0:1:1"),
     "empty.svm": lambda: "",
     "empty.csv": lambda: "",
     "header.csv": lambda: "label,age,city\n",

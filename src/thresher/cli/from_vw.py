@@ -253,7 +253,7 @@ def _features(given: _Given, file: str) -> list[str]:
     from thresher.data.files.streams import head_of
 
     head = head_of(file, _HEAD, {}) if os.path.isfile(file) else b""
-    spaces = namespaces_in(head, "vw")
+    spaces = namespaces_in(head)
 
     def called(letter: str) -> list[str]:
         """The namespaces that begin with a letter."""

@@ -46,7 +46,6 @@ class Packed(NamedTuple):
     """(n,) or (1,) likewise"""
     beside: dict[str, NDArray[Any]]
     """what the chunk has besides, by name"""
-    tags: tuple[str, ...] | None
     rest: Any
     """the `Parsed` without its chunk"""
 
@@ -150,7 +149,6 @@ class Packer:
             small if small.astype(np.float32).tobytes() == numbers.tobytes() else numbers,
             _unless_constant(chunk.weights),
             {name: one for name, one in chunk.arrays().items() if name not in (*Packed._fields, "indptr")},
-            chunk.tags,
             parsed._replace(chunk=None),  # type: ignore[arg-type]
         )
 
@@ -182,6 +180,6 @@ def unpack(packed: Packed, arenas: Arenas) -> Parsed:
     else:
         columns.values[:nnz] = packed.values
     beside: Any = {name: one.copy() for name, one in packed.beside.items()}
-    chunk = replace(columns.chunk(rows, nnz), tags=packed.tags, **beside)
+    chunk = replace(columns.chunk(rows, nnz), **beside)
     parsed: Parsed = packed.rest._replace(chunk=chunk)
     return parsed

@@ -44,8 +44,6 @@ class Chunk:
     """(n,)"""
     weights: NDArray[np.float32]
     """(n,) importance weights; default 1"""
-    tags: tuple[str, ...] | None = None
-    """names of the n examples, if the source has them"""
     place: StreamPosition | None = None
     """where this chunk begins in its source"""
     after: StreamPosition | None = None
@@ -162,7 +160,6 @@ class Chunk:
             self.values[first:last],
             self.labels[lo:hi],
             self.weights[lo:hi],
-            None if self.tags is None else self.tags[lo:hi],
             self.place if lo == 0 else None,
             self.after if whole else None,
             rests=None if self.rests is None else self.rests[first:last],
@@ -204,7 +201,6 @@ class Chunk:
             values,
             self.labels[rows],
             self.weights[rows],
-            None if self.tags is None else tuple(self.tags[row] for row in rows.tolist()),
             rests=None
             if self.rests is None
             else replace(self, values=self.rests, rests=None).take(rows).values,
@@ -404,13 +400,12 @@ def _merged(
 
 
 def concat(chunks: Sequence[Chunk]) -> Chunk:
-    """All rows of `chunks` in order, copied to new arrays. Tags are kept if every chunk has them."""
+    """All rows of `chunks` in order, copied to new arrays."""
     if not chunks:
         return Chunk.from_csr([0], [], [], [])
     bases = np.cumsum([0, *(chunk.nnz for chunk in chunks)])
     starts = [chunk.indptr[1:] + base for chunk, base in zip(chunks, bases[:-1], strict=True)]
-    tags, beside = [chunk.tags for chunk in chunks], [chunk.beside() for chunk in chunks]
-    rests = None
+    beside, rests = [chunk.beside() for chunk in chunks], None
     if any(chunk.rests is not None for chunk in chunks):
         none = np.zeros(max(chunk.nnz for chunk in chunks), np.float32)
         rests = np.concatenate([none[: c.nnz] if c.rests is None else c.rests for c in chunks])
@@ -420,7 +415,6 @@ def concat(chunks: Sequence[Chunk]) -> Chunk:
         np.concatenate([chunk.values for chunk in chunks]),
         np.concatenate([chunk.labels for chunk in chunks]),
         np.concatenate([chunk.weights for chunk in chunks]),
-        None if None in tags else tuple(tag for some in tags for tag in some or ()),
         chunks[0].place,
         chunks[-1].after,
         rests=rests,

@@ -97,6 +97,7 @@ def settle(
     later: Iterable[str] = (),
     open_ended: bool = False,
     spelling: Mapping[str, str] | None = None,
+    labelled: bool = True,
 ) -> layouts.SettledLayout:
     """The layout with the kind of each of the columns `names`: as given by `given`, otherwise as guessed.
 
@@ -105,7 +106,7 @@ def settle(
     are, texts if it is not known.
 
     Raises `DataError` if a name occurs twice, an option names no column, two options disagree about a
-    column, or no column is the label.
+    column, or no column is the label of data that are `labelled`.
     """
     layout = given.unsettled()
     check_sizes(names, file)
@@ -115,12 +116,13 @@ def settle(
     before = {name: kind for name, kind in known if kind not in replaced}
     seen = [*dict.fromkeys([*names, *later, *before])]
     kinds = {**dict(zip(names, guesses, strict=True)), **before}
-    if not layout.label and LABEL not in before.values() and "label" not in kinds:
+    if labelled and not layout.label and LABEL not in before.values() and "label" not in kinds:
         if isinstance(given, layouts.SettledLayout):
             why = "the model knows no columns: give rows as in training, dictionaries as JSON lines"
             raise DataError(f"{file}: a table, and {why}, or {LEARN_A_TABLE}")
         raise DataError(f"{file}: {_NO_LABEL}; the columns are: {_listed(names)}")
-    find, find_place, patterns = finder(seen), finder(names), _label_patterns(layout, names, before)
+    find, find_place = finder(seen), finder(names)
+    patterns = _label_patterns(layout, names, before) if labelled else []
     options = (
         *((LABEL, pattern) for pattern in patterns),
         *((kind, getattr(layout, kind)) for kind in SINGLE if getattr(layout, kind)),

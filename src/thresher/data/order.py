@@ -30,7 +30,7 @@ CHUNK_ROWS, CHUNK_VALUES = 1 << 15, 1 << 18
 class StoredRows:
     """Concatenated chunks: 12 bytes per non-zero and 16 per row, up to a quarter more while it grows.
 
-    Places and tags are not kept.
+    Places are not kept.
     """
 
     def __init__(self, room: int = 0) -> None:

@@ -20,78 +20,39 @@ from thresher.data.stored import read
 from thresher.options.messages import as_stored
 
 SLICE = 1 << 15
-"""Bytes that are checked at a time."""
-_BEFORE = 3
-"""Maximum bytes of a character before its last"""
-_UNDEFINED = (0x81, 0x8D, 0x8F, 0x90, 0x9D)
-"""Bytes that Windows-1252 does not have"""
-MIXED, LATIN1, WINDOWS = "mixed", "LATIN1", "WINDOWS-1252"
-"""What bytes that are not UTF-8 may be: damage in UTF-8 text, or text in another encoding"""
-
-REMEDIES = {
-    MIXED: "remove these bytes with iconv -c -f UTF-8 -t UTF-8",
-    LATIN1: "convert it with iconv -f LATIN1 -t UTF-8",
-    WINDOWS: "convert it with iconv -f WINDOWS-1252 -t UTF-8",
-}
+"""Bytes that are checked at a time"""
+TO_UTF8 = "convert Latin-1 (iconv -f LATIN1 -t UTF-8), or remove such bytes (iconv -c -f UTF-8 -t UTF-8)"
+"""What to do about text that is not UTF-8"""
 
 
-class Undecoded(NamedTuple):
-    """Bytes of a text that are not UTF-8."""
+def undecoded(text: NDArray[np.uint8]) -> NDArray[np.int64]:
+    r"""Where lines are not UTF-8 (n,): the first byte in each that is not, ascending.
 
-    places: NDArray[np.int64]
-    """bytes of characters that are not complete, and bytes that belong to no character, ascending"""
-    looks: str
-    """`MIXED`, `LATIN1` or `WINDOWS`"""
-
-
-def undecoded(text: NDArray[np.uint8]) -> Undecoded | None:
-    r"""The bytes of `text` that are not UTF-8; None if there are none.
-
-    >>> undecoded(np.frombuffer("caf\u00e9".encode(), np.uint8))
-    >>> undecoded(np.frombuffer(b"caf\xe9", np.uint8))
-    Undecoded(places=array([3]), looks='WINDOWS-1252')
+    >>> undecoded(np.frombuffer("caf\u00e9".encode(), np.uint8)).tolist()
+    []
+    >>> undecoded(np.frombuffer(b"caf\xe9\nt\xe9\xe9", np.uint8)).tolist()
+    [3, 6]
     """
-    if not text.size or text.view(np.int8).min() >= 0:
-        return None
-    at = 0
-    while at < text.size:  # in slices, whose decoded text stays in the processor's cache
-        last = at + SLICE >= text.size
-        try:
-            at += codecs.utf_8_decode(text.data[at : at + SLICE], "strict", last)[1]
-        except UnicodeDecodeError:
-            found, characters = list[NDArray[np.int64]](), 0
-            for start in range(0, text.size + 1, SLICE):
-                wrong, good = _wrong(text, start)
-                found.append(wrong)
-                characters += good
-            places = np.concatenate(found)
-            if characters > places.size:
-                return Undecoded(places, MIXED)
-            return Undecoded(places, LATIN1 if np.isin(text, _UNDEFINED).any() else WINDOWS)
+    found, at = list[int](), 0 if text.size and text.view(np.int8).min() < 0 else text.size
+    try:
+        while at < text.size:  # in slices, whose decoded text stays in the processor's cache
+            at += codecs.utf_8_decode(text.data[at : at + SLICE], "strict", at + SLICE >= text.size)[1]
+    except UnicodeDecodeError:
+        at = 0
+        for line in text.tobytes().split(b"\n"):
+            if (wrong := wrong_byte(line)) is not None:
+                found.append(at + wrong)
+            at += len(line) + 1
+    return np.array(found, np.int64)
+
+
+def wrong_byte(text: bytes) -> int | None:
+    """The place of the first byte that is not UTF-8; None if all are."""
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        return error.start
     return None
-
-
-def _wrong(text: NDArray[np.uint8], start: int) -> tuple[NDArray[np.int64], int]:
-    """The wrong places in a slice of a text, and the number of its bytes that end or go on with a character.
-
-    Each byte but the first of a character is a continuation (10xxxxxx), and no other byte is one; so is none
-    after the end.
-    """
-    before, own = text[max(0, start - _BEFORE) : start], text[start : start + SLICE]
-    zeros = np.zeros(_BEFORE, np.uint8)
-    own = np.concatenate([zeros[before.size :], before, own, zeros[: own.size < SLICE]])
-    if own.view(np.int8).min() >= 0:
-        return np.zeros(0, np.int64), 0
-    byte, last, second, third = own[3:], own[2:-1], own[1:-2], own[:-3]
-    continues = own.view(np.int8) < -64
-    one, two = continues[2:-1], continues[2:-1] & continues[1:-2]
-    expected = (last >= 0xC0) | ((second >= 0xE0) & one) | ((third >= 0xF0) & two)
-    wrong = (continues[3:] != expected) | (byte > 0xF4) | ((byte & 0xFE) == 0xC0)
-    # overlong forms, halves of surrogate pairs and numbers beyond the last character
-    wrong |= ((last == 0xE0) & (byte < 0xA0)) | ((last == 0xED) & (byte > 0x9F))
-    wrong |= ((last == 0xF0) & (byte < 0x90)) | ((last == 0xF4) & (byte > 0x8F))
-    places = np.flatnonzero(wrong)
-    return places + start - expected[places], int(np.count_nonzero(continues[3:] & expected))
 
 
 FIRST_BAD = 10
@@ -101,13 +62,12 @@ _COUNTS = "lines", "examples", "blank", "skipped", "merged"
 MOST_LATE = 20
 """How many late columns are kept for display."""
 LATE, NEW, LACKING, AWAITED, FOUND, HEADER = "late", "new", "lacking", "awaited", "found", "header"
-NOT_UTF8, RESPELLED, OTHER_LABELS = "not-utf8", "respelled", "other-labels"
+NOT_UTF8, RESPELLED = "not-utf8", "respelled"
 """What reading can show of a column: a value in a column that is not known, so that it is ignored; a
 column that the model to start from did not have; a file without a column of the layout; a namespace that an
 interaction names; a value in a column, or a feature of a namespace, that was awaited; a line that repeats
-the header; lines that are not UTF-8, whose `kind` is their number, the byte in the first, and what they look
-like; a column of values that holds none, whose `kind` is what they were and what is there; labels of a file,
-in `kind`, none of which is in the files before it, whose labels are in `column`."""
+the header; lines that are not UTF-8, whose `kind` is their number and the byte in the first; a column of
+values that holds none, whose `kind` is what they were and what is there."""
 
 
 class Noticed(NamedTuple):
@@ -190,7 +150,6 @@ class Report:
         return read(cls, given, "report")
 
 
-_NEWLINE = ord("\n")
 Noted = tuple[tuple[str, str, int, str], ...]
 """See `Parsed.noticed`."""
 
@@ -198,18 +157,13 @@ Noted = tuple[tuple[str, str, int, str], ...]
 def lines_not_utf8(block: Block) -> Noted:
     """The first line of a block that is not UTF-8, and how many there are; empty if all are."""
     text = block.text[: block.size]
-    found = undecoded(text)
-    if found is None:
+    if not (found := undecoded(text)).size:
         return ()
-    first = int(found.places[0])
-    begins = text[:first].tobytes().rfind(b"\n") + 1
-    ends = np.flatnonzero(text == _NEWLINE)
-    lines = np.unique(np.searchsorted(ends, found.places))
-    return (
-        noted("", int(lines[0]) + 1, lines.size, found.looks, max(first - max(begins, block.begin), 0) + 1),
-    )
+    before = text[: found[0]].tobytes()
+    begin = max(before.rfind(b"\n") + 1, block.begin)
+    return (noted("", before.count(b"\n") + 1, found.size, max(len(before) - begin, 0) + 1),)
 
 
-def noted(column: str, line: int, count: int, looks: str, place: int = 0) -> tuple[str, str, int, str]:
+def noted(column: str, line: int, count: int, place: int = 0) -> tuple[str, str, int, str]:
     """`count` lines or rows that are not UTF-8, the first of which is `line`, from byte `place` of it on."""
-    return NOT_UTF8, column, line, f"{count} {place} {looks}"
+    return NOT_UTF8, column, line, f"{count} {place}"

@@ -40,7 +40,7 @@ def _macros(found: description.RawPrediction) -> Iterator[str]:
     of_texts |= {"CHARS_HIGH": grams.chars[1], "LOWER": int(grams.lowercase), "SHORTEST": grams.shortest}
     of_texts |= {"SCALE": grams.code()[6], "NORM": int(grams.norm)}
     store, delimiter = found.store, layout.delimited_by
-    reads = f"features {'FIELD:' * (layout.format == 'libffm')}ID:VALUE with finite values"
+    reads = "features ID:VALUE with finite values"
     if found.columns:  # of data that are not text with cells, a table separated by tabs
         by = {",": "commas", "\t": "tabs", "": "tabs"}.get(delimiter, f"'{delimiter}'")
         header = "after a header" if layout.header else "without a header"
@@ -61,7 +61,6 @@ def _macros(found: description.RawPrediction) -> Iterator[str]:
         "BARE_WIDTH": sum(kind not in description.UNLABELLED for kind in layout.kinds),
         "DELIMITER": delimiter.encode()[0] if delimiter else ord("\t"),
         "QUOTES": int(layout.quoting and layout.format == "csv"),
-        "FIELDS": int(layout.format == "libffm"),
         "LABEL_WEIGHTS": int(layout.label_weights),
         "READS": _text(reads),
         "OUTPUTS": len(found.names),

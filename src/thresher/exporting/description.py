@@ -89,8 +89,6 @@ def link_of(head: Objective) -> Link:
     raise DataError(f"the link of the loss {name} is none of {', '.join(LINKS[:5])}: it cannot be exported")
 
 
-_IDS = ("svmlight", "libffm")
-"""Formats whose keys are the ids of their features"""
 UNLABELLED = ("label", "weight", "group")
 """Kinds of columns that data to predict need not have"""
 
@@ -226,7 +224,7 @@ def _check(first: Readout, layout: SettledLayout) -> None:
                 "keys of few bits may be those of several columns, which are centred: leave"
                 f" {mention('bits')} out, or use {mention(centre=False)}"
             )
-    elif layout.format not in _IDS and (first.numbering is None or layout.format):
+    elif layout.format != "svmlight" and (first.numbering is None or layout.format):
         why = (
             "features of this model have names but no columns, which cannot be exported: train on a table"
             " (CSV, JSON lines, Parquet), or on ids (svmlight)"

@@ -1280,10 +1280,6 @@ static int features_of(const buffer *line, uint64_t *keys, double *values, size_
             if (!is_label(at, stop)) return 0;
             continue;
         }
-#if THRESHER_FIELDS
-        if (!colon || !read_whole(at, colon, keys + *count)) return 0;
-        colon = memchr(at = colon + 1, ':', (size_t)(stop - colon - 1));
-#endif
         if (!colon || !read_whole(at, colon, keys + *count) || !read_float(colon + 1, stop, values + *count)) return 0;
         ++*count;
     }

@@ -67,7 +67,7 @@ class Selecting(Training):
             for chunk, apart in first.holdout.divided(first.stopper.each(chunks, self._stop)):
                 groups = None if chunk.groups is None else together(chunk.groups, number)
                 number += len(chunk)
-                rows = replace(chunk, groups=groups, tags=None).take(apart & (chunk.weights > 0))
+                rows = replace(chunk, groups=groups).take(apart & (chunk.weights > 0))
                 taken.append(rows.only(np.sort(keys)))
         rows = concat(taken)
         if rows.groups is not None:

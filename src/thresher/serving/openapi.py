@@ -19,7 +19,6 @@ MEDIA = {
     "text/tab-separated-values": "tsv",
     "text/x-vw": "vw",
     **dict.fromkeys(("text/x-svmlight", "text/x-libsvm"), "svmlight"),
-    "text/x-libffm": "libffm",
     ARROW: "arrow",
 }
 """The formats of bodies, by media type"""

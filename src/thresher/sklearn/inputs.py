@@ -76,12 +76,13 @@ def read(estimator: Any, X: Any, *, reset: bool) -> tuple[Any, Chunk]:
         if len(getattr(X, "shape", (0, 0))) == 1:
             raise any_data.single(X)
         X = any_data.in_arrow(X)
-        if reset:
-            estimator._layout = any_data.settled(X, layout, estimator.centres())
-            estimator.feature_names_in_ = np.array(estimator._layout.columns, object)
-            estimator.n_features_in_ = len(estimator._layout.columns)
-        any_data.check_same(estimator._layout, X.column_names, "X", ignores=False)
+        if not reset:
+            any_data.check_same(estimator._layout, X.column_names, "X", ignores=False)
     source = source_of(estimator, X)
+    if reset and kind == arrays.TABLE:
+        estimator._layout = source.layout
+        estimator.feature_names_in_ = np.array(estimator._layout.columns, object)
+        estimator.n_features_in_ = len(estimator._layout.columns)
     if not reset:
         findings.warn(agreement.unknown_values(estimator.model_, source))
     return X, any_data.concat([any_data.concat([one]) for one in source.chunks()])
@@ -111,14 +112,17 @@ def columns_listed(estimator: Any, option: str, given: Any) -> Any:
 
 
 def source_of(estimator: Any, X: Any) -> Source:
-    """X as the estimator reads it; a table of pyarrow that it reads as a matrix, by its own columns."""
+    """X as the estimator reads it; a table of pyarrow by the columns it was fitted on, or by its own.
+
+    `DataError`.
+    """
     jobs = 1 if estimator.n_jobs is None else estimator.n_jobs  # as in scikit-learn: -1 means all processors
     options: dict[str, Any] = {"threads": max(1, (os.cpu_count() or 1) + 1 + jobs if jobs < 0 else jobs)}
+    if (layout := vars(estimator).get("_layout")) is None:
+        layout = replace(layout_of(estimator) or layouts.Layout(), gaps=estimator.centres())
     if estimator._kind in (arrays.ROWS, arrays.TEXTS):
-        options["layout"] = replace(layout_of(estimator) or layouts.Layout(), gaps=estimator.centres())
-        return any_data.of_examples([*X], None, None, "open", options)
-    options["layout"] = estimator._layout if estimator._kind == arrays.TABLE else any_data.settled(X, None)
-    return any_data.as_source(X, "open", unlabelled=True, **options)
+        return any_data.of_examples([*X], None, None, "open", {**options, "layout": layout})
+    return any_data.of_table(X, layout, **options)
 
 
 def importances(given: Any, count: int) -> NDArray[np.float64]:

@@ -250,14 +250,9 @@ def of_namespaces(layout: AnyLayout, seed: Callable[[str], int]) -> Crosses | No
     return _crosses(terms, layout)._replace(seeds=seeds, wild=np.int64(wild))
 
 
-_SPACES = {"vw": re.compile(rb"\|([^\s|:]*)"), "libffm": re.compile(rb"[ \t]([0-9]+):[0-9]+:")}
-"""What opens a namespace in a line"""
-
-
-def namespaces_in(text: bytes, form: str) -> list[str]:
-    """The namespaces in lines of a format that has some, by name."""
-    found = {str(name, "utf-8", "backslashreplace") for name in _SPACES[form].findall(text)}
-    return sorted(found, key=lambda name: (name.isdigit(), len(name), name) if form == "libffm" else (name,))
+def namespaces_in(text: bytes) -> list[str]:
+    """The namespaces in lines of VW text, by name."""
+    return sorted({str(name, "utf-8", "backslashreplace") for name in re.findall(rb"\|([^\s|:]*)", text)})
 
 
 def extra_of(

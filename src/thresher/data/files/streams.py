@@ -23,8 +23,6 @@ _PIPE = 1 << 20
 """Bytes that a pipe may hold, the most that Linux allows to every user"""
 LONGEST_HEAD = 32 << 20
 """Maximum bytes of the first line of a table: the header, or the first object"""
-_SAMPLED = 16 << 20
-"""Bytes of a compressed file of which pieces are taken"""
 _XZ_MEMORY = 512 << 20
 """Memory limit for unpacking xz, as the file decides how much it needs: eight times that of ``xz -9``."""
 
@@ -250,25 +248,6 @@ class Previews:
         """The beginning of a file of text, as `head_of` reads it."""
         text: bytes = self.once("text", name, lambda opened: head_of(name, HEAD, opened, first))
         return text
-
-
-def pieces_of(name: str, count: int, size: int) -> list[bytes]:
-    """Up to `count` pieces of a local file, uncompressed, from all its parts; the first is its beginning.
-
-    Of a compressed file, they are from a beginning of `_SAMPLED` bytes. Raises `DataError`.
-    """
-    with named(name), open_file(name) as file:
-        whole = file.seek(0, os.SEEK_END)
-        file.seek(0)
-        if compression_of(file.read(_LONGEST_MAGIC)) is not None:
-            text = head_of(name, _SAMPLED, {})
-            step = max((len(text) - size) // max(count - 1, 1), size)
-            return [text[at : at + size] for at in range(0, len(text), step)]
-        pieces = list[bytes]()
-        for at in range(0, whole, max((whole - size) // max(count - 1, 1), size)):
-            file.seek(at)
-            pieces.append(file.read(size))
-        return pieces
 
 
 def head_of(name: str, size: int, streams: OpenStreams, first: Callable[[bytes], int] | None = None) -> bytes:

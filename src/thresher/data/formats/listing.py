@@ -1,8 +1,6 @@
 """The list of formats, from which help and the tests of all formats are generated.
 
-It imports nothing of the formats, so the help can use it. LibFFM's text was the first test of this: a
-module, an entry, a test module and a page; the laws of reading then found one mistake, in the reference
-parser.
+It imports nothing of the formats, so the help can use it.
 """
 
 from __future__ import annotations
@@ -59,11 +57,6 @@ LINES = {
         named=True,
         shape=r"[^|{}<]*\|[^|\s]*[ ].*",
         known_as="vowpal-wabbit vowpalwabbit vw-text",
-    ),
-    "libffm": LineFormat(
-        *("LibFFM", (".libffm", ".ffm"), "1 1:3:0.5 2:7:1 2:9:0.25\n-1 1:4:1 2:9:0.75 1:3:1\n"),
-        shape=r"[^\s|]+(?: +\d+:\d+:NUMBER)+ *",
-        known_as="ffm fieldaware",
     ),
 }
 TABLES = {

@@ -30,7 +30,7 @@ from thresher.data.log.source import open_log
 from thresher.data.opening import without_columns
 from thresher.data.source import BesideRows
 from thresher.data.source import groups_of as groups_of
-from thresher.data.sources.reader import RowsAsked, current_readers
+from thresher.data.sources.reader import current_readers
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:
@@ -576,8 +576,6 @@ def _with_labels(layout: SettledLayout, labels: Sequence[str], weight: str) -> S
 
 # X alone, for estimators
 
-_NO_LABEL = "\0label"
-
 
 def examples_in(X: Any) -> Any:
     """X, as `held` has it; a table in memory of what computes one. `DataError` if nothing can be read."""
@@ -634,22 +632,26 @@ def in_arrow(X: Any) -> Any:
     return reader_of(X).read_all()
 
 
-def settled(X: Any, layout: Any, gaps: bool = False) -> SettledLayout:
-    """The layout with the kind of each column of a table of pyarrow without a label column. `DataError`."""
-    import pyarrow as pa
+def dictionaries_of(frame: Any) -> list[dict[Any, Any]]:
+    """The rows of a frame of pandas, in which NaN is a missing value, or of polars. `TypeError`."""
+    if not (hasattr(frame, "columns") and hasattr(frame, "to_dict")):
+        what = type(frame).__name__
+        raise TypeError(f"expected a frame of pandas or polars, not {what}: give pd.DataFrame(rows)")
+    names, columns = [*frame.columns], (column.to_pylist() for column in in_arrow(frame).columns)
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
-    from thresher.data.formats.tables.arrow_files import settle_arrow
 
-    layout = (layout or Layout()).unsettled()
-    if layout.label or layout.weight:
+def of_table(X: Any, layout: AnyLayout, **options: Any) -> Source:
+    """A source of the rows of a table without labels, by its own columns unless the layout knows some.
+
+    `DataError`.
+    """
+    layout = layout if has_columns(layout) else layout.unsettled()
+    if isinstance(layout, Layout) and (layout.label or layout.weight):
         raise DataError(
             "labels and weights are given as y and sample_weight, so the layout must not name them"
         )
-    schema = X.schema.append(pa.field(_NO_LABEL, pa.float32()))
-    layout = replace(layout, label=_NO_LABEL, gaps=gaps)
-    found, _ = settle_arrow(layout, schema, "X", RowsAsked(unlabelled=True), next(X.to_reader(), None))
-    columns, others, spelling = (own[:-1] for own in (found.columns, found.kinds, found.spelling))
-    return replace(found, columns=columns, kinds=others, spelling=spelling)
+    return table_source(X, domain="open", layout=layout, unlabelled=True, **options)
 
 
 def beginning(X: Any, as_matrix: bool) -> Any:

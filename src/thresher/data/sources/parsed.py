@@ -26,9 +26,9 @@ from thresher.data.files.paths import called, is_stream, size_of
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import Previews
 from thresher.data.formats.choosing import is_in_batches, looks_like, without_format
-from thresher.data.labels import NAME_WORDS, Domain, domain_of, listed_words, trained_on
+from thresher.data.labels import NAME_WORDS, Domain, domain_of, trained_on
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, chosen_in
-from thresher.data.report import MOST_LATE, NEW, OTHER_LABELS, Noticed, Report
+from thresher.data.report import MOST_LATE, NEW, Noticed, Report
 from thresher.data.source import GroupHashes, Source
 from thresher.data.sources import reader as reading
 from thresher.options.messages import as_shown, mention
@@ -96,8 +96,6 @@ def check_ours(path: Path, resumed: bool = False) -> None:
 
 
 _CUT_OFF = "; this last line has no line end: was it cut off?"
-_FOUR = 4
-"""Classes of which two may be the other two, spelled otherwise"""
 Format = Callable[[SettledLayout, reading.Reading], Any]
 """A function that makes the parser of a format."""
 
@@ -173,8 +171,6 @@ class ParsedSource(Source):
         self.has_cells = bool(layout.columns)
         self._form: Any = form
         self._threads = threads or reading.default_threads()
-        self._found = list[set[int]]()
-        """the classes in each file, if all of a pass is read"""
         self._arenas, self._known, self._started = reading.Arenas(self._threads + 4), GroupHashes(), False
 
     @abstractmethod
@@ -202,9 +198,6 @@ class ParsedSource(Source):
         if start is None:
             self.report = Report()
             self.report.notice(self.beforehand)
-            are_new = self.domain.has_classes and not self.of_a_model
-            several = are_new and len(self.layout.classes) >= _FOUR and len(self.names) > 1
-            self._found = [set() for _ in self.names if several]
         quarantine = None
         if self.on_error.path is not None:
             kept = None if start is None else self.report.quarantined_bytes
@@ -222,21 +215,6 @@ class ParsedSource(Source):
                 quarantine.close()
         if self.report.examples == 0:
             raise DataError(self._nothing())
-        self.report.notice(self._other_labels())
-
-    def _other_labels(self) -> Iterator[Noticed]:
-        """Files whose labels may be those of the files before, spelled otherwise: as many, but none of them.
-
-        Files of one class each are no such files.
-        """
-        before = set[int]()
-        for name, found in zip(self.names, self._found, strict=False):
-            if len(found) == len(before) > 1 and not found & before:
-                there, here = (
-                    listed_words([self.layout.classes[k] for k in sorted(some)]) for some in (before, found)
-                )
-                yield Noticed(OTHER_LABELS, there, name, here)
-            before |= found
 
     def _pipeline(self, start: StreamPosition | None) -> reading.Pipeline | RemoteBlocks:
         return self._here(self.blocks(start))
@@ -273,9 +251,6 @@ class ParsedSource(Source):
                 StreamPosition(file, block.offset, line),
                 line + parsed.tally.lines + parsed.uncounted,
             )
-            if self._found:
-                own = np.unique(parsed.chunk.labels) - self.domain.low
-                self._found[file].update(own.astype(int).tolist())
             if len(parsed.chunk) or parsed.gaps:
                 chunk = parsed.chunk.at(place, StreamPosition(file, block.end, line))
                 yield parsed._replace(chunk=parsed.with_cells(self._grouped(chunk, parsed)))

@@ -21,7 +21,7 @@ from thresher.data.formats.choosing import CSV_OF_TABS
 from thresher.data.formats.tables.column_statistics import ColumnSeen, columns_seen, shown_cell
 from thresher.data.formats.tables.spellings import DATES
 from thresher.data.layout import AnyLayout, chosen_in, has_columns
-from thresher.data.report import REMEDIES, Noticed, Report
+from thresher.data.report import TO_UTF8, Noticed, Report
 from thresher.data.source import Source
 from thresher.learning.diagnostics.findings import FEW, Finding
 from thresher.options.messages import mention
@@ -248,12 +248,11 @@ def _no_namespace(report: Report, layout: Any, some: Sequence[str] = ()) -> str 
     if not never:
         return None
     specs = [f"the interaction {one}" for one in layout.interact if never[0] in terms_of([one]).factors]
-    what = "field" if layout.format == "libffm" else "namespace"
-    known = f": the {what}s are {first_few(some, _SHOWN)}" if some else ""
+    known = f": the namespaces are {first_few(some, _SHOWN)}" if some else ""
     first = any(one[:1] == never[0] for one in some)
     whole = "; give whole names, not first letters as for -q" if first else ""
     of = specs[0] if specs else mention(text=as_list(never[:1]))
-    return f"no row has the {what} '{never[0]}' of {of}{known}{whole}"
+    return f"no row has the namespace '{never[0]}' of {of}{known}{whole}"
 
 
 def check_namespaces(source: Source, report: Report) -> None:
@@ -262,7 +261,7 @@ def check_namespaces(source: Source, report: Report) -> None:
         return
     name, some = source.names[0], list[str]()
     if is_local(name):
-        some = namespaces_in(head_of(name, _HEAD, {}), source.layout.format)
+        some = namespaces_in(head_of(name, _HEAD, {}))
     raise DataError(f"{called(name)}: {_no_namespace(report, source.layout, some)}")
 
 
@@ -275,13 +274,13 @@ def _of_lines(report: Report) -> Iterator[Finding]:
         reason = f"the line {one.place} repeats the header, as in the middle of joined files"
         yield Finding("repeated-header", f"{reason}: such lines are skipped; remove them from the data")
     for one in _noticed(report, noticed.NOT_UTF8)[:1]:
-        count, at, looks = one.kind.split(" ")
+        count, at = one.kind.split(" ")
         of_lines = at != "0"
         place = f"{one.place}:{at}" if of_lines else f"{one.place}, column {one.column}"
         what = "line" if of_lines else "row"
         lines = f"1 {what} has" if count == "1" else f"{int(count):,} {what}s have"
         reason = f"{lines} text that is not UTF-8 ({place}), so it differs from the same text in UTF-8"
-        yield Finding("not-utf8", f"{reason}: {REMEDIES[looks] if of_lines else 'store it as UTF-8'}")
+        yield Finding("not-utf8", f"{reason}: {TO_UTF8 if of_lines else 'store it as UTF-8'}")
     respelled = _noticed(report, noticed.RESPELLED)
     for one in respelled[:1]:
         what, _, cell = one.kind.partition(" ")
@@ -291,9 +290,3 @@ def _of_lines(report: Report) -> Iterator[Finding]:
         more = _likewise(len({other.column for other in respelled}) - 1)
         reason = f"column {one.column} of {one.place} has {now} where the first file has {before}{more}"
         yield Finding("respelled-column", f"{reason}: write them alike in all files")
-    for one in _noticed(report, noticed.OTHER_LABELS)[:1]:
-        reason = (
-            f"the labels of {one.place} ({one.kind}) do not occur in the files before it, whose labels are"
-        )
-        remedy = "if they mean the same, write them alike in all files"
-        yield Finding("other-labels", f"{reason} {one.column}: {remedy}")

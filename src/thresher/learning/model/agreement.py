@@ -3,7 +3,7 @@
 The columns of a matrix are counted from 0. Files often count from 1, so the matrix that scikit-learn makes of
 such a file has every feature one place before its id.
 
-Features are columns of tables, names (VW text, dictionaries, texts) or ids (svmlight, LibFFM, matrices).
+Features are columns of tables, names (VW text, dictionaries, texts) or ids (svmlight, matrices).
 Where the kinds differ no feature has a weight, and every prediction would be the intercept.
 """
 

@@ -118,14 +118,6 @@ _EXPECTED = {
     line_status.PRODUCTS: crossing.EXPECTED,
 }
 """What most formats expect, for messages."""
-OF_IDS = {
-    line_status.NO_LABEL: "a label",
-    line_status.KEY: "a feature id (a whole number)",
-    line_status.KEY_RANGE: "a feature id below 2^64",
-    line_status.COLON: "':' after the feature id",
-    line_status.SUM_RANGE: "values of a repeated id whose sum is finite in float32",
-}
-"""What formats with ids expect in addition."""
 LISTED = "',' or a space after the label"
 """What must follow a label in a list of labels."""
 

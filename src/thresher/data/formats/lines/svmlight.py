@@ -1,4 +1,4 @@
-"""svmlight (libsvm) text, and LibFFM text, in which features have fields.
+"""svmlight (libsvm) text.
 
     label [qid:n] id:value id:value ... # comment
     label,label,... [qid:n] id:value id:value ... # comment
@@ -43,7 +43,7 @@ from thresher.data.formats.lines.line_rows import (
     read_weight,
     skip_blanks,
 )
-from thresher.data.formats.lines.parse_loop import LISTED, OF_IDS, LineParser
+from thresher.data.formats.lines.parse_loop import LISTED, LineParser
 from thresher.data.layout import AnyLayout
 from thresher.data.sources.reader import Reading
 from thresher.data.text.numbers import FINE, NOT_A_NUMBER, TENS, decimal, read_id, read_number, scaled
@@ -61,8 +61,8 @@ from thresher.data.text.words import (
 from thresher.engine.compile.jit import scalar
 from thresher.options.messages import mention
 
-QID, FIELD, AFTER_FIELD = range(OWN, OWN + 3)
-"""Reasons for bad lines specific to svmlight and LibFFM text."""
+QID = OWN
+"""The reason for bad lines specific to svmlight text."""
 _NEWLINE, _RETURN, _SPACE, _HASH, _PLUS, _MINUS, _DOT, _COLON = 10, 13, 32, 35, 43, 45, 46, 58
 _LARGEST_KEY = np.uint64(2**64 - 1)
 _NONE, _ONE = np.uint64(0), np.uint64(1)
@@ -112,17 +112,6 @@ def _read_head(text, at, domain, targets, row, weighted):
 
 
 @scalar
-def _quick_field(fielded, here, begin, others):
-    """Read the field of a feature: ``(where its id begins, remaining marks, field, whether it is usual)``."""
-    if fielded is None:
-        return begin, others, _NONE, True
-    colon = lowest_bit(others)
-    quick = 0 < colon - begin <= 8 and byte(here, colon) == _COLON and byte(here, colon + 1) != _MINUS
-    field = short_number(here, begin, colon - begin) if quick else _NONE
-    return colon + 1, others & (others - _ONE), field, quick
-
-
-@scalar
 def _quick_feature(here, begin, others, odd):
     """Read a feature ``id:d.ddd`` or ``id:ddd`` at `begin`, given the `marks` of address `here`.
 
@@ -164,57 +153,43 @@ def _quick_feature(here, begin, others, odd):
 
 
 @scalar
-def _feature(fielded, text, at):
-    """Read any feature at `at`: ``(end or error position, field, key, value, outcome)``."""
-    field, value = _NONE, np.float32(0)
-    if fielded is not None:
-        begin = at + (byte(text, at) == _PLUS)
-        end, field, fits = read_id(text, begin)
-        if end == begin or not fits:
-            return at, field, _NONE, value, FIELD
-        if byte(text, end) != _COLON:
-            return end, field, _NONE, value, AFTER_FIELD
-        at = end + 1
-    begin = at + (byte(text, at) == _PLUS)
+def _feature(text, at):
+    """Read any feature at `at`: ``(end or error position, key, value, outcome)``."""
+    begin, value = at + (byte(text, at) == _PLUS), np.float32(0)
     end, key, fits = read_id(text, begin)
     if end == begin:
-        return at, field, key, value, line_status.KEY
+        return at, key, value, line_status.KEY
     if not fits:
-        return at, field, key, value, line_status.KEY_RANGE
+        return at, key, value, line_status.KEY_RANGE
     if byte(text, end) != _COLON:
-        return end, field, key, value, line_status.COLON
+        return end, key, value, line_status.COLON
     end, value, outcome = number_at(text, end + 1, line_status.VALUE, line_status.VALUE_RANGE)
     if outcome == EXAMPLE and not ends_token(text, end):
         outcome = line_status.AFTER_VALUE
-    return end, field, key, value, outcome
+    return end, key, value, outcome
 
 
 @scalar
-def _features(fielded, text, at, keys, values, nnz, crosses):
+def _features(text, at, keys, values, nnz, crosses):
     """Read the features from `at` on, and store them from entry `nnz` of `keys` and `values` (addresses) on.
 
-    Consecutive features of one field are a span of `crosses`. Returns ``(position of the line end or of the
-    error, nnz, whether keys ascend, outcome)``.
+    They are a span of `crosses`. Returns ``(position of the line end or of the error, nnz, whether keys
+    ascend, outcome)``.
     """
-    start = first = nnz
-    floor, last, ascend = _NONE, _NONE, True
+    start, floor, ascend = nnz, _NONE, True
     while True:
         others, odd = marks(text, at)
         here, begin = text + at, np.int64(0)
         while True:
-            begin_of_id, others, field, usual = _quick_field(fielded, here, begin, others)
-            end, others, key, value, quick = _quick_feature(here, begin_of_id, others, odd)
+            end, others, key, value, quick = _quick_feature(here, begin, others, odd)
             after = byte(here, end)
-            if not (usual and quick) or (after != _SPACE and after != _NEWLINE):
+            if not quick or (after != _SPACE and after != _NEWLINE):
                 break
-            if field != last:
-                note_namespace(crosses, last, first, nnz)
-                first, last = nnz, field
             ascend &= key >= floor
             floor = key + _ONE
             nnz = enter(key, value, keys, values, nnz)
             if after == _NEWLINE:
-                note_namespace(crosses, last, first, nnz)
+                note_namespace(crosses, _NONE, start, nnz)
                 return at + end, nnz, ascend, EXAMPLE
             begin = end + 1
         at += begin
@@ -222,14 +197,11 @@ def _features(fielded, text, at, keys, values, nnz, crosses):
             continue  # the window may have ended: read a new one from here
         at = skip_blanks(text, at)
         if _line_ends(text, at):
-            note_namespace(crosses, last, first, nnz)
+            note_namespace(crosses, _NONE, start, nnz)
             return at, nnz, ascend, EXAMPLE
-        at, field, key, value, outcome = _feature(fielded, text, at)
+        at, key, value, outcome = _feature(text, at)
         if outcome != EXAMPLE:
             return at, nnz, ascend, outcome
-        if field != last:
-            note_namespace(crosses, last, first, nnz)
-            first, last = nnz, field
         # no floor can exceed the largest key
         ascend &= key >= floor and (nnz == start or key != load_word(keys, 8 * (nnz - 1)))
         floor = key + _ONE if key != _LARGEST_KEY else key
@@ -237,29 +209,32 @@ def _features(fielded, text, at, keys, values, nnz, crosses):
 
 
 class Svmlight(NamedTuple):
-    """The grammar of svmlight and LibFFM text."""
+    """The grammar of svmlight text."""
 
     weighted: bool = False
     """whether a colon in the first field belongs to ``label:weight``; otherwise it belongs to a feature"""
     ordered: bool = True
-    fielded: bool | None = None
-    """true if features have fields; otherwise None, so that their code is not compiled"""
 
     def read_line(self, text, at, columns, nnz, domain, targets, row, extra):
         """See `line_rows.read_line`."""
         at, label, weight, outcome = _read_head(text, at, domain, targets, row, self.weighted)
-        if outcome == EXAMPLE and self.fielded is None and _is_qid(text, at):
+        if outcome == EXAMPLE and _is_qid(text, at):
             end, _, status = read_number(text, at + 4)
             fits = status != NOT_A_NUMBER and ends_token(text, end)
             at, outcome = (end, EXAMPLE) if fits else (at + 4, QID)
         ascend = True
         if outcome == EXAMPLE:
             keys, values, _, _ = columns
-            at, nnz, ascend, outcome = _features(self.fielded, text, at, keys, values, nnz, extra[0])
+            at, nnz, ascend, outcome = _features(text, at, keys, values, nnz, extra[0])
         return at, nnz, ascend, label, weight, outcome
 
 
-_EXPECTED = OF_IDS | {
+_EXPECTED = {
+    line_status.NO_LABEL: "a label",
+    line_status.KEY: "a feature id (a whole number)",
+    line_status.KEY_RANGE: "a feature id below 2^64",
+    line_status.COLON: "':' after the feature id",
+    line_status.SUM_RANGE: "values of a repeated id whose sum is finite in float32",
     line_status.WEIGHT_NUMBER: "a number as importance weight after ':'",
     QID: "a number after 'qid:'",
 }

@@ -38,7 +38,7 @@ from thresher.data.formats.tables.table_rows import (
 )
 from thresher.data.labels import LISTED, Domain, hint_of_words
 from thresher.data.layout import SettledLayout
-from thresher.data.report import Noted, noted, undecoded
+from thresher.data.report import Noted, noted, undecoded, wrong_byte
 from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading
 from thresher.data.text.numbers import NUMBER, OVERFLOW
 from thresher.data.text.spelling import GROWTH, spell_all
@@ -163,16 +163,13 @@ def sound(batch: pa.RecordBatch, needed: list[str]) -> pa.RecordBatch:
 
 def _not_utf8(batch: pa.RecordBatch, kinds: ColumnEncodings) -> Noted:
     """The first row of a batch with text that is not UTF-8, and the number of such rows; empty if none."""
-    found = list[tuple[str, NDArray[np.int64], str]]()
-    for name, kind in zip(kinds.names, kinds.what, strict=True):
-        if kind in (CATEGORICAL, TEXT, LIST):
-            wrong, looks = rows_not_utf8(batch.column(name))
-            found += [(name, wrong, looks)] if wrong.size else []
+    texts = [n for n, kind in zip(kinds.names, kinds.what, strict=True) if kind in (CATEGORICAL, TEXT, LIST)]
+    found = {name: wrong for name in texts if (wrong := rows_not_utf8(batch.column(name))).size}
     if not found:
         return ()
-    name, wrong, looks = min(found, key=lambda one: int(one[1][0]))
-    count = np.unique(np.concatenate([rows for _, rows, _ in found])).size
-    return (noted(name, int(wrong[0]) + 1, count, looks),)
+    name = min(found, key=lambda one: int(found[one][0]))
+    count = np.unique(np.concatenate([*found.values()])).size
+    return (noted(name, int(found[name][0]) + 1, count),)
 
 
 class TableBlock(NamedTuple):
@@ -484,26 +481,28 @@ def _places(rows: object) -> pa.Array:
     return pa.Array.from_buffers(pa.int64(), len(whole), [None, pa.py_buffer(whole)])
 
 
-def rows_not_utf8(array: pa.Array) -> tuple[NDArray[np.int64], str]:
-    """The rows of an array with text that is not UTF-8, ascending, and what it looks like (see `utf8`)."""
+def rows_not_utf8(array: pa.Array) -> NDArray[np.int64]:
+    """The rows of an array with text that is not UTF-8, ascending."""
     types, kind, none = pa.types, array.type, np.zeros(0, np.int64)
     if types.is_dictionary(kind):
-        wrong, looks = rows_not_utf8(array.dictionary)
-        return (
-            np.flatnonzero(np.isin(pc.fill_null(array.indices, -1), wrong)) if wrong.size else none
-        ), looks
+        wrong = rows_not_utf8(array.dictionary)
+        return np.flatnonzero(np.isin(pc.fill_null(array.indices, -1), wrong)) if wrong.size else none
     if types.is_list(kind) or types.is_large_list(kind):
-        wrong, looks = rows_not_utf8(array.flatten())
-        return np.unique(pc.list_parent_indices(array).to_numpy()[wrong]), looks
+        return np.unique(pc.list_parent_indices(array).to_numpy()[rows_not_utf8(array.flatten())])
     if not (types.is_string(kind) or types.is_large_string(kind)) or not len(array):
-        return none, ""
+        return none
     _, offsets, data = array.buffers()
     size = np.int32 if types.is_string(kind) else np.int64
-    ends = np.frombuffer(offsets, size)[array.offset : array.offset + len(array) + 1]
-    found = None if data is None else undecoded(np.frombuffer(data, np.uint8)[ends[0] : ends[-1]])
-    if found is None:
-        return none, ""
-    return np.unique(np.searchsorted(ends[1:] - ends[0], found.places, side="right")), found.looks
+    ends = np.frombuffer(offsets, size)
+    if (
+        data is None
+        or not undecoded(
+            np.frombuffer(data, np.uint8)[ends[array.offset] : ends[array.offset + len(array)]]
+        ).size
+    ):
+        return none
+    cells = array.view(as_bytes(kind)).to_pylist()
+    return np.array([k for k, cell in enumerate(cells) if wrong_byte(cell or b"") is not None], np.int64)
 
 
 def cast(array: pa.Array, kind: pa.DataType) -> pa.Array:

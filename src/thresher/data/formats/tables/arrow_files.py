@@ -75,7 +75,10 @@ def settle_arrow(
     if not has_columns(found):
         types = types_in((schema, *later))
         typed = pa.schema([field.with_type(types[field.name]) for field in schema], schema.metadata)
-        found = by_schema(layout, typed, arrow.guesses(typed), name, spelling_by(schema, head), later)
+        # a model without columns that reads a table is told of it
+        labelled = not asked.unlabelled or isinstance(layout, SettledLayout)
+        spelling = spelling_by(schema, head)
+        found = by_schema(layout, typed, arrow.guesses(typed), name, spelling, later, labelled=labelled)
         found = with_usual(found, layout, first_texts(found, head))
     used = found.unlabelled() if asked.unlabelled else found
     return found, kinds_by(used, schema, name, asked.ids)
@@ -136,13 +139,14 @@ def by_schema(
     spelling: Mapping[str, str],
     later: Sequence[pa.Schema] = (),
     open_ended: bool = False,
+    labelled: bool = True,
 ) -> SettledLayout:
     """The layout settled by a schema; raises `DataError` if the type of a column cannot be a feature.
 
     `spelling` is what the values of each column are; `later` are the schemas of further files; see `settle`.
     """
     others = [one for further in later for one in further.names]
-    found = settle(layout, schema.names, guessed, name, others, open_ended, spelling)
+    found = settle(layout, schema.names, guessed, name, others, open_ended, spelling, labelled)
     for field, kind in zip(schema, found.kinds, strict=False):
         if not kind:
             what = f"column '{field.name}' has type {arrow.type_name(field.type)}"

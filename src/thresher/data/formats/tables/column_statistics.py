@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 
 from thresher.data.columns import CATEGORICAL, LABEL, NUMERIC, finder
 from thresher.data.errors import shown
-from thresher.data.files.blocks import MARK
 from thresher.data.files.paths import is_local
-from thresher.data.files.streams import pieces_of
 from thresher.data.formats.listing import TABLES
 from thresher.data.formats.tables.spellings import WRITTEN, present, spread, text_of
 from thresher.data.layout import AnyLayout, SettledLayout
@@ -24,8 +22,8 @@ ROWS = 1000
 """Number of rows that are examined."""
 MOST_ROWS, _FEW_ROWS = 100_000, 100
 """Number of rows that are examined in columns of numbers that are read as categories; in each file"""
-_MOST_FILES, _PIECES, _PIECE = 10, 8, 1 << 16
-"""Files of which further rows are read, in so many pieces of so many bytes, if the first ones say little"""
+_MOST_FILES = 10
+"""Files whose first values are examined"""
 _WHOLE = re.compile(r"-?[0-9]{1,18}(\.0*)?")
 _PADDED = re.compile(r"\s*[+-]?0[0-9]")
 _DIGITS = re.compile(r"-?[0-9]+(\.0*)?")
@@ -115,9 +113,6 @@ def columns_seen(source: Source, chosen: Sequence[str] = ()) -> list[ColumnSeen]
     if open_:  # another cell may come after the rows examined
         more = _cells_of(source, batch, MOST_ROWS)
         found |= {name: _seen(name, kinds[name], more[name], False) for name in open_}
-    if unsure := {one.name for one in found.values() if not one.strays and one.is_unsure}:
-        later = _later_cells(source, batch, unsure)
-        found |= {name: found[name]._replace(strays=_strays(name, later.get(name, ()))) for name in unsure}
     seen = found.values()
     return (
         [one._replace(quoted=_quoted(cells[one.name])) for one in seen] if layout.format == "tsv" else [*seen]
@@ -164,26 +159,6 @@ def _cells_of(
     lines = delimited.lines_of(source.previews.text(name), name, delimited.dialect_of(layout))
     lines = [*lines[:1], *spread(lines[1:], rows)] if all_parts else lines[: rows + 1]
     return _of_lines(layout, lines, rows)
-
-
-def _later_cells(source: ParsedSource, batch: object, names: Collection[str]) -> Mapping[str, Sequence[str]]:
-    """Cells of columns in rows from all parts of files of text, also those that are not examined else."""
-    found: dict[str, list[str]] = {name: [] for name in names}
-    form, layout = source.layout.format, source.layout
-    if batch is not None or form not in TABLES or TABLES[form].batches or layout.quoted_newlines:
-        return found
-    for name in source.names[:_MOST_FILES]:
-        if not is_local(name):
-            continue
-        pieces = pieces_of(name, _PIECES, _PIECE)
-        header = pieces[0].removeprefix(MARK).lstrip(b"\r\n").partition(b"\n")[0]
-        for piece in pieces:
-            lines = [line.removesuffix(b"\r") for line in piece.split(b"\n")[1:-1]]
-            rows = [header.removesuffix(b"\r"), *lines] if TABLES[form].cells and layout.header else lines
-            cells = _of_lines(layout, rows, len(rows))
-            for one in names:
-                found[one] += cells.get(one, ())
-    return found
 
 
 def _of_lines(layout: AnyLayout, lines: Sequence[bytes], most: int) -> Mapping[str, Sequence[str]]:

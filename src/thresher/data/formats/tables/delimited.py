@@ -391,11 +391,64 @@ class RowParser:
         self._reading, self._spans = reading, room_for_spans()
         self._bad = bad_table(reading.on_error)
 
-    def _state(self, block: Block) -> NDArray[np.int64]:
-        """The counters at the beginning of the rows of a block."""
-        state = np.zeros(rows.ALL_COUNTERS, np.int64)
+    def parse(self, block: Block) -> Parsed:
+        """Parse the examples of a block into arrays of an arena."""
+        if block.kind != LINES:
+            return too_long(block, self._reading)
+        kinds, state = self._files[block.file], np.zeros(rows.ALL_COUNTERS, np.int64)
         state[line_status.AT] = block.begin
-        return state
+        self._begin(block, state)
+        begin = int(state[line_status.AT])
+        block, excluded = self._filtered(block, begin, kinds)
+        parsed, noticed = self._parsed(block, state, kinds)
+        breaks, tally = int(state[rows.BREAKS]), parsed.tally
+        parsed = parsed._replace(
+            tally=tally._replace(lines=tally.lines - breaks - excluded, blank=tally.blank - excluded),
+            uncounted=breaks + excluded,
+            noticed=(*kinds.noticed, *noticed),
+        )
+        if not (beside := kinds.beside(self._reading.sliced)):
+            return parsed
+        held = [line for line in self._lines(block, begin) if self._holds_row(line, kinds)]
+        return kinds.with_cells(parsed, self._cells(held, kinds, beside))
+
+    def _begin(self, block: Block, state: NDArray[np.int64]) -> None:
+        """Skip what is before the first row of a block."""
+
+    def _parsed(
+        self, block: Block, state: NDArray[np.int64], kinds: ColumnEncodings
+    ) -> tuple[Parsed, Iterable[tuple[str, str, int, str]]]:
+        """The rows of a block from its `state` on, and what they show of columns."""
+        raise NotImplementedError
+
+    def _lines(self, block: Block, begin: int) -> list[bytes]:
+        """The lines from `begin` on, or the rows that may span some."""
+        return block.text[begin : block.size].tobytes().split(b"\n")[:-1]
+
+    def _holds_row(self, line: bytes, kinds: ColumnEncodings) -> bool:
+        """Whether a line holds a row, good or bad."""
+        return bool(line.strip())
+
+    def _cells(self, held: Sequence[bytes], kinds: ColumnEncodings, wanted: Sequence[str]) -> list[list[str]]:
+        """For each column `wanted`, its cells in the lines that hold rows; empty where there is none."""
+        raise NotImplementedError
+
+    def _filtered(self, block: Block, begin: int, kinds: ColumnEncodings) -> tuple[Block, int]:
+        """A block with blank lines for the rows that a filter excludes, and how many lines these are."""
+        if (where := kinds.where) is None:
+            return block, 0
+        lines = self._lines(block, begin)
+        holding = [k for k, line in enumerate(lines) if self._holds_row(line, kinds)]
+        found = self._cells([lines[k] for k in holding], kinds, where.columns)
+        cells = dict(zip(where.columns, found, strict=True))
+        excluded = np.delete(holding, where.rows(cells, len(holding))).astype(int).tolist()
+        breaks = sum(lines[k].count(b"\n") for k in excluded)
+        for k in excluded:
+            lines[k] = b"\n" * lines[k].count(b"\n")
+        left, text = b"\n".join([*lines, b""]), block.text.copy()
+        text[begin:] = 0
+        text[begin : begin + len(left)] = np.frombuffer(left, np.uint8)
+        return block._replace(text=text, size=begin + len(left)), len(excluded) + breaks
 
     def _spare(self, block: Block, kinds: ColumnEncodings) -> int:
         """Entries besides one for each byte of a block that must be free for its rows."""
@@ -472,14 +525,9 @@ class DelimitedParser(RowParser):
         self._compiled_dialect = self._dialect.delimiter[0], missing, self._dialect.span or None
         self.room = np.zeros(0, np.uint8)
 
-    def parse(self, block: Block) -> Parsed:
-        """Parse the examples of a block into arrays of an arena."""
-        reading, kinds = self._reading, self._files[block.file]
-        if block.kind != LINES:
-            return too_long(block, reading)
-        state, begin = self._state(block), block.begin
-        state[rows.HAS_NUL] = not block.text[: block.size].all()
-        blank = self._layout.header and block.offset == 0
+    def _begin(self, block: Block, state: NDArray[np.int64]) -> None:
+        """Skip the header, and blank lines before it."""
+        begin, blank = block.begin, self._layout.header and block.offset == 0
         while blank and begin < block.size:
             line = self._row_at(block, begin)
             begin += len(line) + 1
@@ -488,8 +536,12 @@ class DelimitedParser(RowParser):
             state[line_status.BLANKS] += 1
             blank = not line.removesuffix(b"\r")
         state[line_status.AT] = begin
-        block, excluded = self._filtered(block, begin, kinds)
+
+    def _parsed(
+        self, block: Block, state: NDArray[np.int64], kinds: ColumnEncodings
+    ) -> tuple[Parsed, Iterable[tuple[str, str, int, str]]]:
         text = block.text
+        state[rows.HAS_NUL] = not text[: block.size].all()
         # Scratch space for a quoted cell: empty if the block has no quote, None if the format has none.
         room = self.room[:0] if self._dialect.quotes else None
         if room is not None and (text[: block.size] == _QUOTE).any():
@@ -499,16 +551,7 @@ class DelimitedParser(RowParser):
         count = len(kinds.names)
         first_at, most = np.full(count + 1, -1, np.int64), block.size // min(count, 2) + 1
         parsed = self._rows(block, state, (self._compiled_dialect, None, room), first_at, most)
-        breaks, tally = int(state[rows.BREAKS]), parsed.tally
-        parsed = parsed._replace(
-            tally=tally._replace(lines=tally.lines - breaks - excluded, blank=tally.blank - excluded),
-            uncounted=breaks + excluded,
-            noticed=(*kinds.noticed, *self._noticed(block, kinds, first_at), *lines_not_utf8(block)),
-        )
-        if not (beside := kinds.beside(reading.sliced)):
-            return parsed
-        held = filter(self._holds_row(kinds), self._lines(block, begin))
-        return kinds.with_cells(parsed, self._cells(held, kinds, beside))
+        return parsed, (*self._noticed(block, kinds, first_at), *lines_not_utf8(block))
 
     def _noticed(self, block: Block, kinds: ColumnEncodings, first_at: NDArray[np.int64]) -> list[Any]:
         """What the rows that begin at `first_at` show: values in empty columns, and a repeated header."""
@@ -525,8 +568,7 @@ class DelimitedParser(RowParser):
             found.append((LATE, kinds.names[c], line, NUMERIC if NUMBER.fullmatch(cell) else CATEGORICAL))
         return sorted(found, key=lambda one: one[2])
 
-    def _cells(self, held: Iterable[bytes], kinds: ColumnEncodings, wanted: Sequence[str]) -> list[list[str]]:
-        """For each column `wanted`, its cells in the lines that hold rows; empty where there is none."""
+    def _cells(self, held: Sequence[bytes], kinds: ColumnEncodings, wanted: Sequence[str]) -> list[list[str]]:
         none = MOST_COLUMNS + 1
         places = [kinds.names.index(name) if name in kinds.names else none for name in wanted]
         most, found = max([at for at in places if at < none], default=0) + 1, [list[str]() for _ in wanted]
@@ -538,40 +580,21 @@ class DelimitedParser(RowParser):
         return found
 
     def _lines(self, block: Block, begin: int) -> list[bytes]:
-        """The lines from `begin` on, or the rows that may span some."""
-        lines = [] if self._dialect.span else block.text[begin : block.size].tobytes().split(b"\n")[:-1]
-        while self._dialect.span and begin < block.size:
+        if not self._dialect.span:
+            return super()._lines(block, begin)
+        lines = list[bytes]()
+        while begin < block.size:
             lines.append(self._row_at(block, begin))
             begin += len(lines[-1]) + 1
         return lines
 
-    def _holds_row(self, kinds: ColumnEncodings) -> Callable[[bytes], bool]:
-        """Whether a line holds a row: it is not blank, unless it has one column, and not the header again."""
-        header, single = kinds.header or None, len(kinds.names) == 1
-        first = () if header is None else (header[:1], header[:1].upper(), MARK[:1], b'"')
-
-        def holds(line: bytes) -> bool:
-            bare = line.removesuffix(b"\r")
-            return (bool(bare) or single) and not (bare[:1] in first and as_header(bare) == header)  # quicker
-
-        return holds
-
-    def _filtered(self, block: Block, begin: int, kinds: ColumnEncodings) -> tuple[Block, int]:
-        """A block with blank lines for the rows that a filter excludes, and how many lines these are."""
-        if (where := kinds.where) is None:
-            return block, 0
-        lines = self._lines(block, begin)
-        holding = [k for k, holds in enumerate(map(self._holds_row(kinds), lines)) if holds]
-        found = self._cells([lines[k] for k in holding], kinds, where.columns)
-        cells = dict(zip(where.columns, found, strict=True))
-        excluded = np.delete(holding, where.rows(cells, len(holding))).astype(int).tolist()
-        breaks = sum(lines[k].count(b"\n") for k in excluded)
-        for k in excluded:
-            lines[k] = b"\n" * lines[k].count(b"\n")
-        left, text = b"\n".join([*lines, b""]), block.text.copy()
-        text[begin:] = 0
-        text[begin : begin + len(left)] = np.frombuffer(left, np.uint8)
-        return block._replace(text=text, size=begin + len(left)), len(excluded) + breaks
+    def _holds_row(self, line: bytes, kinds: ColumnEncodings) -> bool:
+        """Whether a line is not blank, unless there is one column, and not the header again."""
+        bare, header = line.removesuffix(b"\r"), kinds.header
+        if not bare or not header:
+            return bool(bare) or len(kinds.names) == 1
+        may_be = bare[:1] in (header[:1], header[:1].upper(), MARK[:1], b'"')  # quicker
+        return not (may_be and as_header(bare) == header)
 
     def _row_at(self, block: Block, start: int) -> bytes:
         if not self._dialect.span:

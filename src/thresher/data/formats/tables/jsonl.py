@@ -56,7 +56,7 @@ from thresher.data.formats.tables.where import MARKED, Filter
 from thresher.data.inputs.arrays import RowReader, numbers_of, rests_of
 from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, has_columns, known_columns
-from thresher.data.report import FOUND, LACKING, LATE, MOST_LATE, REMEDIES, Noted, undecoded
+from thresher.data.report import FOUND, LACKING, LATE, MOST_LATE, TO_UTF8, Noted, undecoded, wrong_byte
 from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading, RowArrays, RowsAsked
 from thresher.data.text.numbers import means_missing
 from thresher.data.text.spelling import respelled
@@ -278,8 +278,7 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str, kept: Coll
         if some := {*map(type, values.get(field, ()))}:
             found[field] = pa.string() if str in some else pa.float64()
     if not objects and not live:
-        wrong = undecoded(np.frombuffer(b"\n".join(lines), np.uint8))
-        hint = f" in UTF-8; {REMEDIES[wrong.looks]}" if wrong else ""
+        hint = f" in UTF-8; {TO_UTF8}" if any(wrong_byte(line) is not None for line in lines) else ""
         raise DataError(f"{name}: none of its first lines is a JSON object{hint}")
     if not objects and ids:
         found[ids] = pa.null()
@@ -336,19 +335,21 @@ class JsonlParser(RowParser):
             self._kept.append({*layout.ignore, *self._roles[-1]})
             self._fields.append(ObjectFields(one.names, self._roles[-1], self._kept[-1], self._watched))
 
-    def parse(self, block: Block) -> Parsed:
-        """Parse the examples of a block of lines into arrays of an arena."""
-        if block.kind != LINES:
-            return too_long(block, self._reading)
-        kinds, excluded = self._files[block.file], 0
-        if kinds.where:
-            block, excluded = _blanked(block, kinds.where)
-        text, state = block.text[: block.size], self._state(block)
+    def _holds_row(self, line: bytes, kinds: ColumnEncodings) -> bool:
+        """Whether a line is not blank, and an object if rows are chosen by a filter."""
+        return bool(line.strip()) and (kinds.where is None or object_in(line) is not None)
+
+    def _cells(self, held: Sequence[bytes], kinds: ColumnEncodings, wanted: Sequence[str]) -> list[list[str]]:
+        return cells_in(held, wanted)
+
+    def _parsed(
+        self, block: Block, state: NDArray[np.int64], kinds: ColumnEncodings
+    ) -> tuple[Parsed, Iterable[tuple[str, str, int, str]]]:
+        text = block.text[: block.size]
         objects = self._fields[block.file].objects(block.size + PAD, self._spare(block, kinds))
         starts = np.append(block.begin, np.flatnonzero(text[block.begin :] == _NEWLINE) + block.begin + 1)
-        wrong, noticed, odd = undecoded(text[block.begin :]), list[tuple[str, str, int, str]](), [block.size]
-        if wrong is not None:  # the lines that are not UTF-8
-            odd = [*starts[np.searchsorted(starts, wrong.places + block.begin, "right") - 1].tolist(), *odd]
+        wrong, noticed = undecoded(text[block.begin :]) + block.begin, list[tuple[str, str, int, str]]()
+        odd = [*starts[np.searchsorted(starts, wrong, "right") - 1].tolist(), block.size]  # not UTF-8
 
         def parse(text: NDArray[np.uint8], size: int, arrays: RowArrays, *rest: object) -> int:
             # usual lines, and others as they would be written in the usual way
@@ -369,12 +370,7 @@ class JsonlParser(RowParser):
         for name, at, kind in self._fields[block.file].found(objects.firsts):
             line = int(np.searchsorted(starts, at)) + 1
             noticed += [(what, name, line, _LOOKS[kind])] if (what := self._watched(name)) else []
-        lines, examples, blank, *rest = parsed.tally
-        tally = LineTally(lines - excluded, examples, blank - excluded, *rest)
-        noted = (*kinds.noticed, *_sorted(noticed))
-        parsed = parsed._replace(tally=tally, uncounted=parsed.uncounted + excluded, noticed=noted)
-        beside = kinds.beside(self._reading.sliced)
-        return kinds.with_cells(parsed, cells_in(text[block.begin :].tobytes(), beside)) if beside else parsed
+        return parsed, _sorted(noticed)
 
     usual = staticmethod(rows.parse_rows)
     """Reads usual lines, up to one that is not"""
@@ -486,7 +482,7 @@ class NamedRowParser:
         given = np.array(starts), np.array(keys, np.uint64), values, np.array(labels, np.float32)
         rejected = b"".join(one.raw + b"\n" for one in bad if reading.on_error == QUARANTINE)
         tally = LineTally(number, len(labels), blank, len(bad))
-        ids = cells_in(text, [reading.ids])[0] if reading.ids else None
+        ids = cells_in(filter(bytes.strip, text.split(b"\n")), [reading.ids])[0] if reading.ids else None
         found = Chunk.from_csr(*given, None, rests), tally, bad[: reading.described], rejected
         return Parsed(*found, gaps=gaps, ids=ids)
 
@@ -529,9 +525,7 @@ def read_object(line: bytes, decoder: json.JSONDecoder) -> dict[str, object] | B
     except RecursionError:
         return BadLine("", 0, 1, "a JSON object", "one that is nested too deeply", line)
     except UnicodeDecodeError as error:
-        wrong = undecoded(np.frombuffer(line, np.uint8))
-        remedy = f"; {REMEDIES[wrong.looks]}" if wrong else ""
-        return BadLine("", 0, error.start + 1, "UTF-8", shown(line[error.start :]) + remedy, line)
+        return BadLine("", 0, error.start + 1, "UTF-8", f"{shown(line[error.start :])}; {TO_UTF8}", line)
     return read if isinstance(read, dict) else BadLine("", 0, 1, "a JSON object", shown(line), line)
 
 
@@ -559,32 +553,16 @@ def is_broken(text: str) -> bool:
     return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)
 
 
-def cells_in(text: bytes, fields: Sequence[str]) -> list[list[str]]:
-    """Fields of each line that is not blank, numbers as written; empty where they are absent or null."""
-    return _cells_of([object_in(line) or {} for line in text.split(b"\n") if line.strip()], fields)
-
-
-def _cells_of(objects: Sequence[dict[str, Any]], fields: Sequence[str]) -> list[list[str]]:
+def cells_in(lines: Iterable[bytes], fields: Sequence[str]) -> list[list[str]]:
+    """Fields of the object in each line, numbers as written; empty where they are absent or null."""
     found, nested = list[list[str]]([] for _ in fields), any("." in field for field in fields)
-    for one in objects:
+    for line in lines:
+        one = object_in(line) or {}
         read = flat(one, ()) | one if nested else one
         for field, cells in zip(fields, found, strict=True):
             value = read.get(field)
             cells.append(value if isinstance(value, str) else "" if value is None else _written(value))
     return found
-
-
-def _blanked(block: Block, where: Filter) -> tuple[Block, int]:
-    """A block without the objects that a filter excludes, in blank lines, and how many these are."""
-    lines = block.text[block.begin : block.size].tobytes().split(b"\n")
-    objects = {k: read for k, line in enumerate(lines) if (read := object_in(line, _PLAIN)) is not None}
-    cells = dict(zip(where.columns, _cells_of([*objects.values()], where.columns), strict=True))
-    excluded = np.delete([*objects], where.rows(cells, len(objects))).tolist()
-    for k in excluded:
-        lines[k] = b" " * len(lines[k])
-    text = block.text.copy()
-    text[block.begin : block.size] = np.frombuffer(b"\n".join(lines), np.uint8)
-    return block._replace(text=text), len(excluded)
 
 
 def objects_in(text: bytes, every: bool = False) -> list[dict[str, object]]:
@@ -600,13 +578,10 @@ def objects_in(text: bytes, every: bool = False) -> list[dict[str, object]]:
     return found if every or all(found) else []
 
 
-def object_in(line: bytes, decoder: json.JSONDecoder = _DECODER) -> dict[str, object] | None:
+def object_in(line: bytes) -> dict[str, Any] | None:
     """The object of a line, with numbers as `text_of` writes them; None for anything else."""
-    try:
-        read = decoder.decode(str(line, "utf-8"))
-    except (ValueError, RecursionError):
-        return None
-    return read if isinstance(read, dict) else None
+    found = read_object(line, _DECODER)
+    return found if isinstance(found, dict) else None
 
 
 def _written(value: object) -> str:
