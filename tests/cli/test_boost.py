@@ -1,6 +1,5 @@
 """``thresher boost``: its figures, its table, its model in other commands, errors and interruption."""
 
-import shutil
 import signal
 import subprocess
 from itertools import pairwise
@@ -76,16 +75,6 @@ def test_its_model_serves_the_other_commands(thresher: Thresher, folder: Path) -
     assert not [name for name in tensors if name.startswith("state.")]
 
 
-def test_learning_cannot_go_on_from_it(thresher: Thresher) -> None:
-    assert thresher("boost train.svm -m m -q --tolerance 0.1").status == 0
-    with pytest.raises(model_file.ModelFileError, match="made by a batch solver: it contains only weights"):
-        model_file.load("m")
-    shutil.copy("m", "n.checkpoint")
-    ran = thresher("train train.svm -m n --resume")
-    assert (ran.status, ran.out) == (1, "")
-    assert ran.err == "thresher: n.checkpoint: a finished model, not a checkpoint\n"
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_what_has_no_minimum_is_said(thresher: Thresher, folder: Path, method: str) -> None:
     (folder / "one").write_bytes(b"1 1:1\n1 2:1\n")
@@ -125,14 +114,6 @@ def test_info_shows_the_loss_and_the_certificate_of_many_penalties(thresher: Thr
     assert 0 < float(figures["solver certificate"]) <= 1e-3
     told = thresher("info m --json").json
     assert told["solver"]["l1"] == told["lanes"][told["chosen"]]["l1"]
-
-
-def test_bad_lines(thresher: Thresher, folder: Path) -> None:
-    (folder / "bad").write_bytes(b"1 1:1\nx 1:1\n-1 1:2\n1 1:nan\n")
-    ran = thresher.ok("boost bad -m m -q --json --on-error quarantine=rejected")
-    assert ran.json["examples"] == ran.json["skipped"] == 2
-    assert "skipped 2 bad lines of 4" in ran.err
-    assert (folder / "rejected").read_bytes() == b"x 1:1\n1 1:nan\n"
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -14,19 +14,6 @@ pytestmark = pytest.mark.usefixtures("plainly")
 LINES = [f"{1 - 2 * (i % 2)}:{int(i % 3 == 0)} {1 + i % 4}:1 {5 + i % 7}:0.5" for i in range(60)]
 
 
-def test_the_model_is_that_of_the_other_rows(folder: Path, thresher: Thresher) -> None:
-    found = []
-    for lines in (LINES, LINES[::3]):
-        (folder / "rows.svm").write_text("\n".join(lines) + "\n")
-        given = "--label-weights --batch 3 --passes 2 --report-every 4 --curve c.tsv"
-        ran = thresher(f"train rows.svm {given} -m m --json -q")
-        figures, curve = ran.json, (folder / "c.tsv").read_text().splitlines()
-        found.append((figures["examples"], figures["progressive_loss"], [r.split("\t")[:-1] for r in curve]))
-        assert figures.get("importance_0", 0) == len(lines) - 20
-    assert found[0] == found[1]
-    assert found[0][0] == 40
-
-
 @pytest.mark.parametrize("command", ["train", "path", "cv", "tune"])
 def test_they_are_reported(folder: Path, thresher: Thresher, command: str) -> None:
     (folder / "rows.svm").write_text("\n".join(LINES * 3) + "\n")

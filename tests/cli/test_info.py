@@ -65,12 +65,13 @@ def test_examples_left_out_of_a_sample(more: str, thresher: Thresher, folder: Pa
 
 
 MADE = [
-    "train.svm --rule ftrl --no-intercept --weights-only",
+    "train.svm --rule ftrl --no-intercept --weights-only --average",
     "train.svm --passes 3 --order once --seed 4 --holdout every-5th --rule sgd --rate power:eta0=0.5",
     "train.svm --store hashed:9,signed --seed 3 --batch 4 --dtype float64 --admit 2",
     "zoo.svm --loss softmax --rule ftrl:alpha=1,l1=0.1",
     "train.svm --holdout 0.4 --rule ftrl",
-    "rcv1_small100.vw --hash vw --bits 18 --rule ftrl --names --average",
+    "train.svm --holdout last:0.1 --rule ftrl",
+    "rcv1_small100.vw --hash vw --bits 18 --rule ftrl --names --passes 1",
     f"t.csv {TABLE} --rule ftrl --scale max-abs --numeric size",
     "h.csv --no-header --label 6 --ignore 7-8 --categorical 1-3 --bins 4 --interact 1,2 --missing x,9"
     " --names",

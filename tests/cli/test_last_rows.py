@@ -24,19 +24,6 @@ def test_a_pipe_is_read_once(thresher: Thresher, monkeypatch: pytest.MonkeyPatch
         assert piped.json[name] == found[name]
 
 
-def test_the_command_that_info_prints_holds_out_the_same_rows(thresher: Thresher) -> None:
-    with open("rows.svm", "w") as file:
-        file.write(LINES)
-    thresher(f"train rows.svm {TRAIN} -m one")
-    assert thresher("info one --json").json["record"]["holdout"] == "last:0.1"
-    command = thresher("info one --json").json["command"]
-    assert " --holdout last:0.1" in command
-    again = command.replace("thresher ", "").replace("DATA", "rows.svm").replace("MODEL", "two")
-    thresher(f"{again} -q")
-    one, two = (thresher(f"evaluate {name} rows.svm --json").json for name in ("one", "two"))
-    assert one == two
-
-
 def test_what_is_refused_before_the_data_are_opened(thresher: Thresher) -> None:
     for command in ("train no.csv -m m", "path no.csv -m m", "tune no.csv -m m"):
         ran = thresher(f"{command} --group u --holdout last:9")

@@ -439,15 +439,6 @@ def test_the_command_trains_on_all_rows(options: str, examples: int | None, thre
         assert "--passes 3" not in options or learned["passes"] == 3
 
 
-def test_quiet_is_without_the_table(thresher: Thresher) -> None:
-    whole, quiet = thresher(FRONTIER).out.splitlines(), thresher(f"{FRONTIER} -q").out.splitlines()
-    assert [line.split()[0] for line in quiet] == [line.split()[0] for line in whole[6:]]
-    assert quiet[-1].startswith("command ")
-    cv = "cv train.svm --rule ft-ftrl --l1 0.05:2:3 --folds 2"
-    whole, quiet = thresher(cv).out.splitlines(), thresher(f"{cv} -q").out.splitlines()
-    assert [line.split()[0] for line in quiet] == [line.split()[0] for line in whole[4:]]
-
-
 def test_the_table_of_a_file(thresher: Thresher) -> None:
     table = thresher(FRONTIER).out.splitlines()[:6]
     assert thresher("info f").out.splitlines()[:6] == table

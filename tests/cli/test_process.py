@@ -19,6 +19,8 @@ from tests.forks import forked
 
 HEAVY = ("numba", "numpy", "pandas", "pyarrow", "pydantic", "scipy", "sklearn")
 FULL = Path("/dev/full")
+PAD = b" " * 50 + b"\n"
+"""Ends lines, a block of which is soon learned"""
 full_disk = pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
 
 
@@ -73,7 +75,7 @@ print(status, len(os.listdir("/proc/self/task")))
 
 def test_a_signal_while_input_is_waited_for(folder: Path) -> None:
     with start("train", "-", "-m", "m", folder=folder, stdin=subprocess.PIPE) as process:
-        feed(process, b"1 1:1\n" * 1_000_000 + b"1 1")  # a block and part of the next
+        feed(process, (b"1 1:1" + PAD) * 100_000 + b"1 1")  # a block and part of the next
         process.send_signal(signal.SIGHUP)
         assert process.wait(20) == 130
         *_, last = rest(process).splitlines()
@@ -83,11 +85,11 @@ def test_a_signal_while_input_is_waited_for(folder: Path) -> None:
 
 
 def feed(process: subprocess.Popen[bytes], text: bytes, pipe: IO[bytes] | None = None) -> None:
-    """Write `text` to the process and wait until it has learned 131,072 examples."""
+    """Write `text` to the process and wait until it has learned 65,536 examples."""
     into = pipe or process.stdin
     into.write(text)
     into.flush()
-    while b" 131,072 " not in process.stderr.readline():
+    while b" 65,536 " not in process.stderr.readline():
         assert process.poll() is None
 
 
@@ -96,7 +98,8 @@ def rest(process: subprocess.Popen[bytes]) -> str:
 
 
 def test_what_came_by_standard_input_can_be_gone_on_with(folder: Path, thresher: Thresher) -> None:
-    text = b"".join(b"%d %d:1 %d:0.5\n" % (k % 3 == 0, k % 50, k % 7 + 60) for k in range(400_000))
+    rows = ((k % 3 == 0, k % 50, k % 7 + 60) for k in range(120_000))
+    text = b"".join(b"%d %d:1 %d:0.5" % row + PAD for row in rows)
     (folder / "all.svm").write_bytes(text)
     assert thresher("train all.svm -m whole -q").status == 0
     with start("train", "-", "-m", "m", folder=folder, stdin=subprocess.PIPE) as process:

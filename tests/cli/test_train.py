@@ -211,12 +211,6 @@ def test_a_resumed_run_is_alike(thresher: Thresher, options: str) -> None:
     assert thresher("train few.svm -m m -q --order as-is --resume").status == 1  # nothing is left
 
 
-def test_a_checkpoint_not_used_is_told_of(thresher: Thresher, stopped: str) -> None:
-    assert "m.checkpoint is left from an interrupted run" in thresher(f"{stopped} -q").err
-    assert not Path("m.checkpoint").exists()
-    assert thresher(f"{stopped} --resume").status == 1
-
-
 @pytest.fixture
 def stopped(thresher: Thresher) -> str:
     command = "train train.svm -m m --loss hinge"

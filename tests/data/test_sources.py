@@ -22,8 +22,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.covering import covering
 from tests.data import tables
-from tests.data.forms import reference, some_lines, some_text
-from tests.data.reference import bits, read_all, rows_of, same, written
+from tests.data.forms import some_text
+from tests.data.reference import read_all, rows_of, same, written
 from tests.data.samples import PACKERS
 from thresher.data import (
     Chunk,
@@ -36,37 +36,19 @@ from thresher.data import (
     table_source,
 )
 from thresher.data.files import blocks as blocks_module
-from thresher.data.files.blocks import LINES, PAD, Block
 from thresher.data.files.content import hash_file
 from thresher.data.files.streams import Previews
-from thresher.data.formats.choosing import parser_of
 from thresher.data.formats.listing import EXAMPLES, FORMATS
-from thresher.data.formats.listing import LINES as LINE_FORMATS
 from thresher.data.formats.tables.column_statistics import columns_seen
-from thresher.data.labels import DOMAINS
 from thresher.data.layout import Layout
 from thresher.data.source import Source, SourceWrapper
-from thresher.data.sources.reader import Arenas, Parsed, Reading
+from thresher.data.sources.reader import Parsed
 
 quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def listed(path: object, start: StreamPosition | None = None, **options: object) -> list[Chunk]:
     return list(open_source(path, on_error="skip", **options).chunks(start))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("form", LINE_FORMATS)
-def test_what_stands_behind_a_block_is_not_read(form: str) -> None:
-    """The chunk depends on the text alone, whatever memory follows it."""
-    parser = parser_of(form)(Layout(form), Reading(DOMAINS["binary"], "skip", Arenas(1)))
-    lines = [line + b"\n" for line in some_lines(form, 120, 1).split(b"\n")]
-    for text in [b"".join(lines), *lines]:
-        rows, bad, blank = reference(form, text, "binary")
-        for filling in (b"\0", b"9", b":", b"|", b"\n", b"\xff"):
-            memory = np.frombuffer(bytearray(text + filling * PAD), np.uint8)
-            parsed = parser.parse(Block(memory, len(text), LINES, 0, 0, len(text), len(text)))
-            assert rows_of(parsed.chunk) == bits(rows), filling
-            assert (parsed.tally.skipped, parsed.tally.blank) == (len(bad), blank), filling
 
 
 def test_position_ends_at_the_size(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.data.lines.svmlight import parse_line
-from tests.data.reference import bits, parse_text, read_all, rows_of, same, written
+from tests.data.reference import bits, parse_text, read_all, rows_of, written
 from thresher.data import DataError, concat, open_source
 from thresher.data.layout import Layout, SettledLayout
 
@@ -213,14 +213,6 @@ def test_a_bad_line_is_named_to_the_column(
     assert [str(bad) for bad in source.report.first_bad] == [message]
     assert source.report.first_bad[0].raw == line.encode()
     assert (source.report.lines, source.report.blank, source.report.skipped) == (5, 2, 1)
-
-
-def test_windows_and_unix_lines_are_the_same(tmp_path: Path) -> None:
-    text = b"1 1:0.5 2:1\n-1 # c\n\n0 3:1e2\n"
-    unix = read_all(written(tmp_path, text, "a"))
-    dos = read_all(written(tmp_path, text.replace(b"\n", b"\r\n"), "b"))
-    assert same(unix.at(None), dos.at(None))
-    assert rows_of(unix) == bits(parse_text(text, "binary", parse_line)[0])
 
 
 def test_numbers_halfway_between_others_next_to_bad_lines(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.covering import covering
 from tests.hostile.conftest import Tried
 from thresher.data import open_source
 from thresher.data.files.blocks import BlockReader
@@ -59,7 +60,6 @@ CASES = {
         Layout(),
     ),
 }
-every_format = pytest.mark.parametrize("name", CASES)
 
 
 def mixed(case: Case, end: bytes, seed: int) -> tuple[bytes, bytes]:
@@ -76,8 +76,7 @@ def mixed(case: Case, end: bytes, seed: int) -> tuple[bytes, bytes]:
     return text, rejected
 
 
-@every_format
-@pytest.mark.parametrize("end", [b"", b"\n", b"\r", b"\r\n"])
+@pytest.mark.parametrize(("name", "end"), covering([*CASES], [b"", b"\n", b"\r", b"\r\n"]))
 def test_rejected_lines_byte_for_byte(folder: Path, name: str, end: bytes, tried: Tried) -> None:
     text, rejected = mixed(CASES[name], end, 1)
     Path(name).write_bytes(text)

@@ -297,15 +297,6 @@ def test_a_start_that_is_refused_leaves_nothing_behind(model: Path, rows: Chunk,
     assert len(_logged(folder)) == ROWS
 
 
-def test_a_key_sent_at_once_by_many_is_learned_once(model: Path, rows: Chunk, tmp_path: Path) -> None:
-    with serving(model, tmp_path / "log") as service:
-        found = [service.learn(rows.rows(10, 11), key=str(k % 3)) for k in range(60)]
-        acks = [one.result() for one in found]
-        assert service.status().sequence == 3
-        assert sum(not ack.repeated for ack in acks) == 3
-        assert {ack.first for ack in acks} == {1, 2, 3}
-
-
 def _logged(folder: Path) -> Chunk:
     return concat([*LogSource(folder).chunks()])
 
