@@ -144,8 +144,6 @@ WRONG: dict[str, tuple[str, int, str]] = {
     "all bad": ("cv all_bad.svm --on-error skip --l1 1:2:2", 1, "all_bad.svm"),
     "all bad, range to be found": ("cv all_bad.svm --on-error skip", 1, "no examples"),
     "bad line in the range": ("cv all_bad.svm", 1, "all_bad.svm:1:1: expected a number"),
-    "single penalty": ("cv train.svm --l1 3", 2, "a range of penalties must be LO:HI:N or auto:N"),
-    "stream": ("cv -", 2, "read only once: give the range of penalties"),
     "stream without cache": ("cv - --l1 1:2:2 --no-cache", 1, "later passes need the cache"),
     "overwrites": ("cv train.svm -m train.svm", 2, "it would be overwritten"),
     "diverges": ("cv train.svm --rule sgd --loss squared --rate constant:1e30", 1, "is not finite"),

@@ -130,27 +130,6 @@ def test_weights_of_labels_are_asked_for_once_and_kept_in_the_model(thresher: Th
 
 
 @pytest.mark.usefixtures("files")
-def test_a_row_that_begins_with_a_blank_has_no_label(thresher: Thresher) -> None:
-    Path("lists.svm").write_text("1,2 3:1\n 7:1\n2 3:1 7:1\n")
-    for command, status in (
-        ("train lists.svm -m m -q --outputs labels:1-2", 0),
-        ("predict m lists.svm", 0),
-        ("train lists.svm -m n -q --outputs values:2 --loss squared", 1),
-    ):
-        assert thresher(command).status == status
-    Path("one.svm").write_text("1 3:1\n 1:1 7:1\n")
-    for weighted, reason in (
-        ("", f"a label, found '1:1'; {HINT}"),
-        (" --label-weights", "a label at the start"),
-    ):
-        ran = thresher(f"train one.svm -m n -q{weighted}")
-        assert (
-            ran.status,
-            ran.err[: -len("\n")].startswith(f"thresher: one.svm:2:2: expected {reason}"),
-        ) == (1, True)
-
-
-@pytest.mark.usefixtures("files")
 def test_label_weights_are_of_svmlight_only(thresher: Thresher) -> None:
     Path("a.csv").write_text("label,x\n1,2\n")
     ran = thresher("train a.csv -m m -q --label-weights")

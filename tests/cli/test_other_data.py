@@ -247,21 +247,6 @@ def test_a_column_without_a_value_at_first(thresher: Thresher, folder: Path) -> 
     assert thresher("predict m late.csv --ignore n,c").err == ""
 
 
-def test_files_with_other_columns(thresher: Thresher, folder: Path) -> None:
-    write_two(folder)
-    train = "train one.csv two.csv -m m -q --json"
-    late, missing = thresher(train).json["warnings"]
-    assert (late["name"], missing["name"]) == ("late-columns", "missing-columns")
-    assert missing["message"].startswith("two.csv has no column x, so every row has a missing value there")
-    remedies = OPTION.findall(f"{late['message']}; {missing['message']}")
-    assert remedies == ["--numeric b", "--ignore b", "--ignore x"]
-    assert "column b (two.csv) is ignored, because the first file has no such column" in late["message"]
-    assert thresher(f"{train} --numeric b --ignore x").json["warnings"] == []
-    assert thresher(f"{train} --ignore b,x").json["warnings"] == []
-    ran = thresher("train one.csv two.csv -m m -q --numeric bb")
-    assert "one.csv: no column is called 'bb'" in ran.err
-
-
 @pytest.mark.parametrize("name", ["amonut", "Amount", "amount_"])
 def test_a_misspelt_column_of_new_data(thresher: Thresher, folder: Path, name: str) -> None:
     (folder / "d.csv").write_text("label,amount,x\n" + "1,2,5\n0,1,6\n" * 20)

@@ -117,8 +117,6 @@ WRONG = [
     ("classes", "--outputs labels", 2, "no outputs are called 'labels'; known: one, classes, classes:max=N"),
     ("classes", "--outputs labels:6-3", 2, "labels 6-3: give 2 to 65536 classes, from low to high"),
     ("classes", "--outputs labels:4 --loss squared", 2, "the loss squared does not work with several labels"),
-    ("classes", "--outputs labels:4 --loss softmax", 2, "the loss softmax is for several classes: it needs"),
-    ("classes", "--outputs values:4 --loss softmax", 2, "the loss softmax is for several classes: it needs"),
 ]  # fmt: skip
 
 

@@ -187,12 +187,9 @@ def test_a_penalty_under_which_learning_blows_up_is_left_out(thresher: Thresher)
 
 
 WRONG: dict[str, tuple[str, int, str]] = {
-    "no range": ("path train.svm -m f --l1 5", 2, "a range of penalties must be LO:HI:N or auto:N"),
-    "stream": ("path - -m f", 2, "read only once: give the range of penalties"),
     "file": ("path train.svm -m test.svm", 2, "exists and is not a model"),
     "folder": ("path train.svm -m .", 1, "a directory, not a file"),
     "not a checkpoint": ("path train.svm -m f --resume", 1, "no training to resume"),
-    "penalty said": ("path train.svm -m f --rule ftrl:alpha=1,l1=3", 2, "l1 differs between the models"),
 }
 
 

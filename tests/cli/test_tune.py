@@ -147,9 +147,6 @@ def test_bad_lines(thresher: Thresher) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--rule ftrl", "--rule is varied by tune: leave it out; --rules names the rules to try"),
-        ("--l1 2", "--l1 is varied by tune"),
-        ("--rate constant", "--rate is varied by tune"),
         ("--rules ,", "each once"),
         ("--average --rules eg", "cannot be averaged"),
     ],

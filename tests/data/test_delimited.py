@@ -285,29 +285,6 @@ def test_a_stray_quote_is_told_from_a_line_break(tmp_path: Path, odd: Any, more:
         assert len(read_all(path, layout=layout)) == 2 * len(PLAIN) + more
 
 
-def test_a_stray_quote_among_quoted_line_breaks(tmp_path: Path) -> None:
-    path = write(tmp_path / "d.csv", '1,"open,3')
-    with pytest.raises(DataError, match=r"use --no-quoting in place of --quoted-newlines$"):
-        read_all(path, layout=Layout(quoted_newlines=True))
-
-
-@pytest.mark.parametrize(
-    ("head", "option"), [('label,"a,v', "--no-quoting"), ('label,"a\n b",v', "--quoted-newlines")]
-)
-def test_a_header_with_an_open_quote(tmp_path: Path, head: str, option: str) -> None:
-    path = write(tmp_path / "d.csv", head=head)
-    with pytest.raises(DataError, match=r"d.csv: the header line, .* has a quote that is not closed; use"):
-        open_source(path)
-    quoting = option != "--no-quoting"
-    assert len(read_all(path, layout=Layout(quoting=quoting, quoted_newlines=quoting))) == 40
-
-
-def test_cells_in_quotes_that_are_not_read(tmp_path: Path) -> None:
-    path = write(tmp_path / "d.csv", '1,"Smith, J",3')
-    with pytest.raises(DataError, match=r"22:10: .*; cells are in quotes: read them with --quoting"):
-        read_all(path, layout=Layout(quoting=False))
-
-
 def test_options_that_exclude_each_other(tmp_path: Path) -> None:
     path = write(tmp_path / "d.csv")
     with pytest.raises(DataError, match="--quoted-newlines and --no-quoting exclude each other"):

@@ -168,13 +168,6 @@ def test_the_first_row_decides_nothing_once_columns_are_settled(tmp_path: Path, 
         assert meanings([row, usual, *rows], settled) == [whole[1 + k], *whole]
 
 
-def test_bytes_that_are_no_text(tmp_path: Path) -> None:
-    (tmp_path / "d.jsonl").write_bytes(b'{"label": 1, "c": "a"}\n{"label": 1, "c": "\xff"}\n{"label": 0}\n')
-    source = open_source(tmp_path / "d.jsonl", on_error="skip")
-    assert [len(chunk) for chunk in source.chunks()] == [2]
-    assert [one.line for one in source.report.first_bad] == [2]
-
-
 def test_no_line_is_an_object(tmp_path: Path) -> None:
     (tmp_path / "d.jsonl").write_text("1\n[2]\n")
     with pytest.raises(DataError, match="none of its first lines is a JSON object"):

@@ -405,13 +405,3 @@ def test_text_that_is_not_utf8_is_read_wherever_it_stands(tmp_path: Path, kind: 
     as_csv.write_bytes(b"label,c\n" + b"".join(b"1,%s\n" % word for word in words))
     keys = next(iter(open_source(as_csv).chunks())).keys
     assert np.isin(keys, chunk.keys).all()
-
-
-def test_json_lines_that_are_not_utf8_are_bad_lines(tmp_path: Path) -> None:
-    path = tmp_path / "t.jsonl"
-    path.write_bytes(b'{"label": 1, "c": "a"}\n{"label": -1, "c": "' + NOT_TEXT + b'"}\n')
-    source = open_source(path, on_error="skip")
-    assert [len(chunk) for chunk in source.chunks()] == [1]
-    (bad,) = source.report.first_bad
-    assert (bad.line, bad.column, bad.expected) == (2, 24, "UTF-8")
-    assert bad.found.startswith("'\\xe9")

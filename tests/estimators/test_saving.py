@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import NotFittedError
 
 import thresher
 from tests.plain import not_compiled
-from thresher.cli.main import status_of
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import ModelFileError
 from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier, SparseOnlineRegressor
@@ -75,22 +73,6 @@ def test_estimators_are_taken_where_models_are() -> None:
             take(SparseOnlineRegressor())
         with pytest.raises(TypeError, match="expected a model, not ndarray"):
             take(X)
-
-
-@pytest.mark.usefixtures("plainly")
-def test_the_command_line_predicts_the_same(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    columns = SparseOnlineClassifier(random_state=0).fit(X, Y)
-    tables = SparseOnlineClassifier(random_state=0).fit(TABLE, Y)
-    dump_svmlight_file(X, np.where(Y == "up", 1, -1), "rows.svm", zero_based=True)
-    TABLE.to_csv("rows.csv", index=False)
-    for model, rows, given in ((columns, "rows.svm", X), (tables, "rows.csv", TABLE)):
-        thresher.save(model, "m")
-        assert status_of(["predict", "m", rows]) == 0
-        told = np.array(capfd.readouterr().out.split(), float)
-        np.testing.assert_allclose(told, model.decision_function(given), rtol=1e-4)
 
 
 def _chunk(rows: Any, labels: Any = None) -> Any:

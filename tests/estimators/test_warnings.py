@@ -12,6 +12,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 
 import thresher
+from tests.covering import covering
 from thresher.data.layout import Layout
 from thresher.learning.diagnostics.findings import TroubleWarning
 from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier, SparseOnlineRegressor
@@ -56,8 +57,7 @@ def plain(**options: Any) -> SparseOnlineClassifier:
     return SparseOnlineClassifier(**{"passes": 1, "random_state": 0, **options})
 
 
-@pytest.mark.parametrize("name", COLUMNS)
-@pytest.mark.parametrize("made", [pd.DataFrame, pl.DataFrame, pa.table])
+@pytest.mark.parametrize(("made", "name"), covering([pd.DataFrame, pl.DataFrame, pa.table], [*COLUMNS]))
 def test_fit_warns_of_columns_as_train_does(made: Any, name: str) -> None:
     X = made({"a": A, "zip": COLUMNS[name]})
     (message,) = said(lambda: plain().fit(X, Y))
@@ -112,8 +112,9 @@ def test_a_column_of_large_numbers_has_its_name() -> None:
         assert said(lambda options=options: plain(**{"rule": "ftrl", **options}).fit(X, Y)) == []
 
 
-@pytest.mark.parametrize("load", [load_iris, load_breast_cancer, load_wine, load_diabetes])
-@pytest.mark.parametrize("as_frame", [False, True])
+@pytest.mark.parametrize(
+    ("load", "as_frame"), covering([load_iris, load_breast_cancer, load_wine, load_diabetes], [False, True])
+)
 def test_ordinary_data_give_no_warnings(load: Any, as_frame: bool) -> None:
     X, y = load(return_X_y=True, as_frame=as_frame)
     online = SparseOnlineRegressor if load is load_diabetes else SparseOnlineClassifier
