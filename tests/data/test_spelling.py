@@ -30,7 +30,6 @@ from thresher.data.features.murmur import hash_bytes, seed_of
 from thresher.data.formats.tables.spellings import look_at, spelling_of_texts
 from thresher.data.layout import Layout
 from thresher.data.text.spelling import GROWTH, spell_all
-from thresher.sklearn import SparseOnlineClassifier
 
 
 def spelled(*texts: str) -> list[str]:
@@ -331,21 +330,6 @@ def test_names_are_the_spelling() -> None:
     names = {str(name) for name in model.weights_frame().feature}
     assert {name for name in names if name.startswith("flag")} == {"flag=true", "flag=false"}
     assert {"time=2024-01-02T00:00:00", "time=2024-01-01T06:00:00"} <= names
-
-
-def test_estimators_use_the_spelling() -> None:
-    X, y = FRAME.drop(columns="label"), FRAME.label
-    layout = Layout(categorical=CATEGORIES)
-    with not_compiled():
-        fitted = SparseOnlineClassifier(layout=layout, random_state=0).fit(X, y)
-        expected = fitted.decision_function(X)
-        for name in ("seconds", "nanoseconds", "floats", "others"):
-            table = _as_types(TYPES[name]).drop_columns(["label"])
-            assert (fitted.decision_function(table) == expected).all(), name
-        again = SparseOnlineClassifier(layout=layout, random_state=0).fit(
-            _as_types(TYPES["floats"]).drop_columns(["label"]), y
-        )
-        assert (again.decision_function(X) == expected).all()
 
 
 LABELS: dict[str, tuple[str, Callable[[int, bool], str]]] = {
