@@ -1,11 +1,10 @@
-"""``thresher log`` tells what a log holds, finds all damage, and cuts without destroying."""
+"""``thresher log`` tells what a log holds, and finds all damage."""
 
+import os
 from contextlib import closing
-from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tests.cli.conftest import Thresher
@@ -13,7 +12,6 @@ from tests.data.logs import NOON, write_log
 from thresher.data.chunk import Chunk, concat
 from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout
-from thresher.data.log import writer
 from thresher.data.log.records import GONE, KEPT, ROWS, LogEntry
 from thresher.data.log.source import LogOrigin, LogSource
 from thresher.data.log.writer import LogWriter
@@ -91,7 +89,7 @@ def damaged(log: Path) -> Path:
     raise AssertionError(place)
 
 
-def test_damage_is_found_and_cut_off(log: Path, thresher: Thresher) -> None:
+def test_damage_is_found_and_can_be_taken_off(log: Path, thresher: Thresher) -> None:
     path = damaged(log)
     before = {one.name: one.read_bytes() for one in log.glob("*.log")}
     found = thresher("log c.log --json")
@@ -99,77 +97,14 @@ def test_damage_is_found_and_cut_off(log: Path, thresher: Thresher) -> None:
     place = before[path.name].index(b'{"ids":["w"]}') - 72
     assert found.json["damage"].startswith(f"c.log/{path.name}: damaged")
     assert f"at byte {place:,}, after row 2" in found.json["damage"]
-    for row, message in ((3, "the last row that can be read is 2, not 3"), (1, "rows 1 to 2 came together")):
-        thresher.fails(f"log c.log --cut {row}", 1, message)
-    assert {one.name: one.read_bytes() for one in log.glob("*.log")} == before
-    found = thresher("log c.log --cut 2 --json")
+    os.truncate(path, place)  # as docs/log.md says
+    for one in log.glob("*.log"):
+        if one > path:
+            one.unlink()
+    found = thresher("log c.log --json")
     assert (found.status, found.json["rows"], found.json["damage"]) == (0, 2, None)
-    assert found.json["cut_off_to"] == "c.log/cut-2"
-    kept = b"".join(one.read_bytes() for one in sorted((log / "cut-2").glob("*.log")))
-    assert before[path.name][place:] in kept
     write_log(log, [rows(4, 2)], LAYOUT)
     assert len(concat([*LogSource(log).chunks()])) == 6
-
-
-@pytest.mark.parametrize("row", [0, 2, 3, 7])
-def test_what_is_cut_off_is_a_log(log: Path, row: int, thresher: Thresher) -> None:
-    whole = concat([*LogSource(log).chunks()])
-    found = thresher(f"log c.log --cut {row} --json").json
-    assert (found["rows"], found["damage"]) == (row, None)
-    if row == 7:
-        assert found["cut_off_to"] is None
-        return
-    first = [] if row == 0 else [*LogSource(log).chunks()]
-    both = concat([*first, *LogSource(log / f"cut-{row}").chunks()])
-    assert np.array_equal(both.values, whole.values)
-    assert np.array_equal(both.labels, whole.labels)
-    assert thresher(f"log c.log/cut-{row} --json").json["first_row"] == row + 1
-
-
-@pytest.mark.parametrize(
-    "to", ["2026-03-01T12:00", "2026-02-28T23:59", "12:00", "11:59", "2026-03-01T13:00+01:00"]
-)
-def test_a_time_up_to_which_there_is_no_record_is_refused(log: Path, to: str, thresher: Thresher) -> None:
-    before = {one.name: one.read_bytes() for one in log.glob("*")}
-    ran = thresher(f"log c.log --cut {to}")
-    assert ran.status == 1
-    assert "this would cut all 7 rows: the log spans 2026-03-01 12:00:00 to 12:00:04 UTC; " in ran.err
-    assert "or the row 0 to cut all" in ran.err
-    assert {one.name: one.read_bytes() for one in log.glob("*")} == before
-
-
-@pytest.mark.parametrize(
-    ("to", "at", "rows"),
-    [("12:00:02", "12:00:02", 5), ("14:00:02+02:00", "12:00:02", 5), ("12:01", "12:01:00", 0)],
-)
-def test_a_time_of_day_is_of_the_last_day(log: Path, to: str, at: str, rows: int, thresher: Thresher) -> None:
-    ran = thresher(f"log c.log --cut {to} --json")
-    assert (ran.status, ran.json["cut_at"], ran.json["rows_cut_off"]) == (0, f"2026-03-01T{at}Z", rows)
-    said = "nothing is cut off: the last record was written at 2026-03-01T12:00:04Z" in ran.err
-    assert said == (not rows)
-
-
-def test_a_time_to_come_is_refused(folder: Path, thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Clock(datetime):
-        @classmethod
-        def now(cls, tz: tzinfo | None = None) -> Any:
-            return datetime(2026, 3, 1, 12, 17, tzinfo=tz)
-
-    monkeypatch.setattr(writer, "datetime", Clock)
-    write_log(folder / "c.log", ENTRIES, LAYOUT)
-    ran = thresher("log c.log --cut 23:59")
-    assert ran.status == 1
-    assert "23:59 is still to come, as it is 12:17 UTC now: give a date, such as 2026-02-28T23:59" in ran.err
-    assert "still to come" in thresher("log c.log --cut 13:18+01:00").err
-    assert thresher("log c.log --cut 13:17+01:00").status == 0
-    assert thresher("log c.log --json").json["rows"] == 7
-
-
-def test_a_second_cut_keeps_the_first(log: Path, thresher: Thresher) -> None:
-    assert thresher("log c.log --cut 3").status == 0
-    write_log(log, [rows(1)], LAYOUT)
-    assert thresher("log c.log --cut 3 --json").json["cut_off_to"] == "c.log/cut-3-2"
-    assert sum(map(len, LogSource(log / "cut-3").chunks())) == 4
 
 
 def test_a_damaged_header_and_a_missing_segment(folder: Path, thresher: Thresher) -> None:
@@ -184,26 +119,20 @@ def test_a_damaged_header_and_a_missing_segment(folder: Path, thresher: Thresher
     found = thresher("log c.log --json")
     assert (found.status, found.json["rows"]) == (1, 2)
     assert "a segment after it is missing" in found.json["damage"]
-    assert thresher("log c.log --cut 2 --json").json["damage"] is None
-    assert sorted(one.name for one in log.glob("*.log")) == [one.name for one in paths[:2]]
-    assert sorted(one.name for one in (log / "cut-2").iterdir()) == [one.name for one in paths[3:]]
 
 
-def test_a_log_in_use_is_shown_and_not_cut(log: Path, thresher: Thresher) -> None:
+def test_a_log_in_use_is_shown(log: Path, thresher: Thresher) -> None:
     with closing(LogWriter(log, LogOrigin(LAYOUT, "binary", "c0ffee").as_dict())):
         assert thresher("log c.log").status == 0
-        thresher.fails("log c.log --cut 2", 1, "another server writes this log")
 
 
 def test_what_no_model_can_learn_is_damage(folder: Path, thresher: Thresher) -> None:
     strange = rows(2)
     strange.labels[1] = 3
-    log = write_log(folder / "c.log", [rows(3), strange, rows(1)], LAYOUT)
+    write_log(folder / "c.log", [rows(3), strange, rows(1)], LAYOUT)
     found = thresher("log c.log --json")
     assert (found.status, found.json["rows"]) == (1, 3)
     assert ", after row 3: example 2: expected a label -1, 0 or 1" in found.json["damage"]
-    assert thresher("log c.log --cut 3").status == 0
-    assert sum(map(len, LogSource(log).chunks())) == 3
 
 
 def test_other_folders_are_no_logs(folder: Path, thresher: Thresher) -> None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ import thresher
 from tests.serving import test_service
 from tests.waiting import until
 from thresher import DataError
-from thresher.cli.main import status_of
 from thresher.data.files.topics import Messages, Topic, Url
 from thresher.data.log.segments import records_from
 from thresher.data.log.source import contents_of
@@ -291,14 +291,17 @@ def test_says_that_it_falls_behind(clicks: Path, tmp_path: Path, monkeypatch: py
     assert said[0].startswith("held:slow falls behind: 400 to be read, and 200 at the last look, ")
 
 
-def test_a_log_that_is_cut_takes_places_with_it(clicks: Path, tmp_path: Path) -> None:
+def test_a_log_that_is_put_back_takes_places_with_it(clicks: Path, tmp_path: Path) -> None:
     some, log = rows([f"c{k}" for k in range(30)]), tmp_path / "log"
     STORE["cut"] = [some[:10]]
     with serving(clicks, log, "held:cut") as service:
         learned(service, 10)
-        STORE["cut"][0] += some[10:]
+    copytree(log, tmp_path / "backup")
+    STORE["cut"][0] += some[10:]
+    with serving(clicks, log, "held:cut") as service:
         learned(service, 30)
-    assert status_of(["log", str(log), "--cut", "10"]) == 0
+    log.rename(tmp_path / "aside")
+    (tmp_path / "backup").rename(log)
     with serving(clicks, log, "held:cut") as service:
         learned(service, 30)
     assert colours(log) == [f"c{k}" for k in range(30)]

@@ -71,7 +71,6 @@ thresher info my.model --json
 thresher info front.model
 thresher log clicks.log
 thresher log clicks.log --last 5
-thresher log clicks.log --cut 100
 thresher diff my.model small.model
 thresher diff my.model small.model --top 5
 thresher diff my.model small.model --json > changes.json
@@ -167,7 +166,7 @@ SHORT = {
     "weights": "Print the weights, largest first.",
     "choose": "Take one of many models out of their file.",
     "info": "Show what is in a model, and how it was made.",
-    "log": "Show, check or cut the log of a server.",
+    "log": "Show and check the log of a server.",
     "diff": "Show which weights moved from one model to another.",
     "name": "Add the names of features to a model.",
     "from-vw": "Print the command for what a command of Vowpal Wabbit does.",

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -107,28 +104,15 @@ def name(model: str, data: list[str], options: Options) -> None:
 
 @command(judging.LogCommand, Argument("LOG", "The folder of a log, as thresher serve writes it."))
 def log(log: str, options: Options) -> None:
-    """Show what is in the log of a server, check all of it, and cut it.
+    """Show what is in the log of a server, and check all of it.
 
     A log is data: thresher train --continue MODEL LOG learns what the server has learned. The exit status is
     1 if the log is damaged; what a write that was cut short has left at its end is no damage.
     """
     from thresher.data.log.source import contents_of
-    from thresher.data.log.writer import cut_after, cut_before
     from thresher.runs.files import LogInfo
 
-    found = dict[str, Any]()
-    if options["cut"] is not None:
-        from thresher.serving.learning import newer_than
-
-        to, beside = options["cut"], partial(newer_than, Path(log))
-        off = cut_after(Path(log), to, beside) if isinstance(to, int) else cut_before(Path(log), to, beside)
-        at = off.at and f"{off.at.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
-        found = {"cut_at": at, "rows_cut_off": off.rows}
-        found |= {"cut_off_bytes": off.bytes, "cut_off_to": off.folder and str(off.folder)}
-    told = LogInfo(contents_of(log, options["last"]) | found)
-    if found and found["cut_off_to"] is None:
-        end = told["last_time"] and f": the last record was written at {told['last_time']}"
-        click.echo(f"warning: nothing is cut off{end or ''}", err=True)
+    told = LogInfo(contents_of(log, options["last"]))
     output.show(told, options["json"])
     if told["damage"]:
         raise click.exceptions.Exit(DAMAGED)

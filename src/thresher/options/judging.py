@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import Annotated, TypedDict
 
@@ -18,17 +17,6 @@ OUTPUTS = ("margin", "probability", "label", "decision", "spread", "interval", "
 
 _LEVEL = kinds.Number("a number between 0 and 1", lambda level: 0 < level < 1)
 """A share of all intervals"""
-
-
-def _row_or_time(text: str) -> int | datetime | time:
-    """The number of a row, a time of the day, or a day with or without one; UTC unless it says otherwise."""
-    for made in (kinds.Whole(0).read, time.fromisoformat, datetime.fromisoformat):
-        try:
-            found: int | datetime | time = made(text.strip())
-        except ValueError:
-            continue
-        return found.replace(tzinfo=found.tzinfo or UTC) if isinstance(found, datetime) else found
-    raise kinds.WrongValueError("the number of a row, or a time such as 12:00 or 2026-03-01T12:00")
 
 
 class WhichModel(TypedDict, total=False):
@@ -280,10 +268,3 @@ class LogCommand(training.JsonOption, total=False):
     """The options of ``thresher log``."""
 
     last: Annotated[int, Option(kinds.Whole(0), "N", default=0), "Show the last N records, with their rows."]
-    cut: Annotated[
-        int | datetime | time | None,
-        Option(kinds.Text(_row_or_time), "ROW|TIME", unset="nothing is cut"),
-        "Cut the log after this row, for example the last before damage, or before this time (UTC). What is "
-        "cut off is kept in the folder cut-ROW within it, as a log of its own, with models that have "
-        "learned it.",
-    ]

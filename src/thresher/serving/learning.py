@@ -21,7 +21,7 @@ import numpy as np
 from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.log import segments
 from thresher.data.log.source import LiveLog, NoExamplesError
-from thresher.learning.files import checkpoint, model_file
+from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
 from thresher.learning.training import progress
 from thresher.learning.training.ahead import learn_anything
@@ -134,30 +134,6 @@ def _prepared(begin: Mapping[str, object], source: LiveLog, state: Path) -> Trai
             "put back one from a backup" if source.begin.row else "remove it, and the log is learned again"
         )
         raise segments.LogError(f"{error}: {remedy}") from error
-
-
-def newer_than(folder: Path, end: segments.LogPosition) -> list[Path]:
-    """Checkpoints in the folder of a log that have learned what comes after a place, and their models.
-
-    `LogError` if the log lacks its beginning, so that they could not be made again.
-    """
-    found = list[Path]()
-    for state in (folder / _CHECKPOINT, *sorted(folder.glob(f"*.{_CHECKPOINT}"))):
-        if state.exists():
-            try:
-                place = checkpoint.load(state)[1].position.place
-            except model_file.ModelFileError:  # it cannot be used as it is
-                place = StreamPosition(0, end.offset + 1, end.row)
-            if place is not None and place.offset > end.offset:
-                model = state.with_name(state.name.removesuffix(_CHECKPOINT) + MODEL)
-                found += [one for one in (state, model) if one.exists()]
-    first = segments.read_segment(segments.segment_paths(folder)[0]).begin.row
-    if found and first:
-        raise segments.LogError(
-            f"{folder}: begins with row {first + 1:,}, so {found[0].name}, which has learned rows after"
-            f" {end.row:,}, cannot be made again: put back one from a backup, or begin a new log"
-        )
-    return found
 
 
 class Learning:

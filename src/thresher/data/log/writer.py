@@ -1,20 +1,14 @@
-"""Writing a log: one process at a time, many records with one sync; and cutting it.
-
-What comes after the row at which a log is cut is kept in a folder of its own, and nothing is destroyed.
-"""
+"""Writing a log: one process at a time, many records with one sync."""
 
 from __future__ import annotations
 
 import errno
 import math
 import os
-import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, time, timedelta
-from itertools import chain, count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from thresher.data.log import segments
 from thresher.data.log.records import PackedEntry, sealed
@@ -51,15 +45,6 @@ def make_folder(folder: Path) -> None:
         sync_folder(folder.parent)
 
 
-def locked(folder: Path) -> int:
-    """The descriptor of a lock on a log, held until it is closed. `LogError` if another process has it."""
-    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    if lock(descriptor) is False:
-        os.close(descriptor)
-        raise segments.LogError(f"{folder}: another server writes this log")
-    return descriptor
-
-
 class LogWriter:
     """The end of a log, to which records are appended.
 
@@ -80,9 +65,11 @@ class LogWriter:
         self._most, self._oldest, self._since = segment_bytes, segment_seconds * 1e6, 0
         self._new = not segments.is_log(folder)
         make_folder(folder)
-        self._lock, self.cut = locked(folder), 0
+        self._lock, self.cut = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), 0
         """`cut`: bytes of an unfinished write that were cut off"""
         try:
+            if lock(self._lock) is False:
+                raise segments.LogError(f"{folder}: another server writes this log")
             self.end = segments.LogPosition(0, 0, 0)
             self._file, self._segment = self._go_on() if segments.is_log(folder) else self._begun()
         except BaseException:
@@ -203,156 +190,3 @@ class LogWriter:
             with suppress(OSError):  # it holds other files
                 self.folder.rmdir()
         self.close()
-
-
-_START = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class CutOff(NamedTuple):
-    """What was cut off a log."""
-
-    folder: Path | None
-    """where it is; None if there was nothing"""
-    bytes: int
-    rows: int
-    """of those that can be read"""
-    at: datetime | None = None
-    """the moment before which the log ends, if it was cut at a time"""
-
-
-Beside = Callable[[segments.LogPosition], Sequence[Path]]
-"""Files in the folder that do not belong to a log which ends there. `LogError` if it may not end there."""
-
-
-def cut_after(folder: Path, row: int, beside: Beside = lambda end: ()) -> CutOff:
-    """Cut a log after a row, which may be the last before a damaged place.
-
-    If the computer stops on the way, the log is the old one, without its last segments at most, and these
-    are in the other folder, with the files `beside`. `LogError` if there is no such row, if one request
-    brought it together with later ones, or if a server writes the log; OSError.
-    """
-    return _cut(folder, lambda: _end_of(folder, row), beside)
-
-
-def cut_before(folder: Path, moment: datetime | time, beside: Beside = lambda end: ()) -> CutOff:
-    """Cut a log before the first record from this moment on, or this time (UTC) of the day of the last one.
-
-    `LogError` also for a time that is still to come, and for one up to which there is no record.
-    """
-    if isinstance(moment, datetime):
-        at = moment
-    else:
-        zone = moment.tzinfo or UTC
-        at = datetime.combine(_span(folder)[1].astimezone(zone).date(), moment, zone)
-        if at > (now := datetime.now(UTC)):
-            raise segments.LogError(
-                f"{moment:%H:%M} is still to come, as it is {now:%H:%M} UTC now: give a date, such as"
-                f" {at - timedelta(days=1):%Y-%m-%dT%H:%M}"
-            )
-    return _cut(folder, lambda: _end_before(folder, at), beside)._replace(at=at)
-
-
-def _cut(folder: Path, find: Callable[[], segments.LogPosition], beside: Beside) -> CutOff:
-    segments.segment_paths(folder)
-    lock = locked(folder)
-    try:
-        end = find()
-        files = beside(end)
-        paths = segments.segment_paths(folder)
-        last = max(k for k, path in enumerate(paths) if int(path.stem) < end.offset or k == 0)
-        if last + 1 < len(paths) and int(paths[last + 1].stem) == end.offset:
-            with suppress(segments.LogError):  # a damaged one is cut off, too
-                last += segments.read_segment(paths[last + 1]).begin == end
-        kept, others = segments.read_segment(paths[last]), paths[last + 1 :]
-        place = end.offset - kept.begin.offset + kept.header
-        tail = kept.path.stat().st_size - place
-        if not tail and not others and not files:
-            return CutOff(None, 0, 0)
-        size, rows = tail + sum(path.stat().st_size for path in others), _last_row(folder) - end.row
-        names = (f"cut-{end.row}" + f"-{number}" * (number > 1) for number in count(1))
-        spare = next(path for name in names if not (path := folder / name).exists())
-        spare.mkdir()
-        for path in files:  # first: a server that finds none learns what is left
-            path.rename(spare / path.name)
-        if tail:
-            with (
-                open(kept.path, "rb") as old,
-                whole_file(spare / segments.segment_name(end.offset), "wb") as new,
-            ):
-                old.seek(place)
-                new.write(segments.header_bytes(end, kept.origin))
-                shutil.copyfileobj(old, new)
-        for path in reversed(others):  # from the end: what is left is a log at any time
-            to = spare / path.name
-            while to.exists():
-                to = to.with_name(f"{to.name}.other")
-            path.rename(to)
-        sync_folder(spare)
-        sync_folder(folder)
-        with open(kept.path, "r+b") as file:
-            file.truncate(place)
-            os.fsync(file.fileno())
-        return CutOff(spare, size, rows)
-    finally:
-        os.close(lock)
-
-
-def _end_of(folder: Path, row: int) -> segments.LogPosition:
-    """The last place between two records, of those that can be read, up to which there are so many rows."""
-    at, trouble, together = segments.read_segment(segments.segment_paths(folder)[0]).begin, "", ""
-    try:
-        for record in chain.from_iterable(segments.records_from(folder)):
-            if record.end.row > row:
-                together = f"rows {record.head.row + 1:,} to {record.head.last:,}"
-                break
-            at = record.end
-    except segments.LogError as error:
-        trouble = f": {error}"
-    if at.row == row:
-        return at
-    if not together:
-        raise segments.LogError(
-            f"{folder}: the last row that can be read is {at.row:,}, not {row:,}{trouble}"
-        )
-    if at.row > row:
-        raise segments.LogError(f"{folder}: begins with row {at.row + 1:,}")
-    raise segments.LogError(f"{folder}: {together} came together: cut before or after all of them")
-
-
-def _last_row(folder: Path) -> int:
-    """The last row that can be read."""
-    row = segments.read_segment(segments.segment_paths(folder)[0]).begin.row
-    with suppress(segments.LogError):
-        for record in chain.from_iterable(segments.records_from(folder)):
-            row = record.end.row
-    return row
-
-
-def _span(folder: Path) -> tuple[datetime, datetime]:
-    """When the first and the last record were written."""
-    times = [one.head.time for one in chain.from_iterable(segments.records_from(folder))] or [0]
-    return _START + timedelta(microseconds=min(times)), _START + timedelta(microseconds=max(times))
-
-
-def _end_before(folder: Path, moment: datetime) -> segments.LogPosition:
-    """Where the first record begins that was written at this moment or later; the end if there is none.
-
-    `LogError` if that is the first of all.
-    """
-    limit = (moment - _START) / timedelta(microseconds=1)
-    begin = end = segments.read_segment(segments.segment_paths(folder)[0]).begin
-    for record in chain.from_iterable(segments.records_from(folder)):
-        if record.head.time >= limit:
-            break
-        end = record.end
-    else:
-        return end
-    if end == begin:
-        first, last = _span(folder)
-        until = f"{last:%H:%M:%S}" if last.date() == first.date() else f"{last:%Y-%m-%d %H:%M:%S}"
-        raise segments.LogError(
-            f"{folder}: this would cut all {_last_row(folder) - begin.row:,} rows: the log spans"
-            f" {first:%Y-%m-%d %H:%M:%S} to {until} UTC; give a time in between, or the row {begin.row} to"
-            " cut all"
-        )
-    return end
