@@ -50,8 +50,8 @@ class Learning(Service):
         return done(ack)
 
     def keep(self, *given: Any) -> Any:
-        ids, _, margins = given
-        self.kept |= dict(zip(ids, margins.tolist(), strict=True))
+        ids, chunk = given
+        self.kept |= dict(zip(ids, np.diff(chunk.indptr).tolist(), strict=True))
         return done(Ack(0, 0, False))
 
     def label(self, *given: Any) -> Any:

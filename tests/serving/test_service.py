@@ -28,7 +28,7 @@ from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.divergence import HEAVIEST, too_heavy
 from thresher.learning.model.model_set import ModelSet
 from thresher.options.option import UsageError
-from thresher.options.serving import DROP, FAKE_NEGATIVE, NEGATIVE
+from thresher.options.serving import DROP, NEGATIVE
 from thresher.serving import appending
 from thresher.serving.bodies import Bodies
 from thresher.serving.errors import RefusedError
@@ -113,7 +113,7 @@ def test_classes_that_come_while_serving(loss: str, form: str, tmp_path: Path) -
         learn(service, "eggs", c=1.0)
         learn(service, "ham", a=1.0)
         kept = reader(service).read(b'{"id": "k", "d": 1.0}', "application/json", labelled=False, ids="id")
-        service.keep(["k"], kept.chunk, service.margins(kept.chunk)).result()
+        service.keep(["k"], kept.chunk).result()
         reader(service).read(b'{"label": "never", "d": 1.0}', "application/json", labelled=True)
         until(lambda: learned(service))
         assert service.model.classes[:3] == ("ham", "spam", "eggs")
@@ -253,14 +253,14 @@ def test_a_log_has_one_way_to_write_the_negative_class(model: Path, rows: Chunk,
     some = replace(rows.rows(0, 2), labels=np.array([0, 1], np.float32))
     with serving(model, tmp_path / "log") as service:
         service.learn(some).result()
-        service.keep(["x"], some.rows(0, 1), service.margins(some.rows(0, 1))).result()
+        service.keep(["x"], some.rows(0, 1)).result()
         service.label(["x"], np.zeros(1, np.float32), np.ones(1, np.float32)).result()
     assert _logged(tmp_path / "log").labels.tolist() == [-1, 1, -1]
     other = tmp_path / "other.model"
     thresher.train(replace(rows, labels=(rows.labels > 0).astype(np.float32)), passes=1).save(other)
     with serving(other, tmp_path / "other", wait=0.01, unlabelled=NEGATIVE) as service:
         service.learn(replace(some, labels=np.array([-1, 1], np.float32))).result()
-        service.keep(["x"], some.rows(0, 1), service.margins(some.rows(0, 1))).result()
+        service.keep(["x"], some.rows(0, 1)).result()
         until(lambda: service.status().sequence == 3)
     assert _logged(tmp_path / "other").labels.tolist() == [0, 1, 0]
 
@@ -309,7 +309,7 @@ def test_labels_may_come_later(model: Path, rows: Chunk, tmp_path: Path, shifted
         thresher.train(rows.rows(0, 10), recipe, passes=1).save(model)
     folder, some = tmp_path / "log", rows.rows(10, 13)
     with serving(model, folder) as service:
-        service.keep(["x", "y", "z"], some, service.margins(some)).result()
+        service.keep(["x", "y", "z"], some).result()
         assert (service.status().pending, service.status().sequence) == (3, 0)
     with serving(model, folder) as service:
         ids = ["z", "nobody", "x", "z"]
@@ -339,7 +339,7 @@ def test_where_no_label_is_negative_rows_are_learned_in_the_order_of_the_views(
 ) -> None:
     folder, some, settings = tmp_path / "log", rows.rows(10, 14), {"wait": 1000.0, "unlabelled": NEGATIVE}
     with serving(model, folder, **settings) as service:
-        service.keep([*"abcd"], some, service.margins(some)).result()
+        service.keep([*"abcd"], some).result()
         found = service.label(["c", "a", "c", "?"], _given(1, 1, 1, 1), _given(1, 2, 1, 1)).result()
         assert found == LabelsLearned(0, 0, 0, 2, 1, ["?"])
         if not restarted:
@@ -365,36 +365,37 @@ def _expire(service: LearningService) -> None:
     service._appender.submit(appending.Draft.expire, appending.ticking(), negative).result()
 
 
-@pytest.mark.parametrize("unlabelled", [NEGATIVE, FAKE_NEGATIVE])
 def test_a_row_that_was_learned_as_negative_is_not_learned_again(
-    model: Path, rows: Chunk, tmp_path: Path, unlabelled: str
+    model: Path, rows: Chunk, tmp_path: Path
 ) -> None:
     folder, some = tmp_path / "log", rows.rows(10, 11)
     for restarted in (False, True):
-        with serving(model, folder, wait=1000.0, unlabelled=unlabelled) as service:
-            assert service.keep(["a"], some, service.margins(some)).result().repeated == restarted
+        with serving(model, folder, wait=1000.0, unlabelled=NEGATIVE) as service:
+            assert service.keep(["a"], some).result().repeated == restarted
             if not restarted:
                 _expire(service)
-                assert service.keep(["a"], some, service.margins(some)).result().repeated
+                assert service.keep(["a"], some).result().repeated
             found = service.label(["a"], _given(1), _given(1)).result()
             assert (found.learned, found.waiting, found.unknown) == (0, 0, ["a"])
             assert (service.status().sequence, service.status().pending) == (1, 0)
 
 
-def test_what_becomes_of_a_row_depends_on_what_became_of_it(model: Path, rows: Chunk, tmp_path: Path) -> None:
+def test_what_becomes_of_a_row_depends_on_how_the_server_is_run(
+    model: Path, rows: Chunk, tmp_path: Path
+) -> None:
     folder, wait = tmp_path / "log", 1000.0
-    for name, unlabelled in zip("abc", (FAKE_NEGATIVE, NEGATIVE, DROP), strict=True):
+    for name, unlabelled in zip("bc", (NEGATIVE, DROP), strict=True):
         with serving(model, folder, wait=wait, unlabelled=unlabelled) as service:
             ids, some = [f"{name}{k}" for k in range(3)], rows.rows(10, 13)
-            service.keep(ids, some, service.margins(some)).result()
+            service.keep(ids, some).result()
             service.label([f"{name}0"], _given(1), _given(3)).result()
-    with serving(model, folder, wait=wait, unlabelled=FAKE_NEGATIVE) as service:
+    with serving(model, folder, wait=wait, unlabelled=DROP) as service:
         service.label(["b1", "c1"], _given(1, 1), _given(1, 1)).result()
     with serving(model, folder, wait=wait, unlabelled=NEGATIVE) as service:
         _expire(service)
     found = _logged(folder)
-    assert found.labels.tolist() == [-1, -1, -1, 1, 1, 1, 1, 1, -1, -1]
-    assert found.weights.tolist()[4:] == [3, 1, 1, 3, 1, 1]  # plain: they were not learned before
+    assert found.labels.tolist() == [1, 1, 1, 1, -1, -1]
+    assert found.weights.tolist() == [3, 1, 1, 3, 1, 1]
     check_law(model, folder, tmp_path / "expected")
 
 
@@ -412,7 +413,7 @@ def test_predictions_stay_calibrated_at_a_start_in_a_lull_and_at_a_peak(tmp_path
             margins = service.margins(some)
             means.append(service.model.respond(margins, "probability").mean())
             turns.append(appending.ticking())
-            service.keep(ids, some, margins).result()
+            service.keep(ids, some).result()
             positive = [one for one in ids if clicked[int(one)]]
             service.label(positive, *[np.ones(len(positive), np.float32)] * 2).result()
             if len(turns) > 3:
@@ -420,22 +421,6 @@ def test_predictions_stay_calibrated_at_a_start_in_a_lull_and_at_a_peak(tmp_path
             until(lambda: learned(service))
             at += views
     assert np.abs(np.array(means) - clicked.mean()).max() < 0.1 * clicked.mean(), means
-
-
-def test_fake_negatives_are_corrected_by_importance(model: Path, rows: Chunk, tmp_path: Path) -> None:
-    folder, some = tmp_path / "log", rows.rows(10, 12)
-    with serving(model, folder, unlabelled=FAKE_NEGATIVE) as service:
-        margins = service.margins(some)
-        p = service.model.respond(margins, "probability")
-        service.keep(["x", "y"], some, margins).result()
-        until(lambda: learned(service))
-        q = service.model.respond(service.margins(some.rows(1, 2)), "probability")
-        service.label(["y"], *ONE).result()
-        service.label(["x"], -ONE[0], ONE[1]).result()
-    found = _logged(folder)
-    assert np.array_equal(found.labels, np.array([-1, -1, 1, -1], np.float32))
-    assert np.array_equal(found.weights, np.array([*(1 - p) * (1 + p), 1 + q[0], 0], np.float32))
-    check_law(model, folder, tmp_path / "expected")
 
 
 def test_mean_prediction_and_label_are_those_of_all_rows(model: Path, rows: Chunk, tmp_path: Path) -> None:
@@ -533,13 +518,12 @@ def test_a_model_whose_learning_fails_predicts_as_it_was(
 
 def test_too_many_rows_that_wait_are_refused(model: Path, rows: Chunk, tmp_path: Path) -> None:
     with serving(model, tmp_path / "log", most_kept=2) as service:
-        margins = service.margins(rows.rows(0, 3))
         with pytest.raises(RefusedError, match="at most 2 rows can wait") as refused:
-            service.keep(["a", "b", "c"], rows.rows(0, 3), margins).result()
+            service.keep(["a", "b", "c"], rows.rows(0, 3)).result()
         assert refused.value.status == 413
-        service.keep(["a", "b"], rows.rows(0, 2), margins[:2]).result()
+        service.keep(["a", "b"], rows.rows(0, 2)).result()
         with pytest.raises(RefusedError, match="2 rows wait for their labels already") as refused:
-            service.keep(["c"], rows.rows(2, 3), margins[2:]).result()
+            service.keep(["c"], rows.rows(2, 3)).result()
         assert (refused.value.status, refused.value.headers) == (429, {"Retry-After": "1"})
 
 
@@ -567,20 +551,19 @@ def test_a_key_is_for_the_rows_that_it_was_for(model: Path, rows: Chunk, tmp_pat
 
 
 def test_what_is_kept_is_bounded_in_bytes(model: Path, rows: Chunk, tmp_path: Path) -> None:
-    margins = np.zeros(4)
     with serving(model, tmp_path / "log", most_kept_bytes=8000, wait=1000.0) as service:
         with pytest.raises(RefusedError, match="rows of 8,000 bytes at most can wait") as refused:
-            service.keep([f"{k}" * 1000 for k in range(9)], rows.rows(0, 9), margins).result()
+            service.keep([f"{k}" * 1000 for k in range(9)], rows.rows(0, 9)).result()
         assert refused.value.status == 413
         for _ in range(3):  # what goes makes room
             ids = [f"{k}" * 1000 for k in range(4)]
-            service.keep(ids, rows.rows(0, 4), margins).result()
+            service.keep(ids, rows.rows(0, 4)).result()
             with pytest.raises(RefusedError, match="bytes wait for their labels already") as refused:
-                service.keep(["x" * 3000], rows.rows(0, 1), margins).result()
+                service.keep(["x" * 3000], rows.rows(0, 1)).result()
             assert refused.value.status == 429
             assert service._appender.submit(appending.Draft.expire, appending.ticking(), None).result() == 4
         assert service._memory.kept_bytes == 0
-        service.keep(ids, rows.rows(0, 4), margins).result()
+        service.keep(ids, rows.rows(0, 4)).result()
         size = service._memory.kept_bytes
     with serving(model, tmp_path / "log") as service:
         assert service._memory.kept_bytes == size
@@ -590,7 +573,7 @@ def test_a_row_that_is_kept_keeps_nothing_else(model: Path, rows: Chunk, tmp_pat
     whole = concat([rows] * 100)
     held = weakref.ref(whole.values)
     with serving(model, tmp_path / "log", wait=1000.0) as service:
-        service.keep(["a"], whole.rows(0, 1), np.zeros(1)).result()
+        service.keep(["a"], whole.rows(0, 1)).result()
         service.learn(whole, key="k" * 1000).result()
         until(lambda: learned(service))
         del whole
@@ -610,9 +593,9 @@ def test_a_clock_that_jumps_expires_and_removes_nothing(
     with serving(model, folder, segment_bytes=1, snapshots=Snapshots(rows=1), **settings) as service:
         for k in range(3):
             service.learn(rows.rows(k, k + 1)).result()
-        service.keep(["a"], some, np.zeros(1)).result()
+        service.keep(["a"], some).result()
         set_clock(monkeypatch, days)
-        service.keep(["b"], some, np.zeros(1)).result()
+        service.keep(["b"], some).result()
         service.tend(appending.ticking() - 7_200_000_000)
         assert [*service._memory.kept] == ["a", "b"]
         assert len([*folder.glob("*.log")]) >= 5
@@ -628,7 +611,7 @@ def test_rows_from_the_future_are_waited_for_as_long_as_others(
     with serving(model, folder, wait=7200.0) as service:
         for name, days in (("a", 1), ("b", 2), ("c", 0)):  # the clock goes forward, and back
             set_clock(monkeypatch, days)
-            service.keep([name], some, np.zeros(1)).result()
+            service.keep([name], some).result()
     monkeypatch.undo()
     with serving(model, folder, wait=7200.0) as service:
         assert [*service._memory.kept] == ["a", "b", "c"]
@@ -648,12 +631,12 @@ def test_rows_do_not_wait_while_the_server_is_down(
     with serving(model, folder, **settings) as service:
         for name, days in (("old", -3), ("learned", -2), ("a", -2)):
             set_clock(monkeypatch, days)
-            service.keep([name], some, np.zeros(1)).result()
+            service.keep([name], some).result()
         service.label(["learned"], label, label).result()
     monkeypatch.undo()
     with serving(model, folder, **settings) as service:
         until(lambda: "old" not in service._memory.kept)  # the server was up for a day after it
-        assert service.keep(["learned"], some, np.zeros(1)).result().repeated
+        assert service.keep(["learned"], some).result().repeated
         found = service.label(["a"], label, label).result()
         assert (found.learned + found.waiting, found.unknown) == (1, [])
     check_law(model, folder, tmp_path / "expected")
@@ -718,7 +701,7 @@ def test_what_is_learned_and_saved_need_not_be_kept(model: Path, rows: Chunk, tm
             for k in range(10, 20):
                 service.learn(rows.rows(k, k + 1)).result()
             some = rows.rows(20, 21)
-            service.keep(["x"], some, service.margins(some)).result()
+            service.keep(["x"], some).result()
             for k in range(21, 25):
                 service.learn(rows.rows(k, k + 1)).result()
             if kept:
@@ -813,7 +796,7 @@ def test_the_name_of_a_weight_that_was_zero_in_between_is_kept(tmp_path: Path) -
 def test_a_request_that_cannot_be_written_ends_no_thread(model: Path, rows: Chunk, tmp_path: Path) -> None:
     with serving(model, tmp_path / "log") as service:
         some = rows.rows(0, 1)
-        service.keep(["\ud800"], some, service.margins(some)).result()  # JSON can write it
+        service.keep(["\ud800"], some).result()  # JSON can write it
         broken: Any = None
         with pytest.raises(RefusedError, match="cannot be written"):
             service._appender.submit(appending.Draft.learn, broken).result()
@@ -821,17 +804,6 @@ def test_a_request_that_cannot_be_written_ends_no_thread(model: Path, rows: Chun
             service.learn(some, key="k" * 1001).result()
         assert service.learn(some).result().last == 1
     check_law(model, tmp_path / "log", tmp_path / "expected")
-
-
-def test_a_fake_negative_and_its_label_may_come_at_once(model: Path, rows: Chunk, tmp_path: Path) -> None:
-    folder, some = tmp_path / "log", rows.rows(10, 11)
-    with serving(model, folder, unlabelled=FAKE_NEGATIVE) as service:
-        margins = service.margins(some)
-        asked = (service.keep(["x"], some, margins), service.label(["x"], *ONE))
-        assert [one.result().last for one in asked] == [1, 2]
-    assert _logged(folder).weights[1] > 1
-    assert len(records_of(folder)) == 2  # a write that is cut short has all of a row, or nothing
-    check_law(model, folder, tmp_path / "expected")
 
 
 def records_of(folder: Path) -> list[Any]:
@@ -860,12 +832,12 @@ def test_a_small_log_is_kept_small(model: Path, rows: Chunk, tmp_path: Path) -> 
 
 
 def test_a_log_of_rows_without_labels_is_kept_small(model: Path, rows: Chunk, tmp_path: Path) -> None:
-    folder, margins = tmp_path / "log", np.zeros(ROWS)
+    folder = tmp_path / "log"
     settings: dict[str, Any] = {"keep_bytes": 20_000, "wait": 0.01, "snapshots": Snapshots(seconds=0.01)}
     with serving(model, folder, **settings) as service:
         service.learn(rows).result()
         for k in range(25):
-            service.keep([f"{k} {i}" for i in range(ROWS)], rows, margins).result()
+            service.keep([f"{k} {i}" for i in range(ROWS)], rows).result()
         until(lambda: _log_bytes(folder) <= 20_000)
     with serving(model, folder, **settings) as service:  # goes on, though what it read last is gone
         service.learn(rows).result()

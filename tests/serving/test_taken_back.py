@@ -25,8 +25,8 @@ def done(commands: str, folder: Path) -> None:
 
 def place_after(folder: Path, row: int) -> int:
     """The byte of the only file of a log at which the record ends that brings it to a row."""
-    end = next(one.end.offset for one in records_of(folder) if one.end.row == row)
-    return end + read_segment(segment_paths(folder)[0]).header
+    ends: list[int] = [one.end.offset for one in records_of(folder) if one.end.row == row]
+    return ends[0] + read_segment(segment_paths(folder)[0]).header
 
 
 def test_a_service_newer_than_its_log_does_not_learn(model: Path, rows: Chunk, tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_a_service_newer_than_its_log_does_not_learn(model: Path, rows: Chunk, t
     with serving(model, folder) as service:
         for k in range(10, 20):
             service.learn(rows.rows(k, k + 1), key=f"key {k}").result()
-        service.keep(["a", "b"], rows.rows(20, 22), service.margins(rows.rows(20, 22))).result()
+        service.keep(["a", "b"], rows.rows(20, 22)).result()
     found = contents_of(folder, 2)
     assert (found["rows"], found["keys"], found["waiting_for_labels"], found["damage"]) == (10, 10, 2, None)
     check_law(model, folder, tmp_path / "expected")
@@ -49,7 +49,7 @@ def test_a_copy_takes_log_and_models_back(model: Path, rows: Chunk, tmp_path: Pa
     folder = tmp_path / "clicks.log"
     with serving(model, folder, shadows=SHADOWS) as service:
         service.learn(rows.rows(0, 7)).result()
-        service.keep(["a"], rows.rows(7, 8), service.margins(rows.rows(7, 8))).result()
+        service.keep(["a"], rows.rows(7, 8)).result()
         until(lambda: learned(service))
         for one in service.models.values():
             one.save()
@@ -60,7 +60,7 @@ def test_a_copy_takes_log_and_models_back(model: Path, rows: Chunk, tmp_path: Pa
         done(COPY, tmp_path)
     taken = contents_of(tmp_path / "backup", 9) | {"log": ""}
     with serving(model, folder, shadows=SHADOWS) as service:
-        service.keep(["b"], rows.rows(8, 9), service.margins(rows.rows(8, 9))).result()
+        service.keep(["b"], rows.rows(8, 9)).result()
         service.learn(rows.rows(9, 20)).result()
     whole = {one.name: one.read_bytes() for one in folder.iterdir()}
     done(PUT_BACK, tmp_path)

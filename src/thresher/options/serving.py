@@ -13,8 +13,7 @@ from thresher.options.kinds import Choice, File, Kind, Repeated, Text, Whole, Wr
 from thresher.options.model import ModulesOption
 from thresher.options.option import SWITCH, Option
 
-NEGATIVE, DROP, FAKE_NEGATIVE = "negative", "drop", "fake-negative"
-UNLABELLED = (NEGATIVE, DROP, FAKE_NEGATIVE)
+UNLABELLED = NEGATIVE, DROP = "negative", "drop"
 """What becomes of rows whose label never comes"""
 
 
@@ -117,8 +116,7 @@ class LearningOptions(TypedDict, total=False):
     unlabelled: Annotated[
         str,
         Option(Choice(UNLABELLED, "unlabelled"), "|".join(UNLABELLED), default=DROP),
-        "What becomes of a row whose label has not come: it is learned as negative; not learned; learned as "
-        "negative at once, and corrected by importance if it turns out to be positive.",
+        "What becomes of a row whose label has not come: it is learned as negative, or not learned.",
     ]
     shadow: Annotated[
         tuple[Shadow, ...],

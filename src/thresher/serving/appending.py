@@ -76,20 +76,18 @@ class KeptRow(NamedTuple):
     """its keys, values, rests and offset; empty if there are none"""
     since: int
     """when it came, by the clock of `ticking`"""
-    learned: bool
-    """whether it is learned already, as negative"""
-    offset: int = 0
+    offset: int
     """where the log has it"""
     given: tuple[float, float] | None = None
     """its label and importance, if they have come, and it is learned once it has waited"""
 
     @classmethod
-    def of(cls, chunk: Chunk, k: int, since: int, learned: bool, offset: int = 0) -> KeptRow:
+    def of(cls, chunk: Chunk, k: int, since: int, offset: int) -> KeptRow:
         """Row k of a chunk."""
         part, own = slice(*chunk.indptr[k : k + 2].tolist()), slice(k, k + 1)
         parts = (chunk.keys, part), (chunk.values, part), (chunk.rests, part), (chunk.offsets, own)
         cells = tuple(b"" if array is None else array[there].tobytes() for array, there in parts)
-        return cls(cells, since, learned, offset)
+        return cls(cells, since, offset)
 
     def labelled(self, label: float, importance: float) -> Chunk:
         """The row with a label and an importance."""
@@ -189,32 +187,30 @@ class Memory:
             for record in some:
                 note, head = record.note(), record.head
                 self.know(note.get("classes", ()))
-                learned, time_of_log = head.kind == records.ROWS, min(head.time, wall)
-                ids, kept = note.get("ids", []), note.get("kept", [])
+                ids, time_of_log = note.get("ids", []), min(head.time, wall)
                 if "source" in note:
                     self.read_up_to(topics.Extent(**note["source"]))
                 if head.kind == records.PROMOTED:
                     self.promoted, self.promoted_at = note["model"], record.offset
                 elif head.kind == records.KEPT:
-                    ids, kept = [], ids
-                elif learned and "key" in note:
-                    rows = KnownRows(head.row + 1, head.last, head.hash_of_rows(record.body))
-                    self.keys[fingerprint(note["key"])] = rows
-                if kept or head.kind == records.LABELS:
                     chunk = record.rows()
-                for k, one in enumerate(kept):
-                    self.let_go(one)
-                    self.keep(one, KeptRow.of(chunk, k, time_of_log, learned, record.offset))
-                if head.kind == records.LABELS:
-                    for one, *given in zip(ids, chunk.labels.tolist(), chunk.weights.tolist(), strict=True):
+                    for k, one in enumerate(ids):
+                        self.let_go(one)
+                        self.keep(one, KeptRow.of(chunk, k, time_of_log, record.offset))
+                elif head.kind == records.LABELS:
+                    late = record.rows()
+                    for one, *given in zip(ids, late.labels.tolist(), late.weights.tolist(), strict=True):
                         if row := self.kept.get(one):
                             self.keep(one, row._replace(given=(given[0], given[1])))
-                    continue
-                labelled = {*note.get("labelled", ids if learned else [])}
-                for one in [*ids, *note.get("expired", [])]:
-                    if learned or (one in self.kept and self.kept[one].learned):
-                        self.learned[fingerprint(one)] = LearnedRow(time_of_log, one in labelled)
-                    self.let_go(one)
+                else:
+                    if "key" in note:
+                        rows = KnownRows(head.row + 1, head.last, head.hash_of_rows(record.body))
+                        self.keys[fingerprint(note["key"])] = rows
+                    labelled = {*note.get("labelled", ids)}
+                    for one in [*ids, *note.get("expired", [])]:
+                        if head.kind == records.ROWS:
+                            self.learned[fingerprint(one)] = LearnedRow(time_of_log, one in labelled)
+                        self.let_go(one)
             self.forget(time_of_log - wait)
         since = ticking()
         later = since - time_of_log
@@ -313,11 +309,8 @@ class Draft:
         """Add how far a topic was read, if no record with rows says so."""
         return Ack(*self._add(records.READ, records.NOTHING, source=source))
 
-    def keep(self, ids: Sequence[str], chunk: Chunk, negative: bool = False) -> Ack:
-        """Keep rows until their labels come; rows that are kept or learned already stay as they are.
-
-        With `negative`, these are learned as they are at once: with that label, and their importances.
-        """
+    def keep(self, ids: Sequence[str], chunk: Chunk) -> Ack:
+        """Keep rows until their labels come; rows that are kept or learned already stay as they are."""
         firsts = {one: k for k, one in reversed([*enumerate(ids)])}
         new = sorted(
             k for one, k in firsts.items() if not (self._kept.get(one) or fingerprint(one) in self._learned)
@@ -331,14 +324,13 @@ class Draft:
             return Ack(0, 0, True)
         chunk = chunk if len(new) == len(chunk) else chunk.take(np.array(new, np.int64))
         ids = [ids[k] for k in new]
-        rows = [KeptRow.of(chunk, k, self._now, negative, self._offset) for k in range(len(ids))]
+        rows = [KeptRow.of(chunk, k, self._now, self._offset) for k in range(len(ids))]
         size = sum(row.size(one) for one, row in zip(ids, rows, strict=True))
         if size > most_bytes:
             raise RefusedError(413, f"rows of {most_bytes:,} bytes at most can wait for their labels")
         if self._bytes + size > most_bytes:
             raise RefusedError(429, f"rows of {self._bytes:,} bytes wait for their labels already", 1.0)
-        kind, name = (records.ROWS, "kept") if negative else (records.KEPT, "ids")
-        found = self._add(kind, chunk, **{name: ids})
+        found = self._add(records.KEPT, chunk, ids=ids)
         for one, row in zip(ids, rows, strict=True):
             self._kept.maps[0].pop(one, None)  # the order is that in which they came
             self._kept[one] = row
@@ -355,13 +347,11 @@ class Draft:
         several: Sequence[Sequence[str]],
         labels: NDArray[np.float32],
         importances: NDArray[np.float32],
-        correct: Callable[[Chunk, float], float],
-        later: bool = False,
+        later: bool,
     ) -> list[LabelsLearned]:
         """Add kept rows with their labels; if they are learned `later`, once they have waited, labels alone.
 
-        What became of the ids of each of `several` requests. `correct` gives a factor of the importance of a
-        row that was learned as negative, given its label.
+        What became of the ids of each of `several` requests.
         """
         found, before = list[LabelsLearned](), self._row
         rows, waiting = dict[str, tuple[KeptRow, Chunk]](), dict[str, tuple[KeptRow, float, float]]()
@@ -374,13 +364,10 @@ class Draft:
                     repeated += 1
                 elif kept is None:
                     unknown.append(one)
-                elif later and not kept.learned:
+                elif later:
                     waiting[one] = kept, label, importance
                 else:
-                    row = kept.labelled(label, importance)
-                    if kept.learned:
-                        row = replace(row, weights=row.weights * np.float32(correct(row, label)))
-                    rows[one] = kept, row
+                    rows[one] = kept, kept.labelled(label, importance)
             count, end = len(rows) - begin, before + len(rows)
             place = (before + begin + 1, end) if count else (0, 0)
             found.append(LabelsLearned(*place, count, len(waiting) - begun, repeated, unknown))
@@ -409,7 +396,7 @@ class Draft:
                 break
             if kept := self._kept.get(one):
                 waited.append((one, kept))
-                without = None if negative is None or kept.learned else (negative, 1.0)
+                without = None if negative is None else (negative, 1.0)
                 if given := kept.given or without:
                     rows[one] = kept.labelled(*given)
                 else:
@@ -420,7 +407,7 @@ class Draft:
         if gone:
             self._add(records.GONE, records.NOTHING, ids=gone)
         for one, kept in waited:
-            self._let_go(one, kept, learned=one in rows or kept.learned, labelled=kept.given is not None)
+            self._let_go(one, kept, learned=one in rows, labelled=kept.given is not None)
         self._old = before
         return len(waited)
 

@@ -114,7 +114,7 @@ class Endpoints:
         arrow = ARROW in asked.header(b"accept")
         found = await self._done(request, lambda: predict(request.body, asked.media, **query, arrow=arrow))
         if query["ids"]:
-            await _kept(self._service.keep(found.rows.good_ids, found.rows.chunk, found.margins))
+            await _kept(self._service.keep(found.rows.good_ids, found.rows.chunk))
         return found.answer
 
     async def learn(self, request: HttpRequest) -> Answer:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from thresher.data.bodies import Rows
 from thresher.data.chunk import concat
 from thresher.learning.model.prediction import LinearPredictor
-from thresher.serving.answers import F64, Answers, lines_of
+from thresher.serving.answers import Answers, lines_of
 from thresher.serving.appending import Ack
 from thresher.serving.bodies import Bodies
 from thresher.serving.errors import Answer, RefusedError, refusal, told
@@ -46,10 +46,9 @@ class Later(NamedTuple):
 
 
 class Predicted(NamedTuple):
-    """Rows with their margins, and the answer."""
+    """Rows, and the answer."""
 
     rows: Rows
-    margins: F64
     answer: Answer
 
 
@@ -82,7 +81,7 @@ class Predictions:
     def predict(
         self, body: bytes, media: str, output: str = "", ids: str = "", top: str = "", arrow: bool = False
     ) -> Predicted:
-        """The rows of a body, their margins and the answer, perhaps as an Arrow stream. `RefusedError`."""
+        """The rows of a body and the answer, perhaps as an Arrow stream. `RefusedError`."""
         model, bodies, answers, _ = self.now
         answers.check(output, top)
         if output == EXPLAIN and arrow:
@@ -90,16 +89,15 @@ class Predictions:
         rows = bodies.read(body, media, labelled=False, ids=ids)
         self._count(rows, "predicted")
         if output != EXPLAIN:
-            margins = self._service.margins(rows.chunk, model)
-            written = answers.write(rows, margins, output, arrow)
+            written = answers.write(rows, self._service.margins(rows.chunk, model), output, arrow)
         else:
             try:
                 names = bodies.names(body, media, rows.chunk.keys)
                 found = self._service.explain(rows.chunk, names, model)
             except ValueError as error:
                 raise RefusedError(400, error.args[0]) from error
-            margins, written = found.margins, lines_of(rows, found.told(int(top) if top else None))
-        return Predicted(rows, margins, _predicted(rows, written, ARROW if arrow else LINES))
+            written = lines_of(rows, found.told(int(top) if top else None))
+        return Predicted(rows, _predicted(rows, written, ARROW if arrow else LINES))
 
     def labelled(self, body: bytes, media: str) -> Rows:
         """The rows of a body, with labels; at least one is good. `RefusedError`."""
@@ -213,7 +211,7 @@ class Predictions:
         answers.check(kind.output)
         whole, ids = several[0].whole, [one for rows in several for one in rows.good_ids]
         margins = self._service.margins(whole, model)
-        kept = _attempt(self._service.keep, ids, whole, margins)
+        kept = _attempt(self._service.keep, ids, whole)
         written = [*map(_predicted, several, answers.together(several, margins, kind.output))]
 
         def told() -> list[Answer] | Later:
@@ -230,7 +228,7 @@ class Predictions:
         return _later(found, kept, lambda one, _: one.answer)
 
     def _kept(self, one: Predicted) -> Future[Ack]:
-        found: Future[Ack] = self._service.keep(one.rows.good_ids, one.rows.chunk, one.margins)
+        found: Future[Ack] = self._service.keep(one.rows.good_ids, one.rows.chunk)
         return found
 
     def _label(self, bodies: Sequence[bytes]) -> list[Answer] | Later:

@@ -36,7 +36,7 @@ from thresher.learning.model import ensemble
 from thresher.learning.model.prediction import LinearPredictor
 from thresher.learning.model.recipe import Recipe
 from thresher.options.option import UsageError
-from thresher.options.serving import DROP, FAKE_NEGATIVE, NEGATIVE
+from thresher.options.serving import DROP, NEGATIVE
 from thresher.serving.appending import EXPIRED_AT_ONCE, FIRST, MICRO, Ack, Appender, Draft, Memory, ticking
 from thresher.serving.errors import RefusedError
 from thresher.serving.learning import Learning, Snapshots
@@ -199,8 +199,6 @@ class LearningService(Service):
             raise UsageError(f"{path} is an ensemble, which can be served, but does not learn here")
         if what != DROP and head.domain.name != "binary":
             raise UsageError(f"--unlabelled {what} is for two classes, and this model has other labels")
-        if what == FAKE_NEGATIVE and not head.has_probabilities:
-            raise UsageError(f"--unlabelled {what} needs a loss with probabilities, such as logistic")
         with open(path, "rb") as file:
             hashed = hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
         origin = LogOrigin(self.model.layout, str(head.domain), hashed).as_dict()
@@ -328,19 +326,10 @@ class LearningService(Service):
             return labels
         return np.where(labels > 0, labels, self._negative).astype(np.float32)
 
-    def keep(self, ids: Sequence[str], chunk: Chunk, margins: F64) -> Future[Ack]:
-        """Keep rows until their labels come; answered once they are on disk. `RefusedError`.
-
-        With `FAKE_NEGATIVE` they are learned as negative at once, with importance (1 - p)(1 + p), where p is
-        the predicted probability (Ktena et al. (2019), eq. 9).
-        """
+    def keep(self, ids: Sequence[str], chunk: Chunk) -> Future[Ack]:
+        """Keep rows until their labels come; answered once they are on disk. `RefusedError`."""
         self._check_learning()
-        if self.settings.unlabelled != FAKE_NEGATIVE:
-            return self._submit(Draft.keep, ids, chunk)
-        p = self.model.respond(margins, "probability")
-        labels, importances = np.full(len(chunk), self._negative), ((1 - p) * (1 + p)).astype(np.float32)
-        rows = replace(chunk, labels=labels.astype(np.float32), weights=importances)
-        return self._submit(Draft.keep, ids, rows, True)
+        return self._submit(Draft.keep, ids, chunk)
 
     def label(
         self, ids: Sequence[str], labels: NDArray[np.float32], importances: NDArray[np.float32]
@@ -349,24 +338,18 @@ class LearningService(Service):
 
         With `NEGATIVE` they are learned once they have waited, with all that came before them: positives at
         once and negatives a wait later would be another share of positives, whenever the traffic changes.
-        Of rows that were learned as negative, positive ones have importance 1 + p, and negative ones 0.
         """
-        return self._submit(Draft.label, ids, *self._labels(labels, importances))
+        self._check_learning()
+        later = self.settings.unlabelled == NEGATIVE
+        return self._submit(Draft.label, ids, self._as_logged(labels), importances, later)
 
     def label_each(
         self, several: Sequence[Sequence[str]], labels: NDArray[np.float32], importances: NDArray[np.float32]
     ) -> Future[list[LabelsLearned]]:
         """The same for the ids of several requests, which are written together."""
-        return self._submit(Draft.label_each, several, *self._labels(labels, importances))
-
-    def _labels(self, labels: NDArray[np.float32], importances: NDArray[np.float32]) -> tuple[object, ...]:
-        """What `Draft.label` is given besides ids. `RefusedError`."""
         self._check_learning()
-
-        def correct(row: Chunk, label: float) -> float:
-            return 1 + float(self.model.respond(self.margins(row), "probability")[0]) if label > 0 else 0.0
-
-        return self._as_logged(labels), importances, correct, self.settings.unlabelled == NEGATIVE
+        later = self.settings.unlabelled == NEGATIVE
+        return self._submit(Draft.label_each, several, self._as_logged(labels), importances, later)
 
     @property
     def behind(self) -> int:

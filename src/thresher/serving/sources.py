@@ -166,7 +166,7 @@ class SourceReader:
             if self._closing.is_set():
                 return
         elif len(chunk):
-            self._recorded(lambda: service.keep(ids, chunk, service.margins(chunk)))
+            self._recorded(lambda: service.keep(ids, chunk))
         brought = len(chunk) > 0 or self.rows["refused"] > bad
         if brought and not learns:  # what brought nothing may be read again
             self._recorded(lambda: service.read_up_to(part.extent))

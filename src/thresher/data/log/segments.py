@@ -52,7 +52,6 @@ class LogError(DataError):
 
 class _Note(TypedDict, total=False):
     ids: list[str]
-    kept: list[str]
     expired: list[str]
     labelled: list[str]
     key: str

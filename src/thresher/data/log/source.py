@@ -271,7 +271,6 @@ def contents_of(folder: str | os.PathLike[str], last: int = 0) -> dict[str, Any]
                     waiting.update(note.get("ids", []))
                 else:
                     waiting.difference_update(note.get("ids", []), note.get("expired", ()))
-                    waiting.update(note.get("kept", ()))
                 count += 1
                 promoted += kind == records.PROMOTED
                 keys += "key" in note
@@ -324,7 +323,7 @@ def _record(one: segments.LogRecord, origin: LogOrigin, names: dict[int, str]) -
     if head.kind not in (records.ROWS, records.KEPT, records.LABELS):
         return found
     chunk = one.rows()
-    ids = next((note[name] for name in ("ids", "kept", "expired") if name in note), None)
+    ids = next((note[name] for name in ("ids", "expired") if name in note), None)
     found.pop("ids", None)
     rows = [_row(chunk.rows(k, k + 1), origin, names, head.kind != records.KEPT) for k in range(len(chunk))]
     for k, row in enumerate(rows):
