@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import platform
-import time
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -54,8 +53,6 @@ class Note(NamedTuple):
     """whether the piece ends with this batch"""
     error: str = ""
     """why the rest cannot be read"""
-    seconds: float = 0.0
-    """time it took to read and pack the batch; 0 for the first of a process, which may compile"""
 
 
 @functools.cache
@@ -78,7 +75,6 @@ class Reader:
     def __init__(self) -> None:
         self._packer = Packer()
         self._batches: Iterator[tuple[Note, list[Packed]]] = iter(())
-        self._warm = False
 
     def ready(self) -> bool:
         """True, as soon as the process runs."""
@@ -98,24 +94,19 @@ class Reader:
             source = open_source(task.path, threads=1, **setting.read)
             source.sliced = setting.sliced
             spans, batch, size = list[tuple[int, int, int]](), list[Packed](), 0
-            far, begun = machine() != setting.machine, time.perf_counter()
+            far = machine() != setting.machine
             for block, parsed in read_piece(source, Piece(0, task.start, task.stop)):
                 batch.append(self._packer.pack(parsed, far))
                 spans.append((block.offset, block.end, block.raw_position))
                 size += batch[-1].nbytes
                 if size >= BATCH_BYTES:
-                    yield Note(tuple(spans), ended=False, seconds=self._since(begun)), batch
-                    spans, batch, size, begun = [], [], 0, time.perf_counter()
+                    yield Note(tuple(spans), ended=False), batch
+                    spans, batch, size = [], [], 0
             if batch:
-                yield Note(tuple(spans), ended=False, seconds=self._since(begun)), batch
+                yield Note(tuple(spans), ended=False), batch
             _check(setting, task)
         except DataError as error:
             yield Note((), True, str(error).replace(task.path, task.name)), []
-
-    def _since(self, begun: float) -> float:
-        """Seconds since `begun`, or 0 for the first batch."""
-        seconds, self._warm = (time.perf_counter() - begun if self._warm else 0.0), True
-        return seconds
 
 
 def difference(wanted: dict[str, str]) -> str:

@@ -1,7 +1,5 @@
 """The learner's side: it hands out pieces to readers, and takes their blocks in order.
 
-It measures how fast readers read and the learner learns, and which of them waits for the other.
-
 Each reader is an actor of Ray, which is asked for the next batches of its piece before they are needed: for
 `_AHEAD` of each of `_PIECES` pieces. So memory is bounded on all machines, and the readers never get far
 ahead of the learner. If a reader or a batch is lost, the learner reads the rest of the piece itself, and
@@ -16,7 +14,6 @@ the cache need content hashes, which the learner then computes by reading local 
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections import deque
@@ -37,78 +34,6 @@ if TYPE_CHECKING:
     from thresher.data.sources.parsed import TextSource
 
 
-_SHORT = 2.0
-"""A pass shorter than this many seconds is not reported."""
-_EVERY = 60.0
-_CLEAR = 1.1
-"""One side is said to wait for the other if it is this many times as fast."""
-
-
-class Pace:
-    """Rates of one pass, from the second batch on: the first pays for start-up and compiling.
-
-    The readers' rate is what all of them can read if nobody makes them wait; the learner's rate is what it
-    can learn if there are always rows.
-    """
-
-    def __init__(
-        self, readers: int, say: Callable[[str], None], clock: Callable[[], float] = time.perf_counter
-    ) -> None:
-        self._readers, self._say, self._clock = readers, say, clock
-        self._begun = self._last_told = self._asked = math.nan
-        self._waited = 0.0
-        self._rows = self._read_rows = 0
-        self._reading = 0.0
-        self.alone = False
-        """whether the learner itself reads a piece of this pass, whose rates say nothing any more"""
-
-    def ask(self) -> None:
-        """The learner begins to wait for a batch, if it does not wait already."""
-        if math.isnan(self._asked):
-            self._asked = self._clock()
-
-    def receive(self, rows: int, seconds: float) -> None:
-        """The learner has a batch of so many rows, for which its reader took this time; 0 if unknown."""
-        now = self._clock()
-        if math.isnan(self._begun):
-            self._begun = self._last_told = now
-        else:
-            self._waited += now - self._asked
-        self._asked = math.nan
-        if now - self._last_told > _EVERY:
-            self._last_told = now
-            self._tell(now)
-        self._rows += rows
-        if seconds > 0:
-            self._read_rows += rows
-            self._reading += seconds
-
-    def finish(self) -> None:
-        """The pass ends."""
-        now = self._clock()
-        if now - self._begun > _SHORT:
-            self._tell(now)
-
-    def _tell(self, now: float) -> None:
-        learning = now - self._begun - self._waited
-        if learning <= 0 or not self._reading or self.alone:
-            return
-        learner, each = self._rows / learning, self._read_rows / self._reading
-
-        def shown(rows: float) -> str:
-            digits = max(0, int(math.log10(max(rows, 1.0))) - 2)
-            return f"{round(rows, -digits):,.0f}"
-
-        faster, verdict = each * self._readers / learner, "neither waits for the other"
-        if faster > _CLEAR:
-            verdict = "the workers wait for the learner"
-        elif faster < 1 / _CLEAR:
-            verdict = f"the learner waits; {math.ceil(learner / each)} workers could keep it busy"
-        many = "1 worker reads" if self._readers == 1 else f"{self._readers} workers read"
-        can = f"{many} up to {shown(each * self._readers)} rows/s, the learner learns up to {shown(learner)}"
-        self._say(f"{can}: {verdict}")
-
-
 _AHEAD = 5
 """Batches of a piece that are made, or wait, before the learner takes them"""
 _PIECES = 2
@@ -121,7 +46,6 @@ SOON, PATIENCE = 15.0, 60.0
 while reading."""
 REPLACED = 15.0
 """Seconds to wait for a reader that can take the next piece; then the learner reads it itself"""
-_MINUTE = 60.0
 POLL = 0.2
 """Seconds between two looks at whether Ray lives"""
 REPORTED = 5
@@ -140,14 +64,13 @@ class RayReaders:
     def __init__(
         self, count: int | None, address: str | None, say: Callable[[str], None], warn: Callable[[str], None]
     ) -> None:
-        """`say` is called with a line on how fast they are, `warn` when one is lost or does not start."""
+        """`say` is called with a line when Ray starts, `warn` when a reader is lost or does not start."""
         self.count, self._address, self._say, self.warn = count or 0, address, say, warn
         self._started = False
         self.idle, self.starting = list[Any](), list[tuple[Any, Any]]()
         """readers that wait for a piece; those that start, with the answer that they run"""
         self._failed = self._losses = 0
         self._ray_lost = False
-        self._told_pace = -math.inf
         self.alone = False
         """whether no reader takes pieces at the moment"""
 
@@ -213,13 +136,6 @@ class RayReaders:
         if self._losses <= REPORTED:
             self.warn(f"a reader of {name} was lost; {then}{last}")
 
-    def say_pace(self, line: str) -> None:
-        """Say how fast readers and learner are, at most once a minute however short the passes."""
-        now = time.monotonic()
-        if now - self._told_pace >= _MINUTE:
-            self._told_pace = now
-            self._say(line)
-
     def read(self, source: TextSource, start: StreamPosition, watches: Watches | None) -> Pass:
         """Begin a pass over `source`, or the rest of one from `start` on."""
         self.start()
@@ -276,7 +192,6 @@ class Pass:
         self._streams = deque[_Stream]()
         """pieces that are read, in order"""
         self._finished = False
-        self._pace = Pace(readers.count, readers.say_pace)
 
     def __iter__(self) -> Iterator[tuple[reading.Span, reading.Parsed]]:
         """All blocks, unpacked; the error of a block is raised in its turn."""
@@ -296,7 +211,6 @@ class Pass:
                 piece, self._next = self._next, next(self._pieces, None)
                 yield from self._read_here(piece)
         self._positions.begin(len(self._source.names) - 1)
-        self._pace.finish()
         self._finished = True
 
     def _begin(self) -> None:
@@ -342,7 +256,6 @@ class Pass:
     def _blocks_of(self, stream: _Stream) -> Iterator[tuple[reading.Span, reading.Parsed]]:
         piece, at, name = stream.piece, stream.piece.start, self._source.names[stream.piece.file]
         while True:
-            self._pace.ask()
             try:
                 note, reference = self._batch_of(stream)
                 if note.error:
@@ -351,7 +264,6 @@ class Pass:
                     self._free(stream)
                     return
                 with self._readers.connection.borrowed(reference) as packed:
-                    self._pace.receive(sum(len(one.lengths) for one in packed), note.seconds)
                     for k, span in enumerate(note.spans):
                         yield self._positions.span(piece.file, *span), unpack(packed[k], self._arenas)
                         at = span[1]
@@ -381,7 +293,6 @@ class Pass:
 
     def _read_here(self, piece: reading.Piece) -> Iterator[tuple[reading.Span, reading.Parsed]]:
         """What the learner reads itself."""
-        self._pace.alone = True
         for block, parsed in reading.read_piece(self._source, piece):
             yield self._positions.span(piece.file, block.offset, block.end, block.raw_position), parsed
 

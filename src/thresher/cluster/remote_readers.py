@@ -42,8 +42,8 @@ def reading_elsewhere(
 ) -> Iterator[None]:
     """Within this block, files are read by `workers` processes, of the cluster at `ray` or of this machine.
 
-    Does nothing if both are None. Calls `say` with a line when processes are started and on how fast they
-    are, `warn` when some are lost or do not start. Raises `NoRayError`, ValueError for a wrong number,
+    Does nothing if both are None. Calls `say` with a line when processes are started, `warn` when some are
+    lost or do not start. Raises `NoRayError`, ValueError for a wrong number,
     TypeError for wrong types.
     """
     if workers is None and ray is None:
