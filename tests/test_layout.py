@@ -30,7 +30,7 @@ ARROWS = {
         *("engine.centring", "data.*", "options.checks", "options.messages", "options.synonyms"),
     ),
     # readers in other processes: they know data, not models
-    "cluster": ("engine.compile.jit", "engine.lookup", "data.*", "cluster.*"),
+    "cluster": ("engine.compile.jit", "engine.lookup", "data.*", "cluster.*", "options.messages"),
     # what users may say; each value is parsed by the module that knows its meaning, imported on use
     "options": (
         *("data.*", "options.*", "parts", "plans.folds", "plans.penalties", "learning.files.choice"),
@@ -118,20 +118,20 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 68_709,
-    "data": 19_281,
+    "all": 68_274,
+    "data": 19_113,
     "learning": 15_343,
     "parts": 5_748,
     "engine": 5_253,
     "plans": 4_425,
-    "serving": 3_372,
-    "options": 2_518,
+    "serving": 3_316,
+    "options": 2_497,
     "sklearn": 2_135,
-    "cli": 2_308,
-    "cluster": 1_200,
+    "cli": 2_291,
+    "cluster": 1_030,
     "river": 277,
     "reporting": 1_124,
-    "batch": 1_832,
+    "batch": 1_829,
     "exporting": 777,
     "runs": 707,
     "drawing": 841,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from thresher.cluster.connection import Connection, Lifeline
+from thresher.cluster.connection import Connection
 from thresher.cluster.readers import RayReaders
 
 
@@ -85,6 +85,7 @@ class FakeRay:
     ) -> None:
         self.dies, self._loses, self.hangs = dies, loses, hangs
         self.actors: list[Actor] = []
+        self.ended = False
         self._batches, self._lock = 0, threading.Lock()
 
     def lose(self, references: list[Reference]) -> None:
@@ -130,16 +131,17 @@ class FakeRay:
     def kill(self, actor: Actor) -> None:
         actor.dead = True
 
+    def shutdown(self) -> None:
+        self.ended = True
+
 
 class FakeConnection(Connection):
     """A connection to a `FakeRay`; that to its node ends with the server of `path`, if there is one."""
 
-    def __init__(self, ray: Any, path: str = "", ended: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, ray: Any, path: str = "", head: str = "") -> None:
         self.ray, self._folder, self._was_connected = ray, None, True
         self._unreturned, self._entered = [], False
-        self._lifeline = Lifeline(ended)
-        self.calling = self._lifeline.calling
-        self._lifeline.watch(path)
+        self.watch(path, head)
 
 
 def readers_of(

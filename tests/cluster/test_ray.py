@@ -277,25 +277,28 @@ def test_the_command_starts_and_stops_its_own_ray(data: list[str], plain: bytes,
 
 
 @pytest.mark.hostile
-def test_the_command_goes_on_alone_if_its_ray_is_killed(data: list[str], tmp_path: Path) -> None:
+def test_the_command_ends_with_its_ray_and_is_resumed(data: list[str], tmp_path: Path) -> None:
     before, given = left_over(), [*data, *FLAGS, "--passes", "100", "--no-cache"]
     assert command("train", *given, "-m", "model", cwd=tmp_path).returncode == 0
     model = (tmp_path / "model").read_bytes()
-    options = [sys.executable, "-m", "thresher", "train", *given, "-m", "again", "--workers", "2"]
-    with subprocess.Popen(options, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if b"average" in line:  # rows have been read
-                break
+    options = ["train", *given, "-m", "again", "--workers", "2", "--checkpoint-every", "1000"]
+    start = [sys.executable, "-m", "thresher", *options]
+    with subprocess.Popen(start, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as process:
+        while not (tmp_path / "again.checkpoint").exists() and process.poll() is None:
+            time.sleep(0.01)
         for one in psutil.Process(process.pid).children():
             if one.name() == "raylet":
                 one.kill()
         printed, said = process.communicate(timeout=120)
-    assert process.returncode == 0, said
-    assert b"the connection to Ray is lost; this process goes on alone" in said
-    assert (tmp_path / "again").read_bytes() == model
+    assert process.returncode == 1, said
+    assert b"thresher: the connection to Ray is lost: " in said
+    assert b"with --resume" in said
     assert b"raylet" not in printed + said
     assert left_over() == before
+    assert not (tmp_path / "again").exists()
+    done = command(*options, "--resume", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "again").read_bytes() == model
 
 
 def test_no_cluster_at_the_address(data: list[str], tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.batch import descent, kernels
-from thresher.cluster.connection import LostRayError
 from thresher.cluster.reader import difference, versions
 from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError, OneLineError
@@ -345,5 +344,5 @@ class There:
             yield
         except self._ray.exceptions.RayTaskError:
             raise
-        except (LostRayError, self._ray.exceptions.RayError) as error:
+        except self._ray.exceptions.RayError as error:
             raise LostWorkerError(self._cluster.warn) from error

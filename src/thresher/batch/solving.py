@@ -254,9 +254,7 @@ def solver_of(source: Source, intercept: bool, head: Objective, plan: BoostPlan)
     if plan.method == "newton":
         return solver_over(shards.columns_of(source, intercept), head, plan)
     cluster = current_cluster()
-    holder: Any = (
-        shards.There(cluster) if cluster and not cluster.connection.lost else shards.Here(plan.threads)
-    )
+    holder: Any = shards.There(cluster) if cluster else shards.Here(plan.threads)
     try:
         rows = 0
         for chunk in source.chunks():

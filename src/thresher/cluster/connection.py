@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 import logging
 import math
 import os
@@ -15,16 +14,15 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from thresher.data.errors import OneLineError
+from thresher.options.messages import mention
 
-_CALL_PATIENCE = 10.0
-"""Seconds to wait for calls under way."""
 EVERY = 5.0
 """Seconds from one attempt to reach the head to the next, and for each."""
 _AFTER_ERROR = 1.0
@@ -33,108 +31,12 @@ WITHOUT_HEAD = 40.0
 """Seconds for which the head may be out of reach; it may be starting again."""
 
 
-class LostRayError(Exception):
+class LostRayError(OneLineError):
     """The Ray node of this machine has ended, or the cluster's head: nothing can be asked of Ray any more."""
 
-
-class Lifeline:
-    """Whether node and head live; when one has ended, `disconnect` is called in another thread.
-
-    Ray ends a process 15 seconds after the node (its "raylet") that it is connected to has died, and 60
-    seconds after the head (its "GCS") has. A process that disconnects in time lives on, and can do the
-    rest of the work itself. So a thread here holds a connection to the node's socket, which ends with the
-    node, and tries to reach the head every few seconds; if one of them is gone, it waits until no call to
-    Ray is under way, and disconnects. All calls to Ray therefore stand in a block of `calling`, and are
-    short.
-
-    Ray gives no warning, and ends a process at once if it gives shared memory back to a dead node. The
-    return of borrowed arrays is therefore a call too. Of 24 learners whose node was killed soon after
-    they had begun, 1 still ended with Ray; before, all did.
-    """
-
-    def __init__(self, disconnect: Callable[[], None]) -> None:
-        self._disconnect = disconnect
-        self._changed = threading.Condition()
-        self._calls = 0
-        self.lost = self._closed = False
-        """`lost`: node or head has ended"""
-        self._socket: socket.socket | None = None
-        self._thread: threading.Thread | None = None
-        self._look: select.poll | None = None
-        self._head: tuple[str, int] | None = None
-
-    def watch(self, path: str, head: str = "") -> None:
-        """Watch the node with this socket, and the head at HOST:PORT if it can be reached now.
-
-        Does nothing if there is no such socket on this machine.
-        """
-        line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            line.connect(path)
-        except OSError:
-            line.close()
-            return
-        line.settimeout(EVERY)
-        self._look = select.poll()
-        self._look.register(line, select.POLLIN)
-        self._socket = line
-        host, _, port = head.rpartition(":")
-        if port.isdecimal() and _answers((host, int(port))):
-            self._head = (host, int(port))
-        self._thread = threading.Thread(target=self._wait, args=[line], name="thresher-lifeline", daemon=True)
-        self._thread.start()
-
-    @contextmanager
-    def calling(self) -> Iterator[None]:
-        """A block in which Ray may be called. Raises `LostRayError` if node or head has ended."""
-        with self._changed:
-            self.lost = self._has_ended(0.0)
-            if self.lost:
-                raise LostRayError
-            self._calls += 1
-        try:
-            yield
-        except OSError as error:
-            if self._has_ended(_AFTER_ERROR):
-                raise LostRayError from error
-            raise
-        finally:
-            with self._changed:
-                self._calls -= 1
-                self._changed.notify_all()
-
-    def close(self) -> None:
-        """Stop watching; returns after the end of a disconnection that is under way."""
-        with self._changed:
-            self._closed = True
-        self._look = None
-        if self._socket is not None:
-            with suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
-        if self._thread is not None:
-            self._thread.join()
-
-    def _has_ended(self, patience: float) -> bool:
-        """Whether node or head has ended, or the node does within so many seconds."""
-        look = self._look
-        return self.lost or (look is not None and bool(look.poll(int(1000 * patience))))
-
-    def _wait(self, line: socket.socket) -> None:
-        reached = time.monotonic()
-        with line, suppress(OSError):
-            while time.monotonic() - reached < WITHOUT_HEAD:
-                with suppress(TimeoutError):
-                    if not line.recv(1 << 10):  # a node that lives does not speak first
-                        break
-                if self._head is None or _answers(self._head):
-                    reached = time.monotonic()
-        with self._changed:
-            if self._closed:
-                return
-            self.lost = True
-            self._look = None
-            self._changed.wait_for(lambda: not self._calls, _CALL_PATIENCE)
-        self._disconnect()
+    def __init__(self) -> None:
+        lost = "the connection to Ray is lost: its node on this machine, or its head, has ended"
+        super().__init__(f"{lost}; begin again, or go on from a checkpoint with {mention(resume=True)}")
 
 
 def _answers(address: tuple[str, int]) -> bool:
@@ -161,7 +63,13 @@ class NoRayError(OneLineError):
 
 
 class Connection:
-    """The connection to a Ray; `close` ends it, and with it a Ray that was started here."""
+    """The connection to a Ray; `close` ends it, and with it a Ray that was started here.
+
+    Ray ends a process without a word 15 seconds after the node (its "raylet") that it is connected to has
+    died, and 60 seconds after the head (its "GCS") has. So all calls to Ray stand in a block of `calling`,
+    which looks first whether both live, by a connection to the node's socket, which ends with the node, and
+    by an attempt to reach the head every few seconds; if one of them is gone, this process is disconnected.
+    """
 
     def __init__(self, address: str | None, readers: int | None) -> None:
         """Connect to `address`; None: start a Ray for `readers` readers on this machine."""
@@ -181,9 +89,7 @@ class Connection:
             _Using.connections += 1
         self._entered = True
         self._was_connected = self.ray.is_initialized()
-        self._lifeline = Lifeline(functools.partial(_abandon, self.ray))
-        self.calling = self._lifeline.calling
-        """a block in which Ray may be called"""
+        self._socket: socket.socket | None = None
         try:
             if not self._was_connected:
                 with _own_handlers():
@@ -195,7 +101,7 @@ class Connection:
                 raise NoRayError(f"this process is connected to {to}")
             own = here.get_node_id()
             paths = (str(node["RayletSocketName"]) for node in self.ray.nodes() if node["NodeID"] == own)
-            self._lifeline.watch(next(paths, ""), here.gcs_address)
+            self.watch(next(paths, ""), here.gcs_address)
         except BaseException:
             self.close()
             raise
@@ -236,10 +142,46 @@ class Connection:
         except Exception as error:  # Ray itself raises no narrower one
             raise NoRayError(f"Ray could not be started on this machine: {_in_one_line(error)}") from error
 
-    @property
-    def lost(self) -> bool:
-        """Whether the node of this machine has ended, and with it the connection."""
-        return self._lifeline.lost
+    def watch(self, path: str, head: str) -> None:
+        """Look at the node with this socket, and at the head at HOST:PORT if it can be reached now.
+
+        Does not look at a node without such a socket on this machine.
+        """
+        self._look, self._lost = select.poll(), False
+        self._head: tuple[str, int] | None = None
+        self._tried, self._silent = time.monotonic(), math.inf
+        """when the head was tried last, and since when it does not answer"""
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._socket.connect(path)
+            self._look.register(self._socket, select.POLLIN)  # a node that lives does not speak first
+        except OSError:
+            self._socket.close()
+        host, _, port = head.rpartition(":")
+        if port.isdecimal() and _answers((host, int(port))):
+            self._head = (host, int(port))
+
+    @contextmanager
+    def calling(self) -> Iterator[None]:
+        """A block in which Ray may be called. `LostRayError` if node or head has ended."""
+        self._check()
+        try:
+            yield
+        except OSError:
+            self._check(_AFTER_ERROR)
+            raise
+
+    def _check(self, patience: float = 0.0) -> None:
+        """`LostRayError` if node or head has ended, or the node does within so many seconds."""
+        now = time.monotonic()
+        if not self._lost and self._head is not None and now - self._tried >= EVERY:
+            self._tried = now
+            self._silent = math.inf if _answers(self._head) else min(self._silent, now)
+        if not self._lost and (self._look.poll(int(1000 * patience)) or now - self._silent > WITHOUT_HEAD):
+            self._lost = True
+            _abandon(self.ray)
+        if self._lost:
+            raise LostRayError
 
     def get(self, references: list[Any]) -> list[Any]:
         """The results of calls, when all are there, copied. Raises their errors, and `LostRayError`."""
@@ -279,7 +221,8 @@ class Connection:
 
     def close(self) -> None:
         """Disconnect; stop the Ray that was started here, and remove its files."""
-        self._lifeline.close()
+        if self._socket is not None:
+            self._socket.close()
         if not self._was_connected:
             self.ray.shutdown()
             _silence(False)
@@ -340,7 +283,7 @@ def _silence(silent: bool) -> None:
 
 
 def _abandon(ray: Any) -> None:
-    """Disconnect from a Ray that has ended, while other threads may drop references to what it held.
+    """Disconnect from a Ray that has ended, though references to what it held are still dropped.
 
     Ray ends this process if one is dropped in the middle of `ray.shutdown`; it ignores them while it has no
     core worker.

@@ -70,7 +70,6 @@ class RayReaders:
         self.idle, self.starting = list[Any](), list[tuple[Any, Any]]()
         """readers that wait for a piece; those that start, with the answer that they run"""
         self._failed = self._losses = 0
-        self._ray_lost = False
         self.alone = False
         """whether no reader takes pieces at the moment"""
 
@@ -90,51 +89,44 @@ class RayReaders:
         """Start the readers, and wait for the first."""
         self.start()
         self.start_readers()
-        if not self.has_started(SOON) and not self.connection.lost:
+        if not self.has_started(SOON):
             self.warn("no worker has started yet: the cluster may have no free processor")
             self.has_started(PATIENCE - SOON)
 
     def start_readers(self, busy: int = 0) -> None:
         """Start as many as are missing if so many are busy, as far as that is possible."""
-        with suppress(LostRayError):
-            for _ in range(self.count - busy - len(self.idle) - len(self.starting)):
-                with self.connection.calling():
-                    reader = self._kind.remote()
-                    self.starting.append((reader, reader.ready.remote()))
+        for _ in range(self.count - busy - len(self.idle) - len(self.starting)):
+            with self.connection.calling():
+                reader = self._kind.remote()
+                self.starting.append((reader, reader.ready.remote()))
 
     def has_started(self, patience: float = 0.0) -> bool:
         """Whether a reader waits for a piece, or does so within so many seconds. `DataError` if many fail."""
         until = time.monotonic() + patience
-        with suppress(LostRayError):
-            while self.starting:
-                left = 0.0 if self.idle else until - time.monotonic()
-                if not (there := self.connection.wait([answer for _, answer in self.starting], left)):
-                    break
-                for one in [one for one in self.starting if one[1] in there]:
-                    self.starting.remove(one)
-                    try:
-                        with self.connection.calling():
-                            self.ray.get(one[1])
-                    except self.ray.exceptions.RayError as error:
-                        self._failed += 1
-                        if self._failed >= _TRIES:
-                            raise DataError(f"Ray failed: {_first_line(error)}") from error
-                    else:
-                        self.idle.append(one[0])
-                        self.alone, self._failed = False, 0
+        while self.starting:
+            left = 0.0 if self.idle else until - time.monotonic()
+            if not (there := self.connection.wait([answer for _, answer in self.starting], left)):
+                break
+            for one in [one for one in self.starting if one[1] in there]:
+                self.starting.remove(one)
+                try:
+                    with self.connection.calling():
+                        self.ray.get(one[1])
+                except self.ray.exceptions.RayError as error:
+                    self._failed += 1
+                    if self._failed >= _TRIES:
+                        raise DataError(f"Ray failed: {_first_line(error)}") from error
+                else:
+                    self.idle.append(one[0])
+                    self.alone, self._failed = False, 0
         return bool(self.idle)
 
-    def say_lost(self, name: str, then: str) -> None:
-        """Say that a reader of a file was lost, the first few times; or once, that Ray was."""
-        if self.connection.lost:
-            if not self._ray_lost:
-                self.warn("the connection to Ray is lost; this process goes on alone")
-            self._ray_lost = True
-            return
+    def say_lost(self, name: str) -> None:
+        """Say that a reader of a file was lost, the first few times."""
         self._losses += 1
         last = " (further losses are not reported)" if self._losses == REPORTED else ""
         if self._losses <= REPORTED:
-            self.warn(f"a reader of {name} was lost; {then}{last}")
+            self.warn(f"a reader of {name} was lost; this process reads the rest of its piece{last}")
 
     def read(self, source: TextSource, start: StreamPosition, watches: Watches | None) -> Pass:
         """Begin a pass over `source`, or the rest of one from `start` on."""
@@ -181,10 +173,8 @@ class Pass:
         kind = source.on_error.kind
         read["on_error"] = f"{reading.QUARANTINE}={os.devnull}" if kind == reading.QUARANTINE else kind
         setting = Setting(read, tuple(source.sliced), versions(), machine())
-        self._failures = (LostRayError, self._ray.exceptions.RayError)
-        self._setting: object = None
-        with suppress(LostRayError), self._calling():
-            self._setting = self._ray.put(setting)
+        with self._calling():
+            self._setting: object = self._ray.put(setting)
         self._stamps = [None if is_remote(name) else reading.stamp_of(name) for name in source.names]
         self._positions, self._arenas = reading.Positions(source.names, watches), reading.Arenas(_ARENAS)
         self._pieces = reading.pieces_of(source, start)
@@ -202,9 +192,7 @@ class Pass:
                 yield from self._blocks_of(self._streams[0])
                 self._streams.popleft()
             elif not readers.has_started(POLL if readers.alone else REPLACED):
-                if readers.connection.lost:
-                    readers.say_lost("", "")
-                elif not readers.alone:
+                if not readers.alone:
                     readers.warn("no worker takes the next piece; this process reads until one does")
                     readers.alone = True
                 assert self._next is not None
@@ -216,7 +204,7 @@ class Pass:
     def _begin(self) -> None:
         """Let readers that have nothing to do read the next pieces."""
         busy = [one for one in self._streams if one.reader is not None and one.asked]
-        with suppress(*self._failures), self._calling():  # a failure is told in its turn
+        with suppress(self._ray.exceptions.RayError), self._calling():  # a failure is told in its turn
             if busy and self._next is not None:
                 last = [one.asked[-1][0] for one in busy]
                 there = self._ray.wait(last, num_returns=len(last), timeout=0)[0]
@@ -229,11 +217,10 @@ class Pass:
         while self._next is not None and len(self._streams) < most and readers.has_started():
             self._streams.append(_Stream(self._next))
             self._next = next(self._pieces, None)
-            with suppress(LostRayError):
-                self._ask(self._streams[-1], readers.idle.pop())
+            self._ask(self._streams[-1], readers.idle.pop())
 
     def _ask(self, stream: _Stream, reader: Any) -> None:
-        """Let a reader read a piece. `LostRayError`."""
+        """Let a reader read a piece."""
         file, start, stop = stream.piece
         name = self._source.names[file]
         path = name if is_remote(name) else os.path.abspath(name)
@@ -268,8 +255,8 @@ class Pass:
                         yield self._positions.span(piece.file, *span), unpack(packed[k], self._arenas)
                         at = span[1]
                 self._begin()
-            except self._failures:
-                self._readers.say_lost(name, "this process reads the rest of its piece")
+            except self._ray.exceptions.RayError:
+                self._readers.say_lost(name)
                 if stream.reader is not None:
                     self._readers.kill(stream.reader)
                     stream.reader = None
@@ -278,8 +265,6 @@ class Pass:
 
     def _batch_of(self, stream: _Stream) -> tuple[Note, Any]:
         """The next batch of a piece, and its note, which is waited for."""
-        if not stream.asked:
-            raise LostRayError
         note_of, reference = stream.asked.popleft()
         self._readers.connection.wait([note_of, reference], count=2)
         with self._calling():

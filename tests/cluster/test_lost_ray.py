@@ -1,9 +1,8 @@
-"""A process that is connected to Ray notices that the node or the head has ended, and goes on alone."""
+"""A process that is connected to Ray notices that the node or the head has ended, and says so."""
 
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ import pytest
 
 from tests.cluster.fake_ray import FakeConnection, FakeRay, readers_of
 from tests.data.samples import PACKERS
-from tests.data.test_laws_of_sources import ALL, alike, opened, read, written
-from thresher.cluster import connection, reader, readers
-from thresher.cluster.connection import Lifeline, LostRayError
+from tests.data.test_laws_of_sources import ALL, opened, read, written
+from thresher.cluster import connection, reader
+from thresher.cluster.connection import LostRayError
 from thresher.data.sources import reader as reading
 
 
@@ -36,89 +35,101 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     server.end()
 
 
-def soon(true: Callable[[], bool]) -> bool:
-    until = time.monotonic() + 3
-    while not true() and time.monotonic() < until:
-        time.sleep(0.005)
-    return true()
+def lives(line: FakeConnection) -> bool:
+    try:
+        with line.calling():
+            return True
+    except LostRayError:
+        return False
 
 
-def test_calls_under_way_end_before_the_connection_does(node: Server) -> None:
-    ended = threading.Event()
-    line = Lifeline(ended.set)
-    line.watch(node.address)
-    with line.calling():
+def test_a_node_that_has_ended_is_not_asked(node: Server) -> None:
+    ray = FakeRay()
+    line = FakeConnection(ray, node.address)
+    assert lives(line)
+    with line.borrowed(ray.put([1])) as found:
         node.end()
-        assert soon(lambda: line.lost)
-        assert not ended.wait(0.05)
-    assert ended.wait(10)
-    with pytest.raises(LostRayError), line.calling():
+    assert found == [1], "memory that is given back to a dead node ends this process"
+    assert ray.ended
+    with (
+        pytest.raises(LostRayError, match=r"^the connection to Ray is lost: .* with resume=True$"),
+        line.calling(),
+    ):
         pytest.fail("Ray is called")
+    line.close()
+
+
+def test_an_error_because_the_node_ends_says_so(node: Server) -> None:
+    line = FakeConnection(FakeRay(), node.address)
+    node.end()
+    with pytest.raises(LostRayError), line.calling():
+        raise BrokenPipeError
+    line.close()
+    line = FakeConnection(FakeRay())
+    with pytest.raises(BrokenPipeError), line.calling():
+        raise BrokenPipeError
+    line.close()
 
 
 def test_a_head_out_of_reach_for_long_has_ended(node: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "EVERY", 0.02)
     monkeypatch.setattr(connection, "WITHOUT_HEAD", 0.1)
-    head, ended = Server(socket.AF_INET, ("127.0.0.1", 0)), threading.Event()
-    line = Lifeline(ended.set)
-    line.watch(node.address, f"127.0.0.1:{head.address[1]}")
-    assert not ended.wait(0.25)
+    head = Server(socket.AF_INET, ("127.0.0.1", 0))
+    line = FakeConnection(FakeRay(), node.address, f"127.0.0.1:{head.address[1]}")
+    time.sleep(0.25)
+    assert lives(line), "though it was not tried for long"
     head.end()
-    assert ended.wait(10)
-    assert line.lost
+    time.sleep(0.25)
+    assert lives(line), "as it has just been found silent"
+    time.sleep(0.25)
+    assert not lives(line)
+    line.close()
 
 
 @pytest.mark.parametrize("head", ["", "127.0.0.1:1", "nonsense"])
 def test_a_head_that_cannot_be_reached_from_here_is_not_watched(
     node: Server, monkeypatch: pytest.MonkeyPatch, head: str
 ) -> None:
-    monkeypatch.setattr(connection, "EVERY", 0.01)
-    monkeypatch.setattr(connection, "WITHOUT_HEAD", 0.05)
-    ended = threading.Event()
-    line = Lifeline(ended.set)
-    line.watch(node.address, head)
-    assert not ended.wait(0.15)
+    monkeypatch.setattr(connection, "EVERY", 0.0)
+    monkeypatch.setattr(connection, "WITHOUT_HEAD", 0.0)
+    line = FakeConnection(FakeRay(), node.address, head)
+    for _ in range(3):
+        time.sleep(0.01)
+        assert lives(line)
     line.close()
-    assert not ended.wait(0.05)
-    assert not line.lost
 
 
 def test_without_a_socket_on_this_machine_nothing_is_watched(tmp_path: Path) -> None:
-    line = Lifeline(lambda: pytest.fail("disconnected"))
-    line.watch(str(tmp_path / "none"))
-    with line.calling():
-        assert not line.lost
+    line = FakeConnection(FakeRay(), str(tmp_path / "none"))
+    assert lives(line)
     line.close()
 
 
 @pytest.mark.parametrize("name", ["svmlight", "parquet"])
 @pytest.mark.parametrize("after", [0, 3, 8])
-def test_the_learner_goes_on_alone(
+def test_the_run_ends_when_the_node_does(
     node: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, after: int
 ) -> None:
     monkeypatch.setattr(reading, "PIECE_BYTES", 2000)
     monkeypatch.setattr(reading, "PIECE_ROWS", 60)
     monkeypatch.setattr(reader, "BATCH_BYTES", 1)
-    monkeypatch.setattr(readers, "POLL", 0.01)
     sample = ALL[name]
     paths = [written(sample, tmp_path / f"{k}{sample.ending}", sample.mixed(300, 30, k)[0]) for k in range(2)]
     if sample.packed:
         paths[1].write_bytes(PACKERS["gzip"](paths[1].read_bytes()))
-    plain = read(opened(sample, paths, threads=1))
     ray, said, calls = FakeRay(), list[str](), iter(range(after))
-    connection = FakeConnection(ray, node.address)
 
     def dies(number: int, call: str) -> bool:
         if call == "next" and next(calls, None) is None:
             node.end()
-            assert soon(lambda: connection.lost)
         return False
 
     ray.dies = dies
     source = opened(sample, paths, threads=1)
-    source.readers = readers_of(ray, said=said, connection=connection)
-    assert alike(read(source), plain)
-    assert said == ["the connection to Ray is lost; this process goes on alone"]
-    assert alike(read(source), plain), "another pass"
-    assert len(said) == 1
+    source.readers = readers_of(ray, said=said, connection=FakeConnection(ray, node.address))
+    with pytest.raises(LostRayError):
+        read(source)
+    with pytest.raises(LostRayError):
+        read(source)
+    assert not said
     source.readers.close()
