@@ -118,7 +118,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 68_274,
+    "all": 68_278,
     "data": 19_113,
     "learning": 15_343,
     "parts": 5_748,
@@ -132,7 +132,7 @@ SIZES = {
     "river": 277,
     "reporting": 1_124,
     "batch": 1_829,
-    "exporting": 777,
+    "exporting": 781,
     "runs": 707,
     "drawing": 841,
     "api": 731,

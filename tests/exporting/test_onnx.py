@@ -47,10 +47,22 @@ def test_columns_of_numbers(tmp_path: Path, labels: Any, options: dict[str, Any]
     X = np.genfromtxt(data, np.float32, delimiter=",", skip_header=1)[:, 1:]
     found = made.run(None, {"X": X})
     if model.head.classifies:
-        assert [*map(str, found[0])] == [*map(str, named(model, data))]
+        assert found[0].tolist() == named(model, data).tolist()  # numbers where classes are numbers
         np.testing.assert_allclose(found[1], model.predict_proba(data), rtol=2e-5, atol=1e-6)
     else:
         np.testing.assert_allclose(found[0][:, 0], model.predict(data, "label"), rtol=2e-5, atol=1e-6)
+
+
+def test_a_class_that_was_only_held_out_is_no_class_there(tmp_path: Path, plainly: None) -> None:
+    held = table(tmp_path / "h.csv", lambda k: "never" if k % 2 else "ham")
+    data = table(tmp_path / "d.csv", lambda k: ["ham", "spam", "eggs"][k % 3])
+    model = thresher.train(data, outputs="classes", loss="softmax", passes=2, holdout=held)
+    assert "never" in model.classes
+    X = np.genfromtxt(data, np.float32, delimiter=",", skip_header=1)[:, 1:]
+    labels, probabilities = session(thresher.export(model, "onnx")).run(None, {"X": X})
+    assert labels.tolist() == model.predict(data, "label").tolist()
+    known = [k for k, name in enumerate(model.classes) if name != "never"]
+    np.testing.assert_allclose(probabilities, model.predict_proba(data)[:, known], rtol=2e-5, atol=1e-6)
 
 
 def named(model: Any, data: Path) -> Any:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher.data.columns import NUMERIC
 from thresher.data.errors import DataError
+from thresher.data.labels import shown_as
 from thresher.engine.centring import FAR
 from thresher.exporting import description
 from thresher.exporting.description import CALIBRATED, IDENTITY, OTHER_TARGETS, SOFTMAX, Link, RawPrediction
@@ -43,8 +44,11 @@ def content_of(found: RawPrediction) -> bytes:
     for column, key in enumerate(keys):
         if key in places:
             table[:, column] = model.weights[places[key]]
-    words = found.layout.classes
-    classes: list[Any] | None = [*words] if words else [int(float(one)) for one in found.labels]
+    classes: list[Any] = [*found.labels]
+    if not found.layout.classes:
+        classes = [int(float(one)) for one in classes]
+    elif found.head.outputs.most:  # as `predict` gives them
+        classes = shown_as(tuple(classes)).tolist()
     told = {KEYS: " ".join(map(str, keys))}
     if found.columns:
         told = {COLUMNS: json.dumps([one.name for one in found.columns])}
