@@ -118,9 +118,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 68_278,
+    "all": 68_279,
     "data": 19_113,
-    "learning": 15_343,
+    "learning": 15_344,
     "parts": 5_748,
     "engine": 5_253,
     "plans": 4_425,

@@ -98,7 +98,8 @@ class RowSample(NamedTuple):
             first = (*first, *_hashes(chunk.rows(0, FIRST - len(first)), _MOST, _MOST))
         if not (new := _hashes(chunk, _LONG, self._end)):
             return self._replace(first=first)
-        counts = Counter(dict(self.lowest)) + Counter(new)
+        counts = Counter(dict(self.lowest))
+        counts.update(new)
         return RowSample(first, tuple(sorted(counts.items())[:LOWEST]))
 
     def and_of(self, other: RowSample) -> RowSample:

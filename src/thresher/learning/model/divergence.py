@@ -175,7 +175,7 @@ def ranges(chunk: Chunk, batch: int, begin: int) -> Iterator[tuple[int, int, boo
     """
     if begin == len(chunk):
         return
-    rows, _ = extremes(chunk)
+    rows = extremes(chunk)[0] if has_extremes(chunk) else np.empty(0, np.int64)
     lo = begin
     for first in (np.unique(rows[rows >= begin] // batch) * batch).tolist():
         if lo < first:

@@ -467,7 +467,7 @@ class Trainer:
             models.learn(self._stretch[0], again=again)
             self.pause()
             lo = hi
-            if alone and (rise := rises.see(models.examples - start.examples, self.model.tally)):
+            if alone and (rise := rises.see(models.examples - start.examples, models.models[0].tally)):
                 self.ui.say(str(rise))
 
     def skip(self, first: int, count: int, error: DivergedError) -> None:
