@@ -126,6 +126,15 @@ def plainly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The growing store sweeps from its ninth row on, and examples are resolved in small pieces."""
+    from thresher.testing.laws import SMALL_TABLES
+
+    for one in SMALL_TABLES:
+        monkeypatch.setattr(*one)
+
+
+@pytest.fixture
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Work in an empty folder, with its own cache of data and code."""
     monkeypatch.chdir(tmp_path)

@@ -20,7 +20,7 @@ from thresher.serving.bodies import Bodies
 SHOPS = ["Ulm", "Kiel", "Bonn", "Genoa"]
 
 
-def table(rows: int = 240, seed: int = 0, shops: list[str] = SHOPS) -> pd.DataFrame:
+def table(rows: int = 160, seed: int = 0, shops: list[str] = SHOPS) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     shop = rng.choice(shops, rows)
     frame = pd.DataFrame({"shop": shop, "x": rng.normal(size=rows), "day": rng.choice([*"abcd"], rows)})
@@ -82,14 +82,14 @@ def test_formats_and_the_cut_of_the_stream_make_no_difference(
     expected = by(parquet, passes=2)
     table().to_csv(parquet.with_suffix(".csv"), index=False)
     table().to_json(parquet.with_suffix(".jsonl"), orient="records", lines=True, double_precision=15)
-    for each, waiting in ((1, 1), (64, 1), (10**6, 1 << 30)):
+    forms = table(), parquet.with_suffix(".csv"), parquet.with_suffix(".jsonl")
+    for data, (each, waiting) in zip(forms, ((1, 1), (64, 1), (10**6, 1 << 30)), strict=True):
         monkeypatch.setattr(ByColumn, "worth", each)
         monkeypatch.setattr(ByColumn, "most_waiting", waiting)
-        for data in (table(), parquet.with_suffix(".csv"), parquet.with_suffix(".jsonl")):
-            found = by(data, passes=2)
-            assert found.values == expected.values
-            for one, other in zip(found.models, expected.models, strict=True):
-                assert all(np.array_equal(a, b) for a, b in zip(one.weights(), other.weights(), strict=True))
+        found = by(data, passes=2)
+        assert found.values == expected.values
+        for one, other in zip(found.models, expected.models, strict=True):
+            assert all(np.array_equal(a, b) for a, b in zip(one.weights(), other.weights(), strict=True))
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -109,17 +109,6 @@ def test_stories_with_topics_become_ccat_and_topics(tmp_path: Path) -> None:
     assert sorted(as_text(test)) == ["-1 9:1", "1 8:1"]
 
 
-def test_vectors_of_rcv1_find_their_topics_by_document(tmp_path: Path) -> None:
-    (tmp_path / "rcv1-v2.topics.qrels").write_text("CCAT 2286 1\nGCAT 2287 1\nC15 2286 1\nMCAT 2288 1\n")
-    (tmp_path / "train.dat").write_text("2286  3:0.5 7:0.25\n2287  4:1\n")
-    (tmp_path / "test.dat").write_text("2288  4:0.5\n")
-    topics = tmp_path / "rcv1-v2.topics.qrels"
-    rcv1 = "--train", tmp_path / "train.dat", "--test", tmp_path / "test.dat", "--topics", topics
-    sets = convert(tmp_path, "rcv1", *rcv1)
-    assert sorted(as_text(sets.rcv1().train)) == ["-1 4:1", "1 3:0.5 7:0.25"]
-    assert as_text(sets.rcv1("MCAT").test) == ["1 4:0.5"]
-
-
 @pytest.mark.parametrize(
     ("kind", "name", "content", "complaint"),
     [
@@ -147,32 +136,4 @@ def test_a_file_that_is_something_else_is_refused(
     assert not (tmp_path / "out").exists()
 
 
-def given_rcv1(folder: Path, topics: str, train: str, test: str) -> tuple[str | Path, ...]:
-    """The options for files of these contents, the topics under a name that does not tell their format."""
-    for name, content in (("topics.txt", topics), ("train.svm", train), ("test.svm", test)):
-        (folder / name).write_text(content)
-    return (
-        *("--train", folder / "train.svm"),
-        *("--test", folder / "test.svm"),
-        *("--topics", folder / "topics.txt"),
-    )
-
-
 LIST, STORIES, TESTS = "C11\nC12\nGCAT\nCCAT\n", "3 3:0.5\n0,2 4:1\n", "3 9:1\n"
-
-
-@pytest.mark.parametrize(
-    ("topics", "train", "complaint"),
-    [
-        (LIST, "-1 3:0.5\n+1 4:1\n", "train.svm, line 1: '-1' are not labels below 4"),
-        (LIST.lower(), STORIES, "topics.txt: the topic CCAT, in capitals, is not among the 4 topics"),
-        ("C11\n\nCCAT\n", STORIES, "topics.txt, line 2: '' is not the name of a topic"),
-        ("CCAT 2286 1\nGCAT 2287 0\n", "2286 3:1\n", "topics.txt, line 2: not a topic, a document and 1"),
-        (LIST, "0 3:0.5\n", "none of the stories has the topic CCAT"),
-    ],
-)
-def test_stories_of_doubtful_topics_are_told(topics: str, train: str, complaint: str, tmp_path: Path) -> None:
-    words = given_rcv1(tmp_path, topics, train, "0 9:1\n")
-    with pytest.raises(SystemExit, match=complaint):
-        convert(tmp_path / "out", "rcv1", *words)
-    assert not (tmp_path / "out").exists()

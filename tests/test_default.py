@@ -162,7 +162,6 @@ def test_a_later_pass_is_no_new_evidence(relax: float, count: int, features: int
     assert (read_weights(trained, features) == read_weights(told, features)).all()
 
 
-@pytest.mark.usefixtures("plainly")
 def test_the_last_passes_learn_the_weights_that_were_chosen() -> None:
     """They are the nonzero ones of the passes before, and not shrunk. Rows after them go on from there."""
     rng = np.random.default_rng(9)
@@ -237,9 +236,9 @@ def test_what_is_forgotten_frees_its_memory(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.usefixtures("plainly")
 def test_an_outlier_does_not_make_steps_explode() -> None:
-    data = stream(47, 2000, 8, domain="real")
+    data = stream(47, 800, 8, domain="real")
     y = data.y.copy()
-    y[1000] *= 1e3
+    y[400] *= 1e3
     other = stream_of(data.X, data.X != 0, y, data.importance)
     models = [train(one.chunk, "ft-ftrl", loss="squared", passes=1) for one in (data, other)]
     errors = [float(np.mean((model.predict(data.chunk) - data.y) ** 2)) for model in models]
@@ -254,9 +253,9 @@ def pinball(errors: Vector, tau: float) -> float:
 @pytest.mark.parametrize("tau", [0.0001, 0.999])
 def test_quantiles_far_from_the_middle_do_not_run_away(tau: float) -> None:
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(5000, 6))
-    y = X @ np.array([2.0, 1, -1, 0.5, 0, 0]) + rng.normal(size=5000)
-    data = stream_of(X, X != 0, y, np.ones(5000))
+    X = rng.normal(size=(2000, 6))
+    y = X @ np.array([2.0, 1, -1, 0.5, 0, 0]) + rng.normal(size=2000)
+    data = stream_of(X, X != 0, y, np.ones(2000))
     predicted = train(data.chunk, loss=f"quantile:tau={tau}", passes=1).predict(data.chunk)
     assert pinball(data.y - predicted, tau) < 3 * pinball(data.y - np.quantile(data.y, tau), tau)
 
@@ -283,8 +282,8 @@ def classes_told_by(told: int, columns: int, classes: int, rows: int, seed: int)
 
 
 def test_a_group_finds_the_features_that_outputs_share() -> None:
-    """Ten of 300 columns are informative for all five classes: groups keep fewer columns, with less loss."""
-    chunk, _ = classes_told_by(10, columns=300, classes=5, rows=4000, seed=0)
+    """Ten of 150 columns are informative for all five classes: groups keep fewer columns, with less loss."""
+    chunk, _ = classes_told_by(10, columns=150, classes=5, rows=2000, seed=0)
     found = []
     for spec in ("l1=1.5,group=l2", "l1=1", "l1=2"):
         model = Model(f"ft-ftrl:{spec}", "softmax", outputs="classes:5")
@@ -349,7 +348,7 @@ def test_a_gradient_that_all_but_cancels_out_is_no_scale(dtype: str) -> None:
 
 @pytest.mark.parametrize(
     ("dtype", "rows", "l1s", "batches"),
-    [("float32", 400, [0.001, 1.0], [1, 2, 7, 50]), ("float64", 300, [0.001], [1, 7])],
+    [("float32", 400, [0.001, 1.0], [1, 7, 50])],
 )
 def test_steps_on_many_examples_learn_next_to_as_well(
     dtype: str, rows: int, l1s: list[float], batches: list[int], tmp_path: Path

@@ -17,7 +17,7 @@ from thresher.options.lanes import PathCommand
 from thresher.options.option import SHELL, declared
 from thresher.options.training import TrainCommand
 
-FIRST: dict[str, Any] = {"rule": "fobos:l1=0.01", "passes": 3, "seed": 1, "holdout": 0.2}
+FIRST: dict[str, Any] = {"rule": "fobos:l1=0.01", "passes": 2, "seed": 1, "holdout": 0.2}
 """What the first run is given"""
 OTHER: dict[str, Any] = {
     **dict.fromkeys(("average", "centre", "calibrate", "label_weights"), True),

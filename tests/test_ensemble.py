@@ -9,7 +9,7 @@ import pytest
 
 import thresher
 from tests.models import one_of
-from tests.test_lanes import DENSE, alone, recipe_of
+from tests.test_lanes import DENSE, recipe_of
 from tests.test_laws_of_state import ROWS
 from tests.test_shares import taught
 from thresher.data.chunk import Chunk
@@ -76,12 +76,6 @@ def test_the_spread_of_margins_and_of_many_outputs() -> None:
     assert classes.predict(chunk, "label").tolist() == classes.predict(chunk).argmax(axis=1).tolist()
 
 
-@pytest.mark.usefixtures("plainly")
-def test_models_that_agree_have_no_spread() -> None:
-    model = alone(recipe_of("ftrl:l1=0.05"), DENSE)
-    assert not Ensemble([model] * 4, "poisson").spread(DENSE).any()
-
-
 def test_the_file(tmp_path: Path) -> None:
     found = thresher.ensemble(SAMPLE, models=3, rule="ftrl", l1=0.1, passes=2, order="once", holdout=0.2)
     found.save(tmp_path / "e")
@@ -106,17 +100,6 @@ def test_the_file(tmp_path: Path) -> None:
         loaded.weights_frame()
     with pytest.raises(TypeError, match="expected a model"):
         thresher.save(loaded, tmp_path / "m")
-
-
-def test_a_row_is_known_by_its_place_in_the_stream() -> None:
-    """Threads and caches change nothing, and neither does who asks."""
-    one = thresher.ensemble(SAMPLE, models="disjoint:3", passes=2, threads=1, cache=False)
-    other = thresher.ensemble(SAMPLE, models="disjoint:3", passes=2, threads=2)
-    third = thresher.ensemble(SAMPLE, models="disjoint:3", passes=2, seed=1)
-    bits = [[as_bytes(model) for model in found.models] for found in (one, other, third)]
-    assert bits[0] == bits[1]
-    assert not {*bits[0]} & {*bits[2]}
-    assert sum(model.examples for model in one.models) == 2 * one.record.examples
 
 
 @pytest.mark.usefixtures("plainly")

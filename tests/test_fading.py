@@ -20,7 +20,7 @@ def rows(chance: float, count: int, features: int = 1, seed: int = 0) -> Stream:
     return stream_of(X, X > 0, y, np.ones(count))
 
 
-@BOTH
+@pytest.mark.parametrize("name", ["ft-ftrl"])
 def test_many_examples_in_single_precision(name: str) -> None:
     """A half-life of so many examples that its power is 1 in float32: then roots would be 1.4 % too large."""
     data, found = rows(0.7, 1_000_000), []

@@ -7,13 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import pytest
 
 from experiments.papers import NAMES, make, texts
-from experiments.papers.__main__ import made, main
+from experiments.papers.__main__ import main
 from experiments.papers.cited import cited
 from experiments.papers.known import COMMITTED, FILES, NEEDS
 from experiments.papers.page import (
@@ -102,20 +101,6 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == before
 
 
-def test_links_hold_from_any_folder(tmp_path: Path) -> None:
-    page = replace(PAGE, notes="See [`rda`](../rules/rda.md) and [the other](two.md).")
-    write(tmp_path, "one", page, ("one", "two"))
-    text = (tmp_path / "one.md").read_text()
-    assert f"]({DOCS.parent}/rules/rda.md)" in text
-    assert "](two.md)" in text
-    index = (tmp_path / "README.md").read_text()
-    assert f"]({DOCS}/data.md)" in index
-    assert "\ndata\n" not in index
-    links = re.findall(r"\]\((/[^)#]*)", text + index)
-    assert len(links) == 3
-    assert all(Path(unquote(link)).exists() for link in links)
-
-
 def test_every_page_cites_its_papers() -> None:
     for name, _, source, *_ in saved(DOCS):
         assert cited(source), name
@@ -158,37 +143,6 @@ def test_the_committed_pages_are_not_overwritten_by_small_ones(
             main(["--quick", "--out", same])
         assert ended.value.code == 2
         assert "--quick needs --out DIR, another folder" in capsys.readouterr().err
-
-
-def test_a_run_without_data_says_what_to_do(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    with pytest.raises(SystemExit):
-        main(["--data", str(tmp_path / "none")])
-    said = " ".join(capsys.readouterr().err.split())
-    assert "there is no folder" in said
-    assert "make papers DATA=DIR" in said
-    assert "--quick --out DIR" in said
-
-
-@pytest.mark.parametrize(
-    "error", [MissingDataError("rcv1 is not in data"), ZeroDivisionError("division by zero")]
-)
-def test_a_page_that_fails_is_one_line(
-    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    def page(name: str, sets: Sets) -> Page:
-        if name == NAMES[0]:
-            raise error
-        return PAGE
-
-    monkeypatch.setattr("experiments.papers.__main__.make", page)
-    assert made(NAMES[:2], Sets(None, quick=True), tmp_path) == 1
-    said = capsys.readouterr()
-    assert "1 of 2 pages" in said.out
-    first, origin = said.err.splitlines()
-    assert first.startswith(f"{NAMES[0]}: not made: ")
-    assert str(error) in first
-    assert "data.md" in origin
-    assert (tmp_path / f"{NAMES[1]}.md").exists()
 
 
 GROUPS = ("sci.med", "sci.space")
@@ -274,13 +228,3 @@ def test_another_file_is_named(name: str, content: bytes | str, complaint: str, 
     put(tmp_path, name, content)
     with pytest.raises(MissingDataError, match=complaint):
         READS[name](Sets(tmp_path))
-
-
-def test_files_are_compared_when_they_are_read(tmp_path: Path) -> None:
-    sets = complete(tmp_path)
-    for read in READS.values():
-        read(sets)
-    assert sets.other[CCAT.format("train")] == (
-        f"{CCAT.format('train')}: 2 rows where the committed page has 17,189"
-    )
-    assert set(READS) <= set(sets.other)

@@ -11,12 +11,10 @@ import pytest
 import thresher
 from tests.streams import cut
 from tests.test_lanes import WILD, alone, recipe_of
-from tests.test_laws_of_state import make_small
 from tests.test_shares import DENSE, ROWS, WIDE, K, taught
 from thresher import cv
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
-from thresher.data.layout import Layout
 from thresher.learning.evaluation import evaluate
 from thresher.learning.files.choice import choose
 from thresher.learning.model.divergence import DivergedError
@@ -27,15 +25,9 @@ from thresher.learning.training.shares import Rows, folds_of
 from thresher.plans import folds as module
 from thresher.plans.folds import Folds, FoldScores, check_size, estimates_of
 from thresher.plans.penalties import PenaltyRange
-from thresher.testing.laws import bits
 
 FOLDS: Rows = folds_of(0, ROWS, K, 0)
 LINE = Chunk.of_rows([(1.0, {n: 1.0}) for n in range(9)])
-
-
-@pytest.fixture
-def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    make_small(monkeypatch)
 
 
 def folded(recipes: list[Recipe], chunk: Chunk, count: int = K, **options: Any) -> tuple[ModelSet, Folds]:
@@ -45,24 +37,6 @@ def folded(recipes: list[Recipe], chunk: Chunk, count: int = K, **options: Any) 
 
 def judged(models: ModelSet, folds: Folds, chunks: Iterable[Chunk]) -> list[list[Any]]:
     return FoldScores(models, folds, chunks).figures
-
-
-def test_scales_are_those_of_the_rows_that_are_learned(tmp_path: Any) -> None:
-    rng = np.random.default_rng(8)
-    x, size = rng.normal(size=40), np.where(folds_of(0, 40, 4, 0) == 1, 100.0, 1.0)  # fold 2 of 4 is large
-    lines = [
-        f"{int(a > 0)},{a * s:.4f},{b:.4f}" for a, s, b in zip(x, size, rng.normal(size=40), strict=True)
-    ]
-    options: dict[str, Any] = {"rule": "ftrl:l1=0.01", "scale": "max-abs"}
-    (tmp_path / "all.csv").write_text("\n".join(["label,a,b", *lines]))
-    found = cv(tmp_path / "all.csv", folds=4, refit=True, **options)
-    for k in range(4):
-        rest = [line for line, fold in zip(lines, folds_of(0, 40, 4, 0), strict=True) if fold != k]
-        (tmp_path / "rest.csv").write_text("\n".join(["label,a,b", *rest]))
-        own = thresher.train(tmp_path / "rest.csv", **options)
-        assert bits(found.sets.models[k]) == bits(own)
-        assert np.array_equal(found.sets.models[k].predict(LINE), own.predict(LINE))
-    assert bits(found.choose()) == bits(thresher.train(tmp_path / "all.csv", **options))
 
 
 @pytest.mark.usefixtures("plainly")
@@ -202,12 +176,6 @@ def test_a_row_stays_in_its_fold(order: str) -> None:
     learned = [set(model.weights()[0].tolist()) for model in found.sets.models]
     assert all(len(keys) == 80 for keys in learned)
     assert all(sum(n in keys for keys in learned) == 4 for n in range(100))
-
-
-def test_layouts_are_those_of_the_data(tmp_path: Any) -> None:
-    (tmp_path / "data").write_text("label,a\n" + "".join(f"{n % 2},{n % 2}\n" for n in range(20)))
-    found = cv(tmp_path / "data", "sgd", folds=2, layout=Layout("csv"), refit=True)
-    assert found.choose().layout == thresher.train(tmp_path / "data", "sgd", layout=Layout("csv")).layout
 
 
 def test_cross_validation_is_saved_and_drawn_with_the_means_of_its_folds(tmp_path: Any) -> None:

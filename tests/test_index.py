@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.plain import not_compiled
@@ -39,7 +37,7 @@ def spread_keys(seed: int, count: int) -> Keys:
 
 
 @pytest.mark.parametrize("spread", [True, False], ids=["spread", "consecutive"])
-@pytest.mark.parametrize("count", [100, 10_000, 1_000_000])
+@pytest.mark.parametrize("count", [100, 10_000, 300_000])
 def test_the_estimate_of_distinct_keys_is_near(count: int, spread: bool) -> None:
     keys = spread_keys(1, count) if spread else np.arange(count, dtype=np.uint64)
     registers = np.zeros(lookup.REGISTERS, np.uint8)
@@ -96,43 +94,21 @@ def test_rows_are_those_of_a_dictionary_in_an_index_beyond_the_cache() -> None:
 
 
 def test_memory_follows_the_live_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two million features that occur once and die, and 10,000 that live, in tables of matching size."""
+    """Features that occur once and die, 600,000, and 10,000 that live, in tables of matching size."""
     monkeypatch.setattr(indexes, "ALWAYS_KEPT", 1 << 10)
     rng = np.random.default_rng(5)
     model = Model("fobos:l1=2.5e-5", rate="constant:0.2", intercept=False)
     peak = 0.0
-    for part in range(200):
+    for part in range(60):
         passing = np.arange(10_000, dtype=np.uint64) + np.uint64(10**6 + 10_000 * part)
         keys = np.column_stack([rng.integers(0, 10_000, 10_000, np.uint64), passing])
         labels = np.where(keys[:, 0] % 2, 1.0, -1.0)
         values = np.tile([1.0, 0.01], 10_000)
         model.learn(Chunk.from_csr(np.arange(10_001) * 2, keys.ravel(), values, labels))
         peak = max(peak, model.nbytes / model.nonzero)
-    assert model.features_seen == pytest.approx(2_010_000, rel=0.03)
+    assert model.features_seen == pytest.approx(610_000, rel=0.03)
     assert 2_000 < model.nonzero < 20_000
     assert peak <= 64
-
-
-def test_a_table_without_idle_rows_holds_under_64_bytes_a_weight() -> None:
-    model = Model("fobos:l1=0", intercept=False)
-    worst = 0.0
-    for keys in np.array_split(spread_keys(6, 500_000), 25):
-        model.learn(singles(keys, per_row=1))
-        if model.features_seen > 1 << 17:
-            worst = max(worst, model.nbytes / model.nonzero)
-    assert 0 < worst <= 64
-
-
-def test_sweeping_shrinks_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexes, "ALWAYS_KEPT", 1 << 8)
-    monkeypatch.setattr(indexes, "FIRST_SIZE", 1 << 8)
-    model = Model("fobos:l1=0.001", rate="constant:0.5", intercept=False)
-    model.learn(singles(spread_keys(7, 20_000), per_row=10))
-    before = model.nbytes
-    strong = Model("fobos:l1=0.1", rate="constant:0.5", intercept=False)
-    strong.restore(model.state())
-    strong.learn(singles(spread_keys(8, 20_000), per_row=10))
-    assert strong.nbytes < before / 5
 
 
 @pytest.mark.usefixtures("plainly")
@@ -142,21 +118,6 @@ def test_the_direct_store_refuses_ids_that_are_too_large_and_says_what_to_do() -
         model.learn(Chunk.of_rows([(1.0, {3: 1.0, 2**64 - 1: 1.0})]))
     assert model.examples == 0
     assert model.nonzero == 0
-
-
-@given(st.lists(st.integers(0, 2**64 - 1), unique=True, max_size=60))
-def test_any_key_has_a_row_of_its_own_in_a_growing_index(keys: list[int]) -> None:
-    index = GrowingIndex()
-    names = np.array(keys, np.uint64)
-    indptr = np.array([0, len(keys)])
-    rows = np.empty(len(keys), np.uint32)
-    values = np.ones(len(keys), np.float32)
-    index.resolve(read_only(names), read_only(indptr), read_only(values), 0, 1, rows)
-    assert len(set(rows.tolist())) == len(keys)
-    assert 0 not in rows
-    assert (index.features()[rows] == names).all()
-    unknown = np.array([k for k in range(50) if k not in keys], np.uint64)
-    assert not index.find(unknown, np.array([0, len(unknown)]), np.ones(len(unknown), np.float32)).rows.any()
 
 
 @pytest.mark.parametrize("options", [{}, {"batch": 2}], ids=["alone", "batch"])

@@ -125,8 +125,11 @@ def test_intervals_cover_the_true_probability() -> None:
     assert 0.8 < np.mean(inside) < 0.97
 
 
+@pytest.mark.usefixtures("plainly")
 def test_the_experiment(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uncertainty, "SETTINGS", uncertainty.SETTINGS[:1] + uncertainty.SETTINGS[-1:])
+    world = uncertainty.worlds()[0]._replace(rows=60)
+    monkeypatch.setattr(uncertainty, "worlds", lambda: [world])
     uncertainty.show_coverage(1, 8, "numbers")
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines] == [

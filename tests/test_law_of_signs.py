@@ -13,7 +13,7 @@ from tests import oracles, streams
 from tests.covering import covering_for
 from tests.oracle_base import Oracle, Vector
 from tests.oracles import ORACLES
-from tests.plain import compiled_if, not_compiled
+from tests.plain import not_compiled
 from tests.test_lanes import check as check_lanes
 from tests.test_lanes import recipe_of
 from thresher import parts
@@ -146,15 +146,15 @@ def test_rows_that_are_freed_and_scales_that_are_folded_lose_no_sign(monkeypatch
         check("fobos:l1=0.001,l2=50", "logistic", many, SIGNED, monkeypatch, rate="constant:0.1")
 
 
-def test_lanes_and_compiled_loops_keep_signs() -> None:
+@pytest.mark.usefixtures("plainly")
+def test_lanes_keep_signs() -> None:
     data = streams.stream(seed=7, rows=80, features=30, density=0.1).chunk
     for asked in (SIGNED, {"nonnegative": "*"}):
         recipes = [recipe_of(f"fobos:l1={l1},l2=3", **asked) for l1 in (0.0, 0.01, 0.02, 0.05)]
-        with compiled_if(asked is SIGNED):
-            lanes = check_lanes(recipes, data)
-            assert isinstance(lanes.models[0].loop, LaneState)
-            for model in lanes.models:
-                assert (streams.read_weights(model, 30) * signs_of(asked, 30) >= 0).all()
+        lanes = check_lanes(recipes, data)
+        assert isinstance(lanes.models[0].loop, LaneState)
+        for model in lanes.models:
+            assert (streams.read_weights(model, 30) * signs_of(asked, 30) >= 0).all()
 
 
 def test_every_output_keeps_the_sign() -> None:

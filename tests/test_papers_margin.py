@@ -17,26 +17,6 @@ pytestmark = pytest.mark.usefixtures("plainly")
 FEATURES = 6
 
 
-def separable(seed: int, rows: int = 300, noise: float = 0.0) -> tuple[Stream, Vector]:
-    """Examples, and weights u with zero hinge loss on every example, except for labels flipped by `noise`."""
-    rng = np.random.default_rng(seed)
-    u = 3.0 * rng.normal(size=FEATURES)
-    X = rng.uniform(-1, 1, (4 * rows, FEATURES)) * (rng.random((4 * rows, FEATURES)) < 0.6)
-    X = X.astype(np.float32).astype(np.float64)
-    X = X[np.abs(X @ u) >= 1][:rows]
-    y = np.sign(X @ u) * np.where(rng.random(len(X)) < noise, -1, 1)
-    return stream_of(X, X != 0, y, np.ones(len(y))), u
-
-
-def margins_of(model: Model, data: Stream) -> Vector:
-    """Margin of each example times its label, before it was learned from."""
-    margins = np.zeros(len(data.y))
-    for i in range(len(data.y)):
-        model.learn(data.chunk, i, i + 1)
-        margins[i] = data.y[i] * model.loop.last_margin
-    return margins
-
-
 def hinge(margins: Vector) -> Vector:
     return np.maximum(0.0, 1.0 - margins)
 
@@ -46,35 +26,6 @@ def bare(spec: str, loss: str) -> Model:
 
 
 # Crammer, Dekel, Keshet, Shalev-Shwartz and Singer (JMLR 2006)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_pa_theorem_2_on_separable_data(seed: int) -> None:
-    """Sum of squared hinge losses <= R^2 |u|^2."""
-    data, u = separable(seed)
-    losses = hinge(margins_of(bare("pa", "hinge"), data))
-    radius2 = (data.X**2).sum(axis=1).max()
-    assert 1 < losses @ losses <= radius2 * (u @ u)
-
-
-@pytest.mark.parametrize(("C", "noise"), [(0.05, 0.1), (20.0, 0.0)])
-def test_pa_i_theorem_4(C: float, noise: float) -> None:
-    """Mistakes <= max(R^2, 1/C) (|u|^2 + 2C sum of u's hinge losses)."""
-    data, u = separable(7, noise=noise)
-    margins = margins_of(bare(f"pa-i:C={C}", "hinge"), data)
-    left = hinge(data.y * (data.X @ u)).sum()
-    radius2 = (data.X**2).sum(axis=1).max()
-    assert 0 < (margins <= 0).sum() <= max(radius2, 1 / C) * (u @ u + 2 * C * left)
-
-
-@pytest.mark.parametrize(("C", "noise"), [(0.05, 0.1), (20.0, 0.0)])
-def test_pa_ii_theorem_5(C: float, noise: float) -> None:
-    """Sum of squared hinge losses <= (R^2 + 1/(2C)) (|u|^2 + 2C sum of u's squared ones)."""
-    data, u = separable(8, noise=noise)
-    losses = hinge(margins_of(bare(f"pa-ii:C={C}", "hinge"), data))
-    left = (hinge(data.y * (data.X @ u)) ** 2).sum()
-    radius2 = (data.X**2).sum(axis=1).max()
-    assert 1 < losses @ losses <= (radius2 + 1 / (2 * C)) * (u @ u + 2 * C * left)
 
 
 STEPS: dict[str, Callable[[Vector, float], Any]] = {
@@ -104,18 +55,6 @@ def test_each_pa_step_minimises_what_it_is_defined_by(spec: str, loss: str) -> N
 
 
 # The perceptron
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_novikoffs_bound_on_mistakes(seed: int) -> None:
-    """At most (R / gamma)^2 mistakes, however often the examples come; then never another."""
-    data, u = separable(seed, rows=100)
-    model = bare("perceptron", "perceptron")
-    gamma = (data.y * (data.X @ u)).min() / np.sqrt(u @ u)
-    passes = [int((margins_of(model, data) <= 0).sum()) for _ in range(60)]
-    assert 2 < sum(passes) <= (data.X**2).sum(axis=1).max() / gamma**2
-    assert passes[-1] == 0
-    assert (data.y * model.predict(data.chunk) > 0).all()
 
 
 @pytest.mark.parametrize("store", ["growing", "direct"])
@@ -185,16 +124,6 @@ def test_an_arow_step_is_the_minimum_over_means_and_diagonal_covariances() -> No
     assert np.abs(mean - best.x[:FEATURES]).max() <= 1e-6
     assert np.abs(variances - np.exp(best.x[FEATURES:])).max() <= 1e-6
     assert np.abs(mean - old).max() > 0.1
-
-
-def test_arow_with_the_absolute_loss_is_least_squares_where_features_do_not_overlap() -> None:
-    """One feature in each row: the mean is the ridge regression with penalty r |w|^2."""
-    rng = np.random.default_rng(3)
-    X = np.eye(FEATURES)[rng.integers(0, FEATURES, 60)] * rng.uniform(0.5, 2, (60, 1))
-    data = stream_of(X, X != 0, rng.normal(size=60), np.ones(60))
-    model = learned("arow:r=0.5", "absolute", data)
-    ridge = np.linalg.solve(data.X.T @ data.X + 0.5 * np.eye(FEATURES), data.X.T @ data.y)
-    assert np.abs(read_weights(model, FEATURES) - ridge).max() <= 1e-12
 
 
 PENALTIES: dict[str, Callable[[float], float]] = {

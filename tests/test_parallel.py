@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.choice import climb, filled, ladders, middle, place_of
+from benchmarks.choice import climb, middle
 from benchmarks.tasks import Split, Task, split_rows
-from examples import images
 from experiments import merging, parallel, sampling
 from experiments.parallel import LEARNERS, Setting, Side, lines, train
 from tests.pages import text_of
@@ -144,28 +143,6 @@ def test_the_table_has_a_line_for_every_merge(side: Side, monkeypatch: pytest.Mo
 ROOT = Path(__file__).parent.parent
 
 
-def test_groups_need_fewer_elements_for_the_same_error() -> None:
-    """On images other than those of the example."""
-    of = images.scene(seed=1)
-    single, grouped, capped = (images.sparsest(of, group) for group in images.GROUPS)
-    for found in (single, grouped, capped):
-        assert 0.8 * images.WANTED < found.error <= images.WANTED < images.NOISE
-    assert images.TRUE <= grouped.elements <= single.elements / 2
-    assert images.TRUE <= capped.elements <= single.elements / 2
-    assert grouped.weights == images.IMAGES * grouped.elements
-    assert grouped.weights < single.weights < images.IMAGES * single.elements
-
-
-def test_the_dictionary_is_what_the_images_are_made_of() -> None:
-    of = images.scene()
-    chunk = images.pixels(of)
-    assert len(chunk) == images.SIDE**2
-    assert np.linalg.matrix_rank(of.clean) == images.IMAGES
-    amounts = np.linalg.lstsq(of.atoms[:, of.chosen], of.clean, rcond=None)[0]
-    assert np.allclose(of.atoms[:, of.chosen] @ amounts, of.clean)
-    assert np.abs(amounts).min() > 0.2
-
-
 def test_as_a_script_it_prints_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(ROOT / "examples" / "images.py"), run_name="__main__")
     (shown,) = re.findall(
@@ -183,11 +160,6 @@ def test_every_way_is_tried(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     head, *lines = capsys.readouterr().out.splitlines()
     assert head.startswith("600 rows, 300 for testing")
     assert len(lines) == 1 + 2 + 5
-
-
-def test_clicks_are_as_rare_as_wanted() -> None:
-    labels = sampling.made(20_000, 0.03).labels > 0
-    assert 0.025 < labels.mean() < 0.035
 
 
 def test_the_correction_undoes_the_sampling(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,15 +183,6 @@ TEMPLATE = "--rule fobos:l1=1e-6|1e-5|1e-4,l2=0 --rate inverse-sqrt:1|10 --loss 
 
 def chunk(rows: int) -> Chunk:
     return Chunk.of_rows([((-1.0) ** i, {i: 1.0}) for i in range(rows)])
-
-
-def test_every_alternative_is_a_command_and_is_found_again() -> None:
-    lengths = [len(rungs) for rungs in ladders(TEMPLATE)]
-    assert lengths == [3, 2, 2]
-    commands = {filled(TEMPLATE, place): place for place in product(*map(range, lengths))}
-    assert len(commands) == 12
-    assert all(place_of(TEMPLATE, command) == place for command, place in commands.items())
-    assert filled(TEMPLATE, (2, 1, 0)) == "--rule fobos:l1=1e-4,l2=0 --rate inverse-sqrt:10 --loss hinge"
 
 
 @pytest.mark.parametrize("target", list(product(range(5), range(4))))

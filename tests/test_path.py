@@ -2,7 +2,6 @@
 
 import itertools
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -35,13 +34,6 @@ def test_a_path_of_a_file(tmp_path: Path) -> None:
     assert (tmp_path / "again").stat().st_size > 0
     taken.learn(next(thresher.open_source(SAMPLE).chunks()))
     assert taken.examples > found.models[chosen].examples == 3600
-
-
-@pytest.mark.parametrize("penalties", [[0.5, 1.0, 2.0], np.array([0.5, 1.0, 2.0])], ids=["list", "array"])
-def test_penalties_may_be_listed(penalties: Sequence[float]) -> None:
-    listed = thresher.path(SAMPLE, "ft-ftrl", l1=penalties)
-    assert [point.penalty for point in listed.points] == [0.5, 1.0, 2.0]
-    assert repr(listed) == repr(thresher.path(SAMPLE, "ft-ftrl", l1="0.5:2:3"))
 
 
 @pytest.mark.usefixtures("plainly")
@@ -101,15 +93,6 @@ def test_what_cannot_be() -> None:
         thresher.path(SAMPLE, state=True)  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="no penalty leaves a weight"):
         thresher.path([({}, 1), ({}, 0)] * 30)
-
-
-def test_the_range_is_found_without_tables_of_a_whole_store() -> None:
-    """29 of them would be gigabytes."""
-    ranges = [
-        [point.penalty for point in thresher.path(SAMPLE, "ft-ftrl", l1="auto:2", store=store).points]
-        for store in ("growing", "hashed:5")
-    ]
-    assert ranges[0] == ranges[1]
 
 
 def test_the_range_is_of_rows_that_weigh_something() -> None:

@@ -1,7 +1,6 @@
 """The recipes of the figures: what they solve, and the theorems that they try, on numbers made by hand."""
 
 import gzip
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -9,24 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.tasks import split_rows
-from experiments.papers import __main__ as recipes
 from experiments.papers import (
     bottou_svmsgd,
     daume_hashing,
     daume_sparse,
     langford_regret,
     singer_ball,
-    singer_boosting,
-    singer_mixed,
-    singer_solvers,
-    sweeps,
 )
 from experiments.papers.generated import few_words
-from experiments.papers.interior import interior_point
 from experiments.papers.sets import Parts, Sets
 from experiments.papers.softmax_ball import Problem
-from thresher.cli import signals
 from thresher.data import Chunk
 
 pytestmark = pytest.mark.usefixtures("plainly")
@@ -84,52 +75,6 @@ def test_the_optimum_in_the_ball_is_certified() -> None:
         assert problem.value(inside) >= optimum.value - optimum.gap
 
 
-def test_solvers_agree_on_the_minimum() -> None:
-    """Boosting, whose objective is f*, and the interior point method, from the other side."""
-    problem, l1 = singer_solvers.Problem(few_words(60, 0).train, 10), 2.0
-    least = problem.least(l1)
-    *_, w = interior_point(problem.X, problem.y, l1)
-    assert 0 <= problem.value(w, l1) - least < 1e-7
-    assert 0.1 < least < problem.value(np.zeros(10), l1) - 0.01
-    course = singer_solvers.newton(problem, l1)
-    assert 0 <= course.gaps[-1] < 1e-6 < course.gaps[0]
-
-
-def test_boosting_minimises_the_exponential_loss() -> None:
-    """Without weights it is 1 for each row; logistic loss would be log 2."""
-    solved = singer_boosting.solve(singer_boosting.Problem("made", ROWS.train, 2.0), "newton")
-    assert solved.rounds[0].objective == pytest.approx(len(ROWS.train))
-    assert solved.rounds[-1].certificate <= singer_boosting.TOLERANCE
-    assert solved.processor[0] == 0 < solved.seconds
-    assert len(solved.processor) == len(solved.rounds)
-
-
-def test_mixed_norms_are_the_ones_that_their_names_say() -> None:
-    """One step from zero on one feature of two outputs, with gradients -6 and -2 and step 1/2."""
-    data = Chunk.from_csr([0, 1], [0], [1.0], np.array([[3.0, 1.0]]))
-    found = {norm: singer_mixed.fitted(data, 1, norm, 2.0, 0.5, 1)[0] for norm in singer_mixed.NORMS}
-    assert found["l1"] == pytest.approx([2.0, 0.0])
-    assert found["l1/l2"] == pytest.approx(np.array([3.0, 1.0]) * (1 - 1 / np.sqrt(10)))
-    assert found["l1/linf"] == pytest.approx([2.0, 1.0])
-
-
-def test_the_largest_penalty_of_each_norm_leaves_no_weight() -> None:
-    X, Y = np.array([[1.0]]), np.array([[3.0, 1.0]])
-    data = singer_mixed.chunk_of(X, Y)
-    for norm in singer_mixed.NORMS:
-        (below,) = singer_mixed.penalties(X, Y, norm, 1, 0.9)
-        for l1, empty in ((below, False), (below / 0.9 * 1.001, True)):
-            assert (not singer_mixed.fitted(data, 1, norm, l1, 0.5, 1).any()) == empty
-
-
-def test_each_fold_is_held_out_once() -> None:
-    rows, command = some_rows(40, noise=1.0), "--rule sgd --rate constant:1"
-    errors = [sweeps.scored(command, Parts(*split_rows(rows, k))).error for k in range(5)]
-    assert len(set(errors)) > 2
-    found = sweeps.held_out(command, Parts(rows, rows.rows(0, 1)), folds=5)
-    assert found.error == pytest.approx(np.mean(errors))
-
-
 # daume-sparse
 
 
@@ -156,13 +101,6 @@ def test_the_first_line_is_equation_12_8(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 # bottou-svmsgd
-
-
-def test_error_and_cost_are_those_of_the_weights() -> None:
-    rows = rows_of([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0], [3.0, 0.0]], [1, -1, 1, 1])
-    found = bottou_svmsgd.figures(np.array([0.5, -1.0]), 0.1, Parts(rows, rows))
-    assert found.error == 0.25
-    assert found.cost == pytest.approx((0.5 + 0 + 1.5 + 0) / 4 + 0.05 * 1.25)
 
 
 def test_averaged_weights_are_the_mean_of_those_along_the_way() -> None:
@@ -241,18 +179,3 @@ def test_gaps_are_those_of_one_model_and_of_its_mean() -> None:
     assert found.random == pytest.approx(np.mean([above(path[stop]) for stop in stops]), abs=1e-7)
     assert found.average == pytest.approx(above(np.mean(path[:-1], axis=0)), abs=1e-7)
     assert found.bound == pytest.approx(eta / 2 + best @ best / (2 * eta * count))
-
-
-def test_signals_end_the_recipes_in_any_case(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    met: list[str] = []
-
-    def made(*given: Any) -> int:
-        met.append("made")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(signals, "install_handlers", lambda: met.append("handlers"))
-    monkeypatch.setattr(recipes, "made", made)
-    monkeypatch.setattr(sys, "argv", ["papers", "--quick", "--out", str(tmp_path)])
-    with pytest.raises(SystemExit) as end:
-        recipes.main()
-    assert (met, end.value.code) == (["handlers", "made"], 130)

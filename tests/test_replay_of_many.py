@@ -29,7 +29,8 @@ pytestmark = [
 ]
 MADE = 3
 """Passes over rows that fit"""
-DATA = stream(seed=2, rows=90, features=9).chunk
+ROWS = 80
+DATA = stream(seed=2, rows=ROWS, features=9).chunk
 L1S = [0.1, 1.0, 8.0]
 X = np.random.default_rng(4).normal(size=(60, 5))
 Y = (X @ [1, -2, 0, 0, 1] > 0).astype(int)
@@ -107,8 +108,8 @@ TUNED: dict[str, Any] = {"rules": ["ft-ftrl"], "budget": 4}
 @pytest.mark.parametrize(
     ("options", "passes"),
     [
-        *(({}, MADE), ({"order": "every"}, MADE), ({"holdout": 0.2}, MADE), ({"passes": 4}, 4)),
-        *(({"replay": "1KB"}, 1), ({"rules": ["sgd"], "budget": 2, "passes": 2}, 2)),
+        *(({"order": "every"}, MADE), ({"holdout": 0.2}, MADE), ({"replay": "1KB"}, 1)),
+        ({"rules": ["sgd"], "budget": 2, "passes": 2}, 2),
     ],
 )
 def test_the_best_setting_is_trained_in_all_passes(options: dict[str, Any], passes: int) -> None:
@@ -122,7 +123,7 @@ def test_the_best_setting_is_trained_in_all_passes(options: dict[str, Any], pass
     assert as_bytes(found.model) == as_bytes(alone)
     if "holdout" not in options:
         assert found.report == once.report
-        assert found.report["examples"] == 9
+        assert found.report["examples"] == ROWS // 10
     else:
         assert found.report["loss"] == alone.holdout["loss"]  # type: ignore[index]
 
@@ -161,8 +162,8 @@ def test_they_go_on_from_any_checkpoint(make: Any, tmp_path: Path) -> None:
     whole = Trainer(make(), MemorySource([DATA]), plan)
     with checkpoints_kept() as saved:
         whole.run()
-    assert len(saved) > 2 * 90 / 7
-    for content in [*saved[:1], *saved[11:15], *saved[20::6]]:
+    assert len(saved) > 2 * ROWS / 7
+    for content in [*saved[:1], *saved[10:13], *saved[18::6]]:
         path.write_bytes(content)
         models, state = checkpoint.load(path)
         again = Trainer(models, MemorySource([DATA]), plan)
@@ -252,4 +253,4 @@ def test_no_default_rule_is_automatic_unless_it_says_so(monkeypatch: pytest.Monk
     assert passes_of(thresher.path(DATA, l1=L1S).models[0]) == 1
     assert passes_of(thresher.tune(DATA, **TUNED).model) == 1
     assert SparseOnlineClassifier().fit(X, Y).n_iter_ == 5
-    assert model_file.header_of(thresher.cv(DATA, l1=L1S, folds=2, refit=True).choose())["examples"] == 90
+    assert model_file.header_of(thresher.cv(DATA, l1=L1S, folds=2, refit=True).choose())["examples"] == ROWS

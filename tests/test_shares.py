@@ -11,8 +11,7 @@ import pytest
 from tests import test_lanes
 from tests.streams import KINDS, RULES, cut, settings_of
 from tests.test_averaging import ABLE
-from tests.test_lanes import FIRST, PLACES, UNBORN, recipe_of
-from tests.test_laws_of_state import make_small
+from tests.test_lanes import PLACES, UNBORN, recipe_of
 from thresher.data.chunk import Chunk
 from thresher.engine.sound import StateError
 from thresher.learning.model import eight_lanes as octet
@@ -37,11 +36,6 @@ SHARES: dict[str, Callable[[], Share]] = {
 }
 split = pytest.mark.parametrize("kind", [name for name in SHARES if name != "all"])
 """What lanes of all rows do is in `test_lanes`."""
-
-
-@pytest.fixture
-def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    make_small(monkeypatch)
 
 
 def taught(
@@ -94,14 +88,16 @@ def check(kind: str, recipes: Sequence[Recipe], chunk: Chunk, passes: int = 1) -
 @split
 @pytest.mark.usefixtures("small_tables", "plainly")
 def test_all_rules(kind: str) -> None:
-    check(kind, [recipe_of(settings_of(name)[0]) for name in RULES], DENSE)
+    names = RULES if kind == "folds" else KINDS
+    check(kind, [recipe_of(settings_of(name)[0]) for name in names], DENSE)
 
 
 @split
 @pytest.mark.usefixtures("small_tables", "plainly")
 def test_averages_and_stores(kind: str) -> None:
     options: dict[str, Any] = {"average": True, "dtype": "float64", "store": "hashed:6"}
-    check(kind, [recipe_of(settings_of(name)[0], **options) for name in ABLE], WIDE)
+    names = ABLE if kind == "folds" else ABLE[::4]
+    check(kind, [recipe_of(settings_of(name)[0], **options) for name in names], WIDE)
 
 
 @split
@@ -120,7 +116,7 @@ def test_batches_many_outputs_and_passes(kind: str, batch: int) -> None:
     rng = np.random.default_rng(5)
     chunk = replace(WIDE, targets=rng.choice([-1.0, 1.0], (ROWS, 3)).astype(np.float32))
     options: dict[str, Any] = {"outputs": "labels:3", "batch": batch}
-    specs = FIRST if kind == "all" else [settings_of(name)[0] for name in KINDS[::3]]
+    specs = [settings_of(name)[0] for name in (KINDS if kind == "all" else KINDS[::3])]
     recipes = [recipe_of(spec, **options) for spec in [*specs, "ft-ftrl:alpha=0.2,l1=0.3,relax=1"]]
     averaged = recipe_of("ftrl:alpha=0.2,l1=0.1", average=True, dtype="float64", **options)
     check(kind, [*recipes, averaged], chunk, passes=2)
@@ -129,7 +125,7 @@ def test_batches_many_outputs_and_passes(kind: str, batch: int) -> None:
 @split
 @pytest.mark.usefixtures("small_tables", "plainly")
 def test_scales_and_admission_count_the_rows_that_are_learned(kind: str) -> None:
-    specs = [spec for spec in FIRST if spec.split(":")[0] not in UNBORN]
+    specs = [settings_of(name)[0] for name in KINDS if name not in UNBORN]
     check(kind, [recipe_of(spec, admit="3,bits=10", scale="max-abs") for spec in specs], WIDE, passes=2)
 
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
-from sklearn.linear_model import LogisticRegression
 
 import thresher
 from tests.streams import Vector
@@ -67,17 +66,6 @@ def test_softmax_satisfies_its_conditions(nasty: bool, l1: float, l2: float, int
     assert model.solution.objective == pytest.approx(value, rel=1e-10)
     assert 0 < np.count_nonzero(W) < W.size or not l1
     assert not (nasty and intercept and l1 and W[4].any()), "a constant column is the intercept's"
-
-
-def test_softmax_is_that_of_scikit_learn() -> None:
-    X, y, _ = data_of(False)
-    model = thresher.boost((X, y), "softmax", l1=3.0, tolerance=1e-9)
-    other = LogisticRegression(l1_ratio=1, C=1 / 3, solver="saga", tol=1e-10, max_iter=100_000).fit(X, y)
-    margins = log_softmax(X @ other.coef_.T + other.intercept_, axis=1)
-    best = 3.0 * np.abs(other.coef_).sum() - margins[np.arange(120), y.astype(int) - 3].sum()
-    assert model.solution.objective == pytest.approx(best, rel=1e-9)
-    assert model.predict_proba(X) == pytest.approx(other.predict_proba(X), abs=1e-6)
-    assert model.predict(X, output="label").tolist() == other.predict(X).tolist()
 
 
 def test_classes_each_against_the_rest_are_problems_of_two() -> None:

@@ -122,13 +122,6 @@ def test_classes_of_labels_that_are_other_numbers(classes: Any) -> None:
         thresher.train(X, labels + 1, rule="sgd", classes=classes)
 
 
-def test_numbers_and_names_in_dictionaries_do_not_mix() -> None:
-    model = thresher.train(ROWS, Y, rule="sgd")
-    for call in (lambda data: model.predict(data), lambda data: model.learn(data, Y[: len(data)])):
-        with pytest.raises(DataError, match="the features of rows of numbered features are ids"):
-            call([{7: 1.0}, {8: 1.0}])
-
-
 def test_ids_for_a_hashed_model_of_vw_names() -> None:
     named = thresher.train("t.vw", rule="sgd", store="hashed:12")
     with pytest.raises(DataError, match="VW text, whose features are names; the features of svmlight are"):
@@ -136,6 +129,13 @@ def test_ids_for_a_hashed_model_of_vw_names() -> None:
     Path("ids.vw").write_text("1 | 0:1 1:2\n-1 | 1:1\n")
     numbered = thresher.train("ids.vw", rule="sgd", store="hashed:12")
     assert len(numbered.predict("t.svm", format="svmlight")) == len(Y)
+
+
+def test_numbers_and_names_in_dictionaries_do_not_mix() -> None:
+    model = thresher.train(ROWS, Y, rule="sgd")
+    for call in (lambda data: model.predict(data), lambda data: model.learn(data, Y[: len(data)])):
+        with pytest.raises(DataError, match="the features of rows of numbered features are ids"):
+            call([{7: 1.0}, {8: 1.0}])
 
 
 def test_a_holdout_by_position_is_told_of() -> None:

@@ -20,7 +20,6 @@ from thresher.cli.parser import Command
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.layout import Layout
-from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.recipe import Recipe
 from thresher.options.data import LayoutOptions, ReadOptions, TableOptions
 from thresher.options.kinds import Whole
@@ -119,11 +118,6 @@ def test_matrices_that_numpy_would_convert_to_other_numbers(name: str) -> None:
         model.predict(matrix)
 
 
-def test_labels_that_are_times() -> None:
-    with pytest.raises(DataError, match=r"labels y are times \(datetime64\[D\]\)"):
-        thresher.train(X, np.arange(120).astype("M8[D]"), "squared")
-
-
 def test_wrong_arguments_of_a_report(tmp_path: Path) -> None:
     model, page = thresher.train(X, Y), tmp_path / "page.html"
     for wrong in (5, None, Y):
@@ -215,19 +209,6 @@ def test_columns_are_texts_numbers_or_lists() -> None:
     assert layout_of({"label": None, "bits": None}) is None
 
 
-def test_the_call_that_failed(tmp_path: Path) -> None:
-    file = tmp_path / "clicks"
-    row = "\t".join(str(k) for k in range(2, 15))
-    file.write_text("".join(f"{k % 2}\t{row}\t{'xyz'[k % 3]}\n" for k in range(20)))
-    model = thresher.train(file, format="tsv", header=False, label=1, bins="2-14")
-    assert model.layout.kinds == ("label", *["bins"] * 13, "categorical")
-    assert model.predict(file).shape == (20,)
-    others: dict[str, Any] = {"ngrams": "words=2", "bits": 4, "categorical": "2-3", "label": 2}
-    for name, value in others.items():
-        with pytest.raises(ValueError, match="the model was trained with"):
-            model.predict(file, **{name: value})
-
-
 def test_flat_parameters_change_the_rule() -> None:
     data: Any = ([[1.0], [0.5]], [1, -1])
     model = thresher.train(*data, rule="ftrl", l1=0.25, l2=0.5, alpha=2.0)
@@ -294,13 +275,6 @@ def test_names_are_a_mapping(model: thresher.Model) -> None:
     assert "and 2 more" in repr(Names.of(dict.fromkeys(range(6), b"a")))
 
 
-def test_names_are_the_same_whenever_they_are_found(model: thresher.Model) -> None:
-    without = thresher.train(FRAME, LABELS, rule="sgd")
-    assert without.names is None
-    assert thresher.name_features(without, FRAME) == model.names
-    assert thresher.name_features(without.readout(), FRAME.assign(y=1), ignore="y") == model.names
-
-
 def test_a_frame_has_every_weight_heaviest_first(model: thresher.Model) -> None:
     frame = model.weights_frame()
     keys, weights = model.weights()
@@ -335,30 +309,6 @@ def test_a_frame_of_classes_says_which() -> None:
     assert len(frame) == np.count_nonzero(weights)
 
 
-def test_a_model_is_saved_loaded_and_goes_on(model: thresher.Model, tmp_path: Path) -> None:
-    model.save(tmp_path / "m")
-    again, weights = thresher.Model.load(tmp_path / "m"), thresher.load(str(tmp_path / "m"))
-    pd.testing.assert_frame_equal(weights.weights_frame(), model.weights_frame())
-    model.learn(FRAME, LABELS)
-    again.learn(FRAME, LABELS)
-    assert again.weights()[1].tobytes() == model.weights()[1].tobytes()
-    model.save(tmp_path / "w", state=False)
-    with pytest.raises(ModelFileError, match="only weights"):
-        thresher.Model.load(tmp_path / "w")
-
-
-def test_rows_and_texts_have_names() -> None:
-    rows = [{"size": float(k % 3), "town": "xyz"[k % 3]} for k in range(60)]
-    labels = [1 if k % 3 else -1 for k in range(60)]
-    texts = ["a good book" if k % 3 else "a bad film" for k in range(60)]
-    for data, some in ((rows, {"size", "town=x"}), (texts, {"good", "bad"}), (iter(texts), {"film"})):
-        model = thresher.train(data, labels, names=True, l1=0.1)
-        assert some <= {*model.names.values()}
-    for data, some in ((rows, {"size", "town=x"}), (texts, {"good", "bad"})):
-        model = thresher.train(data, labels, l1=0.1)
-        assert some <= {*thresher.name_features(model, data).values()}
-
-
 def test_a_fitted_classifier_is_measured_on_a_pair(tmp_path: Path) -> None:
     words = np.where(LABELS > 0, "yes", "no")
     fitted = SparseOnlineClassifier().fit(FRAME, words)
@@ -379,3 +329,8 @@ def test_names_that_cannot_be_had_are_refused_before_learning() -> None:
         thresher.train(np.eye(3), [1, -1, 1], names=True)
     with pytest.raises(ValueError, match="names must be True or False"):
         thresher.train(FRAME, LABELS, names="yes")  # type: ignore[arg-type]
+
+
+def test_labels_that_are_times() -> None:
+    with pytest.raises(DataError, match=r"labels y are times \(datetime64\[D\]\)"):
+        thresher.train(X, np.arange(120).astype("M8[D]"), "squared")

@@ -180,15 +180,6 @@ def test_a_batch_that_is_not_learned_teaches_no_calibration() -> None:
     assert fingerprint(model)["calibration"] == before
 
 
-def test_margins_of_losses_without_probabilities_are_none(tmp_path: Path) -> None:
-    """Nothing is wrong with a file of a model whose margins are large, and all on the right side."""
-    with not_compiled():
-        model = Model("sgd", "hinge", rate="constant:0.1", calibrate=True)
-        model.learn(Chunk.of_rows([(y, {1: y * 5.0}) for y in (1.0, -1.0) * 100]))
-    model_file.save(model, tmp_path / "model")
-    assert fingerprint(model_file.load(tmp_path / "model")[0]) == fingerprint(model)
-
-
 @cases
 def test_the_model_is_the_same(case: dict[str, Any]) -> None:
     with not_compiled():

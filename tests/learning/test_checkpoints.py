@@ -50,37 +50,26 @@ def overfit() -> Model:
 
 CASES = {
     "one pass": Case(TrainingPlan()),
-    "three passes": Case(
-        TrainingPlan(passes=3), lambda: Model("truncated-gradient:gravity=1e-4", rate=POWER)
-    ),
     "three passes, cached": Case(
         TrainingPlan(passes=3), lambda: Model("fobos:l1=1e-4", rate=POWER, dtype="float64"), cached=True
     ),
-    "every-3rd": Case(TrainingPlan(passes=3, holdout_every=3), lambda: Model("rda")),
     "every-3rd, cached": Case(TrainingPlan(passes=3, holdout_every=3), cached=True),
     "two of five, buffer": Case(TrainingPlan(passes=3, holdout_every=Fraction(5, 2)), order="buffer:17"),
     "the last, quarantine": Case(
         TrainingPlan(passes=3, holdout_every=LastRows(Fraction(1, 3))), on_error="quarantine=bad.txt"
     ),
-    "the last, cached, permuted": Case(
-        TrainingPlan(passes=3, holdout_every=LastRows(70)), cached=True, order="every"
-    ),
     "groups": Case(TrainingPlan(passes=2, holdout_every=4), grouped=True),
     "early stop": Case(TrainingPlan(passes=9, holdout_every=4, patience=2), overfit),
     "early stop on a file": Case(TrainingPlan(passes=9, patience=3), overfit, held=True),
     "early stop, patience to spare": Case(TrainingPlan(passes=3, holdout_every=4, patience=9), overfit),
-    "skip": Case(TrainingPlan(passes=2, holdout_every=7), on_error="skip"),
-    "quarantine": Case(TrainingPlan(passes=2), on_error="quarantine=bad.txt"),
     "quarantine, hashed": Case(TrainingPlan(), lambda: Model("ftrl", store="hashed:9"), "quarantine=bad.txt"),
     "admission, signed, every-7th": Case(
         TrainingPlan(passes=3, holdout_every=7),
         lambda: Model("ftrl", admit="3,bits=12", store="hashed:9,signed"),
     ),
-    "permuted once": Case(TrainingPlan(passes=3), lambda: Model("rda", seed=5), order="once"),
     "permuted every pass, every-3rd, quarantine": Case(
         TrainingPlan(passes=3, holdout_every=3), on_error="quarantine=bad.txt", order="every"
     ),
-    "buffer, cached": Case(TrainingPlan(passes=3), cached=True, order="buffer:40"),
     "buffer, every-3rd, cached, skip": Case(
         TrainingPlan(passes=3, holdout_every=3), on_error="skip", cached=True, order="buffer:17"
     ),

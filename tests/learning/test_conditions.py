@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import thresher
+from tests.covering import covering
 from tests.plain import not_compiled
 from tests.stopping import checkpoints_kept
 from thresher.data import Chunk, DataError, open_source
@@ -74,8 +75,9 @@ CONDITIONS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize(
+    ("form", "condition"), [*covering(FORMS, CONDITIONS), *covering(FORMS, CONDITIONS, seed=1)]
+)
 def test_the_rows_that_are_held_out(form: str, condition: str) -> None:
     """In every format those of the condition in Python, wherever blocks are cut."""
     assert 0 < len(parts_of(CONDITIONS[condition])[1]) < ROWS
@@ -88,8 +90,7 @@ def test_the_rows_that_are_held_out(form: str, condition: str) -> None:
         assert (groups != 0).tolist() == met
 
 
-@pytest.mark.parametrize("form", [*FORMS, "table"])
-@pytest.mark.parametrize("passes", [1, 2])
+@pytest.mark.parametrize(("form", "passes"), covering([*FORMS, "table"], [1, 2]))
 def test_it_is_training_on_the_rest_and_evaluation_on_the_rows_that_meet_it(form: str, passes: int) -> None:
     data = TABLE if form == "table" else write(form)
     condition = "day >= 20"
@@ -118,24 +119,6 @@ def test_as_the_filter_of_the_rows_that_are_read() -> None:
     assert {name: path[0].holdout[name] for name in ("examples", "loss", "error", "auc")} == {
         name: expected[name] for name in ("examples", "loss", "error", "auc")
     }
-
-
-def test_every_function_takes_it() -> None:
-    rest, held = parts_of(CONDITIONS["day >= 20"])
-    tuned = [
-        thresher.tune(data, rules=["ftrl"], budget=3, holdout=judged, ignore="day,new")
-        for data, judged in ((write("csv"), "day >= 20"), (rest, held))
-    ]
-    assert tuned[0].report == tuned[1].report
-    bags = [
-        thresher.ensemble(data, models=2, holdout=judged, **OPTIONS)
-        for data, judged in ((write("jsonl"), "day >= 20"), (rest, held))
-    ]
-    assert all(same(a, b) for a, b in zip(bags[0].models, bags[1].models, strict=True))
-    frame = TABLE.to_pandas()
-    labels = frame.pop("label")
-    one = thresher.train(frame, labels, holdout="new = true", **OPTIONS)
-    assert one.examples == ROWS - 30
 
 
 def test_no_row_or_every_row() -> None:
@@ -287,10 +270,6 @@ def test_what_is_told(held: Counter[float], learned: Counter[float], words: str)
     assert bool(words) == bool(found)
 
 
-def test_classes_are_called_by_their_words() -> None:
-    assert "the label spam, of" in difference(counts(50, 0), counts(50, 50), named={1.0: "spam"}.__getitem__)
-
-
 @pytest.mark.parametrize("outputs", ["classes", "classes:1-3"])
 def test_classes_of_several_are_called_by_their_words(outputs: str) -> None:
     words = np.array(["eggs", "ham", "spam"])[np.arange(HELD) * 3 // HELD]
@@ -363,19 +342,6 @@ def test_a_model_that_nothing_judges_makes_all_passes() -> None:
     model = thresher.train(X, Y, sample_weight=WEIGHTLESS, holdout="last:0.2", early_stop=1, passes=3)
     assert model.holdout is None
     assert model.examples == 3 * 320
-
-
-def test_rows_that_do_not_count_change_no_figure() -> None:
-    held, weights = np.arange(HELD) % 4 == 1, np.where(np.arange(HELD) % 8 == 1, 0, 1)
-    found = []
-    for which in (held, held & (weights > 0)):
-        judge = (X[which], Y[which], weights[which])
-        held_out = Chunk.from_csr(
-            np.arange(len(judge[1]) + 1), judge[0].argmax(axis=1), np.ones(len(judge[1])), *judge[1:]
-        )
-        frontier = thresher.path(X[~held], Y[~held], holdout=held_out, l1=[0.1, 1.0], passes=2)
-        found.append([(point.holdout, point.paired_error) for point in frontier.points])
-    assert found[0] == found[1]
 
 
 def test_folds_that_nothing_judges() -> None:

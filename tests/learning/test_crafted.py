@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.fuzz.models import Case, strict
+from tests.fuzz.models import Case
 from tests.intakes import LAYOUT, table
 from tests.plain import not_compiled
 from tests.streams import RULES, settings_of, stream
@@ -108,34 +108,23 @@ SEVERAL: dict[str, Any] = {"outputs": "values:2"}
 WAITING: dict[str, Any] = {"batch": 7}
 STATES: list[tuple[str, dict[str, Any], Callable[[Tensors], None], str]] = [
     (BALL, {}, put("clock", 4, 1e30), r"clock: the heap should hold 1e\+30 rows"),
-    (BALL, {}, put("clock", slice(None), 1e30), "clock: the heap"),
     (BALL, {}, made("state.clock", lambda a: a[:0]), r"clock has the shape \[0\], expected \[5\]"),
-    (BALL, {}, made("state.S", lambda a: a[:3]), r"S has the shape \[3, 5\]"),
     (BALL, {}, made("state.S", lambda a: a[:, :4].copy()), r"S has the shape \[13, 4\], expected \[13, 5\]"),
     (BALL, {}, made("state.S", lambda a: a.astype(np.int64)), "S is an array of int64, expected float64"),
     (BALL, {}, put("S", (slice(None), 2), 1e9), "disagree about the position"),
-    (BALL, {}, put("S", (slice(None), 2), -1), "disagree about the position"),
     (BALL, {}, put("S", (2, 1), 0.5), "the positions of rows in the heap|should hold"),
     (BALL, {}, put("S", (2, 1), -3), "a place that there is not|should hold"),
     (BALL, {}, put("S", (1, 0), np.nan), "S contains a number that is not finite"),
     (BALL, {"batch": 2}, put("clock", (0, 4), 1e30), "the heap should hold"),
     (BALL, SEVERAL, put("clock", (1, 4), 2.0**40), "the heap should hold"),
-    (BALL, SEVERAL, put("S", (slice(None), 2, 1), 99), "disagree about the position"),
     (BALL, {"store": "direct"}, put("S", (slice(None), 2), 5000), "disagree about the position"),
     (MIXTURE, {}, put("clock", 4, 99), "the heap should hold 99 rows"),
     (MIXTURE, {}, put("clock", 6, 1), "1 coordinates should have been seen"),
-    (MIXTURE, {}, put("S", (slice(None), 5), 1), "coordinates should have been seen"),
     (CAPS, {}, put("clock", 4, 1e30), r"a stack of 1e\+30 caps does not fit"),
-    (CAPS, {}, put("clock", 4, -1), "a stack of -1 caps does not fit"),
-    (CAPS, {}, put("clock", 4, 0.5), "a stack of 0.5 caps does not fit"),
     (CAPS, {}, put("clock", 3, 99), "99 rows should lie at a cap"),
-    (CAPS, {}, put("clock", 2, 99), "the heap should hold 99 rows"),
     (CAPS, {}, put("S", (slice(None), 8), 2), "more or fewer members"),
-    (CAPS, {}, put("S", (slice(None), 6), -1), "more or fewer members"),
     (CAPS, {}, put("S", (0, 6), 1e9), "not in order of time|more or fewer members"),
-    (CAPS, {}, put("S", (slice(None), 5), 1e9), "more or fewer members"),
     ("subgradient:l1=0.1", {}, put("clock", 0, 1e30), "more steps are counted than the 40 taken"),
-    ("subgradient:l1=0.1", {}, put("S", (slice(None), 1), -1e30), "steps are counted"),
     (
         "ft-ftrl",
         {},
@@ -149,15 +138,11 @@ STATES: list[tuple[str, dict[str, Any], Callable[[Tensors], None], str]] = [
         put("clock", ft_ftrl_state.COUNT, 41.0),
         "clock: passes are counted from 1, and examples up to 40",
     ),
-    ("ft-ftrl", SEVERAL, put("clock", (1, ft_ftrl_state.PASS), 0.0), "clock: passes are counted from 1"),
     ("ft-ftrl", {}, put("bclock", ft_ftrl_state.TIME, 1e9), "bclock: passes are counted from 1"),
     ("ft-ftrl", {}, put("S", (2, 3), -1.0), "clock: sums of squares must not be negative"),
     ("ftrl", {}, put("counts", 2, 2**40), "room for 1099511627776 rows is not what 13 rows take"),
-    ("ftrl", {}, put("counts", 2, 3), "room for 3 rows"),
-    ("ftrl", {}, put("counts", 0, 2**62), "rows created minus rows freed"),
     ("ftrl", {}, made("state.keys", lambda a: np.append(a, a[-1:])), "rows created minus rows freed"),
     ("ftrl", {}, put("keys", 2, 3), "every key needs one row"),
-    ("ftrl", {}, put("keys", slice(None), 7), "every key needs one row"),
     (
         "ftrl",
         {},
@@ -175,7 +160,6 @@ STATES: list[tuple[str, dict[str, Any], Callable[[Tensors], None], str]] = [
     ("ftrl", {}, added("state.again", np.zeros(2)), "again has the shape"),
     ("ftrl", {}, added("state.again", np.array([0, 0, 0.5])), "again: whether examples come again is 0 or 1"),
     ("ftrl", {}, put("counters", 0, -1), "counters: numbers of examples"),
-    ("ftrl", {}, put("counters", 0, 1.5), "counters: numbers of examples"),
     (
         "ftrl",
         {"store": "direct"},
@@ -191,12 +175,10 @@ STATES: list[tuple[str, dict[str, Any], Callable[[Tensors], None], str]] = [
     ),
     ("sgd", {"average": True}, put("place", 1, 2**40), "place: expected 0 <= steps before the ring"),
     ("fobos:l1=0.1", {"average": True}, put("place", 0, -1), "place: expected 0 <= steps before the ring"),
-    ("fobos:l1=0.1", {"average": True}, put("place", 0, 41), "place: expected 0 <= steps before the ring"),
     ("fobos:l1=0.1", {"average": True}, put("place", 0, 5), "ring has the shape"),
     ("fobos:l1=0.1", {"average": True}, made("state.ring", lambda a: a[:9]), "ring has the shape"),
     ("fobos:l1=0.1", {"average": True}, put("S", (1, 3), 1e30), "S: rows must have been visited in 0..40"),
     ("ftrl", WAITING, put("pending.indptr", 1, 2**40), "pending.indptr: rows must be consecutive"),
-    ("ftrl", WAITING, put("pending.indptr", 0, -1), "pending.indptr: rows must be consecutive"),
     ("ftrl", WAITING, put("pending.labels", 0, 3), "expected a label -1, 0 or 1"),
     (
         "ftrl",
@@ -277,13 +259,6 @@ def test_what_is_refused_changes_nothing() -> None:
     assert all(np.array_equal(array, before[name]) for name, array in model.state().items())
 
 
-def test_no_state_that_is_finite_leads_a_mixture_out_of_its_heap(tmp_path: Path) -> None:
-    model = strict(
-        model_file.load(written(tmp_path / "model", learned(MIXTURE), put("clock", [3, 5], [0.0, 99.0])))[0]
-    )
-    model.learn(stream(2, 30).chunk)
-
-
 READOUTS: list[tuple[Callable[[Tensors], None], str]] = [
     (lambda tensors: tensors.clear(), "weights.intercept is missing"),
     (made("weights.keys", lambda a: a[::-1].copy()), "weights.keys: keys ascend"),
@@ -354,42 +329,11 @@ def test_large_stores_of_small_files_cost_little(tmp_path: Path) -> None:
         assert readout.predict(Chunk.of_rows([(1.0, {5: 1.0, 2**31 - 2: 1.0})]))[0] in (2.0, 1.0, 0.0)
 
 
-def test_estimators_refuse_crafted_models_as_files_do() -> None:
-    estimator = SparseOnlineClassifier(rule=BALL).fit(np.eye(3), [0, 1, 0])
-    state = estimator.__getstate__()
-    head, tensors = model_file.from_bytes(state["_model"])
-    assert pickle.loads(pickle.dumps(estimator)).predict(np.eye(3)).shape == (3,)
-    for changes, said in (
-        ({"state.clock": tensors["state.clock"][:0]}, "clock has the shape"),
-        ({}, "recipe.outputs: expected str"),
-    ):
-        header = head if changes else {**head, "recipe": {**head["recipe"], "outputs": 1}}
-        crafted = model_file.as_bytes(header, {**tensors, **changes})
-        with pytest.raises(ModelFileError, match=said):
-            SparseOnlineClassifier().__setstate__({**state, "_model": crafted})
-    assert zlib.crc32(state["_model"]) == zlib.crc32(estimator.__getstate__()["_model"])
-
-
-def test_caps_are_kept_when_training_stops() -> None:
-    """Weights that outgrow each other leave more empty caps than there are weights."""
-    rows = [(3.0 * t + 10.0, {t % 3: 1.0}) for t in range(200)]
-    options: dict[str, Any] = {"rate": "constant:0.5", "dtype": "float64", "intercept": False}
-    through, stopped_once = (Model("fobos-linf:linf=0.5", "squared", **options) for _ in range(2))
-    through.learn(Chunk.of_rows(rows))
-    stopped_once.learn(Chunk.of_rows(rows[:150]))
-    again = Model("fobos-linf:linf=0.5", "squared", **options)
-    again.restore(stopped_once.state())
-    again.learn(Chunk.of_rows(rows[150:]))
-    assert again.weights()[1].tolist() == through.weights()[1].tolist()
-
-
 HEADERS: list[tuple[dict[str, Any], str]] = [
     ({"outputs": "classes:0-2"}, "outputs classes:0-2|weights.values has the shape"),
     ({"outputs": "trees"}, "no outputs are called 'trees'"),
-    ({"outputs": "labels:0-2"}, "weights.values has the shape"),
     ({"outputs": "values:99999999"}, "at most 65536"),
     ({"outputs": 3}, "recipe.outputs: expected str, got int"),
-    ({"outputs": None}, "recipe.outputs: expected str, got null"),
     ({"store": "hashed:32"}, "bits must lie in 1..31"),
     ({"store": "attic\nroof"}, r"no store is called 'attic\\nroof'"),
     ({"store": "direct"}, "feature id 9223372036854775808 is too large for the direct store"),
@@ -398,7 +342,6 @@ HEADERS: list[tuple[dict[str, Any], str]] = [
     ({"loss": "logistic:positive=-1"}, "positive must be > 0"),
     ({"sample": ""}, "must be LABEL=SHARE"),
     ({"sample": "0=2"}, "the share of 0 must lie between 0 and 1"),
-    ({"sample": "0=nan"}, "the share of 0 must lie between 0 and 1"),
     ({"sample": "x=0.3", "layout": {"format": "svmlight"}}, "the label x is a word, those of the data are"),
     ({"sample": "0=0.3", "loss": "squared"}, "is for classes, not for the loss squared"),
     ({"calibration": [1.0, 0.0], "loss": "squared"}, "is for classes of which each row has one"),
@@ -412,7 +355,6 @@ HEADERS: list[tuple[dict[str, Any], str]] = [
     ({"nonzero": -1}, r"header: -1: expected a number from 0 to 2\^64 - 1"),
     ({"intercept": 1}, "recipe.intercept: expected bool, got int"),
     ({"layout": []}, "recipe.layout: expected object | null, got array"),
-    ({"layout": {"format": 3}}, "layout.format: expected str, got int"),
     ({"layout": {"format": "nonsense"}}, "no format is called 'nonsense'; known: svmlight, "),
     ({"layout": {"format": "csv", "columns": [[]]}}, r"layout.columns\[0\]: expected str, got array"),
     ({"layout": {"format": "csv", "columns": ["a"]}}, "the layout has 1 columns but 0 kinds"),
@@ -487,24 +429,9 @@ def test_a_header_nested_deeply_is_refused(tmp_path: Path) -> None:
             read(nested(tmp_path / "model", 10))
 
 
-@pytest.mark.parametrize("kind", ["BF16", "F8_E4M3", "F16", "I16", "C64"])
-def test_kinds_of_numbers_that_no_model_has(kind: str, tmp_path: Path) -> None:
-    model_file.save(learned("ftrl"), tmp_path / "model")
-    raw = (tmp_path / "model").read_bytes()
-    length = int.from_bytes(raw[:8], "little")
-    head = json.loads(raw[8 : 8 + length])
-    size = head["0.weights.intercept"]["data_offsets"][1] - head["0.weights.intercept"]["data_offsets"][0]
-    head["0.weights.intercept"] |= {"dtype": kind, "shape": [size // {"F8_E4M3": 1, "C64": 8}.get(kind, 2)]}
-    text = json.dumps(head).encode()
-    (tmp_path / "model").write_bytes(len(text).to_bytes(8, "little") + text + raw[8 + length :])
-    with pytest.raises(ModelFileError):
-        model_file.load_readout(tmp_path / "model")
-
-
 TRAININGS: list[tuple[str, Any, str]] = [
     ("data", None, "training.data: expected array, got null"),
     ("holdout", [0], "training.holdout: expected array of length 2, got 1"),
-    ("position", {"learned": "no"}, "training.position.learned: expected int, got str"),
     ("position.number", 0, "position: stopped in pass 0 of 3"),
     ("position.place", [0, 1], "training.position.place: expected array of length 3, got 2"),
     ("reported", [10**400, 1], "0000...: expected a number from 0 to"),
@@ -512,7 +439,6 @@ TRAININGS: list[tuple[str, Any, str]] = [
     ("position.place", [0, 2**70, 1], "11805916207174113034...: expected a number from 0 to"),
     ("position.place", [9, 0, 0], "the position is in file 10, which does not exist"),
     ("position.learned", -1, "-1: expected a number from 0 to"),
-    ("position.number", 9, "position: stopped in pass 9 of 3"),
     ("passes", 1, "position: stopped in pass 3 of 1"),
     ("scored", [[0, [[4, {"loss": 1.0}]]]], "scored: pass 4 is not finished in pass 3"),
     ("position.report", {"lines": "1"}, "position.report.lines: expected int, got str"),
@@ -520,8 +446,6 @@ TRAININGS: list[tuple[str, Any, str]] = [
     ("position.more", 1, "position: unknown field more"),
     ("label", "x", "training.label: expected float, got str"),
     ("table", [[1]], r"training.table\[0\]: expected array of length 9, got 1"),
-    ("reported", [1.0], "training.reported: expected array of length 2, got 1"),
-    ("scored", [[0]], r"training.scored\[0\]: expected array of length 2 to 3, got 1"),
     ("scored", [[0, []]], "scored: expected a pass"),
     ("scored", [[0, [[1, {"loss": "low"}]]]], r"training.scored\[0\].*expected int | float | null, got str"),
     ("data", ["a.svm", "1"], r"training.data\[1\]: expected int | null, got str"),
@@ -586,16 +510,13 @@ def test_the_best_pass_is_checked_before_training_goes_on(stopped: Path, tmp_pat
 
 SETS: list[tuple[str, Any, str]] = [
     ("recipes", [], "give at least one recipe"),
-    ("recipes", [3, 3], "recipes: damaged"),
     ("recipes", None, "lanes.recipes: expected array, got null"),
     ("share", "folds:3", "an ensemble is N"),
     ("share", "poisson:3", "it has another number of (models|curves)|counters is missing"),
     ("racing", True, "its models race"),
     ("dropped", [[2, "why"]], "there are fewer models"),
     ("dropped", [[-1, "why"]], "-1: expected a number from 0 to"),
-    ("resting", [2], "there are fewer models"),
     ("curves", [[]], "it has another number of curves"),
-    ("curves", [3, 3], "curve: expected array"),
     ("more", 1, "unknown field more"),
 ]
 
@@ -617,3 +538,19 @@ def test_a_set_of_models_that_cannot_be_is_refused(
     model_file.write(path, head, tensors)
     with pytest.raises(ModelFileError, match=said):
         checkpoint.load(path)
+
+
+def test_estimators_refuse_crafted_models_as_files_do() -> None:
+    estimator = SparseOnlineClassifier(rule=BALL).fit(np.eye(3), [0, 1, 0])
+    state = estimator.__getstate__()
+    head, tensors = model_file.from_bytes(state["_model"])
+    assert pickle.loads(pickle.dumps(estimator)).predict(np.eye(3)).shape == (3,)
+    for changes, said in (
+        ({"state.clock": tensors["state.clock"][:0]}, "clock has the shape"),
+        ({}, "recipe.outputs: expected str"),
+    ):
+        header = head if changes else {**head, "recipe": {**head["recipe"], "outputs": 1}}
+        crafted = model_file.as_bytes(header, {**tensors, **changes})
+        with pytest.raises(ModelFileError, match=said):
+            SparseOnlineClassifier().__setstate__({**state, "_model": crafted})
+    assert zlib.crc32(state["_model"]) == zlib.crc32(estimator.__getstate__()["_model"])

@@ -1,6 +1,5 @@
 """Progressive figures and curves are those of the first pass, however the model was trained."""
 
-from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -94,17 +93,6 @@ def test_weights_are_not_counted_in_a_large_empty_table(monkeypatch: pytest.Monk
     assert None not in [point.nonzero for point in small]
     monkeypatch.setattr(model_module, "ALWAYS_COUNTED", 100)
     assert trained(8, store="hashed:9").curve == tuple(one._replace(nonzero=None) for one in small)
-
-
-def test_lanes_have_the_curves_of_models_alone() -> None:
-    recipes = [Model(f"ftrl:l1={l1},alpha=9").recipe for l1 in (0.3, 2)]
-    lanes = ModelSet(recipes)
-    Trainer(lanes, MemorySource([DATA]), TrainingPlan()).run()
-    for recipe, lane in zip(recipes, lanes.models, strict=True):
-        alone = Model(recipe)
-        Trainer(alone, MemorySource([DATA]), TrainingPlan()).run()
-        assert lane.curve == alone.curve
-    assert copy(lanes.models[1]).curve == lanes.models[1].curve != lanes.models[0].curve
 
 
 def test_a_file_keeps_it(tmp_path: Path) -> None:

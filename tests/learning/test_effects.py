@@ -95,22 +95,6 @@ def test_effects_of_columns_are_those_of_all_rows(tmp_path: Path, options: dict[
     assert [*found.values()] == sorted(found.values(), reverse=True)
 
 
-def test_the_unit_of_a_column_makes_no_difference(tmp_path: Path) -> None:
-    """Where weights are measured in units of their column; the sums of their sizes differ by 100."""
-    rows, found = rows_of(2), []
-    for left in ("euros", "cents"):
-        kept = [{name: cell for name, cell in row.items() if name != left} for row in rows]
-        (tmp_path / "t.csv").write_text(as_csv(kept))
-        kinds = KINDS | {"numeric": KINDS["numeric"].replace(f"{left},", "")}
-        with not_compiled():
-            model = thresher.train(tmp_path / "t.csv", **kinds)
-        assert model.record is not None
-        found.append(dict(model.record.effects))
-    assert found[0]["cents"] == pytest.approx(found[1]["euros"], rel=1e-3)
-    assert found[0]["cents"] > 5 * found[0].get("far", 0.0)
-    assert found[0][None] > 0  # the categories and words, which have no names  # type: ignore[index]
-
-
 def test_products_namespaces_and_several_outputs(tmp_path: Path) -> None:
     chance = np.random.default_rng(3)
     draws = zip(

@@ -13,6 +13,7 @@ from thresher.learning.inspection.explanation import explain
 from thresher.learning.model.prediction import LinearPredictor
 from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
 
+ROWS = 90
 SETTINGS: dict[str, dict[str, Any]] = {
     "plain": {"centre": False},
     "centred": {"centre": True},
@@ -29,7 +30,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(3)
     path = tmp_path_factory.mktemp("table") / "table.csv"
     lines = ["label,kind,size,price,colour"]
-    for _ in range(300):
+    for _ in range(ROWS):
         size, price = rng.normal(50, 3), rng.normal(0, 0.01)
         colour = rng.choice(["red", "blue", ""])
         kind = "abc"[int(size > 50) + int(colour == "red")]

@@ -117,12 +117,6 @@ def test_an_example_that_teaches_nothing_is_told_once(rule: str, options: dict[s
     assert len(told) == 1
 
 
-@pytest.mark.filterwarnings("error")
-def test_an_extreme_example_that_is_learned_or_right_is_no_warning() -> None:
-    learned(EXTREME, rule="pa", rate=None, dtype="float64")
-    learned([(1.0, {7: X}), (1.0, {7: X})], rule="perceptron", rate=None)
-
-
 @pytest.mark.parametrize("rule", parts.REGISTRY["rule"])
 def test_extreme_values_never_break_a_model_in_silence(rule: str) -> None:
     rows: Rows = [*CALM, (1.0, {1: X, 2: 1.0}), (0.0, {1: -X, 2: 1.0}), *CALM]

@@ -11,7 +11,6 @@ import pytest
 import thresher
 from tests.plain import not_compiled
 from thresher.data import DataError
-from thresher.drawing.scales import Axis, scale_of, ticks_upright
 from thresher.options.option import UsageError
 from thresher.sklearn import SparseOnlineClassifier
 
@@ -97,20 +96,6 @@ def test_a_row_that_is_skipped_decides_no_kind(tmp_path: Path) -> None:
     with not_compiled():
         model = thresher.train(path, on_error="skip")
     assert dict(zip(model.layout.columns, model.layout.kinds, strict=True))["b"] == "numeric"
-
-
-def test_labels_that_are_signs_are_words(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("label,a\n+,2\n-,1\n")
-    with pytest.raises(DataError, match=r"found '\+'; to use words as labels, name them: classes="):
-        [*thresher.open_source(path).chunks()]
-
-
-@pytest.mark.parametrize("largest", [30_000, 60_002, 98_002, 110_002, 200_002])
-def test_an_axis_of_counts_has_several_ticks(largest: int) -> None:
-    values = np.geomspace(1, largest, 40).round()
-    scale = scale_of(Axis("weights", log=True, whole=True), np.array([0.0, *values]), 200.0, 0.0)
-    assert len(ticks_upright(scale)) >= 3
 
 
 @pytest.mark.parametrize("name", ["x\ny", "x\r"])

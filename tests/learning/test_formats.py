@@ -1,15 +1,12 @@
 """Real clicks: one model from every format, and the hashed rows that Vowpal Wabbit made of them."""
 
-import gzip
 from pathlib import Path
 
 import pytest
 
 from benchmarks.formats import hashed, models
-from benchmarks.twins import COLUMNS, WRITERS, rows_of
+from benchmarks.twins import WRITERS, rows_of
 from thresher import TroubleWarning
-from thresher.data import concat, open_source
-from thresher.data.features.murmur import SHORT, hash_bytes
 from thresher.data.formats.choosing import format_of
 from thresher.data.formats.listing import TABLES
 
@@ -36,18 +33,3 @@ def test_names_hashed_as_vowpal_wabbit_does(tmp_path: Path) -> None:
     assert (found.rows, found.others) == (200, 0)
     assert found.features > 6000
     assert found.doubled <= 1
-
-
-def test_rows_hashed_cell_by_cell_are_that_file() -> None:
-    """As sets of 32-bit hashes cut to 20 bits, with values 1, the rows are exactly those of the file."""
-    theirs = concat(list(open_source(HASHED).chunks()))
-    space = hash_bytes(b"categorical", kind=SHORT)
-    lines = gzip.decompress(RAW.read_bytes()).splitlines()
-    assert (theirs.values == 1).all()
-    for line, a, b, target in zip(lines, theirs.indptr, theirs.indptr[1:], theirs.labels, strict=False):
-        label, *cells = line.split(b"\t")
-        names = [f"{name}=".encode() + cell for name, cell in zip(COLUMNS[1:], cells, strict=True) if cell]
-        found = sorted({hash_bytes(name, space, SHORT) & 0xFFFFF for name in names})
-        assert theirs.keys[a:b].tolist() == found
-        assert target == (1 if label == b"1" else -1)
-    assert len(lines) == len(theirs) == 200

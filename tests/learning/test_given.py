@@ -15,7 +15,6 @@ from scipy.sparse import coo_array, csc_matrix, csr_matrix
 import thresher
 from tests.plain import not_compiled
 from thresher.data.errors import DataError
-from thresher.data.inputs.any_data import as_source
 from thresher.data.layout import Layout
 from thresher.sklearn import SparseOnlineClassifier
 
@@ -184,15 +183,6 @@ def test_the_mean_is_the_label() -> None:
             counts.predict(MATRIX, output)
 
 
-def test_several_labels_stand_beside_a_table() -> None:
-    targets = np.column_stack([FRAME.age, FRAME.hours])
-    beside = train(FRAME, targets, loss="squared", outputs="values:2")
-    within = train(
-        FRAME.assign(a=FRAME.age, b=FRAME.hours), label=["a", "b"], loss="squared", outputs="values:2"
-    )
-    assert beside.weights()[1].tobytes() == within.weights()[1].tobytes()
-
-
 SETS = np.column_stack([Y > 0, FRAME.age > 40, FRAME.hours > 2]).astype(int)
 
 
@@ -222,15 +212,6 @@ def test_several_labels_are_predicted_for_a_matrix(kind: str, targets: Any, opti
         assert weights.predict(MATRICES[kind](MATRIX)).tobytes() == expected.tobytes()
 
 
-def test_rows_may_lack_what_is_missing(model: thresher.Model) -> None:
-    rows = [{"age": 0.5, "city": "Ulm"}, {"age": 0.5}, {"hours": 3}, {"city": "Rome"}]
-    whole = pd.DataFrame(rows, columns=FRAME.columns)
-    expected = model.predict(whole)
-    assert model.predict(rows).tobytes() == expected.tobytes()
-    for row, one in zip(rows, expected, strict=True):
-        assert model.predict([row]).tolist() == [one]
-
-
 def test_texts_for_a_model_of_a_text_column_are_rows() -> None:
     frame = pd.DataFrame({"text": ["a good book", "a bad film"] * 30, "y": [1, 0] * 30})
     model = train(frame, label="y", text="text")
@@ -240,11 +221,6 @@ def test_texts_for_a_model_of_a_text_column_are_rows() -> None:
     for path in ("film.csv", "films/*.csv", "my films/?.csv"):
         with pytest.raises(DataError, match="film"):
             model.predict([path])
-
-
-def test_a_column_of_labels_is_one_label_for_each_row() -> None:
-    same(train(MATRIX, Y[:, np.newaxis]), train(MATRIX, Y))
-    same(train(csr_matrix(MATRIX), pd.DataFrame({"y": Y})), train(MATRIX, Y))
 
 
 @pytest.mark.parametrize("X", [MATRIX, FRAME])
@@ -295,25 +271,6 @@ def test_what_cannot_be_learned(given: Any, options: dict[str, Any], error: str)
         train(*given, **options)
 
 
-def test_a_rule_is_said_once() -> None:
-    with pytest.raises(TypeError, match="two rules are given"):
-        train((MATRIX, Y), "sgd", rule="ftrl")
-    same(train((MATRIX, Y), "sgd"), train(MATRIX, Y, rule="sgd"))
-
-
-def test_other_calls_take_labels_beside_too() -> None:
-    frontier = thresher.path(FRAME, y=Y, l1="1:2:2")
-    assert frontier.points == thresher.path(WHOLE, label="y", l1="1:2:2").points
-    found = thresher.cv(FRAME, y=Y, l1="1:2:2", folds=3)
-    assert found.points == thresher.cv(WHOLE, label="y", l1="1:2:2", folds=3).points
-    boosted = thresher.boost(FRAME, y=Y)
-    assert boosted.weights.tobytes() == thresher.boost(WHOLE, label="y").weights.tobytes()
-    calls: list[Any] = [thresher.path, thresher.cv, thresher.boost, thresher.tune]
-    for call in calls:
-        with pytest.raises(TypeError, match="has no option lable; did you mean label"):
-            call(FRAME, lable="y")
-
-
 def test_a_frame_that_is_sparse_in_part_is_refused() -> None:
     """It would be taken for a matrix, whose columns are identified by position."""
     frame = pd.DataFrame({"a": [1.0, 2.0], "s": pd.arrays.SparseArray([0.0, 3.0])})
@@ -336,12 +293,6 @@ def test_the_best_of_several_models_stands_for_all(result: str, tmp_path: Path) 
     for given in (found, tmp_path / "m", best):
         assert np.array_equal(thresher.predict(given, WHOLE, "probability"), expected)
     assert thresher.evaluate(found, WHOLE) == thresher.evaluate(best, WHOLE)
-
-
-def test_only_the_models_of_folds_stand_for_nothing() -> None:
-    found = thresher.cv(WHOLE, label="y", l1="1:9:2", folds=3)
-    with pytest.raises(ValueError, match="refit=True"):
-        thresher.predict(found, WHOLE)
 
 
 def test_the_package_shows_its_public_names_alone() -> None:
@@ -416,12 +367,6 @@ def test_columns_are_matched_by_name(frame: pd.DataFrame) -> None:
     assert np.allclose(again.predict(SPARSE), other.predict(SPARSE))
 
 
-def test_training_in_another_order_gives_the_same_model() -> None:
-    model, other = _trained(names=True), thresher.train(OTHER_ORDER, SPARSE_Y, names=True, **OPTIONS)
-    assert [one.tolist() for one in model.weights()] == [one.tolist() for one in other.weights()]
-    assert {*model.names.values()} == {*SPARSE.columns}
-
-
 @pytest.mark.parametrize(
     ("frame", "words"),
     [
@@ -465,36 +410,6 @@ def test_zeros_and_gaps_of_a_sparse_frame_are_those_of_a_dense_one(centre: bool)
         assert np.array_equal(model.predict(frame), expected.predict(dense))
 
 
-def test_zeros_and_frames_without_names() -> None:
-    few = pd.DataFrame.sparse.from_spmatrix(SPARSE.sparse.to_coo(), columns=[*range(1, 10)])
-    model = thresher.train(few, SPARSE_Y, **OPTIONS)
-    assert model.layout.columns[:3] == ("1", "2", "3")
-    assert next(as_source((SPARSE, SPARSE_Y), "real").chunks()).nnz == 180
-    plain = pd.DataFrame.sparse.from_spmatrix(SPARSE.sparse.to_coo().astype(float))
-    model = thresher.train(plain, SPARSE_Y, **OPTIONS)
-    assert model.numbering == (0, 8, True)
-    assert np.array_equal(model.predict(plain.to_numpy()), model.predict(plain))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"interact": "a_*,b_*"}, {"categorical": "a_u"}, {"ignore": "b_*"}],
-    ids=["interact", "categorical", "ignore"],
-)
-def test_options_for_columns_apply(options: Any) -> None:
-    assert np.allclose(_trained(**options).predict(OTHER_ORDER), _trained(**options).predict(SPARSE))
-
-
-def test_a_label_and_missing_values_in_the_frame() -> None:
-    model = thresher.train(
-        SPARSE.assign(y=pd.arrays.SparseArray(SPARSE_Y, fill_value=0)), label="y", **OPTIONS
-    )
-    assert np.array_equal(model.predict(OTHER_ORDER), model.predict(SPARSE))
-    cells = [1.0, np.nan] * 50
-    holes = pd.DataFrame({name: pd.arrays.SparseArray(cells[k:] + cells[:k]) for k, name in enumerate("uv")})
-    assert thresher.train(holes, [1, -1] * 50, **OPTIONS).layout.columns[:2] == ("u", "v")
-
-
 @pytest.mark.parametrize(
     "make",
     [
@@ -510,3 +425,8 @@ def test_names_count_for_every_kind_of_model(make: Callable[[], Any]) -> None:
     for frame in (OTHER_ORDER, OTHER_ORDER.sparse.to_dense()):
         assert np.array_equal(thresher.predict(model, frame), thresher.predict(model, SPARSE))
         assert thresher.evaluate(model, frame, SPARSE_Y) == thresher.evaluate(model, (SPARSE, SPARSE_Y))
+
+
+def test_a_column_of_labels_is_one_label_for_each_row() -> None:
+    same(train(MATRIX, Y[:, np.newaxis]), train(MATRIX, Y))
+    same(train(csr_matrix(MATRIX), pd.DataFrame({"y": Y})), train(MATRIX, Y))

@@ -88,11 +88,6 @@ def test_large_importances_that_lengthen_steps(rule: str, rate: str | None, name
         assert "importances" not in warned(rows(CLICKED, np.full(N, 40.0) / 40), rule=rule, rate=rate)
 
 
-def test_they_explain_the_loss() -> None:
-    found = warned(rows(CLICKED, np.full(N, 500.0)), rule="sgd")
-    assert list(found) == ["importances"]
-
-
 def test_several_classes_and_losses_without_probabilities() -> None:
     classes = np.arange(N) % 3
     found = warned(
@@ -145,15 +140,6 @@ def test_rules_say_whether_only_relative_importances_count(rule: str) -> None:
     assert said == (False not in found)
 
 
-def test_fit_warns_of_sample_weight_but_not_of_class_weight() -> None:
-    X, y = np.eye(6)[SITE[KEPT]], CLICKED[KEPT]
-    with pytest.warns(TroubleWarning, match="class False are 50 times those of class True"):
-        SparseOnlineClassifier(shuffle=False).fit(X, y, sample_weight=np.where(y, 1, 50))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        SparseOnlineClassifier(shuffle=False, class_weight={0: 50, 1: 1}).fit(X, y)
-
-
 @pytest.mark.filterwarnings("ignore:the log loss is:thresher.TroubleWarning")
 def test_evaluating_with_importances_that_were_not_learned(tmp_path: Any) -> None:
     labels = CLICKED[KEPT]
@@ -171,3 +157,12 @@ def test_evaluating_with_importances_that_were_not_learned(tmp_path: Any) -> Non
     assert evaluate(weighted, frame, weight="n")["loss"] == expected["loss"]
     with pytest.raises(DataError, match="trained with 'site' as categorical; leave --weight out"):
         evaluate(model, frame, weight="site")
+
+
+def test_fit_warns_of_sample_weight_but_not_of_class_weight() -> None:
+    X, y = np.eye(6)[SITE[KEPT]], CLICKED[KEPT]
+    with pytest.warns(TroubleWarning, match="class False are 50 times those of class True"):
+        SparseOnlineClassifier(shuffle=False).fit(X, y, sample_weight=np.where(y, 1, 50))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SparseOnlineClassifier(shuffle=False, class_weight={0: 50, 1: 1}).fit(X, y)

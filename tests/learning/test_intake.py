@@ -11,13 +11,13 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import thresher
+from tests.covering import covering
 from tests.intakes import FEATURES, KEYS, LAYOUT, NUMERIC, ROWS, sightings, table
 from tests.plain import not_compiled
 from tests.streams import Stream, Vector, fingerprint, model_of
 from tests.test_laws_of_state import STORES
 from thresher.data import DataError, MemorySource
-from thresher.data.chunk import Chunk, concat
-from thresher.data.features.murmur import hash_bytes
+from thresher.data.chunk import Chunk
 from thresher.data.layout import SettledLayout
 from thresher.learning.files import model_file
 from thresher.learning.model import scaling
@@ -141,7 +141,6 @@ CASES: dict[str, dict[str, Any]] = {
     "every feature, batch": {"spec": "fobos:l1=0.05", "batch": 4, "dtype": "float64", "layout": None},
 }
 WAYS = [("max-abs", "2,bits=12"), ("standard", "poisson:0.4,bits=12"), ("standard", None), (None, 3)]
-laws = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
 def made(case: dict[str, Any], **options: Any) -> Model:
@@ -155,8 +154,7 @@ def labelled(case: dict[str, Any], chunk: Chunk) -> Chunk:
     return Chunk(chunk.indptr, chunk.keys, chunk.values, labels, chunk.weights)
 
 
-@laws
-@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize(("case", "store"), covering(CASES.values(), STORES))
 def test_features_that_wait_leave_no_trace(case: dict[str, Any], store: str, data: Stream) -> None:
     """The model is that of the same rows without these features."""
     chunk = labelled(case, data.chunk)
@@ -184,8 +182,8 @@ def test_a_feature_that_waits_predicts_nothing() -> None:
         assert model.features_waiting == 1
 
 
-@laws
-def test_without_them_nothing_is_kept(case: dict[str, Any], data: Stream) -> None:
+def test_without_them_nothing_is_kept(data: Stream) -> None:
+    case = CASES["ftrl"]
     with not_compiled():
         plain, first = made(case), made(case, admit=1)
         for model in (plain, first):
@@ -227,32 +225,6 @@ def test_what_cannot_be_scaled_is_told_before_anything_is_learned(tmp_path: Path
 def test_where_every_feature_has_a_weight_none_can_wait(spec: str) -> None:
     with pytest.raises(ValueError, match=r"its weights do not start at zero.* wait to be admitted"):
         model_of(spec, admit=2)
-
-
-def test_the_scale_of_a_table_is_that_of_its_columns(tmp_path: Path) -> None:
-    """Raw columns give the same model as columns divided in advance."""
-    rng = np.random.default_rng(7)
-    rows = np.round(rng.normal(size=(60, 2)) * [1000.0, 0.01], 6)
-    (tmp_path / "a.csv").write_text(
-        "label,x,y,z\n" + "".join(f"{int(x > 0)},{x},{y},{'ab'[k % 2]}\n" for k, (x, y) in enumerate(rows))
-    )
-    model = thresher.train(tmp_path / "a.csv", "sgd", scale="max-abs")
-    layout = model.layout
-    assert layout is not None
-    keys = [hash_bytes(name.encode()) for name in "xy"]
-    source = thresher.open_source(tmp_path / "a.csv", layout=layout)
-    divided, seen = [], dict.fromkeys(keys, 0.0)
-    for chunk in source.chunks():
-        values = chunk.values.copy()
-        for p, key in enumerate(chunk.keys.tolist()):
-            if key in seen:
-                seen[key] = max(seen[key], abs(float(values[p])))
-                values[p] /= seen[key]
-        divided.append(Chunk(chunk.indptr, chunk.keys, values, chunk.labels, chunk.weights))
-    plain = Model("sgd")
-    plain.learn(concat(divided))
-    assert plain.weights()[0].tolist() == model.weights()[0].tolist()
-    assert plain.weights()[1] == pytest.approx(model.weights()[1], rel=1e-6)
 
 
 ALL = SettledLayout("csv", bits=LAYOUT.bits, columns=LAYOUT.columns, kinds=("numeric",) * FEATURES)
@@ -350,38 +322,6 @@ def test_files_matrices_and_tables_of_numbers_agree(scale: str, tmp_path: Path) 
     )
 
 
-@scales
-def test_estimators_scale_matrices_and_frames_of_numbers(scale: str) -> None:
-    from thresher.sklearn import SparseOnlineClassifier
-
-    plain = SparseOnlineClassifier("sgd", passes=3, random_state=0).fit(X, Y)
-    for data in (X, csr_matrix(X), pd.DataFrame(X, columns=[*"abcde"])):
-        model = SparseOnlineClassifier("sgd", scale=scale, passes=3, random_state=0).fit(data, Y)
-        assert model.score(data, Y) > max(0.8, plain.score(X, Y))
-        margins = np.asarray(data @ model.coef_.T).ravel() + model.intercept_
-        assert margins == pytest.approx(model.decision_function(data), rel=1e-4, abs=1e-4)
-
-
-def test_what_is_exported_predicts_the_same() -> None:
-    runtime = pytest.importorskip("onnxruntime")
-    from thresher.sklearn import SparseOnlineClassifier
-
-    model = SparseOnlineClassifier("sgd", scale="standard", random_state=0).fit(X, Y)
-    session = runtime.InferenceSession(thresher.export(model, "onnx"))
-    found = session.run(["probabilities"], {"X": X.astype(np.float32)})[0]
-    assert found == pytest.approx(model.predict_proba(X), abs=1e-4)
-
-
-@scales
-def test_few_rows_are_scaled_as_many_are(scale: str) -> None:
-    model, new = Model("sgd", scale=scale), table(33).chunk
-    model.learn(table().chunk)
-    ones = [model.predict(new.rows(i, i + 1)) for i in range(len(new))]
-    assert np.concatenate(ones).tobytes() == model.predict(new).tobytes()
-    model.learn(new)
-    assert model.predict(new).tobytes() == model.readout().predict(new).tobytes()
-
-
 def visits(seed: int, rows: int, names: int) -> Chunk:
     rng = np.random.default_rng(seed)
     keys = rng.integers(0, 2**64, names, np.uint64)
@@ -420,18 +360,6 @@ def test_false_positives_enter_too_early_and_none_too_late() -> None:
     assert 0.02 < np.mean(early) < 0.5
     roomy = is_in(chunk, Admission("4,bits=14", 3).kept(chunk, 0, False))
     assert sum(roomy) < sum(kept)
-
-
-def test_a_larger_filter_admits_fewer_too_early() -> None:
-    """With four counters per feature, fewer than one in a hundred seen once share all their counters."""
-    rng = np.random.default_rng(5)
-    keys = rng.integers(0, 2**64, 1 << 16, np.uint64)
-    chunk = Chunk.from_csr(np.arange(len(keys) + 1), keys, np.ones(len(keys)), np.ones(len(keys)))
-    shares = [Admission(f"2,bits={bits}", 0).kept(chunk, 0, False).nnz / len(keys) for bits in (16, 18, 20)]
-    assert shares == sorted(shares, reverse=True)
-    assert shares[0] > 0.2
-    assert shares[1] < 0.1
-    assert shares[2] < 0.002
 
 
 @pytest.mark.parametrize(

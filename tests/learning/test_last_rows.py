@@ -165,14 +165,6 @@ def test_each_block_is_predicted_by_models_of_the_rows_before_it(passes: int) ->
     assert same(found.choose(), thresher.train("rows.svm", passes=passes, on_error="skip", **OPTIONS))
 
 
-def test_further_penalties_are_judged_in_the_same_blocks() -> None:
-    found = thresher.cv(CHUNK, "ftrl", l1="0.01:3:2", folds="forward:3", choose="nnz:8", refit=True)
-    assert len(found.points) > 2
-    added = found.points[1]
-    again = thresher.cv(CHUNK, added.spec, folds="forward:3")
-    assert again.points[0].figures == added.figures
-
-
 @pytest.mark.parametrize(
     ("more", "words"),
     [

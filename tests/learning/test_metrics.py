@@ -301,22 +301,6 @@ def test_numbers_are_binned_by_prediction() -> None:
     assert Binned().density() == []
 
 
-def test_several_numbers_have_an_error_each() -> None:
-    guess, truth = RNG.normal(size=(2, ROWS, 3))
-    figures = evaluation.assessed(Guesser("squared", "values:3"), Cut(rows(guess, truth), 50)).figures()
-    each = np.sqrt(np.average((guess - truth) ** 2, axis=0, weights=W))
-    assert figures["rmse_by_output"] == pytest.approx(each, rel=1e-5)
-
-
-def test_predictions_that_are_not_finite_are_an_error_with_the_example() -> None:
-    model = thresher.train(
-        ([{1: 1.0, 2: 1.0}, {1: -1.0, 2: -1.0}] * 60, [1, -1] * 60), "sgd", rate="constant:10", loss="hinge"
-    )
-    huge = ([{1: 1.0}, {1: 3e38, 2: 3e38}], [1, -1])
-    with pytest.raises(DataError, match="the prediction for example 2 is not finite: its values are too"):
-        thresher.evaluate(model, huge)
-
-
 def ranked(seed: int = 0, rows: int = 400) -> tuple[Any, Any, Any]:
     """Scores with many ties, rare positives and uneven importances."""
     rng = np.random.default_rng(seed)
@@ -388,3 +372,12 @@ def test_the_coverage_of_a_quantile(loss: str, level: float) -> None:
         level,
         pytest.approx(W @ (truth <= MARGINS) / W.sum()),
     )
+
+
+def test_predictions_that_are_not_finite_are_an_error_with_the_example() -> None:
+    model = thresher.train(
+        ([{1: 1.0, 2: 1.0}, {1: -1.0, 2: -1.0}] * 60, [1, -1] * 60), "sgd", rate="constant:10", loss="hinge"
+    )
+    huge = ([{1: 1.0}, {1: 3e38, 2: 3e38}], [1, -1])
+    with pytest.raises(DataError, match="the prediction for example 2 is not finite: its values are too"):
+        thresher.evaluate(model, huge)

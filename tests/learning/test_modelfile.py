@@ -14,6 +14,7 @@ import pytest
 from safetensors.numpy import load as parse
 from safetensors.numpy import save as serialise
 
+from tests.covering import covering
 from tests.plain import not_compiled
 from tests.streams import RATE, RULES, fingerprint, has_rate, settings_of, stream
 from thresher import Chunk
@@ -213,8 +214,7 @@ def rows(count: int, seed: int) -> Chunk:
     return Chunk.of_rows(examples)
 
 
-@pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize(("kind", "store"), [*covering(KINDS, STORES), *covering(KINDS, STORES, seed=1)])
 def test_every_reading_gives_the_margins(kind: Any, store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with not_compiled():
         model = Model("fobos:l1=0.01", **{"loss": "squared", **kind}, store=store)
@@ -228,30 +228,6 @@ def test_every_reading_gives_the_margins(kind: Any, store: str, monkeypatch: pyt
             assert model.readout().predict(data).tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-@pytest.mark.usefixtures("plainly")
-def test_a_long_chunk_is_its_rows(kind: dict[str, Any]) -> None:
-    model = Model("fobos:l1=0.01", **{"loss": "squared", **kind})
-    model.learn(rows(60, 1))
-    data = rows(1500, 3)
-    assert data.nnz > len(model.loop.S)
-    alone = [model.predict(data.rows(i, i + 1)) for i in range(len(data))]
-    assert model.predict(data).tobytes() == np.concatenate(alone).tobytes()
-
-
-def test_an_example_may_be_longer_than_any_block() -> None:
-    model = Model("sgd", "squared", store="hashed:20", intercept=False)
-    keys = np.arange(1 << 17, dtype=np.uint64)
-    values = np.linspace(-1.0, 1.0, keys.size).astype(np.float32)
-    ends = np.arange(0, keys.size + 1, 1 << 12)
-    whole = Chunk.from_csr(ends[[0, -1]], keys, values, np.ones(1, np.float32))
-    model.learn(whole)
-    assert margins.BLOCK < whole.nnz < len(model.loop.S)
-    pieces = model.predict(Chunk.from_csr(ends, keys, values, np.ones(ends.size - 1, np.float32)))
-    assert pieces.max() > 1
-    assert model.predict(whole)[0] == pytest.approx(pieces.sum())
-
-
 ROWS = 150
 FIRST, LAST = (stream(seed=k, rows=ROWS, features=3000, density=0.01).chunk for k in (21, 22))
 COPIES = [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))]
@@ -263,8 +239,7 @@ def model_of(name: str, **options: Any) -> Model:
     return Model(Recipe(spec, rate=RATE if has_rate(spec) else None, dtype="float32", **options))
 
 
-@copies
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize(("name", "another"), covering(RULES, COPIES))
 @pytest.mark.usefixtures("plainly")
 def test_a_copy_learns_as_its_model_does_and_apart_from_it(name: str, another: Any) -> None:
     check_a_copy(name, another)

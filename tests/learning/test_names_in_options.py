@@ -51,11 +51,6 @@ def test_an_interaction_of_a_namespace_that_no_row_has(
         thresher.train(written(tmp_path, name, text), "sgd", interact=interact, passes=1)
 
 
-def test_boost_refuses_it_too(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no row has the namespace 'u'"):
-        thresher.boost(written(tmp_path, "d.vw", VW), interact="u,a")
-
-
 @pytest.mark.parametrize(
     ("name", "text", "interact"),
     [("d.vw", VW, "user,ad"), ("d.vw", VW, "user,*"), ("d.vw", VW, "*,*")],

@@ -16,7 +16,6 @@ from thresher.data.errors import DataError
 from thresher.data.stored import read
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import model_file
-from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore:the log loss is:thresher.TroubleWarning")
 """Of rows whose ids are others"""
@@ -145,19 +144,6 @@ def test_models_saved_without_the_ids_predict_as_before() -> None:
     assert len(thresher.predict("old.model", X)) == len(Y)
 
 
-def test_estimators_know_their_columns() -> None:
-    for estimator in (
-        SparseOnlineClassifier("sgd", passes=1),
-        SparseFrontierClassifier("fobos", rate="constant:0.1", l1s=[0.01, 0.1], passes=1),
-    ):
-        estimator.fit(X, Y)
-        with pytest.warns(thresher.TroubleWarning, match="id 5 is beyond"):
-            thresher.evaluate(estimator, FILE)
-        with pytest.raises(DataError, match="3 columns"):
-            thresher.predict(estimator, X[:, :3])
-    assert SparseOnlineClassifier("sgd").partial_fit(X, Y, [-1, 1]).model_.numbering == (0, WIDTH - 1, True)
-
-
 def test_a_resumed_training_remembers_the_ids_of_the_first_run() -> None:
     seen, chunk = StreamStatistics(), next(thresher.open_source(FILE).chunks())
     seen.add(chunk.rows(0, 60), None)
@@ -165,11 +151,3 @@ def test_a_resumed_training_remembers_the_ids_of_the_first_run() -> None:
     again = read(StreamStatistics, saved, "seen")
     again.add(chunk.rows(60, 120), None)
     assert again.span == (1, WIDTH)
-
-
-def test_named_features_have_no_numbering() -> None:
-    assert thresher.train([{"a": 1.0}] * 9, [1, -1, 1] * 3, rule="sgd").numbering is None
-    Path("names.vw").write_text("1 |a size red\n-1 |a blue\n" * 5)
-    assert thresher.train("names.vw", rule="sgd").numbering is None
-    Path("ids.vw").write_text("1 | 1:2 3\n-1 | 2\n" * 5)
-    assert thresher.train("ids.vw", rule="sgd").numbering == (1, 3, False)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import thresher
-from tests.data.tables import Streamed, write_csv
+from tests.data.tables import write_csv
 from thresher.data import DataError
 from thresher.data.inputs.any_data import as_source
 from thresher.data.layout import Layout, SettledLayout
@@ -70,10 +70,6 @@ def test_plus_is_the_positive_one_of_two_signs(learned: Any) -> None:
             assert thresher.train(NUMBERS, labels).classes == (minus, plus)
 
 
-def test_columns_of_text_stand_one_by_one() -> None:
-    assert thresher.train(NUMBERS, np.array(WORDS)[:, np.newaxis]).classes == ("no", "yes")
-
-
 def test_pairs_have_words_for_labels() -> None:
     pairs = [({"a": age}, word) for age, word in zip(X.age, WORDS, strict=True)]
     model = thresher.train(pairs, passes=3)
@@ -120,13 +116,6 @@ def test_a_row_is_no_table(columns: list[str]) -> None:
         assert len(one.predict(frame.iloc[[0]])) == 1
 
 
-def test_a_column_of_texts_is_one_of_examples() -> None:
-    texts = ["good film", "bad film", "bad book", "good book"]
-    model = thresher.train(pd.Series(texts), WORDS)
-    assert model.weights()[1].tobytes() == thresher.train(texts, WORDS).weights()[1].tobytes()
-    assert len(model.predict(pd.Series(texts))) == 4
-
-
 def test_a_column_of_texts_and_numbers_is_refused() -> None:
     with pytest.raises(DataError, match="column 'city' is not all text or all numbers"):
         thresher.train(X.assign(city=["a", 1, "b", 2]), WORDS)
@@ -150,12 +139,6 @@ def test_what_is_read_once_is_not_read_where_names_would_need_it_again() -> None
         with pytest.raises(DataError, match="names=True reads the data again"):
             thresher.train(given, names=True, layout=Layout(label=label) if label else None)
         assert len(taken) <= 1
-
-
-def test_a_share_may_be_of_numpy() -> None:
-    share: Any
-    for share in (np.array(0.25), np.float32(0.25)):
-        assert thresher.train(X, WORDS, holdout=share, passes=1).examples == 3
 
 
 @pytest.mark.parametrize("label", [0.99999999, 1.00000001, 1e-46, -1e-46])
@@ -292,33 +275,6 @@ def test_texts_that_write_numbers_are_numbers() -> None:
     assert thresher.train((X, ["1", "-1", "1", "-1"])).classes == ()
     model = thresher.train((X, ["1.5", "-1", "2", "0"]), loss="squared")
     assert weights_of(model) == weights_of(thresher.train((X, [1.5, -1, 2, 0]), loss="squared"))
-
-
-@pytest.mark.parametrize("learn", [thresher.path, thresher.cv, thresher.tune, thresher.boost])
-def test_all_that_learn_know_words(learn: Any) -> None:
-    table = frame(("ham", "spam"))
-    table["code"] = np.where(table.kind == "spam", 1, -1)
-    every: dict[str, dict[str, Any]] = {
-        "path": {"l1": ".1:1:2"},
-        "cv": {"l1": ".1:1:2", "folds": 3, "refit": True},
-        "tune": {"budget": 4, "rules": ["ftrl"]},
-        "boost": {"loss": "logistic"},
-    }
-    options = every[learn.__name__]
-    found = []
-    for data, label in ((table.drop(columns="code"), "kind"), (table.drop(columns="kind"), "code")):
-        done = learn(Streamed(as_arrow(data)), layout=Layout(label=label), **options)
-        done = done.choose() if learn.__name__ in ("path", "cv") else getattr(done, "model", done)
-        found.append((done.readout() if hasattr(done, "readout") else done, label))
-    (words, _), (numbers, _) = found
-    assert (words.classes, numbers.classes) == (("ham", "spam"), ())
-    assert words.weights.tobytes() == numbers.weights.tobytes()
-
-
-def as_arrow(table: pd.DataFrame) -> Any:
-    import pyarrow as pa
-
-    return pa.Table.from_pandas(table, preserve_index=False)
 
 
 def test_a_recipe_has_a_class_for_each_word() -> None:

@@ -111,14 +111,6 @@ def test_matrices_and_rows_that_are_none(matrix: Any, error: str) -> None:
         thresher.train(matrix, [0, 1])
 
 
-def test_rows_of_a_table() -> None:
-    rows: list[dict[Any, Any]] = [{"a": 1, 7: 2, "y": 1}, {"a": 2, 7: 3, "y": 0}]
-    model = thresher.train(rows, label="y")
-    assert model.layout.columns == ("a", "7", "y")
-    with pytest.raises(DataError, match="the rows: column 'a' is not all text or all numbers"):
-        thresher.train([*rows, {"a": "x", "y": 1}], label="y")
-
-
 def test_no_rows_are_predicted_and_lists_of_numbers_too() -> None:
     table, matrix = thresher.train(X, Y), thresher.train(X.to_numpy(), Y)
     assert table.predict(X[:0]).shape == matrix.predict(X[:0].to_numpy()).shape == (0,)
@@ -131,26 +123,6 @@ def test_no_rows_are_predicted_and_lists_of_numbers_too() -> None:
     ]:
         with pytest.raises(DataError, match=error):
             table.predict(given)
-
-
-def test_columns_may_be_named_by_whatever_lists_them() -> None:
-    frame = X.assign(y=Y, z=1.0, q=2.0)
-    names: Any
-    for names in (
-        pd.Index(["q", "z"]),
-        {"q", "z"},
-        np.array(["q", "z"]),
-        pa.array(["q", "z"]).to_pylist(),
-        "q,z",
-    ):
-        model = thresher.train(frame, label="y", ignore=names)
-        assert model.layout.kinds == ("numeric", "label", "ignore", "ignore")
-
-
-def test_a_lazy_frame_is_to_be_collected() -> None:
-    frame: Any = pl.DataFrame({"x": [1.0, 2.0, 3.0]}).lazy()
-    with pytest.raises(DataError, match=r"LazyFrame holds no rows yet: collect\(\) it"):
-        thresher.train(frame, [1, 0, 1])
 
 
 @pytest.mark.parametrize(
@@ -287,8 +259,3 @@ def test_objects_of_polars_are_not_hashed_by_their_addresses() -> None:
         SparseOnlineClassifier().fit(frame, Y)
     model = thresher.train(frame, Y, ignore="c")
     assert model.predict(frame).tolist() == model.predict(text).tolist()
-
-
-def test_half_of_a_character_in_rows() -> None:
-    with pytest.raises(DataError, match=r"column 'c', row 2: .*ud800' is not valid Unicode"):
-        thresher.train([{"c": "a", "y": 0}, {"c": "\ud800", "y": 1}], label="y")

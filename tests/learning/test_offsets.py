@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -161,25 +160,6 @@ def test_bases_of_vw_text(tmp_path: Path) -> None:
         thresher.train(path, offset="shift", **GIVEN)
 
 
-def test_passes_checkpoints_caches_and_processes(tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.csv", SHIFTS.tolist())
-    more = {**GIVEN, "passes": 3, "offset": "shift"}
-    once = thresher.train(path, cache=False, **more)
-    again = [
-        thresher.train(path, cache=True, **more),
-        thresher.train(table(), **more),
-        thresher.train(path, cache=False, threads=1, **more),
-    ]
-    for model in again:
-        assert np.array_equal(model.predict(path), once.predict(path))
-    shuffled = [thresher.train(path, order="every", seed=2, **more) for _ in range(2)]
-    assert np.array_equal(shuffled[0].predict(path), shuffled[1].predict(path))
-    held = thresher.train(path, holdout=0.25, **{**more, "passes": 1})
-    assert held.holdout is not None
-    found = thresher.path(path, l1=[0.1, 0.5], holdout=0.25, offset="shift", **GIVEN)
-    assert len(thresher.predict(found, path)) == ROWS
-
-
 LINES = {
     "svm": lambda y, shift, row: f"{y} " + " ".join(f"{k}:{v}" for k, v in row.items()),
     "vw": lambda y, shift, row: f"{y} | " + " ".join(f"{k}:{v}" for k, v in row.items()),
@@ -238,21 +218,6 @@ def test_what_has_offsets_says_so(tmp_path: Path) -> None:
     assert "shift" not in set(frame["feature"])
     with pytest.raises(DataError, match="only one column can be the offset"):
         model.predict(path, offset="x")
-
-
-def test_offsets_are_explained(tmp_path: Path) -> None:
-    from thresher.learning.inspection.explanation import explain
-
-    model = thresher.train(table(), offset="shift", **GIVEN)
-    source = open_source(write(tmp_path / "rows.csv", SHIFTS.tolist()), layout=model.layout, domain="real")
-    chunk = next(iter(source.chunks()))
-    found = explain(model, chunk)
-    assert found.offsets is not None
-    for row in range(3):
-        terms = sum(term.contribution for term in found.terms(row))
-        assert found.margins[row] == pytest.approx(terms + found.intercepts[0] + found.offsets[row])
-    plain = replace(chunk, offsets=None)
-    assert explain(thresher.train(plain, **GIVEN), plain).offsets is None
 
 
 def test_what_makes_no_sense_is_refused(tmp_path: Path) -> None:

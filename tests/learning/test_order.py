@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.commands import own_cache
+from tests.covering import covering
 from tests.models import without_record
 from tests.streams import Stream, stream
 from thresher import Chunk, Model, open_source, train
@@ -69,8 +70,7 @@ def trained(order: str, passes: int = 3, **options: Any) -> tuple[bytes, Outcome
     return model_bytes(ready.model), outcome
 
 
-@pytest.mark.parametrize("order", SHUFFLED)
-@pytest.mark.parametrize("every", [0, 7, Fraction(5, 2)])
+@pytest.mark.parametrize(("order", "every"), covering(SHUFFLED, [0, 7, Fraction(5, 2)]))
 def test_threads_blocks_and_the_cache_change_nothing(data: Stream, order: str, every: int | Fraction) -> None:
     found = [
         trained(order, every=every, **options)

@@ -11,6 +11,7 @@ import pytest
 
 import thresher
 from tests.commands import own_cache
+from tests.covering import covering
 from tests.learning.test_checkpoints import ROWS
 from tests.learning.test_identity import CHANGED, FORMS, Form, trainer
 from thresher import open_source
@@ -39,8 +40,9 @@ def between_passes(ready: Trainer, change: Callable[[], object]) -> None:
     ready.run()
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize("change", [{"rows": 300}, {"rows": 200}, {"changed": 150}])
+@pytest.mark.parametrize(
+    ("form", "change"), covering(FORMS.values(), [{"rows": 300}, {"rows": 200}, {"changed": 150}])
+)
 def test_later_passes_must_find_what_the_first_has_found(form: Form, change: Any) -> None:
     form.write()
     order = "buffer:20" if (len(form.name) + len(change)) % 2 else "as-is"

@@ -16,7 +16,6 @@ from thresher.data.layout import Layout
 from thresher.data.opening import open_source
 from thresher.learning.evaluation import slices as slices_module
 from thresher.learning.files import model_file
-from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.training.interruption import Interrupted
 from thresher.learning.training.trainer import Trainer
@@ -201,11 +200,6 @@ def test_what_cannot_be(clicks: Path, given: dict[str, Any], message: str) -> No
         package.train(clicks, **{**PLAIN, **given})
 
 
-def test_ensembles_are_refused_before_anything_is_read(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="slices is for one model"):
-        package.train(tmp_path / "none.csv", slices="site", rule="auto")
-
-
 def test_values_called_like_the_rows_for_others(tmp_path: Path) -> None:
     names = ["no value", "all others", '"no value"', ""]
     frame = pd.DataFrame({"click": [0, 1] * 40, "site": [name for name in names for _ in range(20)]})
@@ -231,10 +225,3 @@ def test_data_without_columns_have_no_slices(tmp_path: Path) -> None:
         package.train(path, slices="site")
     with pytest.raises(ValueError, match="needs a table with columns"):
         package.train(np.eye(4), [1, 0, 1, 0], slices="site")
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_learning_that_diverges_is_told_as_without_slices(clicks: Path) -> None:
-    for slices in ((), "site"):
-        with pytest.raises(DivergedError, match="is not finite"):
-            package.train(clicks, "sgd", "squared", rate="constant:1e6", slices=slices, label="click")

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Iterator
 from datetime import date
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -96,11 +95,6 @@ def test_what_holds_no_rows_yet_is_to_be_made_a_table(call: Callable[[Any], Any]
         call(Distributed())
 
 
-def test_batches_are_to_be_put_together() -> None:
-    with pytest.raises(DataError, match="item 1 of data is RecordBatch: put the tables together into one"):
-        thresher.train(WITH_LABELS.to_batches())
-
-
 def rows() -> Iterator[dict[str, Any]]:
     yield from ({"a": float(k), "c": "x"} for k in range(N))
 
@@ -168,14 +162,6 @@ def test_values_that_are_no_features(value: Any, error: str) -> None:
             call(given, Y)
 
 
-def test_values_of_other_libraries_are_plain_ones() -> None:
-    plain = [{"c": "12"[k % 2], "a": k / 2} for k in range(N)]
-    kinds: list[tuple[Any, Any]] = [(np.str_, np.float32), (str.encode, Decimal), (str, np.float64)]
-    for text, number in kinds:
-        other = [{"c": text(row["c"]), "a": number(row["a"]), "n": None, "m": pd.NA} for row in plain]
-        assert weights(other, Y) == weights(plain, Y)
-
-
 @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
 @pytest.mark.parametrize("made", [list, pd.Series, lambda given: np.array(given, object)])
 def test_a_missing_text_is_an_example_without_features(missing: Any, made: Callable[[Any], Any]) -> None:
@@ -185,13 +171,6 @@ def test_a_missing_text_is_an_example_without_features(missing: Any, made: Calla
     assert fitted(given).coef_.tolist() == fitted(plain).coef_.tolist()
     assert names_of(given) == names_of(plain)
     assert thresher.predict(thresher.train(plain, Y), given).shape == (N,)
-
-
-def test_a_series_of_polars_is_texts() -> None:
-    plain = ["", *["some words", "no"] * (N // 2)][:N]
-    series = pl.Series([None, *plain[1:]])
-    assert weights(series, Y) == weights(plain, Y)
-    assert fitted(series).coef_.tolist() == fitted(plain).coef_.tolist()
 
 
 @pytest.mark.parametrize(
@@ -208,14 +187,14 @@ def test_tables_that_cannot_be_learned(X: Any, error: str) -> None:
             call(X, Y)
 
 
-def test_rows_may_come_from_an_iterator_when_predicting() -> None:
-    model = thresher.train([*rows()], Y)
-    assert thresher.predict(model, rows()).tolist() == thresher.predict(model, [*rows()]).tolist()
-
-
 @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
 def test_a_missing_text_in_rows_with_columns(missing: Any) -> None:
     given = [{"t": missing if k == 0 else "some words", "label": k % 2} for k in range(N)]
     plain = [{"t": None if k == 0 else "some words", "label": k % 2} for k in range(N)]
     models = [thresher.train(one, label="label", text="t", l1=0.0) for one in (given, plain)]
     assert models[0].weights()[1].tolist() == models[1].weights()[1].tolist()
+
+
+def test_batches_are_to_be_put_together() -> None:
+    with pytest.raises(DataError, match="item 1 of data is RecordBatch: put the tables together into one"):
+        thresher.train(WITH_LABELS.to_batches())

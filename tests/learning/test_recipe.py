@@ -4,13 +4,10 @@ import json
 from dataclasses import FrozenInstanceError, fields, replace
 from typing import Any
 
-import numpy as np
 import pytest
 
-import thresher
 from tests.intakes import LAYOUT
 from thresher import parts
-from thresher.data.chunk import Chunk
 from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
@@ -111,26 +108,6 @@ def test_recipes_are_values(recipe: Recipe) -> None:
     assert {recipe: 1}[Recipe(**FIRST)]
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"loss": "softmax"}, "it needs outputs classes"),
-        ({"rule": "coin", "rate": "inverse"}, "has no parameter rate"),
-        ({"dtype": "float16"}, "dtype must be float32 or float64"),
-        ({"store": 7}, "store must be text"),
-        ({"store": "attic"}, "no store is called 'attic'"),
-        ({"batch": 0}, "batch must be a whole number"),
-        ({"average": "yes"}, "average must be True or False"),
-        ({"scale": "min"}, "no scale is called 'min'"),
-        ({"admit": "often"}, "admit must be N or poisson:P"),
-        ({"outputs": "trees"}, "no outputs are called 'trees'"),
-    ],
-)
-def test_what_no_model_can_be_is_refused(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        Recipe(**options)
-
-
 def test_models_say_what_they_are(tmp_path: Any) -> None:
     model = Model("sgd", rate="constant:0.5", batch=3)
     recipe = "Recipe(rule='sgd:', loss='logistic:positive=1.0', rate='constant:eta0=0.5', batch=3)"
@@ -157,18 +134,3 @@ def test_what_follows_from_other_fields_follows_them_when_they_change() -> None:
         "float64",
         "float32",
     ]
-
-
-@pytest.mark.parametrize("dtype", ["float64", np.dtype("float64"), np.float64])
-def test_a_dtype_may_be_that_of_numpy(dtype: Any) -> None:
-    assert Recipe(dtype=dtype) == Recipe(dtype="float64")
-    wrong: Any
-    for wrong in (None, np.dtype("int32"), np.float16, float, "f8", ["float32"]):
-        with pytest.raises(ValueError, match="dtype must be float32 or float64, not "):
-            Recipe(dtype=wrong)
-
-
-def test_a_loss_beside_a_recipe_is_refused_whatever_it_is() -> None:
-    rows = Chunk.of_rows([(1.0, {1: 1.0})])
-    with pytest.raises(ValueError, match="a recipe contains its loss"):
-        thresher.train(rows, Recipe("ftrl", "hinge"), "logistic")

@@ -2,12 +2,10 @@
 
 import gzip
 import signal
-import weakref
 from dataclasses import replace
 from fractions import Fraction
 from itertools import cycle
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -88,8 +86,6 @@ def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
 
 CASES = {
     "plain": Case(),
-    "cached": Case(cached=True),
-    "every-3rd": Case(TrainingPlan(holdout_every=3)),
     "two of five, buffer": Case(TrainingPlan(holdout_every=Fraction(5, 2)), order="buffer:17"),
     "the last, quarantine": Case(
         TrainingPlan(holdout_every=LastRows(Fraction(1, 3))), on_error="quarantine=bad.txt"
@@ -99,15 +95,12 @@ CASES = {
     "a file, early stop": Case(
         TrainingPlan(patience=1), lambda: Model("sgd", "hinge", rate="constant:9"), held=True
     ),
-    "once, skip": Case(order="once", on_error="skip"),
-    "every": Case(order="every"),
     "buffer, cached": Case(order="buffer:40", cached=True),
     "batches": Case(model=lambda: Model("rda", batch=7)),
     "averages": Case(model=lambda: Model("sgd", average=True, rate="constant:0.1")),
     "scaled, admitted": Case(model=lambda: Model("ftrl", scale="standard", admit="poisson:0.5,bits=16")),
     "centred": Case(TrainingPlan(holdout_every=3), lambda: Model(centre=True)),
     "relaxed": Case(TrainingPlan(holdout_every=3), lambda: Model("ft-ftrl:relax=0.5")),
-    "hashed": Case(model=lambda: Model("ftrl", store="hashed:9,signed")),
 }
 
 
@@ -256,13 +249,6 @@ def test_it_equals_a_number_of_passes_over_data_of_any_kind(kind: str, order: st
     assert Path("model0").read_bytes() == Path("model1").read_bytes() != Path("model2").read_bytes()
 
 
-def test_rows_that_can_be_read_only_once_are_kept() -> None:
-    pairs, _ = rows_of("pairs")
-    once = thresher.train(iter(pairs))
-    assert once.record.passes == MADE
-    assert (once.weights()[1] == thresher.train(pairs, passes=MADE).weights()[1]).all()
-
-
 @pytest.mark.parametrize("more", [{"rule": "sgd"}, {"replay": 0}, {"replay": "1KB"}])
 def test_there_is_one_pass_for_other_rules_and_rows_that_do_not_fit(more: Any) -> None:
     data, _ = rows_of("matrix")
@@ -336,17 +322,6 @@ def test_files_that_seem_too_long_are_not_kept_but_read_again_if_they_are_not(
     assert not kept
 
 
-def test_memory_of_rows_is_returned_at_once(tmp_path: Path) -> None:
-    (tmp_path / "a.svm").write_text("1 1:1\n")
-    kept = ReplayBuffer(open_source(tmp_path / "a.svm"), 1000)
-    for _ in kept.chunks():
-        pass
-    assert len(kept._rows or ()) == 1
-    keys = weakref.ref(kept._rows._arrays.keys)
-    kept.drop()
-    assert keys() is None
-
-
 @given(st.integers(1, 9), st.lists(st.integers(1, 7), min_size=1), st.integers(0, 50))
 def test_kept_rows_are_the_rows_however_they_are_cut(most: int, cuts: Any, first: int) -> None:
     ones = np.arange(50, dtype=np.float32)
@@ -396,14 +371,6 @@ def test_different_keys_are_counted_however_often_they_come(found: set[int], pie
     for first in range(0, len(keys), piece):
         counted.add(keys[first : first + piece])
     assert counted.count == pytest.approx(len(found), abs=2)
-
-
-@pytest.mark.parametrize("count", [10**4, 10**6, 5 * 10**6])
-def test_many_different_keys_are_counted_nearly(count: int) -> None:
-    for keys in (np.arange(count), np.random.default_rng(0).integers(0, 2**63, count)):
-        counted = DistinctKeys()
-        counted.add(keys.astype(np.uint64))
-        assert counted.count == pytest.approx(count, rel=0.01)
 
 
 def test_the_share_that_is_done_counts_all_passes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -499,12 +466,3 @@ def test_programs_that_handle_ctrl_c_themselves_go_on_doing_so(monkeypatch: pyte
     finally:
         signal.signal(signal.SIGINT, before)
     assert came
-
-
-def test_other_threads_train_too() -> None:
-    data, _ = rows_of("matrix")
-    found: list[Model] = []
-    thread = Thread(target=lambda: found.append(thresher.train(data)))
-    thread.start()
-    thread.join()
-    assert found[0].examples == 120 * MADE

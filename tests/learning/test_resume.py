@@ -56,12 +56,10 @@ def tables(name: str) -> Callable[[Path], list[str]]:
 COLUMNS = "--weight w --numeric x,y --categorical id --on-error quarantine=bad.txt"
 OVERFIT = "--rule sgd --loss hinge --rate constant:9"  # the first pass is the best on the hold-out
 CASES: dict[str, tuple[Callable[[Path], list[str]], str]] = {
-    "early stop, no cache": (one_file, f"--passes 6 --holdout test.svm --early-stop 2 --no-cache {OVERFIT}"),
     "permuted every pass": (
         one_file,
         "--passes 3 --order every --holdout every-7th --rule ft-ftrl:relax=0.5",
     ),
-    "buffer": (three_files, "--passes 2 --order buffer:300 --on-error quarantine=bad.txt"),
     "lists of classes, batches": (
         lists,
         "--outputs labels:1-3 --batch 7 --passes 2 --order buffer:300 --holdout every-7th --on-error skip",
@@ -71,9 +69,7 @@ CASES: dict[str, tuple[Callable[[Path], list[str]], str]] = {
         f"{COLUMNS} --passes 3 --no-cache --scale standard --admit poisson:0.5,bits=16"
         " --store hashed:9,signed",
     ),
-    "json lines": (tables("data.jsonl"), f"{COLUMNS} --passes 3 --order buffer:300"),
     "parquet": (tables("data.parquet"), f"{COLUMNS} --passes 3 --holdout every-7th"),
-    "arrow": (tables("data.arrows"), f"{COLUMNS} --passes 3 --no-cache"),
     "quarantine, three files, two passes": (three_files, "--passes 2 --on-error quarantine=bad.txt"),
 }
 KILLED_AGAIN = ("permuted every pass", "quarantine, three files, two passes", "parquet")

@@ -16,7 +16,7 @@ from pyarrow import csv
 import thresher
 from thresher.data import Chunk, DataError, MemorySource, open_source
 from thresher.data.layout import Layout
-from thresher.data.source import GroupHashes, groups_of
+from thresher.data.source import GroupHashes
 from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.shares import folds_of_groups, groups_held_out
 
@@ -213,23 +213,3 @@ def test_groups_are_the_same_in_every_format(tmp_path: Path) -> None:
 def test_names_that_are_the_same_value(names: list[str], same: bool) -> None:
     known = GroupHashes()
     assert len({known[name] for name in names}) == (1 if same else len(names))
-
-
-def test_path_and_tune_hold_out_the_same_groups() -> None:
-    rng = np.random.default_rng(4)
-    users = np.repeat(np.arange(150), 2)
-    rows = Chunk.from_csr(
-        np.arange(301), rng.integers(0, 9, 300), np.ones(300), np.where(rng.random(300) < 0.4, 1.0, -1.0)
-    )
-    X = np.eye(9)[rows.keys.astype(int)]
-    held = groups_held_out(groups_of(users), 0, 5, 0)
-    assert 20 < held.sum() < 120
-    rest, judged = (X[~held], rows.labels[~held]), (X[held], rows.labels[held])
-    given: tuple[tuple[Any, dict[str, Any]], ...] = (
-        ((X, rows.labels), {"groups": users, "holdout": 0.2}),
-        (rest, {"holdout": judged}),
-    )
-    one, other = (thresher.path(data, rule="ftrl", l1=[0.1, 1.0], **more) for data, more in given)
-    assert one.points == other.points
-    tuned, same_tuned = (thresher.tune(data, rules=["ftrl"], budget=3, **more) for data, more in given)
-    assert tuned.report == same_tuned.report

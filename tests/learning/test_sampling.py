@@ -219,17 +219,6 @@ def test_held_out_rows_are_all_rows(tmp_path: Path) -> None:
     assert model.left_out > 100
 
 
-def test_folds_are_judged_by_all_rows(tmp_path: Path) -> None:
-    data = table(tmp_path, ("0", "1"))
-    with not_compiled():
-        found = thresher.cv(data, rule="sgd", sample="0=0.2", folds=3, passes=1)
-        bags = thresher.ensemble(data, models=2, rule="sgd", sample="0=0.2", passes=1)
-    lanes = found.sets.models
-    assert [one.examples for one in lanes] == [200] * 3
-    assert all(one.left_out > 80 for one in lanes)
-    assert all(model.left_out > 80 for model in bags.models)
-
-
 @pytest.mark.parametrize(
     ("estimator", "words"),
     [

@@ -26,7 +26,6 @@ from hypothesis import strategies as st
 import thresher
 from tests.covering import covering
 from tests.streams import CALM, LOSSES, RULES
-from tests.test_laws_of_state import make_small
 from thresher import parts
 from thresher.data.errors import DataError
 from thresher.learning.model import single_rows
@@ -36,11 +35,6 @@ from thresher.learning.model.model import Model
 from thresher.learning.modelbytes import as_bytes, from_bytes
 
 NAMES = [f"n{k}" for k in range(7)]
-
-
-@pytest.fixture
-def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    make_small(monkeypatch)
 
 
 def rows_of(seed: int, count: int = 60, far: float = 1.0) -> list[dict[Any, Any]]:
@@ -208,19 +202,6 @@ def test_long_rows_go_the_general_way(general: list[str]) -> None:
         assert len(general) == ways
 
 
-@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
-@pytest.mark.usefixtures("plainly")
-def test_numbers_of_numpy_are_labels_as_any(general: list[str], kind: Any) -> None:
-    one, other = Model(loss="squared"), Model(loss="squared")
-    for k in range(30):
-        one.learn([{"a": 1.0 + k % 3}], [kind(k / 7)])
-    general.clear()
-    for k in range(30):
-        other.learn_one({"a": 1.0 + k % 3}, kind(k / 7))
-    assert len(general) == 3
-    assert as_bytes(one) == as_bytes(other)
-
-
 @pytest.mark.parametrize("kind", [int, np.int64, np.uint64])
 @pytest.mark.usefixtures("plainly")
 def test_large_whole_numbers_are_rounded_once(kind: Any) -> None:
@@ -245,19 +226,6 @@ def test_only_so_many_labels_are_remembered(monkeypatch: pytest.MonkeyPatch) -> 
         other.learn_one({"a": 1.0 + k % 3}, str(k % 9))
         assert len(other._labels) <= 4
     assert as_bytes(one) == as_bytes(other)
-
-
-@pytest.mark.usefixtures("plainly", "small_tables")
-def test_words_are_labels_and_tables_grow() -> None:
-    words = ["no", "yes"]
-    one, other = (Model(layout=thresher_layout(words)) for _ in range(2))
-    draw = np.random.default_rng(1)
-    for k in range(120):
-        row, label = {"size": float(draw.normal()), "who": f"user{k % 60}"}, words[k % 2]
-        one.learn([row], [label])
-        other.learn_one(row, label)
-    assert as_bytes(one) == as_bytes(other)
-    assert other.predict_one({"who": "user1"}, "label") == one.predict([{"who": "user1"}], "label")[0]
 
 
 @pytest.mark.parametrize("outputs", ["classes:0-4", "classes:1-5", "classes"])
@@ -290,12 +258,6 @@ def test_a_row_of_a_class_whose_loss_is_not_finite() -> None:
     assert any(said)
     assert all(len(each) != 1 and len({*each}) < 2 for each in said)
     assert pickle.dumps(one.state()) == pickle.dumps(other.state())
-
-
-def thresher_layout(words: list[str]) -> Any:
-    from thresher.data.layout import SettledLayout
-
-    return SettledLayout(classes=tuple(words))
 
 
 class Strange(dict[str, float]):
@@ -333,7 +295,7 @@ def outcome(call: Callable[..., Any], *given: Any) -> Any:
     return found, [str(one.message) for one in caught]
 
 
-def learned(rows: int = 40) -> Model:
+def learned(rows: int = 12) -> Model:
     model = Model()
     for k in range(rows):
         model.learn([{"a": float(k % 5) - 2, "b": float(k % 3), "c": "x" if k % 2 else "y"}], [k % 2])
@@ -447,9 +409,10 @@ FIRST: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("weight", [0.0, 1.0])
-@pytest.mark.parametrize("store", ["growing", "hashed:12"])
-@pytest.mark.parametrize("kind", FIRST)
+@pytest.mark.parametrize(
+    ("kind", "store", "weight"),
+    [case for n in (0, 1) for case in covering(FIRST, ["growing", "hashed:12"], [0.0, 1.0], seed=n)],
+)
 @pytest.mark.usefixtures("plainly")
 def test_the_first_row_says_what_rows_there_are(kind: str, store: str, weight: float) -> None:
     others: list[Any] = [[1.0]] if kind == "named" else [{"p": 1.0}, "some text"]
@@ -471,17 +434,6 @@ def test_the_first_row_says_what_rows_there_are(kind: str, store: str, weight: f
     if kind == "named":
         with pytest.raises(DataError, match="give rows as dictionaries or texts, not DataFrame"):
             model.learn(frame, [0, 1])
-
-
-@pytest.mark.usefixtures("plainly")
-def test_a_row_with_ids_takes_nothing_away() -> None:
-    model = learned()
-    model.predict_one({"a": 1.0})
-    ready = [*model.idle]
-    for call in (partial(model.learn_one, {3: 1.0}, 1), partial(model.predict_one, {3: 1.0})):
-        with pytest.raises(DataError, match="trained on rows of named features"):
-            call()
-        assert model.idle == ready != []
 
 
 @pytest.mark.usefixtures("plainly")
@@ -509,18 +461,6 @@ def test_words_are_named_with_the_first_row() -> None:
     assert as_bytes(model) == as_bytes(other)
     with pytest.raises(TypeError, match="Model has no option classes, which says how to read data"):
         Model(classes="ham,spam")
-
-
-@pytest.mark.usefixtures("plainly")
-def test_rows_without_names() -> None:
-    one, other = Model(), Model()
-    for k in range(20):
-        one.learn([[float(k % 3), 1.0, float(k % 4)]], [k % 2])
-        other.learn_one([float(k % 3), 1.0, float(k % 4)], k % 2)
-    assert as_bytes(one) == as_bytes(other)
-    assert other.predict_one((1.0, 2.0, 3.0)) == one.predict([[1.0, 2.0, 3.0]])[0]
-    with pytest.raises(DataError, match="the matrix has 2 columns"):
-        other.predict_one([1.0, 2.0])
 
 
 @pytest.mark.usefixtures("plainly")
@@ -655,22 +595,6 @@ def test_another_thread_cannot_learn_at_the_same_time(monkeypatch: pytest.Monkey
     model.learn_one(row, 1)
 
 
-def test_threads_predict_at_the_same_time() -> None:
-    model = learned()
-    rows = [{"a": float(k % 9) - 4, "b": float(k), "c": "x"} for k in range(300)]
-    expected, found = model.predict(rows).tolist(), dict[int, list[float]]()
-
-    def predict(which: int) -> None:
-        found[which] = [model.predict_one(row) for row in rows]
-
-    threads = [threading.Thread(target=predict, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [*found.values()] == [expected] * 4
-
-
 @pytest.mark.usefixtures("plainly")
 def test_ensembles_and_lanes() -> None:
     rows = [{"size": 3.0}, {"size": -2.0}] * 20
@@ -701,3 +625,15 @@ def test_a_model_of_ten_weights_takes_twenty_kilobytes(tmp_path: Path) -> None:
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert taken / len(models) < 20_000
+
+
+@pytest.mark.usefixtures("plainly")
+def test_rows_without_names() -> None:
+    one, other = Model(), Model()
+    for k in range(20):
+        one.learn([[float(k % 3), 1.0, float(k % 4)]], [k % 2])
+        other.learn_one([float(k % 3), 1.0, float(k % 4)], k % 2)
+    assert as_bytes(one) == as_bytes(other)
+    assert other.predict_one((1.0, 2.0, 3.0)) == one.predict([[1.0, 2.0, 3.0]])[0]
+    with pytest.raises(DataError, match="the matrix has 2 columns"):
+        other.predict_one([1.0, 2.0])

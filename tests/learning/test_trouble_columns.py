@@ -81,15 +81,6 @@ def test_categories_that_are_meant_to_be_are_no_trouble(write: Any, tmp_path: Pa
     assert warned(write(data, tmp_path)) == {}
 
 
-def test_categories_of_pandas_are_the_same_in_parquet(tmp_path: Path) -> None:
-    data = pd.DataFrame({"label": [0, 1] * 60, "zip": pd.Categorical([10115, 80331, 50667, 20095] * 30)})
-    models = [train(data, seed=1), train(as_pandas_parquet(data, tmp_path), seed=1)]
-    layouts = [model.layout.as_dict() for model in models if model.layout]
-    assert layouts[0] == {**layouts[1], "format": ""}
-    for ours, theirs in zip(*(model.weights() for model in models), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-
-
 def test_which_numbers_are_ids() -> None:
     scattered = np.random.default_rng(2).permutation(10**6)[:400]
     assert warned(table(metres=scattered)) == {}
@@ -196,11 +187,6 @@ def test_dates(form: str, tmp_path: Path) -> None:
     assert "days since the first" in found["dates-as-categories"]
     assert warned(data, categorical="day") == {}
     assert warned(as_csv(table(version=[f"1.{k % 40}.2" for k in range(400)]), tmp_path)) == {}
-
-
-def test_dates_that_all_differ_are_dates_and_no_ids(tmp_path: Path) -> None:
-    days = [str(np.datetime64("2023-01-01") + k) for k in range(400)]
-    assert list(warned(as_csv(table(day=days), tmp_path))) == ["dates-as-categories"]
 
 
 @pytest.mark.parametrize("blank", ['""', '" "'])

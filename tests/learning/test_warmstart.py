@@ -149,10 +149,9 @@ def test_a_given_weight_has_the_fewest_gradients_behind_it_that_can_leave_it(l1:
         assert left * now[ft_ftrl_state.FACTOR] / a == pytest.approx(v)
 
 
-@pytest.mark.parametrize("scale", [2.0**-6, 1.0, 2.0**12])
-def test_the_default_begun_with_weights_is_better_than_begun_without(scale: float) -> None:
+def test_the_default_begun_with_weights_is_better_than_begun_without() -> None:
     rows = concat(list(open_source("examples/data/rcv1_train2000.dat.gz").chunks()))
-    rows = replace(rows, values=(rows.values * scale).astype(np.float32))
+    rows = replace(rows, values=(rows.values * 2.0**12).astype(np.float32))
     first, last = rows.rows(0, 1000), rows.rows(1000, 2000)
     before, cold = thresher.train(first), thresher.train(last)
     warm = thresher.train(last, init=before)
@@ -233,11 +232,6 @@ def test_weights_that_the_model_cannot_hold_are_refused(value: float) -> None:
         with pytest.raises(ValueError, match=f"^{re.escape(what)} is not finite in float32$"):
             start_from(model, given)
     start_from(model, Readout(model.head, "growing", keys, np.ones(2), np.zeros(1)))
-
-
-def test_outputs_are_told_as_they_are_said() -> None:
-    with pytest.raises(ValueError, match=r"^these weights are for outputs one, not classes:0-2$"):
-        start_from(Model("sgd", "softmax", outputs="classes:0-2"), trained().readout())
 
 
 @pytest.mark.usefixtures("plainly")

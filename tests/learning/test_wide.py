@@ -159,20 +159,6 @@ def test_a_number_of_passes_and_rows_beyond_memory_are_learned_as_ever() -> None
     assert thresher.train(X, y).nonzero < once.nonzero
 
 
-def test_l1_scales_the_penalty() -> None:
-    X = columns()
-    y = labels(X, "squared")
-    sizes = []
-    for l1 in (0.5, 1.0, 1.5):
-        model = thresher.train(X, y, loss="squared", l1=l1)
-        assert model.record is not None
-        assert model.record.solved is not None
-        assert model.record.solved.deviations == 2 * l1
-        sizes.append(model.nonzero)
-    assert sizes == sorted(sizes, reverse=True)
-    assert sizes[0] > sizes[-1]
-
-
 def test_lanes_folds_and_stores_are_runs() -> None:
     X = columns()
     y = labels(X, "logistic")
@@ -292,20 +278,6 @@ def test_what_goes_on_goes_on_row_by_row() -> None:
     assert both.record.passes == 1
     assert not thresher.diff(both, thresher.train(X, y))["equal"]
     assert both.examples == 2 * ROWS
-
-
-def test_predictions_files_and_commands_work_as_for_any_model(tmp_path: Path) -> None:
-    X = columns()
-    y = labels(X, "logistic")
-    model = thresher.train(X, y, holdout=0.2)
-    assert model.holdout is not None
-    assert model.holdout["examples"] == 6
-    model.save(tmp_path / "wide.model")
-    loaded = Model.load(tmp_path / "wide.model")
-    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-    assert loaded.record == model.record
-    facts = thresher.info(tmp_path / "wide.model")
-    assert facts["record"]["solved"]["deviations"] == DEVIATIONS
 
 
 def test_several_outputs_are_solved_one_by_one() -> None:

@@ -75,12 +75,6 @@ def test_an_error_of_the_data_itself_is_not_hidden() -> None:
         thresher.train(failing())
 
 
-def test_classes_are_met_in_data_that_can_be_read_once() -> None:
-    pairs = [({"a": 1.0}, 1), ({"b": 1.0}, 2)]
-    for outputs in (None, "classes", "classes:1-2"):
-        assert thresher.train(iter(pairs), loss="softmax", outputs=outputs, passes=1).examples == 2
-
-
 @pytest.mark.parametrize(
     ("name", "values", "error"),
     [
@@ -293,13 +287,6 @@ def test_a_recipe_trains_as_the_model_that_has_it_did() -> None:
 def test_a_model_needs_a_settled_layout() -> None:
     with pytest.raises(ValueError, match="layout must be the settled layout"):
         thresher.Model(layout=5)
-
-
-def test_models_are_saved_and_loaded_by_the_first_names_one_tries(tmp_path: Path) -> None:
-    model = thresher.train((np.eye(3), [1, -1, 1]), "ftrl")
-    thresher.save(model, tmp_path / "model")
-    assert thresher.load(tmp_path / "model").weights.tobytes() == model.weights()[1].tobytes()
-    assert {"train", "save", "load", "Model"} <= set(dir(thresher))
 
 
 def test_the_error_of_what_diverges_is_a_name_of_the_package() -> None:
