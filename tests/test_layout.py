@@ -118,8 +118,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 68_279,
-    "data": 19_113,
+    "all": 68_269,
+    "data": 19_103,
     "learning": 15_344,
     "parts": 5_748,
     "engine": 5_253,

@@ -85,9 +85,8 @@ def check_layout(layout: SomeLayout) -> SomeLayout:
     given = [mention(**{name: value}) if value is False else mention(name) for name, value in changed.items()]
     if given and not (isinstance(form, listing.TableFormat) and form.cells):
         raise DataError(f"{name}: {', '.join(given)} is only for csv and tsv")
-    if layout.label_weights and not (isinstance(form, listing.LineFormat) and form.label_weights):
-        there = " and ".join(other for other, one in listing.LINES.items() if one.label_weights)
-        raise DataError(f"{name}: {mention('label_weights')} is only for {there}")
+    if layout.label_weights and name != "svmlight":
+        raise DataError(f"{name}: {mention('label_weights')} is only for svmlight")
     if name == "tsv" and layout.quoted_newlines:
         raise DataError(f"tsv: quotes have no meaning, so line breaks cannot be quoted ({CSV_OF_TABS})")
     if layout.quoted_newlines and not layout.quoting:

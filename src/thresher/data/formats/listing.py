@@ -21,8 +21,6 @@ class LineFormat(NamedTuple):
     """two examples"""
     named: bool = False
     """whether features have names, hashed to keys with `hash` and `bits`; otherwise they have ids"""
-    label_weights: bool = False
-    """whether an importance weight may follow the label"""
     shape: str = ""
     """a regular expression for its lines, NUMBER for a number, to recognise it in a file read as another"""
     known_as: str = ""
@@ -48,7 +46,6 @@ class TableFormat(NamedTuple):
 LINES = {
     "svmlight": LineFormat(
         *("svmlight", (), "1 1:0.5 3:1 4:0.25 7:1\n-1 2:1 1:1 5:0.75 6:0.5\n"),  # the second is out of order
-        label_weights=True,
         shape=r"[^\s|]+(?: +qid:\d+)?(?: +\d+:NUMBER)+ *(?:#.*)?",
         known_as="libsvm svm svm-light liblinear svmrank",
     ),

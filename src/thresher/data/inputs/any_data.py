@@ -96,15 +96,17 @@ def with_labels(data: Data, y: ArrayLike | None, weights: ArrayLike | None = Non
     return (X, y) if weights is None else (X, y, weights)
 
 
-def as_rows(data: object) -> Any:
+def as_rows(data: Any) -> Any:
     """`data`; a stream for a Dataset of pyarrow, CSR for a sparse matrix that is a dictionary.
 
-    `DataError` for what holds no rows yet.
+    A sparse frame that leaves out other values than 0 is made dense. `DataError` for what holds no rows yet.
     """
     if isinstance(data, Mapping) and (as_csr := getattr(data, "tocsr", None)):
         return as_csr()
     if type(data).__module__ == "pyarrow._dataset" and hasattr(data, "scanner"):
         return _Scanned(data)
+    if is_sparse_frame(data) and any(kind.fill_value != 0 for kind in data.dtypes):
+        return data.sparse.to_dense()
     if hasattr(data, arrays.STREAM) or hasattr(data, "__array__"):
         return data
     if how := next((name for name in _READY if hasattr(data, name)), ""):
@@ -330,7 +332,7 @@ def of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: dic
         labels = np.ravel(labels) if outputs == 1 else labels
     matrix = list(X) if isinstance(X, Iterator) else X
     if is_sparse_frame(X):
-        matrix = X.sparse.to_coo() if _is_around_0(X) else X.sparse.to_dense()
+        matrix = X.sparse.to_coo()
     own = layout or AnyLayout()
     chunk = arrays.chunk_of(matrix, labels, weights, seed=own.seed, text=own.ngrams, gaps=own.gaps)
     known = SettledLayout(classes=words) if words and y is not None else None
@@ -425,14 +427,9 @@ def _is_named(frame: Any) -> bool:
     return list(frame.columns) != list(range(frame.shape[1]))
 
 
-def _is_around_0(frame: Any) -> bool:
-    """Whether the values that a sparse frame does not store are 0."""
-    return all(kind.fill_value == 0 for kind in frame.dtypes)
-
-
 def _is_plain_sparse(X: object, layout: AnyLayout | None) -> bool:
     """Whether X is a sparse frame with names that is read without its zeros."""
-    if not is_sparse_frame(X) or (layout and layout.interact) or not _is_around_0(X):
+    if not is_sparse_frame(X) or (layout and layout.interact):
         return False
     if has_columns(layout):
         return {*layout.kinds} <= _PLAIN
