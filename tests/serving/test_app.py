@@ -18,8 +18,9 @@ from thresher.data.errors import DataError
 from thresher.learning.model.ensemble import load
 from thresher.serving.appending import Ack
 from thresher.serving.bodies import Bodies
+from thresher.serving.endpoints import NAMES
 from thresher.serving.errors import RefusedError
-from thresher.serving.openapi import ENDPOINTS, PATHS, Refusal
+from thresher.serving.openapi import ENDPOINTS, Refusal
 from thresher.serving.predicting import BatchKind
 from thresher.serving.protocol import HttpConnection
 from thresher.serving.service import Service
@@ -176,7 +177,7 @@ def test_a_label_may_be_a_word(tmp_path: Path) -> None:
 
 def test_paths_methods_and_parameters_that_do_not_exist(ask: Asked) -> None:
     assert ask("GET", "/nothing").status == 404
-    assert all(path in ask("GET", "/nothing").json["error"] for path in PATHS)
+    assert all(path in ask("GET", "/nothing").json["error"] for path in NAMES)
     assert ask("GET", "/predict/").status == 404
     wrong = ask("GET", "/predict")
     assert (wrong.status, wrong.headers["allow"]) == (405, "POST")
@@ -367,7 +368,7 @@ def test_answers_end_with_a_line_end(ask: Asked) -> None:
 def test_the_document_has_every_path(ask: Asked) -> None:
     found = ask("GET", "/openapi.json").json
     assert found["openapi"].startswith("3.1")
-    assert {*found["paths"]} == {*PATHS}
+    assert {*found["paths"]} == {*NAMES}
     told = json.dumps(found)
     for one in ENDPOINTS.values():
         operation = found["paths"][one.path][one.method.lower()]

@@ -41,11 +41,8 @@ _PIECES = 2
 _ARENAS = 4
 _TRIES = 3
 """How many readers may fail to start"""
-SOON, PATIENCE = 15.0, 60.0
-"""Seconds to wait for readers before the user is told, and before training begins; then they are waited for
-while reading."""
-REPLACED = 15.0
-"""Seconds to wait for a reader that can take the next piece; then the learner reads it itself"""
+PATIENCE = 15.0
+"""Seconds to wait for the first reader, and for one that can take the next piece, or the learner reads it"""
 POLL = 0.2
 """Seconds between two looks at whether Ray lives"""
 REPORTED = 5
@@ -89,9 +86,7 @@ class RayReaders:
         """Start the readers, and wait for the first."""
         self.start()
         self.start_readers()
-        if not self.has_started(SOON):
-            self.warn("no worker has started yet: the cluster may have no free processor")
-            self.has_started(PATIENCE - SOON)
+        self.has_started(PATIENCE)
 
     def start_readers(self, busy: int = 0) -> None:
         """Start as many as are missing if so many are busy, as far as that is possible."""
@@ -191,7 +186,7 @@ class Pass:
             if self._streams:
                 yield from self._blocks_of(self._streams[0])
                 self._streams.popleft()
-            elif not readers.has_started(POLL if readers.alone else REPLACED):
+            elif not readers.has_started(POLL if readers.alone else PATIENCE):
                 if not readers.alone:
                     readers.warn("no worker takes the next piece; this process reads until one does")
                     readers.alone = True

@@ -28,7 +28,8 @@ SMALL = 16_384
 """bytes of a body that is read in the thread of the loop: handing it to another would take longer"""
 _OPEN = "/health/"
 """Paths for which no token is needed begin so"""
-_NAMES = {one.path: name for name, one in ENDPOINTS.items()}
+NAMES = {one.path: name for name, one in ENDPOINTS.items()}
+"""Of the endpoints, by path"""
 _PACKINGS = {"gzip": "gzip", "x-gzip": "gzip", "zstd": "zstd"}
 
 
@@ -68,15 +69,15 @@ class Endpoints:
         asked = head_of(text)
         query = asked.target.partition(b"?")[2].decode()
         given = parse_qsl(query, keep_blank_values=True)
-        if name := _NAMES.get(asked.path, ""):
-            asked = asked._replace(name=name, counted=asked.path, query=dict(given))
+        name = NAMES.get(asked.path, "")
+        asked = asked._replace(name=name, query=dict(given))
         token = asked.headers.get(b"authorization", b"")
         try:
             if not (asked.path.startswith(_OPEN) or self._allowed(token)):
                 why = "the token is missing or wrong: send Authorization: Bearer TOKEN"
                 raise RefusedError(401, why, headers={"WWW-Authenticate": "Bearer"})
             if not name:
-                raise RefusedError(404, f"there is no such path; there are {', '.join(_NAMES)}")
+                raise RefusedError(404, f"there is no such path; there are {', '.join(NAMES)}")
             _check(asked, ENDPOINTS[name], [name for name, _ in given])
         except RefusedError as error:
             return asked._replace(refusal=refusal(error))

@@ -161,7 +161,6 @@ ENDPOINTS = {
     ),
 }
 """By the name of the function that answers"""
-PATHS = tuple(one.path for one in ENDPOINTS.values())
 
 
 def document() -> dict[str, object]:

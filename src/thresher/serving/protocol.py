@@ -131,8 +131,9 @@ class Site:
         for request, one in zip(requests, answers, strict=True):
             request.asker.answer(one)
             taken.setdefault(one.status, []).append(now - request.since)
+        asked = requests[0].asked
         for status, seconds in taken.items():
-            self._metrics.answered(requests[0].asked.counted, status, seconds)
+            self._metrics.answered(asked.path if asked.name else "other", status, seconds)
 
     def head(self, one: Answer, length: int, closes: bool) -> bytes:
         """The head of an answer with a body of this length."""

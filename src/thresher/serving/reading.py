@@ -58,9 +58,7 @@ class Asked(NamedTuple):
     alike: tuple[bytes, ...] = ()
     """requests with the same can be answered together, if one can"""
     name: str = ""
-    """of the endpoint"""
-    counted: str = "other"
-    """the path of the endpoint, as it is counted"""
+    """of the endpoint; empty: there is none"""
     query: Mapping[str, str] = {}
     refusal: Answer | None = None
     """why it is not done, if the head tells that already"""

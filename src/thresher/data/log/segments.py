@@ -190,11 +190,6 @@ class LogRecord(NamedTuple):
     at: int
 
     @property
-    def begin(self) -> LogPosition:
-        """Where it begins."""
-        return LogPosition(self.offset, self.head.row, self.head.before)
-
-    @property
     def end(self) -> LogPosition:
         """Where the next begins."""
         return LogPosition(self.offset + self.head.end, self.head.last, self.head.hash)
