@@ -118,17 +118,17 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 68_269,
-    "data": 19_103,
+    "all": 68_259,
+    "data": 19_098,
     "learning": 15_344,
     "parts": 5_748,
     "engine": 5_253,
     "plans": 4_425,
-    "serving": 3_316,
+    "serving": 3_315,
     "options": 2_497,
     "sklearn": 2_135,
-    "cli": 2_291,
-    "cluster": 1_030,
+    "cli": 2_292,
+    "cluster": 1_025,
     "river": 277,
     "reporting": 1_124,
     "batch": 1_829,

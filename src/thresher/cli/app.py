@@ -71,6 +71,7 @@ thresher info my.model --json
 thresher info front.model
 thresher log clicks.log
 thresher log clicks.log --last 5
+thresher log clicks.log --last 5 --json
 thresher diff my.model small.model
 thresher diff my.model small.model --top 5
 thresher diff my.model small.model --json > changes.json
