@@ -118,8 +118,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 68_259,
-    "data": 19_098,
+    "all": 68_262,
+    "data": 19_101,
     "learning": 15_344,
     "parts": 5_748,
     "engine": 5_253,
