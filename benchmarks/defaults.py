@@ -21,7 +21,7 @@ from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.objective import Outputs
 
-OURS, ONE, AUTO, BATCH = "thresher", "thresher, one pass", "thresher auto", "LIBLINEAR L1"
+OURS, ONE, BATCH = "thresher", "thresher, one pass", "LIBLINEAR L1"
 VW = {"vw": "", "vw --ftrl": "--ftrl", "vw --coin": "--coin"}
 SGD = "sklearn SGD"
 PASSES = (1, 5)
@@ -146,7 +146,6 @@ def learners() -> dict[str, Learner]:
     found: dict[str, Learner] = {
         OURS: ours,
         ONE: partial(ours, passes=1),
-        AUTO: partial(ours, rule="auto"),
     }
     return found | ({BATCH: batch} if peers.installed("sklearn") else {})
 
@@ -252,7 +251,7 @@ def _print_ratios(rows: Rows) -> None:
     report.table(
         f"test loss over {BATCH}'s: geometric mean, worst, sets, weights over its weights",
         ("", *(where for where, _ in parts)),
-        [(name, *(str(Ratios.of(found, name, BATCH)) for _, found in parts)) for name in (OURS, ONE, AUTO)],
+        [(name, *(str(Ratios.of(found, name, BATCH)) for _, found in parts)) for name in (OURS, ONE)],
     )
 
 
@@ -260,7 +259,6 @@ def judged(rows: Rows, peered: list[str]) -> list[Goal]:
     """Check the goals on each part of the sets; `peered` names the online peers."""
     goals = []
     for where, results in _parts_of(rows):
-        goals.append(_auto(results, where))
         if BATCH in results[0]:
             found = Ratios.of(results, OURS, BATCH)
             met = found.mean <= MEAN and found.worst <= WORST
@@ -280,10 +278,3 @@ def _no_worse(results: list[Found], peered: list[str], where: str) -> Goal:
     met = share >= SHARE and max(ratios) <= LARGE
     what = f"over the best of {len(peered)} online defaults, {where}"
     return Goal(what, f"no worse on {SHARE:.0%}, worst <= {LARGE}", said, met)
-
-
-def _auto(results: list[Found], where: str) -> Goal:
-    found = Ratios.of(results, AUTO, OURS)
-    said = f"{found.mean:.3f}, worst {found.worst:.3f}, {found.weights:.1f} x its weights"
-    met = found.mean <= 0.97 and found.worst <= 1.01
-    return Goal(f"test loss of auto over the default's, {where}", "<= 0.97, worst <= 1.01", said, met)

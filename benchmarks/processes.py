@@ -14,7 +14,7 @@ from benchmarks.report import Goal
 from benchmarks.setting import Setting
 
 C_STREAM, TRUNCATED = "C, one core", "thresher, truncated gradient"
-DEFAULT, FTRL, AUTO = "thresher, defaults", "thresher, ftrl", "thresher, auto"
+DEFAULT, FTRL = "thresher, defaults", "thresher, ftrl"
 _SLOW = 200.0  # leave out scikit-learn's reader above this many MB of text
 
 
@@ -36,7 +36,6 @@ def contenders(setting: Setting, model: Path) -> dict[str, Callable[[], Sample]]
     )
     found[DEFAULT] = partial(thresher, path, model)
     found[FTRL] = partial(thresher, path, model, "--rule", "ftrl")
-    found[AUTO] = partial(thresher, path, model, "--rule", "auto")
     if peers.installed("vowpalwabbit"):
         twin = loads.vw_text(path)
         for name, options in (("logistic", ""), ("logistic, L1", "--l1 1e-7"), ("FTRL", "--ftrl --l1 1")):
@@ -54,7 +53,7 @@ def run(setting: Setting) -> list[Goal]:
     size = setting.rcv1like.megabytes
     with TemporaryDirectory(dir=setting.loads) as folder:
         chosen = contenders(setting, Path(folder) / "model")
-        found = setting.in_turn(chosen, warm=(TRUNCATED, DEFAULT, FTRL, AUTO))
+        found = setting.in_turn(chosen, warm=(TRUNCATED, DEFAULT, FTRL))
     report.times(f"whole process, {size:.0f} MB of text to a model file", found, C_STREAM, {"MB/s": size})
     report.table(
         "peak memory of those processes",
@@ -69,7 +68,6 @@ def run(setting: Setting) -> list[Goal]:
             "from text to a model, seconds", "<= 1.5 if C takes 1.17", measured, setting.met(best.wall <= 1.5)
         ),
         _ratio(found, DEFAULT, FTRL, 1.1),
-        _ratio(found, AUTO, DEFAULT, 1.5),
         Goal("its peak memory, MB", "<= 400", f"{best.peak:.0f}", setting.met(best.peak <= 400)),
     ]
 

@@ -16,7 +16,7 @@ from benchmarks import clickpass, defaults, limits, narrow, record, report, spar
 from benchmarks.__main__ import BENCHMARKS
 from benchmarks.clicks import LAYOUT
 from benchmarks.corpora import Corpus, Parts
-from benchmarks.defaults import AUTO, BATCH, ONE, OURS, Ratios, Result, Rows
+from benchmarks.defaults import BATCH, ONE, OURS, Ratios, Result, Rows
 from benchmarks.learning import in_memory, slices
 from benchmarks.page import FIGURE, HEADLINES, MARK, PAGE, drawn, figure
 from benchmarks.record import compare_with_kept, kept
@@ -158,7 +158,6 @@ def rows_of(*losses: tuple[float, float, float], chosen: int = 0) -> Rows:
     for k, (ours, batch, peer) in enumerate(losses):
         one = {
             OURS: Result(ours, 20),
-            AUTO: Result(ours, 20),
             BATCH: Result(batch, 10),
             "vw": Result(peer, 9),
         }

@@ -258,9 +258,8 @@ def test_a_server_reads_the_column() -> None:
         ([({"a": 1.0}, 1), ({"b": 1.0}, -1)], "shop", {}, "models='by:shop' needs a table with columns"),
         (table(), "shop", {"passes": 2, "order": "every"}, "would have another number"),
         (table(), "shop", {"calibrate": True}, "calibrate=True is for one model"),
-        (table(), "shop", {"rule": "auto"}, "auto"),
     ],
-    ids=range(6),
+    ids=range(5),
 )
 def test_what_cannot_be(data: Any, column: str, options: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):

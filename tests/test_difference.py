@@ -24,7 +24,7 @@ OTHER: dict[str, Any] = {
     **dict.fromkeys(("intercept", "header", "quoting", "quoted_newlines", "cache"), False),
     **dict.fromkeys(("nonnegative", "nonpositive", "ignore", "label", "weight", "offset", "group"), "size"),
     **dict.fromkeys(("bins", "categorical"), "size"),
-    **dict.fromkeys(("numeric", "text", "slices"), "shop"),
+    **dict.fromkeys(("numeric", "text"), "shop"),
     **dict.fromkeys(("l1", "l2", "sample", "holdout"), 0.5),
     **dict.fromkeys(("early_stop", "patience", "threads"), 2),
     **dict.fromkeys(("seed", "report_every"), 7),
@@ -67,7 +67,7 @@ FREE = {
     *("format", "quoted_newlines", "replay", "choose"),
 }
 """What may be otherwise in a run that is resumed"""
-NEXT = FREE | {"order", "holdout", "slices", "missing", "quoting", "where"}
+NEXT = FREE | {"order", "holdout", "missing", "quoting", "where"}
 """What may be otherwise with other data"""
 
 

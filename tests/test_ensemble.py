@@ -131,8 +131,6 @@ def test_wrong_arguments() -> None:
         thresher.ensemble(*rows, passes=2, order="every")
     with pytest.raises(ValueError, match="an ensemble has 2 to 999 models"):
         thresher.ensemble(*rows, models=1)
-    with pytest.raises(ValueError, match="auto"):
-        thresher.ensemble(*rows, rule="auto")
     with pytest.raises(TypeError, match="ensemble has no option model; did you mean models"):
         thresher.ensemble(*rows, model=3)  # type: ignore[call-arg]
     with pytest.raises(DataError, match="label"):

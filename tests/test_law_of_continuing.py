@@ -240,14 +240,6 @@ def test_findings_are_those_of_the_new_data() -> None:
     assert f"the progressive loss is {new.average:.6g}, " in found.record.warnings[0]
 
 
-def test_the_winner_of_a_race_goes_on(whole: Chunk) -> None:
-    first, second = halves(whole)
-    before = thresher.train(first, rule="auto", passes=1)
-    found = thresher.train(second, continue_from=before, passes=1)
-    assert found.recipe == before.recipe
-    check_same(found, thresher.train(whole, before.recipe, passes=1))
-
-
 CALLS: dict[str, dict[str, Any]] = {
     "train": {"holdout": 0.2, "batch": 3},
     "path": {"l1": [0.5, 1.0], "holdout_every": 0},

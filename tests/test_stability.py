@@ -192,40 +192,6 @@ def test_a_feature_lives_if_any_output_has_a_weight() -> None:
     assert found.rows()[0]["output"] in found.outputs
 
 
-KEPT: list[dict[str, Any]] = [{"passes": 1}, {"passes": 3, "order": "once", "seed": 5}, {"centre": True}]
-
-
-@pytest.mark.parametrize("options", KEPT)
-@pytest.mark.usefixtures("plainly")
-def test_the_model_of_kept_features_is_that_of_data_without_others(options: Any, tmp_path: Path) -> None:
-    found = thresher.select(X, Y, bags=4, nonzero=3, keep=True, **options)
-    kept = np.sort(found.keys[found.kept])
-    assert {3, 7} <= {*kept.tolist()}
-    assert len(kept) < COLUMNS
-    only = np.where(np.isin(np.arange(COLUMNS), kept), X, 0)
-    expected = thresher.train(only, Y, **options)
-    for one, other in zip(found.model_.weights(), expected.weights(), strict=True):
-        assert one.tobytes() == other.tobytes()
-    assert found.model_.intercept == expected.intercept
-    assert found.model_.predict(X).tobytes() == expected.predict(only).tobytes()
-    thresher.save(found, tmp_path / "m")
-    learned = list[bytes]()
-    for model in (found.model_, Model.load(tmp_path / "m")):
-        assert set(model.weights()[0].tolist()) <= {*kept.tolist()}
-        model.learn(X, Y)
-        assert set(model.weights()[0].tolist()) <= {*kept.tolist()}, "others stay out"
-        learned.append(model.weights()[1].tobytes())
-    assert learned[0] == learned[1]
-    again = thresher.train(X[::-1] + 0.1, Y[::-1], continue_from=tmp_path / "m", passes=1)
-    assert set(again.weights()[0].tolist()) <= {*kept.tolist()}
-
-
-@pytest.mark.usefixtures("plainly")
-def test_what_features_are_listed_is_checked() -> None:
-    with pytest.raises(ValueError, match=r"no features are listed: thresher\.select makes such a model"):
-        thresher.train(X, Y, admit="listed", passes=1)
-
-
 @pytest.mark.usefixtures("plainly")
 def test_no_threshold(recwarn: pytest.WarningsRecorder) -> None:
     found = thresher.select(X, Y, bags=4, nonzero=17, l1=0.01, false=1, passes=1)
@@ -234,8 +200,6 @@ def test_no_threshold(recwarn: pytest.WarningsRecorder) -> None:
     assert not found.kept.any()
     assert found.warnings[-1].name == "no-threshold"
     assert "use nonzero=" in str(recwarn[-1].message)
-    with pytest.raises(ValueError, match=r"use select\(\.\.\., keep=True\)"):
-        found.model_  # noqa: B018
 
 
 def stable(selected: float, kept: int = 10, others: int = 0) -> Selection:
@@ -289,7 +253,7 @@ def test_the_file(tmp_path: Path) -> None:
     assert again.called == found.called
     assert again.table() == found.table()
     assert r"b\tc" in found.table()
-    with pytest.raises(ValueError, match="a selection without a model"):
+    with pytest.raises(ValueError, match="a selection, not a model"):
         thresher.predict(tmp_path / "s", rows)
     whole, tensors = Contents.of(tmp_path / "s").run, Contents.of(tmp_path / "s").beside()
     for run, arrays in (
@@ -309,10 +273,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"share": 0.6}, "share must be a share above 0, up to 0.5, not 0.6"),
     ({"false": 0}, "false must be a number above 0, not 0"),
     ({"nonzero": 0}, "nonzero must be a whole number of at least 1"),
-    ({"rule": "auto"}, 'rule="auto" finds one model: give another rule'),
     ({"store": "hashed:8"}, 'use store="growing"'),
     ({"order": "every", "passes": 2}, "go to different models in each pass"),
-    ({"keep": 2}, "keep must be True or False"),
     ({"estimate": 2}, "estimate must be True or False"),
     (
         {"estimate": True, "loss": "hinge"},
@@ -330,7 +292,7 @@ def test_wrong_options_before_anything_is_read(options: dict[str, Any], message:
 
 
 def test_a_stream_cannot_be_read_twice() -> None:
-    for more in ("keep", "names", "estimate"):
+    for more in ("names", "estimate"):
         rows = iter([(1, {"a": 1.0}), (-1, {"b": 1.0})])
         with pytest.raises(ValueError, match="a stream can be read only once"):
             thresher.select(rows, **{more: True})  # type: ignore[arg-type]

@@ -119,8 +119,6 @@ def train(
         modules: a file of Python that defines rules, losses or rates, or several; they are executed first
             (docs/own.md). Those of installed packages are found without it.
         report_every: print the table of progress, a row per this many examples; 0: rows at 1, 2, 4, 8, ...
-        slices: columns of a table, by name, position from 1 or pattern: ``model.slices`` has figures for each
-            of their values, from the predictions made before each row was learned, in the first pass.
         options: options of the model, which are fields of a `Recipe` (``rate``, ``batch``, ``average``,
             ``scale``, ``centre``, ``admit``, ``store``, ``intercept``, ``dtype``, ``seed``, ``sample``,
             ``calibrate``, ``nonnegative``, ``nonpositive``) and ``alpha``, ``l1``, ``l2`` and ``eta0`` of its
@@ -173,7 +171,7 @@ def ensemble(
     """Train several models on different rows of `data`; together they predict with the mean of their margins.
 
     Args:
-        data, y, loss, sample_weight, groups, offsets, rule: as for `train`; but not the rule ``auto``.
+        data, y, loss, sample_weight, groups, offsets, rule: as for `train`.
         models: ``N`` or ``poisson:N``: N models that learn each row with a Poisson(1) importance (bagging);
             or ``disjoint:N``: each row is learned by one of N models. The draws depend on `seed`. Default: 8,
             or as many as go on. ``by:COLUMN``: a model for each value of a column, which predicts its rows,
@@ -344,7 +342,6 @@ def select(
     y: ArrayLike | Spec | None = None,
     loss: Spec | None = None,
     *,
-    keep: bool = False,
     sample_weight: ArrayLike | None = None,
     **options: Unpack[lanes.SelectOptions],
 ) -> Selection:
@@ -359,7 +356,7 @@ def select(
     the assumptions.
 
     Args:
-        data, y, loss, sample_weight, offsets, rule: as for `train`; but not the rule ``auto``.
+        data, y, loss, sample_weight, offsets, rule: as for `train`.
         groups: as for `train`; rows of a group are in one half of a pair.
         bags: number of half-samples, an even number.
         share: share of the rows in each, up to a half.
@@ -371,7 +368,6 @@ def select(
             stable, from the other half by maximum likelihood, with robust standard errors and intervals:
             ``selection.estimates``, an `Estimates`. For one output and the losses ``squared``, ``logistic``
             and ``poisson``. The data are read once more.
-        keep: learn the kept features again, without all others, from another reading: ``selection.model``.
         passes, replay, order, checkpoint, checkpoint_every, resume: as for `ensemble`.
         outputs, on_error, threads, cache, layout, where, modules, options: as for `train`.
 
@@ -383,13 +379,11 @@ def select(
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
     given = settle(lanes.SelectCommand, {**options, "rule": rule, "loss": loss}, select)
-    check_flag("keep", keep)
     with reading_elsewhere(given["workers"], given["ray"]):
         inputs = with_labels(data, labels, sample_weight)
-        run = plans_select.prepare(inputs, given, Ui(), keep=bool(keep))
+        run = plans_select.prepare(inputs, given, Ui())
         found = run.estimate(run.select(_outcome(run)))
-        model = run.keep(found) if keep else None
-    return replace(found, model=model, warnings=warn(found.warnings))
+    return replace(found, warnings=warn(found.warnings))
 
 
 @takes(training.BoostOptions)
@@ -416,8 +410,7 @@ def boost(
             Several, as a list, ``LO:HI:N`` or ``auto:N``, give the model that cross-validation chooses; those
             of all penalties, each solved from the weights of the next stronger one, are ``model.frontier``.
         folds, choose: of this, as for `cv` and `path`.
-        method: ``newton``, or ``parallel`` for the first two losses (steps of all features at once; with
-            `workers` the rows are in the memory of these processes).
+        method: ``newton``, or ``parallel`` for the first two losses (steps of all features at once).
         intercept: whether to learn b.
         tolerance: stop when the largest violation of the optimality conditions is at most this share of the
             smallest l1 that leaves no feature.
@@ -593,7 +586,7 @@ def export(model: ModelOrFile, to: str, path: str | os.PathLike[str] | None = No
 
 @reads_elsewhere
 def report(
-    model: ModelOrFile,
+    model: ModelOrFile | Selection,
     data: Data | None = None,
     path: str | os.PathLike[str] = "report.html",
     *,
@@ -606,7 +599,7 @@ def report(
     """Write a report about a model: one HTML page that loads nothing from elsewhere, of at most 300 KB.
 
     Args:
-        model: a Model, a Readout, a fitted estimator, a `Frontier`, or the path of a saved one.
+        model: a Model, a Readout, a fitted estimator, a `Frontier`, a `Selection`, or the path of one.
         data: labelled examples to measure the model on, anything that `thresher.train` accepts. The page
             contains none of their rows.
         path: the page; an older report there is replaced.

@@ -8,8 +8,8 @@ from scipy.optimize import linprog
 
 import thresher
 from tests.streams import Vector
+from thresher.batch.columns import columns_of
 from thresher.batch.rounds import BoostPlan, loss_of
-from thresher.batch.shards import columns_of
 from thresher.batch.solving import Smoothed
 from thresher.data import MemorySource
 

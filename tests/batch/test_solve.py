@@ -15,12 +15,12 @@ import thresher
 from tests.covering import covering
 from tests.streams import Stream, Vector, stream
 from thresher import Chunk, DataError, TroubleWarning
-from thresher.batch import shards, solving
+from thresher.batch import parallel
+from thresher.batch.columns import columns_of
 from thresher.batch.kernels import LEAP, best_step, violation
 from thresher.batch.newton import Newton
+from thresher.batch.parallel import Parallel
 from thresher.batch.rounds import METHODS, BoostPlan, Round, loss_of
-from thresher.batch.shards import Here, columns_of, stripes
-from thresher.batch.solving import Parallel
 from thresher.data import MemorySource
 from thresher.engine.compile.jit import kernel
 
@@ -158,10 +158,8 @@ def test_the_unit_is_the_l1_that_leaves_no_feature(loss: str, intercept: bool) -
 
 
 def parallel_of(data: Stream, loss: str, intercept: bool = True, **options: Any) -> Parallel:
-    holder = Here(1)
-    for number, part in stripes(0, data.chunk):
-        holder.add(number, part)
-    return Parallel(holder, intercept, loss_of(loss), BoostPlan(method="parallel", **options))
+    columns = columns_of(MemorySource(data.chunk), intercept)
+    return Parallel(columns, loss_of(loss), BoostPlan(method="parallel", **options))
 
 
 @losses
@@ -170,8 +168,7 @@ def parallel_of(data: Stream, loss: str, intercept: bool = True, **options: Any)
 def test_no_parallel_step_makes_it_worse(
     loss: str, l1: float, l2: float, advance: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(solving, "ADVANCE", advance)
-    monkeypatch.setattr(shards, "STRIPE", 4)  # so that each shard has rows
+    monkeypatch.setattr(parallel, "ADVANCE", advance)
     solver = parallel_of(data_of(5), loss, l1=l1, l2=l2)
     solver.measure_all()
     before = solver.objective()
@@ -348,10 +345,9 @@ def test_what_labels_a_loss_takes() -> None:
         thresher.boost(Chunk.of_rows([(0.0, {0: 1.0}), (0.0, {0: 2.0})]), "poisson")
 
 
-@methods
-def test_threads_change_nothing(method: str) -> None:
+def test_threads_change_nothing() -> None:
     data, loss = stream(7, rows=700, features=300), "logistic"
-    models = [thresher.boost(data.chunk, loss, method=method, threads=n, l1=0.5) for n in (1, 2, 5)]
+    models = [thresher.boost(data.chunk, loss, threads=n, l1=0.5) for n in (1, 2, 5)]
     for model in models[1:]:
         assert model.weights.tobytes() == models[0].weights.tobytes()
         assert model.keys.tobytes() == models[0].keys.tobytes()

@@ -106,7 +106,6 @@ def test_a_new_class_is_an_error(thresher: Thresher) -> None:
         ("--init a", "--init starts a new model, --continue goes on with one: give only one of them"),
         ("--ensemble 3", "a: not an ensemble"),
         ("--curve a", "a: named twice; it would be overwritten"),
-        ("--rule auto", "the model was made with --rule fobos:"),
     ],
 )
 def test_options_that_contradict_the_model_are_refused(thresher: Thresher, options: str, words: str) -> None:

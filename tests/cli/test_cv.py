@@ -191,27 +191,22 @@ COMMAND = "select train.svm -m s --rule ftrl --l1 0.5 --bags 4 --nonzero 40 --pa
 
 
 def test_it_writes_what_python_does(thresher: Thresher) -> None:
-    ran = thresher.ok(f"{COMMAND} --json --order once --seed 4 --keep --table s.tsv --plot s.svg")
+    ran = thresher.ok(f"{COMMAND} --json --order once --seed 4 --table s.tsv --plot s.svg")
     options = {"rule": "ftrl", "l1": 0.5, "bags": 4, "nonzero": 40, "passes": 2, "order": "once", "seed": 4}
-    found = package.select("train.svm", keep=True, **options)  # type: ignore[arg-type]
+    found = package.select("train.svm", **options)  # type: ignore[arg-type]
     found.save("python")
     assert Path("s").read_bytes() == Path("python").read_bytes()
     told = ran.json
     assert (told["halves"], told["selected_per_half"], told["model"]) == (4, 40.0, "s")
     assert told["kept"] == len(told["kept_features"]) == found.kept.sum() > 0
     assert told["kept_features"] == [one for one in found.rows() if one["kept"]]
-    found.model_.save("other")
-    assert thresher("choose s 0 -m k").status == 0
-    assert Path("k").read_bytes() == Path("other").read_bytes()
-    assert thresher("predict s test.svm").out == thresher("predict k test.svm").out
+    assert "s: a selection, not a model: thresher train learns one" in thresher("predict s test.svm").err
     kept = {*found.keys[found.kept].tolist()}
-    assert {*Model.load("k").weights()[0].tolist()} <= kept
-    assert "command" not in thresher("info k --json").json["record"], "no command lists the features"
     rows = [line.split("\t") for line in Path("s.tsv").read_text().splitlines()]
     assert rows[0] == ["feature", "name", "kept", "share", "mean", "low", "high", "sign_changes"]
     assert {int(row[0]) for row in rows[1:] if row[2] == "yes"} == kept
     assert sorted(path.name for path in Path().iterdir()) == sorted(
-        ["cache", "k", "other", "python", "s", "s.svg", "s.tsv", "test.svm", "train.svm"]
+        ["cache", "python", "s", "s.svg", "s.tsv", "test.svm", "train.svm"]
     )
 
 
@@ -260,17 +255,16 @@ def test_a_half_is_a_run_on_its_rows(thresher: Thresher) -> None:
     assert dict(zip(found.keys.tolist(), (found.share * 4).astype(int).tolist(), strict=True)) == counts
 
 
-@pytest.mark.parametrize("more", ["", " --keep"])
-def test_a_run_that_was_stopped_goes_on(more: str, thresher: Thresher) -> None:
-    assert thresher(COMMAND.replace("-m s", "-m whole") + more).status == 0
+def test_a_run_that_was_stopped_goes_on(thresher: Thresher) -> None:
+    assert thresher(COMMAND.replace("-m s", "-m whole")).status == 0
     with stopping(in_pass(2)):
-        ran = thresher(COMMAND + more)
+        ran = thresher(COMMAND)
     assert ran.status != 0
     assert Path("s.checkpoint").exists()
     assert not Path("s").exists()
     other = thresher(COMMAND.replace("--bags 4", "--bags 6") + " --resume")
     assert "the checkpoint was made with --bags 4; leave --bags out" in other.err
-    thresher.ok(COMMAND + more + " --resume")
+    thresher.ok(COMMAND + " --resume")
     assert Path("s").read_bytes() == Path("whole").read_bytes()
     assert not Path("s.checkpoint").exists()
 

@@ -134,10 +134,6 @@ def test_stopping_changes_nothing(number: int, options: str, thresher: Thresher)
 
 REFUSED = {
     "--ensemble 2 --names": (2, "--names works with one model only"),
-    "--ensemble 2 --rule auto": (
-        2,
-        "--rule auto finds one model: give another --rule, or leave out --ensemble",
-    ),
     "--ensemble 2 --resume": (1, "m.checkpoint: no such file, so there is no training to resume"),
 }
 

@@ -21,7 +21,6 @@ FAILING = {
     "names of a bad line": "train train.svm -m m --holdout bad.svm --names",
     "a path over a bad line": "path bad.svm -m f --l1 1:2:2",
     "a path judged by a bad line": "path train.svm -m f --l1 1:2:2 --holdout bad.svm",
-    "auto": "train bad.svm -m m --rule auto",
     "cv": "cv bad.svm -m m --rule pa-i --folds 2",
     "select": "select bad.svm -m m --bags 4 --rule pa-i",
     "tune": "tune bad.svm -m m --budget 2 --rules ftrl",

@@ -97,7 +97,7 @@ def stopped(
 
 
 @pytest.mark.parametrize("after", [200, 256])
-@pytest.mark.parametrize("kind", ["", "--rule auto", "--ensemble 2"])
+@pytest.mark.parametrize("kind", ["", "--ensemble 2"])
 def test_a_stopped_run_is_resumed_without_options(after: int, kind: str, thresher: Thresher) -> None:
     assert thresher(f"train train.svm -m a -q {kind}").status == 0
     ran = stopped(thresher, f"-q {kind}", after)

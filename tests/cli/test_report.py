@@ -7,11 +7,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import thresher as package
 from tests.cli.conftest import Thresher
 from tests.test_report import Checked
+from thresher.learning.evaluation import slices
 from thresher.learning.evaluation.curves import wilson
 
 TABLE = ["yes", "no"]
@@ -273,3 +275,42 @@ def test_what_cannot_be_drawn_is_said_before_anything_is_learned(
     ran = thresher(line)
     assert (ran.status != 0, message in ran.err) == (True, True), ran.err
     assert {path.name for path in Path().iterdir()} == before
+
+
+@pytest.fixture
+def clicks() -> tuple[package.Model, pd.DataFrame]:
+    names = ["no value", "all others", '"no value"', ""]
+    frame = pd.DataFrame({"label": [0, 1] * 40, "site": [name for name in names for _ in range(20)]})
+    return package.train(frame, passes=1), frame
+
+
+@pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+def test_values_called_like_the_rows_for_others(clicks: tuple[package.Model, pd.DataFrame]) -> None:
+    model, frame = clicks
+    rows = package.evaluate(model, frame, slices="site")["slices"]["site"]
+    assert [(row["value"], row["examples"]) for row in rows] == [
+        *(('"no value"', 20), ('"all others"', 20), ('""no value""', 20), ("no value", 20)),
+    ]
+
+
+@pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+def test_later_values_share_a_row(
+    clicks: tuple[package.Model, pd.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those beyond the room there is, in the order of their first rows."""
+    monkeypatch.setattr(slices, "MOST_CELLS", 4)
+    model, frame = clicks
+    frame["site"] = ["c", "b", "a", "d"] * 20
+    rows = package.evaluate(model, frame, slices="site")["slices"]["site"]
+    assert [(row["value"], row["examples"]) for row in rows] == [("c", 20), ("b", 20), ("all others", 40)]
+
+
+@pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+def test_long_values_leave_room_for_their_figures(clicks: tuple[package.Model, pd.DataFrame]) -> None:
+    model, frame = clicks
+    frame["site"] = ["x" * 500, "y"] * 40
+    rows = package.evaluate(model, frame, slices="site")["slices"]["site"]
+    assert rows[0]["value"] == "x" * 500
+    lines = slices.slice_lines("site", rows)
+    assert max(map(len, lines)) < 220
+    assert lines[3].startswith("x" * 60 + "... *  ")

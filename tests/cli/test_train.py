@@ -13,7 +13,7 @@ from tests.learning.test_crafted import learned
 from tests.models import without_record
 from tests.plain import not_compiled
 from tests.stopping import full_disk, in_pass, stopping
-from thresher import Model, info, load, train
+from thresher import info, load, train
 from thresher.data.chunk import Chunk
 from thresher.data.source import MemorySource
 from thresher.learning.diagnostics.row_sample import RowSample
@@ -298,27 +298,6 @@ def test_what_a_calibration_has_learned_is_told(thresher: Thresher, options: str
     learned = thresher(f"{train} --calibrate --json").json["calibration"]
     assert learned == thresher("info m --json").json["calibration"]
     assert (learned is None) == (starts == "that of the loss")
-
-
-def test_the_command_its_json_and_the_report(thresher: Thresher, folder: Path) -> None:
-    rows = [f"{int(k % 7 < 3)},{1 + k % 2},s{k % 4}" for k in range(300)]
-    Path("clicks.csv").write_text("\n".join(["click,w,site", *rows, ""]))
-    train = "train clicks.csv -m m --label click --weight w --rule sgd --passes 2"
-    told = thresher(f"{train} --slice site --json -q").json["slices"]
-    assert told == Model.load("m").slices
-    assert [row["weight"] for row in told["site"]] == [150, 150, 75, 75]
-    shown = thresher(f"{train} --slice site -q").out
-    assert "by site (progressive, first pass)\nvalue  examples  weight " in shown
-    assert all(f"\n{row['value']} " in shown for row in told["site"])
-    assert thresher("report m -o m.html").status == 0
-    page = Path("m.html").read_text()
-    assert "By site, while learning" in page
-    assert all(f'<th scope="row">{row["value"]}<' in page for row in told["site"])
-    assert "by site" not in thresher(f"{train} -q").out
-    assert thresher("report m -o m.html").status == 0
-    assert "while learning" not in Path("m.html").read_text()
-    several = thresher(f"{train} --slice site --ensemble 2 -q".replace("-m m", "-m many"))
-    assert (several.status, "--slice is for one model" in several.err) == (2, True)
 
 
 def record(path: str) -> Record:

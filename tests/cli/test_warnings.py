@@ -21,7 +21,6 @@ def data(folder: Path) -> str:
 
 COMMANDS = {
     "train": "train {} -m out",
-    "auto": "train {} -m out --rule auto",
     "path": "path {} -m out --l1 0.5:1:2 --holdout none",
     "cv": "cv {} -m out --l1 0.5:1:2 --folds 2",
     "select": "select {} -m out --bags 4 --nonzero 3",
@@ -51,7 +50,7 @@ def test_a_strict_run_fails_only_if_it_warns(thresher: Thresher, data: str) -> N
     assert (ran.status, ran.err.splitlines()[-1]) == (1, "thresher: a warning, and --strict was given")
 
 
-@pytest.mark.parametrize("options", ["", "--rule auto", "--passes 2 --holdout held.svm"])
+@pytest.mark.parametrize("options", ["", "--passes 2 --holdout held.svm"])
 def test_a_resumed_run_warns_the_same(options: str, thresher: Thresher, data: str) -> None:
     command = f"train {data} -m m -q --json {options}"
     whole = thresher(command).json
@@ -87,19 +86,15 @@ def test_the_loss_of_later_passes_is_called_so(thresher: Thresher, data: str) ->
     assert "progressive" not in ran.err
 
 
-@pytest.mark.parametrize("command", ["auto", "cv", "tune"])
+@pytest.mark.parametrize("command", ["cv", "tune"])
 def test_a_model_file_keeps_what_is_wrong_with_its_data(command: str, thresher: Thresher, data: str) -> None:
     """Warnings of other commands too; the command that they print still writes the same file."""
     ran = thresher(COMMANDS[command].format(data) + " -q --json").json
     kept = Path("out").read_bytes()
     (warning,) = thresher("info out --json").json["warnings"]
     assert warning.startswith(SORTED.removeprefix("warning: "))
-    spec = ran.get("rule")
-    words = (
-        f"train {data} -m again -q --rule {spec}" if command == "auto" else ran["command"].partition(" ")[2]
-    )
-    assert thresher(f"{words} -q").status == 0
-    assert Path("again" if command == "auto" else "out").read_bytes() == kept
+    assert thresher(f"{ran['command'].partition(' ')[2]} -q").status == 0
+    assert Path("out").read_bytes() == kept
 
 
 def test_a_model_file_keeps_trouble_with_its_training(thresher: Thresher, folder: Path) -> None:

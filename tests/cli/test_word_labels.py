@@ -186,7 +186,7 @@ def test_what_does_not_fit_the_words(thresher: Thresher, options: str, words: st
     "command",
     [
         *("path --l1 .1:1:2 --holdout every-5th --passes 2", "cv --l1 .1:1:2 --folds 3 -q"),
-        *("tune --budget 4 --rules ftrl -q", "train --rule auto -q", "boost --loss logistic -q"),
+        *("tune --budget 4 --rules ftrl -q", "boost --loss logistic -q"),
     ],
 )
 def test_commands_that_learn_words_as_numbers(thresher: Thresher, command: str) -> None:

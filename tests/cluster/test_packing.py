@@ -8,11 +8,10 @@ import pytest
 
 import thresher
 from tests.cluster.fake_ray import FakeConnection, FakeRay
-from thresher.batch import shards
 from thresher.cli.main import status_of
 from thresher.cluster import packing
 from thresher.cluster.packing import Packer, unpack
-from thresher.data import Chunk, DataError
+from thresher.data import Chunk
 from thresher.data.errors import BadLine
 from thresher.data.sources.reader import Arenas, LineTally, Parsed
 
@@ -94,21 +93,10 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "a.svm"
 
 
-def test_predictions_and_boosting_are_those_of_one_process(fake: FakeRay, data: str) -> None:
+def test_predictions_are_those_of_one_process(fake: FakeRay, data: str) -> None:
     thresher.train(data).save("model")
     assert status_of(["predict", "model", data, "-o", "here"]) == 0
     assert not fake.actors
     assert status_of(["predict", "model", data, "-o", "there", "--workers", "1"]) == 0
     assert [type(one._inner).__name__ for one in fake.actors] == ["Reader"]
     assert Path("there").read_bytes() == Path("here").read_bytes() != b""
-    thresher.boost(data, method="parallel", l1=0.5).save("here")
-    thresher.boost(data, method="parallel", l1=0.5, workers=2).save("there")
-    assert Path("there").read_bytes() == Path("here").read_bytes()
-    assert sum(type(one._inner) is shards.Worker for one in fake.actors) == 2
-
-
-def test_boosting_refuses_other_versions(fake: FakeRay, data: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards, "versions", lambda: {"numpy": "1.26.0"})
-    with pytest.raises(DataError, match=r"^a worker on .* has numpy .*, the learner has 1\.26\.0: install"):
-        thresher.boost(data, method="parallel", workers=1)
-    assert [one.dead for one in fake.actors if type(one._inner) is shards.Worker] == [True]

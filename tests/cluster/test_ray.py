@@ -19,8 +19,6 @@ import pytest
 
 import thresher
 from tests.forks import forked
-from thresher.batch.rounds import Round
-from thresher.batch.shards import LostWorkerError
 from thresher.cluster import packing, readers
 from thresher.cluster.connection import Connection
 from thresher.cluster.packing import Packed
@@ -143,14 +141,12 @@ def test_two_nodes_give_the_same_models(nodes: Nodes, data: list[str], plain: by
     """All by the same two readers, until one is killed: to start them takes longest."""
     assert nodes.connection.ray.cluster_resources()["CPU"] == 2
     bad, wanted = with_a_bad_line(data[0], tmp_path / "bad.tsv"), tmp_path / "wanted"
-    without, alone = trained([bad], wanted, on_error="skip"), boosted(data, tmp_path / "alone")
+    without = trained([bad], wanted, on_error="skip")
     with reading_elsewhere(2, None):
         start_both(nodes.connection.ray)
         assert trained(data, tmp_path / "model") == plain
         assert trained([bad], tmp_path / "model", on_error="skip") == without
         check_that_bad_lines_are_kept(bad, without, tmp_path)
-        assert boosted(data, tmp_path / "model") == alone
-        assert_ended()
         with disturbed(kill_one, after=3):
             assert trained(data, tmp_path / "model") == plain, "a reader was killed"
         with pytest.raises(thresher.data.DataError, match=rf"^{bad}:2501:"):
@@ -215,45 +211,6 @@ def test_a_node_that_is_lost_and_another_that_comes_change_nothing(
         assert trained(data, tmp_path / "model", workers=2) == plain
     nodes.add_second()
     assert trained(data, tmp_path / "model", workers=2) == plain
-
-
-def boosted(data: list[str], path: Path, **options: Any) -> bytes:
-    thresher.boost(data[0], method="parallel", tolerance=0.05, l1=5.0, **OPTIONS, **options).save(path)
-    return path.read_bytes()
-
-
-def assert_ended() -> None:
-    """The processes that held shards end by themselves, on a busy machine after a while."""
-    _, alive = psutil.wait_procs(processes("Worker"), timeout=60)
-    assert not alive
-
-
-@pytest.mark.hostile
-def test_boosting_begins_again_if_a_worker_is_lost(nodes: Nodes, data: list[str], tmp_path: Path) -> None:
-    rounds = list[int]()
-
-    def disturb(row: Round) -> None:
-        rounds.append(row.number)
-        if rounds.count(2) == 1 and row.number == 2:
-            processes("Worker")[0].kill()
-
-    found = boosted(data, tmp_path / "model", workers=2, callback=disturb)
-    assert found == boosted(data, tmp_path / "alone")
-    assert rounds.count(0) == 2
-
-
-@pytest.mark.hostile
-def test_boosting_ends_if_workers_keep_getting_lost(
-    nodes: Nodes, data: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("thresher.batch.solving.TRIES", 1)
-
-    def disturb(row: Round) -> None:
-        for one in processes("Worker"):
-            one.kill()
-
-    with pytest.raises(LostWorkerError, match=r"^a worker was lost, and its rows with it$"):
-        boosted(data, tmp_path / "model", workers=2, callback=disturb)
 
 
 def command(*options: str, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:

@@ -34,7 +34,6 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     **{f"rule-{name}": (LINES, {"rule": settings_of(name)[0]}) for name in RULES},
     "two-classes": (TABLE, {"passes": 2}),
     "names": (TABLE, {"passes": 2, "names": True}),
-    "slices": (TABLE, {"passes": 2, "slices": "colour"}),
     "signs": (TABLE, {"passes": 2, "nonpositive": "hour"}),
     "interactions": (TABLE, {"passes": 2, "interact": "colour,hour"}),
     "texts": (TABLE, {"passes": 2, "text": "note", "ngrams": "words=1-2"}),
@@ -140,16 +139,14 @@ def many() -> Iterator[Entry]:
             whole.save(saved, state=True)
             again = function(data, continue_from=saved, passes=1)
             yield {"kind": "many", "file": saved, **one, "continued": margins_of(again, data)}
-    found = thresher.select(LINES, bags=8, passes=2, nonzero=3, l1=0.1, keep=True)
+    found = thresher.select(LINES, bags=8, passes=2, nonzero=3, l1=0.1)
     found.save("selection.model")
-    found.model_.save("kept.model")
     yield {
         "kind": "selection",
         "file": "selection.model",
         "share": found.share.tolist(),
         "kept": found.kept.tolist(),
     }
-    yield {"kind": "weights", "file": "kept.model", "data": LINES, "margins": margins_of("kept.model", LINES)}
 
 
 def logs() -> Iterator[Entry]:

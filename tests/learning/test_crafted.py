@@ -141,20 +141,9 @@ STATES: list[tuple[str, dict[str, Any], Callable[[Tensors], None], str]] = [
     ("ft-ftrl", {}, put("bclock", ft_ftrl_state.TIME, 1e9), "bclock: passes are counted from 1"),
     ("ft-ftrl", {}, put("S", (2, 3), -1.0), "clock: sums of squares must not be negative"),
     ("ftrl", {}, put("counts", 2, 2**40), "room for 1099511627776 rows is not what 13 rows take"),
-    ("ftrl", {}, made("state.keys", lambda a: np.append(a, a[-1:])), "rows created minus rows freed"),
+    ("ftrl", {}, put("counts", 0, 2**62), "features seen must be those in use"),
+    ("ftrl", {}, made("state.keys", lambda a: np.append(a, a[-1:])), "features seen must be those in use"),
     ("ftrl", {}, put("keys", 2, 3), "every key needs one row"),
-    (
-        "ftrl",
-        {},
-        made("state.registers", lambda a: np.zeros(9, np.uint8)),
-        "registers: expected 16384, or none",
-    ),
-    (
-        "ftrl",
-        {},
-        made("state.registers", lambda a: np.full(1 << 14, 51, np.uint8)),
-        "registers: none is larger than 50",
-    ),
     ("ftrl", {}, made("state.B", lambda a: a[:0]), r"B has the shape \[0, 3\], expected \[1, 3\]"),
     ("ftrl", {}, made("state.tally", lambda a: a[:2]), "tally has the shape"),
     ("ftrl", {}, added("state.again", np.zeros(2)), "again has the shape"),
@@ -220,7 +209,7 @@ def test_a_state_that_cannot_be_is_refused(
     assert "\n" not in str(found.value)
 
 
-SHARED = {f"state.{name}" for name in ("keys", "counts", "tally", "registers", "counters")}
+SHARED = {f"state.{name}" for name in ("keys", "counts", "tally", "counters")}
 
 
 SHARED |= {"weights.keys", "weights.values", "weights.intercept"}
@@ -513,7 +502,6 @@ SETS: list[tuple[str, Any, str]] = [
     ("recipes", None, "lanes.recipes: expected array, got null"),
     ("share", "folds:3", "an ensemble is N"),
     ("share", "poisson:3", "it has another number of (models|curves)|counters is missing"),
-    ("racing", True, "its models race"),
     ("dropped", [[2, "why"]], "there are fewer models"),
     ("dropped", [[-1, "why"]], "-1: expected a number from 0 to"),
     ("curves", [[]], "it has another number of curves"),

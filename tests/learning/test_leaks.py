@@ -128,8 +128,7 @@ def test_what_is_counted_and_cut_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     TABLE.assign(refund=Y, label=Y).to_csv(path, index=False)
     with pytest.warns(thresher.TroubleWarning, match=r"column refund alone tells .* \[leak\]"):
-        model = thresher.train(path, passes=1, slices="refund")
-    assert {row["value"]: row["examples"] for row in model.slices["refund"]}
+        model = thresher.train(path, passes=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert model.warnings == thresher.train(path, passes=1, threads=1).warnings

@@ -257,11 +257,8 @@ def test_there_is_one_pass_for_other_rules_and_rows_that_do_not_fit(more: Any) -
     assert (model.weights()[1] == thresher.train(data, passes=1, **{**more, "replay": 0}).weights()[1]).all()
 
 
-def test_learners_that_choose_replay_too() -> None:
+def test_ensembles_replay_too() -> None:
     data, _ = rows_of("matrix")
-    found = [thresher.train(data, rule="auto", passes=passes) for passes in ("auto", MADE)]
-    assert found[0].examples == 120 * MADE
-    assert (found[0].weights()[1] == found[1].weights()[1]).all()
     for order, passes in (("as-is", MADE), ("once", MADE), ("every", 1)):
         ensembles = [thresher.ensemble(data, models=2, order=order, passes=n) for n in ("auto", passes)]
         assert ensembles[0].models[0].examples == ensembles[1].models[0].examples
@@ -350,7 +347,7 @@ def test_kept_rows_are_the_rows_however_they_are_cut(most: int, cuts: Any, first
 
 PASSED: list[dict[str, Any]] = [
     *({"store": "hashed:1"}, {"store": "direct"}, {"order": "every"}, {"order": "buffer:9"}),
-    *({"rule": "auto"}, {"admit": 3}, {"rule": "ft-ftrl:l1=9"}),
+    *({"admit": 3}, {"rule": "ft-ftrl:l1=9"}),
 ]
 
 

@@ -405,7 +405,6 @@ MANY: list[Callable[..., Any]] = [
     lambda data, **more: path(data, l1="0.1:1:3", **more),
     lambda data, **more: cv(data, l1="0.1:1:3", folds=3, **more),
     lambda data, **more: tune(data, rules=["ft-ftrl"], budget=4, **more),
-    lambda data, **more: train(data, "auto", **more),
     lambda data, **more: ensemble(data, models=3, **more),
 ]
 

@@ -235,7 +235,7 @@ def test_weights_that_the_model_cannot_hold_are_refused(value: float) -> None:
 
 
 @pytest.mark.usefixtures("plainly")
-def test_placed_features_are_counted_when_rows_are_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_placed_features_are_counted_until_rows_are_freed(monkeypatch: pytest.MonkeyPatch) -> None:
     make_small(monkeypatch)
     keys = np.arange(1, 2001, dtype=np.uint64) * np.uint64(1 << 40)
     model = Model("fobos:l1=100")
@@ -244,4 +244,5 @@ def test_placed_features_are_counted_when_rows_are_freed(monkeypatch: pytest.Mon
     for more in range(2):  # there is no room for the second before rows are freed
         model.learn(Chunk.from_csr(np.arange(2001), keys + np.uint64(more), np.ones(2000), np.ones(2000)))
     assert model.loop.index.used < 4000
-    assert model.features_seen == pytest.approx(4000, rel=0.05)
+    assert 2000 < model.features_seen < 4000
+    assert model.features_freed

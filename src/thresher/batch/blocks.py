@@ -18,9 +18,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from thresher.batch.columns import FeatureColumns
 from thresher.batch.newton import SHARE, STEPS, Newton
 from thresher.batch.rounds import F64, BoostPlan, Rounds
-from thresher.batch.shards import FeatureColumns
 from thresher.engine import outputs
 from thresher.learning.model.objective import Objective
 

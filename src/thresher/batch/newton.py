@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from thresher.batch import descent
+from thresher.batch.columns import FeatureColumns
 from thresher.batch.rounds import F64, I64, NOISE, BoostPlan, Round, Rounds
-from thresher.batch.shards import FeatureColumns
 from thresher.engine.kernels import derive
 
 BLOCKS = 16

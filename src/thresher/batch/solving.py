@@ -1,6 +1,4 @@
-"""Fitting a model with the batch solvers.
-
-The parallel steps, which solver a method needs, a new start after a loss, the result.
+"""Fitting a model with the batch solvers: which one a loss needs, and the result.
 
 Losses with a kink, such as a quantile's, are fitted by Newton's method on smooth ones, to a certificate of
 the loss. Such a loss is the largest of u e over the slopes u that it has, e = margin - label. The smooth loss
@@ -24,12 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from thresher.batch import kernels, shards
 from thresher.batch.blocks import Blocks
+from thresher.batch.columns import FeatureColumns, columns_of, in_columns, rows_of
 from thresher.batch.newton import SHARE, Newton, settled
-from thresher.batch.rounds import F64, I64, NOISE, BoostPlan, Round, Rounds, loss_of
-from thresher.batch.shards import FeatureColumns
-from thresher.cluster.remote_readers import current_cluster
+from thresher.batch.parallel import Parallel
+from thresher.batch.rounds import F64, I64, BoostPlan, Round, Rounds, loss_of
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.formats.tables.column_statistics import ColumnSeen, columns_seen
@@ -116,161 +113,14 @@ class Smoothed(Newton):
         return out
 
 
-ADVANCE, RETREAT = 0.9, 1.5
-"""Factors for the widths after a step within its bound, and after one beyond it."""
-SWEEPS = 20
-"""Maximum number of sweeps between two certificates."""
-_OF_INTERCEPT = 5 * SWEEPS
-_EASE = 0.1
-"""Sweeps end when the largest violation found is at most this share of the certificate before them."""
-
-
-class Parallel(Rounds):
-    """Moves all chosen columns at once, each with a step that allows for the moves of the others.
-
-    The widths of the bound hold for the worst row. `ease` < 1 narrows them, which gives longer steps. While
-    the loss stays below the narrower bound, `ease` is reduced further; a step beyond the bound is undone
-    and repeated with a larger `ease`. At 1 the bound always holds. `up` and `down` are the masses of each
-    column when last computed.
-
-    The rows are in shards; masses and losses are summed in the order of the shards.
-    """
-
-    def __init__(self, holder: Any, intercept: bool, loss: Any, plan: BoostPlan) -> None:
-        found = holder.build(intercept)
-        keys = np.unique(np.concatenate([own for own, _, _ in found]))
-        super().__init__(keys, intercept, min(lowest for _, _, lowest in found), plan)
-        self._holder, self.examples = holder, sum(rows for _, rows, _ in found)
-        self.penalties = (float(plan.l1), float(plan.l2))
-        self.up, self.down, self.all = np.zeros(len(self.w)), np.zeros(len(self.w)), np.arange(len(self.w))
-        self.ease, self.one_sided, self.chosen = 1.0, 0, self.all
-        self._numbers: list[I64] = holder.call("begin", loss, keys)
-        self._places: list[I64] = []
-        self._widths = np.zeros(0)
-        self._shares: list[shards.Contribution] | None = None
-        """what the shards add to the chosen columns after the last move; None: not known yet"""
-        self._loss = 0.0
-
-    def close(self) -> None:
-        """Let the shards go."""
-        self._holder.close()
-
-    def start(self) -> None:
-        """Fit the intercept alone, and compute the unit of the certificate there."""
-        self.measure_all()
-        features = len(self.keys)
-        sided = (self.up > 0) != (self.down > 0)
-        self.one_sided = int(np.count_nonzero(sided[:features]))
-        if self.intercept and not sided[-1]:
-            self._fit_intercept()
-            self.measure_all()
-        pulls, sums = np.abs(self.up - self.down)[:features], (self.up + self.down)[:features]
-        self.unit = float(max(pulls.max(initial=0.0), NOISE * sums.max(initial=0.0))) or 1.0
-
-    def objective(self) -> float:
-        """The loss plus the penalties."""
-        (l1, l2), w = self.penalties, self.w[: len(self.keys)]
-        return self._loss + l1 * float(np.abs(w).sum()) + 0.5 * l2 * float(np.square(w).sum())
-
-    def improve(self) -> int:
-        """Sweep, at most 20 times, over the columns that have a weight or violate their condition."""
-        self.choose(np.flatnonzero((self.w != 0) | (self.gap > 0)))
-        enough = _EASE * self.certificate * self.unit
-        sweeps = 1
-        while self.move() > enough and sweeps < SWEEPS:
-            sweeps += 1
-        return sweeps
-
-    def measure_all(self) -> None:
-        """Compute the masses and violations of all columns."""
-        self._add_up(self.all, self._numbers, self._holder.call("measure", True))
-
-    def _add_up(self, chosen: I64, places: list[I64], shares: list[shards.Contribution]) -> None:
-        up, down = np.zeros(len(chosen)), np.zeros(len(chosen))
-        for place, share in zip(places, shares, strict=True):
-            up[place] += share.up
-            down[place] += share.down
-        self.up[chosen], self.down[chosen] = up, down
-        self._loss = sum(share.loss for share in shares)
-        kernels.violations(chosen, self.penalties, len(self.keys), self.w, self.up, self.down, self.gap)
-
-    def choose(self, chosen: I64) -> None:
-        """Set the columns to move, ascending; compute widths from the sum of |x| over them in each row."""
-        self.chosen = chosen
-        found = self._holder.call("choose", chosen)
-        self._places, self._shares = [places for places, _ in found], None
-        self._widths = np.zeros(len(chosen))
-        for places, widths in found:
-            self._widths[places] = np.maximum(self._widths[places], widths)
-
-    def move(self) -> float:
-        """Move all chosen columns by one step; returns the largest violation before it."""
-        if self._shares is None:
-            self._shares = self._holder.call("measure", False)
-        self._add_up(self.chosen, self._places, self._shares)
-        violation = float(self.gap[self.chosen].max(initial=0.0))
-        before, again = self._loss, False
-        while not self._step(before, again):
-            self.ease, again = min(1.0, self.ease * RETREAT), True
-        self.ease *= ADVANCE
-        return violation
-
-    def _step(self, before: float, again: bool) -> bool:
-        """Move; returns whether the bound held (always true at the proved width)."""
-        steps = np.zeros(len(self.chosen))
-        held = self._widths, self.ease, self.penalties, len(self.keys)
-        bound = kernels.steps_at_once(self.chosen, *held, self.w, self.up, self.down, steps)
-        shares: list[shards.Contribution] = self._holder.call("move", steps, again)
-        loss = sum(share.loss for share in shares)
-        if loss > before + bound and self.ease < 1.0:
-            return False
-        self.w[self.chosen] += steps
-        self._loss, self._shares = loss, shares
-        return True
-
-    def _fit_intercept(self) -> None:
-        """Move the intercept alone."""
-        self.choose(self.all[-1:])
-        for _ in range(_OF_INTERCEPT):
-            if self.move() <= NOISE * (self.up[-1] + self.down[-1]):
-                break
-        self.ease = 1.0
-
-    def endless(self) -> str | None:
-        """See `Rounds`."""
-        positive, negative, separated = zip(*self._holder.call("facts"), strict=True)
-        return self.why_endless(not (any(positive) and any(negative)), all(separated), self.one_sided)
-
-
-def solver_over(columns: shards.FeatureColumns, head: Objective, plan: BoostPlan) -> Newton | Blocks:
+def solver_over(columns: FeatureColumns, head: Objective, plan: BoostPlan) -> Newton | Blocks:
     """A solver for the examples in memory."""
     if head.count > 1:
         return Blocks(columns, head, plan)
     return (Newton if writes(type(head.loss), "curvature") else Smoothed)(columns, head.loss, plan)
 
 
-def solver_of(source: Source, intercept: bool, head: Objective, plan: BoostPlan) -> Rounds:
-    """Read a whole pass of `source`; raises its errors."""
-    if plan.method == "newton":
-        return solver_over(shards.columns_of(source, intercept), head, plan)
-    cluster = current_cluster()
-    holder: Any = shards.There(cluster) if cluster else shards.Here(plan.threads)
-    try:
-        rows = 0
-        for chunk in source.chunks():
-            counting = chunk.counting()
-            for number, part in shards.stripes(rows, counting):
-                holder.add(number, part)
-            rows += len(counting)
-        return Parallel(holder, intercept, head.loss, plan)
-    except BaseException:
-        holder.close()
-        raise
-
-
 STORE = "growing"
-TRIES = 3
-"""How often the work is begun, if workers are lost."""
 
 
 def objective_of(loss: object, outputs: str, method: str) -> Objective:
@@ -370,7 +220,7 @@ def _boosted(solver: Rounds, head: Objective, last: Round, source: Source, start
 
 
 def _along(
-    columns: shards.FeatureColumns, head: Objective, plan: BoostPlan, penalties: Sequence[float]
+    columns: FeatureColumns, head: Objective, plan: BoostPlan, penalties: Sequence[float]
 ) -> Iterator[tuple[int, Newton | Blocks, Round]]:
     """The number of each penalty, from the largest down, and the solver after it; each begins at the last."""
     with closing(solver_over(columns, head, plan)) as solver:
@@ -397,12 +247,12 @@ def solved_along(
     returned have labels and importances only. Folds share the columns: the rows of one have no importance for
     its models. `DataError` if there are fewer rows than folds, or none has an importance.
     """
-    seen, whole = columns_seen(source), shards.rows_of(source)
+    seen, whole = columns_seen(source), rows_of(source)
     check_namespaces(source, source.report)
     if len(whole) < folds:
         raise DataError(f"{mention(folds=folds)} needs at least as many rows; rows read: {len(whole)}")
     of_rows = fold_of(whole, 0)[whole.weights > 0]
-    columns = shards.in_columns(whole.counting(), intercept)
+    columns = in_columns(whole.counting(), intercept)
     count, weights = len(columns.labels), columns.weights
     if not count:
         raise DataError(no_importance(len(whole)).message)
@@ -438,23 +288,19 @@ def solved(
     """Fit a model to all examples of `source`, with its warnings.
 
     `started` is the start of the work, by `time.perf_counter`.
-    If a worker that holds rows is lost, the work begins again, up to `TRIES` times in all.
     """
-    columns = columns_seen(source)
+    seen = columns_seen(source)
     started += prepare_readers()
-    for tries_left in reversed(range(TRIES)):
-        try:
-            with closing(solver_of(source, intercept, head, plan)) as solver:
-                check_namespaces(source, source.report)
-                if plan.deviations and isinstance(solver, Newton | Blocks):
-                    last, _ = settled(solver, callback)
-                else:
-                    last = solver.run(callback)
-                found = _boosted(solver, head, last, source, started)
-            found.warnings = troubles_of(found, columns, source.report)
-            return found
-        except shards.LostWorkerError as error:
-            if not tries_left:
-                raise
-            error.warn(f"{error}; starting again")
-    raise AssertionError
+    columns = columns_of(source, intercept)
+    made: Newton | Blocks | Parallel = (
+        Parallel(columns, head.loss, plan) if plan.method == "parallel" else solver_over(columns, head, plan)
+    )
+    with closing(made) as solver:
+        check_namespaces(source, source.report)
+        if plan.deviations and not isinstance(solver, Parallel):
+            last, _ = settled(solver, callback)
+        else:
+            last = solver.run(callback)
+        found = _boosted(solver, head, last, source, started)
+    found.warnings = troubles_of(found, seen, source.report)
+    return found

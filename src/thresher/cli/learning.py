@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,7 +58,6 @@ def _saved_anyway(options: Options) -> Iterator[None]:
 @command(training.TrainCommand, DATA)
 def train(data: list[str], options: Options) -> None:
     """Learn a sparse linear model from a stream, and report how well it predicted each example beforehand."""
-    from thresher.learning.evaluation.slices import slice_lines
     from thresher.learning.files.checkpoint import bags_in
     from thresher.learning.files.choice import by_spec
     from thresher.learning.files.model_file import LEAVES_OUT, tell_large_state
@@ -94,16 +93,12 @@ def train(data: list[str], options: Options) -> None:
             output.tell_outcome(outcome)
             figures = {**run.figures(outcome), "model": str(path)}
             figures |= {f"holdout_{name}": value for name, value in (outcome.holdout or {}).items()}
-            lines, again = list[str](), figures["passes"] > 1 or "solved" in figures
             if not options["json"]:
+                again = figures["passes"] > 1 or "solved" in figures
                 figures["progressive_loss"] = of_first_pass(figures["progressive_loss"], again)
                 if "calibration" in figures:
                     figures["probability"] = in_words(figures.pop("calibration"))
-                kind = " (progressive, first pass)" if again else " (progressive)"
-                slices = figures.pop("slices", {}).items()
-                lines = [line for column, rows in slices for line in slice_lines(column, rows, kind)]
-            asked = options.but(quiet=False)  # lines are of slices, which were asked for
-            output.show_run(figures, outcome.warnings, asked, lines)
+            output.show_run(figures, outcome.warnings, options)
             if not complete:
                 raise StoppedAfterSaving(f"interrupted; {WITHOUT_NAMES.format(path)}")
         check_strictly(outcome.warnings, options)
@@ -258,7 +253,7 @@ def select(data: list[str], options: Options) -> None:
     from thresher.learning.inspection import plots
     from thresher.plans.select import prepare
 
-    with _prepared(prepare, data, options, keep=options["keep"]) as (run, path):
+    with _prepared(prepare, data, options) as (run, path):
         outcome = saving.finish(run, lambda: run.select(outcome).save(path), f"the selection is in {path}")
         found = run.select(outcome)
         with saving.unbroken(path, run.trainer.stopper):
@@ -266,9 +261,6 @@ def select(data: list[str], options: Options) -> None:
             run.trainer.discard_checkpoint()
             if options["estimate"]:
                 found = run.estimate(found)
-                found.save(path)
-            if options["keep"] and (model := run.keep(found)) is not None:
-                found = replace(found, model=model)
                 found.save(path)
             with saving.saved_before(path):
                 plots.draw(options["plot"], found.plot, options["table"], found.table)

@@ -14,8 +14,8 @@ from thresher.data.errors import DataError, printable
 _ARRAYS = "indptr", "keys", "values", "labels", "weights"
 _DTYPES = tuple(np.dtype(name) for name in ("int64", "uint64", "float32", "float32", "float32"))
 _BESIDE = "targets", "groups", "cells", "offsets"
-UNKNOWN, MOST_CELLS = -1, 1 << 17
-"""What stands for cells that are not known; numbers that stand for others are below the second."""
+MOST_CELLS = 1 << 17
+"""Numbers that stand for cells are below this."""
 
 
 class StreamPosition(NamedTuple):

@@ -127,13 +127,13 @@ def copy_calibration(calibration, back):
 @kernel
 def learn_calibrating(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock,
-    indptr, rows, values, labels, weights, offsets, lo, hi, limit, scratch, past, state, margins, seen, tally,
+    indptr, rows, values, labels, weights, offsets, lo, hi, limit, scratch, past, state, seen, tally,
 ):
     # fmt: on
     """Like `kernels.learn`, which see; `state` (SIZE,) learns from every example that was learned."""
     for i in range(lo, hi):
         if learn(loss, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, indptr, rows, values,
-                 labels, weights, offsets, i, i + 1, limit, scratch, past, margins, seen,
+                 labels, weights, offsets, i, i + 1, limit, scratch, past, seen,
                  tally) == i:  # fmt: skip
             return i
         margin = tally[LAST_MARGIN]

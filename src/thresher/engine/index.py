@@ -22,8 +22,8 @@ A direct table grows to a power of two that depends only on its largest id. Befo
 one or the largest id, whichever was larger, and with many outputs or batches it depended on how many rows
 were looked up at once.
 
-`features_seen` is exact until the growing store frees its first row, and a HyperLogLog estimate (0.8 %) after
-that: an exact count would need memory for dead features. There are no registers before the first sweep.
+`features_seen` is exact until the growing store frees its first row, and a lower bound after that: an exact
+count would need memory for dead features.
 
 SPECs of stores (`--store`).
 
@@ -90,6 +90,8 @@ class _Index:
     """rows of each table"""
     seen: U8
     """Which rows were ever met, marked by the learning loop; empty if keys are counted otherwise."""
+    freed = 0
+    """how many rows were freed; if any, `features_seen` is a lower bound"""
 
     def __init__(self) -> None:
         self._joined: list[weakref.ref[RowTable]] = []  # weak, because tables refer to their index
@@ -120,9 +122,6 @@ class _Index:
     def met(self) -> NDArray[np.bool_]:
         """Which of the rows in use were met (used,)."""
         return self.seen[: self.used] > 0
-
-    def count(self, keys: U64) -> None:
-        """Count new keys as met, if they are not counted by their rows."""
 
     def features(self, most: int | None = None) -> U64:
         """Key of each row in use, or of the first `most`."""
@@ -164,9 +163,8 @@ class GrowingIndex(_Index):
         self.size = FIRST_SIZE
         self._known = np.zeros(self.size, np.uint64)
         self._slots = lookup.empty_index(self.size)
-        self._registers = np.zeros(0, np.uint8)
-        self._born = 0
-        self._freed = 0
+        self._most = 0
+        """most features in use before rows were freed"""
         self._count = 1  # the null row
 
     def __getstate__(self) -> dict[str, Array]:
@@ -185,10 +183,8 @@ class GrowingIndex(_Index):
 
     @property
     def features_seen(self) -> int:
-        """Number of distinct keys met: exact until a row is freed, then a HyperLogLog estimate (0.8 %)."""
-        if not self._freed:
-            return self._born
-        return max(self._born - self._freed, lookup.estimate(self._registers))
+        """Number of distinct keys met: exact until a row is freed, then the most that were in use at once."""
+        return max(self._most, self._count - 1)
 
     @property
     def used(self) -> int:
@@ -216,15 +212,13 @@ class GrowingIndex(_Index):
         kept = self._count
         if kept + needed > ALWAYS_KEPT:
             before = self._count
-            if not self._registers.size:
-                self._registers = np.zeros(lookup.REGISTERS, np.uint8)
-                self.count(self.features()[1:])
+            self._most = self.features_seen
             idle = np.ones(before, np.bool_)
             for table in self._tables():
                 idle &= table.idle(before)
             idle[0] = False  # the null row
             self._count = lookup.close_up(words_of(self._known), idle)
-            self._freed += before - self._count
+            self.freed += before - self._count
             for table in self._tables():
                 lookup.close_up(words_of(table.S), idle)
                 if self._count < before:
@@ -250,11 +244,7 @@ class GrowingIndex(_Index):
 
     def added(self, used: int) -> None:
         """So many rows are in use now: those that were not are new."""
-        if used > self._count:
-            new = self._known[self._count : used]
-            self._born, self._count = self._born + len(new), used
-            if self._registers.size:
-                self.count(new)
+        self._count = max(used, self._count)
 
     def find(self, keys: U64, indptr: I64, values: F32) -> Resolved:
         """Rows to read from; adds nothing."""
@@ -265,36 +255,23 @@ class GrowingIndex(_Index):
     def enter(self, keys: U64) -> U64:
         """Replace all keys by these, which must be ascending; return their rows."""
         known = np.concatenate([np.zeros(1, np.uint64), keys])
-        counted = {"registers": self._registers, "counts": np.array([len(keys), 0, len(known)])}
-        self.restore({"keys": known, **counted})
+        self.restore({"keys": known, "counts": np.array([len(keys), 0, len(known)])})
         return np.arange(1, len(known), dtype=np.uint64)
-
-    def count(self, keys: U64) -> None:
-        """Count keys in the registers, once rows may be freed."""
-        if self._registers.size:
-            lookup.note_all(self._registers, keys)
 
     def tensors(self) -> dict[str, Array]:
         """Everything that `restore` needs."""
-        counts = np.array([self._born, self._freed, self.size], np.int64)
-        return {"keys": self.features(), "registers": self._registers, "counts": counts}
+        counts = np.array([self.features_seen, self.freed, self.size], np.int64)
+        return {"keys": self.features(), "counts": counts}
 
     def check(self, tensors: Tensors, batch: int) -> int:
         """The number of rows of a table; StateError for a state impossible with batches of `batch`."""
         known = given(tensors, "keys", (None,), np.uint64)
-        born, freed, size = (int(v) for v in given(tensors, "counts", (3,), np.int64))
-        registers = given(tensors, "registers", (None,), np.uint8)
-        require(
-            len(registers) in ({0, lookup.REGISTERS} if not freed else {lookup.REGISTERS}),
-            "registers",
-            f"expected {lookup.REGISTERS}, or none before rows are freed",
-        )
-        require((registers <= lookup.MOST_RANK).all(), "registers", f"none is larger than {lookup.MOST_RANK}")
+        seen, freed, size = (int(v) for v in given(tensors, "counts", (3,), np.int64))
         count = len(known)
         require(
-            0 <= freed == born - count + 1,
+            0 <= seen - count + 1 <= freed,
             "counts",
-            "rows created minus rows freed must equal the rows in use",
+            "features seen must be those in use and at most those whose rows were freed",
         )
         most = min(max(FIRST_SIZE, ALWAYS_KEPT, (1 + batch) * count), _MOST_ROWS)
         require(1 <= count <= size <= most, "counts", f"room for {size} rows is not what {count} rows take")
@@ -304,10 +281,9 @@ class GrowingIndex(_Index):
 
     def restore(self, tensors: dict[str, Array]) -> None:
         """Restore the index from `tensors`."""
-        self._born, self._freed, self.size = (int(v) for v in tensors["counts"])
+        self._most, self.freed, self.size = (int(v) for v in tensors["counts"])
         self._count = len(tensors["keys"])
         self._known = lookup.resized(tensors["keys"], self.size)
-        self._registers = tensors["registers"].copy()
         self._slots = lookup.empty_index(self.size)
         lookup.reindex(self._slots, self._known, self._count)
 

@@ -59,13 +59,11 @@ LOSS_SUM, WEIGHT_SUM, LAST_MARGIN, LAST_HEAVIEST = range(4)  # columns of `tally
 
 
 @scalar
-def count(tally, importance, value, margin, margins, i):
-    """Record the loss of example i, and its margin in `margins` too, unless these are None."""
+def count(tally, importance, value, margin):
+    """Record the loss of an example, and its margin."""
     tally[LOSS_SUM] += importance * value
     tally[WEIGHT_SUM] += importance
     tally[LAST_MARGIN] = margin
-    if margins is not None:  # resolved at compile time
-        margins[i] = margin
 
 
 @scalar
@@ -133,7 +131,7 @@ def close(past, rule, row_rule, bias_rule, S, rows, begin, end, clock, bclock):
 @kernel
 def learn(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock,
-    indptr, rows, values, labels, weights, offsets, lo, hi, limit, scratch, past, margins, seen, tally,
+    indptr, rows, values, labels, weights, offsets, lo, hi, limit, scratch, past, seen, tally,
 ):  # fmt: skip
     """Predict, then learn, examples lo..hi-1; return the first example not learned.
 
@@ -142,8 +140,7 @@ def learn(
     A row's settled weight is kept in `scratch` (as long as the longest example) between reading and stepping,
     so that it is rounded to the state's dtype once per example. Arithmetic on weights is in that dtype, on
     the clock in float64. `offsets` are added to the margins, unless None. `past` is None, or adds up weights
-    for averaging. `margins` is None, or takes those that the examples were predicted with. `tally` sums
-    weighted loss and weight.
+    for averaging. `tally` sums weighted loss and weight.
     """
     home = rows.dtype.type(0)  # same type as rows, so `step` is compiled once
     marking, marks, last = seen.size > 0, np.uint64(seen.size), np.uint64(indptr[hi] - 1)
@@ -170,7 +167,7 @@ def learn(
         if not math.isfinite(value) or top >= limit:
             return i
         importance = float(weights[i])
-        count(tally, importance, value, margin + lift, margins, i)
+        count(tally, importance, value, margin + lift)
         if past is not None:
             remember(past, rule, B, b)
         value, slope = value * importance, slope * importance

@@ -384,7 +384,7 @@ def learn_one(losses, own, bias, stream, i, hi, scratch, seen, tally, alive, fac
     for k in range(LANES):
         if alive[k]:
             margin = example.margins[k] + raised(example.biases[k], example.offsets, example.place)
-            count(tally[k], example.importance, example.values[k], margin, None, 0)
+            count(tally[k], example.importance, example.values[k], margin)
     each_lane(turn, (own, bias, home, alive, example))
     read_clocks(own)
     read_clocks(bias)

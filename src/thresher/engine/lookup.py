@@ -2,7 +2,7 @@
 
 `slots` belongs to a growing index, or to another table by 64-bit keys (names wanted, dictionaries sent): the
 row whose key is `known[row]` is stored in the first free slot at or after the key's home; 0 marks a free
-slot. `registers` are those of a HyperLogLog counter, or none.
+slot.
 
 The rows of a table are aligned to cache lines (`resized`), which saves 15 % of the time of `fobos` in eight
 lanes.
@@ -32,9 +32,6 @@ from thresher.engine.compile.jit import emitted_by, in_place, kernel, scalar
 
 emitted_by("thresher.engine.compile.emitted")
 
-REGISTERS = 1 << 14
-MOST_RANK = 50
-"""The largest value of a register: 64 bits minus the 14 that choose it."""
 FITS = 1 << 18
 """An index with this many entries fits in the cache."""
 _MOST_HOMES = 1 << 32
@@ -155,27 +152,6 @@ def find_or_add(slots, known, count, limit, keys, indptr, lo, hi, rows):
     return hi, count
 
 
-@scalar
-def note(registers, mixed):
-    """One HyperLogLog observation (Flajolet et al. 2007) of a new key."""
-    spread = scatter(mixed)
-    which = spread & np.uint64(16383)
-    rest = spread >> np.uint64(14)
-    rank = np.uint8(1)
-    while rank < MOST_RANK and rest & np.uint64(1) == 0:
-        rest = rest >> np.uint64(1)
-        rank += np.uint8(1)
-    if rank > registers[which]:
-        registers[which] = rank
-
-
-@kernel
-def note_all(registers, keys):
-    """HyperLogLog observations of many keys."""
-    for key in keys:
-        note(registers, mix(key))
-
-
 @kernel
 def find(slots, known, keys, rows):
     """Rows of keys; the null row for unknown keys."""
@@ -266,14 +242,6 @@ def set_aside(words, rows, marks, mark, own, copies):
                 copies[kept, c] = words[row, c]
             kept += 1
     return kept
-
-
-def estimate(registers: NDArray[np.uint8]) -> int:
-    """HyperLogLog: harmonic mean of the registers; linear counting while many are empty."""
-    m = registers.size
-    raw = 0.7213 / (1 + 1.079 / m) * m * m / float(np.sum(np.exp2(-registers.astype(np.float64))))
-    empty = int(np.count_nonzero(registers == 0))
-    return round(m * np.log(m / empty)) if raw <= 2.5 * m and empty else round(raw)
 
 
 def resized(array: NDArray[np.generic], size: int) -> NDArray[Any]:

@@ -89,14 +89,11 @@ def heaviest(margins):
 
 
 @helper
-def note(tally, importance, value, margins, kept, i):
-    """Record the loss of example i, its first margin, which one is largest, and, in `kept`, all of them."""
+def note(tally, importance, value, margins):
+    """Record the loss of an example, its first margin, and which one is largest."""
     tally[LOSS_SUM] += importance * value
     tally[WEIGHT_SUM] += importance
     tally[LAST_MARGIN], tally[LAST_HEAVIEST] = margins[0], heaviest(margins)
-    if kept is not None:
-        for k in range(margins.size):
-            kept[i, k] = margins[k]
 
 
 @helper
@@ -156,7 +153,7 @@ def step_rows(row_rule, S, now, rows, values, begin, end, held, slopes, active, 
 @kernel
 def learn_together(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
-    indptr, rows, values, targets, known, weights, lo, hi, longest, past, calibration, kept, seen, tally,
+    indptr, rows, values, targets, known, weights, lo, hi, longest, past, calibration, seen, tally,
 ):
     # fmt: on
     """Like `kernels.learn`, for rules whose outputs share a clock: the inner loops run over the outputs.
@@ -180,7 +177,7 @@ def learn_together(
         value = values_slopes(loss, exact[:n], targets[i], shares[:n], slopes[:n])
         if not math.isfinite(value):
             return i
-        note(tally, float(weights[i]), value, exact[:n], kept, i)
+        note(tally, float(weights[i]), value, exact[:n])
         calibrate_outputs(loss, calibration, exact[:n], float(weights[i]), targets[i])
         remember(past, rule, B, bias)
         importance, count = S.dtype.type(weights[i]), 0
@@ -355,15 +352,15 @@ def finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, b
 
 @helper
 def measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, rows, values, begin,
-            end, target, n, importance, bias, margins, shares, slopes, sums, noted, calibration, offset, kept,
-            i):  # fmt: skip
+            end, target, n, importance, bias, margins, shares, slopes, sums, noted, calibration,
+            offset):  # fmt: skip
     """Weighted slopes of an example, added to the sums of its batch; returns whether its loss is finite."""
     for k in range(margins.size):
         margins[k] += offset
     value = values_slopes(loss, margins[:n], target, shares[:n], slopes[:n])
     for k in range(n, margins.size):  # classes not met yet
         shares[k] = slopes[k] = 0.0
-    note(noted, importance, value, margins[:n], kept, i)
+    note(noted, importance, value, margins[:n])
     if math.isfinite(value):
         calibrate_outputs(loss, calibration, margins[:n], importance, target)
     for k in range(margins.size):
@@ -415,7 +412,7 @@ def copy_clocks(each, clocks, bclocks, target, btarget):
 def learn_batches(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
     indptr, rows, values, targets, known, weights, offsets, lo, hi, batch, each, places, past, calibration,
-    kept, seen, tally,
+    seen, tally,
 ):
     # fmt: on
     """Learn examples lo..hi-1 in mini-batches of `batch`: the summed gradient is one step of each output.
@@ -452,8 +449,8 @@ def learn_batches(
             margins_of(row_rule, S, clocks, rows, values, begin, end, own, bias, margins, seen)
             finite &= measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
                               rows, values, begin, end, targets[i], known[i], float(weights[i]), bias,
-                              margins, shares, slopes, sums, noted, calibration, raised(0.0, offsets, i),
-                              kept, i)  # fmt: skip
+                              margins, shares, slopes, sums, noted, calibration,
+                              raised(0.0, offsets, i))  # fmt: skip
             count = gather(rows, values, begin, end, ones if single else slopes, places, touched, count,
                            gradients, extents)  # fmt: skip
         for r in range(count):

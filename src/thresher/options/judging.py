@@ -19,6 +19,17 @@ _LEVEL = kinds.Number("a number between 0 and 1", lambda level: 0 < level < 1)
 """A share of all intervals"""
 
 
+class SliceOption(TypedDict, total=False):
+    """Columns for whose values there are figures."""
+
+    slices: Annotated[
+        str | Sequence[str],
+        Option(kinds.Repeated(kinds.Column()), "COL", default=(), unset="none"),
+        "Also show figures for each value of a column of a table, given by name, number or pattern; repeat "
+        "for more.",
+    ]
+
+
 class WhichModel(TypedDict, total=False):
     """Which of many models is used."""
 
@@ -157,7 +168,7 @@ class EvaluateCommand(
     WhichModel,
     ThresholdOption,
     _TopAndCost,
-    training.SliceOption,
+    SliceOption,
     _Calibration,
     data.JudgingOptions,
     data.ReadingOptions,
@@ -170,7 +181,7 @@ class EvaluateCommand(
     detail: Annotated[bool, SHELL_SWITCH, "Also print the confusion matrix, each class and the calibration."]
 
 
-class MeasuringRun(ThresholdOption, training.SliceOption, data.ReadOptions):
+class MeasuringRun(ThresholdOption, SliceOption, data.ReadOptions):
     """The options of a run that measures a model from Python."""
 
 
@@ -188,7 +199,7 @@ class _Page(TypedDict, total=False):
 
 class ReportCommand(
     _Page,
-    training.SliceOption,
+    SliceOption,
     ThresholdOption,
     data.JudgingOptions,
     data.ReadingOptions,

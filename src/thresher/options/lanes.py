@@ -222,13 +222,7 @@ class SelectCommand(RuleOption, LossOption, SelectOptions, training.TableOption,
     model: Annotated[
         Path,
         Option(File(), "MODEL", short="-m", required=True, face=SHELL),
-        "Where to write what was found of all features, and the model.",
-    ]
-    keep: Annotated[
-        bool,
-        SHELL_SWITCH,
-        "Also learn the kept features again, without all others, for a model in the same file; this reads "
-        "the data once more.",
+        "Where to write what was found of all features.",
     ]
     plot: Annotated[
         Path | None,

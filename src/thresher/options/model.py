@@ -44,7 +44,7 @@ class RuleOption(TypedDict, total=False):
     rule: Annotated[
         Recipe | Spec,
         Option(PART, _SPEC, default=DEFAULT_RULE),
-        "Learning algorithm: see thresher rules; in train, auto picks one.",
+        "Learning algorithm: see thresher rules.",
     ]
 
 

@@ -223,17 +223,6 @@ class ModelFile(TypedDict, total=False):
     ]
 
 
-class SliceOption(TypedDict, total=False):
-    """Columns for whose values there are figures."""
-
-    slices: Annotated[
-        str | Sequence[str],
-        Option(kinds.Repeated(kinds.Column()), "COL", default=(), unset="none"),
-        "Also show figures for each value of a column of a table, given by name, number or pattern; repeat "
-        "for more.",
-    ]
-
-
 class SourceOptions(ReadOptions, ModulesOption, total=False):
     """How data are read, the first time and later; and which files define parts."""
 
@@ -279,7 +268,7 @@ class EnsembleOptions(
     ]
 
 
-class TrainOptions(EnsembleOptions, SliceOption, total=False):
+class TrainOptions(EnsembleOptions, total=False):
     """The options of `thresher.train`."""
 
     plot: Annotated[
@@ -387,8 +376,7 @@ class SolverOptions(TypedDict, total=False):
     method: Annotated[
         str,
         Option(kinds.Kind(), "newton|parallel", default="newton"),
-        "Newton steps with working sets of features, or parallel steps of all features; --workers then also "
-        "hold the rows.",
+        "Newton steps with working sets of features, or parallel steps of all features.",
     ]
     tolerance: Annotated[
         float,

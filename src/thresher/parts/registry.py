@@ -121,8 +121,6 @@ T = TypeVar("T", bound=type)
 
 
 _PLAIN_NUMBER = re.compile(r"\d*\.?\d+(e[+-]?\d+)?")
-AUTO = "auto"
-"""Not a rule: training chooses among several, see `lanes.auto`."""
 _FAMILIES = {"loss": ("loss", "joint loss")}  # a SPEC of kind "loss" may name either
 
 
@@ -313,7 +311,7 @@ def find(kind: str, name: str) -> Any:
 
     SpecError if the package cannot be imported.
     """
-    if name not in _family(kind) and name != AUTO:
+    if name not in _family(kind):
         load_named(name)
     return _family(kind).get(name)
 
@@ -323,8 +321,6 @@ def lookup(kind: str, name: str) -> Any:
     cls = find(kind, name)
     if cls is not None:
         return cls
-    if (kind, name) == ("rule", AUTO):
-        raise SpecError(f"rule 'auto' is for {mention_command('train')} only, and takes no parameters")
     raise SpecError(f"no {kind} is called {name!r}; {_hint(kind, name, _family(kind))}")
 
 

@@ -13,7 +13,6 @@ from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.learning.files.choice import LOSS, FrontierTable, column_of
 from thresher.learning.files.model_file import ENSEMBLE, Contents, needs_in
 from thresher.learning.model.bags import spec_of
-from thresher.learning.model.preprocessing import LISTED
 from thresher.learning.model.recipe import Recipe, layout_of
 from thresher.learning.training.passes import is_automatic
 from thresher.options.data import TableOptions
@@ -39,7 +38,7 @@ _OF_LANES = ("l1", "choose", "state")
 """and those of the models of a path"""
 UNSAID = (
     *("model", "curve", "plot", "quiet", "strict", "json", "report_every"),
-    *("checkpoint_every", "threads", "workers", "ray", "cache", "replay", "slices"),
+    *("checkpoint_every", "threads", "workers", "ray", "cache", "replay"),
     *("l1", "l2", "alpha", "eta0", "state"),
 )
 """Options that do not change the model, whose value is another, or that are in the rule and rate"""
@@ -132,7 +131,7 @@ def remaking(
     if of_path:
         header, options = header | {"recipe": _without_penalty(header["recipe"])}, PathCommand
     layout = layout_of(header["recipe"])
-    if layout is None or not layout.format or header["recipe"].get("admit") == LISTED:
+    if layout is None or not layout.format:
         return None
     rule = header["recipe"]["rule"]
     if rule is None:

@@ -28,7 +28,7 @@ from thresher.learning.model.agreement import COLUMNS, kind_of_model
 from thresher.learning.model.bags import spec_of
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model, as_model
-from thresher.learning.model.model_set import ModelSet, Referee
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.objective import figures_of as of_calibration
 from thresher.learning.model.prediction import LinearPredictor, ModelOrFile, Readout
 from thresher.learning.model.recipe import Recipe
@@ -100,8 +100,7 @@ class Training:
                 found |= {} if waiting is None else {"features_waiting": waiting}
                 found |= {} if model.names is None else {"named": len(model.names)}
                 found |= {"calibration": of_calibration(model.head)} if model.recipe.calibrate else {}
-        slices = model.record.slices if model.record else {}
-        return found | self.plan.figures(model) | ({"slices": slices} if slices else {})
+        return found | self.plan.figures(model)
 
     @property
     def will_name(self) -> bool:
@@ -139,11 +138,6 @@ class Plan:
     """what is held out unless another hold-out is asked for"""
     judges = False
     """whether models predict, even if nothing is held out"""
-    race: Callable[[int], Referee] | None = None
-    """makes a race of so many models, if they race"""
-    successor: Callable[[ModelSet, bool], ModelSet] = staticmethod(lambda models, over: models)
-    """what goes on in place of models that race, perhaps once the first pass is over"""
-
     dealt = ""
     """what would happen to a row with another number in a later pass, if rows are dealt by their numbers"""
 
@@ -199,11 +193,6 @@ def prepare(plan: Plan, data: Data, ui: Ui, made: type[T], outputs: Sequence[Pat
     data, topics, training, models, before, started, earlier, recipe, read = begun
     if training.judge != LOSS and judge is None and not (training.holdout_every or plan.judges):
         raise UsageError(f"{mention(judge=training.judge)} needs {mention('holdout')}")
-    slices = None
-    if options.get("slices"):
-        from thresher.learning.evaluation.slices import ProgressiveSlices
-
-        slices = ProgressiveSlices()
     order = make_order(options["order"] or (before.order if before else "as-is"), recipe.seed)
     if plan.dealt and training.passes > 1 and not order.steady:
         raise UsageError(
@@ -239,16 +228,10 @@ def prepare(plan: Plan, data: Data, ui: Ui, made: type[T], outputs: Sequence[Pat
     models.say, first = ui.say, models.models[0]
     if options.get("names"):
         check_names_again(source, first.store)
-    if slices is not None:
-        first.feed.listener = slices
-        with of_options():
-            slices.begin(source, options["slices"], recipe.objective)
     more: dict[str, Any] = {"earlier": earlier, "known": known, "before": before}
     more |= {
         "topics": topics,
-        "slices": slices,
         "stopper": ui.stopper(checkpoint=checkpoint_path is not None),
-        "successor": plan.successor,
     }
     more["more"] = plan.rereads(source, training, earlier is None)
     trainer = run_setup.trainer_of(models, source, training, order, held, options["cache"], ui, **more)
@@ -292,7 +275,7 @@ def _begin(plan: Plan, data: Data, training: TrainingPlan, ui: Ui) -> _Beginning
         look_at(checkpoint_path, ui)
     models, earlier = (None, None) if old is None else plan.go_on(old)
     if resumes and checkpoint_path is not None:
-        resumed, before = checkpoint.load(checkpoint_path, plan.name, plan.race)
+        resumed, before = checkpoint.load(checkpoint_path, plan.name)
         check_same(plan.difference(resumed, before), "the checkpoint")
         check_same(of_reading(options, resumed.layout, before), "the checkpoint")
         if models is not None and (

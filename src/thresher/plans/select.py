@@ -1,4 +1,4 @@
-"""Stability selection: an ensemble of half-samples, what its models agree on, and a model of that alone."""
+"""Stability selection: an ensemble of half-samples, and what its models agree on."""
 
 from __future__ import annotations
 
@@ -6,31 +6,28 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from thresher.data.chunk import Chunk, concat
 from thresher.data.columns import NUMERIC
-from thresher.data.features.names import Names, find_names
+from thresher.data.features.names import find_names
 from thresher.data.inputs.any_data import Data
 from thresher.learning.inspection.feature_names import check_nameable, known_names
 from thresher.learning.model.bags import HALF, Bags
 from thresher.learning.model.ensemble import HALVES
-from thresher.learning.model.model import Model
-from thresher.learning.model.preprocessing import LISTED
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.interruption import Interrupted
 from thresher.learning.training.progress import Ui
 from thresher.learning.training.shares import together
-from thresher.learning.training.trainer import Outcome, Trainer
+from thresher.learning.training.trainer import Outcome
 from thresher.options.layouts import of_options
-from thresher.options.messages import flag_of, mention, spelled
+from thresher.options.messages import mention
 from thresher.options.option import Options, UsageError
-from thresher.parts import AUTO, REGISTRY, lookup, make, part_name
+from thresher.parts import REGISTRY, lookup, make, part_name
 from thresher.plans import train
 from thresher.plans.estimation import MOST, estimate
-from thresher.plans.penalties import for_halves, penalty_in, with_penalty
+from thresher.plans.penalties import for_halves, penalty_in
 from thresher.plans.run import Training, check_names_again
 from thresher.plans.stability import Selection, selection_of, troubles_of, troubles_of_estimates
 
@@ -40,10 +37,6 @@ class Selecting(Training):
     """A selection that is prepared."""
 
     options: Options
-    penalty: float | None = None
-    """of the model of kept features, if the halves have another"""
-    names: Names | None = None
-    """of the features that live in a half, if they were asked for"""
 
     def select(self, outcome: Outcome) -> Selection:
         """What the halves have selected, with names if they were asked for. `DataError`."""
@@ -51,8 +44,7 @@ class Selecting(Training):
         found = selection_of(models, options["false"], options["nonzero"])
         called = known_names(models.models[0].readout())
         if options["names"]:
-            self.names = find_names(self.source, np.sort(found.keys))
-            called |= dict(self.names)
+            called |= dict(find_names(self.source, np.sort(found.keys)))
         return replace(found, called=called, warnings=[*outcome.warnings, *troubles_of(found)])
 
     def estimate(self, found: Selection) -> Selection:
@@ -80,38 +72,12 @@ class Selecting(Training):
     def _stop(self) -> None:
         raise Interrupted(None, self.trainer.models.examples)
 
-    def keep(self, found: Selection) -> Model | None:
-        """A model of the kept features alone, learned from the data again; None if none is kept.
 
-        `DataError`, `DivergedError`, `Interrupted`.
-        """
-        if not found.kept.any():
-            return None
-        first = self.trainer
-        recipe = replace(first.models.recipe, admit=LISTED)
-        if self.penalty is not None:
-            recipe = with_penalty(recipe, self.penalty)
-        model = Model(recipe)
-        kept = np.sort(found.keys[found.kept])
-        model.admit_only(kept)
-        source = first.reread()
-        model.layout = source.layout
-        plan = replace(first.plan, checkpoint=None, checkpoint_every=0, holdout_every=0)
-        more: Any = {"ui": first.ui, "stopper": first.stopper}
-        Trainer(model, source, plan, reread=first.reread, order=first.order, **more).run()
-        model.names = None if self.names is None else self.names.only(kept)
-        return model
+def prepare(data: Data, options: Options, ui: Ui, *, outputs: Sequence[Path | None] = ()) -> Selecting:
+    """Prepare a selection; `outputs` are files that will be written.
 
-
-def prepare(
-    data: Data, options: Options, ui: Ui, *, keep: bool, outputs: Sequence[Path | None] = ()
-) -> Selecting:
-    """Prepare a selection; with `keep`, a model of the kept features follows.
-
-    `outputs` are files that will be written. Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
+    Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
     """
-    if isinstance(options["rule"], str) and options["rule"] == AUTO:
-        raise UsageError(f"{mention(rule='auto')} finds one model: give another {mention('rule')}")
     bags = Bags(options["bags"], HALVES, share=options["share"]).spec
     asked = options.but(names=False, holdout=HALF if options["estimate"] else None, early_stop=None)
     if not isinstance(options["rule"], Recipe):
@@ -127,16 +93,14 @@ def prepare(
     if options["estimate"]:
         _check_estimable(model.recipe)
         training.trainer.holdout.set_aside()
-    reading = [name for name, wanted in (("keep", keep), ("estimate", options["estimate"])) if wanted]
-    if reading and not training.source.rereadable:
+    if options["estimate"] and not training.source.rereadable:
         raise UsageError(
-            f"{spelled(flag_of(reading[0]), f'{reading[0]}=True')} reads the data again, but a stream can be"
-            " read only once: leave it out"
+            f"{mention(estimate=True)} reads the data again, but a stream can be read only once: leave it out"
         )
     own = None if asked["l1"] == options["l1"] else penalty_in(make("rule", options["rule"]))
     if own is not None:  # noise that is measured at the solution needs no larger penalty
         training.trainer.models.share.deviations *= own / penalty_in(model.recipe.rule_part)
-    return Selecting(**vars(training), options=options, penalty=own)
+    return Selecting(**vars(training), options=options)
 
 
 def _check_estimable(recipe: Recipe) -> None:

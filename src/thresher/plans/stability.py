@@ -40,7 +40,6 @@ from thresher.learning.files.model_file import (
     Contents,
     ModelFileError,
     naming_file,
-    readout_of,
     save_all,
     tensors_of_names,
 )
@@ -159,8 +158,6 @@ class Selection:
     """names of features, as far as they are known"""
     outputs: tuple[str, ...] = ()
     """names of the outputs, if there are several"""
-    model: Any = None
-    """a model that has learned the kept features alone, or its weights, if one was asked for"""
     estimates: Estimates | None = None
     """of the kept features, from the rows that did not choose them, if they were asked for"""
     warnings: list[Finding] = field(default_factory=list)
@@ -183,13 +180,6 @@ class Selection:
         theta = self.selected / max(self.features, 1)
         bound = factor(self.threshold, self.halves // 2) * theta * self.selected
         return min(bound, float(self.kept.sum()))
-
-    @property
-    def model_(self) -> Any:
-        """The model of the kept features, which `thresher.predict` and the like take; ValueError without."""
-        if self.model is None:
-            raise ValueError("no model was trained: use select(..., keep=True)")
-        return self.model
 
     def name(self, key: int) -> str:
         """The name of a feature; its number, if none is known."""
@@ -332,20 +322,17 @@ class Selection:
         return tab_separated(rows, heads, _cell)
 
     def save(self, path: Path | str) -> None:
-        """Write the file that ``thresher select`` writes, replacing an older one. Raises OSError.
-
-        It has the model of the kept features, too, if there is one.
-        """
+        """Write the file that ``thresher select`` writes, replacing an older one. Raises OSError."""
         own = {name: getattr(self, name) for name in _Figures.__annotations__}
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         arrays |= {} if self.estimates is None else beneath(_ESTIMATES, self.estimates.tensors())
         names = {key: name.encode("utf-8", "surrogateescape") for key, name in self.called.items()}
         extras = beneath(_SELECTION, arrays | (tensors_of_names(Names.of(names)) if names else {}))
-        save_all([] if self.model is None else [self.model], path, {SELECTION: own}, extras)
+        save_all([], path, {SELECTION: own}, extras)
 
     @classmethod
     def load(cls, file: Path | str | Contents) -> Selection:
-        """The selection in a file, with the weights of its model; `ModelFileError` if it is damaged."""
+        """The selection in a file; `ModelFileError` if it is damaged."""
         found = file if isinstance(file, Contents) else Contents.of(file)
         if SELECTION not in found.run:
             raise ModelFileError(f"{found.name}: not a selection")
@@ -359,8 +346,7 @@ class Selection:
             require(fits, SELECTION, "a feature has an output that does not exist")
             further = under(tensors, _ESTIMATES)
             estimates = Estimates.of(further) if further else None
-        model = readout_of(found.name, *found.model(0)) if found.there else None
-        return cls(**arrays, **own, called=dict(called or {}), model=model, estimates=estimates)
+        return cls(**arrays, **own, called=dict(called or {}), estimates=estimates)
 
 
 def _rounded(rows: list[dict[str, Any]], heads: dict[str, str]) -> list[str]:

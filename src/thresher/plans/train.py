@@ -1,4 +1,4 @@
-"""``train``: one model, the race of the rule ``auto``, an ensemble, a model for each value of a column."""
+"""``train``: one model, an ensemble, a model for each value of a column."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import column_of
 from thresher.learning.model import bags as bagging
 from thresher.learning.model.bags import Bags
-from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
@@ -19,53 +18,10 @@ from thresher.learning.model.warm_start import start_from
 from thresher.learning.training.progress import Ui
 from thresher.learning.training.record import Difference, Record
 from thresher.options.layouts import of_options
-from thresher.options.messages import flag_of, mention, spelled
-from thresher.options.model import RecipeOptions
-from thresher.options.option import DEFAULT_RULE, Options, UsageError, given_in
-from thresher.parts import AUTO
-from thresher.plans import race as racing
+from thresher.options.messages import mention
+from thresher.options.option import Options, UsageError
 from thresher.plans import run
-from thresher.plans.run import Opened, Plan, Training, check_same, of_recipe
-
-
-class Auto(Plan):
-    """Lanes with settings around the default rule, of which one wins."""
-
-    race, successor = staticmethod(racing.race_of), staticmethod(racing.successor)
-
-    def __init__(self, options: Options) -> None:
-        super().__init__(options.but(rule=DEFAULT_RULE))
-        self._given = [name for name in ("l1", "alpha") if name in given_in(options)]
-
-    def lanes(self, recipe: Recipe) -> ModelSet:
-        """Those of the race."""
-        with of_options():
-            recipes = racing.field(recipe, self._given)
-            return ModelSet(recipes, race=racing.race_of(len(recipes)))
-
-    def difference(self, models: ModelSet, before: TrainingState | None = None) -> Iterator[Difference]:
-        """The rule of a winner must be among those that these options race."""
-        given, recipe = given_in(self.options, RecipeOptions), models.recipe
-        given.pop("rule", None)
-        own = {name: given.pop(name) for name in ("l1", "alpha") if name in given and models.race is None}
-        yield from of_recipe(given, recipe)
-        more = own | ({"rate": given["rate"]} if "rate" in given else {})
-        known = Recipe(loss=recipe.loss, outputs=recipe.outputs, **more)
-        if models.race is not None and len(models.recipes) != len(racing.field(recipe, self._given)):
-            varied = tuple(name for name in ("alpha", "l1") if name in self._given)
-            yield Difference((*varied, "alpha")[0], None, varied)
-        if models.race is None and recipe.rule not in [one.rule for one in racing.field(known, self._given)]:
-            yield Difference("rule", recipe.rule, ("rule", *own))
-
-    def new(self, recipe: Recipe, initial: Readout | None, data: Opened) -> ModelSet:
-        """The lanes."""
-        if initial is not None:
-            raise UsageError(f"{mention('init')} is for one model only: give a rule other than auto")
-        return self.lanes(recipe)
-
-    def figures(self, model: Model) -> dict[str, Any]:
-        """The settings that won."""
-        return {"rule": model.recipe.rule}
+from thresher.plans.run import Opened, Plan, Training, check_same
 
 
 class Many(Plan):
@@ -131,13 +87,5 @@ def prepare(
 
     `outputs` are files that will be written. Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
     """
-    races = isinstance(options["rule"], str) and options["rule"] == AUTO
-    if (races or bags is not None) and options.get("slices"):
-        raise UsageError(f"{mention('slices')} is for one model, not for an ensemble or the rule auto")
-    if races and bags is not None:
-        raise UsageError(
-            f"{mention(rule='auto')} finds one model: give another {mention('rule')}, or"
-            f" {spelled('leave out ' + flag_of('ensemble'), 'use thresher.train')}"
-        )
-    plan = Many(options, bags) if bags is not None else Auto(options) if races else Plan(options)
+    plan = Plan(options) if bags is None else Many(options, bags)
     return run.prepare(plan, data, ui, Training, outputs)

@@ -33,7 +33,8 @@ def top(facts: Facts) -> Markup:
         files = f" of {', '.join(test.names[:3])}{more}" if test.names else ""
         trained += f" It was measured on {_count(test.figures['examples'], 'example')}{files}."
     seen = info["features_seen"]
-    live = f"of {_count(seen or 0, 'feature')} seen"
+    least = "at least " if info.get("features_freed") else ""
+    live = f"of {least}{_count(seen or 0, 'feature')} seen"
     share = f"{live}: {percent(info['features_live'] / seen)} have a weight" if seen else ""
     loss, size = info["progressive_loss"], size_shown(info["bytes"]["to_predict"])
     known, file = "unknown" if loss is None else f"{loss:.4g}", size_shown(info["bytes"]["file"])

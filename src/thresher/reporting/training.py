@@ -10,7 +10,7 @@ from thresher.learning.inspection import plots
 from thresher.learning.inspection.plots import Stage
 from thresher.plans.frontier import measure_of, picture
 from thresher.reporting.facts import Facts
-from thresher.reporting.html import Markup, details, el, figure, named, section, slice_tables, table
+from thresher.reporting.html import Markup, details, el, figure, named, section, table
 
 SHAPE: dict[str, Any] = {"style": False, "headed": False, "width": 400}
 """Shape of every picture: two fit side by side on a desk, one on a phone. The page contains the styles."""
@@ -57,10 +57,9 @@ def training(facts: Facts) -> Markup:
         stages[-1] = end._replace(since=stages[-1].since)
     else:
         stages.append(end)
-    slices = slice_tables((info["record"] or {}).get("slices", {}), ", while learning")
     if len(stages) < 2:
         sentence = f"The progressive loss is {info['progressive_loss']:.4g}. This file has no curve of it."
-        return section("training", "How training went", el("p", sentence), *slices)
+        return section("training", "How training went", el("p", sentence))
     loss = model.header["recipe"]["loss"].partition(":")[0]
     picture = plots.learning(stages, loss, name="learning", height=260, **SHAPE)
     heads = ["Examples", "Progressive loss", "Loss since", "Non-zero weights", "Features seen"]
@@ -71,7 +70,7 @@ def training(facts: Facts) -> Markup:
     numbers = details(table("Progressive loss and sparsity by examples learned", heads, rows))
     reading = _READING + (_LATER if stages[-1].again else "")
     shown = figure(picture, reading, numbers, beside=True)
-    return section("training", "How training went", shown, *slices)
+    return section("training", "How training went", shown)
 
 
 def frontier(facts: Facts) -> Markup:

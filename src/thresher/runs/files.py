@@ -302,7 +302,8 @@ def _figures(facts: dict[str, Any]) -> dict[str, object]:
     later = {name: facts[name] for name in ("loss_of_later_passes",) if name in facts}
     again = bool(later or (record and record["solved"]))
     shown |= {"progressive_loss": formatting.of_first_pass(facts["progressive_loss"], again), **later}
-    shown |= {name: facts[name] for name in ("features_seen", "features_live", "nonzero")}
+    counted = ("features_seen", "features_freed", "features_live", "nonzero")
+    shown |= {name: facts[name] for name in counted if name in facts}
     shown |= {name: weights[name] for name in _WEIGHTS}
     if len(weights["intercept"]) == 1:
         shown["intercept"] = weights["intercept"][0]

@@ -103,7 +103,7 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         options["seed"] = int(order.randint(1 << 31))
         rows = order.permutation(len(labels)) if self.shuffle else np.arange(len(labels))
         data = matrix[rows], labels[rows]
-        run = select.prepare(data, settle(SelectCommand, options), progress.Ui(), keep=False)
+        run = select.prepare(data, settle(SelectCommand, options), progress.Ui())
         found = run.estimate(run.select(run.run()))
         findings.warn([*(troubles_of(found) if len(found.keys) else []), *troubles_of_estimates(found)])
         if self.estimate:

@@ -44,7 +44,6 @@ from thresher.learning.diagnostics.stream_statistics import (
     worst_constant_loss,
 )
 from thresher.learning.inspection.formatting import shown
-from thresher.learning.model.preprocessing import LISTED
 from thresher.learning.model.sampling import Sample, can_correct
 from thresher.learning.training.record import Record
 from thresher.options.messages import as_stored, mention, mention_command
@@ -328,8 +327,7 @@ def _nothing_left(run: Run) -> str | None:
         return f"{reason}: read texts as words, and give columns whose values come again"
     rule = recipe.rule_part
     penalties = {name: getattr(rule, name) for name in type(rule).PENALTIES if getattr(rule, name, 0)}
-    admits = recipe.admit in (None, LISTED)
-    more = "" if admits else f", or a lower {mention('admit')} (currently {recipe.admit})"
+    more = "" if recipe.admit is None else f", or a lower {mention('admit')} (currently {recipe.admit})"
     return no_weights(penalties, more)
 
 

@@ -2,34 +2,29 @@
 
 The keys of a row do not tell the values of a column. So readers give the texts in these columns beside the
 rows (`Source.sliced`, `Chunk.cells`), whether or not the column is a feature. Columns of numbers are put in
-bins as ``--bins`` does.
-
-A model that learns is measured by the margins it predicts with before it learns a row. Sums in float64 are
-added row by row, and values are numbered as they occur, so that chunks make no difference.
+bins as ``--bins`` does. Sums in float64 are added row by row, and values are numbered as they occur, so that
+chunks make no difference.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import MOST_CELLS, UNKNOWN, Chunk
+from thresher.data.chunk import MOST_CELLS, Chunk
 from thresher.data.columns import LABEL, WEIGHT, ColumnValues, matching, read_beside
 from thresher.data.formats.tables.table_rows import bin_of
 from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.source import Source
-from thresher.engine.sound import State, Tensors, given, require, under
 from thresher.learning.evaluation.curves import NORMAL, error_of_mean, wilson
 from thresher.learning.evaluation.evaluate import row_errors, row_means
 from thresher.learning.evaluation.figures import Assessment, assessed
-from thresher.learning.inspection.formatting import finite, table_of
+from thresher.learning.inspection.formatting import table_of
 from thresher.learning.model.objective import F64, Objective
 from thresher.options.messages import mention
 
@@ -51,7 +46,7 @@ _SUMS = (
 """Columns of the sums of a value. Losses, errors (squared, of numbers), outcomes and predictions are
 multiplied by importances; sums of squares and products of these give standard errors."""
 _COLUMNS = ("value", "examples", "weight", "loss", "error", "rmse", "observed", "predicted", "ratio")
-"""What a table shows, in this order: a model file does not keep that of a row"""
+"""What a table shows, in this order"""
 Figures = dict[str, Any]
 
 
@@ -80,7 +75,7 @@ class Slices:
         """Add the next examples, of importance above 0."""
         assert chunk.cells is not None
         cells, head = chunk.cells[:, self._k], self._head
-        places = self.values.numbers(cells) if cells.dtype == object else cells
+        places = self.values.numbers(cells)
         weights, kind = chunk.weights.astype(np.float64), head.outputs.kind
         loss, truth, none = head.losses(margins, chunk), head.truth(chunk), np.zeros(len(chunk))
         positive = (chunk.labels > 0).astype(np.float64) if head.is_of_two else none
@@ -94,30 +89,8 @@ class Slices:
         missed, squares = wrong * weights, weights * weights
         each = (np.ones(len(chunk)), weights, loss, missed, outcome * weights, predicted * weights)
         more = (squares, positive, loss * loss, loss * weights, missed * missed, missed * weights)
-        known = slice(None) if places.min(initial=0) >= 0 else places != UNKNOWN
         for k, one in enumerate((*each, *more)):
-            np.add.at(self._sums[:, k], places[known], one[known])
-
-    def state(self) -> State:
-        """The values and the sums."""
-        values = np.frombuffer(json.dumps([*self.values.known]).encode(), np.uint8)
-        kept = np.append(self._sums[: len(self.values.known) + 1], self._sums[-1:], axis=0)
-        return {"values": values, "sums": kept}
-
-    def restore(self, state: Tensors) -> None:
-        """Go on from a `state`. StateError."""
-        text = given(state, "values", (None,), np.uint8).tobytes()
-        try:
-            values = json.loads(text)
-        except ValueError:
-            values = None
-        listed = isinstance(values, list) and all(isinstance(value, str) for value in values)
-        require(listed and len({*values}) == len(values) < MOST_CELLS - 1, "values", "expected texts")
-        sums = given(state, "sums", (len(values) + 2, len(_SUMS)), np.float64, finite=False)
-        weights = sums[sums[:, 0] != 0][:, [_SUMS.index("weight"), _SUMS.index("weight2")]]
-        require(bool((weights > 0).all()), "sums", "expected importances above 0")
-        self.values.know(values)
-        self._sums[: len(sums) - 1], self._sums[-1] = sums[:-1], sums[-1]
+            np.add.at(self._sums[:, k], places, one)
 
     def figures(self) -> list[Figures]:
         """Figures of the heaviest values (see `_row`), then of all others, then of missing values.
@@ -135,51 +108,6 @@ class Slices:
         rest = sums[order[self._shown :]].sum(axis=0) + sums[-1]
         each = [*zip(called, (one for _, one in shown), strict=True), (_OTHERS, rest), (_NONE, sums[0])]
         return [_row(name, one, self._head) for name, one in each if one[0]]
-
-
-class ProgressiveSlices:
-    """Figures by the values of some columns, from the margins before each example of the first pass."""
-
-    def __init__(self) -> None:
-        self._each: list[Slices] = []
-
-    def begin(self, source: Source, columns: Sequence[str], head: Objective) -> None:
-        """Count by these columns of `source`. Raises the errors of `slices_of`."""
-        self._each = slices_of(source, columns, head)
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns."""
-        return [one.column for one in self._each]
-
-    def numbered(self, chunk: Chunk) -> Chunk:
-        """The examples that count, with numbers in place of texts."""
-        chunk = chunk.counting()
-        assert chunk.cells is not None
-        cells = [one.values.numbers(chunk.cells[:, k]) for k, one in enumerate(self._each)]
-        return replace(chunk, cells=np.stack(cells, axis=1))
-
-    def add(self, chunk: Chunk, margins: F64) -> None:
-        """Add examples that were just learned, with the margins that they were predicted with."""
-        if chunk.cells is not None:
-            for one in self._each:
-                one.add(chunk, margins)
-
-    def figures(self) -> Figures:
-        """The figures by column, with None for those that are not finite."""
-        found: Figures = finite({one.column: one.figures() for one in self._each})
-        return found
-
-    def state(self) -> State:
-        """What a checkpoint needs to go on."""
-        return {
-            f"{k}.{name}": array for k, one in enumerate(self._each) for name, array in one.state().items()
-        }
-
-    def restore(self, state: Tensors) -> None:
-        """Go on from a `state`. StateError."""
-        for k, one in enumerate(self._each):
-            one.restore(under(state, f"{k}."))
 
 
 def _row(name: str, sums: NDArray[np.float64], head: Objective) -> Figures:
@@ -318,8 +246,8 @@ SMALL = (
 )
 
 
-def slice_lines(column: str, rows: Sequence[Figures], kind: str = "") -> list[str]:
-    """The table of the slices by a column, as text; `kind` says what figures they are."""
+def slice_lines(column: str, rows: Sequence[Figures]) -> list[str]:
+    """The table of the slices by a column, as text."""
     if not rows:
         return []
     heads, table = list[str](), [list[Any]() for _ in rows]
@@ -331,5 +259,5 @@ def slice_lines(column: str, rows: Sequence[Figures], kind: str = "") -> list[st
                 value = f"{value[:_LONGEST]}{'...' if len(value) > _LONGEST else ''}{star}"
             interval = interval_of(row, name)
             cells += [value] if interval is None else [value, interval or "-"]
-    lines = ["", f"by {column}{kind}", *table_of(heads, table)]
+    lines = ["", f"by {column}", *table_of(heads, table)]
     return [*lines, *([SMALL] if any(row["small"] for row in rows) else [])]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypedDict
-
-from numpy.typing import NDArray
 
 from thresher.data.chunk import StreamPosition
 from thresher.data.files.content import Content
@@ -23,13 +21,13 @@ from thresher.learning.files.choice import LOSS
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.bags import share_of
 from thresher.learning.model.model import Model
-from thresher.learning.model.model_set import ModelSet, Referee, Share
+from thresher.learning.model.model_set import ModelSet, Share
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.progress import Recent, Row, Tally, check_figures, curve_of
 from thresher.learning.training.record import Difference, Record
 from thresher.learning.training.scores import Scored
 from thresher.learning.training.shares import is_text
-from thresher.options.messages import function_of, mention, mention_command, spelled
+from thresher.options.messages import function_of, mention_command, spelled
 
 
 class DataOrigin(NamedTuple):
@@ -56,14 +54,6 @@ class Held(NamedTuple):
     def __str__(self) -> str:
         """A description for messages."""
         return self.given.names or self.share
-
-
-class Sliced(NamedTuple):
-    """What was counted by value of some columns."""
-
-    columns: list[str]
-    state: Mapping[str, NDArray[Any]] = {}
-    """tensors, which files have beside their header"""
 
 
 @dataclass(frozen=True)
@@ -111,7 +101,6 @@ class TrainingState:
     """whether the number of passes is known"""
     earlier: Record | None = None
     """the record of the model that goes on, if it had learned other data before"""
-    slices: Sliced | None = None
     recent: Recent = field(default=Recent())
     judge: str = LOSS
     """the figure that tells which pass is better"""
@@ -134,12 +123,10 @@ class TrainingState:
 
     def difference(self, before: TrainingState) -> Iterator[Difference]:
         """What is otherwise in an earlier run, which this one is to resume."""
-        sliced, own = (() if one.slices is None else tuple(one.slices.columns) for one in (before, self))
         pairs: dict[str, tuple[Any, Any]] = {
             "where": (before.data.where, self.data.where),
             "holdout": (str(before.holdout), str(self.holdout)),
             "order": (before.order, self.order),
-            "slices": (sliced, own),
         }
         for option, (then, now) in pairs.items():
             if then != now:
@@ -153,7 +140,6 @@ class TrainingState:
             "position": {**vars(self.position), "report": self.position.report.as_dict()},
             "seen": self.seen.as_dict(),
             "earlier": None if self.earlier is None else self.earlier.as_dict(),
-            "slices": None if self.slices is None else self.slices[:-1],
         }
         return said(self, found)
 
@@ -179,14 +165,13 @@ _COMMANDS = {
 """What writes the checkpoints of each plan"""
 _MOST = 256
 """Models side by side"""
-_STATE, _BEST, _SLICES, _DRAWN = "state.", "best.", "slices.", "drawn."
+_STATE, _BEST, _DRAWN = "state.", "best.", "drawn."
 
 
 class SavedSet(TypedDict):
     """What `ModelSet.described` tells of."""
 
     share: str
-    racing: bool
     recipes: list[Any]
     dropped: list[tuple[int, str]]
     resting: list[int]
@@ -210,18 +195,11 @@ def save(path: Path, models: ModelSet, training_state: TrainingState) -> None:
     for one in training_state.scored:
         tensors |= beneath(f"{_BEST}{one.model}.", one.state)
     tensors |= beneath(_DRAWN, training_state.seen.drawn.tensors())
-    if training_state.slices is not None:
-        tensors |= beneath(_SLICES, training_state.slices.state)
     model_file.write(path, header, tensors)
 
 
-def load(
-    path: Path, plan: str = "train", race: Callable[[int], Referee] | None = None
-) -> tuple[ModelSet, TrainingState]:
-    """The models in a checkpoint of this plan and the state of their training; `ModelFileError`.
-
-    `race` makes a race of so many lanes, if the models of the plan may race.
-    """
+def load(path: Path, plan: str = "train") -> tuple[ModelSet, TrainingState]:
+    """The models in a checkpoint of this plan and the state of their training; `ModelFileError`."""
     if not path.exists():
         raise ModelFileError(f"{path}: no such file, so there is no training to resume")
     header, tensors = model_file.Contents.of(path).model(0)
@@ -234,11 +212,9 @@ def load(
             made = _COMMANDS.get(training.plan, "another command")
             raise ModelFileError(f"{path}: a checkpoint of {made}, which can resume it")
         training.seen.drawn = DrawnRows.of(under(tensors, _DRAWN))
-        if training.slices is not None:
-            training = replace(training, slices=training.slices._replace(state=under(tensors, _SLICES)))
         if model_file.LANES in header:
             saved = read(SavedSet, header[model_file.LANES], model_file.LANES)
-            models = _revived(saved, under(tensors, _STATE), race)
+            models = _revived(saved, under(tensors, _STATE))
         else:
             models = ModelSet.of([model_file.revive(path, header, tensors)])
         scored = [one._replace(state=under(tensors, f"{_BEST}{one.model}.")) for one in training.scored]
@@ -248,7 +224,7 @@ def load(
         return models, replace(training, scored=scored)
 
 
-def _revived(saved: SavedSet, state: dict[str, Any], race: Callable[[int], Referee] | None) -> ModelSet:
+def _revived(saved: SavedSet, state: dict[str, Any]) -> ModelSet:
     """The models that `ModelSet.described` tells of."""
     try:
         recipes = [Recipe.from_dict(one) for one in saved["recipes"]]
@@ -259,9 +235,7 @@ def _revived(saved: SavedSet, state: dict[str, Any], race: Callable[[int], Refer
     most = 1 if saved["share"] else _MOST
     if len(recipes) > most:
         raise StateError("it has another number of models")
-    if saved["racing"] and race is None:
-        raise StateError(f"its models race: resume with {mention(rule='auto')}")
-    models = ModelSet(recipes, share, race=race(len(recipes)) if race and saved["racing"] else None)
+    models = ModelSet(recipes, share)
     curves = [*map(curve_of, saved["curves"])]
     dropped = dict(saved["dropped"])
     if not {*dropped, *saved["resting"]} <= {*range(len(recipes))}:

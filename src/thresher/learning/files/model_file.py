@@ -96,6 +96,7 @@ class ModelFields(Edition):
     needs: NotRequired[tuple[parts.Need, ...]]
     examples: NotRequired[int]
     features_seen: NotRequired[int]
+    features_freed: NotRequired[bool]
     left_out: NotRequired[int]
     progressive_loss: NotRequired[float | None]
     loss_of_later_passes: NotRequired[float]
@@ -217,6 +218,7 @@ def header_of(model: Model | Readout) -> Header:
         "progressive_loss": model.tally.known,
         **({"loss_of_later_passes": model.repeated.average} if model.repeated.weight > 0 else {}),
         "features_seen": model.features_seen,
+        **({"features_freed": True} if model.features_freed else {}),
         **({"left_out": model.left_out} if model.left_out else {}),
         **({"curve": [list(point) for point in model.curve]} if model.curve else {}),
         **({"warm": True} if model.warm else {}),
@@ -628,9 +630,8 @@ class Contents:
                 )
                 column = column_of(self.run[ENSEMBLE]["rows"])
                 kind = f"models by {column}, not one: {one} the model of a value"
-        elif SELECTION in self.run and not there:
-            learns = spelled("thresher select --keep", "thresher.select(..., keep=True)")
-            kind = f"a selection without a model: {learns} learns one"
+        elif SELECTION in self.run:
+            kind = f"a selection, not a model: {mention_command('train')} learns one"
         if which is None:
             raise ModelFileError(f"{self.name}: {kind}")
         raise UsageError(f"{self.name}: {kind} (you asked for {which})")

@@ -65,9 +65,9 @@ def groups_of(readout: Readout) -> list[dict[str, Any]]:
 
 
 _FROM_HEADER = ("examples", "progressive_loss", "nonzero", "features_seen")
-_IF_KNOWN = ("left_out", "loss_of_later_passes")
-"""What the header has only if rows were sampled, or after several passes, in which the progressive loss is
-that of the first."""
+_IF_KNOWN = ("features_freed", "left_out", "loss_of_later_passes")
+"""What the header has only if rows of features were freed, if rows were sampled, or after several passes, in
+which the progressive loss is that of the first."""
 
 
 def anatomy(path: str | Path, header: Header, tensors: Tensors) -> dict[str, Any]:

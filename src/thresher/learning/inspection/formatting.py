@@ -58,7 +58,10 @@ def size_shown(size: float) -> str:
 
 
 def figure_lines(figures: Mapping[str, object]) -> list[str]:
-    """One line per figure."""
+    """One line per figure; of features seen *at least* so many, if some were freed."""
+    figures = dict(figures)
+    if figures.pop("features_freed", False):
+        figures["features_seen"] = f"at least {shown(figures['features_seen'])}"
     return [f"{name.replace('_', ' '):<{_NAME_WIDTH}} {shown(value)}" for name, value in figures.items()]
 
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import MOST_CELLS, UNKNOWN, Chunk, concat, read_only
+from thresher.data.chunk import Chunk, concat, read_only
 from thresher.data.layout import SettledLayout
 from thresher.engine.index import Resolved, make_index
 from thresher.engine.sound import MOST_STEPS, Tensors, are_ends, beneath, copied, given, require, under
@@ -42,7 +42,7 @@ from thresher.learning.model.divergence import (
     has_extremes,
     ranges,
 )
-from thresher.learning.model.objective import Listener, Objective
+from thresher.learning.model.objective import Objective
 from thresher.learning.model.preprocessing import Preprocessor
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.rule_state import BEFORE_END as BEFORE_END_OF_LOOP
@@ -108,10 +108,6 @@ def _check_pending(state: Tensors, batch: int, head: Objective, shifted: bool) -
     targets = given(state, _PREFIX + "targets", shape, np.float32)
     if shifted and rows:
         given(state, _PREFIX + "offsets", (rows,), np.float32)
-    if _PREFIX + "cells" in state:
-        cells = given(state, _PREFIX + "cells", (rows, None), np.int64)
-        within = (cells >= UNKNOWN) & (cells < MOST_CELLS)
-        require(within.all(), _PREFIX + "cells", "numbers of values must be within their table")
     if rows:
         head.domain.check(state[_PREFIX + "labels"], targets if listed else None)
 
@@ -157,8 +153,6 @@ class BatchFeeder:
         self.learned = 0
         """examples that the loops have learned"""
         self.lowest_label = 0.0
-        self.listener: Listener | None = None
-        """gets new examples and the margins that the only learner predicts them with"""
         self.skip: Callable[[int, int, DivergedError], None] | None = None
         """called for an example, or a batch, that would make the only learner not finite: with the place
         of the first among the rows with an importance, their number, and the reason; None: raise it"""
@@ -235,7 +229,7 @@ class BatchFeeder:
 
     def learn_row(self, learner: Model, row: dict[Any, Any], label: float, weight: float) -> bool:
         """Like `learn`, for one row, of an importance above 0, and the only learner; False if not taken."""
-        if self.batch > 1 or self.signs or self.skip or self.listener or not learner.loop.has_met(label):
+        if self.batch > 1 or self.signs or self.skip or not learner.loop.has_met(label):
             return False
         if not self.intake.counts_only_means or (features := features_of(learner, row)) is None:
             return False
@@ -294,9 +288,6 @@ class BatchFeeder:
     def _learn_in_batches(self, learners: Sequence[Model], chunk: Chunk) -> None:
         lo, stop = 0, len(chunk)
         if len(self.pending):
-            if chunk.cells is not None and self.pending.cells is None:  # the end of an earlier stream
-                unknown = np.full((len(self.pending), chunk.cells.shape[1]), UNKNOWN)
-                self.pending = replace(self.pending, cells=unknown)
             missing = min(self.batch - len(self.pending), stop - lo)
             self.pending = concat([self.pending, chunk.rows(lo, lo + missing)])
             lo += missing
@@ -320,7 +311,6 @@ class BatchFeeder:
         with self.at_rest():
             if len(self.pending) and not any(one.loop.again for one in learners):
                 self._before_end = copied(self.state())
-                self._before_end.pop(_PREFIX + "cells", None)  # numbers of this run mean nothing to the next
                 for one in learners:
                     one.loop.before_end = copied(one.loop.state())
             self._finish(learners)
@@ -341,9 +331,6 @@ class BatchFeeder:
             for one in learners
             if not one.error
         ]
-        listener = None if fed[0].loop.again else self.listener
-        if listener is not None:
-            fed[0].loop.note_margins(len(chunk))
         begin = 0  # the first extreme example, if the loop watches for one, or the end
         if not self._extremes and len(fed) == 1 and fed[0].loop.watches:
             fed[0].loop.limit = float(EXTREME)
@@ -361,8 +348,6 @@ class BatchFeeder:
                         one.learner.judge(before)
                     except DivergedError as error:
                         one.learner.stop(error)
-        if listener is not None and fed:
-            listener.add(chunk, fed[0].loop.take_margins())
 
     def _learn_piece(self, chunk: Chunk, fed: list[_Feeding], lo: int, stop: int) -> int:
         hi = stop if self.skip is None else min(stop, lo + self._stride)

@@ -256,6 +256,11 @@ class Ensemble(LinearPredictor, Generic[M]):
         return round(sum(model.features_seen for model in self.models) / len(self.models))
 
     @property
+    def features_freed(self: Ensemble[Model]) -> bool:
+        """Whether rows of features were freed in a model."""
+        return any(model.features_freed for model in self.models)
+
+    @property
     def left_out(self: Ensemble[Model]) -> int:
         """Mean number of examples that a model left out, rounded."""
         return round(sum(model.left_out for model in self.models) / len(self.models))

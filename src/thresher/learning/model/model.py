@@ -44,7 +44,6 @@ from thresher.learning.model.loops import make_loop
 from thresher.learning.model.margins import any_output
 from thresher.learning.model.objective import F64, FittedLink
 from thresher.learning.model.prediction import LinearPredictor, Readout
-from thresher.learning.model.preprocessing import ListedFeatures
 from thresher.learning.model.recipe import Recipe, Spec
 from thresher.learning.model.scaling import Means
 from thresher.learning.model.single_rows import LABELS, SCALARS, Row, RowBuffers, check_row, is_plain
@@ -169,11 +168,6 @@ class Model(LinearPredictor):
 
         return from_bytes, (as_bytes(self),)
 
-    @property
-    def slices(self) -> dict[str, list[dict[str, Any]]]:
-        """Figures by column and value, if training was asked for `slices`: see docs/slices.md."""
-        return {} if self.record is None else self.record.slices
-
     def begin_pass(self, number: int, passes: int = 0) -> None:
         """Start pass `number` of `passes`, counted from 1, over the same data, or resume it after a stop.
 
@@ -185,7 +179,7 @@ class Model(LinearPredictor):
             before, waiting = self.loop.sums(False).copy(), len(self.feed.pending)
             if waiting:
                 last = copy(self)
-                last._warned, last.feed.listener = True, self.feed.listener
+                last._warned = True
                 with suppress(DivergedError):  # raised when they are learned
                     last.finish()
                     self.loop.tally[:] = last.loop.tally
@@ -404,12 +398,6 @@ class Model(LinearPredictor):
         if source.words is not None and source.words.count > len(self.classes):
             self.layout = replace(self.layout or SettledLayout(), classes=source.words.names())
 
-    def admit_only(self, keys: NDArray[np.uint64]) -> None:
-        """Learn only these features, which ascend, now and later. The recipe admits ``listed`` ones."""
-        admission = self.feed.intake.admission
-        assert isinstance(admission, ListedFeatures)
-        admission.keys = keys
-
     @property
     def features_waiting(self) -> int | None:
         """Features seen but not admitted, apart from false positives; None if not counted."""
@@ -455,8 +443,13 @@ class Model(LinearPredictor):
 
     @property
     def features_seen(self) -> int:
-        """Number of distinct features seen so far (see the indexes)."""
+        """Number of distinct features seen so far; at least so many, if `features_freed`."""
         return self.index.features_seen
+
+    @property
+    def features_freed(self) -> bool:
+        """Whether rows of features without a weight were freed: these are not counted if they come again."""
+        return self.index.freed > 0
 
     @property
     def left_out(self) -> int:

@@ -40,7 +40,7 @@ OWN = ("rule", "rate", "loss", "average", "intercept", "dtype")
 """Fields of a Recipe in which the models of a part may differ."""
 _FEW = 64
 """Parts that can be asked for figures at any time"""
-_COUNTERS, _SHARE, _SPREADS, _RACE = "counters", "share.", "spreads.", "race."
+_COUNTERS, _SHARE, _SPREADS = "counters", "share.", "spreads."
 
 
 class Referee(Protocol):
@@ -51,12 +51,6 @@ class Referee(Protocol):
 
     def end_of_block(self, lanes: ModelSet) -> None:
         """So many examples are learned."""
-
-    def state(self) -> State:
-        """What it knows."""
-
-    def restore(self, state: Tensors) -> None:
-        """Go on from a state; StateError."""
 
 
 class Part:
@@ -299,8 +293,7 @@ class ModelSet:
     def lead(self) -> Any:
         """What stands for all in a table of progress: the models as one, if they predict together.
 
-        Else, of the last part, the model with the lowest progressive loss; in a race, the first. Also if the
-        race has dropped it, until another takes the place of all, but not if it diverged.
+        Else, of the last part, the model with the lowest progressive loss.
         """
         self.flush()
         if self.share.together:
@@ -308,8 +301,6 @@ class ModelSet:
                 self._whole = self.share.as_one(self.models)
             self._whole.last, self._whole.layout = self.share.last, self.layout
             return self._whole
-        if self.race is not None:
-            return next((one for k, one in enumerate(self.models) if k not in self.told), self.models[0])
         part = self.parts[-1]
         return part.models[min(part.alive or [0], key=lambda k: part.models[k].tally.average)]
 
@@ -419,7 +410,7 @@ class ModelSet:
     @property
     def may_be_solved(self) -> bool:
         """Whether all models can be solved in memory, and begin without weights."""
-        fresh = self.race is None and not any(model.warm for model in self.models)
+        fresh = not any(model.warm for model in self.models)
         return fresh and all(can_solve(recipe) for recipe in self.recipes)
 
     def solve(self, rows: Chunk) -> None:
@@ -540,7 +531,7 @@ class ModelSet:
         }
         whole |= pack([part.state() for part in self.parts])
         whole |= beneath(_SPREADS, {} if self.spreads is None else self.spreads.state())
-        return whole | beneath(_RACE, {} if self.race is None else self.race.state())
+        return whole
 
     def check(self, state: Tensors) -> None:
         """StateError if this set cannot be in `state`, whose parts it makes."""
@@ -563,8 +554,6 @@ class ModelSet:
             part.restore(packed.of(p))
         if self.spreads is not None:
             self.spreads.restore(under(state, _SPREADS))
-        if self.race is not None:
-            self.race.restore(under(state, _RACE))
         self.told |= self.dropped.keys()
         self._given, self._pass, self._row, self._first_row, self.share.last = state[_COUNTERS].tolist()
 
@@ -573,7 +562,6 @@ class ModelSet:
         alive, dropped = self.alive, self.parts[0].dropped
         return {
             "share": self.share.spec,
-            "racing": self.race is not None,
             "recipes": [recipe.as_dict() for recipe in self.recipes],
             "dropped": [*dropped.items()],
             "resting": [k for k in range(len(self.models)) if k not in alive and k not in dropped],

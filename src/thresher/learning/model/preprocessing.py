@@ -21,15 +21,13 @@ from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import OneLineError
 from thresher.data.layout import SettledLayout
 from thresher.engine import centring as preparing
-from thresher.engine.sound import MOST_STEPS, State, Tensors, ascending, given, require
+from thresher.engine.sound import MOST_STEPS, State, Tensors, given, require
 from thresher.learning.model.sampling import Sampler
 from thresher.learning.model.scaling import FIRST, NO_MEANS, Centring, Divisors, Means, make_scaling
-from thresher.options.messages import mention, mention_command
+from thresher.options.messages import mention
 
 BITS = 24
 _LEAST_BITS, _MOST_BITS, _MOST_NEEDED = 10, 34, 255
-LISTED = "listed"
-"""The SPEC of a model that learns only listed features: see `ListedFeatures`"""
 _SPEC = re.compile(r"(?:([0-9]{1,18})|poisson:([^,]+))(?:,bits=([0-9]{1,18}))?")
 
 
@@ -115,38 +113,8 @@ class Admission:
         self._counters[:], self._counts[:] = state["admit.counters"], state["admit.counts"]
 
 
-class ListedFeatures:
-    """Only the features of a list enter, in this data and in all that follow."""
-
-    waiting = None
-
-    def __init__(self) -> None:
-        self.keys: NDArray[np.uint64] | None = None
-        """they ascend; None: not given yet"""
-
-    def kept(self, chunk: Chunk, before: int, again: bool) -> Chunk:
-        """`chunk` without all other features."""
-        if self.keys is None:
-            raise OneLineError(f"no features are listed: {mention_command('select')} makes such a model")
-        return chunk.only(self.keys)
-
-    def state(self) -> State:
-        """The list."""
-        return {"admit.keys": np.zeros(0, np.uint64) if self.keys is None else self.keys}
-
-    def check(self, state: Tensors) -> None:
-        """Raise StateError unless `state` holds a list."""
-        require(ascending(given(state, "admit.keys", (None,), np.uint64)), "admit.keys", "keys ascend")
-
-    def restore(self, state: State) -> None:
-        """Continue from `state`."""
-        self.keys = state["admit.keys"].copy()
-
-
 def admission_spec(spec: str | int) -> str:
     """The SPEC of an admission in full. ValueError."""
-    if spec == LISTED:
-        return LISTED
     needed, chance, bits = admission_terms(spec)
     return f"{f'poisson:{chance}' if chance < 1.0 else needed},bits={bits}"
 
@@ -169,10 +137,8 @@ class Preprocessor:
         """which rows are learned; None: all"""
         self._centring = Centring() if centre else None
         self._scaling = None if scale is None else make_scaling(scale)
-        self.admission: Admission | ListedFeatures | None = None
+        self.admission = None if admit is None else Admission(admit, seed)
         """which features are admitted; None: all"""
-        if admit is not None:
-            self.admission = ListedFeatures() if admit == LISTED else Admission(admit, seed)
         parts = sampler, self._centring, self._scaling, self.admission
         self._parts = [part for part in parts if part is not None]
         self._rows = 0

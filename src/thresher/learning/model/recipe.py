@@ -76,7 +76,7 @@ class Recipe:
     if the rule is ``AUTOMATIC``, or with the scale ``standard``."""
     admit: str | int | None = None
     """A feature is learned from its N-th sighting on: ``N``, ``poisson:P``, or either with ``,bits=B``
-    (see `Admission`). ``listed``: only the features of a list (see `ListedFeatures`)."""
+    (see `Admission`)."""
     store: str = "growing"
     """``growing`` (64-bit keys, memory follows the live weights), ``direct`` (the key is the row),
     ``hashed:BITS`` or ``hashed:BITS,signed`` (see `HashedIndex`)"""

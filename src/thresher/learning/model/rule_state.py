@@ -124,9 +124,6 @@ class RuleState:
     """A loop that watches stops before a value of at least this magnitude."""
     holder: Any = None
     """what holds the state of several loops, which learn one after the other; None: the loop itself"""
-    noted: F64 | None = None
-    """takes the margins that examples are predicted with before they are learned, without the origin of
-    intercepts, ``(n,)`` or ``(n, outputs)``; None: they are not kept"""
 
     def __init__(
         self,
@@ -199,7 +196,7 @@ class RuleState:
             *self._rules,
             *(self.S, self.clock, self.B, self.bclock),
             *map(read_only, resolved[1:]),
-            *(read_only(targets), *rest, self.noted, self.index.seen, self.tally),
+            *(read_only(targets), *rest, self.index.seen, self.tally),
         )
 
     def learner_of_row(self, arrays: RowBuffers) -> Callable[[], bool] | None:
@@ -284,7 +281,6 @@ class RuleState:
     def place(self, keys: NDArray[np.uint64], weights: Array, bias: Array) -> None:
         """Replace all features by these, with ascending keys, and set their weights and the intercepts."""
         rows = self.index.enter(keys)
-        self.index.count(keys)
         self.S = np.zeros((self.index.size, *self.S.shape[1:]), self.dtype)
         everything = np.arange(len(self.B))
         for rule, table, clocks, places, wanted in (
@@ -393,16 +389,6 @@ class RuleState:
     def last_margin(self) -> float:
         """Margin of the first output for the last example learned, before it was learned."""
         return float(self._with_origin(self.tally[kernels.LAST_MARGIN :][:1])[0])
-
-    def note_margins(self, count: int) -> None:
-        """Note the margins of so many examples; -inf for classes that are not met with them."""
-        self.noted = np.full((count, *self.S.shape[2:]), -np.inf)
-
-    def take_margins(self) -> F64:
-        """The margins `noted`, which are then noted no more."""
-        assert self.noted is not None
-        found, self.noted = self._in_order(self._with_origin(self.noted)), None
-        return found.reshape(len(found)) if self.head.count == 1 else found
 
     def margins(self, chunk: Chunk, bias: Array | None = None) -> F64:
         """Margins ``(n,)`` under the settled weights; ``(n, outputs)`` for many outputs.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, TypedDict
+from typing import Any, ClassVar, NamedTuple
 
 from thresher.data.files.topics import Extent
 from thresher.data.layout import as_option
@@ -18,16 +18,6 @@ from thresher.options.messages import mention
 
 COUNTS = ("lines", "examples", "blank", "skipped", "merged")
 """The fields that are counts of lines, as a `Report` has them"""
-
-
-class _Slice(TypedDict):
-    """What a row of slices has in any case."""
-
-    value: str
-    examples: int
-    weight: float
-    small: bool
-    loss: float | None
 
 
 class Difference(NamedTuple):
@@ -106,8 +96,6 @@ class Record:
     """how often training went on with other data; counts of lines are sums, all else is of the last data"""
     topics: tuple[Extent, ...] = ()
     """what was read of topics last, in this training or before"""
-    slices: dict[str, list[dict[str, str | float | int | bool | None]]] = field(default_factory=dict)
-    """see `evaluation.slices`: by the margins before each example of the first pass"""
     solved: Optimum | None = None
     """of a model that was solved in memory after its pass"""
     effects: Effects = ()
@@ -143,14 +131,6 @@ class Record:
         found = read(cls, given, "record")
         require(found.passes > 0, "record.passes", "expected 1 or more")
         require(is_text(found.holdout), "record.holdout", "expected a share of the rows")
-        for rows in found.slices.values():
-            for row in rows:
-                read(
-                    _Slice,
-                    {name: row[name] for name in _Slice.__annotations__ if name in row},
-                    "record.slices",
-                )
-                require(row.keys() == rows[0].keys(), "record.slices", "expected rows with the same figures")
         return found
 
 

@@ -9,7 +9,7 @@ from contextlib import closing
 from copy import copy, deepcopy
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,11 +27,11 @@ from thresher.engine.compile.notices import seconds_compiling
 from thresher.engine.protocol import writes
 from thresher.learning.diagnostics.column_findings import check_namespaces, troubles_of_reading
 from thresher.learning.diagnostics.findings import Finding
-from thresher.learning.diagnostics.loss_rises import LossRises, Rise
+from thresher.learning.diagnostics.loss_rises import Rise
 from thresher.learning.diagnostics.run_findings import Run, troubles_at_end, troubles_of
 from thresher.learning.diagnostics.stream_statistics import Start, StreamStatistics
 from thresher.learning.files import checkpoint
-from thresher.learning.files.checkpoint import DataOrigin, Held, Sliced, TrainingPosition, TrainingState
+from thresher.learning.files.checkpoint import DataOrigin, Held, TrainingPosition, TrainingState
 from thresher.learning.files.choice import LOSS
 from thresher.learning.model.agreement import unknown_values
 from thresher.learning.model.divergence import DivergedError
@@ -47,9 +47,6 @@ from thresher.learning.training.scores import Patience, Scores
 from thresher.learning.training.shares import MOST_EVERY, HeldOutPart, as_text
 from thresher.learning.training.wide import is_wide
 from thresher.options.checks import check_whole
-
-if TYPE_CHECKING:
-    from thresher.learning.evaluation.slices import ProgressiveSlices
 
 _ALL_TOLD = 10
 """Passes up to which the end of each is told."""
@@ -119,10 +116,7 @@ class Trainer:
         holdout: a separate source to evaluate on after every pass.
         judging: the hold-out, if it is another than the plan's.
         policy: decides after each pass which models go on.
-        successor: called with the models after every stretch of rows, and at the end of a pass (True);
-            returns those to continue with.
         columns: what is already known about the columns of a table.
-        slices: counts figures by value of columns; the model tells it what it predicts.
         topics: what is read of topics, for the record.
 
     Raises `Interrupted` when `stopper` requests a stop, after saving a checkpoint; `DataError` for a bad
@@ -155,9 +149,7 @@ class Trainer:
         stopper: Stopper | None = None,
         judging: Holdout | None = None,
         policy: Patience | None = None,
-        successor: Callable[[ModelSet, bool], ModelSet] = lambda models, over: models,
         columns: Sequence[ColumnSeen] = (),
-        slices: ProgressiveSlices | None = None,
         topics: Sequence[Extent] = (),
     ) -> None:
         self.models = model if isinstance(model, ModelSet) else ModelSet.of([model])
@@ -187,8 +179,7 @@ class Trainer:
         self._started, self._compiled, self._examples_before = 0.0, 0.0, 0
         self.resumed = False
         """whether the rows learned by an earlier run are still to be verified"""
-        self._successor = successor
-        self._seen, self._columns, self._slices = StreamStatistics(), columns, slices
+        self._seen, self._columns = StreamStatistics(), columns
         self._topics = (*topics,)
         # what will be read twice, by later passes or by a resumed run, is hashed to detect changes
         if plan.checkpoint is not None:
@@ -236,7 +227,6 @@ class Trainer:
             scored=[*self.policy.scored.values()],
             seen=self._seen,
             earlier=self._earlier,
-            slices=None if self._slices is None else Sliced(self._slices.columns, self._slices.state()),
             recent=self.recent,
             plan=self.plan.name,
             topics=self._topics,
@@ -255,8 +245,6 @@ class Trainer:
         self.reported, self._seen = before.reported, before.seen
         self.recent, self._earlier = before.recent, before.earlier
         self.holdout.first = 0 if before.earlier is None else before.earlier.examples
-        if self._slices is not None and before.slices is not None:
-            self._slices.restore(before.slices.state)
         self.policy.scored = {one.model: one for one in before.scored}
         self.repetition.resume(before.passes, before.settled)
         if sum(content.size for content in [*before.read, *before.evaluated]) > _LONG:
@@ -329,6 +317,7 @@ class Trainer:
             **({"left_out": left_out} if left_out else {}),
             "nonzero": self.model.nonzero,
             "features_seen": self.model.features_seen,
+            **({"features_freed": True} if self.model.features_freed else {}),
             "seconds": round(seconds, 3),
             **({"seconds_compiling": round(compiling, 3)} if compiling else {}),
             "examples_per_second": round(learned / (seconds - compiling)) if seconds > compiling else 0,
@@ -361,8 +350,6 @@ class Trainer:
 
     def _pass(self) -> None:
         number, kept, first = self.position.number, self.repetition, self.models.parts[0].models[0]
-        if number > 1 and self._slices is not None:
-            self.source.sliced = ()
         read = self.source if number == 1 or kept.keeps else self.reread()
         rows = kept.over(self.holdout.rest(read), number, held=self.order.reads(2) == 1)
         source = self.order.over(rows, number)
@@ -391,7 +378,6 @@ class Trainer:
 
     def _end_pass(self, report: Report) -> None:
         """There are no more rows in this pass."""
-        self._hand_over(True)
         if self.position.number == 1:
             self._solve()
         if progress.keeps_end(self.position.number):
@@ -435,19 +421,16 @@ class Trainer:
             due = min(map(progress.until_due, (done, done - self._seen.start.examples)))
             due = min([due, *(size - done % size for size in every if size)])
             hi = chunk.end_of(lo, due)
-            rows = numbered = chunk.rows(lo, hi)
+            rows = chunk.rows(lo, hi)
             self.models.name_classes(self.source)
             self._line = lo + (0 if chunk.place is None else chunk.place.line)
-            if rows.cells is not None and self._slices is not None:
-                numbered = replace(rows, cells=None) if again else self._slices.numbered(rows)
-            self._learn_stretch(numbered, again)
+            self._learn_stretch(rows, again)
             if not again:
                 self._seen.add(rows, self.models.recipe.layout, self.source.words is not None)
             self.stopper.worth_keeping = True
             self.position = replace(self.position, learned=hi)
             if len(examples := rows.counting()):
                 self.label = self.models.parts[0].models[0].last_label(examples)
-                self._hand_over(False)
                 self.handle_due()
             lo = hi
             self.pause()
@@ -476,16 +459,6 @@ class Trainer:
         line += int(np.flatnonzero(rows.weights)[max(first, 0)]) + 1
         bad = BadLine(self.source.names[0], line, 1, "an example to learn", str(error), b"")
         self._reading.report.leave_out(bad, count)
-
-    def _hand_over(self, over: bool) -> None:
-        """Continue with the successor of the model; the loss since the last row of the table stays right."""
-        successor = self._successor(self.models, over)
-        if successor is not self.models:
-            then, now, last = self.model.tally, successor.lead.tally, self.reported
-            self.reported = Tally(last.loss + now.loss - then.loss, last.weight + now.weight - then.weight)
-            self.models = successor
-            self._seen.marks, done = [], self.models.examples - self._seen.start.examples
-            self._seen.loss_rises = LossRises(done, reached=now)  # with other losses
 
     def handle_due(self) -> None:
         """Between two examples: add to curve and table, stop or save a checkpoint, whatever is due."""
@@ -595,7 +568,6 @@ class Trainer:
             holdout=as_text(self.holdout.every),
             where=self.source.where,
             rows=self._seen.sample,
-            slices={} if self._slices is None else self._slices.figures(),
             topics=self._topics,
             **counts,
         ).after(self._earlier)

@@ -33,7 +33,7 @@ from thresher.learning.model.rule_state import Minimum
 from thresher.learning.training.record import Optimum
 
 if TYPE_CHECKING:
-    from thresher.batch.shards import FeatureColumns
+    from thresher.batch.columns import FeatureColumns
     from thresher.learning.model.model import Model
 
 F64 = NDArray[np.float64]
@@ -74,7 +74,7 @@ def is_wide(rows: Chunk, gaps: bool) -> bool:
     n = len(rows)
     if not may_be_wide(n, rows.nnz):
         return False
-    from thresher.batch.shards import in_columns
+    from thresher.batch.columns import in_columns
 
     columns = in_columns(rows, intercept=False)
     (there,) = np.nonzero(np.diff(columns.starts) >= _THERE * n)
@@ -111,7 +111,7 @@ def solve(models: Sequence[Model], rows: Chunk, deviations: float = DEVIATIONS) 
     and progressive losses, and goes on as if passes had led to these weights. An output whose labels are all
     alike keeps its intercept, and gets no weights.
     """
-    from thresher.batch.shards import in_columns
+    from thresher.batch.columns import in_columns
 
     prepared = models[0].feed.intake.transform(rows.counting(), again=True)
     columns = {kind: in_columns(prepared, kind) for kind in {model.recipe.intercept for model in models}}

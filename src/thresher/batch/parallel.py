@@ -1,0 +1,119 @@
+"""The solver that moves all columns at once, with the steps of `kernels`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from thresher.batch import descent, kernels
+from thresher.batch.columns import FeatureColumns
+from thresher.batch.rounds import I64, NOISE, BoostPlan, Rounds
+
+ADVANCE, RETREAT = 0.9, 1.5
+"""Factors for the widths after a step within its bound, and after one beyond it."""
+SWEEPS = 20
+"""Maximum number of sweeps between two certificates."""
+_OF_INTERCEPT = 5 * SWEEPS
+_EASE = 0.1
+"""Sweeps end when the largest violation found is at most this share of the certificate before them."""
+
+
+class Parallel(Rounds):
+    """Moves all chosen columns at once, each with a step that allows for the moves of the others.
+
+    The widths of the bound hold for the worst row. `ease` < 1 narrows them, which gives longer steps. While
+    the loss stays below the narrower bound, `ease` is reduced further; a step beyond the bound is undone
+    and repeated with a larger `ease`. At 1 the bound always holds. `up` and `down` are the masses of each
+    column when last computed.
+    """
+
+    def __init__(self, columns: FeatureColumns, loss: Any, plan: BoostPlan) -> None:
+        lowest = float(columns.labels.min(initial=0.0))
+        super().__init__(columns.keys, columns.intercept, lowest, plan)
+        self.columns, self.loss, self.examples = columns, loss, len(columns.labels)
+        self.penalties = (float(plan.l1), float(plan.l2))
+        self.up, self.down, self.all = np.zeros(len(self.w)), np.zeros(len(self.w)), np.arange(len(self.w))
+        self.ease, self.one_sided, self.chosen, self._widths = 1.0, 0, self.all, np.zeros(0)
+        self._z, self._slopes = np.zeros(self.examples), np.zeros(self.examples)
+        self._weigh()
+
+    def close(self) -> None:
+        """See `Rounds`: nothing is held."""
+
+    def start(self) -> None:
+        """Fit the intercept alone, and compute the unit of the certificate there."""
+        self.measure_all()
+        features = len(self.keys)
+        sided = (self.up > 0) != (self.down > 0)
+        self.one_sided = int(np.count_nonzero(sided[:features]))
+        if self.intercept and not sided[-1]:
+            self._fit_intercept()
+            self.measure_all()
+        pulls, sums = np.abs(self.up - self.down)[:features], (self.up + self.down)[:features]
+        self.unit = float(max(pulls.max(initial=0.0), NOISE * sums.max(initial=0.0))) or 1.0
+
+    def objective(self) -> float:
+        """The loss plus the penalties."""
+        (l1, l2), w = self.penalties, self.w[: len(self.keys)]
+        return self._loss + l1 * float(np.abs(w).sum()) + 0.5 * l2 * float(np.square(w).sum())
+
+    def improve(self) -> int:
+        """Sweep, at most 20 times, over the columns that have a weight or violate their condition."""
+        self.choose(np.flatnonzero((self.w != 0) | (self.gap > 0)))
+        enough = _EASE * self.certificate * self.unit
+        sweeps = 1
+        while self.move() > enough and sweeps < SWEEPS:
+            sweeps += 1
+        return sweeps
+
+    def measure_all(self) -> None:
+        """Compute the masses and violations of all columns."""
+        self._measure(self.all)
+
+    def _measure(self, chosen: I64) -> None:
+        c, up, down = self.columns, np.zeros(len(chosen)), np.zeros(len(chosen))
+        kernels.add_up(chosen, c.starts, c.rows, c.values, self._slopes, up, down)
+        self.up[chosen], self.down[chosen] = up, down
+        kernels.violations(chosen, self.penalties, len(self.keys), self.w, self.up, self.down, self.gap)
+
+    def choose(self, chosen: I64) -> None:
+        """Set the columns to move, ascending; compute widths from the sum of |x| over them in each row."""
+        self.chosen, self._widths, c = chosen, np.zeros(len(chosen)), self.columns
+        kernels.widest(chosen, c.starts, c.rows, c.values, np.zeros(self.examples), self._widths)
+
+    def move(self) -> float:
+        """Move all chosen columns by one step; returns the largest violation before it."""
+        self._measure(self.chosen)
+        violation = float(self.gap[self.chosen].max(initial=0.0))
+        before, margins, c = self._loss, self._z.copy(), self.columns
+        held, steps = (self.penalties, len(self.keys), self.w, self.up, self.down), np.zeros(len(self.chosen))
+        while True:
+            bound = kernels.steps_at_once(self.chosen, self._widths, self.ease, *held, steps)
+            descent.shift_rows(self.chosen, steps, c.starts, c.rows, c.values, self._z)
+            self._weigh()
+            if self._loss <= before + bound or self.ease == 1.0:  # at the proved width it holds
+                break
+            self._z[:], self.ease = margins, min(1.0, self.ease * RETREAT)
+        self.w[self.chosen] += steps
+        self.ease *= ADVANCE
+        return violation
+
+    def _fit_intercept(self) -> None:
+        """Move the intercept alone."""
+        self.choose(self.all[-1:])
+        for _ in range(_OF_INTERCEPT):
+            if self.move() <= NOISE * (self.up[-1] + self.down[-1]):
+                break
+        self.ease = 1.0
+
+    def _weigh(self) -> None:
+        """Compute the loss, and the slopes of all rows, at their margins."""
+        c, compiled = self.columns, kernels.weigh.for_parts(self.loss)
+        self._loss = float(compiled(self.loss, c.labels, c.weights, self._z, self._slopes))
+
+    def endless(self) -> str | None:
+        """See `Rounds`."""
+        positive = self.columns.labels > 0
+        separated = bool((self._z * np.where(positive, 1, -1) > 0).all())
+        return self.why_endless(bool(positive.all() or not positive.any()), separated, self.one_sided)
