@@ -187,7 +187,9 @@ SAMPLES: dict[str, Sample] = {
     "arrow file": _table("arrow", ".arrow"),
     "arrow stream": _table("arrow", ".arrows"),
 }
-_PRODUCTS = replace(LAYOUT, numeric=("x",), bins=("y",), interact=("city,id", "city,city", "x,city,y"))
+_PRODUCTS = replace(
+    LAYOUT, numeric=("x",), bins=("y",), text=("city",), interact=("city,id", "city,city", "x,city,y")
+)
 VARIANTS: dict[str, Sample] = {
     **{
         f"{form}, {name}": _variant(form, variant)

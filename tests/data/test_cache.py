@@ -6,7 +6,6 @@ import os
 import signal
 import stat
 import sys
-import warnings
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -194,13 +193,6 @@ def test_rejected_lines_of_an_earlier_process_are_written_again(tmp_path: Path, 
     assert cached.whole.skipped > 0
     assert open_cache(source, folder) is not None
     assert open_cache(source_of(path, f"quarantine={rejects}"), folder) is None
-
-
-def test_no_warning_without_a_reason(tmp_path: Path, folder: Path) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        cached, _ = filled(source_of(written(tmp_path, some_text(100))), folder)
-        assert cached is not None
 
 
 def test_a_folder_that_others_can_write_to_is_neither_read_nor_written(tmp_path: Path, folder: Path) -> None:

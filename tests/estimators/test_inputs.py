@@ -245,8 +245,10 @@ def test_probabilities_of_an_estimator_are_its_own() -> None:
     assert np.array_equal(thresher.predict(model, X, output="probability"), model.predict_proba(X))
 
 
-@pytest.mark.parametrize(("share", "count"), [("last:0.2", 40), ("last:25%", 50), ("last:30", 30)])
-@pytest.mark.parametrize("shuffle", [True, False])
+@pytest.mark.parametrize(
+    ("share", "count", "shuffle"),
+    [("last:0.2", 40, True), ("last:25%", 50, False), ("last:30", 30, True)],
+)
 def test_the_last_rows_can_be_held_out(share: str, count: int, shuffle: bool) -> None:
     """Whatever their labels are, these rows change no weight."""
     chance = np.random.default_rng(0)
