@@ -136,9 +136,11 @@ def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work in an empty folder, with its own cache of data and code."""
+    """Work in an empty folder, with its own cache of data and the compiled code of other tests."""
+    from tests.commands import own_cache
+
+    monkeypatch.setenv("THRESHER_CACHE_DIR", str(own_cache(tmp_path)))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("THRESHER_CACHE_DIR", str(tmp_path / "cache"))
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Weights that keep their sign: every rule that can keep one, against its projected dense recursion."""
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -155,23 +154,6 @@ def test_lanes_keep_signs() -> None:
         assert isinstance(lanes.models[0].loop, LaneState)
         for model in lanes.models:
             assert (streams.read_weights(model, 30) * signs_of(asked, 30) >= 0).all()
-
-
-def test_every_output_keeps_the_sign() -> None:
-    data = streams.stream(seed=8, rows=60, domain="real")
-    targets = np.stack([data.chunk.labels, -data.chunk.labels], axis=1)
-    with not_compiled():
-        for spec in ("fobos:l1=0.05", "ftrl:l1=0.05", "rda:l1=0.01"):
-            for average in (False, True):
-                more = {"loss": "squared", "average": average}
-                both = learned(spec, replace(data.chunk, targets=targets), SIGNED, outputs="values:2", **more)
-                for k in range(2):
-                    chunk = replace(data.chunk, labels=targets[:, k])
-                    alone = learned(spec, chunk, SIGNED, **more).predict(data.chunk)
-                    assert both.predict(data.chunk)[:, k] == pytest.approx(alone, abs=1e-6)
-                assert (
-                    both.weights()[1] * signs_of(SIGNED, 12)[both.weights()[0].astype(int), np.newaxis] >= 0
-                ).all()
 
 
 def test_initial_weights_of_the_wrong_sign_begin_at_zero() -> None:

@@ -30,9 +30,7 @@ MODELS: list[tuple[str, dict[str, Any]]] = [  # many are compiled for other test
     ("fobos:l1=0.01", {"rate": RATE, "store": "growing"}),
     ("ft-ftrl:forget=20", {"admit": 2, "store": "growing"}),
     ("l1-ball:radius=0.5", {"store": "hashed:4", "rate": RATE}),
-    ("fobos:l1=0.01", {"rate": RATE, "average": True, "store": "growing"}),
     ("ft-ftrl:group=l2", {**SOFTMAX, "store": "growing"}),
-    ("adagrad-rda:l1=0.001", {"loss": "hinge", "outputs": "classes:3", "store": "growing"}),
     (
         "perceptron",
         {"loss": "hinge", "outputs": "labels:1-3", "batch": 4, "average": True, "store": "growing"},

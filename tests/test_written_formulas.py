@@ -346,12 +346,6 @@ def test_columns_and_products(tmp_path: Path) -> None:
     }
 
 
-def test_bits(tmp_path: Path) -> None:
-    found = row_of(VISITS, tmp_path / "t.csv", interact=(f"{LONG},city",), bits=20)
-    number, city, visits = (key % 2**20 for key in (murmur(LONG), of("city", "Ulm"), murmur("visits")))
-    assert found == {number: 2.5, city: 1, visits: 40, product(number, city) % 2**20: 2.5}
-
-
 @pytest.mark.parametrize("value", [0.4, 1.9, 2, 2.5, 2.8, 3, 40, 5e6, -0.5, -3])
 def test_bins(value: float, tmp_path: Path) -> None:
     size = abs(value)

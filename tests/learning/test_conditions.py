@@ -276,7 +276,7 @@ def test_classes_of_several_are_called_by_their_words(outputs: str) -> None:
     options: dict[str, Any] = {"outputs": outputs, "loss": "softmax", "passes": 1}
     with not_compiled():
         last = told(thresher.train, words, holdout="last:0.2", **options)
-        blocks = told(thresher.cv, words, folds="forward:3", **options)
+        blocks = told(thresher.cv, words, folds="forward:3", l1=[0.1, 1.0], **options)
     assert "the label spam, of" in last["unlike-holdout"]
     assert "the label ham, of" in blocks["unlike-holdout"]
 

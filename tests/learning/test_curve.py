@@ -194,34 +194,6 @@ def test_many_models_have_those_of_each_alone(batch: int) -> None:
     assert bags.lead.repeated.weight == pytest.approx(2 * bags.lead.tally.weight)
 
 
-@pytest.mark.parametrize("options", [{}, {"batch": 8}])
-def test_files_and_copies_keep_them(options: Any, tmp_path: Path) -> None:
-    whole = Model(RULE, **options)
-    run(whole, 3)
-    path, plan = tmp_path / "c", TrainingPlan(3, checkpoint=tmp_path / "c", checkpoint_every=1)
-    with checkpoints_kept() as saved:
-        Trainer(Model(RULE, **options), MemorySource([PASSED]), plan).run()
-    assert len(saved) == 3 * len(PASSED)
-    for number in (68, 69, 70, 71, 150):
-        path.write_bytes(saved[number])
-        models, before = checkpoint.load(path)
-        going_on = Trainer(models, MemorySource([PASSED]), TrainingPlan(3))
-        going_on.continue_from(before)
-        going_on.run()
-        model = models.lead
-        assert (model.tally, model.repeated) == (whole.tally, whole.repeated), number
-        model.record = whole.record
-        assert model_file.as_bytes(model_file.header_of(model), model_file.tensors_of(model)) == (
-            model_file.as_bytes(model_file.header_of(whole), model_file.tensors_of(whole))
-        )
-    whole.save(path)
-    loaded = Model.load(path)
-    assert (loaded.tally, loaded.repeated) == (whole.tally, whole.repeated)
-    found = thresher.info(path)
-    assert found["progressive_loss"] == whole.tally.average
-    assert found["loss_of_later_passes"] == whole.repeated.average
-
-
 def test_the_table_tells_from_where_on_rows_come_again() -> None:
     said: list[str] = []
     outcome = run(model := Model(RULE), 3, ui=ProgressLines(said.append))

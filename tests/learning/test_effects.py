@@ -127,21 +127,6 @@ def _group(name: str) -> str:
     return " × ".join(parts)
 
 
-def test_columns_of_a_hashed_store(tmp_path: Path) -> None:
-    rows = rows_of(4)
-    (tmp_path / "t.csv").write_text(as_csv(rows))
-    with not_compiled():
-        same = [
-            thresher.train(tmp_path / "t.csv", **KINDS, rule="ftrl", store=store)
-            for store in ("growing", "hashed:18")
-        ]
-    (one, other) = (dict(model.record.effects) for model in same if model.record)
-    assert {*one} == {*other} >= {"euros", None}
-    assert one == pytest.approx(other)
-    told = thresher.info(same[1])
-    assert {row["column"] for row in told["columns"] if "effect" in row} == {*KINDS["numeric"].split(",")}
-
-
 def chunk_of(sizes: list[int]) -> Chunk:
     ends = np.cumsum([0, *sizes])
     keys = np.concatenate([np.arange(size, dtype=np.uint64) for size in [*sizes, 0]])

@@ -173,6 +173,19 @@ def test_a_missing_text_is_an_example_without_features(missing: Any, made: Calla
     assert thresher.predict(thresher.train(plain, Y), given).shape == (N,)
 
 
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+def test_a_missing_text_in_rows_with_columns(missing: Any) -> None:
+    given = [{"t": missing if k == 0 else "some words", "label": k % 2} for k in range(N)]
+    plain = [{"t": None if k == 0 else "some words", "label": k % 2} for k in range(N)]
+    models = [thresher.train(one, label="label", text="t", l1=0.0) for one in (given, plain)]
+    assert models[0].weights()[1].tolist() == models[1].weights()[1].tolist()
+
+
+def test_batches_are_to_be_put_together() -> None:
+    with pytest.raises(DataError, match="item 1 of data is RecordBatch: put the tables together into one"):
+        thresher.train(WITH_LABELS.to_batches())
+
+
 @pytest.mark.parametrize(
     ("X", "error"),
     [
@@ -185,16 +198,3 @@ def test_tables_that_cannot_be_learned(X: Any, error: str) -> None:
     for call in (thresher.train, fitted):
         with pytest.raises(ValueError, match=error):
             call(X, Y)
-
-
-@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
-def test_a_missing_text_in_rows_with_columns(missing: Any) -> None:
-    given = [{"t": missing if k == 0 else "some words", "label": k % 2} for k in range(N)]
-    plain = [{"t": None if k == 0 else "some words", "label": k % 2} for k in range(N)]
-    models = [thresher.train(one, label="label", text="t", l1=0.0) for one in (given, plain)]
-    assert models[0].weights()[1].tolist() == models[1].weights()[1].tolist()
-
-
-def test_batches_are_to_be_put_together() -> None:
-    with pytest.raises(DataError, match="item 1 of data is RecordBatch: put the tables together into one"):
-        thresher.train(WITH_LABELS.to_batches())

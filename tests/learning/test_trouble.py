@@ -26,7 +26,6 @@ from thresher.learning.diagnostics.stream_statistics import StreamStatistics, ba
 from thresher.learning.model.model import Model
 from thresher.learning.model.objective import Objective
 from thresher.learning.model.recipe import Recipe
-from thresher.parts.losses import Softmax
 
 SGD = {"rule": "sgd", "rate": "constant:0.5"}
 OTHERWISE = {"rule", "loss", "outputs", "admit", "scale"}
@@ -260,22 +259,6 @@ def test_the_loss_of_the_best_constant_of_classes(loss: str, least: float) -> No
     seen = StreamStatistics()
     seen.add(Chunk.from_csr(np.zeros(301, int), [], [], [1, 2, 3] * 100), None)
     assert base_rate_loss(Objective(loss, "classes:3"), seen) == pytest.approx(least, rel=0.02)
-
-
-def test_classes_with_the_same_share_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    labels, computed = [*range(98)] + [98] * 2 + [99] * 2, list[Any]()
-    one: Any = Softmax.values_slopes
-
-    def counted(*given: Any) -> Any:
-        computed.append(given)
-        return one(*given)
-
-    monkeypatch.setattr(Softmax, "values_slopes", counted)
-    seen = StreamStatistics()
-    seen.add(Chunk.from_csr(np.zeros(103, int), [], [], labels), None)
-    expected = (98 * math.log(102) + 4 * math.log(51)) / 102
-    assert base_rate_loss(Objective("softmax", "classes:100"), seen) == pytest.approx(expected, rel=1e-3)
-    assert len(computed) == 3 * 2
 
 
 @pytest.mark.parametrize(("loss", "label"), [("perceptron", 1.0), ("wealth", 2.0), ("logistic", 1.0)])
