@@ -40,7 +40,7 @@ thresher tune train.svm -m tuned.model
 thresher tune train.svm -m tuned.model --rules ft-ftrl --budget 16
 thresher tune train.svm -m tuned.model --budget 16 --holdout test.svm
 thresher select train.svm -m selected.model
-thresher select train.svm -m kept.model --false 2 --keep
+thresher select train.svm -m kept.model --false 2
 thresher select clicks.csv -m stable.model --label click --bags 16 --names --table stable.tsv
 thresher boost train.svm -m boosted.model --l1 1
 thresher boost train.svm -m boosted.model --loss logistic --l1 0.5 --l2 0.1
