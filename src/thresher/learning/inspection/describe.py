@@ -178,7 +178,7 @@ def _figures_of(readout: Readout) -> tuple[dict[str, Any], list[dict[str, Any]]]
 
 
 STEP = 1 << 19
-"""Keys of each model that are compared at a time."""
+"""Keys that are compared at a time."""
 _HASHING = ("hash", "bits", "seed")
 """Fields of a layout that determine the key of a name."""
 
@@ -271,15 +271,13 @@ def _check_comparable(a: Readout, b: Readout) -> None:
 
 def _pairs(a: Readout, b: Readout) -> Iterator[tuple[NDArray[np.uint64], F64, F64]]:
     """Some of the keys that either has, in order, with the weights that both have for them."""
-    marks = np.union1d(a.keys[::STEP], b.keys[::STEP])
-    bounds = [(one, [*np.searchsorted(one.keys, marks).tolist(), len(one.keys)]) for one in (a, b)]
-    for k in range(len(marks)):
-        parts = [(one, slice(ends[k], ends[k + 1])) for one, ends in bounds]
-        mine, theirs = (one.keys[part] for one, part in parts)
-        keys, tables = mine if np.array_equal(mine, theirs) else np.union1d(mine, theirs), list[F64]()
-        for one, part in parts:
+    every = np.union1d(a.keys, b.keys)
+    for begin in range(0, len(every), STEP):
+        keys, tables = every[begin : begin + STEP], list[F64]()
+        for one in (a, b):
+            own = slice(np.searchsorted(one.keys, keys[0]), np.searchsorted(one.keys, keys[-1], "right"))
             table = np.repeat(one.unmet.astype(np.float64)[np.newaxis], len(keys), axis=0)
-            table[np.searchsorted(keys, one.keys[part])] = one.weights[part].reshape(-1, one.head.count)
+            table[np.searchsorted(keys, one.keys[own])] = one.weights[own].reshape(-1, one.head.count)
             tables.append(table)
         yield keys, tables[0], tables[1]
 
