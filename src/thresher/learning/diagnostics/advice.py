@@ -9,7 +9,6 @@ import numpy as np
 
 from thresher.data.chunk import Chunk
 from thresher.data.columns import NUMERIC
-from thresher.data.errors import first_few
 from thresher.data.features.names import Names, numeric_keys
 from thresher.data.layout import SettledLayout
 from thresher.engine.protocol import writes
@@ -22,7 +21,6 @@ _STEP_SIZES = ("alpha", "eta", "rate")
 """Parameters that scale the step size: a smaller value makes smaller steps."""
 _MOST = 3
 _LARGE = 1e12
-_TINY = 1e-37
 """The squares of errors on labels from here on may overflow float32."""
 
 
@@ -57,12 +55,6 @@ def largest_in(chunk: Chunk, layout: SettledLayout | None, names: Names | None =
     return ", ".join(f"{name} is {value:.6g}" for name, value in zip(found, values, strict=True))
 
 
-def tiny_in(chunk: Chunk, layout: SettledLayout | None, names: Names | None = None) -> str:
-    """The features in `chunk` with values near or below the least normal float32, as text."""
-    tiny = chunk.keys[(chunk.values != 0) & (np.abs(chunk.values) < _TINY)]
-    return first_few(feature_names([*dict.fromkeys(tiny.tolist())], layout, names))
-
-
 def measures_scales(recipe: Recipe) -> bool:
     """Whether the rule measures the scale of each feature: rules with the verb `meet` do."""
     return writes(type(recipe.rule_part), "meet")
@@ -95,12 +87,12 @@ def _step_sizes(rule: Any) -> list[str]:
     return [name for name in _STEP_SIZES if name in rule._fields and limits.get(name, "> 0") == "> 0"]
 
 
-def divergence_remedy(recipe: Recipe, large: str | None, label: float = 0.0, tiny: str = "") -> str:
+def divergence_remedy(recipe: Recipe, large: str | None, label: float = 0.0) -> str:
     """What helps against divergence.
 
-    `large` lists features with large values, None if it is not known which rows are to blame, `tiny` those
-    with values so small that their scale cannot be measured; `label` is the largest label that is a number.
-    A smaller step size alone does not help against large values, nor does a wider dtype.
+    `large` lists features with large values, None if it is not known which rows are to blame; `label` is the
+    largest label that is a number. A smaller step size alone does not help against large values, nor does a
+    wider dtype.
     """
     named = f" (large values: {large})" if large else ""
     if label >= _LARGE:
@@ -109,8 +101,6 @@ def divergence_remedy(recipe: Recipe, large: str | None, label: float = 0.0, tin
             return f"{labels}, and {_measuring(recipe)}{named}"
         wider = f", or use {mention(dtype='float64')}" if recipe.numbers == np.float32 else ""
         return f"{labels}{wider}{named}"
-    if tiny and not large and measures_scales(recipe):
-        return f"multiply features with values below {_TINY:g} ({tiny}), which float32 does not hold exactly"
     smaller = f"use a smaller step size{step_size(recipe)}" if step_size(recipe) else ""
     if large and recipe.scale is None and (smaller or measures_scales(recipe)):
         return f"{scale_remedy(recipe, smaller=True)}{named}"

@@ -27,7 +27,6 @@ from thresher.learning.diagnostics.advice import (
     feature_name,
     label_remedy,
     largest_in,
-    tiny_in,
 )
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.model.batch_feeder import BatchFeeder
@@ -369,12 +368,11 @@ class Model(LinearPredictor):
     def diverged(self, what: str, chunk: Chunk | None = None) -> DivergedError:
         """An error with what happened, the largest features of `chunk`, and a remedy."""
         large = None if chunk is None else largest_in(chunk, self.layout, self.names)
-        tiny = "" if chunk is None else tiny_in(chunk, self.layout, self.names)
         numbers = [] if chunk is None or self.head.classifies else [chunk.labels, chunk.targets]
         label = max((float(np.abs(one).max(initial=0)) for one in numbers if one is not None), default=0.0)
         if chunk is not None and self.head.count == 1 and no_margin_fits(self.loss, float(chunk.labels[-1])):
             return DivergedError(what, label_remedy(float(chunk.labels[-1])))
-        return DivergedError(what, divergence_remedy(self.recipe, large, label, tiny))
+        return DivergedError(what, divergence_remedy(self.recipe, large, label))
 
     @property
     def layout(self) -> SettledLayout | None:
