@@ -114,7 +114,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 67_460,
+    "all": 67_437,
     "data": 19_101,
     "learning": 15_109,
     "parts": 5_743,
@@ -124,7 +124,7 @@ SIZES = {
     "options": 2_490,
     "sklearn": 2_135,
     "cli": 2_284,
-    "cluster": 1_025,
+    "cluster": 1_002,
     "river": 277,
     "reporting": 1_124,
     "batch": 1_551,

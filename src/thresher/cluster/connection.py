@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 import math
 import os
@@ -183,18 +182,11 @@ class Connection:
         if self._lost:
             raise LostRayError
 
-    def get(self, references: list[Any]) -> list[Any]:
-        """The results of calls, when all are there, copied. Raises their errors, and `LostRayError`."""
-        self.wait(references, count=len(references))
-        with self.calling():
-            found: list[Any] = copy.deepcopy(self.ray.get(references))
-        return found
-
     @contextmanager
     def borrowed(self, reference: object) -> Iterator[list[Any]]:
         """The list that a call which is done returned, whose arrays lie in shared memory, in this block only.
 
-        To give memory back is a call to Ray. Raises the errors of `get`.
+        To give memory back is a call to Ray. Raises the error of the call, and `LostRayError`.
         """
         with self.calling():
             found: list[Any] = self.ray.get(reference)

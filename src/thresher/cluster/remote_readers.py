@@ -12,28 +12,13 @@ import functools
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from thresher.data.sources.reader import current_readers
-
-if TYPE_CHECKING:
-    from thresher.cluster.readers import RayReaders
 
 F = TypeVar("F", bound=Callable[..., Any])
 MOST_WORKERS = 1024
 Say = Callable[[str], None]
-
-
-def current_cluster() -> RayReaders | None:
-    """The readers within a block of `reading_elsewhere`; None if everything is done in this process."""
-    if (readers := current_readers.get()) is None:
-        return None
-    from thresher.cluster.readers import RayReaders
-
-    if not isinstance(readers, RayReaders):
-        return None
-    readers.start()
-    return readers
 
 
 @contextmanager
