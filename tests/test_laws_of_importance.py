@@ -118,7 +118,7 @@ def lanes_of(chunk: Chunk) -> list[Model]:
     return [copy(lanes.models[k]) for k in range(6)]
 
 
-def _halve(record: Any, lanes: Any, last: bool) -> None:
+def _halve(record: Any, lanes: Any) -> None:
     """Drop half of the lanes each time."""
     for k in lanes.alive[len(lanes.alive) // 2 or 1 :]:
         lanes.parts[0].drop(k, f"dropped after {lanes.examples}")

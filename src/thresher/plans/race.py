@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,31 +24,18 @@ _BLOCKS = 32
 _MANY = 1 << 62
 
 
-class Excess(NamedTuple):
-    """How much higher the loss of one lane is than that of another on the same rows."""
-
-    share: float
-    """difference as a share of the first lane's loss"""
-    errors: float
-    """difference in standard errors"""
-
-
-Judge = Callable[["Race", ModelSet, bool], None]
-"""Drops lanes that are too weak; all but one if this is the last mark"""
-
-
 class Race:
-    """Judges lanes at rows `first`, 2 `first`, 4 `first` ..., and for the last time at row `until`.
+    """Judges lanes at rows `first`, 2 `first`, 4 `first` ..., and counts their losses up to row `until`.
 
     Marks are rows of the stream, however it is cut into chunks. What is judged are sums of progressive losses
     at the ends of blocks of rows: a block has 8 rows, later 1 / 32 of a power of two, so the last half of the
-    rows has 32 to 64 blocks.
+    rows has 32 to 64 blocks. `judge` drops lanes that are too weak.
     """
 
-    def __init__(self, judge: Judge, lanes: int, first: int, until: int) -> None:
+    def __init__(self, judge: Callable[[Race, ModelSet], None], lanes: int, first: int, until: int) -> None:
         self._judge, self._first, self._until = judge, first, until
         self.ended = until <= 0
-        """whether judging has ended"""
+        """whether no more rows count"""
         self.ends: list[int] = [0]
         self._sums: list[list[float]] = [[0.0] * (1 + lanes)]
 
@@ -59,7 +45,7 @@ class Race:
         return _MANY if self.ended else min(width - done % width, self._until - done)
 
     def end_of_block(self, lanes: ModelSet) -> None:
-        """Record the sums at the end of a block; judge at a mark."""
+        """Record the sums at the end of a block, or at the last row; judge at a mark."""
         done = lanes.examples
         if self.ended or (done != self._until and done % _width(done)):
             return
@@ -68,13 +54,12 @@ class Race:
             return
         self.note(lanes)
         if done >= self._first and done & (done - 1) == 0:
-            self._judge(self, lanes, False)
+            self._judge(self, lanes)
 
     def end(self, lanes: ModelSet) -> None:
-        """Judge for the last time, now."""
+        """Let no more rows count."""
         if not self.ended:
             self.note(lanes)
-            self._judge(self, lanes, True)
             self.ended = True
 
     def note(self, lanes: ModelSet) -> None:
@@ -106,19 +91,18 @@ class Race:
         weight = float(self._late()[:, 0].sum()) or 1.0
         return [float(loss) / weight for loss in self.losses()]
 
-    def excess(self, one: int, other: int) -> Excess:
-        """How much higher the loss of lane `one` is than that of lane `other` in the last half of the rows.
+    def excess(self, one: int, other: int) -> float:
+        """How much higher the loss of lane `one` is than that of `other` in the last half of the rows.
 
-        With the difference d_b in block b, its importance w_b and m = sum d / sum w, the standard error is
-        that of a ratio: sqrt(B / (B - 1) sum (d_b - m w_b)^2) for B blocks.
+        In standard errors. With the difference d_b in block b, its importance w_b and m = sum d / sum w, one
+        is that of a ratio: sqrt(B / (B - 1) sum (d_b - m w_b)^2) for B blocks.
         """
         late = self._late()
         weights, difference = late[:, 0], late[:, 1 + one] - late[:, 1 + other]
         total, count = float(difference.sum()), len(late)
         centred = difference - total / (float(weights.sum()) or 1.0) * weights
         error = math.sqrt(float(centred @ centred) * count / max(count - 1, 1))
-        loss = float(late[:, 1 + one].sum())
-        return Excess(total / loss if loss else 0.0, total / error if error else 0.0)
+        return total / error if error else 0.0
 
 
 def _width(done: int) -> int:

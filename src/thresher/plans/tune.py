@@ -106,15 +106,12 @@ def rules_of(given: str | Sequence[str]) -> list[Any]:
     return [parts.make("rule", name) for name in names]
 
 
-def _halve(race: Race, lanes: ModelSet, last: bool) -> None:
-    """Drop the weaker half, except for lanes only slightly worse than the best; none at the last mark."""
-    if last:
-        return  # the lanes that are left learn all rows
+def _halve(race: Race, lanes: ModelSet) -> None:
+    """Drop the weaker half, except for lanes only slightly worse than the best."""
     losses = race.losses()
     ranked = sorted(lanes.alive, key=lambda k: (losses[k], k))
     for k in ranked[max(len(ranked) // 2, _LEFT) :]:
-        behind = race.excess(k, ranked[0])
-        if behind.errors >= _BEHIND:
+        if race.excess(k, ranked[0]) >= _BEHIND:
             more = 100 * (losses[k] / losses[ranked[0]] - 1) if losses[ranked[0]] > 0 else math.inf
             lanes.parts[0].drop(k, f"{more:.3g} % more loss than the best at row {lanes.examples:,}")
 
