@@ -30,7 +30,7 @@ KINDS += ["l1-ball", "fobos-linf", "simplex", "stabilised"]
 
 Where every rule would have to be compiled once more, these are, and the others run as plain Python."""
 LONG = ["fobos", "adagrad-fobos", "pegasos", "l1-ball"]
-"""Rules that are compiled in float64 too.
+"""Rules that learn a million examples, and are compiled in float64 too.
 
 What untouched weights owe adds up in a clock, in rows, in a common scale; is found in a heap."""
 RATES = {

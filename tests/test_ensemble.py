@@ -145,6 +145,14 @@ def test_early_stopping_keeps_the_best_pass_of_the_whole() -> None:
     assert [as_bytes(one) for one in found.models] == [as_bytes(one) for one in best.models]
 
 
+@pytest.mark.parametrize("models", ["poisson:2", "disjoint:2"])
+def test_examples_are_those_of_all_passes(models: str, tmp_path: Path) -> None:
+    rows, path = ([{"a": 1.0}, {"b": 1.0}] * 30, [1, 0] * 30), tmp_path / "e"
+    thresher.ensemble(*rows, models=models, passes=3).save(path)
+    assert thresher.ensemble(*rows, continue_from=path, passes=2).examples == 5 * 60
+    assert Ensemble.load(path).examples == 3 * 60
+
+
 @pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
 def test_halves_of_a_share_go_on_as_they_were(tmp_path: Path) -> None:
     rows, labels = [{"a": float(k % 7), "b": float(k % 3)} for k in range(120)], [k % 2 for k in range(120)]
@@ -156,6 +164,7 @@ def test_halves_of_a_share_go_on_as_they_were(tmp_path: Path) -> None:
     assert [one.weights()[1].tolist() for one in found.models] == [
         one.weights()[1].tolist() for one in whole.models
     ]
+    assert found.examples == whole.examples == 120
     for wrong in ("halves:4:.", "halves:4:0.0", "halves:4:0.9"):
         with pytest.raises(ValueError, match=r"ensemble|share"):
             Bags.of(wrong)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests import oracles
+from tests import eager, oracles
 from tests.covering import covering_for
 from tests.oracles import ORACLES, Trace
 from tests.plain import compiled_if, not_compiled
@@ -193,7 +193,14 @@ def test_vanishing_values_leave_weights_finite(name: str) -> None:
                 vanishing_values(partial(model_of, spec, dtype=dtype))
 
 
-# Many steps, with settings under which weights keep becoming zero and nonzero, in float32, the default dtype.
+# Many steps, with settings under which weights keep becoming zero and nonzero: a million for some rules,
+# whose oracles are compiled too, thousands for all. In float32, the default dtype.
+
+
+def compiled_oracle_of(model: Model, data: Stream) -> Trace:
+    name = parts.part_name(type(model.rule))
+    w = eager.run(name, model.rule, model.loss, data.X, data.y, data.importance, intercept=True)
+    return Trace(w[:-1], float(w[-1]), np.empty(0), np.empty(0), None)
 
 
 def agree(model: Model, expected: Trace, tolerance: float) -> bool:
@@ -216,6 +223,29 @@ FOLDED = [
 def gentle(name: str) -> str:
     fields = dict.fromkeys(parts.lookup("rule", name).PENALTIES, NOTICEABLE / 10) or CALM.get(name, {})
     return f"{name}:{','.join(f'{field}={value}' for field, value in fields.items())}"
+
+
+@pytest.mark.parametrize("spec", [gentle(name) for name in LONG])
+def test_the_compiled_oracle_is_the_oracle(spec: str) -> None:
+    model, data = model_of(spec), stream(seed=4, features=8)
+    slow, fast = oracle_of(model, data), compiled_oracle_of(model, data)
+    error = 1e-11 * max(1.0, np.abs(slow.weights).max())
+    assert np.allclose(fast.weights, slow.weights, rtol=0, atol=error)
+    assert fast.intercept == pytest.approx(slow.intercept, abs=error)
+
+
+@pytest.fixture(scope="session")
+def million() -> Stream:
+    return stream(seed=5, rows=1_000_000, features=8)
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_million_steps(name: str, million: Stream) -> None:
+    expected = compiled_oracle_of(model_of(gentle(name)), million)
+    for dtype, tolerance in (("float32", SINGLE), ("float64", EXACT)):
+        model = model_of(gentle(name), dtype=dtype)
+        model.learn(million.chunk)
+        assert agree(model, expected, tolerance), "nothing to compare"
 
 
 @pytest.mark.parametrize("name", RULES)

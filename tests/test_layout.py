@@ -114,9 +114,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 67_418,
+    "all": 67_434,
     "data": 19_101,
-    "learning": 15_109,
+    "learning": 15_125,
     "parts": 5_743,
     "engine": 5_191,
     "plans": 4_205,

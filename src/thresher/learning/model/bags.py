@@ -341,4 +341,4 @@ def to_go_on(given: object) -> ModelSet:
     share = share_of(
         spec_of(ensemble.rows, len(models)), models[0].recipe.seed, ensemble.record, ensemble.values
     )
-    return ModelSet.of(models, share, ensemble.record.examples)
+    return ModelSet.of(models, share, ensemble.examples, ensemble.record.examples)

@@ -57,6 +57,7 @@ class _Table(TypedDict):
 
     rows: str
     record: dict[str, Any] | None
+    examples: int
     values: list[str]
 
 
@@ -194,7 +195,9 @@ class Ensemble(LinearPredictor, Generic[M]):
     last = 0
     """number of a model that has learned the last row"""
 
-    def __init__(self, models: Sequence[M], rows: str, record: Record | None = None) -> None:
+    def __init__(
+        self, models: Sequence[M], rows: str, record: Record | None = None, examples: int = 0
+    ) -> None:
         self.models = [*models]
         first = models[0]
         self.head, self.names, self.numbering = first.head, None, first.numbering
@@ -205,6 +208,8 @@ class Ensemble(LinearPredictor, Generic[M]):
         ``by:COLUMN``"""
         self.record = record
         """how it was trained, if it came from a file or from `thresher.ensemble`"""
+        self.examples = examples
+        """number of examples in all passes, each of which some of the models have learned"""
         self.warnings: list[Finding] = []
         """trouble found in training"""
 
@@ -308,12 +313,12 @@ class Ensemble(LinearPredictor, Generic[M]):
         with model_file.naming_file(name, found.header):
             table = read(_Table, found.run[ENSEMBLE], ENSEMBLE)
             record = None if table["record"] is None else Record.from_dict(table["record"])
-            rows, values = table["rows"], table["values"]
+            rows, examples, values = table["rows"], table["examples"], table["values"]
             kind = rows.partition(":")[0]
             if kind not in KINDS:
                 raise StateError(f"rows must be {', '.join(KINDS)}, not {shortened(repr(rows), 40)}")
-            if len(found.there) < 2:
-                raise StateError("an ensemble has several models")
+            if len(found.there) < 2 or examples < 0:
+                raise StateError("an ensemble has several models, and examples: 0 or more")
             if len(values) != (len(found) - 1 if kind == BY else 0):
                 raise StateError("values: one for each model but the first, if their rows have them")
         models = [made(name, *found.model(k)) for k in found.there]
@@ -321,7 +326,9 @@ class Ensemble(LinearPredictor, Generic[M]):
         for k, meaning in enumerate(meanings):
             if meaning != meanings[0]:
                 raise ModelFileError(f"{name}: model {k} has another loss than the others")
-        return ModelsByValue(models, rows, record, values) if values else Ensemble(models, rows, record)
+        if values:
+            return ModelsByValue(models, rows, record, values, examples)
+        return Ensemble(models, rows, record, examples)
 
     @reads_elsewhere
     def spread(self, data: Data, **reading: Unpack[ReadOptions]) -> F64:
@@ -440,7 +447,7 @@ class Ensemble(LinearPredictor, Generic[M]):
         unchanged.
         """
         record = None if self.record is None else self.record.as_dict()
-        table = {"rows": self.rows, "record": record, "values": [*self.values]}
+        table = {"rows": self.rows, "record": record, "examples": self.examples, "values": [*self.values]}
         model_file.save_all(self.models, fspath(path), {ENSEMBLE: table}, state=state)
 
 
@@ -452,9 +459,14 @@ class ModelsByValue(Ensemble[M]):
     """
 
     def __init__(
-        self, models: Sequence[Any], rows: str, record: Record | None, values: Sequence[str]
+        self,
+        models: Sequence[Any],
+        rows: str,
+        record: Record | None,
+        values: Sequence[str],
+        examples: int = 0,
     ) -> None:
-        super().__init__(models, rows, record)
+        super().__init__(models, rows, record, examples)
         self.column = column_of(rows) or ""
         """the column"""
         self.values, self.sliced = [*values], (self.column,)

@@ -257,10 +257,12 @@ class ModelSet:
         """by the `id` of models"""
 
     @classmethod
-    def of(cls, models: Sequence[Model], share: Share | None = None, given: int = 0) -> ModelSet:
-        """A set of these models, a part for each; they have been `given` so many examples before."""
+    def of(
+        cls, models: Sequence[Model], share: Share | None = None, given: int = 0, rows: int = 0
+    ) -> ModelSet:
+        """A set of these models, a part for each; `given` so many examples before, of so many `rows`."""
         found = cls([models[0].recipe], share, parts=[Part([model]) for model in models])
-        found._given = found._first_row = given
+        found._given, found._first_row = given, rows
         return found
 
     def __copy__(self) -> ModelSet:
@@ -330,6 +332,8 @@ class ModelSet:
         kept = [*whole, *([self.lead] if self.share.together else [])]
         for k, model in enumerate(kept):
             model.record = with_warnings(replace(records(k), solved=self.solution_of(model)), model, seen)
+        if self.share.together:
+            self.lead.examples = self.examples
         for model in (*kept, *self.models):
             model.note_kind(seen.span, source)
         for k, model in enumerate(whole):
