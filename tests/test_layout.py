@@ -114,7 +114,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 67_434,
+    "all": 67_436,
     "data": 19_101,
     "learning": 15_125,
     "parts": 5_743,
@@ -128,7 +128,7 @@ SIZES = {
     "river": 277,
     "reporting": 1_124,
     "batch": 1_551,
-    "exporting": 781,
+    "exporting": 783,
     "runs": 708,
     "drawing": 841,
     "api": 724,

@@ -74,6 +74,17 @@ LINES = {
         b"1 1:1\n1:2 1:3\n2:1\n1:x 1:3\n1:-2 1:3\n1:0 1:2\n1: 1:2\n:1 1:2\n",
     ),
 }
+LINES |= {  # words, of which predict reads any as a label
+    "words.svm": (
+        b"ham 1:2\nspam 2:1\n",
+        b"ham 1:1\nspam\nnew 1:1\n1 1:1\n1:2\n 1:1\na,b|c 1:1\nx:y 1:1\nnan 1:1\nnew qid:4 1:2\nqid:4 1:2\n"
+        b":1 1:2\nx: 1:2\na\0b 1:2\n1:2 ham 1:2\n# ham\nham# 1:2\n",
+    ),
+    "weighted_words.svm": (
+        b"ham:2 1:2\nspam:1 2:1\n",
+        b"ham 1:1\nnew:2 1:1\nx:y 1:1\nx:-1 1:1\n:1 1:2\nx: 1:2\n1:2 1:1\na\0b:1 1:2\n",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", LINES)
@@ -86,7 +97,9 @@ def test_the_lines_that_are_rows_are_those_of_predict(tmp_path: Path, name: str)
         data.write_bytes(trained_on[:head] + trained_on[head:] * 20)
     new.write_bytes(given)
     options: Any = {"header": False, "label": "1", "categorical": "2"} if name[0] in "qb" else {}
-    options |= {"label_weights": True} if name[0] == "w" else {"categorical": "c"} if name[0] == "f" else {}
+    options |= {"categorical": "c"} if name[0] == "f" else {}
+    options |= {"label_weights": True} if name.startswith("weighted") else {}
+    options |= {"classes": ["ham", "spam"]} if "words" in name else {}
     with not_compiled():
         model = thresher.train(data, passes=1, **options)
     check(model, c_program(str(thresher.export(model, "c")), tmp_path / "model"), new, "margin")
@@ -97,6 +110,11 @@ def test_usage_and_bad_rows(tmp_path: Path, plainly: None) -> None:
     data.write_text("label,x,y\n" + "1,2,3\n0,1,4\n" * 20)
     model = thresher.train(data, passes=1, loss="squared-hinge")
     program = c_program(str(thresher.export(model, "c")), tmp_path / "model")
+    (tmp_path / "d.svm").write_text("1 1:2\n0 2:1\n" * 20)
+    ids = c_program(str(thresher.export(thresher.train(tmp_path / "d.svm", passes=1), "c")), tmp_path / "ids")
+    assert ids("--help", b"")[2].endswith(
+        "features ID:VALUE with finite values, perhaps after a number as label\n"
+    )
     for words in ("nonsense", "spread", "--help", "margin label", "m"):
         status, out, err = program(words, b"x,y\n1,2\n")
         assert (status, out) == (2, b"")

@@ -40,7 +40,8 @@ def _macros(found: description.RawPrediction) -> Iterator[str]:
     of_texts |= {"CHARS_HIGH": grams.chars[1], "LOWER": int(grams.lowercase), "SHORTEST": grams.shortest}
     of_texts |= {"SCALE": grams.code()[6], "NORM": int(grams.norm)}
     store, delimiter = found.store, layout.delimited_by
-    reads = "features ID:VALUE with finite values"
+    label = "a label" if layout.classes else "a number as label"
+    reads = f"features ID:VALUE with finite values, perhaps after {label}"
     if found.columns:  # of data that are not text with cells, a table separated by tabs
         by = {",": "commas", "\t": "tabs", "": "tabs"}.get(delimiter, f"'{delimiter}'")
         header = "after a header" if layout.header else "without a header"
@@ -62,6 +63,7 @@ def _macros(found: description.RawPrediction) -> Iterator[str]:
         "DELIMITER": delimiter.encode()[0] if delimiter else ord("\t"),
         "QUOTES": int(layout.quoting and layout.format == "csv"),
         "LABEL_WEIGHTS": int(layout.label_weights),
+        "WORDS": int(bool(layout.classes)),
         "READS": _text(reads),
         "OUTPUTS": len(found.names),
         "MODELS": len(found.models),

@@ -1245,12 +1245,14 @@ static int read_float(const char *at, const char *end, double *out)
     return 1;
 }
 
-/* Whether this is a label, with its weight perhaps; or a list of labels, if a row has several. */
+/* Whether this is a label, with its weight perhaps: if labels are words, any word, else a
+   number, or a list of numbers if a row has several. */
 static int is_label(const char *at, const char *end)
 {
     const char *colon = memchr(at, ':', (size_t)(end - at));
     double number;
     if (colon && (!read_float(colon + 1, end, &number) || number < 0)) return 0;
+    if (THRESHER_WORDS) return !memchr(at, 0, (size_t)(end - at));
     for (end = colon ? colon : end;; at++) {
         const char *comma = THRESHER_LISTS ? memchr(at, ',', (size_t)(end - at)) : NULL;
         if (!read_float(at, comma ? comma : end, &number)) return 0;
