@@ -114,12 +114,12 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 67_436,
-    "data": 19_101,
+    "all": 67_442,
+    "data": 19_105,
     "learning": 15_125,
     "parts": 5_743,
     "engine": 5_191,
-    "plans": 4_205,
+    "plans": 4_207,
     "serving": 3_315,
     "options": 2_490,
     "sklearn": 2_135,

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.errors import DataError
-from thresher.options.messages import mention
+from thresher.options.messages import mention, mention_command
 
 ONE, VALUES, LISTED = 0, 1, 2
 """What a label field holds: one number, a number for each output, or a list of classes."""
@@ -97,7 +97,11 @@ class Domain:
         """This domain of a model that learns no more: of classes that were met on the way, these `words`."""
         if not self.most:
             return self
-        meaning = f"one of the classes {listed_words(words)} as label, which the model has met"
+        meaning = (
+            f"one of the classes {listed_words(words)} as label, which the model has met (learn rows of"
+            f" others with {mention_command('train')} {mention(continue_from='MODEL')}, or leave them out:"
+            f" {mention(on_error='skip')})"
+        )
         high = float(len(words) - 1)
         return replace(self, high=high, meaning=meaning, words=WordTable(words), most=0)
 

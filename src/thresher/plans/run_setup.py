@@ -316,6 +316,8 @@ def classes_in(
         if worded and not given and not once and not comes and _may_have_classes(loss, outputs):
             layout = with_words(opener, layout)
         if layout is not None and (words := layout.classes):
+            if type(layout) is Layout and comes:
+                outputs = "classes"  # these and no others, whatever the limit
             loss, outputs = _of_words(words, loss, outputs)
             note = f"labels are words: '{words[1]}' is the positive class, '{words[0]}' the negative one"
             if outputs != "one":
