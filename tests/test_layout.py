@@ -114,13 +114,13 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 67_442,
-    "data": 19_105,
+    "all": 67_453,
+    "data": 19_114,
     "learning": 15_125,
     "parts": 5_743,
     "engine": 5_191,
     "plans": 4_207,
-    "serving": 3_315,
+    "serving": 3_317,
     "options": 2_490,
     "sklearn": 2_135,
     "cli": 2_284,

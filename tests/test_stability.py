@@ -280,7 +280,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         {"estimate": True, "loss": "hinge"},
         "the losses logistic, poisson, squared, not for the loss hinge: leave",
     ),
-    ({"estimate": True, "outputs": "classes:0-2"}, "estimate=True is for one output and the losses"),
+    ({"estimate": True, "outputs": "classes:0-2"}, "poisson, squared, not for several outputs: leave"),
 ]
 
 

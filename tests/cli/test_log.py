@@ -124,6 +124,9 @@ def test_a_damaged_header_and_a_missing_segment(folder: Path, thresher: Thresher
 def test_a_log_in_use_is_shown(log: Path, thresher: Thresher) -> None:
     with closing(LogWriter(log, LogOrigin(LAYOUT, "binary", "c0ffee").as_dict())):
         assert thresher("log c.log").status == 0
+    with closing(LogWriter(log.with_name("new.log"), LogOrigin(LAYOUT, "binary", "c0ffee").as_dict())):
+        found = thresher("log new.log --json").json
+    assert (found["rows"], found["model"], found["labels"], found["format"]) == (0, "c0ffee", "binary", "csv")
 
 
 def test_what_no_model_can_learn_is_damage(folder: Path, thresher: Thresher) -> None:

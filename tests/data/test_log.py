@@ -73,6 +73,18 @@ def _any_rows(draw: np.random.Generator) -> Chunk:
     return Chunk.from_csr(np.cumsum([0, *map(len, keys)]), flat, values, labels, weights)
 
 
+def test_what_another_model_differs_in_is_told_in_brief() -> None:
+    words = [f"w{k}" for k in range(1000)]
+    have, more, other = (
+        LogOrigin(SettledLayout(classes=tuple(one)), "classes:max=2000", "")
+        for one in (words, [*words, "late"], words[::-1])
+    )
+    assert have.unlike(have) == ""
+    assert have.unlike(more) == "more classes (late)"
+    assert have.unlike(other).startswith("other labels (w999, w998, w997,")
+    assert more.unlike(have).endswith("and 993 more)")
+
+
 def test_records_hold_any_rows_and_notes() -> None:
     draw = np.random.default_rng(3)
     for _ in range(500):

@@ -177,10 +177,22 @@ def has_features(bodies: Bodies, line: bytes) -> bool:
     return bool(rows.bad) or bool(rows.chunk.values.any())
 
 
+def test_wrong_late_labels_are_answered_with_one_that_fits() -> None:
+    for outputs, words, example in ((None, ["no", "yes"], '"no"'), ("classes", ["7", "9"], "7")):
+        model = thresher.train(([{"a": 1.0}, {"b": 1.0}], words), outputs=outputs, passes=1)
+        bodies = Bodies(model, 1000)
+        with pytest.raises(RefusedError, match=rf'expected lines such as {{"id": "a", "label": {example}}}'):
+            bodies.read_labels(b'{"id": "r3", "label": [1]}')
+        assert bodies.read_labels(f'{{"id": "a", "label": {example}}}'.encode()).good == 1
+
+
 def test_rows_without_a_column_of_the_model_are_refused() -> None:
-    bodies = Bodies(model_of("jsonl"), 1000)
+    model = model_of("jsonl")
+    bodies, known = Bodies(model, 1000), ", ".join(model.layout.features)
     for body in (b'{"instances": [{"size": 1}]}', b'{"other": 1}\n{"another": 2}'):
-        with pytest.raises(RefusedError, match=r"no column of the body .* is one of the model's"):
+        with pytest.raises(
+            RefusedError, match=rf"no column of the body .* is one of the model's \({known}\)$"
+        ):
             bodies.read(body, TYPES["jsonl"], labelled=False)
     assert bodies.read_together([b'{"size": 1}', b'{"other": 1}'], TYPES["jsonl"]) is None
     for body in (b'{"label": 1}', b'{"label": 1, "Size": 3}'):

@@ -41,7 +41,9 @@ def test_a_service_newer_than_its_log_does_not_learn(model: Path, rows: Chunk, t
     os.truncate(segment_paths(folder)[0], place_after(folder, 7))
     with serving(model, folder) as service:
         until(lambda: bool(service.status().reason))
-        assert "not the log that was read before, up to row 10" in service.status().reason
+        reason = service.status().reason
+        assert "not the log that was read before, up to row 10" in reason
+        assert "remove the files *state and *model" in reason
 
 
 @pytest.mark.parametrize("running", [True, False])

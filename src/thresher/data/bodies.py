@@ -30,7 +30,7 @@ from thresher.data.formats.tables import delimited, jsonl
 from thresher.data.formats.tables.arrow_batches import BatchParser, TableBlock, sound
 from thresher.data.formats.tables.arrow_files import END_OF_STREAM, kinds_by
 from thresher.data.formats.tables.json_cells import names_in
-from thresher.data.labels import ADDING, LISTED, Domain
+from thresher.data.labels import ADDING, LISTED, Domain, listed_words
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.data.opening import check_ids
 from thresher.data.report import LATE
@@ -39,8 +39,6 @@ from thresher.options.messages import without_options
 
 _NAME = "the body"
 _EMPTY = f"{_NAME} is empty: there are no rows"
-_SHOWN = 3
-"""Columns that a message names"""
 _MOST_UNKNOWN = 10_000
 """Columns that the layout does not have, each of which costs some time and memory"""
 _MOST_CELLS = 10_000_000
@@ -323,8 +321,8 @@ class BodyReader:
         if lacking and there:
             identity(ids, [*there], _NAME)
         if strange and there and not there.keys() & self.layout.features.keys():
-            given, known = (", ".join([*one][:_SHOWN]) for one in (there, self.layout.features))
-            raise DataError(f"no column of {_NAME} ({given}) is one of the model's ({known}, ...)")
+            given, known = map(listed_words, ([*there], [*self.layout.features]))
+            raise DataError(f"no column of {_NAME} ({given}) is one of the model's ({known})")
 
     def _are_texts(self, body: _Body, ids: str) -> Iterable[bool]:
         """Whether the id of each row is a text, as lists are read, or a number that is finite."""

@@ -26,6 +26,7 @@ from thresher.data import layout as layouts
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError, first_few, shortened
 from thresher.data.feature_specs import as_list, in_list, names_in, pieces_in, unquoted
+from thresher.data.labels import listed_words
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.data.source import Source
 from thresher.data.text.spelling import respelled
@@ -183,9 +184,10 @@ def for_new_data(trained: layouts.SettledLayout, chosen: Mapping[str, Any]) -> l
     for name in (*layouts.FEATURE_FIELDS, "classes"):
         have = getattr(trained, name)
         if chosen.get(name, have) != have:
-            raise DataError(
-                f"the model was trained {layouts.as_option(name, have)}; leave {mention(name)} out"
-            )
+            had = f"was trained {layouts.as_option(name, have)}"
+            if name == "classes" and have:
+                had = f"has the classes {listed_words(have)}"
+            raise DataError(f"the model {had}; leave {mention(name)} out")
     columns = {name: chosen[name] for name in layouts.COLUMN_OPTIONS if chosen.get(name)}
     if trained.columns and "weight" in chosen:
         trained = moved(trained, WEIGHT, columns.pop("weight", ""))

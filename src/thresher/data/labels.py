@@ -201,7 +201,8 @@ def of_classes(name: str, low: int, high: int) -> Domain:
 def met_classes(most: int) -> Domain:
     """At most so many classes, ``classes:max=MOST``, numbered from 0 as they come."""
     meaning = (
-        f"one of at most {most:,} different labels (for lists: {mention(outputs='labels:LO-HI')};"
+        f"one of at most {most:,} different labels, none with a line break"
+        f" (for lists: {mention(outputs='labels:LO-HI')};"
         f" for more, unless they are ids: {mention(outputs='classes:max=N')})"
     )
     return Domain(f"classes:max={most}", 0.0, float(most - 1), True, meaning, most=most)

@@ -109,7 +109,7 @@ def _check_estimable(recipe: Recipe) -> None:
     if head.count == 1 and head.loss.LIKELIHOOD:
         return
     able = [name for name in sorted(REGISTRY["loss"]) if lookup("loss", name).LIKELIHOOD]
-    has = f"{head.count} outputs" if head.count > 1 else f"the loss {part_name(type(head.loss))}"
+    has = "several outputs" if head.outputs.kind != "one" else f"the loss {part_name(type(head.loss))}"
     raise UsageError(
         f"{mention(estimate=True)} is for one output and the losses {', '.join(able)}, not for {has}: leave"
         " it out"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from thresher.data import bodies
 from thresher.data.errors import DataError
-from thresher.data.labels import WordTable
+from thresher.data.labels import WordTable, shown_as
 from thresher.learning.model.prediction import LinearPredictor, body_reader, label_reader
 from thresher.options.option import UsageError
 from thresher.serving.errors import RefusedError, refused
@@ -75,7 +76,8 @@ class Bodies:
         rows = self._read(self._late, body, True, "id")
         wrong = [f"line {one.line}: {one.error}" for one in rows.bad]
         if wrong := wrong or [f"unknown field {name}" for name in rows.unknown]:
-            raise RefusedError(400, f'{wrong[0]}; expected lines such as {{"id": "a", "label": 1}}')
+            label = json.dumps(shown_as(self._model.classes).tolist()[0]) if self._model.classes else "1"
+            raise RefusedError(400, f'{wrong[0]}; expected lines such as {{"id": "a", "label": {label}}}')
         return rows
 
     def read_labels_together(self, given: Sequence[bytes]) -> list[bodies.Rows] | None:

@@ -300,7 +300,10 @@ def records_from(folder: str | os.PathLike[str], start: LogPosition | None = Non
     segment = read_segment(paths[number])
     at = segment.begin if start is None else start
     if not _is_place(segment, at):
-        raise LogError(f"{folder}: not the log that was read before, up to row {at.row:,}")
+        raise LogError(
+            f"{folder}: not the log that was read before, up to row {at.row:,}; if it was cut, remove the"
+            " files *state and *model of its folder, too"
+        )
     while True:
         for found in _records_in(segment, at, number + 1 == len(paths)):
             yield found

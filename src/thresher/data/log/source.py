@@ -14,7 +14,7 @@ from thresher.data.columns import FEATURES, OFFSET
 from thresher.data.errors import DataError
 from thresher.data.features.names import numeric_keys
 from thresher.data.files.content import Content
-from thresher.data.labels import Domain, domain_of
+from thresher.data.labels import Domain, domain_of, listed_words
 from thresher.data.layout import FEATURE_FIELDS, AnyLayout, Extension, Layout, SettledLayout
 from thresher.data.log import records, segments
 from thresher.data.log.segments import LogError, LogPosition, LogRun, place_at, records_from, segments_of
@@ -60,8 +60,11 @@ class LogOrigin:
         have, found = self.layout or SettledLayout(), other.layout or SettledLayout()
         if features := other_features(have, found):
             return f"other features ({features})"
+        known = len(have.classes)
+        if known and self.domain == other.domain and have.classes == found.classes[:known] != found.classes:
+            return f"more classes ({listed_words(found.classes[known:])})"
         if (self.domain, have.classes) != (other.domain, found.classes):
-            words = ", ".join(found.classes) or other.domain, ", ".join(have.classes) or self.domain
+            words = listed_words(found.classes) or other.domain, listed_words(have.classes) or self.domain
             return "other labels ({}, and not {})".format(*words)
         return "" if have == found else "rows read in another way"
 
@@ -240,15 +243,17 @@ def contents_of(folder: str | os.PathLike[str], last: int = 0) -> dict[str, Any]
     `LogError` if the folder is not a log; what is damaged is among the figures.
     """
     paths = segments.segment_paths(folder)
-    origin, segment = LogOrigin(None, "open", ""), None
+    origin = LogOrigin(None, "open", "")
     first: segments.LogRecord | None = None
     end: segments.LogRecord | None = None
     count = promoted = keys = 0
     waiting, newest, damage = set[str](), deque[segments.LogRecord](maxlen=last), None
     try:
+        segment = segments.read_segment(paths[0])
+        origin = LogOrigin.of(segment.origin)
         for some in segments.records_from(folder):
             path = max(one for one in paths if int(one.stem) <= some.begin.offset)
-            if segment is None or path != segment.path:
+            if path != segment.path:
                 segment = segments.read_segment(path)
                 origin = LogOrigin.of(segment.origin)
             try:
