@@ -15,7 +15,7 @@ from thresher.batch.rounds import Round
 from thresher.data import Chunk, concat
 from thresher.drawing import Axis, Panel, Series, panels
 
-LOAD_ROWS, TOLERANCE, THREADS, REPEATS = 50_000, 1e-4, 2, 3
+LOAD_ROWS, TOLERANCE, REPEATS = 50_000, 1e-4, 3
 ONE_BY_ONE = "newton"
 """The method that moves one feature at a time, on quadratic models of the loss"""
 
@@ -53,11 +53,11 @@ class Solved(NamedTuple):
 
 
 Runs = dict[str, Solved]
-"""By method; `parallel` with several threads has a name of its own"""
-THREADED = f"parallel, {THREADS} threads"
+"""By method"""
+METHODS = (ONE_BY_ONE, "parallel")
 
 
-def solve(problem: Problem, method: str, threads: int = 1, tolerance: float = TOLERANCE) -> Solved:
+def solve(problem: Problem, method: str, tolerance: float = TOLERANCE) -> Solved:
     """Minimise the exponential loss with L1."""
     rounds: list[Round] = []
     clock: list[float] = []
@@ -67,18 +67,15 @@ def solve(problem: Problem, method: str, threads: int = 1, tolerance: float = TO
         clock.append(time.process_time())
 
     options: Any = {"l1": problem.l1, "intercept": False, "tolerance": tolerance, "rounds": 5000}
-    boost(problem.rows, "exponential", method=method, threads=threads, callback=report, **options)
+    boost(problem.rows, "exponential", method=method, threads=1, callback=report, **options)
     return Solved(rounds, [at - clock[0] for at in clock])
 
 
 def runs_of(problem: Problem, repeats: int) -> tuple[Runs, float]:
     """Each method, the quickest of `repeats` runs of each; and the objective at the optimum."""
     best = solve(problem, ONE_BY_ONE, tolerance=TOLERANCE / 1000)  # also compiles
-    settings = [(method, method, 1) for method in (ONE_BY_ONE, "parallel")] + [
-        (THREADED, "parallel", THREADS)
-    ]
-    tried = [{name: solve(problem, method, n) for name, method, n in settings} for _ in range(repeats)]
-    found = {name: min((one[name] for one in tried), key=lambda one: one.seconds) for name, _, _ in settings}
+    tried = [{method: solve(problem, method) for method in METHODS} for _ in range(repeats)]
+    found = {method: min((one[method] for one in tried), key=lambda one: one.seconds) for method in METHODS}
     return found, best.rounds[-1].objective
 
 
@@ -108,7 +105,6 @@ def page(sets: Sets) -> Page:
         "A round is one sweep over the features that have a weight or violate their condition; each of "
         "these moves once; one at a time, they move on a quadratic model of the loss (`--method newton`), "
         "which is renewed every few rounds. The solver reports every few rounds; each point is a report. "
-        f"Parallel updates were run with one and with {THREADS} threads, with the same result bit for bit. "
         "F* is the objective at a certificate a thousand times smaller. Seconds are without reading, of the "
         f"least of {REPEATS} runs in processor time. They depend on the machine, and so do the verdicts "
         "about time; rounds do not.",
@@ -157,8 +153,6 @@ def _verdicts(runs: dict[str, Runs], quick: bool) -> list[Verdict]:
 
 
 def _drawn(name: str, runs: Runs, best: float) -> Picture:
-    by_round = {name: one for name, one in runs.items() if name != THREADED}
-
     def series(given: Runs, x: Callable[[Solved], list[float]], y: Callable[[Round], float]) -> list[Series]:
         return [
             Series(name, x(solved), [y(one) for one in solved.rounds], "both")
@@ -171,20 +165,20 @@ def _drawn(name: str, runs: Runs, best: float) -> Picture:
     rounds, gap = Axis("rounds", log=True), Axis("F / F* - 1", log=True)
     weights = Axis("non-zero weights", log=True, whole=True)
     shown = [
-        Panel(rounds, gap, series(by_round, _sweeps, above), "objective by round"),
+        Panel(rounds, gap, series(runs, _sweeps, above), "objective by round"),
         Panel(
             Axis("seconds", log=True),
             gap,
-            series(by_round, lambda one: one.processor, above),
+            series(runs, lambda one: one.processor, above),
             "objective by processor time",
         ),
         Panel(
             rounds,
             Axis("certificate", log=True),
-            series(by_round, _sweeps, lambda one: one.certificate),
+            series(runs, _sweeps, lambda one: one.certificate),
             "certificate",
         ),
-        Panel(rounds, weights, series(by_round, _sweeps, lambda one: one.nonzero), "non-zero weights"),
+        Panel(rounds, weights, series(runs, _sweeps, lambda one: one.nonzero), "non-zero weights"),
     ]
     text = "Objective above the optimum by round and by time, the certificate and the non-zero weights."
     svg = panels(f"Exponential loss with L1: {name}", text, shown, height=270)
@@ -219,7 +213,7 @@ def _notes(runs: dict[str, Runs]) -> str:
     return (
         f"One feature at a time needs {min(rounds):.0f} to {max(rounds):.0f} times fewer rounds: parallel "
         f"updates cost {min(ratios):.1f} to {max(ratios):.1f} times its processor time, and would need more "
-        f"machines than that to be faster; {THREADS} threads divide their work, but do not make it less."
+        "machines than that to be faster."
     )
 
 
