@@ -284,6 +284,18 @@ def test_one_class_alone(tmp_path: Path) -> None:
         assert again.predict(path).shape == (5, 2)
 
 
+@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize("loss", ["softmax", "crammer-singer"])
+def test_many_classes_in_turn_do_not_diverge(loss: str, batch: int) -> None:
+    """The loss of a new class is the largest margin of the others: a step as long makes the next longer."""
+    n = 150
+    noise = np.random.default_rng(0).standard_normal(n)
+    rows = Chunk.from_csr(np.arange(n + 1), np.zeros(n, int), noise, np.arange(float(n)))
+    with not_compiled():
+        model = learned(model_of("ft-ftrl", loss, outputs=f"classes:0-{n - 1}", batch=batch), rows)
+    assert model.tally.average < 30
+
+
 def test_classes_that_one_model_of_several_has_not_met(tmp_path: Path) -> None:
     """A model for each value of a column: of a class that it has not met the margin is -inf, not a fault."""
     path, known = tmp_path / "d.csv", {"fr": ["ham", "late"], "uk": ["ham", "eggs"]}

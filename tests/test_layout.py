@@ -114,11 +114,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 67_453,
+    "all": 67_482,
     "data": 19_114,
     "learning": 15_125,
-    "parts": 5_743,
-    "engine": 5_191,
+    "parts": 5_753,
+    "engine": 5_210,
     "plans": 4_207,
     "serving": 3_317,
     "options": 2_490,

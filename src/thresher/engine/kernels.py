@@ -75,10 +75,13 @@ def raised(b, offsets, i):
 
 
 @helper
-def aim(rule, bias_rule, margin, b, importance, value, slope, size, clock, bclock):
-    """The slope to step with; `margin` excludes the intercept and the offset, whose sum is `b`."""
-    note_after_margin(rule, float(margin + b), importance, value, slope, size, clock)
-    note_after_margin(bias_rule, float(margin + b), importance, value, slope, size, bclock)
+def aim(rule, bias_rule, margin, b, importance, value, counted, slope, size, clock, bclock):
+    """The slope to step with; `margin` excludes the intercept and the offset, whose sum is `b`.
+
+    `counted` is the loss, `value`, up to its `ceiling`.
+    """
+    note_after_margin(rule, float(margin + b), importance, counted, slope, size, clock)
+    note_after_margin(bias_rule, float(margin + b), importance, counted, slope, size, bclock)
     return slope_after_margin(rule, margin, value, slope, size, clock)
 
 
@@ -171,7 +174,7 @@ def learn(
         if past is not None:
             remember(past, rule, B, b)
         value, slope = value * importance, slope * importance
-        slope = aim(rule, bias_rule, margin, lift, importance, value, slope, size, clock, bclock)
+        slope = aim(rule, bias_rule, margin, lift, importance, value, value, slope, size, clock, bclock)
         slope = S.dtype.type(slope)
         if slope == 0:
             end = begin  # no row is written

@@ -287,7 +287,7 @@ def turn(k, own, bias, home, alive, example):
     bias_rule, bclock = part_of(bias.rule, k), clock_of(bias.rule, bias.clocks, k)
     margin, importance = take_lane(example.margins, k), example.importance
     b = raised(take_lane(example.biases, k), example.offsets, example.place)
-    slope = aim(rule, bias_rule, margin, b, importance, value, slope, size, clock, bclock)
+    slope = aim(rule, bias_rule, margin, b, importance, value, value, slope, size, clock, bclock)
     put(example.steps, k, own.table.dtype.type(slope if living else 0.0))
     put_clock(own.rule, own.clocks, k, clock, living)
     put_clock(bias.rule, bias.clocks, k, bclock, living)

@@ -37,6 +37,7 @@ from thresher.engine.kernels import LAST_HEAVIEST, LAST_MARGIN, LOSS_SUM, WEIGHT
 from thresher.engine.protocol import implements, snapshot
 from thresher.engine.verbs import (
     catch_up,
+    ceiling,
     constrain,
     couple,
     end_step,
@@ -273,8 +274,9 @@ def idle_rows_of_outputs(row_rule, S, clocks, out):
 
 
 
-PULL, LOSS, MOVED, SHIFT = range(4)
-"""Sums over a batch: slopes (the gradient of the intercept), losses, magnitudes of slopes, slopes * offset"""
+PULL, LOSS, COUNTED, MOVED, SHIFT = range(5)
+"""Sums over a batch: slopes (the gradient of the intercept), losses, losses up to the `ceiling`, magnitudes
+of slopes, slopes * offset"""
 
 
 @helper
@@ -324,8 +326,9 @@ def finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, b
             if B.shape[0] > 0:
                 size += float(size_before_margin(bias_row_rule, B[:, :, k], 0, S.dtype.type(pull), bnow))
             lift = bias[k] * pull + sums[SHIFT, k]
+            value, counted = sums[LOSS, k], sums[COUNTED, k]
             slope = S.dtype.type(
-                aim(rule, bias_rule, margin, lift, importance, sums[LOSS, k], slopes[k], size, clock, bclock)
+                aim(rule, bias_rule, margin, lift, importance, value, counted, slopes[k], size, clock, bclock)
             )
             if slope != 0 or grouped(row_rule):
                 now, bnow, written = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S), count
@@ -363,6 +366,7 @@ def measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, 
     note(noted, importance, value, margins[:n])
     if math.isfinite(value):
         calibrate_outputs(loss, calibration, margins[:n], importance, target)
+    counted = importance * min(1.0, ceiling(loss) / value) if value > 0.0 else importance
     for k in range(margins.size):
         slopes[k] *= importance
         if each is not None:
@@ -373,10 +377,11 @@ def measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, 
                 size += float(size_before_margin(row_rule, S[:, :, k], rows[p], x, now))
             if B.shape[0] > 0:
                 size += float(size_before_margin(bias_row_rule, B[:, :, k], 0, S.dtype.type(1), bnow))
-            slopes[k] = aim(rule, bias_rule, margins[k] - b, b, importance, importance * shares[k], slopes[k],
-                            size, clocks[c], bclocks[c])  # fmt: skip
+            slopes[k] = aim(rule, bias_rule, margins[k] - b, b, importance, importance * shares[k],
+                            counted * shares[k], slopes[k], size, clocks[c], bclocks[c])  # fmt: skip
         sums[PULL, k] += slopes[k]
         sums[LOSS, k] += importance * shares[k]
+        sums[COUNTED, k] += counted * shares[k]
         sums[MOVED, k] += abs(slopes[k])
         sums[SHIFT, k] += slopes[k] * offset
     return math.isfinite(value)
@@ -431,7 +436,7 @@ def learn_batches(
     touched, gradients = np.empty(most, np.int64), np.empty((most, outputs))
     held, bias = np.empty((most, outputs), S.dtype), np.zeros(outputs, S.dtype)
     own, margins, shares = np.empty(outputs, S.dtype), np.empty(outputs), np.empty(outputs)
-    slopes, ones, sums, noted = np.empty(outputs), np.ones(outputs), np.empty((4, outputs)), np.empty(4)
+    slopes, ones, sums, noted = np.empty(outputs), np.ones(outputs), np.empty((5, outputs)), np.empty(4)
     before, bbefore = clocks.copy(), bclocks.copy()
     extents = None if each is None else np.zeros((most, outputs))
     for first in range(lo, hi, batch):
@@ -440,7 +445,7 @@ def learn_batches(
         copy_calibration(calibration, False)
         copy_clocks(each, clocks, bclocks, before, bbefore)
         for k in range(outputs):  # which compiles faster than slice assignments
-            sums[PULL, k] = sums[LOSS, k] = sums[MOVED, k] = sums[SHIFT, k] = 0.0
+            sums[PULL, k] = sums[LOSS, k] = sums[COUNTED, k] = sums[MOVED, k] = sums[SHIFT, k] = 0.0
         noted[LOSS_SUM] = noted[WEIGHT_SUM] = 0.0
         if B.shape[0] > 0:
             read_row(bias_row_rule, B, 0, bclocks, bias)

@@ -70,6 +70,16 @@ def rival(self, margins, k):
     return math.nan
 
 
+@verb("joint loss", returns=NUMBER)
+def ceiling(self):
+    """The largest loss of an example that `note_after_margin` is told. Default: infinite.
+
+    The loss of a new class, whose margin is zero, is the largest margin of the others. Without a ceiling, the
+    first step of `ft-ftrl` was as long, that of the next class longer: 600 classes in turn ended at 1e14.
+    """
+    return math.inf
+
+
 # Step sizes
 
 
@@ -172,7 +182,8 @@ def note_after_margin(self, margin, importance, value, slope, size, clock):
     """Store in the clock what the steps need to know of the whole example. Default: nothing.
 
     Called before `slope_after_margin`, for the rule and for the intercept's rule, each with its own clock.
-    `margin` includes the intercept; `value` and `slope` are multiplied by `importance`.
+    `margin` includes the intercept; `value`, up to the `ceiling` of the loss, and `slope` are multiplied by
+    `importance`.
 
     `slope_after_margin` returns one number and cannot write the intercept's clock, but rules that keep a
     variance for each weight need two numbers of an example, the length of the step and the gain in

@@ -445,6 +445,10 @@ def _largest(margins):
     return top
 
 
+_FAR = 20.0
+"""A loss this large comes from a prediction that leaves the class next to no chance: exp(-20) is 2e-9."""
+
+
 @helper
 def _share(value, slopes, values):
     total = 0.0
@@ -499,6 +503,9 @@ class Softmax(NamedTuple):
         slopes[target] -= 1.0 - self.smoothing
         return _share(value, slopes, values)
 
+    def ceiling(self):
+        return _FAR
+
     def links(self, margins, out):
         top, total = _largest(margins), 0.0
         for k in range(margins.size):
@@ -536,6 +543,9 @@ class CrammerSinger(NamedTuple):
         if value > 0.0:
             slopes[target], slopes[rival] = -1.0, 1.0
         return _share(value, slopes, values)
+
+    def ceiling(self):
+        return _FAR + self.threshold
 
 
 @part("joint loss")
