@@ -117,6 +117,15 @@ def test_five_commands_are_enough() -> None:
     assert all(word in command for word, command in zip(words, first, strict=True))
 
 
+def test_they_and_the_question_after_them_are_a_script(shell: Session, tmp_path: Path) -> None:
+    """Also where each command follows the one before at once."""
+    commands = [step for block in blocks(PAGE, "console")[:2] for step in session(block)]
+    (tmp_path / "script").write_text(
+        "\n".join(shell.mine(command) for command, _ in commands) + "\nkill -9 $!"
+    )
+    assert shell.run("bash script").splitlines().count('{"label":"sci.med"}') == 1
+
+
 def test_it_prints_and_draws_what_the_page_shows(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(ROOT / "examples" / "serving.py"), run_name="__main__")
     (shown,) = re.findall(r"^\$ python examples/serving.py\n(.*?)^```$", text_of("docs/serving"), re.M | re.S)

@@ -46,20 +46,23 @@ def test_a_service_newer_than_its_log_does_not_learn(model: Path, rows: Chunk, t
         assert "remove the files *state and *model" in reason
 
 
-@pytest.mark.parametrize("running", [True, False])
-def test_a_copy_takes_log_and_models_back(model: Path, rows: Chunk, tmp_path: Path, running: bool) -> None:
+@pytest.mark.parametrize(("running", "saved"), [(True, True), (True, False), (False, True)])
+def test_a_copy_takes_log_and_models_back(
+    model: Path, rows: Chunk, tmp_path: Path, running: bool, saved: bool
+) -> None:
     folder = tmp_path / "clicks.log"
     with serving(model, folder, shadows=SHADOWS) as service:
         service.learn(rows.rows(0, 7)).result()
         service.keep(["a"], rows.rows(7, 8)).result()
         until(lambda: learned(service))
-        for one in service.models.values():
+        for one in service.models.values() if saved else ():
             one.save()
         if running:
             service.learn(rows.rows(7, 9)).result()  # the models of the copy lack these
             done(COPY, tmp_path)
     if not running:
         done(COPY, tmp_path)
+    assert (tmp_path / "backup" / "state").exists() == saved
     taken = contents_of(tmp_path / "backup", 9) | {"log": ""}
     with serving(model, folder, shadows=SHADOWS) as service:
         service.keep(["b"], rows.rows(8, 9)).result()
@@ -76,12 +79,14 @@ def test_a_copy_takes_log_and_models_back(model: Path, rows: Chunk, tmp_path: Pa
     assert contents_of(folder)["rows"] == 10 + 2 * running
 
 
-@pytest.mark.parametrize("beyond", [0, 100])
-def test_a_log_is_ended_at_a_byte(model: Path, rows: Chunk, tmp_path: Path, beyond: int) -> None:
+@pytest.mark.parametrize(("beyond", "saved"), [(0, True), (100, True), (0, False)])
+def test_a_log_is_ended_at_a_byte(model: Path, rows: Chunk, tmp_path: Path, beyond: int, saved: bool) -> None:
     folder = tmp_path / "clicks.log"
     with serving(model, folder, shadows=SHADOWS) as service:
         service.learn(rows.rows(0, 7)).result()
         service.learn(rows.rows(9, 20)).result()
+    for one in [] if saved else [*folder.glob("*state"), *folder.glob("*model")]:  # killed before a snapshot
+        one.unlink()
     done(END.replace("4096", str(place_after(folder, 7) + beyond)), tmp_path)
     with serving(model, folder, shadows=SHADOWS) as service:
         until(lambda: learned(service))
