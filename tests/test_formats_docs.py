@@ -5,6 +5,7 @@ import os
 import re
 import runpy
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +57,9 @@ def shell() -> Iterator[Shell]:
 def test_blocks_are_right(page: str, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands print what the page shows; then Python blocks run in the same folder."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    for kind, known_parts in REGISTRY.items():  # parts that a page defines go with it
-        monkeypatch.setitem(REGISTRY, kind, dict(known_parts))
     known = {"PATH": f"{shell.folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")}
     for command, wanted in (step for block in blocks(page, "console") for step in session(block)):
-        with compiled_if(not FEW_ROWS.match(command)):
+        with compiled_if(not FEW_ROWS.match(command)), own_parts_forgotten():
             done = shell.run(command, cwd=tmp_path, env=os.environ | known)
         said = done.stderr.splitlines(keepends=True)
         heard = "".join(x for x in said if not x.removeprefix("thresher: ").startswith("compiling"))
@@ -68,12 +67,22 @@ def test_blocks_are_right(page: str, tmp_path: Path, shell: Shell, monkeypatch: 
         assert any(printed(wanted, text) for text in found), f"{command}{found[1]}"
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    for block in blocks(page, "python"):
-        names = after(block, names)
+    with own_parts_forgotten():
+        for block in blocks(page, "python"):
+            names = after(block, names)
     for made in tmp_path.glob("*/*.svg"):
         shown = DOCS / "pictures" / made.name
         if f"](pictures/{made.name})" in text_of(page):
             assert made.read_text() == shown.read_text(), "the picture is not that of the page's commands"
+
+
+@contextmanager
+def own_parts_forgotten() -> Iterator[None]:
+    """What a command or a page defines is not known to the next, as in processes of their own."""
+    with pytest.MonkeyPatch.context() as here:
+        for kind, known in REGISTRY.items():
+            here.setitem(REGISTRY, kind, dict(known))
+        yield
 
 
 def after(block: str, names: dict[str, Any]) -> dict[str, Any]:

@@ -266,6 +266,17 @@ def test_on_the_command_line_a_file_is_named_again(tmp_path: Path) -> None:
         assert (code, err) == (0, "")
     assert "--module mine.py" in out
     assert "needs                  loss my-square (mine.py)\n" in out
+    (tmp_path / "ours.py").write_text(rule("Ours"))
+    own = ["--module", "ours.py"]
+    words = ["train", "d.svm", "-m", "m", "--rule", "ours", "--loss", "squared", *own]
+    assert run(*words, folder=tmp_path)[0] == 0
+    code, out, err = run("info", "m", folder=tmp_path)
+    assert (code, err) == (0, "")
+    assert out.endswith("\ncommand                to see it, use --module ours.py\n")
+    code, out, err = run("info", "m", *own, folder=tmp_path)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-1].endswith("--module ours.py")
+    assert "thresher train DATA" in out
 
 
 def test_a_model_names_its_package(site: Path, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from thresher.learning.training.record import passes_made
 from thresher.options.data import ReadOptions
 from thresher.options.messages import as_shown, flag_of, mention, mention_command, spelled
 from thresher.options.option import Options, UsageError, command, given_in
+from thresher.parts import REGISTRY
 from thresher.plans.budget import use_of
 from thresher.plans.frontier import picture
 from thresher.plans.models import Frontier, lane_lines
@@ -314,8 +315,12 @@ def _figures(facts: dict[str, Any]) -> dict[str, object]:
 
 
 def _told_command(facts: dict[str, Any]) -> dict[str, str]:
-    """The command that trains the same, if it is known."""
-    return {} if facts["command"] is None else {"command": formatting.shortened(facts["command"])}
+    """The command that trains the same, if it is known; or the file without which it is not."""
+    if facts["command"] is not None:
+        return {"command": formatting.shortened(facts["command"])}
+    needs = (one for one in facts.get("needs", []) if one["kind"] == "rule" and "file" in one)
+    lacking = [one["file"] for one in needs if one["name"] not in REGISTRY["rule"]]
+    return {"command": as_shown(f"to see it, use {mention(modules=lacking[0])}")} if lacking else {}
 
 
 def _solver(facts: dict[str, Any]) -> dict[str, object]:
