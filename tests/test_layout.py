@@ -114,7 +114,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 67_482,
+    "all": 67_487,
     "data": 19_114,
     "learning": 15_125,
     "parts": 5_753,
@@ -129,7 +129,7 @@ SIZES = {
     "reporting": 1_124,
     "batch": 1_551,
     "exporting": 783,
-    "runs": 708,
+    "runs": 713,
     "drawing": 841,
     "api": 724,
     "testing": 678,

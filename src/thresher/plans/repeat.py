@@ -161,7 +161,7 @@ def remaking(
     said["order"] = None if told["order"] == "as-is" else told["order"]
     said |= {"early_stop": patience or None, "judge": None if told["judge"] == LOSS else told["judge"]}
     said["holdout"] = told["holdout"] or None
-    if recipe.objective.outputs.most and (stopped or record["continued"]):
+    if recipe.objective.outputs.most:
         said.pop("classes", None)  # the model has those met so far, and meets others
     if stopped:
         plain = told["passes"] == 1 or told["replay"]  # auto, as --resume knows
