@@ -114,9 +114,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 67_487,
+    "all": 67_494,
     "data": 19_114,
-    "learning": 15_125,
+    "learning": 15_132,
     "parts": 5_753,
     "engine": 5_210,
     "plans": 4_207,

@@ -254,11 +254,19 @@ def test_the_loss_of_the_best_constant(loss: str, labels: list[float], least: fl
     assert base_rate_loss(Objective(loss), seen) == pytest.approx(least, rel=0.02)
 
 
-@pytest.mark.parametrize(("loss", "least"), [("softmax", math.log(3)), ("crammer-singer", 1.0)])
-def test_the_loss_of_the_best_constant_of_classes(loss: str, least: float) -> None:
-    seen = StreamStatistics()
-    seen.add(Chunk.from_csr(np.zeros(301, int), [], [], [1, 2, 3] * 100), None)
-    assert base_rate_loss(Objective(loss, "classes:3"), seen) == pytest.approx(least, rel=0.02)
+@pytest.mark.parametrize(
+    ("loss", "classes", "least"),
+    [("softmax", 3, math.log(3)), ("softmax", 1000, math.log(1000)), ("crammer-singer", 3, 1.0)],
+)
+def test_the_loss_of_the_best_constant_of_classes(loss: str, classes: int, least: float) -> None:
+    """Of classes in turn a sample would have some alone: each stride-th."""
+    seen, rows = StreamStatistics(), 3 * classes
+    labels = 1 + np.arange(rows) % classes
+    for part in np.split(labels, [classes // 2]):
+        seen.add(Chunk.from_csr(np.zeros(len(part) + 1, int), [], [], part), None, 1)
+    assert base_rate_loss(Objective(loss, f"classes:{classes}"), seen) == pytest.approx(least, rel=0.002)
+    seen.add(Chunk.from_csr([0, 0], [], [], [1], [9.0]), None, 1)
+    assert base_rate_loss(Objective(loss, f"classes:{classes}"), seen) is None
 
 
 @pytest.mark.parametrize(("loss", "label"), [("perceptron", 1.0), ("wealth", 2.0), ("logistic", 1.0)])

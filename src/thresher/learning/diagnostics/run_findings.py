@@ -172,11 +172,12 @@ def _of_labels(run: Run) -> Iterator[Finding]:
     if seen.weightless and not seen.rows:
         yield no_importance(seen.weightless)
     alike = seen.rows > FEW and seen.low == seen.high
+    meets = run.source is not None and run.source.words is not None
     if alike and run.tells_classes and not seen.start.examples:
         message = f"all {seen.rows:,} labels are the same, so there is nothing to learn"
-        later = f": if others come later, go on with {mention('continue_from')}" if seen.classes else ""
+        later = f": if others come later, go on with {mention('continue_from')}" if meets else ""
         yield Finding("one-label", message + later)
-    new = [*zip(run.classes, seen.classes, strict=False)][seen.start.classes :]
+    new = [*zip(run.classes, seen.classes, strict=False)][seen.start.classes :] if meets else []
     if (lone := [f"{one}: {rows}" for one, rows in new if 0 < rows <= _LONE]) and seen.rows > FEW:
         reason = f"{len(lone):,} of {len(run.classes):,} classes have a row or two ({listed_words(lone)})"
         remedy = (

@@ -68,7 +68,7 @@ class StreamStatistics:
     weights: list[float] = field(default_factory=list)
     """importances of the sampled labels"""
     classes: list[int] = field(default_factory=list)
-    """rows of each class, if classes are met on the way"""
+    """rows of each class, from the lowest on, if labels are classes"""
     numbers: int = 0
     """values in the rows whose features were measured"""
     features: list[tuple[int, float]] = field(default_factory=list)
@@ -103,8 +103,8 @@ class StreamStatistics:
         )
         require(not self.span or self.span[0] <= self.span[1], "span", "expected two keys, or null")
 
-    def add(self, chunk: Chunk, layout: SettledLayout | None, meets: bool = False) -> None:
-        """Add the next examples, of classes that are met on the way or not."""
+    def add(self, chunk: Chunk, layout: SettledLayout | None, lowest: int | None = None) -> None:
+        """Add the next examples; `lowest` is the lowest class, if labels are classes."""
         rows, chunk = len(chunk), chunk.counting()
         self.weightless += rows - len(chunk)
         if not len(chunk):
@@ -122,8 +122,8 @@ class StreamStatistics:
         self.falls += int(np.count_nonzero(labels[1:] < before)) + (started and first < self.last)
         self.last = float(labels[-1])
         self.low, self.high = (min(self.low, low), max(self.high, high)) if started else (low, high)
-        if meets:
-            counts = np.bincount(labels.astype(np.int64), minlength=len(self.classes))
+        if lowest is not None:
+            counts = np.bincount((labels - lowest).astype(np.int64), minlength=len(self.classes))
             counts[: len(self.classes)] += np.array(self.classes, np.int64)
             self.classes = counts.tolist()
         positive = labels > 0
@@ -236,9 +236,10 @@ Weighted = Sequence[tuple[float, float]]
 def base_rate_loss(head: Objective, seen: StreamStatistics) -> float | None:
     """Mean loss of the best constant margin; None if there is no meaningful one.
 
-    Computed from a sample of the labels; for two classes from all of them, as one may be rare. None for lists
-    of labels. For several classes it is an upper bound, the least loss of three margins: zero, the logarithms
-    of the shares, and their log odds.
+    Computed from a sample of the labels; for classes from all of them, as some may be rare. None for lists of
+    labels, and for several classes whose rows differ in importance, which is not summed for each class. For
+    several classes it is an upper bound, the least loss of three margins: zero, the logarithms of the shares,
+    and their log odds.
     """
     if not seen.weight or seen.low == seen.high or head.outputs.kind in ("labels", "values", "quantiles"):
         return None
@@ -249,18 +250,21 @@ def base_rate_loss(head: Objective, seen: StreamStatistics) -> float | None:
         else:  # the sample may have missed the extremes
             labels = _shares(seen, {seen.low: 1.0 / seen.rows, seen.high: 1.0 / seen.rows})
         return _best_constant(head.loss, labels) if labels else None
-    shares, low = _shares(seen, {}), head.outputs.low
-    p = np.full(head.count, 1e-6)
-    for label, share in shares:
-        p[int(label) - low] += share
+    unequal = len({*seen.weights}) > 1 or not math.isclose(seen.weight, seen.weights[0] * seen.rows)
+    if unequal or sum(seen.classes) != seen.rows:
+        return None
+    shares = [(k, rows / seen.rows) for k, rows in enumerate(seen.classes) if rows]
+    p = np.full(head.count, 1e-12)
+    for k, share in shares:
+        p[k] += share
     p /= p.sum()
     values, slopes = np.zeros(head.count), np.zeros(head.count)
     # classes with the same share have the same margin and loss: one of them stands for all
     like, found = Counter(share for _, share in shares), list[float]()
     for margins in (np.zeros(head.count), np.log(p), np.log(p / (1 - p))):
         losses = list[float]()
-        for share, label in {share: label for label, share in shares}.items():
-            target = np.array([label - low], np.float32)
+        for share, k in {share: k for k, share in shares}.items():
+            target = np.array([k], np.float32)
             losses.append(like[share] * share * head.joint.values_slopes(margins, target, values, slopes))
         found.append(sum(losses))
     return min(found)

@@ -426,7 +426,9 @@ class Trainer:
             self._line = lo + (0 if chunk.place is None else chunk.place.line)
             self._learn_stretch(rows, again)
             if not again:
-                self._seen.add(rows, self.models.recipe.layout, self.source.words is not None)
+                outputs = self.models.parts[0].models[0].head.outputs
+                lowest = outputs.low if outputs.kind == "classes" else None
+                self._seen.add(rows, self.models.recipe.layout, lowest)
             self.stopper.worth_keeping = True
             self.position = replace(self.position, learned=hi)
             if len(examples := rows.counting()):
