@@ -139,6 +139,7 @@ ELSEWHERE = {
     "take --rule ft-ftrl": "of figures that are made: tests/learning/test_trouble.py",
     "; curl -d removes line ends: use --data-binary": "an option of curl: tests/serving/test_bodies.py",
     ", which {} defines: use --module {}": "tests/test_origins.py",
+    "to see it, use --module {}": "tests/test_origins.py",
     "the rule normalized has no penalty; the default, ft-ftrl, has: leave --rule out": "of commands that"
     " are printed: tests/cli/test_from_vw.py",
     "features that were never seen have a weight in this model, which cannot be exported: train with"
