@@ -114,7 +114,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 67_494,
+    "all": 67_490,
     "data": 19_114,
     "learning": 15_132,
     "parts": 5_753,
@@ -127,7 +127,7 @@ SIZES = {
     "cluster": 1_002,
     "river": 277,
     "reporting": 1_124,
-    "batch": 1_551,
+    "batch": 1_547,
     "exporting": 783,
     "runs": 713,
     "drawing": 841,

@@ -38,9 +38,6 @@ class Parallel(Rounds):
         self._z, self._slopes = np.zeros(self.examples), np.zeros(self.examples)
         self._weigh()
 
-    def close(self) -> None:
-        """See `Rounds`: nothing is held."""
-
     def start(self) -> None:
         """Fit the intercept alone, and compute the unit of the certificate there."""
         self.measure_all()

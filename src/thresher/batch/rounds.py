@@ -143,9 +143,8 @@ class Rounds(ABC):
     def endless(self) -> str | None:
         """Why the objective has no minimum, if that is known; None otherwise."""
 
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of what is held for the work."""
+    def close(self) -> None:  # noqa: B027
+        """Let go of what is held for the work: nothing, unless a subclass holds something."""
 
     def run(self, callback: Callable[[Round], None] = lambda _: None) -> Round:
         """Solve, calling `callback` with every round; returns the last round, that of the final `w`."""
