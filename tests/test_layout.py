@@ -114,7 +114,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 67_490,
+    "all": 67_162,
     "data": 19_114,
     "learning": 15_132,
     "parts": 5_753,
@@ -123,7 +123,7 @@ SIZES = {
     "serving": 3_317,
     "options": 2_490,
     "sklearn": 2_135,
-    "cli": 2_284,
+    "cli": 1_956,
     "cluster": 1_002,
     "river": 277,
     "reporting": 1_124,

@@ -140,8 +140,6 @@ ELSEWHERE = {
     "; curl -d removes line ends: use --data-binary": "an option of curl: tests/serving/test_bodies.py",
     ", which {} defines: use --module {}": "tests/test_origins.py",
     "to see it, use --module {}": "tests/test_origins.py",
-    "the rule normalized has no penalty; the default, ft-ftrl, has: leave --rule out": "of commands that"
-    " are printed: tests/cli/test_from_vw.py",
     "features that were never seen have a weight in this model, which cannot be exported: train with"
     " another --rule": "tests/exporting/test_c.py",
     "a server that learns needs a log: use --learn and --log DIR together": "tests/serving/test_server.py",

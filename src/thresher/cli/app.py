@@ -78,9 +78,6 @@ thresher diff my.model small.model --json > changes.json
 thresher name clicks.model clicks.csv
 thresher name clicks.model clicks.csv -o named.model
 thresher name clicks.model clicks.csv --json
-thresher from-vw 'vw -d train.vw -f vw.model --loss_function logistic -b 24'
-thresher from-vw -- vw train.vw --passes 3 -c -q ua --ngram t2 --ftrl
-thresher from-vw 'vw -t -i vw.model test.vw -p predictions.txt'
 thresher rules
 thresher rules ft-ftrl
 thresher rules truncated-gradient
@@ -149,7 +146,6 @@ HOMES = {
     **dict.fromkeys(("predict", "evaluate", "report", "weights", "export"), "using"),
     **dict.fromkeys(("info", "choose", "diff", "name", "log"), "files"),
     **dict.fromkeys(("serve", "rules", "losses", "rates"), "services"),
-    "from-vw": "from_vw",
 }
 """The module of each command"""
 SHORT = {
@@ -170,7 +166,6 @@ SHORT = {
     "log": "Show and check the log of a server.",
     "diff": "Show which weights moved from one model to another.",
     "name": "Add the names of features to a model.",
-    "from-vw": "Print the command for what a command of Vowpal Wabbit does.",
     **{name: f"List the {name} and their parameters." for name in ("rules", "losses", "rates")},
 }
 """What each command does, in a line"""
