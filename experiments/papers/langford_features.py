@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from experiments.papers.bars import Bar, bars
 from experiments.papers.page import Page, Picture, Verdict, table
 from experiments.papers.sets import Sets
 from experiments.papers.truncation import (
@@ -20,7 +21,6 @@ from experiments.papers.truncation import (
     Choice,
     swept,
 )
-from thresher.drawing import Bar, bars
 
 MOST = 0.1
 OF_AD = 0.71, 0.914

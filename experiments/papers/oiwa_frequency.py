@@ -8,13 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments.papers import texts
+from experiments.papers.bars import Bar, bars
 from experiments.papers.generated import rare_words
 from experiments.papers.page import Page, Picture, Verdict, table
 from experiments.papers.sets import Parts, Sets
 from experiments.papers.sweeps import Tried, cross_validated
 from thresher import Model
 from thresher.data import Chunk
-from thresher.drawing import Axis, Bar, Series, bars, chart
+from thresher.drawing import Axis, Series, chart
 from thresher.learning.model.recipe import Recipe
 from thresher.parts.rules.ft_fobos import FtFobos
 

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from benchmarks.learners import Figures
+from experiments.papers.bars import Bar, bars
 from experiments.papers.duchi_table import ERRORS, SOURCE, TOPICS
 from experiments.papers.generated import rare_words
 from experiments.papers.page import Page, Picture, Verdict, table
 from experiments.papers.sets import Parts, Sets
 from experiments.papers.sweeps import chosen, scored
-from thresher.drawing import Axis, Bar, Series, bars, chart
+from thresher.drawing import Axis, Series, chart
 
 HINGE, RATES = "--loss hinge", "--rate inverse-sqrt:0.5|2|8|32"
 ETAS, L1 = "eta=0.03|0.1|0.3|1", "l1=1e-6|3e-6|1e-5|3e-5"

@@ -48,7 +48,6 @@ if _TYPE_CHECKING:
     from thresher.options.option import UsageError
     from thresher.parts.origins import SpecError
     from thresher.parts.registry import part
-    from thresher.plans.estimation import Estimates
     from thresher.plans.models import Frontier, Tuned
     from thresher.plans.stability import Selection
 
@@ -64,7 +63,6 @@ _HOMES = {
     "Model": "thresher.learning.model.model",
     "ModelFileError": "thresher.learning.files.model_file",
     "Readout": "thresher.learning.model.prediction",
-    "Estimates": "thresher.plans.estimation",
     "Selection": "thresher.plans.stability",
     "SpecError": "thresher.parts.origins",
     "TroubleWarning": "thresher.learning.diagnostics.findings",
@@ -80,7 +78,6 @@ __all__ = [
     "DataError",
     "DivergedError",
     "Ensemble",
-    "Estimates",
     "Evaluated",
     "Frontier",
     "Interrupted",

@@ -364,10 +364,6 @@ def select(
         nonzero: q; a half with fewer weights selects all of them. Default: the root of `false` times p.
         l1: penalty of the halves; default twice that of the rule.
         names: find the names of features; the data are read once more for this.
-        estimate: choose with one half of the rows, and estimate the kept features, at most the 500 most
-            stable, from the other half by maximum likelihood, with robust standard errors and intervals:
-            ``selection.estimates``, an `Estimates`. For one output and the losses ``squared``, ``logistic``
-            and ``poisson``. The data are read once more.
         passes, replay, order, checkpoint, checkpoint_every, resume: as for `ensemble`.
         outputs, on_error, threads, cache, layout, where, modules, options: as for `train`.
 
@@ -382,7 +378,7 @@ def select(
     with reading_elsewhere(given["workers"], given["ray"]):
         inputs = with_labels(data, labels, sample_weight)
         run = plans_select.prepare(inputs, given, Ui())
-        found = run.estimate(run.select(_outcome(run)))
+        found = run.select(_outcome(run))
     return replace(found, warnings=warn(found.warnings))
 
 

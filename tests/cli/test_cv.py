@@ -6,7 +6,6 @@ import signal
 import subprocess
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from tests.cli.conftest import NARROW, ROWS, Thresher
 from tests.commands import start
 from tests.stopping import in_pass, stopping
 from thresher.learning.files import model_file
-from thresher.learning.inspection.formatting import finite
 from thresher.learning.model.model import Model
 from thresher.plans.stability import Selection
 
@@ -208,33 +206,6 @@ def test_it_writes_what_python_does(thresher: Thresher) -> None:
     assert sorted(path.name for path in Path().iterdir()) == sorted(
         ["cache", "python", "s", "s.svg", "s.tsv", "test.svm", "train.svm"]
     )
-
-
-def test_estimates_are_those_of_python_whatever_the_threads(thresher: Thresher) -> None:
-    command = f"{COMMAND} --estimate"
-    ran = thresher.ok(f"{command} --json --threads 1 --table s.tsv --plot s.svg")
-    options: Any = {"rule": "ftrl", "l1": 0.5, "bags": 4, "nonzero": 40, "passes": 2}
-    with pytest.warns(package.TroubleWarning):
-        found = package.select("train.svm", estimate=True, threads=3, **options)
-    found.save("python")
-    assert Path("s").read_bytes() == Path("python").read_bytes()
-    assert ran.json["estimates"] == finite(found.estimated())
-    assert len(ran.json["estimates"]) == ran.json["kept"] + 1 > 2
-    assert ran.json["rows_of_estimates"] == 200
-    assert Path("s.svg").read_text() == found.plot()
-    assert Path("s.tsv").read_text() == found.table()
-    assert thresher.ok("info s --json").json["estimates"] == ran.json["estimates"]
-    thresher.ok("info s --plot other.svg")
-    assert Path("other.svg").read_text() == found.plot()
-    page = thresher.ok("report s --json -o s.html").json
-    assert page["selection"]["estimates"] == ran.json["estimates"]
-    assert thresher.ok(command.replace(" -q", "")).out.startswith("\n".join(found.lines()))
-    with stopping(in_pass(1)):
-        assert thresher(command).status != 0
-    message = "the checkpoint was made with --estimate; give --estimate again"
-    assert message in thresher(f"{COMMAND} --resume").err
-    thresher.ok(f"{command} --resume")
-    assert Path("s").read_bytes() == Path("python").read_bytes()
 
 
 def test_a_half_is_a_run_on_its_rows(thresher: Thresher) -> None:

@@ -51,18 +51,6 @@ def test_it_is_the_function() -> None:
     assert found.mean_weight_[same.keys.astype(int)].tolist() == same.mean.tolist()
 
 
-def test_it_estimates_what_it_keeps_from_the_other_half_as_the_function_does() -> None:
-    found, y = fitted(Y > 0.3, shuffle=False, nonzero=3, estimate=True), np.where(Y > 0.3, 1, -1)
-    with not_compiled():
-        seed = int(np.random.RandomState(0).randint(1 << 31))
-        same = thresher.select(X, y, bags=4, passes=2, nonzero=3, seed=seed, estimate=True)
-    assert same.estimates is not None
-    assert found.estimates_.rows == same.estimates.rows == len(X) / 2
-    for name in ("keys", "estimate", "error", "low", "high", "p"):
-        np.testing.assert_array_equal(getattr(found.estimates_, name), getattr(same.estimates, name))
-    assert not hasattr(fitted(Y > 0.3), "estimates_")
-
-
 def test_sparse_rows_and_pickles() -> None:
     found = fitted(Y > 0)
     with not_compiled():

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,10 @@ def test_products_namespaces_and_several_outputs(tmp_path: Path) -> None:
         for group, effect in found.items():
             own = [n for n in weights["feature"].unique() if _group(n) == group]
             keys = np.unique(weights["key"][weights["feature"].isin(own)]).astype(np.uint64)
-            margins = model.predict(chunk.only(np.sort(keys))) - np.asarray(model.intercept)
+            there = np.isin(chunk.keys, keys)
+            ends = np.concatenate([[0], np.cumsum(there)])[chunk.indptr]
+            alone = replace(chunk, indptr=ends, keys=chunk.keys[there], values=chunk.values[there])
+            margins = model.predict(alone) - np.asarray(model.intercept)
             assert effect == pytest.approx(np.sqrt(margins.var(axis=0).mean()), rel=1e-5, abs=1e-9)
 
 

@@ -259,9 +259,6 @@ def select(data: list[str], options: Options) -> None:
         with saving.unbroken(path, run.trainer.stopper):
             found.save(path)
             run.trainer.discard_checkpoint()
-            if options["estimate"]:
-                found = run.estimate(found)
-                found.save(path)
             with saving.saved_before(path):
                 plots.draw(options["plot"], found.plot, options["table"], found.table)
             outcome.warnings = found.warnings
@@ -269,7 +266,6 @@ def select(data: list[str], options: Options) -> None:
             figures = {**found.figures(), **output.figures_of_run(outcome), "model": str(path)}
             del figures["features_seen"]
             rows = {"kept_features": found.kept_rows()}
-            rows |= {"estimates": found.estimated()} if options["estimate"] else {}
             output.show_run(figures, found.warnings, options, found.lines(), rows)
         check_strictly(found.warnings, options)
 

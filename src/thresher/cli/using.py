@@ -114,7 +114,7 @@ def report(model: str, data: list[str], options: Options) -> None:
         shown["frontier"] = None if found.frontier is None else found.frontier.as_dict()
         if found.selection is not None:
             one = found.selection
-            shown["selection"] = {**one.figures(), "each": one.rows(), "estimates": one.estimated()}
+            shown["selection"] = {**one.figures(), "each": one.rows()}
         if found.test is not None:
             shown["test"] = test
             shown["slices"] = found.test.slices

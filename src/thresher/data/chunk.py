@@ -207,14 +207,6 @@ class Chunk:
             **{name: array[rows] for name, array in self.beside().items()},
         )
 
-    def only(self, keys: NDArray[np.uint64]) -> Chunk:
-        """The rows without all features but `keys` (m,), which ascend."""
-        places = np.minimum(np.searchsorted(keys, self.keys), max(len(keys) - 1, 0))
-        there = keys[places] == self.keys if len(keys) else np.zeros(self.nnz, np.bool_)
-        ends = np.concatenate([[0], np.cumsum(there)])[self.indptr]
-        rests = None if self.rests is None else self.rests[there]
-        return replace(self, indptr=ends, keys=self.keys[there], values=self.values[there], rests=rests)
-
     def ascending(self) -> Chunk:
         """The rows with ascending keys; values of repeated keys are added up in order. `DataError`."""
         merged = _merged(self.indptr, self.keys, self.values)

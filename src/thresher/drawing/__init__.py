@@ -1,7 +1,7 @@
-"""Pictures as SVG: charts of lines, dots and bands, and bars with names. Knows nothing of models."""
+"""Pictures as SVG: charts of lines, dots and bands. Knows nothing of models."""
 
-from thresher.drawing.charts import Bar, Panel, Series, bars, chart, panels
+from thresher.drawing.charts import Panel, Series, chart, panels
 from thresher.drawing.scales import Axis
 from thresher.drawing.svg import STYLESHEET
 
-__all__ = ["STYLESHEET", "Axis", "Bar", "Panel", "Series", "bars", "chart", "panels"]
+__all__ = ["STYLESHEET", "Axis", "Panel", "Series", "chart", "panels"]

@@ -1,7 +1,7 @@
-"""Charts of one panel, or of several below each other; horizontal bars with names.
+"""Charts of one panel, or of several below each other.
 
 First what a chart shows, thinned out; then its lines, bands, whiskers and markers, and the legend; then
-panels and bars.
+panels.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from thresher.drawing.scales import (
     scale_of,
     ticks_across,
     ticks_upright,
-    value_of,
 )
 
 MOST = 400
@@ -379,87 +378,3 @@ def _panel(laid: _PlacedPanel, left: float, width: float) -> list[str]:
         tall = max((_STRIP - 4) * (density / most), 0.6)
         marks.append(svg.tag("rect", class_="strip", x=start, y=floor - tall, width=wide, height=tall))
     return [*body, *marks]
-
-
-_BAR_EDGE, _ROW, _BAR_LINE, _SMALL = 12.0, 22.0, 20.0, 12.0
-
-
-class Bar(NamedTuple):
-    """A value with a name. `title` is the tooltip, by default the whole name and the value.
-
-    `low` and `high` are the ends of an interval, drawn as a whisker.
-    """
-
-    name: str
-    value: float
-    low: float = math.nan
-    high: float = math.nan
-    title: str = ""
-
-
-def bars(
-    title: str,
-    description: str,
-    rows: Sequence[Bar],
-    *,
-    axis: str = "",
-    percent: bool = False,
-    width: float = 640,
-    style: bool = True,
-    headed: bool = True,
-    name: str = "bars",
-) -> str:
-    """Bars as SVG, as high as there are rows; each value is written at the end of its bar.
-
-    Args:
-        title, description, style, headed, name: as for `chart`.
-        rows: from the top; names that are too long are cut. A value that is NaN or infinite has no bar.
-        axis: what the values are.
-        percent: write values as percentages.
-        width: of the picture in pixels.
-    """
-    top = (_BAR_LINE + _BAR_EDGE if headed else 0.0) + (_BAR_LINE if axis else 6.0)
-    body = [svg.label(title, _BAR_EDGE, _BAR_LINE + 2, "head", room=width - 2 * _BAR_EDGE)] if headed else []
-    if axis:
-        body.append(svg.label(axis, _BAR_EDGE, top - 6, "tick", room=width - 2 * _BAR_EDGE))
-    names = max((svg.width_of(svg.fitted(row.name, 0.36 * width)) for row in rows), default=0.0)
-    left, right = _BAR_EDGE + names + 10, width - _BAR_EDGE
-    texts = [value_of(row.value, percent) for row in rows]
-    below, above = (  # room for the values at the ends of the bars on one side of zero
-        max(
-            (
-                svg.width_of(t, _SMALL) + 6
-                for row, t in zip(rows, texts, strict=True)
-                if (row.value < 0) == side
-            ),
-            default=0.0,
-        )
-        for side in (True, False)
-    )
-    values = [one for row in rows for one in (row.value, row.low, row.high) if drawable(one)]
-    ends = Axis(low=min(values, default=0.0), high=max(values, default=0.0))
-    scale = scale_of(ends, [0.0, *values], left + below, right - above)
-    zero = scale.place(0.0) or left
-    for k, (row, text) in enumerate(zip(rows, texts, strict=True)):
-        y = top + k * _ROW
-        body.append(svg.label(row.name, left - 10, y + 15, "name", "end", room=left - 9 - _BAR_EDGE))
-        end = scale.place(row.value)
-        negative = end is not None and row.value < 0
-        end = zero if end is None else end
-        whole = svg.tag("title", svg.text_of(row.title or f"{svg.clean(row.name, 200)}: {text}"))
-        shape = {"x": min(end, zero), "y": y + 3, "width": max(abs(end - zero), 0.5), "height": _ROW - 7}
-        body.append(svg.tag("rect", whole, class_="bar c2" if negative else "bar c1", **shape))
-        low, high = scale.place(row.low), scale.place(row.high)
-        if low is not None and high is not None:
-            d = f"M{svg.number(low)} {svg.number(y + 7)}v8m0 -4H{svg.number(high)}m0 -4v8"
-            body.append(svg.tag("path", class_="axis", d=d))
-            end = min(low, end) if negative else max(high, end)
-        body.append(
-            svg.label(text, end + (-5 if negative else 5), y + 15, "tick", "end" if negative else None)
-        )
-    line = f"M{svg.number(zero)} {svg.number(top)}V{svg.number(top + len(rows) * _ROW)}"
-    body.append(svg.tag("path", class_="axis", d=line))
-    if not rows:
-        body.append(svg.label("no data", width / 2, top + 14, "tick", "middle"))
-    height = top + max(len(rows), 1) * _ROW + 8
-    return svg.document(title, description, body, width=width, height=height, style=style, name=name)

@@ -187,15 +187,6 @@ def write_numbers(values: Sequence[float], percent: bool = False, *, alike: bool
     return [_signed(text) for text in found]
 
 
-def value_of(value: float, percent: bool = False) -> str:
-    """The label of a single value, with four digits."""
-    if percent and drawable(value):
-        return f"{value_of(100 * value)}%"
-    if not drawable(value):
-        return "not a number" if math.isnan(value) else _signed(f"{value:g}").replace("inf", "∞")
-    return _signed(_alone(float(f"{value:.4g}")))
-
-
 def _signed(text: str) -> str:
     return f"−{text[1:]}" if text.startswith("-") else text
 

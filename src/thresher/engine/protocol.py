@@ -50,7 +50,7 @@ PROTOCOL: dict[str, dict[str, Verb]] = {
 }
 """kind -> name -> verb; `engine.verbs` declares them"""
 _OF_LOSSES: dict[str, Any] = dict.fromkeys(
-    ("PROBABILITY", "BOOSTABLE", "SHIFTS", "SCALES", "LOG_ODDS", "LIKELIHOOD"), False
+    ("PROBABILITY", "BOOSTABLE", "SHIFTS", "SCALES", "LOG_ODDS"), False
 )
 _OF_LOSSES["LEVEL"] = None
 # Attributes that a part may define beside its verbs.

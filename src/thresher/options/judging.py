@@ -258,7 +258,7 @@ class _Drawn(TypedDict, total=False):
     plot: Annotated[
         Path | None,
         training.SHELL_PICTURE,
-        "An SVG file to draw: the frontier of a path, or the shares or estimates of a selection.",
+        "An SVG file to draw: the frontier of a path, or the shares of a selection.",
     ]
 
 

@@ -207,13 +207,6 @@ class SelectOptions(
         "Sparsity of the halves, in units of the rule; higher selects fewer features.",
     ]
     names: Annotated[bool, SWITCH, "Find the names of the features; this reads the data once more."]
-    estimate: Annotated[
-        bool,
-        SWITCH,
-        "Choose features with one half of the rows, and estimate them from the other, without penalty, with "
-        "robust standard errors, 90 % intervals and p, for one output with the loss logistic, poisson or "
-        "squared; this reads the data once more.",
-    ]
 
 
 class SelectCommand(RuleOption, LossOption, SelectOptions, training.TableOption, TalkOptions, total=False):
@@ -227,5 +220,5 @@ class SelectCommand(RuleOption, LossOption, SelectOptions, training.TableOption,
     plot: Annotated[
         Path | None,
         SHELL_PICTURE,
-        "An SVG file to draw: the share of the halves over the mean weight, or estimates and intervals.",
+        "An SVG file to draw: the share of the halves over the mean weight.",
     ]

@@ -6,7 +6,6 @@
 `SCALES`: nor when the margin is shifted by c and the label multiplied by exp(c).
 `LOG_ODDS`: margins are estimates of log odds.
 `LEVEL`: the share of labels below the margin that is best; None if it is no quantile.
-`LIKELIHOOD`: a negative log-likelihood, but for a factor and what labels alone add; `curvature` is exact.
 `RELATIVE`: of many outputs, the loss does not change when all margins are shifted by the same amount.
 `ONE`: of many outputs, see the verb `rival`; None for losses that have none.
 `BOOSTABLE`: with z = y p and q = -d loss / dz, loss(z + d) <= loss(z) + q (exp(-d) - 1) for every d;
@@ -40,7 +39,7 @@ class Logistic(NamedTuple):
 
     positive: float = 1.0
     DOMAIN = "binary"
-    PROBABILITY = LOG_ODDS = LIKELIHOOD = True
+    PROBABILITY = LOG_ODDS = True
     BOOSTABLE = True
     LIMITS = {"positive": "> 0"}
 
@@ -202,7 +201,7 @@ class Squared(NamedTuple):
 
     scale: float = 1.0
     LIMITS = {"scale": "> 0"}
-    SHIFTS = LIKELIHOOD = True
+    SHIFTS = True
 
     def value_slope(self, margin, y):
         error = margin - y
@@ -351,7 +350,6 @@ class Poisson(NamedTuple):
 
     offset: float = 0.0
     DOMAIN = "nonnegative"
-    LIKELIHOOD = True
     LIMITS = {"offset": "any number"}
 
     def value_slope(self, margin, y):

@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 from thresher.data.errors import printable
 from thresher.data.features.names import Names
 from thresher.data.stored import read
-from thresher.drawing import Axis, Bar, Series, bars, chart
-from thresher.engine.sound import beneath, given, require, under
+from thresher.drawing import Axis, Series, chart
+from thresher.engine.sound import beneath, given, require
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.files.model_file import (
     NAMES,
@@ -48,7 +48,6 @@ from thresher.learning.inspection.frames import frame_of
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import names_of
 from thresher.options.messages import mention
-from thresher.plans.estimation import INTERCEPT, MOST, Estimates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,8 +64,6 @@ _MANY = 1 / 3
 _SHOWN = 20
 _SELECTION = "selection."
 """How the names of its tensors begin in a file"""
-_ESTIMATES = "estimates."
-"""and then those of estimates"""
 _ARRAYS: dict[str, Any] = {
     "keys": np.uint64,
     **dict.fromkeys(("share", "mean", "low", "high"), np.float64),
@@ -85,12 +82,8 @@ class _Figures(TypedDict):
 
 
 _HEADS = ("feature", "name", "kept", "share", "mean", "low", "high", "sign_changes", "output")
-_OF_ESTIMATES = ("estimate", "standard_error", "interval_low", "interval_high", "z", "p")
-_OWN_ROWS = "estimates from the other half of the rows, with 90 % intervals"
-_SHOWN_WEIGHTS = {"mean": "mean weight", "low": "5 % of halves", "high": "95 % of halves"}
-_SHOWN_ESTIMATES = {"interval_low": "90 % from", "interval_high": "90 % to"}
-"""Headings of the two tables, where these differ from the names"""
-_DRAWN = ("estimate", "interval_low", "interval_high")
+_SHOWN_HEADS = {"mean": "mean weight", "low": "5 % of halves", "high": "95 % of halves"}
+"""Headings of the printed table, where these differ from the names"""
 
 
 def factor(share: float, pairs: int) -> float:
@@ -158,8 +151,6 @@ class Selection:
     """names of features, as far as they are known"""
     outputs: tuple[str, ...] = ()
     """names of the outputs, if there are several"""
-    estimates: Estimates | None = None
-    """of the kept features, from the rows that did not choose them, if they were asked for"""
     warnings: list[Finding] = field(default_factory=list)
     """trouble with the data or the run"""
 
@@ -201,7 +192,6 @@ class Selection:
             "threshold": self.threshold,
             "expected_false_at_most": self.expected,
             "kept": int(self.kept.sum()),
-            **({} if self.estimates is None else {"rows_of_estimates": self.estimates.rows}),
         }
 
     def rows(self) -> list[dict[str, Any]]:
@@ -225,65 +215,30 @@ class Selection:
         """`rows` of the kept features."""
         return [one for one in self.rows() if one["kept"]]
 
-    def estimated(self) -> list[dict[str, Any]]:
-        """A dictionary per feature with an estimate, the most stable first, and one for the intercept."""
-        return [] if self.estimates is None else self.estimates.table(self.called)
-
     def lines(self) -> list[str]:
-        """The table of the most stable features, with a star at those that are kept; that of estimates."""
-        rows = [one | {"feature": str(one["feature"]), "name": one["name"] or ""} for one in self.estimated()]
-        shown = [one for k, one in enumerate(rows) if k < _SHOWN or one["feature"] == INTERCEPT]
-        more = len(rows) - len(shown)
-        own = ["", _OWN_ROWS, *_rounded(shown, _SHOWN_ESTIMATES)] if shown else []
-        return [*self._stable_lines(), *own, *([f"... and {more:,} more that are estimated"] * (more > 0))]
-
-    def _stable_lines(self) -> list[str]:
+        """The table of the most stable features, with a star at those that are kept."""
         shown = [
-            {
-                "": "*" if one.pop("kept") else " ",
-                **one,
-                "feature": str(one["feature"]),
-                "name": one["name"] or "",
-            }
+            {"": "*" if one.pop("kept") else " "}
+            | {_SHOWN_HEADS.get(head, head): _rounded(value) for head, value in one.items()}
+            | {"feature": str(one["feature"]), "name": one["name"] or ""}
             for one in self.rows()[:_SHOWN]
         ]
         if not shown:
             return ["no feature lives in any half"]
-        lines = _rounded(shown, _SHOWN_WEIGHTS)
+        lines = table_of_rows(shown, [head for head in shown[0] if any(one[head] != "" for one in shown)])
         kept, others = (int(those[_SHOWN:].sum()) for those in (self.kept, ~self.kept))
         more = f"... and {kept:,} more that are kept, {others:,} that are not"
         return [*lines, more] if kept or others else lines
 
     def frame(self) -> pd.DataFrame:
         """A row per feature. See docs/python.md. ImportError without pandas."""
-        return frame_of(self._whole())
+        return frame_of(self.rows())
 
-    def _whole(self) -> list[dict[str, Any]]:
-        """The rows, with the estimates of those that have them."""
-        own = {one["feature"]: one for one in self.estimated()}
-        heads = _OF_ESTIMATES if own else ()
-        return [one | {head: own.get(one["feature"], {}).get(head) for head in heads} for one in self.rows()]
+    def plot(self, **shape: Any) -> str:
+        """The SVG that ``thresher select --plot`` draws.
 
-    def plot(self) -> str:
-        """The SVG that ``thresher select --plot`` draws: estimates, if there are any, or `picture`."""
-        return self.picture() if self.estimates is None else self.picture_of_estimates()
-
-    def picture_of_estimates(self, **shape: Any) -> str:
-        """The SVG: estimates of the most stable features as bars, with their intervals. Needs estimates."""
-        rows = [one for one in self.estimated() if one["feature"] != INTERCEPT]
-        each = [
-            Bar(one["name"] or str(one["feature"]), *(one[name] for name in _DRAWN)) for one in rows[:_SHOWN]
-        ]
-        return bars(
-            "Estimates of the kept features",
-            f"The {len(each):,} most stable of {len(rows):,} estimated features, with their 90 % intervals.",
-            each,
-            axis="estimate and its 90 % interval, in units of the data",
-            **shape,
-        )
-
-    def picture(self, **shape: Any) -> str:
-        """The SVG: the share of each feature over the size of its mean weight, and the threshold."""
+        The share of each feature over the size of its mean weight, and the threshold.
+        """
         sizes, kept = np.abs(self.mean), self.kept
         titles = [
             f"{self.name(key)}: share {share:.3g}, mean weight {mean:.3g}"
@@ -315,17 +270,13 @@ class Selection:
 
     def table(self) -> str:
         """All features as tab-separated values, with a header."""
-        rows, heads = self._whole(), [head for head in _HEADS if self.outputs or head != "output"]
-        if self.estimates is not None:
-            heads += _OF_ESTIMATES
-            rows += [one for one in self.estimated() if one["feature"] == INTERCEPT]
-        return tab_separated(rows, heads, _cell)
+        heads = [head for head in _HEADS if self.outputs or head != "output"]
+        return tab_separated(self.rows(), heads, _cell)
 
     def save(self, path: Path | str) -> None:
         """Write the file that ``thresher select`` writes, replacing an older one. Raises OSError."""
         own = {name: getattr(self, name) for name in _Figures.__annotations__}
         arrays = {name: getattr(self, name) for name in _ARRAYS}
-        arrays |= {} if self.estimates is None else beneath(_ESTIMATES, self.estimates.tensors())
         names = {key: name.encode("utf-8", "surrogateescape") for key, name in self.called.items()}
         extras = beneath(_SELECTION, arrays | (tensors_of_names(Names.of(names)) if names else {}))
         save_all([], path, {SELECTION: own}, extras)
@@ -344,21 +295,11 @@ class Selection:
             require(own["halves"] > 1, SELECTION, "there are two halves or more")
             fits = arrays["output"].max(initial=0) < max(1, len(own["outputs"]))
             require(fits, SELECTION, "a feature has an output that does not exist")
-            further = under(tensors, _ESTIMATES)
-            estimates = Estimates.of(further) if further else None
-        return cls(**arrays, **own, called=dict(called or {}), estimates=estimates)
+        return cls(**arrays, **own, called=dict(called or {}))
 
 
-def _rounded(rows: list[dict[str, Any]], heads: dict[str, str]) -> list[str]:
-    """The lines of a table of rows with four digits, without columns that are empty, under these `heads`."""
-    rows = [
-        {
-            heads.get(name, name): float(f"{one:.4g}") if isinstance(one, float) else one
-            for name, one in row.items()
-        }
-        for row in rows
-    ]
-    return table_of_rows(rows, [name for name in rows[0] if any(one[name] != "" for one in rows)])
+def _rounded(value: object) -> object:
+    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 def _cell(value: object) -> str:
@@ -438,13 +379,3 @@ def troubles_of(found: Selection) -> list[Finding]:
         " that are surer"
     )
     return [Finding("many-false", message)]
-
-
-def troubles_of_estimates(found: Selection) -> list[Finding]:
-    """What was not estimated, or cannot be relied on; nothing without estimates."""
-    kept, own = int(found.kept.sum()), found.estimates
-    if own is None:
-        return []
-    reason = f"of the {kept:,} kept features, only the {MOST} most stable were estimated, without the others"
-    many = Finding("many-kept", f"{reason}: keep fewer, {mention(nonzero=MOST // 2)}")
-    return [*([many] if kept > MOST else []), *own.troubles(found.called)]

@@ -51,9 +51,6 @@ class Many(Plan):
             for option, one, other in (("bags", bags.count, own.count), ("share", bags.share, own.share)):
                 if one != other:
                     yield Difference(option, one, (option,))
-            apart, wanted = before is not None and bool(before.holdout.share), self.options["estimate"]
-            if before is not None and apart != wanted:
-                yield Difference("estimate", apart or None, ("estimate",) if wanted else ())
         elif then != now:
             yield Difference(option, column_of(then) or then, (option,))
 

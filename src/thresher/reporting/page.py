@@ -40,7 +40,6 @@ def page(facts: Facts) -> str:
         "test": ("Test data", quality.part(facts)),
         "training": ("Training", training.training(facts)),
         "selection": ("Stable features", training.selection(facts)),
-        "estimates": ("Estimates", training.estimates(facts)),
         "frontier": ("Frontier", training.frontier(facts)),
         "weights": ("Weights", weighing.part(facts)),
         "about": ("Settings and data", _about(facts)),

@@ -9,7 +9,7 @@ from thresher.learning.inspection.formatting import size_shown
 from thresher.learning.model.objective import Objective
 from thresher.learning.training.record import passes_made
 from thresher.options.messages import as_stored
-from thresher.plans.stability import troubles_of, troubles_of_estimates
+from thresher.plans.stability import troubles_of
 from thresher.reporting.facts import Facts, ReportedModel
 from thresher.reporting.html import Markup, el, joined, named, section
 
@@ -160,8 +160,7 @@ def warnings(facts: Facts) -> Markup:
 
 def _of_model(facts: Facts) -> list[str]:
     if facts.selection is not None:
-        both = [*troubles_of(facts.selection), *troubles_of_estimates(facts.selection)]
-        return [_sentence(one.message) for one in both]
+        return [_sentence(one.message) for one in troubles_of(facts.selection)]
     assert facts.model is not None
     info = facts.model.info
     found = [_sentence(one) for one in info["warnings"]]

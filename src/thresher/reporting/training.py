@@ -34,10 +34,6 @@ _OF_FEATURES = (
     "Each dot is a feature: further up it lives in more halves of the rows, further right its mean weight is"
     " larger. Those on or above the line are kept."
 )
-_OF_ESTIMATES = (
-    "Each bar is an estimate without penalty, from the half of the rows that did not choose the features; its"
-    " whisker is the 90 % interval. An interval that crosses 0 says that these rows leave the sign open."
-)
 _POINTS, _KEPT = 64, 100
 """rows of the tables of a frontier and of features"""
 _LATER = " The losses end with the first pass, since later ones predict examples that were learned before."
@@ -128,24 +124,6 @@ def selection(facts: Facts) -> Markup:
     note = f"The first {_KEPT} of {len(found.keys):,}." if len(found.keys) > _KEPT else ""
     heads = ["Feature", "", "Share", "Mean weight", "Low", "High", "Sign changes"]
     numbers = details(table("Features, the most stable first", heads, rows, note))
-    shown = found.picture(name="stability", height=320, **SHAPE)
+    shown = found.plot(name="stability", height=320, **SHAPE)
     inside = figure(shown, _OF_FEATURES, numbers, beside=True)
     return section("selection", "Stable features", el("p", sentence), inside)
-
-
-def estimates(facts: Facts) -> Markup:
-    """The section; empty unless kept features were estimated."""
-    found = facts.selection
-    if found is None or found.estimates is None:
-        return Markup()
-    sentence = (
-        f"{len(found.estimates.keys):,} kept features, estimated from {found.estimates.rows:,} rows that took"
-        " no part in choosing them. Standard errors are robust; p is the chance of such an estimate if the"
-        " true value were 0."
-    )
-    rows = [[named(one["name"] or str(one["feature"])), *[*one.values()][2:]] for one in found.estimated()]
-    heads = ["Feature", "Estimate", "Standard error", "Low", "High", "z", "p"]
-    numbers = details(table("Estimates, the most stable feature first", heads, rows))
-    shown = found.picture_of_estimates(name="estimated", **SHAPE)
-    inside = figure(shown, _OF_ESTIMATES, numbers, beside=True)
-    return section("estimates", "Estimates", el("p", sentence), inside)

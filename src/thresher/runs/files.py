@@ -96,8 +96,9 @@ def describe(path: Path) -> ModelInfo:
     told: dict[str, object] = {"model": str(path)}
     if model_file.SELECTION in found.run:
         chosen = Selection.load(found)
-        told |= {"kind": "selection", **chosen.figures(), "kept_features": chosen.kept_rows()}
-        return ModelInfo(told | {"estimates": chosen.estimated()})
+        return ModelInfo(
+            told | {"kind": "selection", **chosen.figures(), "kept_features": chosen.kept_rows()}
+        )
     if model_file.LANES not in found.run and (table := found.frontier()) is not None:
         header = found.header_of(table.chosen)
         told |= {"kind": "frontier", **table.as_dict(), "loss": header["recipe"]["loss"]}
@@ -209,15 +210,13 @@ def _told_ensemble(found: dict[str, Any]) -> list[str]:
 
 
 def _told_selection(found: dict[str, Any]) -> list[str]:
-    """The figures of a selection, its kept features, and its estimates."""
-    figures, lines = dict(found), list[str]()
+    """The figures of a selection, and its kept features."""
+    figures = dict(found)
     writes = command("info", [found["model"]], [flag_of("table"), "FILE.tsv"])
     every = spelled(f"{writes} writes all", "thresher.load(...).table() has all")
-    for name, shown in (("kept_features", _FEATURES_SHOWN), ("estimates", _SHOWN)):
-        rows = [{**one, "feature": str(one["feature"])} for one in figures.pop(name)]
-        unnamed = "" if any(one["name"] for one in rows) else "name"
-        lines += _table(rows, ("kept", unnamed), shown, every)
-    return [*figure_lines(figures), *lines]
+    rows = [{**one, "feature": str(one["feature"])} for one in figures.pop("kept_features")]
+    unnamed = "" if any(one["name"] for one in rows) else "name"
+    return [*figure_lines(figures), *_table(rows, ("kept", unnamed), _FEATURES_SHOWN, every)]
 
 
 def _ranked(rows: Sequence[dict[str, Any]]) -> list[dict[str, object]]:

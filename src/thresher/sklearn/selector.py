@@ -21,7 +21,7 @@ from thresher.learning.training import progress
 from thresher.options.lanes import SelectCommand
 from thresher.options.option import settle
 from thresher.plans import select
-from thresher.plans.stability import troubles_of, troubles_of_estimates
+from thresher.plans.stability import troubles_of
 from thresher.sklearn.estimator import parameters
 from thresher.sklearn.inputs import Examples, RandomState
 
@@ -46,7 +46,6 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         nonzero: a half selects so many features, those with the largest effects, whatever the units of
             columns; None: the square root of `false` times the number of features.
         passes: over the rows of each half, or ``auto``.
-        estimate: choose with one half of the rows, and estimate what is kept from the other, without penalty.
         shuffle: learn the rows in random order, the same in all passes.
         random_state: seed of the order and of the halves.
 
@@ -54,8 +53,6 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         share_: share of the halves in which each feature lives ``(d,)``.
         mean_weight_: mean weight over all halves ``(d,)``; of several outputs, that where it is largest.
         threshold_: the share from which features are kept; infinite if none keeps the bound.
-        estimates_: with `estimate`, estimates, robust standard errors and 90 % intervals of the kept
-            features, as `thresher.plans.estimation.Estimates`; None if none is kept.
         selection_: the `thresher.plans.stability.Selection` of all features that live in a half.
 
     >>> X = np.random.default_rng(0).normal(size=(300, 20))
@@ -73,7 +70,6 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
     false: float | None = None
     nonzero: int | None = None
     passes: int | str = "auto"
-    estimate: bool = False
     shuffle: bool = True
     random_state: RandomState = None
 
@@ -96,7 +92,7 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
             raise ValueError(f"{wanted}: use thresher.select")
         given: Any = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
         matrix, (loss, outputs, labels) = csr_matrix(given[0]), _told(given[1])
-        names = ("rule", "l1", "bags", "share", "false", "nonzero", "passes", "estimate")
+        names = ("rule", "l1", "bags", "share", "false", "nonzero", "passes")
         options: dict[str, Any] = {name: getattr(self, name) for name in names} | {"outputs": outputs}
         options["loss"] = loss if isinstance(self.loss, str) and self.loss == "auto" else self.loss
         order = check_random_state(self.random_state)
@@ -104,10 +100,8 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         rows = order.permutation(len(labels)) if self.shuffle else np.arange(len(labels))
         data = matrix[rows], labels[rows]
         run = select.prepare(data, settle(SelectCommand, options), progress.Ui())
-        found = run.estimate(run.select(run.run()))
-        findings.warn([*(troubles_of(found) if len(found.keys) else []), *troubles_of_estimates(found)])
-        if self.estimate:
-            self.estimates_ = found.estimates
+        found = run.select(run.run())
+        findings.warn(troubles_of(found) if len(found.keys) else [])
         self.selection_ = found
         self.share_, self.mean_weight_ = np.zeros((2, matrix.shape[1]))
         self.share_[found.keys.astype(np.int64)] = found.share

@@ -325,13 +325,6 @@ class Objective:
             score(self.joint, margins, read_only(self.targets(chunk)), weights, out)
         return out
 
-    def derivatives(self, margins: F64, labels: F64, weights: F64) -> tuple[F64, F64]:
-        """Slope and curvature of the loss of each row, times its importance, ``(n,)``; for one output."""
-        slopes, curvatures = np.empty(len(margins)), np.empty(len(margins))
-        of_rows = 0, len(margins), labels, weights, margins
-        kernels.derive.for_parts(self.loss)(self.loss, *of_rows, slopes, curvatures)
-        return slopes, curvatures
-
     def broken(self, margins: F64) -> NDArray[np.bool_]:
         """Which rows have margins that are not finite ``(n,)``; -inf is that of a class not met."""
         each = margins[:, np.newaxis] if margins.ndim == 1 else margins

@@ -114,8 +114,6 @@ class Holdout:
     """seed of the choice of rows"""
     first = 0
     """number of the first row, where the stream goes on with other data"""
-    judges = True
-    """whether models are judged by its rows, which are then kept in memory"""
     _head: Objective | None = None
     _names = ""
     """the name of the groups of the rows"""
@@ -138,10 +136,6 @@ class Holdout:
         self.seed = recipe.seed
         self._head, self._names = recipe.objective, grouped_by(source.layout)
         check_ungrouped(self.every, self._names)
-
-    def set_aside(self) -> None:
-        """Judge no model by the rows: `divided` finds them in another reading."""
-        self.judges = self.incomplete = False
 
     def rest(self, source: Source) -> Source:
         """`source` without its held-out rows."""
@@ -207,7 +201,7 @@ class Holdout:
         """Trouble with the rows, and with their choice; `words` are the names of the classes, if any."""
         if self.weightless:
             return [weightless_held_out()]
-        if not self._read or not self.judges:
+        if not self._read:
             return []
         drawn = not isinstance(self.every, LastRows | MatchingRows)
         if not self._kept and (self._in_groups or isinstance(self.every, MatchingRows)):
