@@ -24,7 +24,14 @@ RULES = [p for p in SOURCES if p.parent == PACKAGE / "parts" / "rules" and p.ste
 # folder -> what its modules may import of the package: a name ending in .* stands for all that is under it
 ARROWS = {
     "engine": ("engine.*",),
-    "parts": ("engine.compile.jit", "engine.protocol", "engine.verbs", "options.messages", "parts.*"),
+    "parts": (
+        "engine.compile.jit",
+        "engine.protocol",
+        "engine.verbs",
+        "options.messages",
+        "options.synonyms",
+        "parts.*",
+    ),
     "data": (
         *("_version", "engine.atomic", "engine.compile.jit", "engine.lookup"),
         *("engine.centring", "data.*", "options.checks", "options.messages", "options.synonyms"),
@@ -114,16 +121,16 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 66_588,
-    "data": 19_106,
+    "all": 66_368,
+    "data": 19_090,
     "learning": 15_119,
-    "parts": 5_751,
+    "parts": 5_685,
     "engine": 5_210,
     "plans": 3_799,
     "serving": 3_317,
-    "options": 2_483,
+    "options": 2_347,
     "sklearn": 2_129,
-    "cli": 1_952,
+    "cli": 1_950,
     "cluster": 1_002,
     "river": 277,
     "reporting": 1_100,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from thresher import parts
 from thresher.engine.protocol import PROTOCOL, rebuilt
-from thresher.parts import SpecError, lookup, make, parameters, rule_of
-from thresher.parts.registry import NAMES, PARAMETERS, REGISTRY, part
+from thresher.parts import SpecError, rule_of
+from thresher.parts.registry import REGISTRY, part
 
 KINDS = sorted(parts.REGISTRY)
 CLASSES = [(kind, name) for kind in KINDS for name in sorted(parts.REGISTRY[kind])]
@@ -26,9 +26,9 @@ CLASSES = [(kind, name) for kind in KINDS for name in sorted(parts.REGISTRY[kind
         ("loss", "logistik", ["did you mean logistic"]),
         ("rule", "ftrl,l1=1", ["no rule is called 'ftrl,l1=1'; write ftrl:l1=1"]),
         ("rule", "ft_ftrl", ["did you mean ft-ftrl"]),
-        ("rule", "lasso", ["the nearest here is ft-ftrl with the loss squared and an l1"]),
+        ("rule", "lasso", ["did you mean ft-ftrl?"]),
         ("rule", "hinge", ["no rule is called 'hinge'; it is a loss (loss=\"hinge\")"]),
-        ("loss", "log_loss", ["the nearest here is logistic"]),
+        ("loss", "log_loss", ["did you mean logistic?"]),
         ("loss", "ftrl", ['it is a rule (rule="ftrl")']),
         ("rule", "ftrl:lr=1", ["ftrl has no parameter lr; did you mean alpha? (it has alpha, beta, l1"]),
         (
@@ -36,6 +36,7 @@ CLASSES = [(kind, name) for kind in KINDS for name in sorted(parts.REGISTRY[kind
             "sgd:lr=1",
             ["sgd has no parameter lr; its step size is the option rate, such as inverse-sqrt:"],
         ),
+        ("rule", "adagrad-rda:eta0=1", ["did you mean eta? (it has eta, l1"]),
         ("rule", "sgd:foo=1", ["sgd has no parameter foo; it takes none"]),
         ("rule", "pa:l1=1", ["pa has no parameter l1; it has eta; ft-ftrl, ftrl, fobos"]),
         ("rate", "1e-3", ["did you mean constant:1e-3 or inverse-sqrt:1e-3?"]),
@@ -62,7 +63,7 @@ CLASSES = [(kind, name) for kind in KINDS for name in sorted(parts.REGISTRY[kind
         ("rule", "ft-ftrl:group", ["group must be one of single, l2, linf"]),
         ("rule", "ftrl:half_life=0", ["ftrl: half_life must be >= 1, or inf, not 0"]),
         ("rule", "ft-ftrl:half_life", ["half_life needs a value"]),
-        ("rule", "ft-ftrl:group=l2:3", ["no group is called 'l2:3'", "did you mean l2"]),
+        ("rule", "ft-ftrl:group=l2:3", ["no group is called 'l2:3'", "known: l2"]),
     ],
 )
 def test_a_wrong_spec_is_answered_in_one_line_that_helps(kind: str, spec: Any, hints: list[str]) -> None:
@@ -268,22 +269,10 @@ def test_a_clock_has_a_number_for_each_of_its_names(clock: Any, said: str) -> No
     assert "ticking" not in parts.REGISTRY["rule"]
 
 
-def test_names_from_elsewhere_lead_to_parts_that_there_are() -> None:
-    for kind, names in NAMES.items():
-        for name, (here, _) in names.items():
-            assert make(kind, here) is not None
-            with pytest.raises(SpecError, match=f"the nearest here is {here}"):
-                lookup(kind, name)
-    fields = {field for kind in REGISTRY for cls in REGISTRY[kind].values() for field in parameters(cls)}
-    assert {one for meant in PARAMETERS.values() for one in meant} <= {*fields, "rate"}
-
-
 @pytest.mark.parametrize(
     ("rule", "options", "meant"),
     [
-        *(("ftrl", {"rate": "constant"}, "alpha"), ("adagrad-fobos", {"eta0": 1.0}, "eta")),
-        *(("sgd", {"alpha": 1.0}, "rate"), ("coin", {"rate": "constant"}, "wealth")),
-        *(("stabilised", {"l1": 1.0}, "gravity"), ("pegasos", {"l1": 1.0}, None)),
+        *(("adagrad-fobos", {"eta0": 1.0}, "eta"), ("pegasos", {"l1": 1.0}, None)),
     ],
 )
 def test_an_option_of_no_rule_leads_to_the_one_it_has(rule: str, options: Any, meant: str | None) -> None:

@@ -28,7 +28,7 @@ def page_name(text: str) -> str:
     """The name of a page; the error suggests one."""
     if text in NAMES:
         return text
-    hint = did_you_mean("only", text, NAMES).removeprefix("; ") or "--list prints the names"
+    hint = did_you_mean(text, NAMES).removeprefix("; ") or "--list prints the names"
     raise argparse.ArgumentTypeError(f"there is no page {text!r}: {hint}")
 
 

@@ -109,27 +109,6 @@ NAMES = [
     *("to,x", "is it", "x\ty", "\x7f"),
 ]
 """Names of columns that a shell, Python or a list of columns might take for something else"""
-OPTIONS = {
-    **dict.fromkeys(("--average", "--cache", "--header", "--intercept", "--no-intercept", "--quiet"), ""),
-    **dict.fromkeys(("--no-quoting", "--quoting", "--quoted-newlines"), ""),
-    **dict.fromkeys(("--bins", "--categorical", "--ignore", "--numeric", "--text"), "a"),
-    **dict.fromkeys(("--group", "--offset", "--weight"), "v"),
-    **dict.fromkeys(("--passes", "--seed", "--threads"), "1"),
-    **dict.fromkeys(("--checkpoint-every", "--report-every"), "100"),
-}
-OPTIONS |= {"--alpha": "0.5", "--batch": "2", "--delimiter": ",", "--dtype": "float64", "--format": "csv"}
-OPTIONS |= {"--early-stop": "1 --holdout 0.2", "--holdout": "0.2", "--init": "old", "--interact": "a,v"}
-OPTIONS |= {"--l1": "0.1", "--label": "label", "--loss": "hinge", "--missing": "NA", "--model": "other"}
-OPTIONS |= {"--ngrams": "words=1-2 --text a", "--on-error": "skip", "--outputs": "classes"}
-OPTIONS |= {"--rule": "ftrl", "--sample": "0=0.5", "--scale": "max-abs", "--bits": "20", "--order": "once"}
-OPTIONS |= {"--store": "hashed:9", "--no-header": "--label 1 --on-error skip"}
-"""A value of each option of train that a hint names, with the options that it needs"""
-FILLED = {
-    "logistic:positive=N": "logistic:positive=2",
-    "hashed:BITS": "hashed:9",
-    "fobos:l2=L": "fobos:l2=1",
-    "NEGATIVE,POSITIVE": "0,1",
-}
 STOPPED = "needs a run that was stopped"
 ODD_FILES = "a file that another program wrote: tests/cli/test_odd_files.py"
 OVERFLOWS = "a run that overflows, which plain Python warns of: tests/learning/test_divergence.py"

@@ -16,7 +16,7 @@ from thresher.learning.files import model_file
 from thresher.learning.files.model_file import ModelFileError, load_readout
 
 USAGE = {
-    "train train.svm -m m --rule ftr": "did you mean ftrl or ft-ftrl?",
+    "train train.svm -m m --rule ftr": "did you mean ftrl?",
     "train train.svm -m m --rule sgd --rate foo": "known: constant, inverse",
     "train train.svm -m m --store hashed:9,signed --rule simplex:features=9": "a signed store flips",
     "train train.svm -m m --admit often": "N or poisson:P, optionally followed by ,bits=B, not 'often'",
@@ -49,7 +49,7 @@ USAGE = {
     "train train.svm -m m --curve m": "m: named twice",
     "train train.svm -m test.svm --holdout test.svm": "test.svm: named twice",
     "train - -m m --holdout -": "both the data and the hold-out",
-    "boost train.svm -m m --loss expo": "did you mean exponential?",
+    "boost train.svm -m m --loss expo": "no loss is called 'expo'; known: absolute",
     "predict model test.svm -o test.svm": "test.svm: named twice",
     "harvest": "no command is called 'harvest' (see thresher --help)",
 }

@@ -18,12 +18,18 @@ import pytest
 
 import thresher as package
 from tests.cli.conftest import Ran, Thresher
-from tests.cli.remedies import CASES, ELSEWHERE, FILLED, NAMES, NUMBERS, OPTIONS, Case, csv
+from tests.cli.remedies import CASES, ELSEWHERE, NAMES, Case, csv
+from thresher.cli.app import NAMES as COMMANDS
+from thresher.cli.app import command_of
+from thresher.data.formats.listing import FORMATS
 from thresher.learning.diagnostics import loss_rises
+from thresher.learning.model.scaling import SCALES
 from thresher.options import messages
-from thresher.options import synonyms as hints
+from thresher.options.judging import OUTPUTS
 from thresher.options.option import declared
+from thresher.options.synonyms import SYNONYMS
 from thresher.options.training import TrainCommand
+from thresher.parts.registry import REGISTRY
 
 SOURCE = Path(package.__file__).parent
 OPTION = re.compile(
@@ -211,22 +217,11 @@ def test_a_column_can_be_named_as_the_message_does(name: str, folder: Path, thre
     )
 
 
-def test_the_option_meant_works(folder: Path, thresher: Thresher) -> None:
-    (folder / "d.csv").write_text("".join(NUMBERS.splitlines(keepends=True)[:40]))
-    command, tried = ["train", "d.csv", "-q"], set[str]()
-    assert thresher(*command, "-m", "old").status == 0
-    for word in {words.split()[0]: None for words in hints._OPTIONS.values()}:
-        err = thresher(*command, "-m", "m", f"--{word}").err
-        meant = re.search(r"no such option: .*; did you mean (.*)\? \(see", err)
-        for one in meant[1].split(" or ") if meant else ():
-            option, _, value = one.partition(" ")
-            if one in tried or option in ("thresher", "--ray", "--workers", "--resume"):
-                continue  # another command; what takes seconds
-            tried.add(one)
-            words = [option, *(FILLED.get(value, value) or OPTIONS[option]).split()]
-            model = [] if option == "--model" else ["-m", "m"]
-            thresher.ok(*command, *model, *words)
-    assert len(tried) > 40
+def test_synonyms_lead_to_names_that_there_are() -> None:
+    flags = {flag.lstrip("-") for name in COMMANDS for one in command_of(name).params for flag in one.opts}
+    parts = {name for kind in REGISTRY.values() for name in kind}
+    known = {*flags, *COMMANDS, *parts, *FORMATS, *SCALES, *OUTPUTS, "once", "skip"}
+    assert {name for names in SYNONYMS.values() for name in names.split()} <= known
 
 
 @cache

@@ -293,12 +293,3 @@ def test_the_error_of_what_diverges_is_a_name_of_the_package() -> None:
     assert "DivergedError" in thresher.__all__
     with np.errstate(all="ignore"), pytest.raises(thresher.DivergedError, match="not finite"):
         thresher.train((np.full((9, 1), 1e20), np.full(9, 1e20)), "sgd", "squared", dtype="float32")
-
-
-@pytest.mark.parametrize(("function", "name"), [("path", "names"), ("train", "coef"), ("tune", "names")])
-def test_what_is_suggested_instead_of_an_option_exists(function: str, name: str) -> None:
-    given: dict[str, Any] = {name: True}
-    with pytest.raises(TypeError, match="did you mean") as caught:
-        getattr(thresher, function)("data", **given)
-    owner, _, known = str(caught.value).partition("did you mean ")[2].rstrip("?").partition(".")
-    assert hasattr({"thresher": thresher, "Model": thresher.Model}[owner], known)

@@ -281,18 +281,16 @@ def _unknown_option(option: str, context: click.Context) -> str:
     if len(option) == 2:  # click reports -passes as -p
         whole = [one for one in arguments if one.startswith(option) and len(one) > 2]
         option = whole[0].partition("=")[0] if whole else option
-    words = [option.lstrip("-"), *([option[1]] if option[1:2] != "-" else [])]
-    near = next((found for word in words if (found := meant(word, flags))), [])
-    parts = [one.partition("=") for one in near]
-    typed = [f"{flags.get(name, name)} {value}".rstrip() for name, _, value in parts]
-    return f"no such option: {option}" + (f"; did you mean {' or '.join(typed)}?" if typed else "")
+    near = [flags[name] for name in meant(option.lstrip("-"), flags)]
+    return f"no such option: {option}" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
 
 def unknown_command(word: str, known: Sequence[str]) -> UsageError:
     """The error for an unknown command."""
-    from thresher.options.synonyms import command_meant
+    from thresher.options.synonyms import meant
 
-    file = os.path.isfile(word)
-    near = [f"thresher {one}" for one in ([f"train {word} -m MODEL"] if file else command_meant(word, known))]
-    more = f"; did you mean {' or '.join(near)}?" if near else " (see thresher --help)"
+    near = (
+        [f"train {word} -m MODEL"] if os.path.isfile(word) else meant(word, [*known, "--help", "--version"])
+    )
+    more = f"; did you mean thresher {near[0]}?" if near else " (see thresher --help)"
     return UsageError(f"no command is called '{word}'{more}")

@@ -130,7 +130,7 @@ def make_order(spec: str, seed: int = 0) -> Order:
     if spec in ("once", "every"):
         return Permuted(spec, seed)
     if spec != "as-is":
-        near = did_you_mean("order", spec, ("once", "every", "as-is", "buffer:N"))
+        near = did_you_mean(spec, ("once", "every", "as-is", "buffer:N"))
         raise DataError(
             f"{mention('order')} must be as-is, once, every or buffer:N with N rows at least 1,"
             f" not '{spec}'{near}"

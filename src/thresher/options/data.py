@@ -38,9 +38,7 @@ def _on_error(what: object) -> str:
     if not isinstance(what, str) or what == QUARANTINE:
         raise kinds.WrongValueError(known)
     if what not in ("fail", "skip") and not what.startswith(QUARANTINE):
-        raise kinds.WrongValueError(
-            known, did_you_mean("on-error", what, ("fail", "skip", "quarantine=FILE"))
-        )
+        raise kinds.WrongValueError(known, did_you_mean(what, ("fail", "skip")))
     return what
 
 

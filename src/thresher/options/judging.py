@@ -109,7 +109,7 @@ class PredictCommand(
     ]
     output: Annotated[
         str,
-        Option(kinds.Choice(OUTPUTS, "output"), "|".join(OUTPUTS), default="margin"),
+        Option(kinds.Choice(OUTPUTS), "|".join(OUTPUTS), default="margin"),
         "The weighted sum; the probability of the positive class; the class (or mean; for labels, those "
         "predicted, separated by commas); the class by --cost or --threshold; for an ensemble, the standard "
         "deviation of the probabilities of its models, or of their margins if there are no probabilities, or "
@@ -241,7 +241,7 @@ class ExportCommand(ModulesOption, total=False):
 
     to: Annotated[
         str,
-        Option(kinds.Choice(TARGETS, "target"), "|".join(TARGETS), required=True),
+        Option(kinds.Choice(TARGETS), "|".join(TARGETS), required=True),
         "C99 source; JavaScript, for CommonJS and pages (js) or as a module (mjs); an ONNX model; or "
         "JSON that describes the prediction.",
     ]

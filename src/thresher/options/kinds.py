@@ -143,8 +143,6 @@ class Choice(Kind):
     """One of a few names."""
 
     names: tuple[str, ...]
-    option: str = ""
-    """the option whose values other programs call otherwise"""
 
     def read(self, text: str) -> str:
         """The name."""
@@ -152,7 +150,7 @@ class Choice(Kind):
             from thresher.data.formats.listing import listed
             from thresher.options.synonyms import did_you_mean
 
-            raise WrongValueError(listed([*self.names], "or"), did_you_mean(self.option, text, self.names))
+            raise WrongValueError(listed([*self.names], "or"), did_you_mean(text, self.names))
         return text
 
 

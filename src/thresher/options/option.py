@@ -21,7 +21,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from thresher.data.errors import DataError, shortened
 from thresher.options.kinds import Flag, Kind, WrongValueError
-from thresher.options.messages import as_shown, flag_of, function_of, mention
+from thresher.options.messages import as_shown, flag_of, mention
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -174,7 +174,7 @@ def check_names(function: Callable[..., object], given: Collection[str], known: 
     """TypeError for a name that the `function` does not know, with the closest known one."""
     if not given:
         return  # what follows takes a tenth of the time of learning one row
-    from thresher.options.synonyms import meant
+    from thresher.options.synonyms import did_you_mean
     from thresher.parts import lacking
 
     own = [one.name for one in signature(function).parameters.values() if one.kind in _NAMED]
@@ -185,18 +185,9 @@ def check_names(function: Callable[..., object], given: Collection[str], known: 
         if name in COMMAND_ONLY and f"{name}s" not in names:
             raise TypeError(f"{name} is an option of the command line; {COMMAND_ONLY[name]}")
         rule = (given.get("rule") if isinstance(given, Mapping) else None) or DEFAULT_RULE
-        near = meant(name, [one for one in names if one not in lacking(rule, names)])
-        hint = f"; did you mean {' or '.join(map(_typed, near))}?" if near else ""
+        hint = did_you_mean(name, [one for one in names if one not in lacking(rule, names)])
         hint = hint or f"; it has {', '.join(names)}"
         raise TypeError(f"{function.__name__} has no option {name}{hint}")
-
-
-def _typed(target: str) -> str:
-    """A suggestion as the user would type it in Python."""
-    name, equals, value = target.partition("=")
-    if name.startswith("thresher "):
-        return function_of(name.split()[1])
-    return f'{name}="{value}"' if equals else name
 
 
 def given_in(options: Options, of: type | None = None) -> dict[str, Any]:

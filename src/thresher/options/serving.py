@@ -115,7 +115,7 @@ class LearningOptions(TypedDict, total=False):
     ]
     unlabelled: Annotated[
         str,
-        Option(Choice(UNLABELLED, "unlabelled"), "|".join(UNLABELLED), default=DROP),
+        Option(Choice(UNLABELLED), "|".join(UNLABELLED), default=DROP),
         "What becomes of a row whose label has not come: it is learned as negative, or not learned.",
     ]
     shadow: Annotated[

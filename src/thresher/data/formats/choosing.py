@@ -14,6 +14,7 @@ from thresher.data.files.topics import is_topic
 from thresher.data.formats import listing
 from thresher.data.layout import CELL_FIELDS, AnyLayout
 from thresher.options.messages import mention
+from thresher.options.synonyms import did_you_mean
 
 SomeLayout = TypeVar("SomeLayout", bound=AnyLayout)
 _OF_TOPICS = "jsonl"
@@ -61,9 +62,8 @@ def is_in_batches(name: str) -> bool:
 def check_format(name: str) -> str:
     """`name`; raises `DataError` if there is no such format."""
     if name not in listing.FORMATS:
-        near = listing.KNOWN_AS.get(name.lower().replace("_", "-"))
-        hint = f"did you mean {near}?" if near else f"known: {', '.join(listing.FORMATS)}"
-        raise DataError(f"no format is called '{name}'; {hint}")
+        hint = did_you_mean(name, listing.FORMATS) or f"; known: {', '.join(listing.FORMATS)}"
+        raise DataError(f"no format is called '{name}'{hint}")
     return name
 
 

@@ -23,8 +23,6 @@ class LineFormat(NamedTuple):
     """whether features have names, hashed to keys with `hash` and `bits`; otherwise they have ids"""
     shape: str = ""
     """a regular expression for its lines, NUMBER for a number, to recognise it in a file read as another"""
-    known_as: str = ""
-    """its names in other tools"""
 
 
 class TableFormat(NamedTuple):
@@ -39,39 +37,28 @@ class TableFormat(NamedTuple):
     """whether it has cells between delimiters"""
     batches: bool = False
     """whether it is read in batches instead of blocks of lines"""
-    known_as: str = ""
-    """its names in other tools"""
 
 
 LINES = {
     "svmlight": LineFormat(
         *("svmlight", (), "1 1:0.5 3:1 4:0.25 7:1\n-1 2:1 1:1 5:0.75 6:0.5\n"),  # the second is out of order
         shape=r"[^\s|]+(?: +qid:\d+)?(?: +\d+:NUMBER)+ *(?:#.*)?",
-        known_as="libsvm svm svm-light liblinear svmrank",
     ),
     "vw": LineFormat(
         *("VW text", (".vw",), "1 |a size:0.5 red\n-1 |a blue shade:dark\n"),
         named=True,
         shape=r"[^|{}<]*\|[^|\s]*[ ].*",
-        known_as="vowpal-wabbit vowpalwabbit vw-text",
     ),
 }
 TABLES = {
-    "csv": TableFormat("CSV", (".csv",), "delimited", _TABLE.format(","), cells=True, known_as="comma data"),
-    "tsv": TableFormat(
-        "TSV", (".tsv", ".tab"), "delimited", _TABLE.format("\t"), cells=True, known_as="tab tabs"
-    ),
+    "csv": TableFormat("CSV", (".csv",), "delimited", _TABLE.format(","), cells=True),
+    "tsv": TableFormat("TSV", (".tsv", ".tab"), "delimited", _TABLE.format("\t"), cells=True),
     "jsonl": TableFormat(
         *("JSON lines", (".jsonl", ".ndjson"), "jsonl"),
         '{"label": 1, "size": 0.5, "colour": "red"}\n{"label": -1, "size": 1, "colour": "blue"}\n',
-        known_as="json ndjson jsonlines json-lines",
     ),
-    "parquet": TableFormat("Parquet", (".parquet", ".pq"), "arrow_files", batches=True, known_as="pq"),
-    "arrow": TableFormat(
-        *("Arrow", (".arrow", ".arrows", ".ipc", ".feather"), "arrow_files"),
-        batches=True,
-        known_as="feather ipc",
-    ),
+    "parquet": TableFormat("Parquet", (".parquet", ".pq"), "arrow_files", batches=True),
+    "arrow": TableFormat(*("Arrow", (".arrow", ".arrows", ".ipc", ".feather"), "arrow_files"), batches=True),
 }
 FORMATS: dict[str, LineFormat | TableFormat] = {**LINES, **TABLES}
 
@@ -90,9 +77,6 @@ DEFAULT = next(name for name, form in FORMATS.items() if not form.endings)
 """The format of files whose names do not imply another."""
 ENDINGS = {ending: name for name, form in FORMATS.items() for ending in form.endings}
 """Formats by file name ending."""
-
-KNOWN_AS = {other: name for name, form in FORMATS.items() for other in form.known_as.split()}
-"""Formats by their names in other tools."""
 
 
 def listed(titles: list[str], last: str) -> str:

@@ -287,7 +287,7 @@ SCALES: dict[str, type[Scaling]] = {scale.NAME: scale for scale in (MaxAbs, Stan
 def make_scaling(name: str) -> Scaling:
     """The scale called `name`; ValueError if there is none."""
     if name not in SCALES:
-        near = did_you_mean("scale", str(name), SCALES)
+        near = did_you_mean(str(name), SCALES)
         raise ValueError(f"no scale is called {name!r}; known: {', '.join(SCALES)}{near}")
     return SCALES[name]()
 
