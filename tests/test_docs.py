@@ -11,6 +11,7 @@ import pytest
 from docs.rule_pages import FOLDER, command, index, page, rules
 from docs.testing_figures import PAGE, with_coverage, with_figures
 from docs.verb_table import DESIGN, with_tables
+from tests.pages import text_of
 from thresher.cli.app import command_of
 from thresher.engine.protocol import PROTOCOL
 from thresher.parts import REGISTRY, describe, lookup, parameters
@@ -115,6 +116,12 @@ def test_a_verb_says_its_default_in_its_first_line(kind: str, name: str) -> None
     first = (declared.default.__doc__ or "").splitlines()[0]
     assert first.endswith(".")
     assert ("Default: " in first) != declared.required
+
+
+def test_the_program_for_topics_is_the_one_that_is_tried() -> None:
+    shown = text_of("docs/streams").partition("```py\n")[2].partition("```")[0]
+    whole = (ROOT / "examples" / "topic_to_server.py").read_text(encoding="utf-8")
+    assert whole.partition('"""\n\n')[2] == shown
 
 
 @pytest.mark.parametrize("name", ["formats/memory", "formats/svmlight", "python"])

@@ -38,9 +38,6 @@ from thresher import DataError
 from thresher.data.files import kafka as module
 from thresher.data.files.topic_lines import TopicFile
 from thresher.data.files.topics import settled
-from thresher.serving.bodies import Bodies
-from thresher.serving.learning import MODEL
-from thresher.serving.service import LearningService, Settings
 
 pytestmark = pytest.mark.filterwarnings(  # nats-py drops connections that it could not make use of
     "ignore::pytest.PytestUnraisableExceptionWarning"
@@ -136,39 +133,6 @@ def test_reading_goes_on(peer: Peer, trouble: Callable[[Peer], None]) -> None:
         Timer(0.1, free.set).start()
         trouble(peer)
         assert found.result() == b"".join(one + b"\n" for one in values)
-
-
-@pytest.mark.usefixtures("plainly")
-@pytest.mark.parametrize("peer", [pytest.param("kafka", marks=pytest.mark.hostile), "nats"], indirect=True)
-def test_a_server_goes_on(peer: Peer, tmp_path: Path) -> None:
-    """It learns from clients while the broker is away, then what that has; from Kafka a row of 20 MB too."""
-    rows = [json.dumps({"label": k % 2, "hour": k % 5, "colour": f"c{k}"}).encode() for k in range(90)]
-    (tmp_path / "rows.jsonl").write_bytes(b"\n".join(rows[::-1]))
-    thresher.train(tmp_path / "rows.jsonl", passes=1).save(tmp_path / "m")
-    peer.send(rows[:30])
-    said = list[str]()
-    service = LearningService(tmp_path / "m", tmp_path / "log", Settings(sources=[peer.url]), say=said.append)
-    service.start()
-    try:
-        learned(service, 30)
-        peer.network.cut()
-        until(lambda: "trying again" in service.status().reason)
-        if peer.kind == "kafka":
-            peer.network.mend()
-            peer.send([b'{"padding": "%s", "label": 1, "hour": 3}' % (b"x" * (20 << 20))])
-            learned(service, 31)
-            peer.network.cut()
-        chunk = Bodies(service.model, 10).read(rows[30], "", labelled=True).chunk
-        service.learn(chunk).result()
-        peer.network.mend()
-        peer.send(rows[31:])
-        learned(service, 90 + (peer.kind == "kafka"))
-        until(lambda: service.status().reason == "")
-    finally:
-        service.close()
-    assert [one for one in said if "trying again" in one]
-    thresher.train(tmp_path / "log", continue_from=tmp_path / "m").save(tmp_path / "again")
-    assert (tmp_path / "log" / MODEL).read_bytes() == (tmp_path / "again").read_bytes()
 
 
 @pytest.mark.usefixtures("plainly")
@@ -303,7 +267,3 @@ def test_messages_that_the_broker_has_removed(cluster: Cluster) -> None:
         DataError, match="up to 10 messages that come next are gone: it begins at partition 0, offset 30"
     ):
         thresher.train(url, continue_from=model)
-
-
-def learned(service: LearningService, count: int) -> None:
-    until(lambda: service.status().learned == count)

@@ -11,6 +11,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -23,10 +24,11 @@ from typing import Any, NamedTuple
 import pytest
 
 import thresher
-from tests.brokers import KafkaBroker, free_port
+from tests.brokers import KafkaBroker, free_port, written
 from tests.brokers import kafka as kafka
-from tests.commands import start
+from tests.commands import run, start
 from tests.hostile.conftest import Tried
+from tests.pages import ROOT
 from thresher.data.features.murmur import hash_bytes, seed_of
 from thresher.data.log.records import ROWS
 from thresher.data.log.segments import records_from
@@ -39,6 +41,7 @@ LONGEST = 0.25
 WAIT = 3
 """Seconds that a label is waited for, and that the id of a row is known once it is learned"""
 LINES = "application/x-ndjson"
+CONSUMER = ROOT / "examples" / "topic_to_server.py"
 
 
 def clicks(folder: Path) -> Path:
@@ -52,7 +55,7 @@ class Asker:
     """A client who asks until there is an answer, and is told how often a connection broke."""
 
     def __init__(self, port: int) -> None:
-        self._port, self._client = port, http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        self.port, self._client = port, http.client.HTTPConnection("127.0.0.1", port, timeout=10)
         self.broken, self.patience = 0, math.inf
         """`patience`: seconds until it gives up; a busy machine may take a minute for a start"""
 
@@ -297,47 +300,82 @@ def test_rows_that_wait_are_learned_once_with_their_labels(folder: Path, tried: 
     killed(folder, KILLS // 2, tried, works, 2.5, *NEGATIVE, ended=lambda port: not waiting_at(port))
 
 
-class Topics:
-    """Topics that a server learns from while clients ask: labelled rows, rows that wait, and their labels."""
+class Topic:
+    """A topic of labelled rows, which the program of the documentation sends to the server."""
 
     def __init__(self, kafka: KafkaBroker) -> None:
-        self._names, self._kafka, self._lock = [kafka.topic(2) for _ in range(3)], kafka, threading.Lock()
-        rows, asked, told = map(kafka.url, self._names)
-        self.options = ("--source", rows, "--source", f"{asked}?ids=event", "--source", f"{told}?as=labels")
-        self._sent = Counter[str]()
+        self._kafka, self._name, self._lock = kafka, kafka.topic(2), threading.Lock()
+        self._words, self._last = list[str](), list[subprocess.Popen[bytes]]()
 
-    def _send(self, which: int, values: list[Any]) -> None:
-        with self._lock:  # each is a batch of its own, see `KafkaBroker`
-            for one in values:
-                value = json.dumps(one).encode()
-                self._kafka.send(self._names[which], [*[[]] * (len(value) % 2), [value]])
-                self._sent[self._kafka.url(self._names[which])] += 1
+    def _consumer(self, port: int) -> subprocess.Popen[bytes]:
+        to = self._kafka.host, self._name, f"127.0.0.1:{port}"
+        return subprocess.Popen([sys.executable, CONSUMER, *to], stdin=subprocess.DEVNULL)
 
     def labelled(self, asker: Asker, number: int, chance: random.Random) -> list[Acknowledged]:
         words = [f"{number}.{k}" for k in range(2)]
-        self._send(0, [row(word, chance) for word in words])
+        value = lines([row(word, chance) for word in words]).encode()
+        with self._lock:  # each is a batch of its own, see `KafkaBroker`
+            self._kafka.send(self._name, [*[[]] * chance.randrange(2), [value]])
+            self._words += words
         return predicted(asker, number, chance) + [Acknowledged([word], 0) for word in words]
 
-    def late(self, asker: Asker, number: int, chance: random.Random) -> list[Acknowledged]:
-        words = [f"{number}.{k}" for k in range(2)]
-        self._send(1, [{"event": word, **row(word, chance)} for word in words])
-        self._send(2, [{"id": word, "label": chance.randrange(2)} for word in reversed(words)])
-        return predicted(asker, number, chance) + [Acknowledged([word], 0) for word in words]
+    def consumed(self, asker: Asker, number: int, chance: random.Random) -> list[Acknowledged]:
+        """Let the program run for a while, and kill it."""
+        with self._consumer(asker.port) as process:
+            time.sleep(chance.uniform(0.2, 2))
+            assert process.poll() is None
+            process.kill()
+        return predicted(asker, number, chance)
 
     def ended(self, log: Path, port: int) -> bool:
-        """Whether all that was sent has been read."""
-        read = dict[str, dict[str, int]]()
-        for some in records_from(log):
-            for one in some:
-                if source := one.note().get("source"):
-                    read.setdefault(source["name"], {}).update(source["end"])
-        return {name: sum(one.values()) for name, one in read.items()} == self._sent
+        """Whether all has been learned that was sent."""
+        self._last = self._last or [self._consumer(port)]
+        assert self._last[0].poll() is None
+        if not {*self._words} <= {word for word, _ in learned_words(log, self._words)}:
+            return False
+        self._last[0].kill()
+        self._last[0].communicate()
+        return True
 
 
-def test_what_topics_bring_is_learned_once(folder: Path, tried: Tried, kafka: KafkaBroker) -> None:
-    topics = Topics(kafka)
-    works = [topics.labelled, topics.late, labelled, late]
-    killed(folder, KILLS, tried, works, LONGEST, *topics.options, ended=partial(topics.ended, folder / "log"))
+def test_what_a_topic_brings_is_learned_once(folder: Path, tried: Tried, kafka: KafkaBroker) -> None:
+    topic = Topic(kafka)
+    works = [topic.labelled, topic.labelled, topic.consumed, labelled]
+    killed(folder, 2 * KILLS, tried, works, 4 * LONGEST, ended=partial(topic.ended, folder / "log"))
+
+
+def test_a_job_and_a_server_that_are_killed(folder: Path, tried: Tried, kafka: KafkaBroker) -> None:
+    """Runs on a topic go on from the file that a server reads again: each row is learned once."""
+    topic, port, chance, sent = kafka.topic(1), free_port(), random.Random(0), list[bytes]()
+    job = "train", kafka.url(topic), "--rule", "ftrl", "-q", "-m", "job.model"
+    asked = lines([{"colour": "red", "who": "3"}])
+
+    def send(count: int) -> None:
+        new = [json.dumps(row(str(k % 9), chance)).encode() for k in range(count)]
+        kafka.send(topic, [new])
+        sent.extend(new)
+
+    send(60)
+    assert run(*job, folder=folder)[0] == 0
+    for _ in range(KILLS // 2):
+        with start("serve", "job.model", "--port", port, folder=folder) as server:
+            answers(port, server)
+            send(5)
+            with start(*job, "--continue", "job.model", folder=folder) as process:
+                time.sleep(chance.uniform(0, 1))
+                process.kill()
+            send(5)
+            assert run(*job, "--continue", "job.model", folder=folder)[0] == 0
+            with closing(Asker(port)) as asker:
+                expected = thresher.load(folder / "job.model").predict_proba([json.loads(asked)])[0, 1]
+                while asker.ask("/predict", asked) != [{"probability": expected}]:
+                    time.sleep(0.05)
+            server.kill()
+        whole = thresher.train(written(folder / "all.jsonl", sent), rule="ftrl", passes=1)
+        found = thresher.load(folder / "job.model")
+        assert found.record.examples == len(sent)
+        assert (found.predict(folder / "all.jsonl") == whole.predict(folder / "all.jsonl")).all()
+    tried(KILLS // 2)
 
 
 @pytest.mark.hostile
@@ -346,6 +384,6 @@ def test_nothing_is_lost_by_very_many_kills(folder: Path, tried: Tried, kafka: K
     kills = int(os.environ.get("KILLS", MANY_KILLS))
     for begun in range(0, kills, ROUND):  # each checked, so that one that is stopped has shown something
         (own := folder / str(begun)).mkdir()
-        topics, count = Topics(kafka), min(ROUND, kills - begun)
-        works, ended = [*WORKS, topics.labelled, topics.late], partial(topics.ended, own / "log")
-        killed(own, count, tried, works, LONGEST, *topics.options, ended=ended)
+        topic, count = Topic(kafka), min(ROUND, kills - begun)
+        works, ended = [*WORKS, topic.labelled, topic.consumed], partial(topic.ended, own / "log")
+        killed(own, count, tried, works, LONGEST, ended=ended)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypedDict
 
-from thresher.options.data import ON_ERROR
 from thresher.options.kinds import Choice, File, Kind, Repeated, Text, Whole, WrongValueError
 from thresher.options.model import ModulesOption
 from thresher.options.option import SWITCH, Option
@@ -128,17 +127,6 @@ class LearningOptions(TypedDict, total=False):
         ),
         "Let another model learn the same rows: a new one with this rule, or one to go on with. It takes "
         "over by POST /promote. May be repeated.",
-    ]
-    source: Annotated[
-        tuple[str, ...],
-        Option(Repeated(Text()), "URL", default=(), unset="none"),
-        "Learn from a topic too, such as kafka://HOST:PORT/TOPIC, from where the log has it on. "
-        "?ids=COLUMN keeps its rows until their labels come, ?as=labels reads these. May be repeated.",
-    ]
-    on_error: Annotated[
-        str,
-        Option(ON_ERROR, "WHAT", default="skip"),
-        "What to do about a bad message of a source: fail, skip, or quarantine=FILE.",
     ]
 
 

@@ -330,10 +330,6 @@ def _solver(facts: dict[str, Any]) -> dict[str, object]:
 def _told_record(one: dict[str, Any]) -> list[str]:
     """A record in lines."""
     more = [f"{name} {printable(one[name])}" for name in ("key", "model") if name in one]
-    if source := one.get("source"):
-        begin, end = source["begin"], source["end"]
-        places = ", ".join(f"{part} {begin[part]:,} to {at:,}" for part, at in end.items())
-        more.append(printable(f"source {source['name']}: {places}"))
     more += [f"ids {printable(', '.join(one['ids']))}"] if "ids" in one else []
     lines = [
         "  ".join([f"{one['kind']} after row {one['after_row']:,}", formatting.shown(one["time"]), *more])

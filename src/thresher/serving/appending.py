@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from thresher.data import bodies
 from thresher.data.chunk import Chunk, concat
-from thresher.data.files import topics
 from thresher.data.labels import WordTable
 from thresher.data.log import records, segments
 from thresher.data.log import writer as writing
@@ -142,19 +141,12 @@ class Memory:
     """the model that took over last"""
     promoted_at: int = 0
     """where the log says so"""
-    sources: dict[str, topics.Extent] = field(default_factory=dict)
-    """by name, how far topics were read"""
 
     def keep(self, one: str, row: KeptRow) -> None:
         """Keep a row under an id, in the place of an earlier one."""
         earlier = self.kept.get(one)
         self.kept_bytes += row.size(one) - (earlier.size(one) if earlier else 0)
         self.kept[one] = row
-
-    def read_up_to(self, place: topics.Extent) -> None:
-        """Note how far a topic was read."""
-        known = self.sources.get(place.name)
-        self.sources[place.name] = known.then(place) if known else place
 
     def let_go(self, one: str) -> None:
         """Keep the row under this id no longer, if there is one."""
@@ -188,8 +180,6 @@ class Memory:
                 note, head = record.note(), record.head
                 self.know(note.get("classes", ()))
                 ids, time_of_log = note.get("ids", []), min(head.time, wall)
-                if "source" in note:
-                    self.read_up_to(topics.Extent(**note["source"]))
                 if head.kind == records.PROMOTED:
                     self.promoted, self.promoted_at = note["model"], record.offset
                 elif head.kind == records.KEPT:
@@ -231,7 +221,6 @@ class Draft:
         self._count, self._bytes = len(memory.kept), memory.kept_bytes
         """of rows that are kept"""
         self._offset, self._row, self._named = end.offset, end.row, memory.named
-        self._sources = list[topics.Extent]()
         self._promoted, self._old = "", 0
         """the model that takes over, and the time before which ids of learned rows may be forgotten"""
         self._keys = ChainMap[bytes, KnownRows]({}, memory.keys)
@@ -243,9 +232,6 @@ class Draft:
     def _add(self, kind: int, chunk: Chunk, **note: Any) -> tuple[int, int]:
         """Add an entry; return the numbers of its first and last row."""
         given = {name: value for name, value in note.items() if value}
-        if source := given.get("source"):
-            self._sources.append(source)
-            given["source"] = source._asdict()
         known, labelled = self._memory.words, kind in (records.ROWS, records.LABELS) and len(chunk)
         if known is not None and labelled and (most := int(chunk.labels.max()) + 1) > self._named:
             given["classes"], self._named = known.names()[self._named : most], most
@@ -274,8 +260,6 @@ class Draft:
             if row is not None:
                 memory.keep(one, row)
         memory.learned.update(self._learned.maps[0])
-        for place in self._sources:
-            memory.read_up_to(place)
         if self._promoted:
             memory.promoted, memory.promoted_at = self._promoted, self._offset
         if self._old:
@@ -283,17 +267,14 @@ class Draft:
 
     # what clients ask
 
-    def learn(self, chunk: Chunk, key: str = "", source: topics.Extent | None = None) -> Ack:
-        """Add rows with labels; those with a key that is known are not learned again.
-
-        How far their `source` was read is in the same record, so neither is there without the other.
-        """
+    def learn(self, chunk: Chunk, key: str = "") -> Ack:
+        """Add rows with labels; those with a key that is known are not learned again."""
         if len(key) > bodies.MOST_LETTERS:
             raise RefusedError(400, f"the key has more than {bodies.MOST_LETTERS:,} letters")
         mark = fingerprint(key)
         known = self._keys.get(mark)
         if known is None:
-            first, last = self._add(records.ROWS, chunk, key=key, source=source)
+            first, last = self._add(records.ROWS, chunk, key=key)
             if key:
                 entry = self.entries[-1]
                 self._keys[mark] = KnownRows(first, last, entry.head.hash_of_rows(entry.body))
@@ -304,10 +285,6 @@ class Draft:
                 422, "this Idempotency-Key was used for other rows: use a key of its own for each request"
             )
         return Ack(known.first, known.last, True)
-
-    def read_up_to(self, source: topics.Extent) -> Ack:
-        """Add how far a topic was read, if no record with rows says so."""
-        return Ack(*self._add(records.READ, records.NOTHING, source=source))
 
     def keep(self, ids: Sequence[str], chunk: Chunk) -> Ack:
         """Keep rows until their labels come; rows that are kept or learned already stay as they are."""

@@ -71,14 +71,3 @@ class Metrics:
             loss.add_metric([name], one.lately()[0])
             learned.add_metric([name], one.learned)
         yield from (loss, learned)
-        of, by_place, by_fate = ["source"], ["source", "partition"], ["source", "fate"]
-        lag = GaugeMetricFamily("thresher_source_lag", "offsets of a topic still to be read", labels=by_place)
-        going = GaugeMetricFamily("thresher_source_reading", "whether a topic is read", labels=of)
-        rows = CounterMetricFamily("thresher_source_rows", "rows of a topic", labels=by_fate)
-        for source in self._service.sources:
-            going.add_metric([source.name], float(not source.trouble))
-            for partition, count in {**source.lag}.items():
-                lag.add_metric([source.name, partition], count)
-            for fate, count in source.rows.items():
-                rows.add_metric([source.name, fate], count)
-        yield from (lag, going, rows)

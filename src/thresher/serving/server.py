@@ -110,8 +110,6 @@ def settings_of(options: Options) -> Settings:
         keep_bytes=int(keep.amount) if keep and keep.of == "bytes" else None,
         keep_seconds=keep.amount if keep and keep.of == "seconds" else None,
         shadows={one.name: one.spec for one in shadows},
-        sources=options["source"],
-        on_error=options["on_error"],
     )
 
 

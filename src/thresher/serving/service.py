@@ -24,7 +24,6 @@ import xxhash
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.data.files import topics
 from thresher.data.labels import WordTable
 from thresher.data.log import segments
 from thresher.data.log import writer as writing
@@ -41,7 +40,6 @@ from thresher.serving.appending import EXPIRED_AT_ONCE, FIRST, MICRO, Ack, Appen
 from thresher.serving.errors import RefusedError
 from thresher.serving.learning import Learning, Snapshots
 from thresher.serving.openapi import LabelsLearned
-from thresher.serving.sources import SourceReader, readers_of
 
 F64 = NDArray[np.float64]
 NO_LEARNING = "this server does not learn: start it with --learn and --log DIR"
@@ -108,10 +106,6 @@ class Settings:
     shadows: Mapping[str, str] = field(default_factory=dict)
     """models that learn beside: by name, the SPEC of a rule or the file of a model to go on with"""
     snapshots: Snapshots = field(default_factory=Snapshots)
-    sources: Sequence[str] = ()
-    """topics to learn from"""
-    on_error: str = "skip"
-    """what is done about their bad messages"""
 
 
 class Service:
@@ -122,8 +116,6 @@ class Service:
     """the classes, if what learns meets them on the way"""
     models: Mapping[str, Learning] = {}
     """those that learn from the log, by name"""
-    sources: Sequence[SourceReader] = ()
-    """those that bring rows besides clients"""
 
     def __init__(self, path: Path, say: Callable[[str], None] = lambda line: None) -> None:
         self.path, self._say, self._closing = path, say, threading.Event()
@@ -231,7 +223,6 @@ class LearningService(Service):
             if self._memory.promoted not in self.models:
                 raise UsageError(f"{self._memory.promoted} has taken over: give it with --shadow again")
             self._take_over(self._memory.promoted)
-            self.sources = readers_of(self, settings.sources, settings.on_error, say)
         except BaseException:
             self.writer.abandon()
             raise
@@ -251,8 +242,6 @@ class LearningService(Service):
             one.start()
         self._appender.start()
         self._sweeper.start()
-        for source in self.sources:
-            source.start()
 
     def _grow(self, end: segments.LogPosition) -> None:
         with self._grown:
@@ -300,20 +289,11 @@ class LearningService(Service):
         with self._learning.gate.reading():
             return super().explain(chunk, names, self.model)
 
-    def learn(self, chunk: Chunk, key: str = "", source: topics.Extent | None = None) -> Future[Ack]:
+    def learn(self, chunk: Chunk, key: str = "") -> Future[Ack]:
         """Write rows to the log, which are then learned; answered once they are on disk. `RefusedError`."""
         self._check_learning()
         rows = replace(chunk, labels=self._as_logged(chunk.labels))
-        return self._submit(Draft.learn, rows, key, source)
-
-    def read_up_to(self, source: topics.Extent) -> Future[Ack]:
-        """Write to the log how far a topic was read. `RefusedError`."""
-        return self._submit(Draft.read_up_to, source)
-
-    @property
-    def read_so_far(self) -> Mapping[str, topics.Extent]:
-        """By name, how far the log has topics."""
-        return self._memory.sources
+        return self._submit(Draft.learn, rows, key)
 
     @property
     def _negative(self) -> np.float32:
@@ -351,15 +331,10 @@ class LearningService(Service):
         later = self.settings.unlabelled == NEGATIVE
         return self._submit(Draft.label_each, several, self._as_logged(labels), importances, later)
 
-    @property
-    def behind(self) -> int:
-        """Rows on disk that are not learned yet."""
-        return self._synced.row - self._learning.learned
-
     def _check_learning(self) -> None:
         if self._reason:
             raise RefusedError(503, f"learning has stopped: {self._reason}")
-        if (behind := self.behind) >= self.settings.most_behind:
+        if (behind := self._synced.row - self._learning.learned) >= self.settings.most_behind:
             raise RefusedError(429, f"{behind:,} rows are still to be learned", 1.0)
 
     def _sweep(self) -> None:
@@ -397,8 +372,6 @@ class LearningService(Service):
                 return
             if self._memory.promoted != FIRST and self._memory.promoted_at < int(after.stem):
                 self._submit(Draft.promote, self.current).result()  # or it would be forgotten
-            for source in [*self._memory.sources.values()]:
-                self.read_up_to(source).result()  # likewise
             bytes_of_it = path.stat().st_size
             path.unlink()
             size -= bytes_of_it
@@ -409,11 +382,10 @@ class LearningService(Service):
         learning, appender = self._learning, self._appender
         loss, predicted, label = learning.lately()
         reason = self._reason or appender.trouble
-        others = (one.trouble for one in self.sources if one.trouble)
         return Status(
             ready=learning.name in self._caught_up and not self._closing.is_set(),
             learning=not reason,
-            reason=reason or learning.trouble or self._untended or next(others, ""),
+            reason=reason or learning.trouble or self._untended,
             sequence=self._synced.row,
             learned=learning.learned,
             saved=learning.saved,
@@ -453,8 +425,6 @@ class LearningService(Service):
         """Write what is in line, learn it, save the model, and end."""
         self._closing.set()
         self._sweeper.join()
-        for source in self.sources:
-            source.close()
         self._appender.close()
         with self._grown:
             self._complete = True

@@ -120,7 +120,6 @@ class Kafka(topics.Topic, scheme="kafka"):
 
     def partitions(self) -> Mapping[str, tuple[int, int]]:
         """The first offset of each partition, and that after the last which is committed."""
-        vars(self).pop("_description", None)  # it may have more partitions now, or have been made anew
         from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
         spec: Any = OffsetSpec
@@ -147,21 +146,18 @@ class Kafka(topics.Topic, scheme="kafka"):
     def read(
         self, begin: Mapping[str, int], end: Mapping[str, int]
     ) -> Mapping[str, Iterator[topics.Messages]]:
-        """The messages of each partition, while those of others are kept. One reading at a time."""
-        for one in (self._kept, self._size, self._ends, self._paused):
-            one.clear()
-        if self._consumer is None:
-            self._consumer = self._kafka.Consumer(
-                {
-                    "isolation.level": "read_committed",
-                    **self._settings,
-                    "group.id": "thresher",  # required, though no group is joined and nothing committed
-                    "enable.auto.commit": False,
-                    "enable.partition.eof": True,
-                    "auto.offset.reset": "error",
-                    "max.poll.interval.ms": 86_400_000,  # learning may be slower than the broker
-                }
-            )
+        """The messages of each partition, while those of others are kept."""
+        self._consumer = self._kafka.Consumer(
+            {
+                "isolation.level": "read_committed",
+                **self._settings,
+                "group.id": "thresher",  # required, though no group is joined and nothing committed
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "error",
+                "max.poll.interval.ms": 86_400_000,  # learning may be slower than the broker
+            }
+        )
         self._consumer.assign([self._place(one, at) for one, at in begin.items()])
         return {one: self._read(one, at, end[one]) for one, at in begin.items()}
 

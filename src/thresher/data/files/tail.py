@@ -16,7 +16,7 @@ from pathlib import Path
 import xxhash
 
 from thresher.data.errors import DataError
-from thresher.data.files.topics import EARLIEST, FROM, LATEST, Extent, LostPlaceError, Messages, Topic, Url
+from thresher.data.files.topics import EARLIEST, FROM, LATEST, Extent, Messages, Topic, Url
 from thresher.options.messages import warn_user
 
 _KNOWN = 4096
@@ -66,8 +66,7 @@ class Tail(Topic, scheme="tail"):
         elif self._lacks(files):
             trouble = f"a file that was rotated after {same[0].name} is packed or gone: unpack it"
         if trouble and not start:
-            kind = DataError if same else LostPlaceError  # while files are rotated, it may be so for a moment
-            raise kind(f"{trouble}; ?{FROM}={EARLIEST} goes on with what is there")
+            raise DataError(f"{trouble}; ?{FROM}={EARLIEST} goes on with what is there")
         if trouble:
             warn_user(f"{name}: {trouble}; goes on from {start}", UserWarning)
             begin = self._starts(start, {last: 0}, end)
@@ -75,15 +74,6 @@ class Tail(Topic, scheme="tail"):
                 return self._made(name, begin, end, lost)
         ends = {one.name: one.stat().st_size for one in files[:-1]} | end
         return self._made(name, dict.fromkeys(ends, 0) | {files[0].name: at}, ends, lost)
-
-    def after(self, offset: int, value: bytes | None) -> int:
-        """The byte after a line."""
-        return offset + len(value or b"") + 1
-
-    def part(self, extent: Extent, begin: dict[str, int], end: dict[str, int]) -> Extent:
-        """A part of an extent, recognised by the bytes before its end."""
-        ends = {one: min(at, extent.end[one]) for one, at in end.items()}
-        return self._made(extent.name, begin, ends, extent.lost)
 
     def _since(self, known: Extent) -> tuple[list[Path], list[Path]]:
         """The files that begin with what an earlier run read last, usually one; and all from the first on.

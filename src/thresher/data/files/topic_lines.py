@@ -1,4 +1,4 @@
-"""The messages of a topic as one file of lines, where its lines come from; topics that are followed.
+"""The messages of a topic as one file of lines, and where its lines come from.
 
 Partitions take turns: the order is that of offsets, counted from where each partition begins, and of
 partitions among messages with the same. So it depends on nothing but the messages.
@@ -7,11 +7,10 @@ partitions among messages with the same. So it depends on nothing but the messag
 from __future__ import annotations
 
 import io
-import time
 from array import array
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from itertools import accumulate, compress
 from typing import Any, NamedTuple
 
@@ -190,91 +189,3 @@ def in_turns(topic: topics.Topic, extent: topics.Extent) -> Iterator[tuple[str |
             [partitions[k] for k in order],
             topics.Messages([offsets[k] for k in order], [values[k] for k in order]),
         )
-
-
-class TopicPart(NamedTuple):
-    """Some messages that follow those before."""
-
-    partitions: str | list[str]
-    """of each message, or of all"""
-    messages: topics.Messages
-    extent: topics.Extent
-    """their places"""
-
-
-class LiveTopic:
-    """A topic that is read as it grows, after an `earlier` run."""
-
-    def __init__(self, url: topics.Url, earlier: Iterable[topics.Extent]) -> None:
-        self.url, self.place = url, topics.kind_of(url).place
-        self.lag = dict[str, int]()
-        """by partition, how many offsets are still to be read, as far as is known"""
-        self.looked = 0.0
-        """when the end was asked for up to which is read, by `time.monotonic`"""
-        self._earlier, self._start = [*earlier], url.options.get(topics.FROM, "")
-        self._topic: topics.Topic | None = None
-        self._extent: topics.Extent | None = None
-        """what is to be read next"""
-        self._stopped = False
-
-    def look(self) -> topics.Extent:
-        """Where reading goes on; its end is where the topic ends now. `DataError`, OSError.
-
-        `LostPlaceError` if what comes next is not there.
-        """
-        if self._extent is None:
-            self.looked = time.monotonic()
-            try:
-                with topics.naming(self.url.name):
-                    if self._topic is None:
-                        self._topic = topics.kind_of(self.url)(self.url)
-                    found = self._topic.extent(self.url.name, self._earlier, self._start)
-                    begin = self._topic.part(found, found.begin, found.begin)
-            except BaseException:
-                self.close()
-                raise
-            self._extent, self._start, self._earlier = found, "", [begin]
-            self.lag = {one: end - found.begin[one] for one, end in found.end.items()}
-        return self._earlier[0]
-
-    def parts(self) -> Generator[TopicPart]:
-        """What comes next up to the end that was found; the next call of `look` finds another one.
-
-        A part was read once the next is asked for. `DataError`, OSError.
-        """
-        self.look()
-        topic, extent = self._topic, self._extent
-        assert topic is not None
-        assert extent is not None
-        self._extent, at = None, dict(extent.begin)
-        topic.stopped = self._stopped
-        try:
-            with topics.naming(self.url.name):
-                for partitions, messages in () if extent.is_empty else in_turns(topic, extent):
-                    each = [partitions] if isinstance(partitions, str) else partitions
-                    offsets, values = messages
-                    if len(each) == 1:
-                        offsets, values = offsets[-1:], values[-1:]
-                    last = dict(zip(each, zip(offsets, values, strict=True), strict=True))
-                    end = {one: topic.after(*message) for one, message in last.items()}
-                    place = topic.part(extent, {one: at[one] for one in end}, end)
-                    yield TopicPart(partitions, messages, place)
-                    self._earlier, at = [self._earlier[0].then(place)], at | end
-                    self.lag |= {one: max(extent.end[one] - end[one], 0) for one in end}
-        except BaseException:
-            self.close()
-            raise
-        if not self._stopped:
-            self._earlier, self.lag = [extent], dict.fromkeys(extent.end, 0)
-
-    def stop(self) -> None:
-        """Let a read that waits for messages end; called in another thread."""
-        self._stopped = True
-        if (topic := self._topic) is not None:
-            topic.stopped = True
-
-    def close(self) -> None:
-        """Disconnect; the next call connects again."""
-        topic, self._topic, self._extent = self._topic, None, None
-        if topic is not None:
-            topic.close()

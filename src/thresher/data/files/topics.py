@@ -78,14 +78,6 @@ class Extent(NamedTuple):
         """Whether there is nothing to read."""
         return self.begin == self.end
 
-    def then(self, later: Extent) -> Extent:
-        """Where reading has ended after both; `later` may lack partitions of the same topic."""
-        return later._replace(end=self.end | later.end) if later.id == self.id else later
-
-
-class LostPlaceError(DataError):
-    """What comes next in a topic is not there."""
-
 
 class Topic(ABC):
     """A topic; a subclass with a ``scheme`` is found by it.
@@ -127,14 +119,6 @@ class Topic(ABC):
         Iterators are used in one thread at a time, which need not be that of the other methods.
         """
 
-    def after(self, offset: int, value: bytes | None) -> int:
-        """The offset from which the message after this one may be read."""
-        return offset + 1
-
-    def part(self, extent: Extent, begin: dict[str, int], end: dict[str, int]) -> Extent:
-        """A part of an extent, as the next run has to know it."""
-        return extent._replace(begin=begin, end=end)
-
     def since(self, time: datetime) -> Mapping[str, int]:
         """For each partition, the offset of the first message of this time or later."""
         raise DataError(f"it has no times: use ?{FROM}={EARLIEST} or ?{FROM}={LATEST}")
@@ -145,7 +129,7 @@ class Topic(ABC):
     def extent(self, name: str, earlier: Iterable[Extent], start: str) -> Extent:
         """What a run reads now: from where `earlier` ones ended; if it was in none of them, from `start`.
 
-        `LostPlaceError` if what comes next is not there, unless `start` says where to go on instead.
+        `DataError` if what comes next is not there, unless `start` says where to go on instead.
         """
         there, id = self.partitions(), self.identity()
         first, end = ({one: ends[k] for one, ends in there.items()} for k in (0, 1))
@@ -170,7 +154,7 @@ class Topic(ABC):
             trouble = f"it ends at {some}, but the model has learned from it up to {beyond[where]:,}"
             remedy = f"?{FROM}={LATEST} goes on with what comes from now on"
         if not start:
-            raise LostPlaceError(f"{trouble}; {remedy}")
+            raise DataError(f"{trouble}; {remedy}")
         warn_user(f"{name}: {trouble}; goes on from {start}", UserWarning)
         fresh = self._starts(start, first, end)
         begin = {one: fresh[one] if anew or one in below or one in beyond else begin[one] for one in first}
@@ -259,11 +243,8 @@ def kind_of(url: Url) -> type[Topic]:
     return _SCHEMES[url.scheme]
 
 
-def url_of(name: str, more: Sequence[str] = ()) -> Url:
-    """The parts of the name of a topic. `DataError` if it is not written as one of its scheme.
-
-    `more` options may follow the ? than the topic itself has.
-    """
+def url_of(name: str) -> Url:
+    """The parts of the name of a topic. `DataError` if it is not written as one of its scheme."""
     scheme, _, rest = name.partition(":")
     found = _REST.fullmatch(rest)
     assert found is not None
@@ -273,7 +254,7 @@ def url_of(name: str, more: Sequence[str] = ()) -> Url:
     kind = kind_of(url)
     if not path or bool(host) != ("//" in kind.form):
         raise DataError(f"{url.name}: expected {kind.form}")
-    known = (FROM, *kind.options, *more)
+    known = (FROM, *kind.options)
     if unknown := [one for one in url.options if one not in known]:
         raise DataError(f"{url.name}: no option is called '{unknown[0]}'; known: {', '.join(known)}")
     if len(pairs) > len(url.options):
@@ -289,8 +270,7 @@ def naming(name: str) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        kind = LostPlaceError if isinstance(error, LostPlaceError) else DataError
-        raise kind(f"{name}: {error.args[0]}") from error
+        raise DataError(f"{name}: {error.args[0]}") from error
 
 
 def settled(name: str, earlier: Iterable[Extent] = ()) -> TopicName:

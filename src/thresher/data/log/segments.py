@@ -32,7 +32,6 @@ from numpy.typing import NDArray
 from thresher._version import __version__, told_of
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
-from thresher.data.files.topics import Extent
 from thresher.data.log import records
 from thresher.data.stored import read
 
@@ -56,7 +55,6 @@ class _Note(TypedDict, total=False):
     labelled: list[str]
     key: str
     model: str
-    source: dict[str, Any]
     classes: list[str]
 
 
@@ -204,8 +202,6 @@ class LogRecord(NamedTuple):
         text = self.body[: self.head.note]
         try:
             found = dict[str, Any](msgspec.json.decode(text, type=_Note)) if text else {}
-            if "source" in found:
-                msgspec.convert([found["source"][one] for one in Extent._fields], Extent)
             if self.head.kind == records.PROMOTED:
                 found["model"]
         except (KeyError, RecursionError, msgspec.DecodeError) as error:
