@@ -1,7 +1,6 @@
 """The benchmarks: their runs, docs/benchmarks.md, what is measured of the default, the references in C."""
 
 import json
-import math
 import random
 import re
 from collections.abc import Iterator
@@ -12,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import clickpass, defaults, limits, narrow, record, report, sparser, tables
+from benchmarks import clickpass, defaults, limits, record, report, tables
 from benchmarks.__main__ import BENCHMARKS
 from benchmarks.clicks import LAYOUT
 from benchmarks.corpora import Corpus, Parts
-from benchmarks.defaults import BATCH, ONE, OURS, Ratios, Result, Rows
+from benchmarks.defaults import BATCH, OURS, Ratios, Result, Rows
 from benchmarks.learning import in_memory, slices
 from benchmarks.page import FIGURE, HEADLINES, MARK, PAGE, drawn, figure
-from benchmarks.record import compare_with_kept, kept
+from benchmarks.record import kept
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.data import Chunk
@@ -79,25 +78,6 @@ def test_a_table_is_of_the_newest_run_that_has_it() -> None:
     assert drawn(text, runs) == text
 
 
-def test_a_new_run_is_compared_with_the_last_of_such_a_machine(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    import json
-
-    elsewhere = {**made("2026-03-03T10:00", days="1"), "machine": "another"}
-    for k, run in enumerate(
-        [made("2026-01-01T10:00", days="3"), made("2026-02-02T10:00", days="2"), elsewhere]
-    ):
-        (tmp_path / f"{k}.json").write_text(json.dumps(run))
-    monkeypatch.setattr(record, "KEPT", tmp_path)
-    compare_with_kept(made("2026-04-04T10:00", days="4"))
-    said = capsys.readouterr().out
-    assert "the run of 2026-02-02, commit c0ffee" in said
-    assert re.search(r"sgd --l1 2 +days +wall s +2 +4 +2.00", said)
-    compare_with_kept(made("2026-04-04T10:00", tune="4"))
-    assert not capsys.readouterr().out
-
-
 SETTING = Setting(Path("loads"), None, 0.1, 3, 20, ())
 
 
@@ -108,18 +88,6 @@ def run_with(path: Path, **walls: str) -> dict[str, Any]:
     run.add("learning", report.taken(), [Goal("fast", "<= 1", "0.5", True)])
     found: dict[str, Any] = json.loads(path.read_text())
     return found
-
-
-def test_a_run_holds_what_was_printed_and_where(tmp_path: Path) -> None:
-    found = run_with(tmp_path / "new" / "run.json", sgd="0.5", rda="1,200.25")
-    (table,) = found["benchmarks"]["learning"]
-    assert table["title"] == "a pass"
-    assert table["rows"] == [["sgd", "1.0", "0.5", ""], ["rda", "1.0", "1,200.25", ""]]
-    assert found["goals"] == [
-        {"benchmark": "learning", "what": "fast", "goal": "<= 1", "measured": "0.5", "met": True}
-    ]
-    assert found["versions"].keys() == {*report.PACKAGES}
-    assert found["scale"] == 0.1
 
 
 def test_a_slowdown_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -165,22 +133,6 @@ def rows_of(*losses: tuple[float, float, float], chosen: int = 0) -> Rows:
     return found
 
 
-def test_losses_are_those_of_the_definition() -> None:
-    labels = np.array([1.0, -1.0])
-    log = defaults.loss_of(corpus("a"), np.array([0.0, 2.0]), labels)
-    assert log == pytest.approx((math.log(2) + math.log1p(math.exp(2))) / 2)
-    assert defaults.loss_of(corpus("a", "value"), np.array([0.0, 2.0]), labels) == (1 + 9) / 2
-    assert defaults.loss_of(corpus("a", "classes:1-3"), np.array([1.0, 2.0]), np.array([1.0, 3.0])) == 0.5
-
-
-@pytest.mark.usefixtures("plainly")
-def test_one_pass_is_one_pass_whatever_the_default_is() -> None:
-    one, three = (defaults.ours(corpus("a"), PARTS, passes=passes) for passes in (1, 3))
-    assert defaults.learners()[ONE](corpus("a"), PARTS) == one
-    assert three.loss < one.loss
-    assert 1 <= one.nonzero <= 3
-
-
 def test_ratios_are_geometric_means_and_counts_above() -> None:
     found = Ratios.of(rows_of((1.0, 2.0, 1.0), (2.2, 2.0, 1.0), (2.0, 2.0, 1.0)).values(), OURS, BATCH)
     assert found.mean == pytest.approx((0.5 * 1.1) ** (1 / 3))
@@ -196,34 +148,6 @@ def test_goals_are_told_apart_for_sets_used_for_choosing_and_others() -> None:
     online = [goal for goal in goals if "online" in goal.what]
     assert [goal.met for goal in online] == [True, False, False]
     assert "no worse on 50%" in online[-1].measured
-
-
-@pytest.mark.usefixtures("plainly")
-def test_narrow_tables_are_judged_by_the_default_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("sklearn")
-    default, one_pass = narrow.compared({corpus("easy"): PARTS})
-    assert default.met is not None
-    assert one_pass.met is None
-    assert "easy" in capsys.readouterr().out
-    assert narrow.compared({}) == []
-
-
-@pytest.mark.usefixtures("plainly")
-def test_a_rule_needs_the_weights_of_itself(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sparser, "GRID", [1.0, 2.0, 3.0])
-    (goal,) = sparser.compared({corpus("easy"): PARTS}, ["ft-ftrl"])
-    assert goal.measured.startswith("1.000")
-    assert goal.met is False
-    assert "easy, l1=2" in capsys.readouterr().out
-
-
-def test_without_data_nothing_is_measured(tmp_path: Path) -> None:
-    from benchmarks.setting import Setting
-
-    setting = Setting(tmp_path, None, 1.0, 1, 0.0)
-    assert [BENCHMARKS[name](setting) for name in ("defaults", "narrow", "frontier", "sparser")] == [[]] * 4
 
 
 ROWS = 3_000

@@ -1,7 +1,6 @@
 """Published files become files that the experiments of the papers read."""
 
 import bz2
-import gzip
 import struct
 from pathlib import Path
 
@@ -107,33 +106,6 @@ def test_stories_with_topics_become_ccat_and_topics(tmp_path: Path) -> None:
     train, test = sets.rcv1("GCAT")
     assert sorted(as_text(train)) == ["-1 3:0.5 7:0.25", "1 4:1"]
     assert sorted(as_text(test)) == ["-1 9:1", "1 8:1"]
-
-
-@pytest.mark.parametrize(
-    ("kind", "name", "content", "complaint"),
-    [
-        ("uci", "iris.data", b"1,2\n", "the known files are ad.data, "),
-        ("uci", "wdbc.data.gz", gzip.compress(b"1,2\n", mtime=0)[:-6], "damaged or cut short"),
-        ("uci", "wdbc.data", b"\n", "wdbc.data: no rows"),
-        ("uci", "wdbc.data", b"8,X" + b",0" * 30, "line 1: the label is 'X', not M or B"),
-        ("uci", "zoo.data", b"\nbear,1,0\n", "line 2: 3 columns, not 18"),
-        ("uci", "housing.data", b"1 " * 12 + b"1_0 2\n", "line 1: '1_0' is not a number"),
-        ("mnist", "t10k-labels-idx1-ubyte", images(1), "not an idx file of labels"),
-        ("mnist", "t10k-images-idx3-ubyte", images(2)[:-1], "1,567 bytes of data; its header says 1,568"),
-        # the product of these sizes is 2^64, which is 0 for 64 bits
-        *[("mnist", "t10k-images-idx3-ubyte", struct.pack(">4I", 0x803, 2**30, 2**17, 2**17), "not 28 x 28")],
-        ("acq", "train.dat", b"1 3:1\n2 4:1\n", "line 2: the label is '2', not \\+1 or -1"),
-        ("acq", "train.dat", b"1 3:1\n-1 4;1\n", "line 2: the features are not id:value pairs"),
-        ("acq", "train.dat", b"1 3:1e999\n", "line 1: '1e999' is too large for float32"),
-    ],
-)
-def test_a_file_that_is_something_else_is_refused(
-    kind: str, name: str, content: bytes, complaint: str, tmp_path: Path
-) -> None:
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(SystemExit, match=complaint):
-        convert(tmp_path / "out", kind, tmp_path / name)
-    assert not (tmp_path / "out").exists()
 
 
 LIST, STORIES, TESTS = "C11\nC12\nGCAT\nCCAT\n", "3 3:0.5\n0,2 4:1\n", "3 9:1\n"

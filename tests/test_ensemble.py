@@ -13,7 +13,6 @@ from tests.test_lanes import DENSE, recipe_of
 from tests.test_laws_of_state import ROWS
 from tests.test_shares import taught
 from thresher.data.chunk import Chunk
-from thresher.data.errors import DataError
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import Contents, ModelFileError
 from thresher.learning.model.bags import Bagged, Bags, drawn
@@ -123,18 +122,6 @@ def test_a_damaged_file(tmp_path: Path) -> None:
             Ensemble.load(tmp_path / "e")
     with pytest.raises(ModelFileError, match="hinge: not an ensemble"):
         Ensemble.load(tmp_path / "hinge")
-
-
-def test_wrong_arguments() -> None:
-    rows: tuple[Any, Any] = [{"a": 1.0}] * 4, [1, -1] * 2
-    with pytest.raises(ValueError, match="a row would go to different models in each pass: use once or"):
-        thresher.ensemble(*rows, passes=2, order="every")
-    with pytest.raises(ValueError, match="an ensemble has 2 to 999 models"):
-        thresher.ensemble(*rows, models=1)
-    with pytest.raises(TypeError, match="ensemble has no option model; did you mean models"):
-        thresher.ensemble(*rows, model=3)  # type: ignore[call-arg]
-    with pytest.raises(DataError, match="label"):
-        thresher.ensemble([{"a": 1.0}] * 4, [1, 2, 3, 4])
 
 
 def test_early_stopping_keeps_the_best_pass_of_the_whole() -> None:

@@ -201,16 +201,6 @@ def test_wrong_offsets_are_refused(offsets: Any, said: str) -> None:
         Chunk.of_rows([(1.0, {1: 1.0}), (1.0, {})]).with_offsets(offsets)
 
 
-def test_wrong_uses_are_refused() -> None:
-    model = thresher.train(np.eye(3), [1, 0, 1], rule="ftrl")
-    with pytest.raises(DataError, match="trained without any"):
-        model.predict(np.eye(3), offsets=np.ones(3))
-    with pytest.raises(ValueError, match="an offset is added to one margin"):
-        thresher.train(np.eye(3), [1, 2, 3], "softmax", rule="ftrl", offsets=np.ones(3))
-    with pytest.raises(DataError, match="5 offsets for 3 rows"):
-        thresher.train(np.eye(3), [1, 0, 1], rule="ftrl", offsets=np.ones(5))
-
-
 def test_lanes_add_them() -> None:
     chunk = with_shifts(streams.stream(seed=14))[0].chunk
     recipes = [recipe_of({"rule": f"ftrl:l1={l1}"}) for l1 in (0.01, 0.02, 0.05, 0.1, 0.2)]

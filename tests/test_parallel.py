@@ -11,8 +11,8 @@ import pytest
 
 from benchmarks.choice import climb, middle
 from benchmarks.tasks import Split, Task, split_rows
-from experiments import merging, parallel, sampling
-from experiments.parallel import LEARNERS, Setting, Side, lines, train
+from experiments import merging, sampling
+from experiments.parallel import LEARNERS, Setting, Side, train
 from tests.pages import text_of
 from thresher.data import Chunk
 
@@ -126,20 +126,6 @@ def test_means_and_sums_of_two_parts() -> None:
     np.testing.assert_allclose(merged[[merging.VALUE, merging.TRUST]], [[1, 2, 5], [1, 4, 2]])
 
 
-@pytest.mark.usefixtures("plainly")
-def test_the_table_has_a_line_for_every_merge(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "FACTORS", (0.5, 1.0))
-    monkeypatch.setattr(parallel, "SCHEDULES", {1: (4.0,)})
-    monkeypatch.setattr(parallel, "ORDERS", {("RCV1-CCAT", 1): 2})
-    for rule in (merging.FTRL, merging.ADAGRAD, merging.AROW):
-        table = [[cell.strip() for cell in row.split("|")[1:-1]] for row in lines(side.split, rule, 1)]
-        first, *others = table
-        assert first[:5] == ["RCV1-CCAT", rule.name, "1", "one learner", ""]
-        assert [row[3] for row in others] == [name for name, _ in merging.merges(rule)]
-        assert {row[4] for row in others} == {"4"}
-        assert 0 < float(first[5]) < 100
-
-
 ROOT = Path(__file__).parent.parent
 
 
@@ -150,16 +136,6 @@ def test_as_a_script_it_prints_what_the_page_says(capsys: pytest.CaptureFixture[
     )
     assert capsys.readouterr().out == shown
     assert "<svg" in (ROOT / "build" / "images.svg").read_text(encoding="utf-8")[:1000]
-
-
-@pytest.mark.usefixtures("plainly")
-def test_every_way_is_tried(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sampling, "RULES", ("ftrl",))
-    monkeypatch.setattr(sampling, "RATES", (0.5, 0.2))
-    sampling.main([], rows=900, samples=1)
-    head, *lines = capsys.readouterr().out.splitlines()
-    assert head.startswith("600 rows, 300 for testing")
-    assert len(lines) == 1 + 2 + 5
 
 
 def test_the_correction_undoes_the_sampling(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,22 +1,17 @@
 """The recipes of the figures: what they solve, and the theorems that they try, on numbers made by hand."""
 
-import gzip
-from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from experiments.papers import (
-    bottou_svmsgd,
-    daume_hashing,
     daume_sparse,
     langford_regret,
     singer_ball,
 )
 from experiments.papers.generated import few_words
-from experiments.papers.sets import Parts, Sets
+from experiments.papers.sets import Parts
 from experiments.papers.softmax_ball import Problem
 from thresher.data import Chunk
 
@@ -46,18 +41,6 @@ def _ball_problem(seed: int) -> Problem:
     for image, digit in zip(images, digits, strict=True):
         image[draw.choice(12, 3, replace=False)] = image[12 + digit * 4 + draw.integers(0, 4)] = 255
     return Problem(singer_ball.pixels(images, digits), 24, 3)
-
-
-def test_a_topic_of_rcv1_has_its_own_labels(tmp_path: Path) -> None:
-    (tmp_path / "rcv1").mkdir()
-    for part in ("train", "test"):
-        with gzip.open(tmp_path / f"rcv1/rcv1_ccat_{part}.svm.gz", "wt") as file:
-            file.write("1 1:1\n-1 2:1\n-1 3:1\n")
-        with gzip.open(tmp_path / f"rcv1/rcv1_{part}_topics.txt.gz", "wt") as file:
-            file.write("CCAT\nECAT C1\nGCAT ECAT\n")
-    sets = Sets(tmp_path)
-    found = {topic: sets.rcv1(topic).test.labels.tolist() for topic in ("CCAT", "ECAT", "GCAT", "MCAT")}
-    assert found == {"CCAT": [1, -1, -1], "ECAT": [-1, 1, 1], "GCAT": [-1, -1, 1], "MCAT": [-1, -1, -1]}
 
 
 def test_the_optimum_in_the_ball_is_certified() -> None:
@@ -103,33 +86,7 @@ def test_the_first_line_is_equation_12_8(monkeypatch: pytest.MonkeyPatch) -> Non
 # bottou-svmsgd
 
 
-def test_averaged_weights_are_the_mean_of_those_along_the_way() -> None:
-    rows, l2 = some_rows(12), 0.01
-    plain, averaged = bottou_svmsgd.plain_and_averaged(l2, Parts(rows, rows), 3)
-    w, path, X = np.zeros(3), [], dense(rows)
-    for number in range(2):
-        for i, (x, y) in enumerate(zip(X, rows.labels, strict=True)):
-            eta = 0.5 / (1 + l2 * 0.5 * (12 * number + i))
-            path.append(w)
-            w = (w + eta * y * x * (y * (w @ x) < 1)) / (1 + eta * l2)
-        for found, weights in ((plain, w), (averaged, np.mean(path, axis=0))):
-            told = bottou_svmsgd.figures(weights, l2, Parts(rows, rows))
-            assert found[number].cost == pytest.approx(told.cost, rel=1e-4)
-
-
 # daume-hashing
-
-
-def test_the_formulas_of_hashing_on_two_rows() -> None:
-    rows = rows_of([[1.0, 2.0, 0.0], [3.0, 0.5, 4.0]], [1, 1])
-    found = daume_hashing.spread(rows, "", (3,), 2)
-    x, z = dense_pair = np.array([[1.0, 2.0, 0.0], [3.0, 0.5, 4.0]])
-    assert len(dense_pair) == 2
-    pairs = [(i, j) for i in range(3) for j in range(3) if i != j]
-    assert found.mean_told[0] == pytest.approx(sum(x[i] * z[j] for i, j in pairs) / 8)
-    told = sum(x[i] ** 2 * z[j] ** 2 + x[i] * z[i] * x[j] * z[j] for i, j in pairs) / 8
-    assert found.variance_told[0] == pytest.approx(told * (1 - 1 / 8))
-    assert daume_hashing.spread(rows, ",signed", (3,), 2).variance_told[0] == pytest.approx(told)
 
 
 # langford-regret
@@ -158,24 +115,3 @@ def test_regret_and_bound_are_those_of_the_theorem(worst: bool) -> None:
         total += gaps[k] + g * (np.abs(w).sum() - np.abs(v).sum())
         assert found.regret[i] == pytest.approx(total / (i + 1), abs=1e-7)
         assert found.bound[i] == pytest.approx(eta / 2 + v @ v / (2 * eta * (i + 1)))
-
-
-def test_gaps_are_those_of_one_model_and_of_its_mean() -> None:
-    X = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0], [0.8, -0.6]])
-    y, best, g, eta = np.array([1.0, 1.0, -1.0, 1.0]), np.array([2.0, -1.5]), 0.01, 0.5
-    found = langford_regret.approach(eta, rows_of(X, y), best, g)
-    draw, count = np.random.default_rng(0), int(best @ best / eta**2) + 1
-    stops = np.sort(draw.integers(1, count + 1, langford_regret.TIMES))
-    path = [np.zeros(2)]
-    for begin, end in pairwise([0, *stops.tolist(), count]):
-        for k in draw.integers(0, 4, end - begin):
-            path.append(truncated(path[-1], X[k], y[k], eta, g))
-
-    def above(w: Any) -> float:
-        ours, least = (np.logaddexp(0, -y * (X @ v)).mean() + g * np.abs(v).sum() for v in (w, best))
-        return float(ours - least)
-
-    assert found.rows == count
-    assert found.random == pytest.approx(np.mean([above(path[stop]) for stop in stops]), abs=1e-7)
-    assert found.average == pytest.approx(above(np.mean(path[:-1], axis=0)), abs=1e-7)
-    assert found.bound == pytest.approx(eta / 2 + best @ best / (2 * eta * count))

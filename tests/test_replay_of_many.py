@@ -12,7 +12,7 @@ from tests.stopping import checkpoints_kept
 from tests.streams import stream
 from thresher.data.errors import DataError
 from thresher.data.source import MemorySource
-from thresher.learning.files import checkpoint, model_file
+from thresher.learning.files import checkpoint
 from thresher.learning.model.bags import bagged, share_of
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
@@ -246,11 +246,3 @@ def test_estimators_and_train_make_as_many(monkeypatch: pytest.MonkeyPatch) -> N
         sizes.append((0, 0, 0))
         fit()
     assert sizes == [(60, 300, 5)] * 3 + [(59, 295, 5)] * 2
-
-
-def test_no_default_rule_is_automatic_unless_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FtFtrl, "AUTOMATIC", False)
-    assert passes_of(thresher.path(DATA, l1=L1S).models[0]) == 1
-    assert passes_of(thresher.tune(DATA, **TUNED).model) == 1
-    assert SparseOnlineClassifier().fit(X, Y).n_iter_ == 5
-    assert model_file.header_of(thresher.cv(DATA, l1=L1S, folds=2, refit=True).choose())["examples"] == ROWS

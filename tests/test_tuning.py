@@ -11,7 +11,7 @@ from thresher.data.chunk import Chunk
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
-from thresher.parts import SpecError, make, rule_of
+from thresher.parts import make, rule_of
 from thresher.plans import tune as tuning
 from thresher.plans.tune import Tuner, ranges_of, values_of, with_values
 
@@ -148,18 +148,3 @@ def test_settings_that_diverge() -> None:
     with pytest.raises(DivergedError, match=re.escape(str(caught.value))):
         alone.winner()
     assert alone.trials[0].dropped == str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("rules", "budget", "words"),
-    [
-        *(((), 8, "name one or more"), (("ftrl", "ftrl"), 8, "each once")),
-        *((("ftrl:l1=2",), 8, "which are tuned, from ftrl:l1=2"), (("ftrl",), 0, "budget")),
-        (("ftrl",), 5000, "budget"),
-    ],
-)
-def test_wrong_arguments(rules: tuple[str, ...], budget: int, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        Tuner(Recipe(), rules, budget)
-    with pytest.raises(SpecError, match="no rule is called"):
-        Tuner(Recipe(), ("no-such-rule",))

@@ -13,9 +13,8 @@ import pandas as pd
 import pytest
 
 import thresher
-from thresher.data import concat, open_source
+from thresher.data import open_source
 from thresher.data.chunk import Chunk
-from thresher.data.features.murmur import hash_bytes
 from thresher.data.layout import Layout
 from thresher.engine.index import HashedIndex
 from thresher.learning.model.bags import Bags
@@ -213,18 +212,6 @@ def test_draws_of_admission(seed: int) -> None:
         expected += [key] if u >> 11 < 0.3 * 2**53 else []
     assert kept.keys.tolist() == expected
     assert 10 < len(expected) < 40
-
-
-def test_n_grams_and_products_are_formed_in_order(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("label,t\n1,ab\n")
-    layout = Layout("csv", label="label", text=("t",), ngrams="words=1,chars=2")
-    (row,) = open_source(tmp_path / "a.csv", layout=layout, domain="real").chunks()
-    seed = hash_bytes(b"t")
-    assert {*row.keys.tolist()} == {hash_bytes(b"ab", seed), hash_bytes(b"ab", seed ^ 1)}
-    for line, squared in (("1 1:2 1:3\n", 19.0), ("1 1:5\n", 25.0)):
-        (tmp_path / "a.svm").write_text(line)
-        read = open_source(tmp_path / "a.svm", layout=Layout("svmlight", interact=("*,*",)), domain="real")
-        assert sorted(concat([*read.chunks()]).values.tolist()) == [5.0, squared]
 
 
 Z = 1.959963984540054

@@ -116,25 +116,6 @@ def test_what_has_no_minimum_is_said() -> None:
         thresher.boost(Chunk.of_rows([(1.5, {0: 1.0})]), "softmax", outputs="classes:1-2")
 
 
-@pytest.mark.parametrize(
-    ("options", "hint"),
-    [
-        (
-            {"loss": "softmax", "method": "parallel"},
-            "loss softmax with method=.parallel.; choose exponential",
-        ),
-        ({"loss": "softmax:smoothing=0.1"}, "loss softmax:smoothing=0.1 .*; choose absolute or exponential"),
-        ({"loss": "crammer-singer"}, "loss crammer-singer"),
-        ({"loss": "logistic", "outputs": "classes", "method": "parallel"}, "loss one-vs-rest"),
-        ({"loss": "squared", "outputs": "classes"}, "squared is not for several classes"),
-    ],
-)
-def test_wrong_arguments(options: dict[str, Any], hint: str) -> None:
-    X, y, _ = data_of(False)
-    with pytest.raises(ValueError, match=hint):
-        thresher.boost((X, y), **options)
-
-
 @given(
     arrays(np.float64, st.tuples(st.just(1), st.integers(2, 6)), elements=st.floats(-5, 5)),
     st.floats(0, 3),

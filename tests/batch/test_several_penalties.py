@@ -66,25 +66,6 @@ def test_the_range_begins_where_no_feature_is_left() -> None:
     assert len(model.frontier.frame()) == 8
 
 
-@pytest.mark.parametrize(
-    ("options", "hint"),
-    [
-        ({"l1": "auto:8", "method": "parallel"}, "several penalties are for method=.newton.: give one"),
-        ({"l1": 1.0, "folds": 5}, "folds is for several penalties: give l1=.auto:16."),
-        ({"l1": 1.0, "choose": "1se"}, "choose is for several penalties"),
-        ({"l1": "3:1:4"}, "must ascend"),
-        ({"l1": "1:3:1"}, "2 to 256 penalties"),
-        ({"l1": [1.0, 0.0]}, "numbers above 0"),
-        ({"l1": [1.0, "2"]}, "numbers above 0"),
-        ({"l1": "auto:8", "folds": 1}, "folds must be a whole number from 2"),
-    ],
-)
-def test_wrong_arguments(options: dict[str, Any], hint: str) -> None:
-    X, y, _ = data_of("logistic", 12)
-    with pytest.raises(ValueError, match=hint):
-        thresher.boost((X, y), "logistic", **options)
-
-
 def test_no_row_has_an_importance() -> None:
     X, y, c = data_of("logistic", 12)
     with pytest.raises(DataError, match=r"all 12 rows have importance 0, .*: check the importances"):

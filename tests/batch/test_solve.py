@@ -428,13 +428,6 @@ def test_a_feature_that_speaks_for_one_class_only() -> None:
     assert thresher.boost(chunk, l1=0.0, l2=0.1).solution.endless is None
 
 
-def test_an_objective_without_a_minimum_is_warned_of() -> None:
-    with pytest.warns(TroubleWarning, match="penalised; the weights .* above 0, l1 or l2"):
-        thresher.boost(rows(1, -1, 1), l1=0.0)
-    with pytest.warns(TroubleWarning, match="all examples are of one class; .*: check the labels"):
-        thresher.boost(rows(1, 1))
-
-
 @ENDLESS
 @methods
 @intercepts
@@ -476,31 +469,6 @@ def test_extreme_values_stay_finite(method: str) -> None:
     model = thresher.boost(chunk, method=method, l1=1e-3, rounds=20)
     assert np.isfinite(model.weights).all()
     assert np.isfinite(model.solution.objective)
-
-
-@pytest.mark.parametrize(
-    ("options", "hint"),
-    [
-        ({"l1": -1.0}, "l1 must be >= 0, not -1"),
-        ({"l2": float("nan")}, "l2 must be >= 0, not nan"),
-        ({"tolerance": float("inf")}, "tolerance must be >= 0, not inf"),
-        ({"rounds": 0}, "rounds must be a whole number of at least 1, not 0"),
-        ({"method": "zigzag"}, "no method is called 'zigzag'; known: newton, parallel"),
-        ({"loss": "hinge"}, "does not support the loss hinge .*; choose absolute or exponential or gamma"),
-        ({"l1": "2sd", "method": "parallel"}, "l1=.2sd. is for method=.newton.: give a number"),
-        ({"l1": "manysd"}, "l1 must be a number, not 'manysd'"),
-        ({"loss": "squared", "method": "parallel"}, "loss squared .*; choose exponential or logistic"),
-        ({"loss": "expo"}, "did you mean exponential"),
-    ],
-)
-def test_wrong_arguments(options: dict[str, Any], hint: str) -> None:
-    with pytest.raises(ValueError, match=hint):
-        thresher.boost(rows(1, -1), **options)
-
-
-def test_a_callback_is_a_function() -> None:
-    with pytest.raises(TypeError, match="callback must be a function, or None, not 5"):
-        thresher.boost(rows(1, -1), callback=5)  # type: ignore[arg-type]
 
 
 @methods

@@ -75,33 +75,6 @@ def test_its_model_serves_the_other_commands(thresher: Thresher, folder: Path) -
     assert not [name for name in tensors if name.startswith("state.")]
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_what_has_no_minimum_is_said(thresher: Thresher, folder: Path, method: str) -> None:
-    (folder / "one").write_bytes(b"1 1:1\n1 2:1\n")
-    ran = thresher.ok(f"boost one -m m -q --json --method {method}")
-    assert ran.err == (
-        "warning: the objective has no minimum, because all examples are of one class;"
-        " the weights only stopped growing: check the labels\n"
-    )
-    (folder / "apart").write_bytes(b"1 1:1\n-1 2:1\n")
-    ran = thresher.ok(f"boost apart -m m -q --json --l1 0 --method {method}")
-    assert "because the classes are separable and nothing is penalised; " in ran.err
-    assert ran.err.endswith("use a penalty above 0, --l1 or --l2\n")
-    assert all(value is not None for value in ran.json.values())
-
-
-def test_a_label_of_other_classes_is_refused_with_what_to_do(thresher: Thresher, folder: Path) -> None:
-    (folder / "zoo").write_bytes(b"1 1:1\n5 2:1\n")
-    ran = thresher("boost zoo -m m --loss logistic")
-    assert (ran.status, ran.out) == (1, "")
-    assert ran.err == (
-        "thresher: zoo:2:1: expected a label -1, 0 or 1 (for other classes: --classes A,B; for many:"
-        " --outputs classes; for a number: --loss squared), found '5'\n"
-    )
-    for remedy in ("--loss logistic --classes 1,5", "--loss logistic --outputs classes", "--loss squared"):
-        thresher.ok(f"boost zoo -m m -q --l1 0.1 {remedy}")
-
-
 def test_info_shows_the_loss_and_the_certificate_of_many_penalties(thresher: Thresher) -> None:
     assert (
         thresher("boost train.svm -m m -q --loss logistic --l1 1:4:2 --folds 2 --tolerance 1e-3").status == 0

@@ -167,45 +167,6 @@ def test_the_same_rows_again_are_noticed(thresher: Thresher) -> None:
     assert ran.err.count("\n") == 1
 
 
-def test_warnings_advise_only_what_can_be_done(thresher: Thresher) -> None:
-    ids = "".join(f"{'yes' if k % 7 < 4 else 'no'},{k % 7},r{k}\n" for k in range(300))
-    Path("ids.csv").write_text("label,size,row\n" + ids)
-    Path("more.csv").write_text("label,size,row\n" + ids.replace("r", "s"))
-    Path("fewer.csv").write_text("label,row\n" + "".join(f"yes,t{k}\n" for k in range(300)))
-    assert "--ignore row" in thresher("train ids.csv -m a -q").err
-    assert thresher("train more.csv -m b --continue a -q").err == ""
-    ran = thresher("train fewer.csv -m c --continue b -q")
-    assert (
-        ran.err == "warning: fewer.csv has no column size, so every row has a missing value there: add it\n"
-    )
-
-
-@pytest.mark.parametrize("options", ["--numeric 2", "--categorical size"])
-def test_columns_are_what_they_were_however_they_are_named(thresher: Thresher, options: str) -> None:
-    Path("a.tsv").write_text("".join(f"{k % 2}\t{k % 7}\t{'uv'[k % 2]}\n" for k in range(60)))
-    thresher("train a.tsv -m tsv --no-header --label 1 -q")
-    thresher("train a.csv -m csv -q")
-    model, data = ("csv", "a.csv") if "size" in options else ("tsv", "a.tsv")
-    named = "--categorical 2" if options == "--numeric 2" else options
-    ran = thresher(f"train {data} -m m --continue {model} -q {named}")
-    assert ran.status == 2
-    assert "the model was trained with other columns; leave" in ran.err
-
-
-def test_a_new_label_is_not_what_other_options_are_for(thresher: Thresher) -> None:
-    thresher("train a.svm -m a -q")
-    Path("odd.svm").write_text("7 1:1\n")
-    ran = thresher("train odd.svm -m b --continue a -q")
-    assert "expected a label -1, 0 or 1 (new classes need a new model: train it on all data)" in ran.err
-
-
-def test_a_day_of_one_label_teaches_something(thresher: Thresher) -> None:
-    Path("ones.svm").write_text("".join(f"1 {1 + k % 4}:1\n" for k in range(150)))
-    thresher("train a.svm -m a -q")
-    assert "labels are the same" in thresher("train ones.svm -m b -q").err
-    assert "labels are the same" not in thresher("train ones.svm -m b --continue a -q").err
-
-
 def test_a_checkpoint_is_of_one_old_model(thresher: Thresher) -> None:
     thresher("train a.svm -m a --passes 1 -q")
     thresher("train a.svm -m ab --passes 1 --l1 0.3 -q")

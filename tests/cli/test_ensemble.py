@@ -132,21 +132,6 @@ def test_stopping_changes_nothing(number: int, options: str, thresher: Thresher)
     assert tables[0] == tables[1]
 
 
-REFUSED = {
-    "--ensemble 2 --names": (2, "--names works with one model only"),
-    "--ensemble 2 --resume": (1, "m.checkpoint: no such file, so there is no training to resume"),
-}
-
-
-@pytest.mark.parametrize("options", REFUSED)
-def test_what_is_refused(options: str, thresher: Thresher) -> None:
-    status, message = REFUSED[options]
-    ran = thresher(f"train train.svm -m m {options}")
-    assert (ran.status, ran.out, ran.err.count("\n")) == (status, "", 1)
-    assert message in ran.err
-    assert not Path("m").exists()
-
-
 def test_commands_for_one_model(thresher: Thresher, model: Path) -> None:
     assert thresher(f"{COMMAND} --weights-only").status == 0
     one = (

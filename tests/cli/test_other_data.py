@@ -18,7 +18,7 @@ import pytest
 
 import thresher as package
 from tests.cli.conftest import Thresher
-from tests.data.test_late_columns import LATE, late_csv, late_jsonl
+from tests.data.test_late_columns import LATE, late_jsonl
 from thresher.api import evaluate, load
 from thresher.data import DataError, open_source
 
@@ -175,34 +175,6 @@ def test_what_is_missing_in_csv_is_no_option_for_a_frame(thresher: Thresher) -> 
         package.train(pd.DataFrame(VISITS), missing="?")
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "hint"),
-    [
-        ("d.json", LINES, "JSON lines: try --format jsonl --label COL"),
-        (
-            "d.json",
-            json.dumps(KNOWN),
-            "a JSON array: write one object per line (jq -c '.[]') and use --format jsonl --label COL",
-        ),
-        (
-            "d.arff",
-            "@relation d\n@attribute size numeric\n@data\n1\n",
-            "ARFF: remove the header (sed '1,/^@data/Id; /^%/d') and use --format csv --no-header --label N",
-        ),
-        ("d.txt", "label,size\n1,2\n", "CSV: try --format csv --label COL"),
-        ("d.data", "label\tsize\n1\t2\n", "TSV: try --format tsv --label COL"),
-    ],
-)
-def test_options_for_columns_without_a_name(thresher: Thresher, name: str, text: str, hint: str) -> None:
-    Path(name).write_text(text)
-    assert thresher("train", name, "-m", "m", "--label", "size").err == (
-        f"thresher: {name}: this looks like {hint}\n"
-    )
-
-
-OPTION = re.compile(r"--(?:numeric|categorical|ignore) [^\s;]+")
-
-
 def write_two(folder: Path) -> None:
     (folder / "one.csv").write_text("label,a,x\n" + "1,2,5\n0,1,6\n" * 20)
     (folder / "two.csv").write_text("b,label,a\n" + "7,1,2\n8,0,1\n" * 20)
@@ -231,20 +203,6 @@ def test_late_fields(thresher: Thresher, folder: Path) -> None:
     assert [tuple(one.values()) for one in ran] == [
         ("no-such-column", "no row has a value in column aa (--numeric aa): did you mean 'a'?")
     ]
-
-
-def test_a_column_without_a_value_at_first(thresher: Thresher, folder: Path) -> None:
-    late_csv(folder)
-    train = "train late.csv -m m -q --json --ignore pad"
-    (message,) = (one["message"] for one in thresher(train).json["warnings"])
-    assert "columns n (late.csv:6), c (late.csv:6) are ignored" in message
-    remedies = OPTION.findall(message)
-    assert remedies == ["--numeric n", "--categorical c", "--ignore n,c"]
-    assert thresher(f"{train} {' '.join(remedies[:2])}").json["features_seen"] == 4
-    assert thresher(f"{train},n,c").json["warnings"] == []
-    assert thresher(train).status == 0
-    assert "columns n (late.csv:6)" in thresher("predict m late.csv").err
-    assert thresher("predict m late.csv --ignore n,c").err == ""
 
 
 @pytest.mark.parametrize("name", ["amonut", "Amount", "amount_"])
@@ -328,16 +286,6 @@ def test_a_start_from_a_model_with_fewer_columns(thresher: Thresher, folder: Pat
         assert dict(zip(layout.columns, layout.kinds, strict=True))["b"] == kind
     ran = thresher("train two.csv --init m -m m2 -q --categorical a")
     assert "the model was trained with other columns" in ran.err
-
-
-def test_lines_that_repeat_the_header(thresher: Thresher, folder: Path) -> None:
-    write_two(folder)
-    once = Path("one.csv").read_text()
-    Path("joined.csv").write_text(once * 2)
-    (one,) = thresher("train joined.csv -m m -q --json").json["warnings"]
-    assert one["message"].startswith("the line joined.csv:42 repeats the header")
-    assert len(thresher("predict m joined.csv").out.splitlines()) == 80
-    assert package.load("m").layout == package.train("one.csv").layout
 
 
 def hears(call: Callable[[], Any]) -> tuple[Any, list[str]]:

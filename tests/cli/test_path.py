@@ -186,24 +186,6 @@ def test_a_penalty_under_which_learning_blows_up_is_left_out(thresher: Thresher)
     assert f"f has no model {gone}" in thresher(f"choose f {gone} -m m").err
 
 
-WRONG: dict[str, tuple[str, int, str]] = {
-    "file": ("path train.svm -m test.svm", 2, "exists and is not a model"),
-    "folder": ("path train.svm -m .", 1, "a directory, not a file"),
-    "not a checkpoint": ("path train.svm -m f --resume", 1, "no training to resume"),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_wrong_usage(case: str, thresher: Thresher) -> None:
-    command, status, words = WRONG[case]
-    before = sorted(Path().iterdir())
-    ran = thresher(command)
-    assert (ran.status, ran.out) == (status, "")
-    assert words in ran.err
-    assert len(ran.err.splitlines()) == 1
-    assert sorted(Path().iterdir()) == before
-
-
 def test_what_is_not_finished(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its checkpoint is not a model, its penalties stay the same, and a message says how to continue."""
     command = "path train.svm -m f --rule ft-ftrl --l1 0.1:1:3 --checkpoint-every 100"

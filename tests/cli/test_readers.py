@@ -119,12 +119,6 @@ def test_evaluate_what_is_at_the_top_and_what_mistakes_cost(thresher: Thresher, 
         )
 
 
-def test_evaluate_of_one_class_has_no_auc(thresher: Thresher, model: Path) -> None:
-    Path("one.svm").write_text("1 1:1\n1 2:1\n")
-    assert thresher("evaluate", model, "one.svm", "--json").json["auc"] is None
-    assert thresher("evaluate", model, "one.svm").out.splitlines()[3].split() == ["auc", "-"]
-
-
 def test_weights(thresher: Thresher, model: Path) -> None:
     rows = [line.split("\t") for line in thresher("weights", model).out.splitlines()]
     readout = load(model)

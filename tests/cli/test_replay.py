@@ -1,10 +1,7 @@
 """``--passes auto`` and ``--replay`` on the command line."""
 
-import errno
 import io
 import shlex
-import signal
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,11 +9,8 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Thresher
-from tests.learning.test_replay import during
 from tests.models import one_of
 from tests.stopping import once_learned, stopping
-from thresher.cli import signals
-from thresher.learning.training import interruption
 from thresher.parts.rules.ft_ftrl import FtFtrl
 
 pytestmark = pytest.mark.usefixtures("narrow")
@@ -76,19 +70,6 @@ def test_standard_input_is_replayed(thresher: Thresher, monkeypatch: pytest.Monk
     assert Path("a").read_bytes() == Path("b").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ("--passes all", "--passes: expected auto or a whole number from 1 to 1,000,000,000, not 'all'"),
-        ("--passes 3 --replay 1GB", "--replay has no effect with --passes 3: leave it out"),
-    ],
-)
-def test_wrong_values(options: str, said: str, thresher: Thresher) -> None:
-    ran = thresher(f"train train.svm -m a {options}")
-    assert ran.status == 2
-    assert ran.err.startswith(f"thresher: {said}")
-
-
 def stopped(
     thresher: Thresher, options: str, after: int, data: str = "train.svm", command: str = "train"
 ) -> Any:
@@ -134,23 +115,6 @@ def test_a_replay_that_is_stopped_leaves_a_model(thresher: Thresher) -> None:
     assert thresher("evaluate b test.svm --json").json["examples"] == 100
 
 
-def test_a_full_disk_leaves_the_checkpoint(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
-    from thresher.learning.model.model import Model
-
-    def full(self: Model, path: Path, *, state: bool) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device", str(path))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Model, "save", full)
-        ran = stopped(thresher, "-q", 512)
-    assert ran.status == 1
-    assert ran.err == (
-        "thresher: b: the disk is full; stopped after 512 examples; checkpoint in b.checkpoint, continue with"
-        " --resume\n"
-    )
-    assert thresher("train train.svm -m b -q --resume").status == 0
-
-
 def test_a_replay_that_is_stopped_leaves_the_best_pass(thresher: Thresher) -> None:
     options = "-q --holdout test.svm --early-stop 9 --rule ft-ftrl:alpha=300,l1=0,relax=0"
     losses = [
@@ -188,40 +152,6 @@ def test_many_models_print_the_passes_they_made(command: str, options: str, thre
     assert whole == Path("one").read_bytes()
 
 
-@pytest.fixture
-def interrupted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
-    """From here on, Ctrl-C is sent in the second pass, and handled as in a program of its own."""
-    before = signal.getsignal(signal.SIGINT)
-
-    def begin() -> None:
-        during(monkeypatch, 2)
-        handler = signals.Interrupter(end=lambda: None)  # the usual one would end the process of the tests
-        monkeypatch.setattr(signals, "INTERRUPTER", handler)
-        monkeypatch.setattr(interruption, "PLAIN", {signal.default_int_handler})
-        monkeypatch.setattr(interruption, "SIGNALS", [signal.SIGINT])
-        signals.install_handlers()
-        assert signal.getsignal(signal.SIGINT) is handler
-
-    yield begin
-    signal.signal(signal.SIGINT, before)
-
-
-def test_stopped_runs_of_many_models_end_well(thresher: Thresher, interrupted: Any) -> None:
-    interrupted()
-    ran = thresher(f"{COMMANDS['cv']} -m a -q")
-    assert ran.status == 130
-    assert f"warning: interrupted in pass 2 of {MADE}: " in ran.err
-    assert ran.err.splitlines()[-1] == "thresher: interrupted; the model is saved in a"
-    assert thresher("info a --json").json["record"]["planned"] == MADE
-    assert thresher(f"{COMMANDS['tune']} -m a -q --passes 1").status == 0
-    interrupted()
-    ran = thresher(f"{COMMANDS['tune']} -m b -q")
-    assert ran.status == 130
-    assert ran.err.splitlines()[-1] == "thresher: interrupted; the model is saved in b"
-    assert "--passes 1\n" in ran.out
-    assert Path("a").read_bytes() == Path("b").read_bytes()
-
-
 def test_the_printed_command_centres_what_was_centred(thresher: Thresher) -> None:
     for rules in ("sgd,ft-ftrl", "ft-ftrl"):
         for centre in ("", "--no-centre"):
@@ -230,22 +160,6 @@ def test_the_printed_command_centres_what_was_centred(thresher: Thresher) -> Non
             words[words.index("-m") + 1] = "one"
             assert thresher(*words, "-q").status == 0
             assert Path("many").read_bytes() == Path("one").read_bytes()
-
-
-def test_a_stopped_path_is_resumed_in_its_replay(thresher: Thresher) -> None:
-    command = "path train.svm --l1 0.5:2:2 -q"
-    assert thresher(f"{command} -m a").status == 0
-    for after in (100, 600):
-        ran = stopped(thresher, "-q --l1 0.5:2:2", after, command="path")
-        assert ran.status == 130
-        assert Path("b").exists() == (after == 600)
-        if after == 600:
-            assert f"in pass 4 of {MADE}; the models are saved in b; checkpoint in b.checkpoint" in ran.err
-            assert thresher("choose b 1 -m one").status == 0
-            assert thresher("info one --json").json["record"]["planned"] == MADE
-            assert len(thresher("info b --json").json["lanes"]) == 2
-        assert thresher(f"{command} -m b --resume").status == 0
-        assert Path("a").read_bytes() == Path("b").read_bytes()
 
 
 def test_a_setting_that_diverges_in_a_later_pass_is_kept_as_it_was(

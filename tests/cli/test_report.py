@@ -113,28 +113,6 @@ def test_a_command_is_shown_whole_or_not_at_all(thresher: Thresher, folder: Path
         assert ("too long for this page" in page) != shown
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ("visits.csv --slice city", "no column is called 'city'"),
-        ("visits.csv --slice 9", "no column is called '9'; there are 4 columns"),
-        ("visits.csv --slice 2-3 --slice site", "name each column once"),
-        ("visits.csv --slice click", "'click' is the label"),
-        ("visits.csv --slice site --slice site", "name each column once"),
-        ("--slice site", "need data: give DATA"),
-        ("visits.csv -o r.txt", "ends in .html"),
-        ("visits.csv --threshold 2", "must lie in 0..1"),
-        ("none.csv", "none.csv"),
-    ],
-)
-def test_what_cannot_be(options: str, said: str, thresher: Thresher, visits: Path) -> None:
-    thresher("train visits.csv -m v --label click -q")
-    ran = thresher(f"report v {options}")
-    assert ran.status in (1, 2)
-    assert said in ran.err
-    assert not Path("v.html").exists()
-
-
 def test_bad_lines_do_not_shift_slices(thresher: Thresher, visits: Path) -> None:
     thresher("train visits.csv -m v --label click -q")
     Path("bad.csv").write_text(visits.read_text() + "maybe,a,1,0.5\nyes,a,1\n")

@@ -93,18 +93,6 @@ def test_slices_are_those_of_the_rows(name: str, tmp_path: Path) -> None:
     assert found["slices"] == expected
 
 
-@pytest.mark.usefixtures("plainly")
-@pytest.mark.parametrize("name", [*FILES, *TABLES])
-def test_a_start_from_weights_gives_the_same_model(name: str, tmp_path: Path) -> None:
-    options: Any = {"init": model(), "rule": "ftrl", "names": True}
-    expected = package.train(polars(), **options)
-    found = package.train(made(name, tmp_path), **options, **format_of(name))
-    assert found.state()["S"].any()
-    for key, array in expected.state().items():
-        assert (found.state()[key] == array).all(), key
-    assert found.weights_frame().equals(expected.weights_frame())
-
-
 FILTERS: dict[str, Any] = {
     "flag = true": lambda row: row["flag"],
     "flag != false and code = 1": lambda row: row["flag"] and row["code"] == 1,

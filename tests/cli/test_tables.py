@@ -83,29 +83,6 @@ def test_some_of_the_rows(thresher: Thresher, folder: Path) -> None:
     )
 
 
-def test_what_is_wrong_is_said_in_a_line(thresher: Thresher, folder: Path) -> None:
-    (folder / "a.csv").write_text("y,x\n1,2\n0,3\n")
-    ran = thresher("train a.csv -m m")
-    assert (ran.status, ran.err) == (
-        1,
-        "thresher: a.csv: name the label column (--label COL); the columns are: y, x\n",
-    )
-    ran = thresher("train train.svm -m m --label y")
-    assert ran.status == 1
-    assert (
-        ran.err
-        == "thresher: svmlight has no columns: --label is only for csv, tsv, jsonl, parquet and arrow;"
-        " train.svm, by its name, is read as svmlight: for a table, add --format csv\n"
-    )
-    (folder / "b.csv").write_text("y,x\n1,2\n0,3 4\n")
-    ran = thresher("train b.csv -m m --label y --numeric x -q")
-    assert ran.err == "thresher: b.csv:3:3: expected a finite number in column 'x', found '3 4'\n"
-    ran = thresher("train b.csv -m m --label y --numeric x -q --on-error skip --json --passes 1")
-    assert (ran.json["examples"], ran.json["skipped"]) == (1, 1)
-    ran = thresher("train b.csv -m m --label y --numeric x --ignore y -q")
-    assert ran.err == "thresher: b.csv: 'y' is listed in both --label and --ignore\n"
-
-
 def test_what_is_said_again_may_mean_the_same(folder: Path) -> None:
     (folder / "a.csv").write_text("y,x,z\n1,2,3\n0,3,4\n")
     said = {"label": "y", "categorical": "x"}

@@ -43,12 +43,6 @@ def test_json_has_these_keys_and_agrees_with_python(thresher: Thresher) -> None:
     assert figures["model"] == "m"
 
 
-def test_figures_for_people(thresher: Thresher) -> None:
-    lines = thresher("train train.svm -m m -q --passes 1").out.splitlines()
-    assert lines[0] == "examples               400"
-    assert [line[:22].strip().replace(" ", "_") for line in lines] == KEYS
-
-
 @pytest.mark.parametrize("loss", REGISTRY["loss"])
 def test_every_loss(thresher: Thresher, loss: str) -> None:
     assert thresher(f"train counts.svm -m m --loss {loss} -q").status == 1  # the file does not exist yet
@@ -313,13 +307,6 @@ def test_lines_are_counted_as_they_are_told(thresher: Thresher) -> None:
     assert replace(record("m"), rows=RowSample()) == Record(
         3, "once", "every-2th", "", lines=7, examples=4, blank=2, skipped=1, merged=2
     )
-
-
-def test_the_pass_that_was_kept_is_the_one_noted(thresher: Thresher) -> None:
-    over = "--rule sgd --loss hinge --rate constant:9 --holdout test.svm --passes 9 --early-stop 2"
-    told = thresher(f"train train.svm -m m -q --json {over}").json
-    assert 1 < told["passes"] < 9
-    assert record("m").passes == told["passes"]
 
 
 def test_lanes_are_noted_and_taken_out_with_it(thresher: Thresher) -> None:

@@ -144,21 +144,6 @@ def test_bad_lines(thresher: Thresher) -> None:
         assert (ran.status, ran.err) == (given.status, given.err)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ("--rules ,", "each once"),
-        ("--average --rules eg", "cannot be averaged"),
-    ],
-)
-def test_wrong_usage(options: str, words: str, thresher: Thresher) -> None:
-    before = sorted(Path().iterdir())
-    ran = thresher(f"tune train.svm -m a -q {options}")
-    assert (ran.status, ran.out, words in ran.err) == (2, "", True), ran.err
-    assert len(ran.err.splitlines()) == 1
-    assert sorted(Path().iterdir()) == before
-
-
 def test_settings_that_are_dropped_give_no_warning(thresher: Thresher) -> None:
     """Their loss is not a number at the end of the data, which they did not learn."""
     random = np.random.default_rng(4)

@@ -159,30 +159,6 @@ def test_labels_are_numbers_if_most_are(thresher: Thresher, folder: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ("--loss logistic", "but loss logistic is for two: leave loss and outputs out for softmax"),
-        ("--outputs one", "but outputs one is for two"),
-        ("--outputs classes:1-4", "there are 4 classes, but 3 words: bird, fish, fly"),
-        (
-            "--classes bird,fish",
-            "expected one of the classes bird, fish as label in column 'kind', found 'fly'",
-        ),
-        ("--classes bird", "classes, found 1"),
-        ("--classes bird,bird,fly", "two classes have the same name"),
-        ("--classes bird,fish,fly --loss squared", "which are classes: leave loss and outputs out"),
-        ("--loss squared", "expected a finite number as label in column 'kind', found 'fly'"),
-    ],
-)
-def test_what_does_not_fit_the_words(thresher: Thresher, options: str, words: str) -> None:
-    ran = thresher(f"train 3.csv --label kind -m m -q {options}")
-    assert ran.status != 0
-    assert words in ran.err
-    assert len(ran.err.splitlines()) == 1
-    assert not Path("m").exists()
-
-
-@pytest.mark.parametrize(
     "command",
     [
         *("path --l1 .1:1:2 --holdout every-5th --passes 2", "cv --l1 .1:1:2 --folds 3 -q"),

@@ -121,12 +121,6 @@ def test_numbers_of_numpy_are_numbers_of_workers(tmp_path: Path, monkeypatch: py
     assert ray.given["num_cpus"] == 3
 
 
-@pytest.mark.parametrize("number", [0, -1, 1025])
-def test_a_number_of_workers_out_of_range_is_refused(number: int) -> None:
-    with pytest.raises(ValueError, match=f"^workers must be a whole number from 1 to 1,024, not {number}$"):
-        thresher.train("nothing.svm", workers=number)
-
-
 @pytest.mark.parametrize("given", ["data", "holdout"])
 def test_standard_input_is_refused_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str) -> None:
     path = tmp_path / "a.svm"

@@ -191,22 +191,6 @@ def test_columns_are_told_by_whole_rows(tmp_path: Path) -> None:
     assert sum(len(chunk) for chunk in source.chunks()) == 30
 
 
-def test_what_is_said_of_cells_and_cannot_be(tmp_path: Path) -> None:
-    for wrong in (";;", "é", '"', "\n", "\r", "\0"):
-        with pytest.raises(DataError, match="a delimiter must be one byte"):
-            Layout(delimiter=wrong)
-    with pytest.raises(DataError, match="1 to 255 bytes"):
-        Layout(missing=("x" * 256,))
-    (tmp_path / "a.csv").write_text("label;x\n1;2\n")
-    with pytest.raises(DataError, match=r"a.csv: one column, 'label;x': is the delimiter ';'\?"):
-        open_source(tmp_path / "a.csv")
-    (tmp_path / "a.svm").write_text("1 1:1\n")
-    with pytest.raises(DataError, match="svmlight: --delimiter is only for csv and tsv"):
-        open_source(tmp_path / "a.svm", layout=Layout(delimiter=";"))
-    with pytest.raises(DataError, match="tsv: quotes have no meaning"):
-        open_source(tmp_path / "a.csv", layout=Layout("tsv", quoted_newlines=True))
-
-
 @pytest.mark.parametrize("options", [{}, {"quoted_newlines": True}, {"quoting": False}, {"format": "tsv"}])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("block", [1, 4096])

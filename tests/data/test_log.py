@@ -138,17 +138,6 @@ def test_every_cut_of_the_last_write_is_noticed_and_cut_off(tmp_path: Path) -> N
         writer.close()
 
 
-def test_a_changed_byte_of_what_was_synced_is_an_error(tmp_path: Path) -> None:
-    _written(tmp_path, [_rows(2), _rows(1)])
-    file = next(tmp_path.glob("*.log"))
-    whole = bytearray(file.read_bytes())
-    place = whole.index(b"thR1") + 100
-    whole[place] ^= 1
-    file.write_bytes(whole)
-    with pytest.raises(LogError, match="damaged at byte"):
-        list(LogSource(tmp_path).chunks())
-
-
 START = LogOrigin(None, "binary", "c0ffee").as_dict()
 
 

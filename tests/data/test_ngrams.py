@@ -253,22 +253,6 @@ def test_several_columns_of_text(tmp_path: Path) -> None:
     assert same(both, again)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "reason"),
-    [
-        ({"text": ("body",), "categorical": ("body",)}, "'body' is listed in both --categorical and --text"),
-        ({"text": ("bodies",)}, "no column is called 'bodies'"),
-        ({"ngrams": "words=2"}, r"n-grams need a text column \(--text COL\)"),
-    ],
-)
-def test_what_is_said_wrong(tmp_path: Path, wrong: dict[str, Any], reason: str) -> None:
-    write_jsonl(table([]), tmp_path / "a.jsonl")
-    with pytest.raises(DataError, match=reason):
-        open_source(tmp_path / "a.jsonl", layout=Layout(**wrong))
-    with pytest.raises(DataError, match="has no columns"):
-        open_source("examples/data/rcv1_train2000.dat.gz", layout=Layout(**wrong))
-
-
 @given(st.binary(max_size=80), st.integers(0, 2**32 - 1))
 def test_the_reference_says_the_same(name: bytes, seed: int) -> None:
     assert hash_bytes(name, seed) == mmh3.hash64(name, seed, signed=False)[0]

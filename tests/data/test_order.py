@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.reference import rows_of, same
-from thresher.data import Chunk, DataError, MemorySource, StreamPosition, concat
+from thresher.data import Chunk, MemorySource, StreamPosition, concat
 from thresher.data.order import CHUNK_ROWS, StoredRows, make_order
 
 SHUFFLED = ["once", "every", "buffer:1", "buffer:7", "buffer:1000"]
@@ -146,11 +146,3 @@ def test_rows_keep_what_is_kept() -> None:
     listed = rows_of(data)
     assert rows_of(rows.take(np.arange(6)[::-1])) == [listed[k] for k in [11, 10, 50, 3, 3, 99]]
     assert rows_of(rows.take(np.arange(0))) == []
-
-
-@pytest.mark.parametrize(
-    "spec", ["", "twice", "buffer", "buffer:", "buffer:0", "buffer:-3", "buffer:x", "once:3"]
-)
-def test_other_orders_are_refused(spec: str) -> None:
-    with pytest.raises(DataError, match="order must be as-is, once, every or buffer:N"):
-        make_order(spec)

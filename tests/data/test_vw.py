@@ -282,14 +282,3 @@ def test_real_stories_are_read_as_vowpal_wabbit_has_them() -> None:
     chunk = read_all(ROOT / "examples/data/rcv1_small100.vw.gz", layout=Layout("vw", hash="vw", bits=24))
     assert (len(chunk), int((chunk.labels > 0).sum())) == (100, 43)
     assert np.add.reduceat(chunk.values**2, chunk.indptr[:-1]) == pytest.approx(np.ones(100), rel=1e-5)
-
-
-def test_a_layout_that_cannot_be_is_refused() -> None:
-    for options, reason in [
-        ({"hash": "md5"}, "no hash is called 'md5'; known: 64, vw"),
-        ({"bits": 62}, "bits must be from 1 to 61"),
-        ({"bits": -1}, "bits must be from 1 to 61"),
-        ({"hash": "vw"}, "the hash vw needs a number of bits"),
-    ]:
-        with pytest.raises(DataError, match=reason):
-            Layout("vw", **options)  # type: ignore[arg-type]

@@ -126,18 +126,6 @@ def test_parameters_that_cannot_be(options: dict[str, Any], error: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seed", "error"),
-    [
-        (2**32, "at most 4294967295"),
-        *((1.5, "a whole number"), ("a", "a whole number"), (True, "a whole number")),
-    ],
-)
-def test_seeds_that_cannot_be(seed: Any, error: str) -> None:
-    with pytest.raises(ValueError, match=f"random_state must be {error}"):
-        classifier().set_params(random_state=seed).fit(X, Y)
-
-
-@pytest.mark.parametrize(
     "weights",
     [-np.ones(20), np.full(20, np.nan), np.zeros(20), np.ones((20, 1)), np.ones(9), np.ones(20) + 1j, "a"],
 )

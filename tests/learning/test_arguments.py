@@ -118,21 +118,6 @@ def test_matrices_that_numpy_would_convert_to_other_numbers(name: str) -> None:
         model.predict(matrix)
 
 
-def test_wrong_arguments_of_a_report(tmp_path: Path) -> None:
-    model, page = thresher.train(X, Y), tmp_path / "page.html"
-    for wrong in (5, None, Y):
-        with pytest.raises(TypeError, match=r"path must be the name of a file, not .*; labels are .* y="):
-            thresher.report(model, X, wrong)  # type: ignore[arg-type]
-    for columns in (b"a", [None], X):
-        with pytest.raises(ValueError, match=r"slices must be the name or position of a column.{,120}$"):
-            thresher.report(model, X, page, y=Y, slices=columns)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="labels, weights or offsets are given without data"):
-        thresher.report(model, path=page, y=Y)
-    assert not page.exists()
-    with pytest.raises(DataError, match=r"data must be a path, .* not NoneType"):
-        thresher.evaluate(model, None, Y)  # type: ignore[arg-type]
-
-
 NO_KEYWORDS = {
     "model": "the model is returned: Model.save writes it",
     "weights_only": "an argument of Model.save: state=False",

@@ -15,8 +15,6 @@ from thresher.engine.calibrating import INTERCEPT, OWN_LOSS, PRIOR, RAW_LOSS, SI
 from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
 from thresher.learning.model.objective import FittedLink
-from thresher.learning.model.prediction import Readout
-from thresher.learning.model.recipe import Recipe
 from thresher.parts import make
 from thresher.runs.files import describe
 from thresher.sklearn import SparseOnlineClassifier
@@ -266,37 +264,6 @@ def test_a_correction_of_a_sample_comes_before_it() -> None:
     inner = FittedLink.learned(own, model.head)
     z = inner.slope * (model.predict(chunk) - np.log(0.5)) + inner.intercept + np.log(0.5)
     assert model.predict(chunk, "probability") == pytest.approx(sigmoid(z))
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"loss": "squared"}, "--calibrate is for classes of which each row has one"),
-        ({"outputs": "labels:1-3"}, "--calibrate is for classes of which each row has one"),
-        (
-            {"loss": "softmax", "outputs": "classes:1-3", "sample": "1=0.5,correct"},
-            "one temperature cannot calibrate corrected intercepts: leave correct out of --sample",
-        ),
-        ({"average": True}, "leave --average out"),
-        ({"calibrate": 3}, "calibrate must be True or False"),
-    ],
-)
-def test_what_cannot_be_is_said_at_once(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        Recipe(**{"rule": "sgd", "calibrate": True, **options})
-
-
-def test_runs_that_cannot_be(tmp_path: Path) -> None:
-    data = tmp_path / "d.svm"
-    data.write_text("1 1:1\n-1 2:1\n" * 20)
-    with not_compiled():
-        with pytest.raises(ValueError, match="from the margins of rows that are new: use --passes 1"):
-            thresher.train(str(data), rule="sgd", calibrate=True, passes=2)
-        with pytest.raises(ValueError, match="calibrate is for one model"):
-            thresher.ensemble(str(data), models=2, rule="sgd", calibrate=True)
-        assert thresher.train(str(data), calibrate=True).head.calibrated() is None or True
-        found = thresher.cv(str(data), rule="sgd", loss="hinge", calibrate=True, folds=2, refit=True)
-        assert isinstance(found.model_.readout(), Readout)
 
 
 def test_estimators() -> None:

@@ -1,6 +1,5 @@
 """The same examples as a table, a file, rows or sparse frames give the same model."""
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from scipy.sparse import coo_array, csc_matrix, csr_matrix
 import thresher
 from tests.plain import not_compiled
 from thresher.data.errors import DataError
-from thresher.data.layout import Layout
 from thresher.sklearn import SparseOnlineClassifier
 
 train = partial(thresher.train, passes=1)
@@ -251,26 +249,6 @@ def test_what_labels_are_called() -> None:
     assert label(FRAME, Y > 0) == ["label"]
 
 
-@pytest.mark.parametrize(
-    ("given", "options", "error"),
-    [
-        ((FRAME, Y[:5]), {}, r"60 examples have labels of shape \(5,\)"),
-        ((FRAME, Y), {"label": "age"}, "leave label and weight out"),
-        (("a.csv", Y), {}, "not for str, which has its own"),
-        ((MATRIX, Y), {"label": "y"}, "a layout is for files and tables"),
-        ((WHOLE,), {"label": "y", "sample_weight": Y}, "sample_weight needs labels y"),
-        ((WHOLE,), {"label": "y", "layout": Layout()}, "label is a field of the layout"),
-        ((WHOLE,), {"label": 1.5}, "label must be names or positions"),
-        ((WHOLE,), {"label": "y", "bits": "8"}, "bits must be a whole number"),
-        ((WHOLE,), {"label": "y", "header": "no"}, "header must be True or False"),
-        ((WHOLE,), {"label": "y", "format": "xls"}, "no format is called 'xls'"),
-    ],
-)
-def test_what_cannot_be_learned(given: Any, options: dict[str, Any], error: str) -> None:
-    with pytest.raises(ValueError, match=error):
-        train(*given, **options)
-
-
 def test_a_frame_that_is_sparse_in_part_is_refused() -> None:
     """It would be taken for a matrix, whose columns are identified by position."""
     frame = pd.DataFrame({"a": [1.0, 2.0], "s": pd.arrays.SparseArray([0.0, 3.0])})
@@ -408,23 +386,6 @@ def test_zeros_and_gaps_of_a_sparse_frame_are_those_of_a_dense_one(centre: bool)
     for model in (expected, found):
         assert np.array_equal(model.predict(dense), expected.predict(dense))
         assert np.array_equal(model.predict(frame), expected.predict(dense))
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: thresher.path(SPARSE, SPARSE_Y, rule="fobos", l1=[0.001, 0.01], rate="constant:0.5"),
-        lambda: thresher.boost(SPARSE, SPARSE_Y, l1=0.5),
-        lambda: SparseOnlineClassifier(passes=1, **OPTIONS).fit(SPARSE, SPARSE_Y),
-        lambda: SparseOnlineClassifier(passes=1, **OPTIONS).fit(SPARSE.sparse.to_dense(), SPARSE_Y),
-    ],
-    ids=["path", "boost", "estimator", "estimator-dense"],
-)
-def test_names_count_for_every_kind_of_model(make: Callable[[], Any]) -> None:
-    model = make()
-    for frame in (OTHER_ORDER, OTHER_ORDER.sparse.to_dense()):
-        assert np.array_equal(thresher.predict(model, frame), thresher.predict(model, SPARSE))
-        assert thresher.evaluate(model, frame, SPARSE_Y) == thresher.evaluate(model, (SPARSE, SPARSE_Y))
 
 
 def test_a_column_of_labels_is_one_label_for_each_row() -> None:

@@ -371,11 +371,3 @@ def test_false_positives_enter_too_early_and_none_too_late() -> None:
 )
 def test_the_spec_of_an_admission_makes_it_again(spec: Any, again: str) -> None:
     assert admission_spec(spec) == again == admission_spec(again)
-
-
-@pytest.mark.parametrize(
-    "spec", ["", "x", "-1", "2.5", "poisson", "poisson:", "poisson:x", "5,6", "5,bits=", "5,bits=x"]
-)
-def test_what_is_no_admission_is_told(spec: str) -> None:
-    with pytest.raises(ValueError, match="admit must be N or poisson:P"):
-        admission_spec(spec)

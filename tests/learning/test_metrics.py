@@ -232,20 +232,6 @@ def test_nothing_and_one_class_only() -> None:
     assert constant["r2"] is None
 
 
-@pytest.mark.parametrize(
-    ("loss", "outputs", "threshold", "said"),
-    [
-        ("logistic", "one", 1.5, "must lie in 0..1, not 1.5"),
-        ("hinge", "one", float("nan"), "must be a finite number"),
-        ("squared", "one", 0.5, "for two classes"),
-        ("softmax", "classes:1-3", 0.5, "for two classes"),
-    ],
-)
-def test_thresholds_that_cannot_be(loss: str, outputs: str, threshold: float, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        evaluation.assessed(Guesser(loss, outputs), Cut(rows(MARGINS, TRUTH), 9), threshold).figures()
-
-
 def test_bins_are_those_of_scikit_learn() -> None:
     curve = pytest.importorskip("sklearn.calibration").calibration_curve
     given = RNG.permutation(np.arange(1, 1001) / 1001)

@@ -192,16 +192,6 @@ def test_only_the_first_rows_go_the_general_way(general: list[str]) -> None:
     assert general == ["learn"] * 3, "columns are made of the features of the first three"
 
 
-@pytest.mark.usefixtures("plainly")
-def test_long_rows_go_the_general_way(general: list[str]) -> None:
-    for extra, ways in ((0, 3), (1, 10)):
-        model = Model(centre=True)
-        general.clear()
-        for k in range(10):
-            model.learn_one({f"n{j}": 1.0 + (j + k) % 3 for j in range(single_rows.LONGEST + extra)}, k % 2)
-        assert len(general) == ways
-
-
 @pytest.mark.parametrize("kind", [int, np.int64, np.uint64])
 @pytest.mark.usefixtures("plainly")
 def test_large_whole_numbers_are_rounded_once(kind: Any) -> None:
@@ -437,16 +427,6 @@ def test_the_first_row_says_what_rows_there_are(kind: str, store: str, weight: f
 
 
 @pytest.mark.usefixtures("plainly")
-def test_names_and_ids_of_columns_without_a_weight_do_not_mix() -> None:
-    for first, other in (({"p": 1.0}, {3: 1.0}), ({3: 1.0}, {"p": 1.0})):
-        model = Model()
-        model.learn_one(first, 0)  # a column that does not vary is centred to nothing
-        with pytest.raises(DataError, match="the model was trained on"):
-            model.learn_one(other, 1)
-        model.learn_one(first, 1)
-
-
-@pytest.mark.usefixtures("plainly")
 def test_words_are_named_with_the_first_row() -> None:
     model = Model()
     with pytest.raises(DataError, match='name them: classes="WORD,WORD'):
@@ -556,36 +536,6 @@ def test_numbers_of_a_row_may_use_models() -> None:
     other.learn_one({"a": Calling(lambda: use(other, others[1])), "b": 1.0}, 1, 2.0)
     assert as_bytes(one) == as_bytes(other)
     assert as_bytes(others[0]) == as_bytes(others[1])
-
-
-@pytest.mark.usefixtures("plainly")
-def test_a_row_may_be_interrupted_by_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other, third = learned(), learned(), learned()
-    rows = rows_of(3)
-    for k, row in enumerate(rows):
-        one.learn([row], [k % 2])
-    expected = [one.predict([row])[0] for row in rows]
-
-    within: list[bool] = []
-
-    def interrupted(way: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*given: Any) -> Any:
-            found = way(*given)
-            if not within:
-                within.append(True)
-                other.predict_one({"a": 1e3, "strange": -5.0})
-                third.learn_one({"a": 2.0, "b": 1.0, "d": 1.0}, 1, 7.0)
-                within.clear()
-            return found
-
-        return call
-
-    for name in ("add", "find"):
-        monkeypatch.setattr(single_rows.Ready, name, interrupted(getattr(single_rows.Ready, name)))
-    for k, row in enumerate(rows):
-        other.learn_one(row, k % 2)
-    assert as_bytes(one) == as_bytes(other)
-    assert [other.predict_one(row) for row in rows] == expected
 
 
 def test_another_thread_cannot_learn_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -174,11 +174,6 @@ def test_a_class_that_may_mean_a_missing_label(word: str) -> None:
     assert "missing-labels" not in warned(data, outputs="classes", classes=("a", "b"), on_error="skip")
 
 
-def test_rows_without_a_feature() -> None:
-    found = warned(Chunk.from_csr([0] * 151, [], [], [1, -1, -1] * 50))
-    assert "because no row has a feature" in found["no-weights"]
-
-
 @pytest.mark.parametrize("columns", [{"a": 3.0}, {"a": 0.0}, {"a": 2.0, "b": 0.0}])
 def test_columns_that_do_not_vary(columns: dict[str, Any]) -> None:
     rows = pa.table({"label": [0, 1] * 80, **{name: [value] * 160 for name, value in columns.items()}})
@@ -227,14 +222,6 @@ def test_offsets_that_make_a_loss_worse_than_that_of_a_constant() -> None:
         "check the offsets (of an exposure" in warned(rows, offsets=years, **poisson)["worse-than-constant"]
     )
     assert warned(rows, offsets=np.log(years), **poisson) == {}
-
-
-def test_a_bad_first_pass_is_forgiven_by_a_good_last_one() -> None:
-    numbers = np.random.default_rng(6).normal(size=(104, 60))
-    rows = [(float(k * k % 7 < 3), dict(enumerate(numbers[k].tolist()))) for k in range(104)]
-    wild: dict[str, Any] = {"rule": "sgd", "rate": "inverse-sqrt:0.5"}
-    assert list(warned(chunk(rows), **wild)) == ["worse-than-constant"]
-    assert warned(chunk(rows), passes=5, **wild) == {}
 
 
 @pytest.mark.parametrize(
@@ -335,19 +322,6 @@ def test_sorted_numbers_and_a_walk() -> None:
     assert "sorted-labels" not in warned(data(steps), loss="squared")
 
 
-def test_sorted_classes() -> None:
-    rows = [(float(1 + k % 4), {1 + k % 4: 1.0, 5: 1.0}) for k in range(400)]
-    assert "sorted-labels" in warned(in_order(rows), loss="softmax", outputs="classes:4")
-    assert warned(chunk(rows), loss="softmax", outputs="classes:4") == {}
-
-
-def test_no_weight_left() -> None:
-    found = warned(chunk(clicks(400)), rule="ftrl", l1=1e6)
-    assert list(found) == ["no-weights"]
-    assert "use a smaller l1 (currently 1e+06)" in found["no-weights"]
-    assert warned(chunk(clicks(400)), rule="ftrl", l1=0.1) == {}
-
-
 @pytest.mark.usefixtures("plainly")
 def test_one_of_several_models_with_weights_is_enough() -> None:
     """The model with the lowest progressive loss has no weights: these labels are random."""
@@ -360,11 +334,6 @@ def test_one_of_several_models_with_weights_is_enough() -> None:
     assert min(losses, key=lambda loss: loss or 0.0) != losses[0]
     with pytest.warns(TroubleWarning, match="no feature has a weight"):
         path(chunk(rows), rule="ftrl", l1="1e5:1e6:3", holdout_every=0)
-
-
-def test_features_that_were_not_admitted() -> None:
-    found = warned(chunk(clicks(200)), admit=255)
-    assert "a lower --admit (currently 255,bits=24)" in found["no-weights"]
 
 
 def test_a_held_out_loss_that_rises_pass_after_pass() -> None:
@@ -467,20 +436,6 @@ def test_labels_that_float32_does_not_tell_apart(level: float, spread: Any, sign
         with warnings.catch_warnings():
             warnings.filterwarnings("error", message=r".*\[unresolved-labels\]")
             evaluate(model, near)
-
-
-def test_edge_of_the_resolution_of_labels() -> None:
-    chance = np.random.default_rng(0)
-    X = chance.normal(size=(200, 2))
-    for y, is_told in (
-        (1e7 + X[:, 0] * 0.5, True),
-        (1.7e9 + X[:, 0] * 86400, False),
-        (1e6 + X[:, 0], False),
-        (np.full(200, 5.0), False),
-        (np.where(np.arange(200) == 7, 1e8, 0), False),
-    ):
-        data = Chunk.from_csr(np.arange(201) * 2, np.tile([1, 2], 200), X.ravel(), y)
-        assert ("unresolved-labels" in warned(data, loss="squared")) == is_told
 
 
 @pytest.mark.parametrize("classes", [2, 3])

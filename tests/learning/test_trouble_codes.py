@@ -11,9 +11,7 @@ import pytest
 
 from tests.layouts import layout_of
 from tests.learning.test_trouble import warned
-from thresher import train
 from thresher.data import open_source
-from thresher.data.errors import DataError
 
 ROWS = 400
 chance = np.random.default_rng(5)
@@ -130,18 +128,6 @@ def test_ranges_of_columns_by_name(tmp_path: Path) -> None:
 QUOTING: Any = {"sep": "\t", "index": False}
 
 
-def test_names_in_quotes(tmp_path: Path) -> None:
-    path = tmp_path / "a.tsv"
-    data = frame(city=["Ulm", "Bonn"] * (ROWS // 2))
-    data.to_csv(path, quoting=csv.QUOTE_NONNUMERIC, **QUOTING)
-    with pytest.raises(DataError, match='in quotes, "label"; quotes have no meaning in TSV') as raised:
-        train(str(path))
-    form, delimiter = remedies(str(raised.value))
-    quoted: Any = train(str(path), "sgd", **form, **delimiter)
-    data.to_csv(path, **QUOTING)
-    assert quoted.weights()[1].tolist() == train(str(path), "sgd").weights()[1].tolist()
-
-
 @pytest.mark.parametrize("header", [True, False])
 def test_cells_in_quotes(header: bool, tmp_path: Path) -> None:
     path, options = tmp_path / "a.tsv", {} if header else {"header": False, "label": 1}
@@ -156,16 +142,6 @@ def test_cells_in_quotes(header: bool, tmp_path: Path) -> None:
         path, quoting=csv.QUOTE_NONE, escapechar="\\", quotechar="'", **QUOTING
     )
     assert told(path) == {}
-
-
-@pytest.mark.parametrize("cell", ['"a\tb"\t1', 'x\t"1"'])
-def test_rows_that_quotes_would_have_made_right(cell: str, tmp_path: Path) -> None:
-    path = tmp_path / "a.tsv"
-    path.write_text(f"label\tcity\tn\n1\tUlm\t2\n0\t{cell}\n")
-    with pytest.raises(DataError, match="quotes have no meaning in TSV: read it with") as raised:
-        train(str(path), "sgd", numeric="n")
-    form, delimiter = remedies(str(raised.value))
-    assert train(str(path), "sgd", numeric="n", **form, **delimiter).examples == 2
 
 
 @pytest.mark.parametrize("every", [5, 50])

@@ -15,7 +15,6 @@ import pytest
 
 from tests.learning.test_trouble import table, warned
 from thresher import TroubleWarning, train
-from thresher.data.errors import DataError
 
 pytestmark = pytest.mark.usefixtures("as_commands_say")
 
@@ -145,12 +144,6 @@ WRITTEN = {
 }
 
 
-@pytest.mark.parametrize("form", ["$-%d.50", "($%d,000.50)", "USD %d", "%d.5 EUR", "-%d €"])
-def test_amounts_of_money(form: str, tmp_path: Path) -> None:
-    found = warned(as_parquet(table(price=[form % (7 + k % 60) for k in range(400)]), tmp_path))
-    assert "column price holds amounts of money" in found["formatted-numbers"]
-
-
 @pytest.mark.parametrize(("write", "kind"), [*zip(WRITERS, WRITTEN, strict=True)])
 def test_numbers_as_people_write_them(write: Any, kind: str, tmp_path: Path) -> None:
     form, first = WRITTEN[kind]
@@ -164,20 +157,6 @@ def test_numbers_as_people_write_them(write: Any, kind: str, tmp_path: Path) -> 
     assert warned(write(table(price=[*cells[:399], "soon"]), tmp_path)) == {}
 
 
-@pytest.mark.parametrize("kind", [*WRITTEN, "dates"])
-def test_numbers_as_people_write_them_in_new_data(kind: str, tmp_path: Path) -> None:
-    model = train(as_csv(table(price=[1.5 + k % 60 for k in range(400)]), tmp_path))
-    cell = "2024-05-01" if kind == "dates" else WRITTEN[kind][0] % 7
-    lines = tmp_path / "new.jsonl"
-    lines.write_text(f'{{"price": 1.5}}\n{{"price": "{cell}"}}\n')
-    like = "days since the first" if kind == "dates" else "1234.5"
-    for new in (lines, as_csv(table(price=[cell] * 400), tmp_path)):
-        with pytest.raises(DataError, match=f"; write {kind} as plain numbers, such as {like}$"):
-            model.predict(new)
-    with pytest.raises(DataError, match=r"found 'soon'$"):
-        model.predict(as_csv(table(price=["soon"] * 400), tmp_path))
-
-
 @pytest.mark.parametrize("form", ["2023-05-%02d", "%02d.05.2023", "05/%02d/2023", "2023-05-%02dT12:00:00Z"])
 def test_dates(form: str, tmp_path: Path) -> None:
     data = as_csv(table(day=[form % (1 + k % 28) for k in range(400)]), tmp_path)
@@ -187,38 +166,6 @@ def test_dates(form: str, tmp_path: Path) -> None:
     assert "days since the first" in found["dates-as-categories"]
     assert warned(data, categorical="day") == {}
     assert warned(as_csv(table(version=[f"1.{k % 40}.2" for k in range(400)]), tmp_path)) == {}
-
-
-@pytest.mark.parametrize("blank", ['""', '" "'])
-def test_blanks_in_quotes_among_numbers_of_tsv(blank: str, tmp_path: Path) -> None:
-    rows = "".join(f"{k % 2}\t{blank if k % 5 == 0 else k * 7 % 60}\n" for k in range(400))
-    (tmp_path / "t.tsv").write_text(f"label\tx\n{rows}")
-    found = warned(str(tmp_path / "t.tsv"))
-    assert f"cells of column x are in quotes ('{blank}')" in found["quoted-cells"]
-    assert "quoted-cells" not in warned(str(tmp_path / "t.tsv"), format="csv", delimiter="\t")
-
-
-def test_white_space_that_is_no_blank(tmp_path: Path) -> None:
-    found = warned(as_csv(table(age=numbers_but(*["\xa0"] * 9)), tmp_path))
-    assert found["numbers-as-categories"].endswith("except '\\xa0': leave such cells empty")
-
-
-def test_what_helps_against_numbers_read_as_categories(tmp_path: Path) -> None:
-    path = as_csv(table(age=numbers_but("?")), tmp_path)
-    assert warned(path, missing="?", scale="max-abs") == {}
-    with pytest.raises(DataError, match=r"in column 'age', found '\?'; .*--missing '\?'"):
-        train(path, numeric="age")
-    typo = as_csv(table(age=numbers_but("4O")), tmp_path)
-    assert "--numeric age" in warned(typo)["numbers-as-categories"]
-    with pytest.raises(DataError, match=r"found '4O'$"):
-        train(typo, numeric="age")
-    with pytest.raises(DataError, match="the table: --missing is only for csv"):
-        train(table(age=numbers_but("?")), missing="?")
-
-
-@pytest.mark.parametrize("cells", [["a", "7"] * 200, ["1", "2", "3", "X"] * 100, numbers_but(*["u"] * 40)])
-def test_codes_are_categories(cells: list[str]) -> None:
-    assert warned(table(code=cells)) == {}
 
 
 @pytest.mark.parametrize("write", WRITERS)

@@ -75,47 +75,6 @@ def test_an_error_of_the_data_itself_is_not_hidden() -> None:
         thresher.train(failing())
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "error"),
-    [
-        ("rule", [3, "nope"], "rule"),
-        ("loss", [3, "nope"], "loss"),
-        ("rate", [0.1, "nope"], "rate"),
-        ("outputs", [3, 0, [], ""], "outputs must be text"),
-        ("outputs", ["nope"], "no outputs are called"),
-        ("scale", [[], 3, int], "scale must be text"),
-        ("checkpoint", [0, ""], "checkpoint must be the name of a file"),
-        ("plot", [0, ""], "plot must be the name of a file"),
-        ("l1", ["a", [1.0], True, np.array([1.0, 2.0])], "l1 must be a number"),
-        ("passes", [0, -1, 2.5, "a", True], "passes must be auto or a whole number from 1 to 1,000,000,000"),
-        ("batch", [0, 2.5, "a", int, np.array([1, 2])], "batch must be a whole number of at least 1"),
-        ("holdout_every", [-1, "a"], "holdout_every must be a whole number of at least 0"),
-        ("holdout_every", [1], "leaves nothing to learn from"),
-        ("patience", [-1, "a"], "patience must be a whole number of at least 0"),
-        ("patience", [2], "early_stop needs holdout"),
-        ("seed", [-1, 1.5, "a"], "seed must be a whole number from 0 to 18,446"),
-        ("seed", [2**64], "seed must be a whole number from 0 to 18,446,744,073,709,551,615"),
-        ("early_stop", [0, -1, 1.5, "a", True], "early_stop must be a whole number of at least 1"),
-        ("on_error", [3, "x", "quarantine="], "on_error must be fail, skip or quarantine=FILE"),
-        ("threads", [0, -1, "a"], "threads must be a whole number from 1 to 1,024"),
-        ("average", ["no", 10, int, np.array([1, 2])], "average must be True or False"),
-        ("intercept", ["no"], "intercept must be True or False"),
-        ("store", [3], "store must be text"),
-        ("store", ["nope"], "no store is called"),
-        ("order", [3, "nope"], "order"),
-        ("dtype", ["int8"], "dtype must be float32 or float64"),
-        ("layout", ["csv", {"label": "y"}], "layout must be a thresher.data.layout.Layout"),
-        ("holdout", [[3], "nope.svm"], "item 1 of data is int|No such file|data must be"),
-        ("holdout", [3, -0.5], "a share of the rows lies between 0 and 1"),
-    ],
-)
-def test_options_that_cannot_be(name: str, values: list[Any], error: str) -> None:
-    for value in values:
-        options = {"rule": "sgd", name: value} if name == "rate" else {name: value}
-        with pytest.raises(ValueError, match=error):
-            thresher.train((X, Y), **options)
-
-
 ODD: list[Any] = [[], {}, (), b"x", int, object(), np.array(1), np.array([1, 2]), np.array(["a"]), {"a"}]
 
 

@@ -565,32 +565,6 @@ def test_a_label_may_be_a_number_that_is_written_as_text(form: str) -> None:
     assert "expected a finite number as label in column 'label', found 'x'" in found.bad[0].error
 
 
-def test_words_as_labels(tmp_path: Path) -> None:
-    path = tmp_path / "train.csv"
-    path.write_text("label,size\n" + "ham,1\nspam,2\n" * 3)
-    bodies = Bodies(thresher.train(path), 10)
-    for body, media in (
-        (b"label,size\nspam,1\nham,2\neggs,3\n", "text/csv"),
-        (
-            b'{"label": "spam", "size": 1}\n{"label": "ham", "size": 1}\n{"label": "eggs"}\n',
-            "application/json",
-        ),
-    ):
-        found = bodies.read(body, media, labelled=True)
-        assert found.chunk.labels.tolist() == [1, -1]
-        assert found.bad[0].error.startswith("expected one of the classes ham, spam as label")
-
-
-def test_all_bad_rows_are_told() -> None:
-    na = Bodies(model_of("csv"), 9).read(b"size,colour\nNA,red\n", "", labelled=False)
-    assert na.bad[0].error == "expected a finite number in column 'size', found 'NA'"
-    for form, row in (("csv", b"x,red\n"), ("jsonl", b'{"size": "x"}\n'), ("svmlight", b"1 x:1\n")):
-        bodies, header = Bodies(model_of(form), 100), b"size,colour\n" if form == "csv" else b""
-        found = bodies.read(header + 30 * row, TYPES[form], labelled=False)
-        first = 1 + bool(header)
-        assert [one.line for one in found.bad] == [*range(first, first + 30)]
-
-
 def test_threads() -> None:
     bodies = Bodies(model_of("jsonl"), 1000)
     given = [
