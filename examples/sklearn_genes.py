@@ -15,7 +15,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from thresher.sklearn import SparseOnlineClassifier, SparseStabilitySelector
+import thresher
+from thresher.sklearn import SparseOnlineClassifier
 
 SAMPLES, GENES, MODULE, TRUE = 120, 20_000, 50, 10
 SHIFT = 1.5
@@ -42,10 +43,10 @@ def search_penalty(levels: NDArray[Any], groups: NDArray[Any]) -> Any:
     return GridSearchCV(model, grid, cv=4).fit(np.log(levels), groups)
 
 
-def select_genes(levels: NDArray[Any], groups: NDArray[Any], halves: int = 32) -> SparseStabilitySelector:
+def select_genes(levels: NDArray[Any], groups: NDArray[Any], halves: int = 32) -> thresher.Selection:
     """The genes that live in most halves of the samples; at most one of them is expected to be false."""
     scaled = StandardScaler().fit_transform(np.log(levels))
-    return SparseStabilitySelector(bags=halves, false=1.0, random_state=0).fit(scaled, groups)
+    return thresher.select(scaled, groups == "well", bags=halves, false=1.0)
 
 
 def main() -> None:
@@ -57,10 +58,12 @@ def main() -> None:
     )
     print(f"cross-validated accuracy {search.best_score_:.3f} with {genes} genes")
     found = select_genes(levels, groups)
-    stable = found.get_support(indices=True)
+    stable = found.keys[found.kept]
     right = np.isin(stable, differing).sum()
     print(f"of the {len(stable)} genes selected in most halves, {right} are among the {TRUE} that differ")
-    shares = ", ".join(f"{gene} {found.share_[gene]:.2f}" for gene in stable)
+    shares = ", ".join(
+        f"{gene} {share:.2f}" for gene, share in zip(stable, found.share[found.kept], strict=True)
+    )
     print("gene and share of the halves in which it is selected:", shares)
 
 

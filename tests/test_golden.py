@@ -28,7 +28,7 @@ FILES = Path(__file__).parent / "golden"
 
 
 def test_the_names_in_pickles_of_estimators_exist() -> None:
-    for home in ("classifier", "regressor", "frontier"):
+    for home in ("classifier", "regressor"):
         assert any(
             f"thresher.sklearn.{home}" == getattr(thresher.sklearn, name).__module__
             for name in thresher.sklearn.__all__

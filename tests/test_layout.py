@@ -121,7 +121,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 65_897,
+    "all": 65_255,
     "data": 18_963,
     "learning": 15_119,
     "parts": 5_685,
@@ -129,7 +129,7 @@ SIZES = {
     "plans": 3_799,
     "serving": 2_989,
     "options": 2_335,
-    "sklearn": 2_129,
+    "sklearn": 1_487,
     "cli": 1_950,
     "cluster": 1_002,
     "river": 277,

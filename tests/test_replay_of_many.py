@@ -21,7 +21,7 @@ from thresher.learning.modelbytes import as_bytes
 from thresher.learning.training.passes import REPLAY, bytes_of
 from thresher.learning.training.trainer import Trainer, TrainingPlan
 from thresher.parts.rules.ft_ftrl import FtFtrl
-from thresher.sklearn import SparseFrontierClassifier, SparseFrontierRegressor, SparseOnlineClassifier
+from thresher.sklearn import SparseOnlineClassifier
 
 pytestmark = [
     pytest.mark.usefixtures("plainly", "automatic"),
@@ -213,17 +213,6 @@ def test_ctrl_c_in_a_replay_keeps_what_was_learned(monkeypatch: pytest.MonkeyPat
         assert "ended-early" in [one.name for one in found.warnings]
         assert np.isfinite(thresher.evaluate(getattr(found, "model_", found), DATA)["loss"])
     assert as_bytes(found.model) == as_bytes(thresher.tune(DATA, passes=1, **TUNED).model)
-
-
-@pytest.mark.parametrize(
-    ("kind", "options"), [(SparseFrontierClassifier, {"cv": 3}), (SparseFrontierRegressor, {"rule": "ftrl"})]
-)
-def test_so_do_estimators_of_a_frontier(kind: Any, options: dict[str, Any]) -> None:
-    made = 5 if "rule" in options else MADE
-    found = kind(l1s=[0.1, 1.0], random_state=0, **options).fit(X, Y)
-    explicit = kind(l1s=[0.1, 1.0], random_state=0, passes=made, **options).fit(X, Y)
-    assert found.n_iter_ == explicit.n_iter_ == made
-    assert (found.coef_path_ != explicit.coef_path_).nnz == 0
 
 
 def test_estimators_and_train_make_as_many(monkeypatch: pytest.MonkeyPatch) -> None:

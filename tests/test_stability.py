@@ -21,7 +21,6 @@ from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.scaling import Spreads
 from thresher.options.messages import as_stored
 from thresher.plans.stability import Selection, factor, most_selected, selection_of, threshold, troubles_of
-from thresher.sklearn import SparseStabilitySelector
 
 ROWS, COLUMNS = 240, 30
 CHANCE = np.random.default_rng(8)
@@ -168,9 +167,9 @@ def test_the_units_of_columns_do_not_matter(options: dict[str, Any]) -> None:
 @pytest.mark.usefixtures("plainly")
 def test_what_has_the_largest_effect_is_selected_whatever_its_unit() -> None:
     table, labels = mixed()
-    found = SparseStabilitySelector(bags=4, nonzero=4, false=1.2, passes=3, random_state=0)
     for units in (np.ones(10), UNITS, 1 / UNITS):
-        assert found.fit(table * units, labels).get_support(indices=True).tolist() == [3, 4, 5, 7]
+        found = thresher.select(table * units, labels, bags=4, nonzero=4, false=1.2, passes=3)
+        assert sorted(found.keys[found.kept].tolist()) == [3, 4, 5, 7]
 
 
 def csr(dense: Any) -> tuple[Any, Any, Any]:

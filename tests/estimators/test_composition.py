@@ -1,6 +1,5 @@
 """Estimators in pipelines, searches and other compositions of scikit-learn."""
 
-import pickle
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.feature_selection import SelectFromModel
-from sklearn.model_selection import GridSearchCV, GroupKFold, HalvingGridSearchCV, cross_validate
+from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, cross_validate
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain
 from sklearn.pipeline import make_pipeline
@@ -25,12 +24,7 @@ from tests.plain import compiled_if, not_compiled
 from thresher.data.layout import SettledLayout
 from thresher.parts import make
 from thresher.parts.rules.ftrl import Ftrl
-from thresher.sklearn import (
-    SparseFrontierClassifier,
-    SparseFrontierRegressor,
-    SparseOnlineClassifier,
-    SparseOnlineRegressor,
-)
+from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
 
 IRIS = load_iris(return_X_y=True)
 
@@ -94,37 +88,6 @@ def test_skops_finds_nothing_to_trust_but_the_classes() -> None:
         np.testing.assert_array_equal(*more)
 
 
-@pytest.mark.usefixtures("plainly")
-def test_a_frontier_is_a_part_too() -> None:
-    X, y = IRIS
-    base = SparseFrontierClassifier(l1s=[0.1, 1.0, 1e4], cv=2, random_state=0)
-    model = make_pipeline(StandardScaler(), base)
-    grid = {
-        "sparsefrontierclassifier__choose": ["nnz:0", "best"],
-        "sparsefrontierclassifier__rule__alpha": [1],
-    }
-    search = GridSearchCV(model, grid, cv=2).fit(X, y)
-    assert search.best_params_["sparsefrontierclassifier__choose"] == "best"
-    assert search.best_estimator_[-1].l1_ < 1e4
-    frontier = clone(pickle.loads(pickle.dumps(base))).fit(X, y)  # as between processes
-    assert frontier.score(X, y) > 0.7
-    assert pickle.loads(pickle.dumps(frontier)).choose_again("nnz:0").predict(X).shape == (150,)
-    saved = skops.io.dumps(frontier)
-    types = {f"{SparseFrontierClassifier.__module__}.SparseFrontierClassifier"}
-    assert set(skops.io.get_untrusted_types(data=saved)) == types
-    again = skops.io.loads(saved, trusted=sorted(types)).choose_again("nnz:0")
-    np.testing.assert_array_equal(
-        again.decision_function(X), frontier.choose_again("nnz:0").decision_function(X)
-    )
-    folds = GroupKFold(3).split(X, y, np.arange(150) % 5)
-    number = SparseFrontierRegressor(l1s=[0.1, 1e4], cv=folds, random_state=0).fit(X, X[:, 0] + X[:, 1])
-    assert number.score_path_[0] > 0.3 > number.score_path_[1]
-    select = SelectFromModel(clone(base).set_params(l1s=[1.0, 2.0]), threshold=1e-9).fit(X, y)
-    assert list(select.get_feature_names_out()) == list(select.estimator_.get_feature_names_out())
-    tags = sklearn.utils.get_tags(base)
-    assert (tags.input_tags.sparse, tags.classifier_tags.multi_label) == (True, True)
-
-
 def test_calibration_and_wrappers(wide: tuple[Any, Any]) -> None:
     X, y = wide
     base = SparseOnlineClassifier(loss="hinge", passes=1, random_state=0)
@@ -158,9 +121,7 @@ def test_sample_weights_are_routed() -> None:
         model = SparseOnlineClassifier(random_state=0).set_fit_request(sample_weight=True)
         model.set_score_request(sample_weight=False)
         search = GridSearchCV(model, {"l1": [0.1]}, cv=3).fit(X, y, sample_weight=weights)
-        frontier = SparseFrontierClassifier(l1s=2).set_fit_request(sample_weight=True)
-        many = make_pipeline(frontier).fit(X, y, sample_weight=weights)
-    assert search.best_estimator_.classes_.tolist() == many.classes_.tolist() == [1, 2]
+    assert search.best_estimator_.classes_.tolist() == [1, 2]
 
 
 def test_vectorizers_before() -> None:

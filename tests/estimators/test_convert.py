@@ -24,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import thresher
 from thresher.exporting.onnx import KEYS
-from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier, SparseOnlineRegressor
+from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
 from thresher.sklearn.convert import from_sklearn, to_sklearn
 
 X, Y = load_iris(return_X_y=True)
@@ -131,15 +131,6 @@ def test_onnx_of_classes(y: Any) -> None:
     labels, proba = run(thresher.export(model, "onnx"), X)
     np.testing.assert_array_equal(labels > 0 if y is TWO else labels, model.predict(X))
     np.testing.assert_allclose(proba, model.predict_proba(X), rtol=1e-4, atol=1e-6)
-
-
-def test_what_a_frontier_has_chosen() -> None:
-    model = SparseFrontierClassifier(l1s=[0.1, 3.0], random_state=0).fit(X, WORDS)
-    for number in (0, 1):
-        model.choose_again(number)
-        assert_same(to_sklearn(model, SGD), model)
-        labels, _ = run(thresher.export(model, "onnx"), X)
-        np.testing.assert_array_equal(labels, model.predict(X))
 
 
 @pytest.mark.usefixtures("plainly")

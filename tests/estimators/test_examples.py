@@ -39,7 +39,8 @@ def test_genes(monkeypatch: Any) -> None:
     levels, groups, differing = sklearn_genes.simulate()
     search = sklearn_genes.search_penalty(levels, groups)
     assert search.best_score_ > 0.9
-    stable = sklearn_genes.select_genes(levels, groups, 8).get_support(indices=True)
+    found = sklearn_genes.select_genes(levels, groups, 8)
+    stable = found.keys[found.kept]
     assert np.isin(stable, differing).sum() >= 8
     assert np.isin(stable, differing, invert=True).sum() <= 1
 

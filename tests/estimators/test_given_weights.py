@@ -14,12 +14,10 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 import thresher
 from tests.plain import not_compiled
 from thresher.sklearn import (
-    SparseFrontierClassifier,
-    SparseFrontierRegressor,
     SparseOnlineClassifier,
     SparseOnlineRegressor,
 )
-from thresher.sklearn.row_order import folds, groups_of_examples, held_out
+from thresher.sklearn.row_order import groups_of_examples, held_out
 
 STEADY: dict[str, Any] = {"rule": "sgd", "rate": "constant:0.1", "dtype": "float64", "shuffle": False}
 rng = np.random.default_rng(3)
@@ -118,16 +116,6 @@ def test_weights_are_those_of_train(given: Any, signs: Any, same: Any) -> None:
 
 
 @pytest.mark.usefixtures("plainly")
-def test_every_model_of_a_frontier_keeps_signs() -> None:
-    signs: Any = {"nonnegative": 1, "nonpositive": [0]}
-    found = SparseFrontierRegressor(**signs, l1s=[0.1, 1.0], cv=2, passes=1, random_state=0).fit(SIGNED, Y)
-    weights = found.coef_path_.toarray()
-    assert weights[:, 1].min() >= 0
-    assert weights[:, 0].max() <= 0
-    assert weights[:, 10].any()
-
-
-@pytest.mark.usefixtures("plainly")
 def test_signs_are_of_columns_and_last() -> None:
     with pytest.raises(ValueError, match="nonnegative: no column is called '12'; there are 12 columns"):
         SparseOnlineClassifier(nonnegative=12).fit(SIGNED, Y > 0)
@@ -156,47 +144,43 @@ GROUPED = np.eye(30)[USERS]
 GROUPED_Y = np.where(np.random.default_rng(1).random(30) < 0.5, 1, 0)[USERS]
 
 
-def test_groups_are_whole() -> None:
+def test_held_out_groups_are_whole() -> None:
     rows = np.random.default_rng(2).permutation(120)
     groups = groups_of_examples([f"user {k}" for k in USERS], 120)
-    labels = GROUPED_Y[rows].astype(np.float32)
-    for splits in (folds(labels, rows, 7, groups), held_out(labels, rows, 0.2, groups)):
-        for learned, held in splits:
-            assert np.array_equal(learned, ~held)
-            assert not {*USERS[rows[learned]].tolist()} & {*USERS[rows[held]].tolist()}
-    assert sum(held.sum() for _, held in folds(labels, rows, 7, groups)) == 120
-    assert held_out(labels, rows, 0.2, groups)[0][1].sum() == 24
+    held = held_out(GROUPED_Y[rows].astype(np.float32), rows, 0.2, groups)
+    assert not {*USERS[rows[~held]].tolist()} & {*USERS[rows[held]].tolist()}
+    assert held.sum() == 24
 
 
-@pytest.mark.parametrize("options", [{}, {"cv": 5}, {"cv": GroupKFold(5)}], ids=str)
-def test_a_frontier_is_judged_on_users_that_it_has_not_seen(options: dict[str, Any]) -> None:
-    with sklearn.config_context(enable_metadata_routing=False):
-        apart = SparseFrontierClassifier(l1s=[0.001, 0.01], random_state=0, **options).fit(
-            GROUPED, GROUPED_Y, groups=USERS
-        )
-        assert apart.loss_path_[0] > 0.6
-        if options.get("cv") == 5:
-            mixed = SparseFrontierClassifier(l1s=[0.001, 0.01], random_state=0, cv=5).fit(GROUPED, GROUPED_Y)
-            assert mixed.loss_path_[0] < 0.5
+def test_held_out_examples_are_a_share_of_each_class() -> None:
+    held = held_out(np.repeat([0.0, 1.0], [80, 20]).astype(np.float32), np.arange(100), 0.1)
+    assert (held[:80].sum(), held[80:].sum()) == (8, 2)
+
+
+def test_a_model_stops_by_users_that_it_has_not_seen() -> None:
+    """Of users that it knows, each further pass makes it better; of others it knows nothing."""
+    model = SparseOnlineClassifier("ftrl:alpha=1", early_stopping=True, passes=30, patience=1, random_state=0)
+    with not_compiled(), sklearn.config_context(enable_metadata_routing=False):
+        apart = clone(model).fit(GROUPED, GROUPED_Y, groups=USERS)
+        mixed = model.fit(GROUPED, GROUPED_Y)
+    assert apart.n_iter_ < 5 < mixed.n_iter_
 
 
 def test_groups_that_do_not_fit() -> None:
+    model = SparseOnlineClassifier(early_stopping=True)
     for wrong, words in (
         (USERS[:5], "groups has 5 values for n_samples=120"),
         (np.ones(120), "none of 1 groups"),
     ):
         with pytest.raises(ValueError, match=words):
-            SparseFrontierRegressor(l1s=2).fit(GROUPED, GROUPED_Y, groups=wrong)
-    with pytest.raises(ValueError, match="cv=5 folds are too many for 2 groups"):
-        SparseFrontierRegressor(l1s=2, cv=5).fit(GROUPED, GROUPED_Y, groups=USERS > 3)
-    with pytest.raises(ValueError, match="none of 1 groups"):
-        SparseOnlineClassifier(early_stopping=True).fit(GROUPED, GROUPED_Y, groups=np.ones(120))
+            model.fit(GROUPED, GROUPED_Y, groups=wrong)
 
 
 def test_groups_are_routed() -> None:
-    with sklearn.config_context(enable_metadata_routing=True):
-        frontier = SparseFrontierClassifier(l1s=2, passes=1).set_fit_request(groups=True)
-        search = GridSearchCV(frontier, {"passes": [1]}, cv=GroupKFold(2)).fit(
-            GROUPED, GROUPED_Y, groups=USERS
-        )
-        assert search.best_estimator_.loss_path_.shape == (2,)
+    with sklearn.config_context(enable_metadata_routing=True), not_compiled():
+        model = SparseOnlineClassifier("ftrl", early_stopping=True, passes=1).set_fit_request(groups=True)
+        search = GridSearchCV(model, {"passes": [1]}, cv=GroupKFold(2))
+        search.fit(GROUPED, GROUPED_Y, groups=USERS)
+        with pytest.raises(ValueError, match="none of 1 groups"):
+            clone(model).fit(GROUPED, GROUPED_Y, groups=np.ones(120))
+    assert search.best_score_ > 0

@@ -10,7 +10,7 @@ import pytest
 
 import thresher
 from thresher.data.layout import Layout
-from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier, SparseOnlineRegressor
+from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
 
 TEXTS = ["a fine book", "no fine film", "the book", "a dull film no doubt"] * 15
 FRAME = pl.DataFrame({"age": np.arange(60) % 9 - 4.0, "city": ["Rome", "Bonn", "Ulm"] * 20, "title": TEXTS})
@@ -79,16 +79,6 @@ def test_names_found_later_and_of_further_examples() -> None:
     assert set(model.get_feature_names_out()) == {"age", "city=Rome"}
     model.partial_fit(rows, Y)
     assert set(model.get_feature_names_out()) >= INPUTS["dictionaries"][2]
-
-
-def test_all_models_of_a_path_have_theirs() -> None:
-    X, layout, wanted = INPUTS["table"]
-    model = SparseFrontierClassifier("ftrl", l1s=[0.001, 0.5], layout=layout, names=True, random_state=0).fit(
-        X, Y
-    )
-    assert set(model.choose_again(0).get_feature_names_out()) >= wanted
-    few = model.choose_again(1).get_feature_names_out()
-    assert 0 < len(few) == model.nnz_path_[1] < len(wanted)
 
 
 def test_names_of_an_iterator_and_of_a_hashed_store() -> None:

@@ -15,7 +15,7 @@ import thresher
 from tests.covering import covering
 from thresher.data.layout import Layout
 from thresher.learning.diagnostics.findings import TroubleWarning
-from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier, SparseOnlineRegressor
+from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
 
 CHANCE = np.random.default_rng(0)
 N = 200
@@ -69,17 +69,12 @@ def test_fit_warns_of_columns_as_train_does(made: Any, name: str) -> None:
     assert remedies(message) or name.endswith("categories") or name == "formatted-numbers"
 
 
-def test_partial_fit_and_frontiers_warn_once() -> None:
+def test_partial_fit_warns_once() -> None:
     X = pd.DataFrame({"a": A, "user": COLUMNS["id-columns"]})
     model = plain()
     assert named(said(lambda: model.partial_fit(X, Y, classes=[0, 1]))) == ["id-columns"]
     assert said(lambda: model.partial_fit(X, Y)) == []
     assert said(lambda: model.partial_fit(X[:1], Y[:1])) == []
-    X = pd.DataFrame({"a": A, "user": COLUMNS["id-columns"]})
-    model = SparseFrontierClassifier(l1s=[0.1, 1.0], cv=2, passes=1, random_state=0)
-    (message,) = said(lambda: model.fit(X, Y))
-    (options,) = remedies(message)
-    assert said(lambda: model.set_params(**options).fit(X, Y)) == []
 
 
 def test_a_run_is_warned_of() -> None:
@@ -90,10 +85,6 @@ def test_a_run_is_warned_of() -> None:
     assert said(lambda: plain(shuffle=True).fit(sorted_rows, Y[order])) == []
     (message,) = said(lambda: plain(rule="ftrl", l1=1e9).fit(sorted_rows, Y[order]))
     assert "use a smaller l1 (currently 1e+09) [no-weights]" in message
-    frontier = SparseFrontierClassifier("ftrl", l1s=[1e8, 1e9], passes=1, random_state=0)
-    (message,) = said(lambda: frontier.fit(sorted_rows, Y[order]))
-    assert "use a smaller l1 (currently 1e+08" in message
-    assert said(lambda: frontier.set_params(l1s=[0.1, 1.0]).fit(sorted_rows, Y[order])) == []
 
 
 def test_importances_are_warned_of_unless_classes_weigh_more_on_purpose() -> None:

@@ -24,7 +24,7 @@ from tests.streams import RULES, settings_of
 from thresher.data.chunk import Chunk
 from thresher.learning.training.interruption import Interrupted
 from thresher.serving.service import LearningService
-from thresher.sklearn import SparseFrontierRegressor, SparseOnlineClassifier
+from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
 
 ROWS, SHOWN = 50, 12
 TABLE, LINES, JSON, VW = "rows.csv", "rows.svm", "rows.jsonl", "rows.vw"
@@ -171,7 +171,7 @@ def pickles() -> Iterator[Entry]:
     saved: dict[str, Any] = {
         "model": thresher.train(X, y, passes=1),
         "classifier": SparseOnlineClassifier("ftrl").fit(X, y),
-        "frontier": SparseFrontierRegressor("ftrl", l1s=[0.1, 1.0]).fit(X, X[:, 0]),
+        "regressor": SparseOnlineRegressor("ftrl").fit(X, X[:, 0]),
     }
     for name, one in saved.items():
         Path(f"{name}.pickle").write_bytes(pickle.dumps(one, protocol=5))

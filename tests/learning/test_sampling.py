@@ -1,7 +1,6 @@
 """`--sample`: some rows of common classes are left out, and figures stay those of all rows."""
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.sampling import Sample
 from thresher.learning.training.shares import SAMPLE, bits_of, unit
-from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier
+from thresher.sklearn import SparseOnlineClassifier
 
 ROWS = 600
 pytestmark = pytest.mark.usefixtures("as_commands_say")
@@ -224,7 +223,7 @@ def test_held_out_rows_are_all_rows(tmp_path: Path) -> None:
     [
         (SparseOnlineClassifier, None),
         (SparseOnlineClassifier, (3, 7, 9)),
-        (partial(SparseFrontierClassifier, l1s=[0.1, 1.0]), ("no", "yes")),
+        (SparseOnlineClassifier, ("no", "yes")),
     ],
 )
 def test_estimators(estimator: Any, words: Any) -> None:

@@ -7,15 +7,6 @@ from __future__ import annotations
 
 from thresher.sklearn.available import OLDEST
 from thresher.sklearn.classifier import SparseOnlineClassifier
-from thresher.sklearn.frontier import SparseFrontierClassifier, SparseFrontierRegressor
 from thresher.sklearn.regressor import SparseOnlineRegressor
-from thresher.sklearn.selector import SparseStabilitySelector
 
-__all__ = [
-    "OLDEST",
-    "SparseFrontierClassifier",
-    "SparseFrontierRegressor",
-    "SparseOnlineClassifier",
-    "SparseOnlineRegressor",
-    "SparseStabilitySelector",
-]
+__all__ = ["OLDEST", "SparseOnlineClassifier", "SparseOnlineRegressor"]

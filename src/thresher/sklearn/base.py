@@ -6,7 +6,6 @@ A single example takes a shortcut: scikit-learn's validation of a row takes 400 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from functools import partial
 from operator import attrgetter
 from typing import Any, Self
 
@@ -22,11 +21,10 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.warm_start import start_from
 from thresher.learning.training import trainer
-from thresher.options.checks import check_flag
 from thresher.sklearn import inputs
 from thresher.sklearn.estimator import SparseEstimator, parameters, restored_if_broken
 from thresher.sklearn.inputs import Examples
-from thresher.sklearn.row_order import drawn, groups_of_examples, held_out, weighted
+from thresher.sklearn.row_order import drawn, weighted
 
 _CSR = (csr_matrix, csr_array)
 _DTYPES = (np.dtype(np.float32), np.dtype(np.float64))  # in the machine's byte order
@@ -122,16 +120,14 @@ class SparseOnlineEstimator(SparseEstimator):
                     )
                 begin_with(model, self.n_features_in_, coef_init, intercept_init)
             model.head.domain.check(matrix.labels, matrix.targets)
-            splitter = None
-            if self.early_stopping:
-                grouped = groups_of_examples(groups, len(matrix))
-                splitter = partial(held_out, fraction=self.validation_fraction, groups=grouped)
-            draws = drawn(self, matrix, weights, splitter)
-            learned, held = draws.splits[0] if splitter else (draws.whole, None)
-            passes = self._passes_over(model.recipe, matrix, draws.whole)
-            seed = draws.seed if self.shuffle else None
+            whole, learned, held, seed = drawn(self, matrix, weights, groups)
+            passes = self._passes_over(model.recipe, matrix, whole)
             source = matrices.MatrixSource(
-                matrix, weighted(learned, encoded), seed, passes, self._class_names()
+                matrix,
+                weighted(learned, encoded),
+                seed if self.shuffle else None,
+                passes,
+                self._class_names(),
             )
             judged = None if held is None else matrices.MatrixSource(matrix, weighted(held, encoded))
             if going_on:
@@ -151,7 +147,7 @@ class SparseOnlineEstimator(SparseEstimator):
         """Take a model that has learned X, if it is not that of the estimator."""
         if new:
             self._model, self._sparse, self._learned_by = model, None, _lasting_of(self)
-        self._note_features(X, matrix, [model], new)
+        self._note_features(X, matrix, model, new)
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, named: Any = None) -> Self:
 
@@ -207,11 +203,6 @@ class SparseOnlineEstimator(SparseEstimator):
             f"{name} is {new!r}, but was {old!r} when the model was trained: set it back, or fit a new"
             " model (warm_start=False)"
         )
-
-    def _check_options(self) -> None:
-
-        self._check_shared(bool(self.early_stopping))
-        check_flag("warm_start", self.warm_start)
 
     def _new_model(self) -> Model:
 

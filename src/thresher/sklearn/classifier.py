@@ -21,7 +21,7 @@ from thresher.data.inputs import any_data
 from thresher.data.labels import check_repeated
 from thresher.learning.model import objective, sampling
 from thresher.sklearn.base import SparseOnlineEstimator, chunk_of_row
-from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator, parameters
+from thresher.sklearn.estimator import F64, EncodedLabels, SparseEstimator, parameters
 from thresher.sklearn.inputs import ClassWeight, Examples
 
 
@@ -164,26 +164,11 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
     def predict(self, X: Examples) -> NDArray[Any]:
         """Classes ``(n,)``, or zeros and ones ``(n, labels)``."""
         margins = self._margins(X)  # first, as it checks that there is a model
-        codes = self._codes(self._model.head, margins)
-        return codes if self._multilabel else np.asarray(self.classes_[codes])
-
-    def _codes(self, head: objective.Objective, margins: F64) -> NDArray[np.int64]:
-        """Indices of the predicted classes, or zeros and ones ``(n, labels)``."""
         margins = self._decisions(margins)
         if margins.ndim > 1 and not self._multilabel:
-            return np.asarray(margins.argmax(axis=1), np.int64)
-        return np.asarray(head.positive(margins), np.int64)
-
-    def _faults(self, head: objective.Objective, margins: F64, labels: F32, targets: F32 | None) -> F64:
-        codes = self._codes(head, margins)
-        if targets is not None:
-            wrong: NDArray[np.bool_] = (codes != (targets > 0)).any(axis=1)
-        else:
-            wrong = codes != np.maximum(labels, 0.0)  # the first of two classes may be -1
-        return wrong.astype(np.float64)
-
-    def _score_of(self, faults: F64, truths: F64, weights: F64) -> float:
-        return 1.0 - float(faults[0])
+            return np.asarray(self.classes_[margins.argmax(axis=1)])
+        codes = np.asarray(self._model.head.positive(margins), np.int64)
+        return codes if self._multilabel else np.asarray(self.classes_[codes])
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Examples) -> F64:

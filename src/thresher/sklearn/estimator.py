@@ -11,10 +11,10 @@ difference.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,7 +33,6 @@ from thresher.learning.inspection.explanation import explain
 from thresher.learning.model import agreement, divergence
 from thresher.learning.model import recipe as recipes
 from thresher.learning.model.model import Model
-from thresher.learning.model.prediction import Readout
 from thresher.learning.training import passes, progress, shares, wide
 from thresher.options.checks import check_flag, check_whole
 from thresher.parts import expect, homes, rule_of
@@ -52,6 +51,8 @@ _MOST_SEED = 2**32 - 1
 """The limit of NumPy's RandomState"""
 DENSE = 1 << 20
 """`coef_` with more entries is sparse by default"""
+_DIRECT = 1 << 20
+"""Largest number of columns for the direct store; beyond it, memory follows the number of weights"""
 
 
 class EncodedLabels(NamedTuple):
@@ -72,9 +73,7 @@ class SparseEstimator(BaseEstimator):
 
     Classifiers and regressors define ``_encoded``, which encodes y and, with `reset`, sets the classes or the
     number of outputs of the model (`whole` is True in `fit`; `named` are the classes passed to
-    `partial_fit`); ``_outputs``, the SPEC of the outputs; ``_faults``, the loss that `score` counts for each
-    prediction, ``(n,)`` or ``(n, outputs)``; and ``_score_of``, the `score` for mean faults ``(outputs,)`` on
-    examples with labels ``(n, outputs)``.
+    `partial_fit`), and ``_outputs``, the SPEC of the outputs.
     """
 
     rule: recipes.Spec = "ft-ftrl"
@@ -104,8 +103,6 @@ class SparseEstimator(BaseEstimator):
     verbose: int = 0
     random_state: RandomState = None
 
-    _direct: ClassVar[int] = 1 << 20
-    """Largest number of columns for the direct store; beyond it, memory follows the number of weights"""
     _sparse: bool | None = field(init=False)
     _starts = False
     """whether `fit` was given initial weights"""
@@ -120,12 +117,13 @@ class SparseEstimator(BaseEstimator):
             self.__dict__ = before
             raise
 
-    def _check_shared(self, holds_out: bool) -> None:
-        """Check the parameters that all have; `holds_out`: whether `validation_fraction` counts."""
+    def _check_options(self) -> None:
+
         passes.check_passes(self.passes)
         for name in ("patience", "batch"):
             check_whole(name, getattr(self, name), 1)
-        for name in ("shuffle", "average", "fit_intercept", "early_stopping", "names", "calibrate"):
+        flags = ("shuffle", "average", "fit_intercept", "early_stopping", "warm_start", "names", "calibrate")
+        for name in flags:
             check_flag(name, getattr(self, name))
         if isinstance(self.random_state, int | float | str | np.number):
             check_whole("random_state", self.random_state, 0, _MOST_SEED)
@@ -135,7 +133,7 @@ class SparseEstimator(BaseEstimator):
             raise ValueError(f"n_jobs must be a whole number or None, not {self.n_jobs!r}")
         held = self.validation_fraction
         share = isinstance(held, float | np.floating) and 0 < held < 1
-        if holds_out and not (share or shares.is_last(held)):
+        if self.early_stopping and not (share or shares.is_last(held)):
             raise ValueError(
                 "validation_fraction must be a number between 0 and 1, or the last rows, such as 'last:0.1',"
                 f" not {held!r}"
@@ -198,7 +196,7 @@ class SparseEstimator(BaseEstimator):
     def _store(self) -> str:
         if self.store is not None:
             return str(self.store)
-        return "direct" if self._kind == arrays.MATRIX and self.n_features_in_ <= self._direct else "growing"
+        return "direct" if self._kind == arrays.MATRIX and self.n_features_in_ <= _DIRECT else "growing"
 
     def _taken_in(
         self, X: object, y: object, sample_weight: Any, *, reset: bool, whole: bool, named: object = None
@@ -214,17 +212,14 @@ class SparseEstimator(BaseEstimator):
         encoded = self._encoded(y, weights, reset, whole, named)
         return X, replace(matrix, labels=encoded.labels, targets=encoded.targets), weights, encoded
 
-    def _note_features(
-        self, X: object, matrix: Chunk, models: Sequence[Model | Readout], new: bool = True
-    ) -> None:
-        """Note of models that learned X which columns they know, if they are `new`, and keep names."""
+    def _note_features(self, X: object, matrix: Chunk, model: Model, new: bool) -> None:
+        """Note of a model that learned X which columns it knows, if it is `new`, and keep names."""
         if new and self._kind == arrays.MATRIX:
             low, last = int(matrix.keys.min(initial=self.n_features_in_)), self.n_features_in_ - 1
-            for model in models:
-                model.numbering = agreement.Numbering(low, last, True)
-                model.matches_names = hasattr(self, "feature_names_in_")
+            model.numbering = agreement.Numbering(low, last, True)
+            model.matches_names = hasattr(self, "feature_names_in_")
         if self.names:
-            inputs.keep_names(self, X, models)
+            inputs.keep_names(self, X, model)
 
     def _chunks(self, X: Examples) -> Iterator[Chunk]:
 
@@ -276,18 +271,6 @@ class SparseEstimator(BaseEstimator):
         """Weights or intercepts ``(outputs, ...)`` in the form of scikit-learn."""
         return numbers
 
-    def _table_of(self, readout: Readout, keys: NDArray[np.uint64] | None, sparse: bool) -> Any:
-        """Weights ``(outputs, keys)`` of features, which ascend; None: of the columns of X."""
-        width = self.n_features_in_ if keys is None else len(keys)
-        if sparse and not readout.unmet.any():
-            weights = self._shown(readout.weights_of(readout.keys).T)
-            rows, stored = np.nonzero(weights)
-            places = readout.keys.astype(np.int64) if keys is None else np.searchsorted(keys, readout.keys)
-            return csr_matrix((weights[rows, stored], (rows, places[stored])), (len(weights), width))
-        keys = np.arange(width, dtype=np.uint64) if keys is None else keys
-        whole = np.ascontiguousarray(self._shown(readout.weights_of(keys).T))
-        return csr_matrix(whole) if sparse else whole
-
     @property
     def coef_(self) -> Any:
         """Weights ``(outputs, d)``, ``(1, d)`` for one output, float64, for the unscaled X; a copy.
@@ -297,10 +280,19 @@ class SparseEstimator(BaseEstimator):
         to `feature_keys_`.
         """
         readout = self.model_.readout()
-        keys = None if self._weighs_columns() else readout.keys
-        outputs, width = len(self._shown(readout.bias)), self.n_features_in_ if keys is None else len(keys)
-        sparse = self._sparse if self._sparse is not None else width * outputs > DENSE
-        return self._table_of(readout, keys, sparse)
+        by_column = self._weighs_columns()
+        width = self.n_features_in_ if by_column else len(readout.keys)
+        sparse = self._sparse
+        if sparse is None:
+            sparse = width * len(self._shown(readout.bias)) > DENSE
+        if sparse and not readout.unmet.any():
+            weights = self._shown(readout.weights_of(readout.keys).T)
+            rows, stored = np.nonzero(weights)
+            columns = readout.keys[stored].astype(np.int64) if by_column else stored
+            return csr_matrix((weights[rows, stored], (rows, columns)), (len(weights), width))
+        keys = np.arange(width, dtype=np.uint64) if by_column else readout.keys
+        whole = np.ascontiguousarray(self._shown(readout.weights_of(keys).T))
+        return csr_matrix(whole) if sparse else whole
 
     def _weighs_columns(self, model: Model | None = None) -> bool:
         """Whether feature keys are columns of X, for `model` or the estimator's own model."""
@@ -376,10 +368,7 @@ class SparseEstimator(BaseEstimator):
         state = dict(super().__getstate__())
         if own := homes():
             state["_homes"] = own
-        if "_path" in state:
-            state["_path"] = [modelbytes.as_bytes(model) for model in state["_path"]]
-            del state["_model"]  # one of these
-        elif "_model" in state:
+        if "_model" in state:
             state["_model"] = modelbytes.as_bytes(state["_model"])
         return state
 
@@ -387,12 +376,7 @@ class SparseEstimator(BaseEstimator):
         """Restore; `ModelFileError` for damaged bytes."""
         state = dict(state)
         expect(state.pop("_homes", {}))
-        if "_path" in state:
-            state["_path"] = [
-                modelbytes.from_bytes(one, "a model in the estimator") for one in state["_path"]
-            ]
-            state["_model"] = state["_path"][state["chosen_"]]
-        elif "_model" in state:
+        if "_model" in state:
             state["_model"] = modelbytes.from_bytes(state["_model"], "the model in the estimator")
         super().__setstate__(state)
 

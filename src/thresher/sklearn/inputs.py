@@ -137,8 +137,8 @@ def importances(given: Any, count: int) -> NDArray[np.float64]:
     return weights
 
 
-def keep_names(estimator: Any, X: Any, models: Sequence[Any]) -> None:
-    """Find and keep the feature names of `models`, which learned X. `DataError` for a hashed store."""
+def keep_names(estimator: Any, X: Any, model: Any) -> None:
+    """Find and keep the feature names of a model that learned X. `DataError` for a hashed store."""
     columns = vars(estimator).get("feature_names_in_", ())
 
     def of_columns(keys: NDArray[np.uint64]) -> any_data.Names:
@@ -146,9 +146,9 @@ def keep_names(estimator: Any, X: Any, models: Sequence[Any]) -> None:
         return any_data.Names.of(known)
 
     if estimator._kind == arrays.MATRIX:
-        feature_names.give_names(models, of_columns)
+        feature_names.give_names([model], of_columns)
     else:
-        feature_names.keep_names(models, source_of(estimator, X))
+        feature_names.keep_names([model], source_of(estimator, X))
 
 
 def warn_of(estimator: Any, X: object, troubles: list[findings.Finding]) -> None:

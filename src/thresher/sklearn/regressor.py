@@ -11,10 +11,9 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from thresher.data.chunk import Chunk
-from thresher.learning.model import objective
 from thresher.learning.model import recipe as recipes
 from thresher.sklearn.base import SparseOnlineEstimator, chunk_of_row
-from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator, parameters
+from thresher.sklearn.estimator import F64, EncodedLabels, SparseEstimator, parameters
 from thresher.sklearn.inputs import Examples
 
 
@@ -70,18 +69,6 @@ class SparseRegressing(RegressorMixin, SparseEstimator):
         margins = self._margins(X)
         found: F64 = self._model.head.respond(margins, "label", 0.0)
         return found.reshape(len(found), *self._targets)
-
-    def _faults(self, head: objective.Objective, margins: F64, labels: F32, targets: F32 | None) -> F64:
-        found: F64 = head.respond(margins, "label", 0.0)
-        squares: F64 = (found - (labels if targets is None else targets)) ** 2
-        return squares
-
-    def _score_of(self, faults: F64, truths: F64, weights: F64) -> float:
-        if len(truths) < 2:
-            return float("nan")
-        spread = np.average((truths - np.average(truths, 0, weights)) ** 2, 0, weights)
-        shares = np.divide(faults, spread, out=(faults > 0).astype(np.float64), where=spread > 0)
-        return 1.0 - float(shares.mean())
 
 
 @parameters

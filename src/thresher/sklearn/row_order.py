@@ -12,8 +12,7 @@ in `partial_fit` nothing is repeated or moved: a weight is an importance, and la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,8 +26,6 @@ from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 U64 = NDArray[np.uint64]
-Splitter = Callable[[F32, Rows], list[tuple[Flags, Flags]]]
-"""Maps labels and row numbers of examples to one or more splits: masks of rows to learn and to hold out"""
 
 
 class Drawn(NamedTuple):
@@ -36,26 +33,29 @@ class Drawn(NamedTuple):
 
     whole: matrices.Draw
     """a draw of all examples"""
-    splits: list[tuple[matrices.Draw, matrices.Draw]]
-    """draws of rows to learn, in the order of the first pass, and of rows to hold out"""
+    learned: matrices.Draw
+    """a draw of those to learn, in the order of the first pass"""
+    held: matrices.Draw | None
+    """a draw of those to hold out; None without `early_stopping`"""
     seed: int
     """seed of the orders of all passes"""
 
 
-def drawn(estimator: SparseEstimator, matrix: Chunk, weights: F64, splitter: Splitter | None) -> Drawn:
-    """Draw examples by an estimator's `shuffle` and `random_state`; without `splitter`, none is held out."""
+def drawn(estimator: SparseEstimator, matrix: Chunk, weights: F64, groups: ArrayLike | None) -> Drawn:
+    """Draw examples by an estimator's parameters; groups of ``(n,)`` examples are held out whole."""
     shuffle = bool(estimator.shuffle)
     draw = matrices.as_copies(weights) if shuffle else matrices.in_order(weights)
     seed = int(check_random_state(estimator.random_state).randint(1 << 31))
-    if not shuffle and splitter is None:
-        return Drawn(draw, [], seed)
+    if not shuffle and not estimator.early_stopping:
+        return Drawn(draw, draw, None, seed)
     mixed = matrices.by_content(matrix, draw, seed)
-    splits = []
-    rows = draw.rows[mixed]
-    for learned, held in splitter(matrix.labels[rows], rows) if splitter else ():
-        order = mixed[learned] if shuffle else np.sort(mixed[learned])
-        splits.append((draw.take(order), draw.take(mixed[held])))
-    return Drawn(draw.take(mixed) if shuffle else draw, splits, seed)
+    whole = draw.take(mixed) if shuffle else draw
+    if not estimator.early_stopping:
+        return Drawn(whole, whole, None, seed)
+    rows, numbers = draw.rows[mixed], groups_of_examples(groups, len(matrix))
+    held = held_out(matrix.labels[rows], rows, estimator.validation_fraction, numbers)
+    learned = mixed[~held] if shuffle else np.sort(mixed[~held])
+    return Drawn(whole, draw.take(learned), draw.take(mixed[held]), seed)
 
 
 def weighted(draw: matrices.Draw, encoded: EncodedLabels) -> matrices.Draw:
@@ -65,10 +65,8 @@ def weighted(draw: matrices.Draw, encoded: EncodedLabels) -> matrices.Draw:
     return draw._replace(weights=(draw.weights * encoded.factors[draw.rows]).astype(np.float32))
 
 
-def held_out(
-    labels: F32, rows: Rows, fraction: float | str, groups: U64 | None = None
-) -> list[tuple[Flags, Flags]]:
-    """One split that holds out a share: evenly spaced when sorted by label, so stratified.
+def held_out(labels: F32, rows: Rows, fraction: float | str, groups: U64 | None = None) -> Flags:
+    """Which examples are held out, a share: evenly spaced when sorted by label, so stratified.
 
     With `groups` of the examples of the matrix: as many whole groups as it takes. ``last:0.1``: the last.
     """
@@ -80,71 +78,30 @@ def held_out(
         learned = last.learned(len(known))
         if not learned:
             raise ValueError(f"validation_fraction leaves none of n_samples={len(known)} for training")
-        held = rows >= known[learned]
-        return [(~held, held)]
+        return np.asarray(rows >= known[learned])
     count = len(labels)
     wanted = max(1, round(count * fraction))
     if wanted == count:
         raise ValueError(f"validation_fraction leaves none of n_samples={count} for training")
     if groups is not None:
-        numbers, sizes = _numbered(groups[rows])
+        _, first, inverse = np.unique(groups[rows], return_index=True, return_inverse=True)
+        numbers = np.argsort(np.argsort(first))[inverse]  # of groups, in the order of their first examples
+        sizes = np.bincount(numbers)
         taken = 1 + int(np.searchsorted(np.cumsum(sizes), wanted))
         if taken == len(sizes):
             raise ValueError(f"validation_fraction leaves none of {taken} groups for training")
-        return [(numbers >= taken, numbers < taken)]
+        return np.asarray(numbers < taken)
     places = ((np.arange(wanted) + 0.5) * count / wanted).astype(np.int64)
     held = np.zeros(count, bool)
     held[np.argsort(labels, kind="stable")[places]] = True
-    return [(~held, held)]
-
-
-def folds(labels: F32, rows: Rows, count: int, groups: U64 | None = None) -> list[tuple[Flags, Flags]]:
-    """Folds, each held out once: stratified, or of whole `groups` of the examples of the matrix."""
-    if groups is not None:
-        numbers, sizes = _numbered(groups[rows])
-        if count > len(sizes):
-            raise ValueError(f"cv={count} folds are too many for {len(sizes)} groups")
-        return [(numbers % count != k, numbers % count == k) for k in range(count)]
-    if count > len(labels):
-        raise ValueError(f"cv={count} folds are too many for n_samples={len(labels)}")
-    fold = np.empty(len(labels), np.int64)
-    fold[np.argsort(labels, kind="stable")] = np.arange(len(labels)) % count
-    return [(fold != k, fold == k) for k in range(count)]
-
-
-def _numbered(groups: U64) -> tuple[Rows, Rows]:
-    """The number of the group of each example, in the order of their first examples, and their sizes."""
-    _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
-    places = np.argsort(np.argsort(first))
-    numbers = np.asarray(places[inverse], np.int64)
-    return numbers, np.bincount(numbers)
+    return held
 
 
 def groups_of_examples(groups: ArrayLike | None, size: int) -> U64 | None:
     """The groups given to `fit`, as numbers; None if there are none."""
     if groups is None:
         return None
-
     found = any_data.groups_of(groups)
     if len(found) != size:
         raise ValueError(f"groups has {len(found)} values for n_samples={size}: give one for each")
     return np.where(found == 0, np.arange(size, dtype=np.uint64), found)
-
-
-def given_splits(
-    labels: F32, rows: Rows, splits: Iterable[tuple[Any, Any]], size: int
-) -> list[tuple[Flags, Flags]]:
-    """Splits given as pairs of row numbers, as by scikit-learn's splitters; `size` rows in total."""
-    found = []
-    try:
-        for given in splits:
-            flags = np.zeros((2, size), bool)
-            for flag, numbers in zip(flags, given, strict=True):
-                flag[numbers] = True
-            found.append((flags[0][rows], flags[1][rows]))
-    except (IndexError, TypeError, ValueError) as error:
-        wanted = "a number of folds, a splitter, or pairs of row numbers to train and to test on"
-        raise ValueError(f"cv must be {wanted}: {error}") from error
-    if not found or not all(learned.any() and held.any() for learned, held in found):
-        raise ValueError("each split of cv needs examples to train and to test on")
-    return found
