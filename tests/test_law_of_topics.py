@@ -153,26 +153,6 @@ def test_a_topic_is_a_file(form: str, kafka: KafkaBroker, tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("plainly")
-def test_a_subject_is_a_file(jetstream: NatsServer, tmp_path: Path) -> None:
-    lines, stream = lines_of("jsonl", 7), jetstream.stream("CLICKS")
-    model: Model | None = None
-    for some in (lines[:40], lines[40:]):
-        for one in some:
-            jetstream.send("CLICKS.other", [b"not a row"])
-            jetstream.send("CLICKS.rows", [one])
-            break
-        jetstream.send("CLICKS.rows", some[1:])
-        model = trained(f"nats://{jetstream.host}/{stream}/CLICKS.rows", "jsonl", "ftrl", model)
-    assert model is not None
-    check_same(model, trained(written(tmp_path / "lines", lines), "jsonl", "ftrl"))
-    jetstream.send("CLICKS.other", [b"not a row"])
-    assert (
-        trained(f"nats://{jetstream.host}/{stream}/CLICKS.rows", "jsonl", "ftrl", model).record
-        == model.record
-    )
-
-
-@pytest.mark.usefixtures("plainly")
 def test_several_topics_and_files(kafka: KafkaBroker, tmp_path: Path) -> None:
     """Each goes on where it ended, also if a run had nothing of it, or only files."""
     lines = lines_of("jsonl", 3)
@@ -290,18 +270,6 @@ class TestRefused:
         assert (found.record.examples, found.record.topics[0].lost) == (40 + 43, 70)
         assert found.record.topics[0].begin == {"0": 470}
 
-    def test_of_a_server(self, jetstream: NatsServer) -> None:
-        stream = jetstream.stream("PURGED")
-        url = f"nats://{jetstream.host}/{stream}/PURGED.rows"
-        jetstream.send("PURGED.rows", lines_of("jsonl", 11)[:40])
-        model = trained(url, "jsonl", "ftrl")
-        jetstream.send("PURGED.rows", lines_of("jsonl", 12)[:20])
-        jetstream.do(lambda one: one.purge_stream(stream, seq=50))
-        self.refused(url, model, "up to 9 messages that come next are gone: it begins at sequence 50")
-        jetstream.do(lambda one: one.delete_stream(stream))
-        jetstream.stream("PURGED")
-        self.refused(url, model, "made anew")
-
     def test_an_end_before_what_was_learned(self) -> None:
         lines = lines_of("jsonl", 13)
         STORE["short"] = [[*lines[:40]]]
@@ -417,7 +385,7 @@ def test_large_messages_and_long_queues(kafka: KafkaBroker) -> None:
 
 
 @pytest.mark.usefixtures("plainly")
-def test_columns_from_envelopes(kafka: KafkaBroker, jetstream: NatsServer, tmp_path: Path) -> None:
+def test_columns_from_envelopes(kafka: KafkaBroker, tmp_path: Path) -> None:
     """Keys, times and headers are columns of rows of JSON, those that a message lacks missing cells."""
     lines, topic, sent = lines_of("jsonl", 21, 40), kafka.topic(1), list[bytes]()
     producer = Producer({"bootstrap.servers": kafka.host, "linger.ms": 0})
@@ -441,11 +409,6 @@ def test_columns_from_envelopes(kafka: KafkaBroker, jetstream: NatsServer, tmp_p
         thresher.train(url, format="vw")
     with pytest.raises(DataError, match="with takes _key, _timestamp and _NAME for a header, not 'key'"):
         thresher.train(kafka.url(topic) + "?with=key")
-    stream = jetstream.stream("ENVELOPES")
-    jetstream.send("ENVELOPES.a", lines[:20])
-    jetstream.send("ENVELOPES.b", lines[20:])
-    model = thresher.train(f"nats://{jetstream.host}/{stream}?with=_key,_timestamp", rule="ftrl", passes=1)
-    assert {one for one in model.layout.columns if one.startswith("_")} == {"_key", "_timestamp"}
 
 
 def test_arrow_streams_are_rows(kafka: KafkaBroker, tmp_path: Path) -> None:
@@ -514,6 +477,39 @@ def test_the_example_of_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         thresher.train("redis://somewhere:6379/other")
 
 
+@pytest.mark.usefixtures("plainly")
+def test_the_example_of_a_server(jetstream: NatsServer, tmp_path: Path) -> None:
+    """Streams of NATS: `examples/nats_stream.py`, with a real server."""
+    lines, stream, module = lines_of("jsonl", 7), jetstream.stream("CLICKS"), str(EXAMPLES / "nats_stream.py")
+    url = f"nats://{jetstream.host}/{stream}/CLICKS.rows"
+    jetstream.send("CLICKS.rows", lines[:40])
+    model = thresher.train(url, rule="ftrl", modules=module)
+    time.sleep(0.01)
+    since = f"?from={datetime.now(UTC).isoformat(timespec='milliseconds').replace('+00:00', 'Z')}"
+    jetstream.send("CLICKS.other", [b"not a row"])
+    jetstream.send("CLICKS.rows", lines[40:])
+    found = thresher.train(url, continue_from=model)
+    check_same(found, trained(written(tmp_path / "lines", lines), "jsonl", "ftrl"))
+    assert thresher.train(url + since, rule="ftrl").record.examples == 50
+    jetstream.send("CLICKS.other", [b"not a row"])
+    check_same(thresher.train(url, continue_from=found), found)
+    jetstream.do(lambda one: one.purge_stream(stream, seq=50))
+    with pytest.raises(DataError, match="up to 9 messages that come next are gone: it begins at sequence 50"):
+        thresher.train(url, continue_from=model)
+    jetstream.do(lambda one: one.delete_stream(stream))
+    jetstream.stream("CLICKS")
+    with pytest.raises(DataError, match="made anew"):
+        thresher.train(url, continue_from=model)
+    port = free_port()
+    for name, message in (
+        (f"nats://127.0.0.1:{port}/X/x", f"no answer from 127.0.0.1:{port}: "),
+        (f"nats://{jetstream.host}/CLICK/x", "there is no stream 'CLICK'"),
+        (url, "no messages yet"),
+    ):
+        with pytest.raises(DataError, match=message):
+            thresher.train(name)
+
+
 class Table:
     """A table of Delta, as its package shows it: by version, the rows of a kind of change."""
 
@@ -570,9 +566,8 @@ def test_change_events(kafka: KafkaBroker, tmp_path: Path) -> None:
     assert (thresher.predict(model, rows) == thresher.predict(expected, rows)).all()
 
 
-def test_what_a_newcomer_meets(kafka: KafkaBroker, jetstream: NatsServer, monkeypatch: Any) -> None:
+def test_what_a_newcomer_meets(kafka: KafkaBroker, monkeypatch: Any) -> None:
     kafka.topic(1, "purchases")
-    jetstream.stream("PURCHASES")
     port = free_port()
     for name, message in (
         (kafka.url("purchase"), "there is no topic 'purchase'; did you mean purchases"),
@@ -585,18 +580,14 @@ def test_what_a_newcomer_meets(kafka: KafkaBroker, jetstream: NatsServer, monkey
         ("kafka:purchases", "expected kafka://HOST:PORT/TOPIC"),
         (f"kafka://{kafka.host}", "expected kafka://HOST:PORT/TOPIC"),
         (f"kafka://127.0.0.1:{port}/x", f"no answer from 127.0.0.1:{port}: .*refused"),
-        (f"nats://127.0.0.1:{port}/X/x", f"no answer from 127.0.0.1:{port}: "),
-        (f"nats://{jetstream.host}/PURCHASE/x", "there is no stream 'PURCHASE'; did you mean PURCHASES"),
-        (f"nats://{jetstream.host}/PURCHASES/x", "no messages yet"),
         ("tail:/none", "no such file"),
     ):
         with pytest.raises(DataError, match=message) as caught:
             thresher.train(name)
         assert "secret" not in str(caught.value)
-    for package, scheme in (("confluent_kafka", "kafka"), ("nats", "nats")):
-        monkeypatch.setitem(sys.modules, package, None)
-        with pytest.raises(DataError, match=rf"pip install 'thresher\[{scheme}\]'"):
-            thresher.train(f"{scheme}://127.0.0.1:{port}/x/y")
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    with pytest.raises(DataError, match=r"pip install 'thresher\[kafka\]'"):
+        thresher.train(f"kafka://127.0.0.1:{port}/x/y")
 
 
 def test_options_that_files_alone_have(kafka: KafkaBroker) -> None:

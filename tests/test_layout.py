@@ -121,8 +121,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 65_255,
-    "data": 18_963,
+    "all": 65_059,
+    "data": 18_767,
     "learning": 15_119,
     "parts": 5_685,
     "engine": 5_210,

@@ -21,6 +21,7 @@ import pytest
 from confluent_kafka import Producer
 
 import thresher
+from examples import nats_stream as nats_stream
 from tests.brokers import (
     Cluster,
     KafkaBroker,

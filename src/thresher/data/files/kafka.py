@@ -13,17 +13,20 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from datetime import datetime
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, first_few
 from thresher.data.files import topics
 
 _ANSWER, _REFUSED = 10.0, 2.0
 """Seconds to wait for an answer, and for one of a broker that cannot be reached"""
 MOST, _MOMENT = 10_000, 0.1
 """Messages to take at a time, and seconds to wait for so many"""
+PATIENCE = 60.0
+"""Seconds without a message, while there must be some, after which reading fails"""
 KEPT = 64 << 20
 """Bytes kept for later turns, of all partitions"""
 _PASSING = {
@@ -95,19 +98,27 @@ class Kafka(topics.Topic, scheme="kafka"):
                     raise DataError(found.str()) from error
             self._admin.poll(_MOMENT)
 
+    def _silent(self, what: str) -> DataError:
+        """The error if the broker does not give what it should."""
+        return DataError(f"no {what} from {self._host}" + (f": {self._why}" if self._why else ""))
+
     def _answer(self, future: Future[Any], begun: float) -> Any:
         while not future.done():
             waited = time.monotonic() - begun
             if waited > (_REFUSED if self._why else _ANSWER):
-                raise topics.silent(self._host, self._why)
+                raise self._silent("answer")
             self._admin.poll(0.001 if waited < 0.1 else 0.02)  # calls `_failed`
         return future.result()
 
     def _check_topic(self) -> None:
         there = self._admin.list_topics(timeout=_ANSWER).topics
         if self._topic not in there:
-            known = topics.known_instead(self._topic, [one for one in there if not one.startswith("__")], 0.7)
-            raise DataError(f"there is no topic '{self._topic}'; {known}")
+            names = sorted(one for one in there if not one.startswith("__"))
+            if near := get_close_matches(self._topic, names, 1, 0.7):
+                instead = f"did you mean {near[0]}?"
+            else:
+                instead = f"there are {first_few(names)}" if names else "none"
+            raise DataError(f"there is no topic '{self._topic}'; {instead}")
 
     @cached_property
     def _description(self) -> Any:
@@ -186,11 +197,8 @@ class Kafka(topics.Topic, scheme="kafka"):
                 if partition in self._paused:
                     self._paused.remove(partition)
                     self._consumer.resume([self._place(partition)])
-                if (
-                    not self._poll(min(MOST, end - at), partition)
-                    and time.monotonic() - last > topics.PATIENCE
-                ):
-                    raise topics.silent(self._host, self._why, f"message for {topics.PATIENCE:.0f} seconds")
+                if not self._poll(min(MOST, end - at), partition) and time.monotonic() - last > PATIENCE:
+                    raise self._silent(f"message for {PATIENCE:.0f} seconds")
         self._consumer.incremental_unassign([self._place(partition)])
 
     def _poll(self, most: int, wanted: str) -> bool:

@@ -12,24 +12,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from importlib import import_module
 from typing import ClassVar, NamedTuple
 from urllib.parse import unquote
 
 import msgspec
 
-from thresher.data.errors import DataError, first_few
+from thresher.data.errors import DataError
 from thresher.options.messages import warn_user
 
 FROM, EARLIEST, LATEST = "from", "earliest", "latest"
 WITH, KEY, TIMESTAMP = "with", "_key", "_timestamp"
 """The option that names columns from the envelopes of messages, and columns; `_NAME` is a header"""
-PATIENCE = 60.0
-"""Seconds without a message, while there must be some, after which reading fails"""
 _NAME = re.compile(r"([A-Za-z][A-Za-z0-9+-]*):(.*)", re.DOTALL)
 _REST = re.compile(r"(?://(?:([^/?]*)@)?([^/?@]*)/?)?([^?]*)(?:\?(.*))?", re.DOTALL)
-_OWN = ("kafka", "nats", "tail")
+_OWN = ("kafka", "tail")
 """Schemes that have a module here"""
 _SCHEMES: dict[str, type[Topic]] = {}
 
@@ -198,18 +195,6 @@ def with_columns(value: bytes | None, columns: Mapping[str, bytes | str | float 
         if brace and not before.strip():
             lines[k] = cells + (b"" if rest.lstrip().startswith(b"}") else b", ") + rest.lstrip()
     return b"\n".join(lines)
-
-
-def known_instead(name: str, names: Sequence[str], alike: float) -> str:
-    """What to say of a name that is not among `names`: the nearest, if so much `alike`, or some of them."""
-    if near := get_close_matches(name, names, 1, alike):
-        return f"did you mean {near[0]}?"
-    return f"there are {first_few(sorted(names))}" if names else "none"
-
-
-def silent(host: str, why: str, what: str = "answer") -> DataError:
-    """The error for a host that does not give what it should."""
-    return DataError(f"no {what} from {host}" + (f": {why}" if why else ""))
 
 
 def is_topic(name: str) -> bool:
