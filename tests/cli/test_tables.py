@@ -204,22 +204,17 @@ def test_a_column_of_groups_is_no_feature_and_fresh_data_need_none(thresher: Thr
         assert "no column is called 'usr'" in thresher(f"{command} --group usr").err
 
 
-def test_a_model_of_dictionaries_reads_json_lines(folder: Path, thresher: Thresher) -> None:
+def test_a_model_of_dictionaries_reads_no_table(folder: Path, thresher: Thresher) -> None:
     model = Model()
     for k in range(10):
         model.learn_one({"a": k, "b": "xy"[k % 2]}, k % 2)
     model.save(folder / "m.model")
-    (folder / "rows.jsonl").write_text('{"a": 1, "b": "x"}\n{"b": "y", "new": [1, "z"]}\n')
-    (folder / "labelled.jsonl").write_text('{"a": 1, "b": "x", "label": 0}\n{"b": "y", "label": 1}\n')
+    (folder / "rows.jsonl").write_text('{"a": 1, "b": "x"}\n')
     (folder / "table.csv").write_text("a,b,click\n1,x,1\n")
-    expected = [model.predict_one({"a": 1, "b": "x"}), model.predict_one({"b": "y", "new": [1, "z"]})]
-    found = thresher.ok("predict m.model rows.jsonl").out.split()
-    assert [float(one) for one in found] == pytest.approx(expected)
-    assert "examples               2\n" in thresher.ok("evaluate m.model labelled.jsonl").out
-    assert thresher.ok("predict m.model labelled.jsonl --id label --output label").out == "0\t0\n1\t1\n"
-    rows = "give rows as in training, dictionaries as JSON lines, or let it learn a table"
-    thresher.fails("predict m.model table.csv", 1, rows)
-    thresher.fails("evaluate m.model table.csv", 1, rows)
-    thresher.fails("evaluate m.model table.csv --label click", 2, "with no columns; leave --label out")
-    thresher.fails("predict m.model table.csv --format csv", 1, "give JSON lines, not CSV, or let it learn")
-    thresher.fails("predict m.model rows.jsonl --ignore a", 1, "named features have no columns: leave")
+    (folder / "rows.vw").write_text("| a:1 |b x\n")
+    for data, title in (("rows.jsonl", "JSON lines"), ("table.csv", "CSV")):
+        learn = f"trained on rows of named features, not on {title}: let it learn a table, Model.learn("
+        thresher.fails(f"predict m.model {data} --format {data.partition('.')[2]}", 1, learn)
+    thresher.fails("evaluate m.model table.csv", 1, "give rows as in training, or let it learn a table")
+    found = thresher.ok("predict m.model rows.vw").out
+    assert float(found) == pytest.approx(model.predict_one({"a": 1, "b": "x"}))

@@ -302,7 +302,7 @@ class BodyReader:
             names = body.batch.num_columns
         elif body.header:
             names = body.header.count(self.layout.delimited_by.encode())
-        elif self.layout.format == "jsonl" and self.layout.columns and len(body.text) > _MOST_UNKNOWN:
+        elif self.layout.format == "jsonl" and len(body.text) > _MOST_UNKNOWN:
             # or there cannot be as many names
             names, rows, size = names_in(body.text, most), body.text.count(b"\n"), len(body.text)
         if names > most:
@@ -313,7 +313,7 @@ class BodyReader:
 
     def _check_names(self, body: _Body, parsed: Parsed, labelled: bool, ids: str) -> None:
         """`DataError` for objects without the column of ids, or without any column of the layout."""
-        late = (labelled and ids) or not self.layout.columns  # labels of rows that have been read
+        late = labelled and ids  # labels of rows that have been read
         strange = len(parsed.chunk) and not (late or parsed.chunk.values.any())  # wrapped in other objects
         lacking = ids and not any(parsed.ids or ())
         objects = jsonl.objects_in(body.text) if strange or lacking else []

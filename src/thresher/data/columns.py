@@ -119,7 +119,7 @@ def settle(
     kinds = {**dict(zip(names, guesses, strict=True)), **before}
     if labelled and not layout.label and LABEL not in before.values() and "label" not in kinds:
         if isinstance(given, layouts.SettledLayout):
-            why = "the model knows no columns: give rows as in training, dictionaries as JSON lines"
+            why = "the model knows no columns: give rows as in training"
             raise DataError(f"{file}: a table, and {why}, or {LEARN_A_TABLE}")
         raise DataError(f"{file}: {_NO_LABEL}; the columns are: {_listed(names)}")
     find, find_place = finder(seen), finder(names)

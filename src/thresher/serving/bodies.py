@@ -54,7 +54,7 @@ class Bodies:
     def examples(self) -> list[tuple[bytes, str]]:
         """Bodies with their media types that compile what most bodies need."""
         usual = self._readers.get(self._usual)
-        wanted = [(usual, "")] if usual and self._usual != "jsonl" else []
+        wanted = [(usual, "")] if usual else []
         if usual and usual.layout.columns:
             wanted = [(self._readers["jsonl"], JSON), *(wanted if usual.layout.delimited_by else [])]
         return [(body, media) for reader, media in wanted if (body := reader.example())]

@@ -24,7 +24,7 @@ from thresher.data.features.murmur import hash_columns, seed_of
 from thresher.data.formats.listing import FORMATS, LINES, kind_of_features
 from thresher.data.formats.tables.column_statistics import categories_of, first_values
 from thresher.data.formats.tables.spellings import LEAST, as_category, other_spelled, spelling_of
-from thresher.data.layout import AnyLayout, SettledLayout, has_columns
+from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.source import Parsed, Source, Watched
 from thresher.data.sources.parsed import ParsedSource
 from thresher.engine.index import HashedIndex
@@ -174,8 +174,6 @@ def _kind_in(layout: AnyLayout | None) -> FeatureKind | None:
     """The features of data with this layout; None for data in memory, of which only the classes are known."""
     if layout is None or not (layout.format or has_columns(layout)):
         return None
-    if layout.format == "jsonl" and isinstance(layout, SettledLayout) and not layout.columns:
-        return FeatureKind(NAMES, _NAMED)
     features = kind_of_features(layout.format)
     return FeatureKind(
         features, FORMATS[layout.format].title if layout.format else "a table", features == NAMES
@@ -225,7 +223,7 @@ def agree(before: FeatureKind, now: FeatureKind) -> bool:
 def refusal(before: FeatureKind, now: FeatureKind, trained: str = _TRAINED, given: str = "") -> DataError:
     """The error for data of another kind; `given` names their type in Python."""
     if before.data == _NAMED and now.features == COLUMNS and now.data in _FILES:
-        return DataError(f"{trained} {_NAMED}: give JSON lines, not {now.data}, or {LEARN_A_TABLE}")
+        return DataError(f"{trained} {_NAMED}, not on {now.data}: {LEARN_A_TABLE}")
     if before.data == _NAMED and given:
         return DataError(f"{trained} named features: give rows as dictionaries or texts, not {given}")
     return DataError(
@@ -237,8 +235,6 @@ def refusal(before: FeatureKind, now: FeatureKind, trained: str = _TRAINED, give
 def check_format(model: object, layout: AnyLayout | None) -> None:
     """`DataError` if files with this layout have features of another kind than those of the model."""
     before, now = kind_of_model(model), _kind_in(layout)
-    if now is not None and now.data == _NAMED and before.data not in ("", _NAMED):
-        now = FeatureKind(COLUMNS, FORMATS["jsonl"].title)
     if now is not None and not agree(before, now):
         raise refusal(before, now)
 

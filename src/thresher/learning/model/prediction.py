@@ -123,7 +123,7 @@ def body_reader(
 
     layout = layout_for(model, settle(ReadOptions, {"format": form}))
     if not has_columns(layout):
-        if form in TABLES and form != "jsonl":
+        if form in TABLES:
             title = FORMATS[form].title
             raise DataError(f"the model was not trained on a table, so its rows cannot be {title}")
         layout = settle_without_columns(layout)

@@ -12,7 +12,6 @@ import math
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, Self
 
@@ -21,16 +20,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.data import columns
-from thresher.data.chunk import Chunk
 from thresher.data.columns import CATEGORICAL, EMPTY, LABEL, LIST, MOST_COLUMNS, NUMERIC, TEXT
 from thresher.data.errors import BadLine, DataError, OddFileError, shown
-from thresher.data.files.blocks import LINES, PAD, Block
+from thresher.data.files.blocks import PAD, Block
 from thresher.data.files.paths import is_stream
 from thresher.data.files.streams import HEAD, Previews
 from thresher.data.files.topics import is_topic
 from thresher.data.formats import line_status
 from thresher.data.formats.choosing import looks_pretty
-from thresher.data.formats.lines.parse_loop import too_long
 from thresher.data.formats.tables import table_rows
 from thresher.data.formats.tables import text_rows as rows
 from thresher.data.formats.tables.arrow_batches import LISTS_NEED, bad_row, fits, guess, spelling_of_type
@@ -53,11 +50,10 @@ from thresher.data.formats.tables.json_cells import (
 from thresher.data.formats.tables.spellings import hint_of_numbers, spelling_of_texts, text_of, with_usual
 from thresher.data.formats.tables.table_rows import ColumnEncodings, ParserMaker, of_cells
 from thresher.data.formats.tables.where import MARKED, Filter
-from thresher.data.inputs.arrays import RowReader, numbers_of, rests_of
-from thresher.data.labels import LISTED, hint_of_words
+from thresher.data.labels import LISTED
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, has_columns, known_columns
 from thresher.data.report import FOUND, LACKING, LATE, MOST_LATE, TO_UTF8, Noted, undecoded, wrong_byte
-from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading, RowArrays, RowsAsked
+from thresher.data.sources.reader import Parsed, Reading, RowArrays, RowsAsked
 from thresher.data.text.numbers import means_missing
 from thresher.data.text.spelling import respelled
 from thresher.options.messages import mention
@@ -93,10 +89,6 @@ class _Whole(_Number):
 
 
 _DECODER = json.JSONDecoder(parse_int=_Whole, parse_float=_Number, parse_constant=_Number)
-_LONGEST = 400
-"""Digits of whole numbers that may be finite"""
-_PLAIN = json.JSONDecoder(parse_int=lambda one: int(one) if len(one) < _LONGEST else float(one))
-"""Values as in Python"""
 _TYPES = {
     _Whole: pa.int64(),
     _Number: pa.float64(),
@@ -150,12 +142,6 @@ def open_table(
     """
     unlabelled, where, ids, marked, live = asked
     live = live and has_columns(layout)
-    if isinstance(layout, SettledLayout) and not layout.columns:
-        ignored = [one for one in layout.ignore if one != ids]
-        if ignored or marked or where:
-            option = mention("where" if where else "ignore") if where or ignored else mention(holdout=marked)
-            raise DataError(f"{names[0]}: rows of named features have no columns: leave {option} out")
-        return layout, form_of(layout, unlabelled, ids, False, names[0])
     whole, heads, found = True, list[_JsonHead](), layout
     for name in names:
         text = beginning(name, previews, live)
@@ -203,8 +189,6 @@ def form_of(layout: SettledLayout, unlabelled: bool, ids: str, lists: bool, name
 
     `lists` says whether labels are lists of classes.
     """
-    if not layout.columns:
-        return ParserMaker(NamedRowParser, [])
     used = layout.unlabelled() if unlabelled else layout
     label = pa.list_(pa.float64()) if lists else pa.string()  # of texts, which may be numbers, or numbers
     known = [pa.field(column, label) for column, kind in used.kind_of.items() if kind == LABEL]
@@ -420,7 +404,7 @@ class JsonlParser(RowParser):
 
     def _object(self, line: bytes, file: int) -> _Object | BadLine:
         """The fields of a line, the values of those that are read as these want them; or the bad line."""
-        read, roles, values = read_object(line, _DECODER), self._roles[file], dict[str, Any]()
+        read, roles, values = read_object(line), self._roles[file], dict[str, Any]()
         if isinstance(read, BadLine):
             return read
         fields = flat(read, self._kept[file])
@@ -446,78 +430,10 @@ class JsonlParser(RowParser):
         return _Object(fields, values)
 
 
-class NamedRowParser:
-    """Parses blocks of JSON lines without columns: each object is a dictionary, as `RowReader` takes them.
-
-    The field `label` is the label if rows have labels, or are to get them; otherwise a feature like any.
-    """
-
-    def __init__(self, _: Sequence[Any], layout: SettledLayout, reading: Reading) -> None:
-        self._layout, self._reading = layout, reading
-
-    def parse(self, block: Block) -> Parsed:
-        """Parse the examples of a block of lines."""
-        reading = self._reading
-        if block.kind != LINES:
-            return too_long(block, reading)
-        text, starts = block.text[block.begin : block.size].tobytes(), [0]
-        features, keys, amounts = RowReader(self._layout.seed), list[int](), list[float]()
-        labels, bad, gaps, blank, number = list[Any](), list[BadLine](), list[int](), 0, 0
-        for number, line in enumerate(text.removesuffix(b"\n").split(b"\n"), 1):
-            if not line.strip():
-                blank += 1
-            elif isinstance(found := self._read(line, features, keys, amounts), BadLine):
-                del keys[starts[-1] :], amounts[starts[-1] :]
-                bad.append(found._replace(line=number))
-                gaps.append(len(labels))
-                if reading.on_error == FAIL:
-                    break
-            else:
-                starts.append(len(keys))
-                labels.append(found)
-        if reading.namer is not None:
-            reading.namer.add(features.names())
-        values = np.array(amounts, np.float64)
-        rests = rests_of(values) if self._layout.gaps else None
-        given = np.array(starts), np.array(keys, np.uint64), values, np.array(labels, np.float32)
-        rejected = b"".join(one.raw + b"\n" for one in bad if reading.on_error == QUARANTINE)
-        tally = LineTally(number, len(labels), blank, len(bad))
-        ids = cells_in(filter(bytes.strip, text.split(b"\n")), [reading.ids])[0] if reading.ids else None
-        found = Chunk.from_csr(*given, None, rests), tally, bad[: reading.described], rejected
-        return Parsed(*found, gaps=gaps, ids=ids)
-
-    def _read(self, line: bytes, features: RowReader, keys: list[int], values: list[float]) -> Any:
-        """Add the features of a line; its label, or what is wrong."""
-        row, domain, ids = read_object(line, _PLAIN), self._reading.domain, self._reading.ids
-        if isinstance(row, BadLine):
-            return row
-        label = row.pop("label", None) if ids or not domain.open else None
-        if ids:  # a feature may have an empty name
-            row.pop(ids, None)
-        try:
-            features.add(row, keys, values, 1)
-        except DataError as error:
-            expected, _, found = str(error).partition(", found ")
-            place, _, what = expected.rpartition(": expected ")
-            if place and found:
-                return BadLine("", 0, 1, f"{what} in {place.partition(', ')[2]}", found, line)
-            return BadLine("", 0, 1, "named features", str(error).removeprefix("row 1, "), line)
-        if domain.open:
-            return 0.0
-        with suppress(TypeError, ValueError):
-            several = np.asarray(numbers_of([label], domain), np.float64)
-            if several.ndim == 1 + (domain.width is not None):
-                domain.check(several, several if domain.width is not None else None)
-                return several[0]
-        hint = hint_of_words(label.encode("utf-8", "replace"), domain) if isinstance(label, str) else ""
-        found = "none" if label is None else shown(json.dumps(label).encode()) + hint
-        return BadLine("", 0, 1, f"{domain.meaning} in the field 'label'", found, line)
-
-
-def read_object(line: bytes, decoder: json.JSONDecoder) -> dict[str, object] | BadLine:
+def read_object(line: bytes) -> dict[str, object] | BadLine:
     """The object of a line; or the bad line."""
     try:
-        read = decoder.decode(str(line, "utf-8"))
+        read = _DECODER.decode(str(line, "utf-8"))
     except json.JSONDecodeError as error:
         rest = error.doc[error.pos :].encode()
         expected = LINE_END if error.msg == "Extra data" and line[:1] == b"{" else "a JSON object"
@@ -580,7 +496,7 @@ def objects_in(text: bytes, every: bool = False) -> list[dict[str, object]]:
 
 def object_in(line: bytes) -> dict[str, Any] | None:
     """The object of a line, with numbers as `text_of` writes them; None for anything else."""
-    found = read_object(line, _DECODER)
+    found = read_object(line)
     return found if isinstance(found, dict) else None
 
 
