@@ -121,9 +121,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 65_059,
-    "data": 18_767,
-    "learning": 15_119,
+    "all": 64_889,
+    "data": 18_601,
+    "learning": 15_115,
     "parts": 5_685,
     "engine": 5_210,
     "plans": 3_799,

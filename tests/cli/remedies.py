@@ -145,7 +145,6 @@ ELSEWHERE = {
     "remove it": "a column without a name, which options cannot name",
     "leave out the features with such values": "changes the data",
     ", or use --dtype float64": OVERFLOWS,
-    ", or skip it with --ignore {}": "a sparse frame: tests/learning/test_given.py",
     "labels were given beside the table in training: {},"
     " and leave --label out": "a model of Python: tests/learning/test_first_hour.py",
     "add it, with 1 in each row,"

@@ -1,5 +1,7 @@
-"""The same examples as a table, a file, rows or sparse frames give the same model."""
+"""The same examples as a table, a file or rows give the same model."""
 
+import re
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -230,14 +232,6 @@ def test_masks_are_refused(X: Any) -> None:
         train(X, Y, sample_weight=np.ma.masked_array(np.ones(60), mask=Y > 0))
 
 
-def test_a_sparse_frame_is_a_table_for_a_model_of_columns() -> None:
-    frame = pd.DataFrame(MATRIX, columns=["a", "b"])
-    sparse = frame.astype(pd.SparseDtype("float", 0.0))
-    model = train(frame, Y)
-    assert model.predict(sparse[frame.columns[::-1]]).tobytes() == model.predict(frame).tobytes()
-    assert thresher.evaluate(model, sparse, Y) == thresher.evaluate(model, frame, Y)
-
-
 def test_what_labels_are_called() -> None:
     def label(frame: pd.DataFrame, y: Any) -> list[str]:
         layout = train(frame, y).layout
@@ -247,13 +241,6 @@ def test_what_labels_are_called() -> None:
     assert label(FRAME, pd.Series(Y, name="sold")) == ["sold"]
     assert label(FRAME.rename(columns={"age": "label"}), Y) == ["label_"]
     assert label(FRAME, Y > 0) == ["label"]
-
-
-def test_a_frame_that_is_sparse_in_part_is_refused() -> None:
-    """It would be taken for a matrix, whose columns are identified by position."""
-    frame = pd.DataFrame({"a": [1.0, 2.0], "s": pd.arrays.SparseArray([0.0, 3.0])})
-    with pytest.raises(DataError, match="column 's' is sparse, but others are not"):
-        train(frame, [0, 1])
 
 
 @pytest.mark.parametrize("result", ["path", "cv", "tune"])
@@ -312,80 +299,69 @@ def test_missing_cells_of_rows_are_missing(missing: Any) -> None:
 
 _chance = np.random.default_rng(0)
 _CELLS = pd.DataFrame({"a": _chance.choice([*"uvwxyz"], 90), "b": _chance.choice([*"pqr"], 90)})
-SPARSE_Y = np.where((_CELLS.a < "x") ^ (_CELLS.b == "p"), 1, -1)
-SPARSE = pd.get_dummies(_CELLS, sparse=True)
-OTHER_ORDER = SPARSE[SPARSE.columns[::-1]]
+LABELS = np.where((_CELLS.a < "x") ^ (_CELLS.b == "p"), 1, -1)
+FRAMES = pd.get_dummies(_CELLS, dtype=float)
+OTHER_ORDER = FRAMES[FRAMES.columns[::-1]]
 OPTIONS: Any = {"rule": "sgd", "rate": "constant:0.5"}
 
 
 def _trained(**options: Any) -> thresher.Model:
-    return thresher.train(SPARSE, SPARSE_Y, **OPTIONS, **options)
+    return thresher.train(FRAMES, LABELS, **OPTIONS, **options)
 
 
 @pytest.mark.parametrize(
     "frame",
     [
-        SPARSE,
+        FRAMES,
         OTHER_ORDER,
-        SPARSE.sparse.to_dense(),
-        OTHER_ORDER.sparse.to_dense(),
-        OTHER_ORDER.astype(pd.SparseDtype("float32", 0.0)),
+        OTHER_ORDER.astype(np.float32),
     ],
-    ids=["same", "order", "dense", "dense-order", "floats"],
+    ids=["same", "order", "floats"],
 )
 def test_columns_are_matched_by_name(frame: pd.DataFrame) -> None:
     model = _trained()
-    expected = model.predict(SPARSE)
+    expected = model.predict(FRAMES)
     assert len({*np.round(expected, 6)}) > 5
     assert np.array_equal(model.predict(frame), expected)
-    assert thresher.evaluate(model, frame, SPARSE_Y) == thresher.evaluate(model, SPARSE, SPARSE_Y)
+    assert thresher.evaluate(model, frame, LABELS) == thresher.evaluate(model, FRAMES, LABELS)
     again, other = _trained(), _trained()
-    again.learn(SPARSE, SPARSE_Y)
-    other.learn(frame, SPARSE_Y)
-    assert np.allclose(again.predict(SPARSE), other.predict(SPARSE))
+    again.learn(FRAMES, LABELS)
+    other.learn(frame, LABELS)
+    assert np.allclose(again.predict(FRAMES), other.predict(FRAMES))
 
 
 @pytest.mark.parametrize(
     ("frame", "words"),
     [
-        (SPARSE.iloc[:, 1:], "no column 'a_u'"),
-        (SPARSE.assign(more=SPARSE.a_u), "column 'more' was not in the training data"),
-        (pd.concat([SPARSE, SPARSE], axis=1), "two columns are called 'a_u'"),
+        (FRAMES.iloc[:, 1:], "no column 'a_u'"),
+        (FRAMES.assign(more=FRAMES.a_u), "column 'more' was not in the training data"),
+        (pd.concat([FRAMES, FRAMES], axis=1), "two columns are called 'a_u'"),
     ],
     ids=["fewer", "more", "twice"],
 )
 def test_other_columns_are_refused(frame: pd.DataFrame, words: str) -> None:
-    estimator = SparseOnlineClassifier(passes=1, **OPTIONS).fit(SPARSE, SPARSE_Y)
-    for model in (_trained(), estimator):
-        with pytest.raises(DataError, match=words):
-            thresher.predict(model, frame)
+    estimator = SparseOnlineClassifier(passes=1, **OPTIONS).fit(FRAMES, LABELS)
+    with pytest.raises(DataError, match=words):
+        thresher.predict(estimator, frame)
     with pytest.raises(ValueError, match=r"feature names|features, but|two columns are called"):
         estimator.predict(frame)
 
 
-def test_another_column_can_be_dropped_or_skipped_as_the_message_says() -> None:
-    model, frame = _trained(), SPARSE.assign(more=SPARSE.a_u)
-    with pytest.raises(DataError, match=r'; drop it, or skip it with ignore="more"$'):
-        thresher.predict(model, frame)
-    wanted = thresher.predict(model, SPARSE)
-    assert np.array_equal(thresher.predict(model, frame, ignore="more"), wanted)
-    assert np.array_equal(thresher.predict(model, frame.drop(columns="more")), wanted)
-
-
-@pytest.mark.parametrize("centre", [True, False])
-def test_zeros_and_gaps_of_a_sparse_frame_are_those_of_a_dense_one(centre: bool) -> None:
-    chance = np.random.default_rng(3)
-    cells = np.column_stack([chance.normal(3, 1, 90), chance.integers(0, 2, 90), 1.7e9 + np.arange(90)])
-    cells[::7, 0] = np.nan
-    stored = csr_matrix(np.ones_like(cells))
-    stored.data[:] = cells.ravel()  # zeros too
-    dense, frame = pd.DataFrame(cells), pd.DataFrame.sparse.from_spmatrix(stored)
-    dense.columns = frame.columns = [*"abc"]
-    assert frame.sparse.to_coo().nnz > np.count_nonzero(cells)
-    expected, found = (thresher.train(one, SPARSE_Y, passes=1, centre=centre) for one in (dense, frame))
-    for model in (expected, found):
-        assert np.array_equal(model.predict(dense), expected.predict(dense))
-        assert np.array_equal(model.predict(frame), expected.predict(dense))
+def test_sparse_columns_are_refused_with_what_to_give() -> None:
+    sparse = FRAMES.astype(pd.SparseDtype("float32", 0.0))
+    part, estimator = FRAMES.assign(more=sparse.a_u), SparseOnlineClassifier(passes=1, **OPTIONS)
+    for frame, name in ((sparse, FRAMES.columns[0]), (part, "more")):
+        message = f"column '{name}' is sparse: make it dense, or a matrix, X.sparse.to_coo()"
+        uses: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+            (thresher.train, (frame, LABELS)),
+            (thresher.train, ((frame, LABELS),)),
+            (thresher.predict, (_trained(), frame)),
+            (estimator.fit, (frame, LABELS)),
+        ]
+        for use, arguments in uses:
+            with pytest.raises(DataError, match=re.escape(message)):
+                use(*arguments)
+    same(thresher.train(sparse.sparse.to_coo(), LABELS), thresher.train(FRAMES.to_numpy(), LABELS))
 
 
 def test_a_column_of_labels_is_one_label_for_each_row() -> None:

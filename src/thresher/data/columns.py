@@ -425,18 +425,14 @@ def unexpected(layout: layouts.SettledLayout, names: Sequence[str]) -> list[str]
     return [name for name in names if name not in known and name not in ignored]
 
 
-def check_same(layout: layouts.SettledLayout, names: Sequence[str], file: str, ignores: bool = True) -> None:
-    """Raise `DataError` unless a table has the feature columns of the layout, and no others.
-
-    `ignores` says whether columns can be left out by an option.
-    """
+def check_same(layout: layouts.SettledLayout, names: Sequence[str], file: str) -> None:
+    """Raise `DataError` unless a table has the feature columns of the layout, and no others."""
     check_once(names, file)
     for name, kind in layout.kind_of.items():
         if kind in (*FEATURES, OFFSET) and name not in {*names, *layout.awaited}:
             raise DataError(f"{file}: no column '{name}'; {column_meant(name, names)}")
     for name in unexpected(layout, names):
-        skip = f", or skip it with {mention(ignore=as_option_value([name], names))}" if ignores else ""
-        raise DataError(f"{file}: column '{name}' was not in the training data; drop it{skip}")
+        raise DataError(f"{file}: column '{name}' was not in the training data; drop it")
 
 
 def lacking(layout: layouts.SettledLayout, names: Sequence[str]) -> list[str]:

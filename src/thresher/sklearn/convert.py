@@ -132,9 +132,9 @@ def _check_same(one: Any, other: object) -> None:
             raise ValueError(f"{type(one).__name__} and {type(other).__name__} differ in {method}")
 
 
-def _as_fitted(model: object, X: object) -> Any:
+def _as_fitted(model: object, X: Any) -> Any:
     if not hasattr(model, "feature_names_in_"):
         return X
     import pandas as pd
 
-    return pd.DataFrame.sparse.from_spmatrix(X, columns=model.feature_names_in_)
+    return pd.DataFrame(X.toarray(), columns=model.feature_names_in_)

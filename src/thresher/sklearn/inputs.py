@@ -77,7 +77,7 @@ def read(estimator: Any, X: Any, *, reset: bool) -> tuple[Any, Chunk]:
             raise any_data.single(X)
         X = any_data.in_arrow(X)
         if not reset:
-            any_data.check_same(estimator._layout, X.column_names, "X", ignores=False)
+            any_data.check_same(estimator._layout, X.column_names, "X")
     source = source_of(estimator, X)
     if reset and kind == arrays.TABLE:
         estimator._layout = source.layout

@@ -18,7 +18,6 @@ from thresher.data.chunk import check_starts, floats
 from thresher.data.chunk import concat as concat
 from thresher.data.columns import check_same as check_same
 from thresher.data.feature_specs import as_list
-from thresher.data.features.murmur import hash_bytes
 from thresher.data.features.names import Names as Names
 from thresher.data.inputs import arrays
 from thresher.data.inputs.arrays import check_stored as check_stored
@@ -35,10 +34,6 @@ from thresher.options.messages import mention
 
 if TYPE_CHECKING:
     from thresher.data.features.names import Namer
-
-_PLAIN = {kinds.NUMERIC, kinds.LABEL, kinds.WEIGHT, kinds.ABSENT, kinds.EMPTY, kinds.IGNORE}
-"""Kinds of columns in a layout that a sparse frame can have."""
-_NAME = "the table"
 
 
 class ArrowTable(Protocol):
@@ -86,7 +81,7 @@ def with_labels(data: Data, y: ArrayLike | None, weights: ArrayLike | None = Non
         frame = (
             hasattr(rows, arrays.STREAM) and hasattr(rows, "iloc") and arrays.form_of(rows) == arrays.TABLE
         )
-        found: Data = in_arrow(rows) if frame and not is_sparse_frame(rows) else rows  # or each look copies
+        found: Data = in_arrow(rows) if frame else rows  # or each look copies
         return found
     if isinstance(data, str | os.PathLike | Chunk | Source):
         raise DataError(
@@ -99,14 +94,16 @@ def with_labels(data: Data, y: ArrayLike | None, weights: ArrayLike | None = Non
 def as_rows(data: Any) -> Any:
     """`data`; a stream for a Dataset of pyarrow, CSR for a sparse matrix that is a dictionary.
 
-    A sparse frame that leaves out other values than 0 is made dense. `DataError` for what holds no rows yet.
+    `DataError` for a frame with sparse columns, and for what holds no rows yet.
     """
     if isinstance(data, Mapping) and (as_csr := getattr(data, "tocsr", None)):
         return as_csr()
     if type(data).__module__ == "pyarrow._dataset" and hasattr(data, "scanner"):
         return _Scanned(data)
-    if is_sparse_frame(data) and any(kind.fill_value != 0 for kind in data.dtypes):
-        return data.sparse.to_dense()
+    if hasattr(data, "iloc") and getattr(data, "ndim", 2) == 2:
+        for name, kind in data.dtypes.items():
+            if str(kind).startswith("Sparse"):
+                raise DataError(f"column {name!r} is sparse: make it dense, or a matrix, X.sparse.to_coo()")
     if hasattr(data, arrays.STREAM) or hasattr(data, "__array__"):
         return data
     if how := next((name for name in _READY if hasattr(data, name)), ""):
@@ -287,7 +284,7 @@ def _are_examples(data: Any, layout: AnyLayout | None) -> bool:
     """
     columns, rows = has_columns(layout), _holds(data, Mapping)
     if hasattr(data, arrays.STREAM):
-        return not columns or _is_plain_sparse(data, layout)
+        return not columns
     matrix = hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or _holds(data, list | np.ndarray)
     if matrix or (_holds(data, tuple) and not _holds(data[0], Mapping)):
         if columns:
@@ -315,24 +312,19 @@ def of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: dic
     layout, wanted = options.get("layout"), domain_of(domain)
     words = layout.classes if layout else ()
     as_matrix = (y is None or isinstance(layout, SettledLayout)) and not has_columns(layout)
-    frame = not as_matrix and _is_plain_sparse(X, layout)
-    table = None if as_matrix or frame else _as_table(X, layout)
+    table = None if as_matrix else _as_table(X, layout)
     if table is not None:
         table, layout = _joined(table, y, weights, layout, wanted)
         options = {**options, "layout": layout, "weighed_beside": weights is not None}
         return table_source(table, domain=domain, **options)
     wanted = wanted.of_words(words) if wanted.most else wanted
     labels: Any = None if y is None else arrays.numbers_of(y, wanted.of_words(words))
-    if frame:
-        return _of_sparse_frame(X, labels, weights, wanted, layout, getattr(y, "name", None))
     if wanted.kind == ONE and np.ndim(labels) == 2:
         outputs = np.shape(labels)[1]
         if outputs != 1 and not wanted.open:
             raise DataError(f"expected one label for each example, found {outputs}")
         labels = np.ravel(labels) if outputs == 1 else labels
     matrix = list(X) if isinstance(X, Iterator) else X
-    if is_sparse_frame(X):
-        matrix = X.sparse.to_coo()
     own = layout or AnyLayout()
     chunk = arrays.chunk_of(matrix, labels, weights, seed=own.seed, text=own.ngrams, gaps=own.gaps)
     known = SettledLayout(classes=words) if words and y is not None else None
@@ -360,10 +352,7 @@ def _holds(data: Any, kind: Any) -> bool:
 
 
 def _as_table(data: Any, layout: AnyLayout | None) -> Any:
-    """`data` as a table, rows included if `layout` describes their columns; None for anything else.
-
-    A sparse DataFrame without names is a matrix, unless the model has columns. Others are made dense here.
-    """
+    """`data` as a table, rows included if `layout` describes their columns; None for anything else."""
     settled = layout if has_columns(layout) else None
     if hasattr(data, arrays.STREAM):
         if arrays.form_of(data) != arrays.TABLE:
@@ -373,9 +362,7 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
             ):
                 return None
             raise single(data)
-        if not is_sparse_frame(data):
-            return data
-        return data.sparse.to_dense() if settled or _is_named(data) else None
+        return data
     if not is_table(data, layout):
         return None
     import pyarrow as pa
@@ -405,68 +392,6 @@ def single(data: object) -> DataError:
         f"{type(data).__name__} is a single column: give a table or a matrix with one row per example"
         f"{' (one row of a frame: frame.iloc[[0]])' * hasattr(data, 'iloc')}"
     )
-
-
-# Sparse frames
-
-
-def is_sparse_frame(table: Any) -> bool:
-    """Whether `table` is a sparse DataFrame. `DataError` if it is partly sparse."""
-    if not hasattr(table, "iloc") or getattr(table, "ndim", 2) != 2:
-        return False
-    sparse = {kind for kind in set(table.dtypes) if str(kind).startswith("Sparse")}
-    kinds = [kind in sparse for kind in table.dtypes] if sparse else []
-    if not all(kinds):
-        name = table.columns[kinds.index(True)]
-        raise DataError(f"column {name!r} is sparse, but others are not: make it dense (.sparse.to_dense())")
-    return bool(sparse)
-
-
-def _is_named(frame: Any) -> bool:
-    """Whether the columns have names: anything but their positions."""
-    return list(frame.columns) != list(range(frame.shape[1]))
-
-
-def _is_plain_sparse(X: object, layout: AnyLayout | None) -> bool:
-    """Whether X is a sparse frame with names that is read without its zeros."""
-    if not is_sparse_frame(X) or (layout and layout.interact):
-        return False
-    if has_columns(layout):
-        return {*layout.kinds} <= _PLAIN
-    return _is_named(X) and is_bare(layout)
-
-
-def _of_sparse_frame(
-    frame: Any, labels: Any, weights: Any, domain: str | Domain, layout: AnyLayout | None, name: Any
-) -> MemorySource:
-    """The rows of a sparse frame; the key of a column is the hash of its name, as in any table.
-
-    All its columns are numeric, unless the layout of the training data says otherwise. `name` is that of the
-    labels.
-    """
-    names = [str(column) for column in frame.columns]
-    shared = {} if layout is None else layout.shared()
-    new = SettledLayout(**shared, columns=tuple(names), kinds=(kinds.NUMERIC,) * len(names))
-    settled = layout if has_columns(layout) else new
-    if labels is not None:
-        count = 1 if np.ndim(labels) == 1 else np.shape(labels)[1]
-        called = _label_names(layout or Layout(), frozenset(settled.columns), count, name)
-        settled = _with_labels(settled, called, "")
-    found = kinds.kinds_in(settled.unlabelled(), names, _NAME)
-    kinds.check_same(settled, names, _NAME)
-    used = [k for k, kind in enumerate(found) if kind == kinds.NUMERIC]
-    keys = [hash_bytes(names[k].encode(), settled.seed) & settled.mask for k in used]
-    matrix = frame.iloc[:, used].sparse.to_coo()
-    matrix.eliminate_zeros()  # one that is stored is no more missing than others
-    matrix.data[np.isnan(matrix.data)] = 0  # in pandas, NaN is missing
-    if not settled.gaps:
-        matrix.eliminate_zeros()
-    chunk = arrays.chunk_of(matrix, labels, weights, keys=keys, gaps=settled.gaps)
-
-    def tell(namer: Namer) -> None:
-        namer.add({key: names[k].encode() for key, k in zip(keys, used, strict=True)})
-
-    return MemorySource(chunk, domain, layout=settled, sound=True, tell_names=tell)
 
 
 # Labels as columns
@@ -653,7 +578,7 @@ def of_table(X: Any, layout: AnyLayout, **options: Any) -> Source:
 
 def beginning(X: Any, as_matrix: bool) -> Any:
     """The first rows of a table, as many as are looked at for warnings, as one of pyarrow; else None."""
-    if not hasattr(X, arrays.STREAM) or is_sparse_frame(X):
+    if not hasattr(X, arrays.STREAM):
         return None
     from thresher.data.formats.tables import column_statistics
 

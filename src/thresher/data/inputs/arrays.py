@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -56,7 +56,6 @@ def chunk_of(
     *,
     seed: int = 0,
     text: str = "words=1",
-    keys: Sequence[int] | None = None,
     gaps: bool = False,
 ) -> Chunk:
     """Convert a matrix, rows of named features, or texts to one Chunk.
@@ -64,11 +63,10 @@ def chunk_of(
     `X` is ``(n, d)``: a scipy sparse matrix or array of any format and index type (explicit zeros are
     kept), anything dense that numpy can convert, an iterable of n mappings (see `RowReader`), or an
     iterable of n strings; `text` sets which n-grams are features (see `grams_of`). The key of a matrix
-    column is its index; of a sparse matrix, its entry in `keys`, if these are given. The key of a name or
-    n-gram is its hash, seeded by `seed`. With `gaps`, for columns that are centred, a row says what is
-    missing and what float32 loses of large numbers (see `engine.centring`). `y` is ``(n,)`` or
-    ``(n, outputs)``, default zeros; `weights` ``(n,)`` are importance weights. Raises `DataError` if
-    shapes disagree or a number is not finite in float32.
+    column is its index, that of a name or n-gram its hash, seeded by `seed`. With `gaps`, for columns that
+    are centred, a row says what is missing and what float32 loses of large numbers (see `engine.centring`).
+    `y` is ``(n,)`` or ``(n, outputs)``, default zeros; `weights` ``(n,)`` are importance weights. Raises
+    `DataError` if shapes disagree or a number is not finite in float32.
 
     >>> chunk_of(np.array([[0.0, 2.0], [3.0, 0.0]]), [1, -1]).keys
     array([1, 0], dtype=uint64)
@@ -96,9 +94,8 @@ def chunk_of(
     labels = np.zeros(len(indptr) - 1, np.float32) if y is None else y
     starts = np.asarray(indptr, np.int64)
     try:
-        given = places if keys is None else np.array(keys, np.uint64)[places]
         rests = rests_of(values, missing) if gaps else None
-        return Chunk.from_csr(starts, given, values, labels, weights, rests)
+        return Chunk.from_csr(starts, places, values, labels, weights, rests)
     except DataError as error:
         numbers = np.asarray(values)
         finite = np.abs(numbers) < OVERFLOW if numbers.dtype.kind in "fiu" else np.ones(0, bool)
