@@ -123,20 +123,3 @@ def test_intervals_cover_the_true_probability() -> None:
         truth = 1 / (1 + np.exp(-true))
         inside.append((lower <= truth) & (truth <= upper))
     assert 0.8 < np.mean(inside) < 0.97
-
-
-@pytest.mark.usefixtures("plainly")
-def test_the_experiment(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uncertainty, "SETTINGS", uncertainty.SETTINGS[:1] + uncertainty.SETTINGS[-1:])
-    world = uncertainty.worlds()[0]._replace(rows=60)
-    monkeypatch.setattr(uncertainty, "worlds", lambda: [world])
-    uncertainty.show_coverage(1, 8, "numbers")
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[0] for line in lines] == [
-        *("numbers, one pass", "    8 models", "numbers, no penalty, halves", "    8 models")
-    ]
-    each = np.array([[0.0, 1.0, 2.0, 3.0, 9.0, 4.0, 5.0, 6.0]]).T
-    kinds = uncertainty.intervals(each)
-    low, high = kinds["percentile"]
-    assert (2 * each.mean() - high, 2 * each.mean() - low) == kinds["basic"]
-    assert sum(kinds["normal"]) == pytest.approx(2 * each.mean())

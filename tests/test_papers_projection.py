@@ -1,7 +1,5 @@
 """What the papers promise of projections, portfolios, sparse penalties, and learning without tuning."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -121,71 +119,6 @@ def test_annealing_rejects_less_as_less_is_left(annealing: float) -> None:
         annealing == 0,
         annealing > 0,
     )
-
-
-FAR, TIMES, READS = 1000.0, [500, 4_000, 32_000], 40
-L1 = 1e-4
-FALLING = "power:0.5,1,0.5"
-
-
-def tosses(signs: Vector) -> Chunk:
-    n = len(signs)
-    return Chunk.from_csr(np.arange(n + 1), np.zeros(n, np.uint64), np.ones(n), FAR * signs, np.ones(n))
-
-
-def regrets(spec: str, rate: str, signs: Vector, strength: Vector) -> Vector:
-    """Regret of loss + l1 strength_t |w| at TIMES; |w_t| is read at READS places between two of them."""
-    model, chunk = model_of(spec, "absolute", rate=rate, intercept=False), tosses(signs)
-    out, penalty = [], 0.0
-    for before, time in pairwise([0, *TIMES]):
-        for lo, hi in pairwise(np.linspace(before, time, READS + 1).astype(int)):
-            model.learn(chunk, lo, hi)
-            weights = model.weights()[1]
-            penalty += L1 * strength[lo:hi].sum() * float(np.abs(weights).sum())
-        pull = abs(signs[:time].sum()) - L1 * strength[:time].sum()
-        out.append(model.tally.loss - FAR * time + penalty + max(pull, 0.0))
-    return np.array(out)
-
-
-def exponent(values: Vector) -> float:
-    """Slope of log regret in log T."""
-    return float(np.polyfit(np.log(TIMES), np.log(values), 1)[0])
-
-
-@pytest.mark.parametrize("spec", [f"ft-fobos:l1={L1}", f"adagrad-fobos:eta=0.5,l1={L1}"])
-def test_regret_grows_as_the_root_of_time(spec: str) -> None:
-    t = np.arange(1, TIMES[-1] + 1)
-    aware = 0.5 * np.sqrt(np.cumsum(1 / t))  # h of eta_s = 1 / (2 sqrt(s)) and |g| = 1
-    strength = aware if spec.startswith("ft-") else np.ones(len(t))
-    rng = np.random.default_rng(1)
-    runs = [regrets(spec, FALLING, rng.choice([-1.0, 1.0], len(t)), strength) for _ in range(6)]
-    mean = np.mean(runs, axis=0)
-    assert (mean > 0.2 * np.sqrt(TIMES)).all()
-    assert (mean < 4 * np.sqrt(TIMES)).all()
-    assert 0.4 < exponent(mean) < 0.6
-
-
-def unscaled(seed: int) -> Stream:
-    """A noisy linear model over 8 features of standard deviations 1e-3 to 1e4."""
-    rng = np.random.default_rng(seed)
-    Z = rng.normal(size=(6000, 8))
-    y = np.where(Z @ rng.normal(size=8) + 0.3 * rng.normal(size=6000) > 0, 1.0, -1.0)
-    return stream_of(Z * 10.0 ** np.linspace(-3, 4, 8), np.ones(Z.shape, bool), y, np.ones(6000))
-
-
-@pytest.mark.parametrize("seed", [0])
-def test_no_scale_and_no_step_size_to_choose(seed: int) -> None:
-    data = unscaled(seed)
-    held_out = data.chunk.rows(4000, 6000)
-
-    def error(spec: str) -> float:
-        model = Model(spec, "logistic")
-        model.learn(data.chunk, 0, 4000)
-        return float(np.mean((model.predict(held_out) > 0) != (held_out.labels > 0)))
-
-    assert error("sgd") > 0.3
-    for spec in ("normalized", "normalized:adaptive=false", "coin"):
-        assert error(spec) < 0.08
 
 
 @pytest.mark.usefixtures("plainly")

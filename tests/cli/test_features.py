@@ -5,9 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import thresher as package
 from tests.cli.conftest import Thresher
-from tests.stopping import full_disk
 from thresher.learning.files import model_file
 
 pytestmark = pytest.mark.usefixtures("plainly")
@@ -51,17 +49,6 @@ def test_from_training_to_evaluation(thresher: Thresher) -> None:
     assert thresher(f"train train.csv -m light {OPTIONS} -q --weights-only").status == 0
     assert thresher("predict light test.csv").out == thresher("predict m test.csv").out
     assert Path("light").stat().st_size < Path("m").stat().st_size - (1 << 14)
-
-
-@pytest.mark.usefixtures("tables")
-def test_resume_keeps_them(thresher: Thresher) -> None:
-    assert thresher(f"train train.csv -m whole {OPTIONS} -q").status == 0
-    with full_disk():
-        assert thresher(f"train train.csv -m m {OPTIONS} -q --checkpoint-every 500").status == 1
-    ran = thresher("train train.csv -m m --passes 2 --resume --store hashed:12")
-    assert "made with --store hashed:12,signed; leave --store out" in ran.err
-    assert thresher("train train.csv -m m --passes 2 --resume --scale standard -q").status == 0
-    assert Path("m").read_bytes() == Path("whole").read_bytes()
 
 
 LINES = [f"{1 if k % 3 else -1} |user u{k % 7} |ad a{k % 3}:2\n" for k in range(60)]
@@ -116,14 +103,6 @@ def test_a_model_is_named_afterwards(thresher: Thresher, clicks: Path) -> None:
     assert model_file.load(clicks.parent / "bare")[0].examples == 60
 
 
-def test_names_come_from_several_files_one_after_the_other(thresher: Thresher, clicks: Path) -> None:
-    thresher(f"{TRAIN} model")
-    (clicks.parent / "some.vw").write_text("".join(LINES[:2]))
-    first = thresher("name model some.vw -o second --json").json["named"]
-    assert 0 < first < thresher("name second clicks.vw --json").json["named"]
-    assert set(named(thresher("weights model").out).values()) == {""}
-
-
 def test_names_with_tabs_are_escaped(thresher: Thresher, folder: Path) -> None:
     (folder / "a.csv").write_text('label,c\n1,"x\ty\\"\n0,z\n')
     thresher("train a.csv -m model --names --rule sgd -q")
@@ -141,19 +120,3 @@ def test_what_has_no_names(thresher: Thresher, clicks: Path) -> None:
     thresher("train train.svm -m ids -q")
     assert thresher("name ids train.svm --json").json["named"] == 0
     assert thresher("name ids missing.svm").status == 1
-
-
-def test_a_stream_is_read_once(thresher: Thresher, clicks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with clicks.open("rb") as file:
-        monkeypatch.setattr("sys.stdin", file)
-        ran = thresher("train - --format vw --names -m model")
-    assert ran.status == 2
-    assert "use thresher name afterwards" in ran.err
-
-
-def test_rows_as_dictionaries() -> None:
-    pairs = [({"city": "Ulm", "visits": 3.0, "word": 1}, 1), ({"city": "Bonn", 17: 1.0}, -1)]
-    model = package.train(pairs, rule="sgd")
-    names = package.name_features(model, pairs)
-    found = [names.get(int(key)) for key in model.weights()[0]]
-    assert set(found) == {"city=Ulm", "city=Bonn", "visits", "word", None}

@@ -285,15 +285,6 @@ def test_a_checkpoint_says_how_to_go_on(thresher: Thresher) -> None:
     assert Path("m").read_bytes() == Path("whole").read_bytes()
 
 
-def test_a_checkpoint_of_many_models(thresher: Thresher) -> None:
-    with full_disk(Frontier, "write"):
-        thresher("path train.svm -m f -q --rule ftrl --l1 0.1:2:3 --checkpoint-every 90")
-    told = thresher("info f.checkpoint --json").json
-    assert (told["kind"], told["stopped"]["models"]) == ("checkpoint of many models", 3)
-    assert (told["stopped"]["holdout"], told["examples"]) == ("every-10th", 360)
-    assert f"{'stopped models':<22} 3" in thresher("info f.checkpoint").out.splitlines()
-
-
 @pytest.mark.parametrize(
     "options",
     [

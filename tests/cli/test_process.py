@@ -97,22 +97,6 @@ def rest(process: subprocess.Popen[bytes]) -> str:
     return process.stderr.read().decode()
 
 
-def test_what_came_by_standard_input_can_be_gone_on_with(folder: Path, thresher: Thresher) -> None:
-    rows = ((k % 3 == 0, k % 50, k % 7 + 60) for k in range(120_000))
-    text = b"".join(b"%d %d:1 %d:0.5" % row + PAD for row in rows)
-    (folder / "all.svm").write_bytes(text)
-    assert thresher("train all.svm -m whole -q").status == 0
-    with start("train", "-", "-m", "m", folder=folder, stdin=subprocess.PIPE) as process:
-        feed(process, text[:-500_000])
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 130
-    with open(folder / "all.svm", "rb") as stdin:
-        status, _, err = run("train", "-", "-m", "m", "--resume", "-q", folder=folder, stdin=stdin)
-    assert status == 0
-    assert re.fullmatch("warning: no feature has a weight.*\n", err)
-    assert (folder / "m").read_bytes() == (folder / "whole").read_bytes()
-
-
 def test_an_interrupted_prediction_leaves_nothing(folder: Path, model: Path) -> None:
     with start("predict", model, "-", "-o", "file", folder=folder, stdin=subprocess.PIPE) as process:
         while not list(folder.glob(".file.*")):
@@ -217,12 +201,6 @@ def test_a_terminal_gets_a_bar_that_goes_away(folder: Path) -> None:
     assert "0:00:0" in bar  # remaining time
     assert "     1,024 " in bar  # the table is above it
     assert result.startswith("examples               8,000")
-
-
-def test_a_pipe_gets_no_bar(folder: Path) -> None:
-    _, out, err = run("train", str(SAMPLE), "-m", "m", folder=folder)
-    assert "\x1b" not in out + err
-    assert "\r" not in out + err
 
 
 TRAIN = "train train.svm -m m -q"

@@ -126,16 +126,6 @@ def test_bad_lines_do_not_shift_slices(thresher: Thresher, visits: Path) -> None
     assert skipping["slices"] == told["slices"]
 
 
-def test_slices_of_data_that_can_be_read_only_once(
-    thresher: Thresher, visits: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    thresher("train visits.csv -m v --label click -q")
-    expected = thresher("evaluate v visits.csv --slice site --json").json
-    with open("visits.csv") as stream:
-        monkeypatch.setattr("sys.stdin", stream)
-        assert thresher("evaluate v - --format csv --slice site --json").json == expected
-
-
 def test_the_command_says_what_it_wrote(thresher: Thresher, model: Path) -> None:
     told = thresher(f"report {model} test.svm --json").json
     page = Path(f"{model}.html")
@@ -207,14 +197,6 @@ def test_evaluate_draws_the_calibration(drawn: Thresher) -> None:
     ]
 
 
-def test_without_probabilities_there_is_no_calibration(thresher: Thresher) -> None:
-    assert thresher("train train.svm -m m --loss hinge -q").status == 0
-    thresher.fails(
-        "evaluate m test.svm --plot e.svg", 2, "draws a calibration, of probabilities or of one number"
-    )
-    assert not Path("e.svg").exists()
-
-
 @pytest.mark.usefixtures("plainly")
 def test_numbers_are_drawn_beside_what_was_observed(thresher: Thresher) -> None:
     Path("homes.csv").write_text("price,rooms\n" + "".join(f"{3 * k % 50},{k % 50}\n" for k in range(200)))
@@ -281,14 +263,3 @@ def test_later_values_share_a_row(
     frame["site"] = ["c", "b", "a", "d"] * 20
     rows = package.evaluate(model, frame, slices="site")["slices"]["site"]
     assert [(row["value"], row["examples"]) for row in rows] == [("c", 20), ("b", 20), ("all others", 40)]
-
-
-@pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
-def test_long_values_leave_room_for_their_figures(clicks: tuple[package.Model, pd.DataFrame]) -> None:
-    model, frame = clicks
-    frame["site"] = ["x" * 500, "y"] * 40
-    rows = package.evaluate(model, frame, slices="site")["slices"]["site"]
-    assert rows[0]["value"] == "x" * 500
-    lines = slices.slice_lines("site", rows)
-    assert max(map(len, lines)) < 220
-    assert lines[3].startswith("x" * 60 + "... *  ")

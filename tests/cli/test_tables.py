@@ -1,18 +1,16 @@
 """Tables and VW text on the command line, as users have them, and rows in groups."""
 
 import gzip
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.cli.conftest import Thresher
-from tests.data.tables import write_jsonl, write_parquet
+from tests.data.tables import write_parquet
 from tests.layouts import layout_again, layout_of
-from thresher import Model, load
+from thresher import Model
 from thresher.data import open_source
-from thresher.data.layout import SettledLayout
 
 
 def clicks(count: int, seed: int = 0) -> bytes:
@@ -91,98 +89,7 @@ def test_what_is_said_again_may_mean_the_same(folder: Path) -> None:
     assert layout_again(trained, label="1", numeric="z") == trained
 
 
-def test_reviews_on_the_command_line(thresher: Thresher) -> None:
-    good, bad = ["a fine book", "fine and short"], ["a dull book", "dull and long"]
-    rows = [{"label": 1, "review": text} for text in good] + [{"label": -1, "review": text} for text in bad]
-    write_jsonl(rows * 50, Path("reviews.jsonl"))
-    thresher.ok("train reviews.jsonl -m m --text review --ngrams words=1-2 -q --json")
-    assert thresher("evaluate m reviews.jsonl --json").json["error"] == 0.0
-    write_jsonl([{"review": "dull"}, {"review": "fine"}], Path("new.jsonl"))
-    assert thresher("predict m new.jsonl --output label").out == "-1\n1\n"
-    ran = thresher("train reviews.jsonl -m n --text review --ngrams bigrams")
-    assert ran.status == 2
-    assert "n-grams are given as words=LO-HI" in ran.err
-
-
-def test_columns_that_the_training_data_did_not_have(thresher: Thresher) -> None:
-    Path("t.csv").write_text("label,a\n" + "1,2\n0,1\n" * 20)
-    Path("more.csv").write_text("label,a,extra\n1,2,x\n0,1,y\n")
-    assert thresher("train t.csv -m m -q").status == 0
-    for command in ("predict", "evaluate"):
-        found = thresher(f"{command} m more.csv")
-        assert (
-            "warning: column extra (more.csv) is ignored, because the model was trained without" in found.err
-        )
-        assert (found.status, thresher(f"{command} m more.csv --ignore extra").err) == (0, "")
-        assert "the model was trained on this column" in thresher(f"{command} m more.csv --ignore a").err
-    assert thresher("predict m more.csv --ignore extra,label").status == 0
-
-
-@pytest.fixture
-def stories(folder: Path) -> Path:
-    for name in ("train", "test"):
-        rows = (folder / f"{name}.svm").read_bytes().splitlines(keepends=True)
-        (folder / f"{name}.vw").write_bytes(b"".join(row.replace(b" ", b" | ", 1) for row in rows))
-        (folder / f"{name}-f.vw").write_bytes(b"".join(row.replace(b" ", b" |f ", 1) for row in rows))
-    open_rows = [row.partition(b" ")[2] for row in (folder / "test.vw").read_bytes().splitlines()]
-    text = b"\n".join(b"'t%d %s" % (k, row) for k, row in enumerate(open_rows))
-    (folder / "open.vw").write_bytes(text)
-    return folder
-
-
-def numbers(text: str) -> list[float]:
-    return [float(line) for line in text.splitlines()]
-
-
-def test_labels_may_be_missing_only_where_they_are_not_needed(thresher: Thresher, stories: Path) -> None:
-    for command in ("train open.vw -m m -q", "evaluate m open.vw"):
-        thresher.fails(command, 1, "open.vw:1:1: expected a label before '|'")
-        thresher("train train.vw -m m -q")
-    ran = thresher("train open.vw train.vw -m m -q --on-error skip --json --passes 1")
-    assert (ran.json["examples"], ran.json["skipped"]) == (400, 200)
-
-
-def test_hashes_travel_in_the_model(thresher: Thresher, stories: Path) -> None:
-    thresher("train train-f.vw -m m -q --hash vw --bits 18")
-    readout = load("m")
-    assert readout.layout is not None
-    assert replace(readout.layout, gaps=False) == SettledLayout("vw", hash="vw", bits=18)
-    assert readout.keys.max() < 2**18
-    thresher("train train-f.vw -m wide -q")
-    assert load("wide").keys.max() > 2**63
-    # no two features collide, so only the order of the sum of a margin changes
-    plain = numbers(thresher("predict wide test-f.vw").out)
-    thresher("train train.vw -m ids -q")
-    assert numbers(thresher("predict m test-f.vw").out) == pytest.approx(plain, rel=1e-3, abs=1e-5)
-    assert numbers(thresher("predict ids test.vw").out) == pytest.approx(plain, rel=1e-3, abs=1e-5)
-
-
-def test_a_hash_is_for_names(thresher: Thresher, stories: Path) -> None:
-    ran = thresher("train train.svm -m m --bits 18")
-    assert (ran.status, ran.out) == (1, "")
-    assert "svmlight: bits and hash apply to names, not ids" in ran.err
-    assert thresher("boost train-f.vw -m m -q --bits 18 --rounds 1").status == 0
-    assert load("m").keys.max() < 2**18
-
-
 LINES = "".join(f"{1 if k % 5 == 0 else -1} qid:{k // 5} {k % 7 + 1}:1 {k % 11 + 8}:1\n" for k in range(300))
-
-
-def test_the_command_that_info_prints_keeps_groups(thresher: Thresher) -> None:
-    with open("rows.svm", "w") as file:
-        file.write(LINES)
-    train = "train rows.svm -q --rule ftrl:l1=0.01 --holdout 0.2"
-    found = thresher(f"{train} --group qid -m one.model --json").json
-    assert found["holdout_examples"] % 5 == 0
-    assert found["holdout_examples"] + found["examples"] == 300
-    command = thresher("info one.model --json").json["command"]
-    assert " --group qid " in command
-    again = command.replace("thresher ", "").replace("DATA", "rows.svm").replace("MODEL", "two.model")
-    thresher(f"{again} -q")
-    plain = thresher(f"{train} -m plain.model --json").json
-    assert plain["holdout_examples"] == 60
-    one, two = (thresher(f"evaluate {name}.model rows.svm --json").json for name in ("one", "two"))
-    assert one == two
 
 
 def test_a_column_of_groups_is_no_feature_and_fresh_data_need_none(thresher: Thresher) -> None:

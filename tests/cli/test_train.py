@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import thresher as package
-from tests.cli.conftest import NARROW, Thresher
+from tests.cli.conftest import Thresher
 from tests.learning.test_crafted import learned
 from tests.models import without_record
 from tests.plain import not_compiled
@@ -173,11 +173,6 @@ def test_much_state(given: dict[str, int], thresher: Thresher, monkeypatch: pyte
     assert sizes(f"path train.svm -m p {only}") == []
 
 
-def test_state_of_many_rows_is_told_of(thresher: Thresher) -> None:
-    command = "train train.svm -m m --store hashed:19 --l1 1 --passes 1"
-    assert re.search(r"writing [\d.]+ MB of learning state beside .+ kB", thresher(command).err)
-
-
 def test_resume_takes_the_same_options_only(thresher: Thresher, stopped: str) -> None:
     thresher.fails(f"{stopped} --resume --rule rda", 2, "the checkpoint was made with --rule ft-ftrl:")
     thresher.fails(f"{stopped.replace('train.svm', 'test.svm')} --resume", 1, "other data")
@@ -187,22 +182,6 @@ def test_resume_takes_the_same_options_only(thresher: Thresher, stopped: str) ->
     figures = thresher(f"{stopped.replace('--loss hinge', '')} --resume {same} --json").json
     assert figures["examples"] == 400 * figures["passes"]
     assert not Path("m.checkpoint").exists()
-
-
-@pytest.mark.usefixtures("plainly")
-@pytest.mark.parametrize(
-    "options", ["--rule fobos:l1=1e-3 --average", "--order buffer:50 --seed 3", "--admit 4,bits=12"]
-)
-def test_a_resumed_run_is_alike(thresher: Thresher, options: str) -> None:
-    Path("few.svm").write_bytes(b"".join(NARROW[:80]))
-    command = f"train few.svm -m m {options} -q"
-    assert thresher(command).status == 0
-    whole = Path("m").read_bytes()
-    with full_disk():
-        assert thresher(f"{command} --checkpoint-every 30").status == 1
-    assert thresher("train few.svm -m m -q --resume").status == 0
-    assert Path("m").read_bytes() == whole
-    assert thresher("train few.svm -m m -q --order as-is --resume").status == 1  # nothing is left
 
 
 @pytest.fixture

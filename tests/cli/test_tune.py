@@ -76,15 +76,6 @@ def reported(thresher: Thresher, found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_the_command_says_how_tables_are_read(thresher: Thresher) -> None:
-    rows = [f"{k % 2},{k % 7},{k % 5 / 2},a b {k % 3}\n" for k in range(200)]
-    Path("t.csv").write_text("".join(rows))
-    told = "--no-header --missing ? --label 1 --numeric 2,3 --text 4 --interact 2,3 --interact 3,4"
-    ran = thresher.ok(f"{TUNE.replace('train.svm', 't.csv')} --json {told} --on-error skip --threads 1")
-    assert told.replace("?", "'?'") in ran.json["command"]
-    alone(thresher, ran.json["command"])
-
-
 def test_the_table(thresher: Thresher) -> None:
     ran = thresher(TUNE.removesuffix(" -q").replace("--budget 8", "--budget 24"))
     lines = ran.out.splitlines()
@@ -104,19 +95,6 @@ def test_the_table(thresher: Thresher) -> None:
     quiet = thresher(TUNE.replace("--budget 8", "--budget 24")).out.splitlines()
     assert [line[:20] for line in quiet] == [line[:20] for line in lines[25:]]
     assert f" -m a --rule {figures['rule'].strip()}" in figures["command"]
-
-
-def test_standard_input(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Standard input is read once, whatever the number of rounds; it is refused if it cannot be kept."""
-    found = thresher(f"{TUNE} --json").json
-
-    with open("train.svm") as file:
-        monkeypatch.setattr("sys.stdin", file)
-        refused = thresher(f"{TUNE} --no-cache".replace("train.svm", "-"))
-        ran = thresher(f"{TUNE} --json".replace("train.svm", "-"))
-    assert ran.status == 0, ran.err
-    assert ran.json["trials"] == found["trials"]
-    assert (refused.status, "later passes need the cache" in refused.err) == (1, True)
 
 
 def test_little_data(thresher: Thresher) -> None:

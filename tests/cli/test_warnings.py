@@ -78,14 +78,6 @@ def test_later_passes_do_not_flatter(thresher: Thresher, data: str) -> None:
     assert "first pass" not in thresher(f"{sgd}").out + thresher("info m").out
 
 
-def test_the_loss_of_later_passes_is_called_so(thresher: Thresher, data: str) -> None:
-    rows = [f"{1 if k % 3 else -1} 1:{k * 7 % 10} 2:{500 + k * 31 % 97}\n" for k in range(200)]
-    Path("scales.svm").write_text("".join(rows))
-    ran = thresher("train scales.svm -m m -q --rule sgd --passes 2")
-    assert "the loss on rows seen before is" in ran.err
-    assert "progressive" not in ran.err
-
-
 @pytest.mark.parametrize("command", ["cv", "tune"])
 def test_a_model_file_keeps_what_is_wrong_with_its_data(command: str, thresher: Thresher, data: str) -> None:
     """Warnings of other commands too; the command that they print still writes the same file."""
@@ -109,14 +101,3 @@ def test_a_model_file_keeps_trouble_with_its_training(thresher: Thresher, folder
     thresher("train scales.svm -m out -q --rule ft-ftrl --l1 1000")
     (kept,) = thresher("info out --json").json["warnings"]
     assert kept.startswith("no feature has a weight")
-
-
-def test_each_lane_keeps_its_own_trouble(thresher: Thresher, data: str) -> None:
-    thresher("path sane.svm -m out --l1 0.5:1000:2 --holdout none -q --state")
-    for k in (0, 1):
-        assert thresher(f"choose out {k} -m lane{k}").status == 0
-    kept = [thresher(f"info lane{k} --json").json["warnings"] for k in (0, 1)]
-    assert [len(one) for one in kept] == [0, 1]
-    for k, l1 in enumerate((0.5, 1000)):
-        thresher(f"train sane.svm -m alone --l1 {l1} -q")
-        assert Path(f"lane{k}").read_bytes() == Path("alone").read_bytes()
