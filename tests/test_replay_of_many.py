@@ -73,20 +73,12 @@ def test_lanes_that_stop_early_are_runs() -> None:
     assert min(made) < MADE
 
 
-def test_a_budget_between_two_penalties_makes_the_same_passes() -> None:
-    found = thresher.path(DATA, l1=[0.01, 30.0], choose="nnz:5")
-    assert len(found.points) > 2
-    assert {passes_of(model) for model in found.models} == {MADE}
-    assert found.points == thresher.path(DATA, l1=[0.01, 30.0], choose="nnz:5", passes=MADE).points
-
-
-@pytest.mark.parametrize("folds", [3, "forward:3"])
-def test_folds_make_the_passes_of_all_rows(folds: int | str) -> None:
+def test_folds_make_the_passes_of_all_rows() -> None:
     found, other = (
-        thresher.cv(DATA, l1=L1S, folds=folds, refit=True, passes=passes) for passes in ("auto", MADE)
+        thresher.cv(DATA, l1=L1S, folds=3, refit=True, passes=passes) for passes in ("auto", MADE)
     )
     assert found.points == other.points
-    assert found.points != thresher.cv(DATA, l1=L1S, folds=folds, refit=True, passes=1).points
+    assert found.points != thresher.cv(DATA, l1=L1S, folds=3, refit=True, passes=1).points
     chosen = found.choose()
     assert as_bytes(chosen) == as_bytes(thresher.train(DATA, rule=found.points[found.number()].spec))
     assert passes_of(chosen) == MADE

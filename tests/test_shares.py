@@ -21,7 +21,7 @@ from thresher.learning.model.model_set import ModelSet, Share
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.modelbytes import as_bytes
 from thresher.learning.training.shares import folds_of
-from thresher.plans.folds import Folds, blocks_of
+from thresher.plans.folds import Folds
 from thresher.testing.laws import bits
 
 K, ROWS = 3, 59  # not a multiple of K: if a pass continued counting, it would have other folds
@@ -31,7 +31,6 @@ WIDE = replace(test_lanes.WIDE.rows(0, ROWS), weights=WEIGHTS)
 SHARES: dict[str, Callable[[], Share]] = {
     "all": Share,
     "folds": lambda: Folds(K, whole=True),
-    "forward": lambda: Folds(K, forward=True, total=ROWS),
     **{spec: partial(Bagged, Bags.of(spec, 5)) for spec in ("poisson:3", "disjoint:3", "halves:3:0.3")},
 }
 split = pytest.mark.parametrize("kind", [name for name in SHARES if name != "all"])
@@ -57,8 +56,6 @@ def times_of(share: Share) -> Any:
         return np.column_stack([share.bags.draw(row, 1) for row in range(ROWS)])
     if not isinstance(share, Folds):
         return np.ones((1, ROWS), np.uint8)
-    if share.forward:
-        return np.array([blocks_of(0, ROWS, K, ROWS) < k for k in range(K)], np.uint8)
     return np.array([*(folds_of(0, ROWS, K, 0) != k for k in range(K)), np.ones(ROWS)], np.uint8)
 
 
@@ -109,7 +106,7 @@ def test_compiled(kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("batch", "kind"),
-    [(7, "all"), (1, "folds"), (7, "folds"), (1, "forward"), (7, "poisson:3"), (1, "halves:3:0.3")],
+    [(7, "all"), (1, "folds"), (7, "folds"), (7, "poisson:3"), (1, "halves:3:0.3")],
 )
 @pytest.mark.usefixtures("small_tables", "plainly")
 def test_batches_many_outputs_and_passes(kind: str, batch: int) -> None:
@@ -131,7 +128,7 @@ def test_scales_and_admission_count_the_rows_that_are_learned(kind: str) -> None
 
 @pytest.mark.parametrize(
     ("batch", "kind"),
-    [(4, "all"), (1, "folds"), (4, "forward"), (1, "poisson:3"), (4, "disjoint:3"), (1, "halves:3:0.3")],
+    [(4, "all"), (1, "folds"), (1, "poisson:3"), (4, "disjoint:3"), (1, "halves:3:0.3")],
 )
 @pytest.mark.usefixtures("small_tables", "plainly")
 def test_they_go_on_from_their_state(kind: str, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -223,7 +223,7 @@ def path(
         holdout, holdout_every: the hold-out to choose by; default one of every ten rows (0: none).
         choose: ``best``, the lowest loss, or the best by `judge`; ``1se``, the sparsest within one standard
             error of it; ``within:P%``, the sparsest at most P % worse; ``nnz:N``, the best with at most N
-            weights, for which the data are read once more, with penalties between the two models next to N.
+            weights.
         continue_from: a frontier, or the folder of one, whose models go on with these data.
         outputs, passes, replay, order, early_stop, patience, judge: as for `train`. All models make the same
             passes.
@@ -234,8 +234,8 @@ def path(
     >>> frontier = path("examples/data/rcv1_train2000.dat.gz", l1="0.5:4:4")
     >>> all(one.nonzero > next.nonzero for one, next in zip(frontier.points, frontier.points[1:]))
     True
-    >>> 900 < frontier.choose("nnz:1000").nonzero < 1100, len(frontier.points)
-    (True, 12)
+    >>> frontier.choose("nnz:1000").nonzero <= 1000
+    True
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
     given = settle(lanes.PathCommand, {**options, "rule": rule, "loss": loss}, path)
@@ -263,9 +263,7 @@ def cv(
     Args:
         data, y, loss, sample_weight, groups, offsets: as for `train`; rows of a group are in one fold.
         rule: as for `train`. A rule given with its penalty, or without any, is evaluated as it is.
-        folds: number of folds, from 2 on. Of every `folds` rows, one is in each, drawn with `seed`. Or
-            ``forward:K``, for rows that are ordered by time: K + 1 consecutive blocks, of which each but the
-            first is predicted by models of all rows before it, as with ``TimeSeriesSplit``.
+        folds: number of folds, from 2 to 1,000. Of every `folds` rows, one is in each, drawn with `seed`.
         l1: an ascending list of penalties; ``LO:HI:N``, a geometric progression; or ``auto:N``, which chooses
             one from the first rows (default ``auto:16``).
         refit: train models of all rows, too.
@@ -281,7 +279,7 @@ def cv(
     >>> found = cv("examples/data/rcv1_train2000.dat.gz", l1="0.5:4:4", folds=5, refit=True)
     >>> found.number() < 2, found.points[1].figures["error"] < 0.13
     (True, True)
-    >>> 800 < found.choose("nnz:900").nonzero < 1000
+    >>> found.choose("nnz:900").nonzero <= 900
     True
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
@@ -398,7 +396,7 @@ def boost(
     Args:
         data, sample_weight: as for `train`.
         y: labels, as for `train`. If `data` contain the labels, the loss may be given here.
-        loss: ``exponential`` (as in AdaBoost), ``logistic``, ``squared``, ``huber``, ``quantile`` or
+        loss: ``exponential`` (as in AdaBoost), ``logistic``, ``squared``, ``huber`` or
             ``poisson``, or ``softmax`` for several classes.
         outputs: ``classes`` or ``classes:LO-HI`` with a loss of two classes: each class against the rest.
         l1, l2: strengths of the penalties; ``l1="2sd"``: of each weight, two standard deviations of the noise

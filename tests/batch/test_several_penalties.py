@@ -25,7 +25,7 @@ def margins_of(model: Any, X: Vector) -> Vector:
     return found if found.ndim == 1 else found - found.mean(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "softmax", "squared", "quantile:tau=0.3"])
+@pytest.mark.parametrize("loss", ["logistic", "softmax", "squared", "huber"])
 def test_penalties_and_folds_are_those_of_single_fits(loss: str) -> None:
     X, y, c = data_of(loss)
     values, tight = [1.0, 4.0, 8.0], dict[str, Any](tolerance=1e-8)

@@ -1,4 +1,4 @@
-"""``--holdout last:SHARE`` and ``--folds forward:K`` on the command line: pipes, the record, and resuming."""
+"""``--holdout last:SHARE`` on the command line: pipes, the record, and resuming."""
 
 import shlex
 
@@ -30,9 +30,6 @@ def test_what_is_refused_before_the_data_are_opened(thresher: Thresher) -> None:
         assert "but the last rows are held out, whatever their group: leave --group out" in ran.err
         ran = thresher(f"{command} --holdout last:0")
         assert "--holdout last:0: give a share of the rows between 0 and 1" in ran.err
-    for options in ("--folds forward:3 --order once", "--folds forward:3 --group u"):
-        assert "--folds forward:3" in thresher(f"cv no.csv {options}").err
-    assert "must be a number, or forward:K" in thresher("cv no.csv --folds time:3").err
 
 
 def test_a_condition_is_recorded_and_compared(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:

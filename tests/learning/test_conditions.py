@@ -276,9 +276,7 @@ def test_classes_of_several_are_called_by_their_words(outputs: str) -> None:
     options: dict[str, Any] = {"outputs": outputs, "loss": "softmax", "passes": 1}
     with not_compiled():
         last = told(thresher.train, words, holdout="last:0.2", **options)
-        blocks = told(thresher.cv, words, folds="forward:3", l1=[0.1, 1.0], **options)
     assert "the label spam, of" in last["unlike-holdout"]
-    assert "the label ham, of" in blocks["unlike-holdout"]
 
 
 def test_chance_is_not_told() -> None:
@@ -305,12 +303,7 @@ def test_the_last_rows_of_sorted_labels() -> None:
 
 
 def test_folds() -> None:
-    found = told(thresher.cv, SORTED, folds="forward:4", rule="ftrl:l1=0.1")
-    assert (
-        "rows of fold 3 have the label 1, of the rows learned 0 %: if rows are not" in found["unlike-holdout"]
-    )
     assert not told(thresher.cv, SORTED, folds=4, rule="ftrl:l1=0.1")
-    assert not told(thresher.cv, folds="forward:4", rule="ftrl:l1=0.1")
     found = told(thresher.cv, folds=2, rule="ftrl:l1=0.1", groups=Y, seed=5)
     assert "use another seed, or leave group out" in found["unlike-holdout"]
     assert not told(thresher.cv, folds=4, rule="ftrl:l1=0.1", groups=USERS)
@@ -345,11 +338,13 @@ def test_a_model_that_nothing_judges_makes_all_passes() -> None:
 
 
 def test_folds_that_nothing_judges() -> None:
-    options: dict[str, Any] = {"rule": "ftrl:l1=0.1", "folds": "forward:4"}
-    found = told(thresher.cv, sample_weight=WEIGHTLESS, **options)
-    assert found["empty-holdout"].startswith("no row of fold 4 has an importance above 0, so the figures are")
+    few = np.where(np.arange(HELD) < 20, 1, 0)
+    found = told(thresher.cv, rule="ftrl:l1=0.1", folds=30, sample_weight=few)
+    assert re.match(
+        r"no row of fold \d+ has an importance above 0, so the figures are", found["empty-holdout"]
+    )
     ones = np.where(np.arange(HELD) % 80 == 3, 1, -1)
-    found = told(thresher.cv, ones, **(options | {"folds": 30}))
+    found = told(thresher.cv, ones, rule="ftrl:l1=0.1", folds=30)
     assert re.match(r"the rows of \d+ folds, such as fold \d+, have one class only", found["unlike-holdout"])
 
 

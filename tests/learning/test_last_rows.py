@@ -1,20 +1,17 @@
-"""Hold-outs and folds for rows in the order of time: the last rows, and blocks that follow those learned."""
+"""Hold-outs for rows in the order of time: the last rows."""
 
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.model_selection import TimeSeriesSplit
 
 import thresher
 from thresher.data import Chunk, DataError, MemorySource
 from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.shares import LastRows, as_text, part_of
-from thresher.plans.folds import Split, blocks_of
 
 ROWS = 157
 CHANCE = np.random.default_rng(6)
@@ -126,73 +123,3 @@ def test_the_last_rows_are_held_out_whatever_their_group() -> None:
             function(rows, CHUNK.labels, groups=groups, holdout="last:0.1")
     with pytest.raises(DataError, match="whatever their group"):
         thresher.train("missing.csv", group="user", holdout="last:5")
-
-
-@pytest.mark.parametrize("count", [2, 3, 7])
-def test_blocks_are_those_of_scikit_learn(count: int) -> None:
-    for total in (count + 1, 50, 157):
-        blocks = blocks_of(0, total, count, total)
-        for k, (learned, tested) in enumerate(TimeSeriesSplit(count).split(np.empty((total, 1)))):
-            assert np.flatnonzero(blocks < k).tolist() == learned.tolist()
-            assert np.flatnonzero(blocks == k).tolist() == tested.tolist()
-        for first in (0, 3, total - 1):
-            assert np.array_equal(blocks_of(first, total - first, count, total), blocks[first:])
-
-
-@pytest.mark.parametrize("passes", [1, 2])
-def test_each_block_is_predicted_by_models_of_the_rows_before_it(passes: int) -> None:
-    """From a file, which is counted first, with bad lines, and from memory."""
-    Path("rows.svm").write_text(
-        "".join(
-            f"{int(y)} {k % 7 + 1}:1 {11 + k % 5}:1\n" + "oops\n" * (k % 40 == 7)
-            for k, y in enumerate(CHUNK.labels)
-        )
-    )
-    shared: dict[str, Any] = {"rule": "ftrl:l1=0.05", "folds": "forward:4", "passes": passes}
-    found = thresher.cv("rows.svm", refit=True, on_error="skip", **shared)
-    chunk = thresher.cv(CHUNK, refit=True, **shared)
-    assert found.points == chunk.points
-    assert found.sets.examples == passes * ROWS
-    start = ROWS - 4 * (ROWS // 5)
-    losses = []
-    for k, model in enumerate(chunk.sets.models[:4]):
-        begin = start + k * (ROWS // 5)
-        own = thresher.train(CHUNK.rows(0, begin), passes=passes, **OPTIONS)
-        assert same(model, own)
-        losses.append(thresher.evaluate(own, CHUNK.rows(begin, begin + ROWS // 5))["loss"])
-    assert chunk.points[0].loss == pytest.approx(np.mean(losses))
-    assert same(chunk.choose(), thresher.train(CHUNK, passes=passes, **OPTIONS))
-    assert same(found.choose(), thresher.train("rows.svm", passes=passes, on_error="skip", **OPTIONS))
-
-
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        ({"folds": "forward"}, "folds must be a number, or forward:K such as forward:5, not 'forward'"),
-        ({"folds": "forward:1"}, "folds must be a whole number, 2 or more, not 1"),
-        ({"folds": "forward:2.5"}, "folds must be a number, or forward:K"),
-        ({"folds": 2.5}, "folds must be a whole number"),
-        ({"folds": "forward:156"}, None),
-        ({"folds": "forward:157"}, 'folds="forward:157" needs at least 158 rows; rows read: 157'),
-        (
-            {"folds": "forward:3", "order": "once"},
-            'folds="forward:3" follows the order of the data, which order="once" changes: leave order out, or'
-            " draw folds, folds=3",
-        ),
-        (
-            {"folds": "forward:3", "groups": np.arange(ROWS)},
-            "are consecutive rows, and a group may be in several: leave group out, or draw folds, folds=3",
-        ),
-    ],
-)
-def test_what_goes_forward(more: dict[str, Any], words: str | None) -> None:
-    if words is None:
-        assert thresher.cv(CHUNK, **OPTIONS, **more).folds.count == 156
-        return
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 the words are compared
-        thresher.cv(CHUNK, **OPTIONS, **more)
-    assert words in str(caught.value)
-
-
-def test_splits_as_they_are_shown() -> None:
-    assert [Split.of(one).shown for one in (5, "5", "forward:5", np.int64(7))] == [5, 5, "forward:5", 7]

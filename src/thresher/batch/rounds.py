@@ -1,7 +1,7 @@
 """The objective and the settings of the batch solvers, and their rounds, each with a certificate.
 
 A loss says how it can be minimised, so the solvers name none: by Newton's method if it defines `curvature`,
-or a loss near it does (`smoothed`), by parallel steps if it is `BOOSTABLE`.
+by parallel steps if it is `BOOSTABLE`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher.engine.protocol import KINDS, writes
 from thresher.options.kinds import DEVIATIONS
-from thresher.options.messages import mention
+from thresher.options.messages import mention, mention_command
 
 METHODS = ("newton", "parallel")
 
@@ -76,8 +76,8 @@ def loss_of(spec: object, method: str = "newton") -> Any:
         able = [name for name in names if _solves(method, parts.make("loss", name))]
         given = spec if isinstance(spec, str) else parts.part_name(type(loss))
         raise ValueError(
-            f"boost does not support the loss {given} with {mention(method=method)};"
-            f" choose {' or '.join(able)}"
+            f"boost does not support the loss {given} with {mention(method=method)}; choose"
+            f" {' or '.join(able)}, or learn it with {mention_command('train')}, {mention(loss=given)}"
         )
     return loss
 
@@ -87,7 +87,7 @@ def _solves(method: str, loss: Any) -> bool:
     if method == "parallel":
         return bool(loss.BOOSTABLE)
     if KINDS[type(loss)] == "loss":
-        return writes(type(loss), "curvature") or writes(type(loss), "smoothed")
+        return writes(type(loss), "curvature")
     return loss.ONE is not None and writes(type(loss.ONE), "curvature")
 
 

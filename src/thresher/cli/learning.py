@@ -19,7 +19,6 @@ from thresher.options.option import Options, UsageError
 if TYPE_CHECKING:
     from thresher.batch.rounds import Round
     from thresher.learning.training.trainer import Outcome
-    from thresher.plans.models import Frontier
 
 _ROUND = f"{'round':>6} {'sweeps':>7} {'objective':>16} {'certificate':>12} {'non-zero':>10} {'seconds':>8}"
 _OF_SOLUTION = ("examples", "rounds", "sweeps", "objective", "certificate", "converged")
@@ -117,16 +116,11 @@ def path(data: list[str], options: Options) -> None:
     with _prepared(prepare, data, options) as (run, path):
         stopper = run.trainer.stopper
 
-        def save(learned: Frontier) -> None:
-            with saving.unbroken(path, stopper):
-                run.save_frontier(learned, path, say=False)
-
         def keep() -> None:  # if training is stopped in a replay
             run.save_frontier(run.frontier(), path, say=False)
 
-        first = not run.trainer.plan.finished
-        outcome: Outcome = saving.finish(run, keep if first else None, f"the models are saved in {path}")
-        learned = run.fill(outcome, path, save)
+        outcome: Outcome = saving.finish(run, keep, f"the models are saved in {path}")
+        learned = run.frontier()
         with saving.unbroken(path, stopper):
             found = run.save_frontier(learned, path)
             run.trainer.discard_checkpoint()
@@ -177,7 +171,7 @@ def cv(data: list[str], options: Options) -> None:
         outcome.warnings = [*outcome.warnings, *found.warnings, *run.missed]
         output.tell_outcome(outcome)
         figures = {
-            "folds": run.plan.split.shown,
+            "folds": options["folds"],
             **output.figures_of_run(outcome),
             **took,
             **used,
@@ -187,7 +181,7 @@ def cv(data: list[str], options: Options) -> None:
         del figures["features_seen"]
         each = [point.as_dict(found.penalty) for point in found.points]
         whole = {"lanes": each, "chosen": number, "choice": which, "penalty": found.penalty}
-        whole |= {"folds": run.plan.split.shown, **used, **again, **took, **own}
+        whole |= {"folds": options["folds"], **used, **again, **took, **own}
         table = of_estimates(found.points, found.penalty, number)
         output.show_run(figures, outcome.warnings, options, table, whole)
         check_strictly(outcome.warnings, options)

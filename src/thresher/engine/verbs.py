@@ -33,16 +33,6 @@ def curvature(self, margin, y):
     return math.nan
 
 
-@verb("loss", compiled=False)
-def smoothed(self, width):
-    """A loss with `curvature` below one with kinks: the largest of u e - width u^2 / 2. Default: None.
-
-    e is the margin less the label, and the loss is the largest of u e, both over the slopes u that it has. A
-    loss that defines this can be minimised in memory: `thresher boost`.
-    """
-    return
-
-
 @verb("loss", returns=NUMBER)
 def link(self, margin):
     """Map the margin to what `predict` prints: a probability, a mean. Default: the margin."""

@@ -36,12 +36,6 @@ def _range(value: object) -> object:
     return value
 
 
-def _folds(value: object) -> int | str:
-    from thresher.plans.folds import Split
-
-    return Split.of(value).shown
-
-
 def _rules(value: object) -> object:
     if isinstance(value, str):
         return value
@@ -117,11 +111,10 @@ class CvOptions(
     """The options of `thresher.cv`."""
 
     folds: Annotated[
-        int | str,
-        Option(Text(_folds), "K|forward:K", default=10),
+        int,
+        Option(Whole(2, 1000), "K", default=10),
         "Of every K rows, one is in each fold, drawn with --seed, and is evaluated by a model that did not "
-        "learn it. forward:K, for rows in the order of time, cuts them into K + 1 blocks: each but the "
-        "first is evaluated by a model of all rows before it.",
+        "learn it.",
     ]
 
 

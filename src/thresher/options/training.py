@@ -365,7 +365,7 @@ class SolverOptions(TypedDict, total=False):
     loss: Annotated[
         Spec,
         Option(kinds.Kind(), "SPEC", default=BOOSTED),
-        "exponential (AdaBoost's), logistic, squared, huber, quantile, poisson; softmax for several classes.",
+        "exponential (AdaBoost's), logistic, squared, huber, poisson; softmax for several classes.",
     ]
     outputs: Annotated[
         str | None,

@@ -9,7 +9,7 @@
 `RELATIVE`: of many outputs, the loss does not change when all margins are shifted by the same amount.
 `ONE`: of many outputs, see the verb `rival`; None for losses that have none.
 `BOOSTABLE`: with z = y p and q = -d loss / dz, loss(z + d) <= loss(z) + q (exp(-d) - 1) for every d;
-the parallel steps of the batch solver rely on it, its Newton steps on `curvature` or `smoothed`.
+the parallel steps of the batch solver rely on it, its Newton steps on `curvature`.
 
 Losses of examples with many outputs give the value, its shares and the slope for each output.
 
@@ -24,7 +24,6 @@ import math
 from typing import Any, NamedTuple
 
 from thresher.engine.compile.jit import helper
-from thresher.engine.protocol import implements
 from thresher.engine.verbs import link, value_slope
 from thresher.parts.registry import part
 
@@ -211,32 +210,6 @@ class Squared(NamedTuple):
         return 2.0 * self.scale
 
 
-@implements("loss")
-class SmoothKink(NamedTuple):
-    """The largest of u e - width u^2 / 2 over -below <= u <= above, e = p - y; no part that SPECs name.
-
-    >>> SmoothKink(1.0, 1.0, 0.5).value_slope(3.0, 1.0)
-    (1.75, 1.0)
-    """
-
-    below: float
-    above: float
-    width: float
-    DOMAIN = "real"
-
-    def value_slope(self, margin, y):
-        error = margin - y
-        slope = min(max(error / self.width, -self.below), self.above)
-        return slope * (error - 0.5 * self.width * slope), slope
-
-    def curvature(self, margin, y):
-        """1 / width between the ends of the slopes; beyond, where it is 0, a hundredth of Huber's."""
-        error = margin - y
-        if -self.below <= error / self.width <= self.above:
-            return 1.0 / self.width
-        return 0.01 / max(abs(error), self.width)
-
-
 @part("loss")
 class Absolute(NamedTuple):
     """scale |p - y|, minimised by the median.
@@ -249,10 +222,6 @@ class Absolute(NamedTuple):
     LIMITS = {"scale": "> 0"}
     SHIFTS = True
     LEVEL = 0.5
-
-    def smoothed(self, width):
-        """Huber's."""
-        return SmoothKink(self.scale, self.scale, width)
 
     def value_slope(self, margin, y):
         """Loss and slope; slope 0 at the kink."""
@@ -280,10 +249,6 @@ class Quantile(NamedTuple):
     def LEVEL(self) -> float:  # noqa: N802
         """Of this quantile."""
         return self.tau
-
-    def smoothed(self, width):
-        """Huber's, with slopes from -tau to 1 - tau."""
-        return SmoothKink(self.tau, 1.0 - self.tau, width)
 
     def value_slope(self, margin, y):
         """Loss and slope; slope 0 at the kink."""

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from thresher.data.chunk import Chunk, concat
-from thresher.data.errors import DataError, OneLineError
+from thresher.data.errors import DataError
 from thresher.learning.diagnostics.findings import (
     Finding,
     no_groups,
@@ -45,52 +45,13 @@ from thresher.learning.training.holdout import counts_of, difference
 from thresher.learning.training.progress import Figures
 from thresher.learning.training.scores import Scores
 from thresher.learning.training.shares import Rows, folds_of, folds_of_groups
-from thresher.options.checks import check_whole
 from thresher.options.messages import mention
 from thresher.plans.penalties import penalty_in
 
 _MOST_FOLDS, _MOST_MODELS = 1000, 4096
-_FORWARD = "forward:"
+_MOST_MODELS = 4096
 PIECE = 1 << 17
 """Nonzeros evaluated at a time: each of many models reads them in one call."""
-
-
-@dataclass(frozen=True)
-class Split:
-    """How rows are split into folds: K are drawn; or, going forward, K blocks that follow a first one."""
-
-    count: int
-    forward: bool = False
-
-    @classmethod
-    def of(cls, given: Any) -> Split:
-        """Parse a number, or ``forward:K``; ValueError."""
-        forward = isinstance(given, str) and given.startswith(_FORWARD)
-        text = given.removeprefix(_FORWARD) if isinstance(given, str) else given
-        count = int(text) if isinstance(text, str) and text.isdecimal() else text
-        if isinstance(count, str):
-            form = "a number, or forward:K such as forward:5"
-            raise OneLineError(f"{mention('folds')} must be {form}, not {given!r}")
-        check_whole("folds", count, 2, _MOST_FOLDS)
-        return cls(int(count), forward)
-
-    @property
-    def shown(self) -> int | str:
-        """The number, or ``forward:K``."""
-        return f"{_FORWARD}{self.count}" if self.forward else self.count
-
-
-def blocks_of(first: int, rows: int, count: int, total: int) -> Rows:
-    """The block of each of the rows `first`, `first` + 1 ... of `total` rows, from -1 to `count` - 1.
-
-    They are equally long, but the first takes the rows that are left over.
-
-    >>> blocks_of(0, 11, 3, 11).tolist()
-    [-1, -1, -1, -1, -1, 0, 0, 1, 1, 2, 2]
-    """
-    size = total // (count + 1)
-    found: Rows = np.maximum((np.arange(first, first + rows) - (total - count * size)) // size, -1)
-    return found
 
 
 class Folds(Share):
@@ -98,9 +59,8 @@ class Folds(Share):
 
     Each run of `count` rows of a pass has one row in each fold; their order is drawn with the `seed`. If rows
     have groups, each group is in one fold, which is drawn. No row of the fold is counted, or used for scaling
-    or admission, so each fold has a feed and an index of its own. If folds go `forward`, they are consecutive
-    blocks of the rows, of which there are `total`, and a part learns only the rows before its block, as in
-    ``sklearn.model_selection.TimeSeriesSplit``. With `whole`, one more part learns all rows.
+    or admission, so each fold has a feed and an index of its own. With `whole`, one more part learns all
+    rows.
 
     >>> models = ModelSet([Recipe("ftrl", l1=0.1)], Folds(2))
     >>> models.learn(Chunk.of_rows([(1.0, {7: 2.0}), (-1.0, {8: 1.0}), (1.0, {9: 2.0})]))
@@ -110,10 +70,8 @@ class Folds(Share):
 
     deals = True
 
-    def __init__(
-        self, count: int, seed: int = 0, *, forward: bool = False, total: int = 0, whole: bool = False
-    ) -> None:
-        self.count, self.seed, self.forward, self.total, self.whole = count, seed, forward, total, whole
+    def __init__(self, count: int, seed: int = 0, *, whole: bool = False) -> None:
+        self.count, self.seed, self.whole = count, seed, whole
         self.parts, self.recorded = count + whole, slice(count, None)
 
     def dealt(self, chunk: Chunk, first: int) -> Callable[[int], Chunk]:
@@ -121,22 +79,19 @@ class Folds(Share):
         folds = self.folds_of(chunk, first)
 
         def learned(part: int) -> Chunk:
-            return chunk.take(folds < part if self.forward else folds != part) if part < self.count else chunk
+            return chunk.take(folds != part) if part < self.count else chunk
 
         return learned
 
     def folds_of(self, chunk: Chunk, first: int) -> Rows:
         """The fold of each row (n,) of `chunk`, whose first row has the number `first`."""
-        if self.forward:
-            return blocks_of(first, len(chunk), self.count, self.total)
         if chunk.groups is not None:
             return folds_of_groups(chunk.groups, first, self.count, self.seed)
         return folds_of(first, len(chunk), self.count, self.seed)
 
     def where(self, part: int) -> str:
         """Which rows a part learns, in words."""
-        fold = f"{'before' if self.forward else 'without'} fold {part + 1}, "
-        return fold if part < self.count else "on all rows, "
+        return f"without fold {part + 1}, " if part < self.count else "on all rows, "
 
 
 class FoldScores:
@@ -146,17 +101,17 @@ class FoldScores:
     """
 
     def __init__(self, models: ModelSet, folds: Folds, chunks: Iterable[Chunk], judge: str = LOSS) -> None:
-        self._folds, dropped, head, rows = folds, models.dropped, models.recipe.objective, 0
+        dropped, head, rows = models.dropped, models.recipe.objective, 0
         self._called = partial(head.named, words=models.lead.classes)
         parts = models.parts[: folds.count]
         scores = [Scores({k: p.models[k] for k in p.alive if k not in dropped}, (), judge) for p in parts]
         waiting, sizes = [list[Chunk]() for _ in parts], np.zeros(folds.count, np.int64)
-        self._classes = [Counter[float]() for _ in range(folds.count + 1)]
-        """rows of each class in each fold, and before all folds"""
+        self._classes = [Counter[float]() for _ in parts]
+        """rows of each class in each fold"""
         self._named = self._in_groups = False
         for chunk in chunks:
             numbers, rows = folds.folds_of(chunk, rows), rows + len(chunk)
-            sizes += np.bincount(numbers[numbers >= 0], minlength=folds.count)
+            sizes += np.bincount(numbers, minlength=folds.count)
             self._named = self._named or (chunk.groups is not None and bool(chunk.groups.any()))
             self._in_groups = chunk.groups is not None
             for k in range(folds.count):
@@ -165,8 +120,6 @@ class FoldScores:
                 if sum(one.nnz for one in waiting[k]) >= PIECE:
                     scores[k].add(concat(waiting[k]))
                     waiting[k] = []
-            if folds.forward:
-                self._classes[-1] += counts_of(head, chunk.take(numbers < 0))
         if rows < folds.count:
             raise DataError(f"{folds.count} folds need at least {folds.count} rows; rows read: {rows}")
         if not sizes.all():
@@ -184,24 +137,20 @@ class FoldScores:
 
     def troubles(self) -> list[Finding]:
         """Trouble with the rows of the folds."""
-        count, forward = self._folds.count, self._folds.forward
         found = [no_groups("")] if self._in_groups and not self._named else []
         found += [weightless_fold(self._weightless)] if self._weightless else []
-        for k, held in enumerate(self._classes[:-1] if forward or self._named else []):
-            others = [*range(k), -1] if forward else [j for j in range(count) if j != k]
-            learned = sum((self._classes[j] for j in others), Counter[float]())
+        for k, held in enumerate(self._classes if self._named else []):
+            learned = sum((other for other in self._classes if other is not held), Counter[float]())
             if reason := difference(held, learned, f"rows of fold {k + 1}", self._called):
-                drawn = f"if rows are not in the order of time, draw the folds, {mention(folds=count)}"
-                other = f"use another {mention('seed')}, or leave {mention('group')} out"
-                return [*found, unlike(reason, drawn if forward else other)]
-        if not self._weightless and 0 < len(self._without_auc) < count:
+                remedy = f"use another {mention('seed')}, or leave {mention('group')} out"
+                return [*found, unlike(reason, remedy)]
+        if not self._weightless and 0 < len(self._without_auc) < len(self._classes):
             found.append(one_class_in_folds(self._without_auc))
         return found
 
 
 def check_size(recipe: Recipe, count: int, models: int, whole: bool) -> None:
     """Raise ValueError or MemoryError if this many folds and models are too many or too large."""
-    check_whole("folds", count, 2, _MOST_FOLDS)
     what = f"{count} folds of {models} models"
     if count * models > _MOST_MODELS:
         raise ValueError(f"{what} are {count * models:,}: {_MOST_MODELS:,} at most")

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
-from thresher.data.source import Source
 from thresher.learning.diagnostics.findings import Finding, warn
-from thresher.learning.files.choice import FrontierTable, Point, check_choice, choose
+from thresher.learning.files.choice import FrontierTable, Point, choose
 from thresher.learning.files.model_file import FRONTIER, Contents, ModelFileError, save_all
 from thresher.learning.inspection.formatting import shown, tab_separated
 from thresher.learning.inspection.frames import frame_of, held, identity, identity_of
 from thresher.learning.inspection.plots import checked, write
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
-from thresher.learning.training.scores import Scores
 from thresher.options.messages import flag_of, mention_command
 from thresher.options.option import UsageError
 from thresher.plans import budget, frontier
@@ -179,10 +176,6 @@ class Frontier:
     """how rows were split for cross-validation"""
     sets: ModelSet | None = field(default=None, repr=False, compare=False)
     """the models of the folds, in the first reading"""
-    _learn: Callable[[Any, list[float]], None] | None = field(default=None, repr=False, compare=False)
-    """adds models with further penalties; None if the data cannot be read again"""
-    _tried: set[str] = field(default_factory=set, repr=False, compare=False)
-    """budgets for which penalties were added"""
 
     def __reduce__(self) -> Any:
         """Raise TypeError for copies and pickles: models that learned side by side share state."""
@@ -202,32 +195,15 @@ class Frontier:
     def number(self, which: str | int | None = None) -> int:
         """Number of the point for ``best``, ``1se``, ``within:P%``, ``nnz:N`` or a number; ValueError.
 
-        The first ``nnz:N`` whose budget lies between two models reads the data once more: models with
-        penalties between theirs are added, and numbers of points change. If the data can be read only once, a
-        warning says so. After cross-validation, ``nnz:N`` counts the weights of the models of all rows if
-        there are any, else their mean over folds.
+        After cross-validation, ``nnz:N`` counts the weights of the models of all rows if there are any, else
+        their mean over folds.
         """
         which = self.choice if which is None else which
         if str(which).isdecimal():
             if not int(which) < len(self.points):
                 raise UsageError(f"there is no model {which}: they are 0 to {len(self.points) - 1}")
             return int(which)
-        self.fill(which := check_choice(which))
-        return choose(self.points, which)
-
-    def fill(self, which: str) -> None:
-        """Add further penalties if `which` is ``nnz:N`` and its budget lies between two of them.
-
-        Warns if there are any and the data cannot be read again.
-        """
-        penalties = budget.between(self.points, which)
-        if not penalties or which in self._tried:
-            return
-        self._tried.add(which)
-        if self._learn is None:
-            warn([Finding("budget", budget.unread(penalties))])
-        else:
-            self._learn(self, penalties)
+        return choose(self.points, str(which))
 
     def choose(self, which: str | int | None = None) -> Any:
         """The selected model, independent of the others: see `number`."""
@@ -262,26 +238,7 @@ class Frontier:
             raise ModelFileError(f"{file.name}: not the models of {mention_command('path')}")
         there = {k: made(file.name, *file.model(k)) for k in file.there}
         models = [there.get(k) for k in range(len(file))]
-        own = table.penalty, table.points, models
-        return cls(*own, choice=table.choice, _learn=lambda found, penalties: None)
-
-    def add(self, more: Frontier, held: Source | None) -> None:
-        """Add the models of another run over the same data.
-
-        `held` is the source of the held-out rows or None: standard errors are those of differences to the
-        best of all.
-        """
-        pairs = [*zip(self.points, self.models, strict=True), *zip(more.points, more.models, strict=True)]
-        pairs.sort(key=lambda pair: pair[0].penalty)
-        self.points[:], self.models[:] = zip(*pairs, strict=True)
-        if held is not None:
-            with closing(held.chunks()) as chunks:
-                able = {k: m for k, (one, m) in enumerate(pairs) if one.dropped is None}
-                scores = Scores(able, chunks, self.points[0].judge)
-            best = scores.best()
-            for k in scores.models:
-                error = scores.error_of_difference(k, best)
-                self.points[k] = replace(self.points[k], paired_error=error)
+        return cls(table.penalty, table.points, models, choice=table.choice)
 
     def plot(self, path: str | PathLike[str], which: str | None = None) -> None:
         """Draw loss over the number of weights to an SVG file. Raises OSError, ValueError."""
@@ -335,7 +292,6 @@ def _rows_of_folds(one: Estimate) -> list[dict[str, object]]:
 
 def with_choice(found: Frontier) -> Frontier:
     """The models, of which one is chosen: another, with a warning, if the criterion selects none."""
-    found.fill(found.choice)
     if all(point.criterion == math.inf for point in found.points):
         return found  # choosing explains it
     _, choice, missed = frontier.chosen_of(found.points, found.choice)

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 from thresher.data.inputs.any_data import Data
 from thresher.data.order import make_order
-from thresher.data.source import Source
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.files import model_file
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import LOSS, FrontierTable, no_standard_error
-from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, going_on
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.training.passes import AUTO as AUTO_PASSES
 from thresher.learning.training.progress import Ui, of_earlier
 from thresher.learning.training.record import Difference, Record
-from thresher.learning.training.trainer import Outcome, TrainingPlan
 from thresher.options.lanes import AUTO
 from thresher.options.layouts import of_options
 from thresher.options.messages import mention
@@ -44,7 +37,6 @@ from thresher.plans.penalties import (
 )
 from thresher.plans.repeat import passes_said, train_command
 from thresher.plans.run import Opened, Plan, Training, check_same, of_recipe
-from thresher.plans.run_setup import again_of, trainer_of
 
 
 def check_varied(options: Options, base: Recipe) -> None:
@@ -103,7 +95,7 @@ class Paths(Plan):
     def go_on(self, given: object) -> tuple[ModelSet, Record]:
         """The lanes of a frontier."""
         if isinstance(given, str | os.PathLike):
-            given = _read(given)
+            given = Frontier.read(model_file.Contents.of(Path(given)), model_file.revive)
         if not isinstance(given, Frontier):
             raise TypeError(f"expected a frontier, not {type(given).__name__}")
         dropped = {k: point.dropped for k, point in enumerate(given.points) if point.dropped is not None}
@@ -116,10 +108,10 @@ class Paths(Plan):
         return found, record or Record(lines=lines, examples=lines)
 
     def difference(self, models: ModelSet, before: TrainingState | None = None) -> Iterator[Difference]:
-        """The penalties must be the same, too; and those of the finished models in the file."""
+        """The penalties must be the same, too."""
         options, recipe = given_in(self.options, RecipeOptions), models.recipe
-        penalties, finished = [penalty_in(model.rule) for model in models.models], before and before.finished
-        l1, had = options.pop("l1", None), [*(finished or penalties)]
+        had = [penalty_in(model.rule) for model in models.models]
+        l1 = options.pop("l1", None)
         wanted = PenaltyRange(AUTO if l1 is None else l1)
         if (wanted.values and wanted.values != had) or (l1 is not None and wanted.count != len(had)):
             yield Difference("l1", f"{had[0]:g}:{had[-1]:g}:{len(had)}", ("l1",))
@@ -127,39 +119,13 @@ class Paths(Plan):
         yield from of_recipe(options, recipe)
         with of_options():
             same = penalty_name(rule.get("rule", recipe.rule)) == penalty_name(recipe.rule)
-            same = same and with_penalty(replace(recipe, **rule), penalties[0]).rule == recipe.rule
+            same = same and with_penalty(replace(recipe, **rule), had[0]).rule == recipe.rule
         if rule and not same:
             yield Difference("rule", recipe.rule, tuple(rule))
-        if finished:
-            checkpoint_path = self.options["checkpoint"]
-            path = checkpoint_path.with_name(checkpoint_path.name.removesuffix(".checkpoint"))
-            table = model_file.Contents.of(path).frontier() if path.exists() else None
-            if table is None or [point.penalty for point in table.points] != [*finished]:
-                raise UsageError(
-                    f"{checkpoint_path} adds models to {path}, which does not have the others: run again"
-                    f" without {mention('resume')}"
-                )
-            passes, which = self.options["passes"], self.options["choose"]
-            if before is not None and passes not in (None, AUTO_PASSES, before.passes):
-                yield Difference("passes", before.passes, ("passes",))
-            if which != table.choice:
-                yield Difference(
-                    "choose", table.choice, ("choose",) if "choose" in self.options.given else ()
-                )
-
-    def rereads(self, source: Source, training: TrainingPlan, new: bool) -> int:
-        """Once more, for a budget that lies between two models."""
-        fills = budget.budget_of(self.options["choose"]) is not None and not training.finished and new
-        return int(fills and source.rereadable)
-
-
-def _read(path: str | os.PathLike[str]) -> Frontier:
-    """The models in a file, which must have their state, to go on with them. `ModelFileError`."""
-    return Frontier.read(model_file.Contents.of(Path(path)), model_file.revive)
 
 
 class FrontierTraining(Training):
-    """Training of lanes, and of further lanes to use a budget of weights."""
+    """Training of lanes."""
 
     missed: Sequence[Finding] = ()
     """that no model satisfied what was to be chosen, when they were saved"""
@@ -169,67 +135,19 @@ class FrontierTraining(Training):
         """Whether the models had learned other data before, which others would lack."""
         return self.plan.options["continue_from"] is not None
 
-    @property
-    def rereadable(self) -> bool:
-        """Whether data and hold-out can be read again, to train with further penalties."""
-        held = self.trainer.holdout.given
-        return not self.goes_on and self.trainer.source.rereadable and (held is None or held.rereadable)
-
     def frontier(self) -> Frontier:
         """The trained models."""
         first = self.trainer
         points = points_of(first.models, first.scores, first.policy.scored, first.plan.judge)
         models = first.models.models
-        learn = self._learn if self.rereadable else None
         choice = self.plan.options["choose"] or BEST
-        return Frontier(penalty_name(models[0].rule), points, models, choice=choice, _learn=learn)
+        return Frontier(penalty_name(models[0].rule), points, models, choice=choice)
 
-    def _learn(self, found: Frontier, penalties: list[float]) -> None:
-        """Add models with further penalties, unless learning diverges."""
-        further = self.again(penalties)
-        with suppress(DivergedError):
-            further.run()
-            found.add(further.frontier(), self.trainer.holdout.source())
-
-    def fill(self, outcome: Outcome, path: Path, save: Callable[[Frontier], object]) -> Frontier:
-        """The trained models, and for a budget that lies between two, some with penalties between theirs.
-
-        `save` is called before the data are read again for these, whose time is added to the `outcome`.
-        `path` is the file to which a checkpoint of such models adds them: before there is one, the models in
-        the file get their state.
-        """
-        found, held = self.frontier(), self.trainer.holdout.source()
-        if self.trainer.plan.finished:
-            whole = _read(path)
-            whole.add(found, held)
-            return whole
-        between = budget.between(found.points, self.plan.options["choose"])
-        if between and not self.rereadable:
-            self.ui.warn(budget.LONELY if self.goes_on else budget.unread(between))
-        elif between:
-            save(found)
-            self.ui.say(budget.reading_again(between))
-            further = self.again(between, tuple(point.penalty for point in found.points))
-            if not (self.plan.options["state"] or self.goes_on):
-                again = cache(partial(self.save_frontier, found, path, say=False, state=True))
-                further.trainer.before_checkpoint = again
-            with suppress(DivergedError):
-                more = further.run()
-                found.add(further.frontier(), held)
-                for name in ("seconds", "seconds_compiling"):
-                    if name in more.figures:
-                        both = outcome.figures.get(name, 0.0) + more.figures[name]
-                        outcome.figures[name] = round(both, 3)
-        return found
-
-    def save_frontier(
-        self, found: Frontier, path: Path, *, say: bool = True, state: bool = False
-    ) -> FrontierTable:
-        """Write the models, with `state` in any case; return their table. OSError, `DataError`."""
-        kept = state or bool(self.plan.options["state"]) or self.goes_on
+    def save_frontier(self, found: Frontier, path: Path, *, say: bool = True) -> FrontierTable:
+        """Write the models; return their table. OSError, `DataError`."""
+        kept = bool(self.plan.options["state"]) or self.goes_on
         if kept:
-            why = f"{mention('resume')} needs it" if state else model_file.LEFT_OUT
-            model_file.tell_large_state(found.models, self.ui.say, why)
+            model_file.tell_large_state(found.models, self.ui.say, model_file.LEFT_OUT)
         told = [self.ui.warn] if say else []
         number, which, self.missed = chosen_of(found.points, self.plan.options["choose"], *told)
         return found.write(path, number, which, kept)
@@ -256,21 +174,6 @@ class FrontierTraining(Training):
             None,
             {**given_in(self.plan.options), **own, "resume": None, "early_stop": None, "judge": None},
         )
-
-    def again(self, penalties: list[float], finished: tuple[float, ...] = ()) -> FrontierTraining:
-        """Lanes with further penalties on the same data; a signal stops them with a checkpoint.
-
-        `finished` are the penalties of those to which they will be added.
-        """
-        first, base = self.trainer, self.trainer.models.recipe
-        plan = replace(first.plan, finished=finished)
-        models = ModelSet([with_penalty(base, value) for value in penalties], say=self.ui.say)
-        source = again_of(self.data, self.source, base.objective.domain, self.read)
-        models.layout, order = source.layout, make_order(first.order.spec, base.seed)
-        held = first.holdout.given
-        more: Any = {"stopper": first.stopper}
-        trainer = trainer_of(models, source, plan, order, held, self.plan.options["cache"], self.ui, **more)
-        return replace(self, trainer=trainer)
 
 
 def prepare(data: Data, options: Options, ui: Ui, outputs: Sequence[Path | None] = ()) -> FrontierTraining:

@@ -22,7 +22,6 @@ from thresher.options.option import command, declared, words_of
 from thresher.options.training import BEST, SolverOptions, TrainCommand
 from thresher.parts import SpecError, find
 from thresher.parts import spec_of as part_spec
-from thresher.plans.budget import budget_of
 from thresher.plans.penalties import PenaltyRange, penalty_name
 from thresher.plans.run_setup import OF_RULES
 
@@ -101,14 +100,10 @@ def _without_penalty(recipe: dict[str, Any]) -> dict[str, Any]:
 
 
 def _range_of(table: FrontierTable) -> str | None:
-    """The range of penalties that was given, without those that were added for a budget; None if none was."""
+    """The range of penalties that was given; None if it was a list."""
     penalties = [point.penalty for point in table.points]
-    fewest = 3 if budget_of(table.choice) is not None else len(penalties)
-    for count in range(len(penalties), fewest - 1, -1):
-        wanted = f"{penalties[0]!r}:{penalties[-1]!r}:{count}"
-        if {*PenaltyRange(wanted).values} <= {*penalties}:
-            return wanted
-    return None
+    wanted = f"{penalties[0]!r}:{penalties[-1]!r}:{len(penalties)}"
+    return wanted if len(penalties) > 1 and PenaltyRange(wanted).values == penalties else None
 
 
 def remaking(

@@ -141,6 +141,8 @@ class Plan:
     dealt = ""
     """what would happen to a row with another number in a later pass, if rows are dealt by their numbers"""
 
+    rereads = 0
+    """how often the data are read after the passes"""
     varies = False
     """whether models differ in `l1`, which then defines none of them"""
 
@@ -172,10 +174,6 @@ class Plan:
     def difference(self, models: ModelSet, before: TrainingState | None = None) -> Iterator[Difference]:
         """What options say otherwise than models that are to go on, or are resumed in the state `before`."""
         yield from of_recipe(given_in(self.options, RecipeOptions), models.recipe)
-
-    def rereads(self, source: Source, training: TrainingPlan, new: bool) -> int:
-        """How often the data will be read beside the passes; `new`: the models had not learned other data."""
-        return 0
 
     def figures(self, model: Any) -> dict[str, Any]:
         """Figures to report about the final model, beside those of every model."""
@@ -233,7 +231,7 @@ def prepare(plan: Plan, data: Data, ui: Ui, made: type[T], outputs: Sequence[Pat
         "topics": topics,
         "stopper": ui.stopper(checkpoint=checkpoint_path is not None),
     }
-    more["more"] = plan.rereads(source, training, earlier is None)
+    more["more"] = plan.rereads
     trainer = run_setup.trainer_of(models, source, training, order, held, options["cache"], ui, **more)
     # it skips what it cannot learn of rows that were acknowledged
     if trainer.source.acknowledged and first.is_alone:

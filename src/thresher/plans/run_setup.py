@@ -156,7 +156,7 @@ def agree(plan: TrainingPlan, options: Options, before: TrainingState) -> Traini
     made = number or (1 if kept else before.passes)
     patience = plan.patience or before.patience
     judge = options.get("judge") or before.judge
-    more: dict[str, Any] = {"patience": patience, "judge": judge, "finished": before.finished}
+    more: dict[str, Any] = {"patience": patience, "judge": judge}
     return replace(plan, passes=made, replay=kept, **more)
 
 

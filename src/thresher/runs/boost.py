@@ -86,7 +86,7 @@ def prepare(
         points = points_held_out(head, rows, margins, penalties, sizes)
         number, which, missed = chosen_of(points, options["choose"], ui.warn)
         found = models[number]
-        found.frontier = Frontier("l1", points, models, choice=which, _learn=lambda found, penalties: None)
+        found.frontier = Frontier("l1", points, models, choice=which)
         found.warnings += missed
         return found
 

@@ -108,8 +108,6 @@ class TrainingState:
     """what makes models of the data"""
     topics: tuple[Extent, ...] = ()
     """what this run reads of topics"""
-    finished: tuple[float, ...] = ()
-    """penalties of the finished models, in the file, to which these will be added"""
 
     def check_same_data(self, before: TrainingState) -> None:
         """Raise ValueError unless the data are those of `before`; their content is checked as it is read."""

@@ -79,8 +79,6 @@ class TrainingPlan:
 
     name: str = "train"
     """the command that makes models so, which can resume it"""
-    finished: tuple[float, ...] = ()
-    """penalties of finished models, to which those that are trained will be added"""
 
     def __post_init__(self) -> None:
         """Raise ValueError for a hold-out of all rows."""
@@ -127,8 +125,6 @@ class Trainer:
     """whether Ctrl-C ended a replay"""
     at_once = 0
     """values of a chunk that are learned before each `pause`, or one row; 0: all"""
-    before_checkpoint: Callable[[], object] = staticmethod(lambda: None)
-    """called before a checkpoint is written: what it needs beside itself is written then"""
     pause: Callable[[], None] = staticmethod(lambda: None)
     """called after each stretch of a chunk, and again when it is counted: others may use the model"""
     _earlier: Record | None = None
@@ -230,7 +226,6 @@ class Trainer:
             recent=self.recent,
             plan=self.plan.name,
             topics=self._topics,
-            finished=self.plan.finished,
         )
 
     def continue_from(self, before: TrainingState) -> None:
@@ -549,7 +544,6 @@ class Trainer:
     def save_checkpoint(self) -> None:
         """Write model, position and table to the checkpoint of the plan."""
         if self.plan.checkpoint is not None:
-            self.before_checkpoint()
             checkpoint.save(self.plan.checkpoint, self.models, self.training_state())
 
     def interrupt(self) -> None:
