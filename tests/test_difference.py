@@ -21,7 +21,7 @@ FIRST: dict[str, Any] = {"rule": "fobos:l1=0.01", "passes": 2, "seed": 1, "holdo
 """What the first run is given"""
 OTHER: dict[str, Any] = {
     **dict.fromkeys(("average", "centre", "calibrate", "label_weights"), True),
-    **dict.fromkeys(("intercept", "header", "quoting", "quoted_newlines", "cache"), False),
+    **dict.fromkeys(("intercept", "header", "quoting", "cache"), False),
     **dict.fromkeys(("nonnegative", "nonpositive", "ignore", "label", "weight", "offset", "group"), "size"),
     **dict.fromkeys(("bins", "categorical"), "size"),
     **dict.fromkeys(("numeric", "text"), "shop"),
@@ -64,7 +64,7 @@ FREE = {
         "threads",
         "cache",
     ),
-    *("format", "quoted_newlines", "replay", "choose"),
+    *("format", "replay", "choose"),
 }
 """What may be otherwise in a run that is resumed"""
 NEXT = FREE | {"order", "holdout", "missing", "quoting", "where"}

@@ -126,7 +126,7 @@ def train(
             tables become features, which are fields of a `Layout` (``format``, ``header``, ``delimiter``,
             ``missing``, ``label``, ``weight``, ``offset``, ``group``, ``numeric``, ``bins``, ``categorical``,
             ``text``, ``ngrams``, ``interact``, ``ignore``, ``classes``, ``bits``, ``hash``, ``quoting``,
-            ``quoted_newlines``, ``label_weights``).
+            ``label_weights``).
             Columns are names, positions from 1, ranges or patterns: ``label=1, bins="2-14"``.
             ``workers`` and ``ray``: that many processes, of the Ray cluster at that address or of this
             machine, read and parse the files (docs/scale-out.md).

@@ -146,7 +146,6 @@ def predicted(thresher: Thresher, text: bytes, options: str = "--format csv") ->
         ("", b"\xef\xbb\xbf\r\n\n\na,b\r\n", b"1,x\r\n"),
         ("", b'\n"b","a"\n', b'"x","1"\n'),
         ("--id c", b'"a","b","c"\n', b"1,x,\n"),
-        ("--quoted-newlines", b'\n"a","b","of\ntwo"\n', b'1,x,"on\n\nthree"\n'),
         ("--no-header", b"", b"1,x\n"),
         ("--delimiter ;", b"a;b\n", b"1;x\n"),
     ],

@@ -194,12 +194,12 @@ def test_ids_match_rows(form: str, thresher: Thresher) -> None:
     assert thresher(f"predict m rows --format {form} --on-error skip {_ignoring(form)} -o out").status == 2
 
 
-def test_ids_of_cells_with_line_breaks(narrow: None, thresher: Thresher) -> None:
+def test_ids_of_quoted_cells(narrow: None, thresher: Thresher) -> None:
     Path("train.csv").write_text("a,label\n" + "1,1\n2,0\n" * 20)
-    Path("new.csv").write_text('id,a\r\n"two\nlines",1\r\n"odd ""one""",x\r\n')
+    Path("new.csv").write_text('id,a\r\n"two, cells",1\r\n"odd ""one""",x\r\n')
     assert thresher("train train.csv -m m -q").status == 0
-    ran = thresher("predict m new.csv --quoted-newlines --on-error skip --id 1 --output label")
-    assert ran.out == 'two\\nlines\t1\nodd "one"\tnan\n'
+    ran = thresher("predict m new.csv --on-error skip --id 1 --output label")
+    assert ran.out == 'two, cells\t1\nodd "one"\tnan\n'
 
 
 def test_several_outputs_and_class_words(small: None, narrow: None, thresher: Thresher) -> None:

@@ -50,7 +50,7 @@ IN_WORDS = re.compile(
 """A literal of a warning that tells users to do something"""
 WARNINGS = ("learning/diagnostics/", "learning/training/holdout.py:")
 FLAGS = {
-    *("no-header", "label-weights", "names", "quoting", "no-quoting", "quoted-newlines"),
+    *("no-header", "label-weights", "names", "quoting", "no-quoting"),
     *("resume", "no-intercept"),
 }
 PROSE = ["alone", "and", "at", "for", "if", "is", "or", "out", "to", "where", "in"]

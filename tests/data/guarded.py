@@ -235,14 +235,14 @@ def parse_batches() -> int:
 
 
 def cases() -> Iterator[tuple[str, Sample, Layout, str]]:
-    """Line formats: plain, with text columns, interactions, quoted line breaks, several labels."""
+    """Line formats: plain, with text columns, interactions, missing cells, several labels."""
     for name, sample in {**SAMPLES, **VARIANTS}.items():
         if sample.packed:
             yield name, sample, sample.layout, "binary"
     csv = SAMPLES["csv"]
     layout = replace(csv.layout, text=("city",), ngrams="words=1-2,chars=2-3")
     yield "csv, text", csv, layout, "binary"
-    yield "csv, line breaks", csv, replace(csv.layout, quoted_newlines=True, missing=("NA",)), "binary"
+    yield "csv, missing", csv, replace(csv.layout, missing=("NA",)), "binary"
     for form in LINE_FORMATS:
         for domain in ("labels:0-5", "values:3,real"):
             yield f"{form}, {domain}", SAMPLES[form], SAMPLES[form].layout, domain

@@ -51,7 +51,7 @@ def row_of(
     for (name, kind), one in zip(kinds.items(), cells, strict=True):
         try:
             number = kind in NUMBERS and one
-            row[name] = float32_of(one.decode("latin-1").strip(" ")) if number else one or None
+            row[name] = float32_of(one.decode("latin-1").strip(" ")) + 0 if number else one or None
         except BadLineError:
             return Bad(name)
     return meaning(row, kinds)

@@ -133,13 +133,12 @@ def test_blank_cells_are_missing_numbers(blank: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("options", [{}, {"quoted_newlines": True}])
-def test_a_header_that_is_repeated(end: str, options: Any, tmp_path: Path) -> None:
+def test_a_header_that_is_repeated(end: str, tmp_path: Path) -> None:
     rows = ["y,n", "1,2", "0,3", "y,n", "1,4", "y,n5", "\ufeffy,n"]
     path = tmp_path / "a.csv"
     path.write_text(end.join(rows) + end, newline="", encoding="utf-8")
     for block in (1, 1 << 16):
-        source = open_source(path, layout=Layout(label="y", **options), on_error="skip", block_bytes=block)
+        source = open_source(path, layout=Layout(label="y"), on_error="skip", block_bytes=block)
         assert source.layout.kinds == ("label", "categorical"), "of y,n5"
         assert sum(len(chunk) for chunk in source.chunks()) == 3
         assert (source.report.blank, source.report.skipped) == (3, 1)
@@ -152,7 +151,7 @@ def test_a_header_that_is_repeated(end: str, options: Any, tmp_path: Path) -> No
     ("again", "options"),
     covering(
         ['"label","c"', "Label,C", "LABEL,c", '"Label",C'],
-        [{}, {"quoted_newlines": True}, {"quoting": False}],
+        [{}, {"quoting": False}],
     ),
 )
 def test_a_header_that_is_repeated_in_another_spelling(again: str, options: Any, tmp_path: Path) -> None:

@@ -110,11 +110,11 @@ def test_a_nul_makes_one_line_bad_and_no_more(tmp_path: Path, name: str, place: 
 
 def test_a_nul_in_a_quoted_cell_or_a_name(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    path.write_bytes(b'label,c\n1,"a\nb"\n1,"a\n\0b"\n1,"c"\n')
-    source = open_source(path, on_error="skip", layout=Layout("csv", quoted_newlines=True))
+    path.write_bytes(b'label,c\n1,"a"\n1,"\0b"\n1,"c"\n')
+    source = open_source(path, on_error="skip", layout=Layout("csv"))
     assert len(concat(list(source.chunks()))) == 2
     (bad,) = source.report.first_bad
-    assert str(bad) == f"{path}:5:1: expected text without NUL bytes, found '\\x00b\"'"
+    assert str(bad) == f"{path}:3:4: expected text without NUL bytes, found '\\x00b\"'"
     assert source.report.lines == 4
     (tmp_path / "a.csv").write_bytes(b"label,x\0\n1,2\n")
     with pytest.raises(DataError, match=r"the header line, 'label,x\\x00', contains a NUL"):

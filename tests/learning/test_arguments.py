@@ -163,13 +163,13 @@ def test_the_table_names_every_field() -> None:
 
 def test_every_keyword_is_in_the_docstring_of_train() -> None:
     told = thresher.train.__doc__ or ""
-    for name in keywords() - {"quoting", "quoted_newlines", "label_weights"}:
+    for name in keywords() - {"quoting", "label_weights"}:
         assert f"{name}:" in told or f"``{name}``" in told or f"`{name}`" in told, name
 
 
 SAID: list[dict[str, Any]] = [
     {"format": "tsv", "header": False, "label": "1", "bins": "2-14"},
-    {"format": "csv", "delimiter": r"\t", "missing": "NA,?", "quoted_newlines": True},
+    {"format": "csv", "delimiter": r"\t", "missing": "NA,?"},
     {"label": "y", "weight": "w", "numeric": "a,b", "categorical": "c*", "text": "t", "ignore": "id,7"},
     {"format": "csv", "quoting": False},
     {"ngrams": "words=1-2", "bits": 18, "hash": "vw", "label_weights": True},

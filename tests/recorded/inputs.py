@@ -152,10 +152,6 @@ FILES: dict[str, Callable[[], str | bytes]] = {
         "label,age,note\n"
         + "".join(f'{row["label"]},{row["age"]},"in {row["city"]}, new"\n' for row in shop(120, 1))
     ),
-    "newlines.csv": lambda: (
-        "label,age,note\n"
-        + "".join(f'{row["label"]},{row["age"]},"in\n{row["city"]}"\n' for row in shop(120, 1))
-    ),
     "d.tsv": lambda: table(200, 1, "\t", "label", "age", "city", "clicks"),
     "prices.csv": lambda: table(200, 1, ",", "price", "age", "city", "clicks"),
     "prices2.csv": lambda: table(80, 2, ",", "price", "age", "city", "clicks"),

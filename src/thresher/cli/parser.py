@@ -29,7 +29,7 @@ HEADINGS = {
     "passes": ("Passes and hold-outs", "passes replay order holdout early_stop judge cache"),
     "reading": (
         "Reading files",
-        "format header delimiter missing quoting quoted_newlines where on_error threads workers ray",
+        "format header delimiter missing quoting where on_error threads workers ray",
     ),
     "columns": (
         "Columns and features",

@@ -243,8 +243,8 @@ class BodyReader:
                 with suppress(DataError):  # or they are lines, of which the first is bad
                     text = _elements(given, 0)
         text = text if text.endswith(b"\n") else text + b"\n"
-        key: Any = None if layout.quoted_newlines else ""
-        if layout.delimited_by and not layout.quoted_newlines:
+        key: Any = ""
+        if layout.delimited_by:
             begin = len(text) - len(text.lstrip(b"\r\n"))
             end = text.index(b"\n", begin) + 1
             key = text[begin:end]

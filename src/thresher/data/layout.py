@@ -1,6 +1,6 @@
 """Layouts: how the bytes of a source become features, as you specify it and as it was settled.
 
-The syntax of cells (`--delimiter`, `--missing`, `--no-quoting`, `--quoted-newlines`, the header) is separate
+The syntax of cells (`--delimiter`, `--missing`, `--no-quoting`, the header) is separate
 from their meaning. It is part of the layout that a model stores, but also an option of `predict` and
 `evaluate`, and goes back to its default for another format.
 
@@ -27,7 +27,7 @@ from thresher.options.messages import mention
 HASHES = ("64", "vw")
 MOST_BITS = 61
 """Also Vowpal Wabbit's limit"""
-CELL_FIELDS = ("delimiter", "missing", "quoting", "quoted_newlines")
+CELL_FIELDS = ("delimiter", "missing", "quoting")
 """Fields about the syntax of delimited files, which do not change the features"""
 SYNTAX_FIELDS = (*CELL_FIELDS, "label_weights")
 """Fields about syntax, of all formats"""
@@ -80,8 +80,6 @@ class AnyLayout:
     """cells that mean a missing value, besides the empty one"""
     quoting: bool = True
     """whether a CSV cell may be quoted; otherwise a quote is a character like any other"""
-    quoted_newlines: bool = False
-    """whether a quoted CSV cell may contain line breaks"""
     classes: tuple[str, ...] = ()
     """words used as labels, in the order of their classes; empty: labels are numbers"""
     gaps: bool = False

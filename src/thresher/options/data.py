@@ -87,11 +87,6 @@ class SyntaxOptions(TypedDict, total=False):
         Option(_FLAG, unset="quoting"),
         "Whether cells of CSV may be quoted. If not, a quote is a character like any other.",
     ]
-    quoted_newlines: Annotated[
-        bool,
-        Option(_FLAG, unset="no-quoted-newlines"),
-        "Whether quoted cells of CSV may contain line breaks.",
-    ]
     label_weights: Annotated[
         bool,
         Option(_FLAG, unset="no-label-weights"),

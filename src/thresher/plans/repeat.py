@@ -182,7 +182,7 @@ def remaking(
 def _table(layout: SettledLayout) -> dict[str, Any]:
     """How DATA are read, with every column listed."""
     plain = AnyLayout()
-    names = ("header", "quoting", "quoted_newlines", "label_weights", "ngrams", "bits", "hash")
+    names = ("header", "quoting", "label_weights", "ngrams", "bits", "hash")
     given: dict[str, Any] = {
         name: getattr(layout, name) for name in names if getattr(layout, name) != getattr(plain, name)
     }

@@ -125,12 +125,10 @@ class BlockReader:
         start: StreamPosition | None = None,
         watches: Watches | None = None,
         streams: OpenStreams | None = None,
-        whole: Callable[[NDArray[np.uint8], int, bool], int] | None = None,
         longest: int = LONGEST_LINE,
     ) -> None:
-        """`whole` returns the length of the whole lines in a text, for formats with newlines inside lines."""
         self._names, self._block_bytes, self._longest = names, block_bytes, max(longest, block_bytes)
-        self._watches, self._streams, self._whole = watches, streams or {}, whole
+        self._watches, self._streams = watches, streams or {}
         self._file, self._start = (start.file, start.offset) if start else (0, 0)
         self._offset = self._done_bytes = 0
         self._raw: RawFile | None = None
@@ -247,8 +245,6 @@ class BlockReader:
         if self._in_long:
             found = bytes(view[searched:]).find(b"\n")
             return searched + found + 1 if found >= 0 else 0
-        if self._whole is not None:
-            return self._whole(buffer.array, size, self._offset == 0)
         end, found = size, -1
         while end > searched and found < 0:
             begin = max(end - _SEARCH, searched)

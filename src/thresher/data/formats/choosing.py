@@ -87,11 +87,6 @@ def check_layout(layout: SomeLayout) -> SomeLayout:
         raise DataError(f"{name}: {', '.join(given)} is only for csv and tsv")
     if layout.label_weights and name != "svmlight":
         raise DataError(f"{name}: {mention('label_weights')} is only for svmlight")
-    if name == "tsv" and layout.quoted_newlines:
-        raise DataError(f"tsv: quotes have no meaning, so line breaks cannot be quoted ({CSV_OF_TABS})")
-    if layout.quoted_newlines and not layout.quoting:
-        both = f"{mention('quoted_newlines')} and {mention(quoting=False)}"
-        raise DataError(f"{both} exclude each other: leave one of them out")
     if isinstance(form, listing.TableFormat) and layout.hash != AnyLayout.hash:
         raise DataError(
             f"{name}: the hash vw is only for VW text; to shorten keys, use {mention('bits')} alone"

@@ -249,7 +249,7 @@ class ParsedSource(Source):
                 self.report.quarantined_bytes += len(parsed.rejected)
             place, line = (
                 StreamPosition(file, block.offset, line),
-                line + parsed.tally.lines + parsed.uncounted,
+                line + parsed.tally.lines + parsed.excluded,
             )
             if len(parsed.chunk) or parsed.gaps:
                 chunk = parsed.chunk.at(place, StreamPosition(file, block.end, line))
@@ -394,17 +394,11 @@ class TextSource(ParsedSource):
 
     def blocks(self, start: StreamPosition | None, watches: contents.Watches | None = None) -> Any:
         """A reader of the blocks of a pass."""
-        opened, whole = self.previews.opened, getattr(self._form, "whole", None)
-        return BlockReader(self.names, self.block_bytes, start, watches, opened, whole)
+        return BlockReader(self.names, self.block_bytes, start, watches, self.previews.opened)
 
     def cuts(self, file: int, start: int) -> Iterator[int]:
-        """Offsets after `start` at which blocks of a file begin; reading may begin there.
-
-        None where only reading from the beginning shows which line breaks are quoted.
-        """
-        return (
-            iter(()) if self.layout.quoted_newlines else block_ends(self.names[file], self.block_bytes, start)
-        )
+        """Offsets after `start` at which blocks of a file begin; reading may begin there."""
+        return block_ends(self.names[file], self.block_bytes, start)
 
     def fingerprint(self) -> str:
         """A string that identifies the content of all files, in order; hashes files not hashed yet.

@@ -111,8 +111,8 @@ class Parsed(NamedTuple):
     tally: LineTally = LineTally()
     bad: Sequence[BadLine] = ()
     rejected: bytes = b""
-    uncounted: int = 0
-    """lines missing from the tally: those that begin inside a row, and rows that a filter leaves out"""
+    excluded: int = 0
+    """lines that a filter leaves out, which are not in the tally"""
     noticed: tuple[tuple[str, str, int, str], ...] = ()
     """what the block shows of columns: see `report.Noticed`; the line from the start of the block, or 0"""
     gaps: Sequence[int] = ()

@@ -156,7 +156,7 @@ def _cells_of(
         return {}
     from thresher.data.formats.tables import delimited
 
-    lines = delimited.lines_of(source.previews.text(name), name, delimited.dialect_of(layout))
+    lines = delimited.lines_of(source.previews.text(name), name)
     lines = [*lines[:1], *spread(lines[1:], rows)] if all_parts else lines[: rows + 1]
     return _of_lines(layout, lines, rows)
 

@@ -1,12 +1,11 @@
 """Comma and tab separated values: the Python side of their parser.
 
 The first line names the columns, unless the layout has no header; then they are called 1, 2 and so on. In
-CSV, a cell may be quoted, with ``""`` for a quote; it ends on its line, unless the layout allows quoted line
-breaks. In TSV, quotes have no meaning. A cell is missing if it is empty, blank or one of the layout's
-`missing` cells: a missing number or category adds no feature; a missing label or
-weight makes the row bad. Blank lines and headers are not examples, nor are lines that repeat the header, as
-in the middle of files that were joined. In a table of one column, a blank line is a row whose cell is
-missing: other programs write null so.
+CSV, a cell may be quoted, with ``""`` for a quote; it ends on its line. In TSV, quotes have no meaning. A
+cell is missing if it is empty, blank or one of the layout's `missing` cells: a missing number or category
+adds no feature; a missing label or weight makes the row bad. Blank lines and headers are not examples, nor
+are lines that repeat the header, as in the middle of files that were joined. In a table of one column, a
+blank line is a row whose cell is missing: other programs write null so.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,13 +51,15 @@ from thresher.data.text.numbers import NUMBER, OVERFLOW, means_missing
 from thresher.data.text.sorting import BUCKETS, FEW, ROW_ROOM
 from thresher.options.messages import mention
 
-LONGEST_CELL = 1 << 20
-"""Maximum bytes of a quoted cell with line breaks."""
 _QUOTE, _NEWLINE = b'"\n'
 _SAMPLE = 100
 """Rows that show what a column of a later file holds"""
 _WITH_QUOTES = f"quotes have no meaning in TSV: read it with {CSV_OF_TABS}"
 _QUOTED = f"cells are in quotes: read them with {mention(quoting=True)}"
+_NO_BREAKS = (
+    "write a quote inside a cell as two, in quotes, and rows with line breaks in cells as JSON lines or"
+    f" Parquet, or leave out such lines with {mention(on_error='skip')}"
+)
 _PLAIN_ROWS = 1000
 """Rows that show whether quotes are parts of cells"""
 _DELIMITING = b",;\t|"
@@ -77,8 +77,6 @@ class Dialect(NamedTuple):
     """whether cells may be quoted"""
     missing: frozenset[bytes]
     """cells that mean a missing value"""
-    span: int
-    """maximum bytes of a quoted cell with line breaks; 0 if they are not allowed"""
 
 
 def dialect_of(layout: AnyLayout) -> Dialect:
@@ -87,7 +85,6 @@ def dialect_of(layout: AnyLayout) -> Dialect:
         layout.delimited_by.encode(),
         layout.format == "csv" and layout.quoting,
         frozenset(one.encode() for one in layout.missing),
-        LONGEST_CELL if layout.quoted_newlines else 0,
     )
 
 
@@ -115,7 +112,7 @@ def open_table(
     """
     heads, looks, dialect = list[_Head](), list[tuple[str, str]](), dialect_of(layout)
     for name in names:
-        text = beginning(name, previews, asked.live and has_columns(layout), dialect)
+        text = beginning(name, previews, asked.live and has_columns(layout))
         decides = not has_columns(layout) and (not heads or any(kind == EMPTY for kind, _ in looks))
         head = _head(text, name, layout, dialect, None if decides else _SAMPLE)
         if not heads:
@@ -146,8 +143,7 @@ def open_table(
             if where and len(types) == 1:  # a blank line is a row
                 raise DataError(f"{names[k]}: {mention('where')} needs a table of two columns or more")
             files[k] = one._replace(marks=marks, where=where)
-    whole = partial(_whole, dialect) if dialect.span else None
-    return settled, ParserMaker(DelimitedParser, files, may_be_words, whole=whole)
+    return settled, ParserMaker(DelimitedParser, files, may_be_words)
 
 
 def form_of(
@@ -174,7 +170,7 @@ def _kinds(layout: SettledLayout, head: _Head, ids: str) -> ColumnEncodings:
 
 def _head(text: bytes, name: str, layout: AnyLayout, dialect: Dialect, most: int | None) -> _Head:
     """What the beginning of a file shows, by `most` of its rows, without lines that repeat its header."""
-    lines, known = lines_of(text, name, dialect), known_columns(layout)
+    lines, known = lines_of(text, name), known_columns(layout)
     if is_topic(name):  # its first message is one of many, and may be bad
         counts = Counter(len(cells_of(one, dialect)) for one in lines[:_SAMPLE])
         usual = max(counts, key=lambda count: (count == len(known), counts[count]))
@@ -206,7 +202,7 @@ def _head(text: bytes, name: str, layout: AnyLayout, dialect: Dialect, most: int
         quoted = (one for one in names if len(one) > 1 and one[0] == one[-1] == '"' and one not in known)
         if layout.format == "tsv" and (one := next(quoted, None)) is not None:
             raise DataError(f"{name}: the name of a column is in quotes, {one}; {_WITH_QUOTES}")
-        header = as_header(first) if _can_repeat(cells) and b"\n" not in first else b""
+        header = as_header(first) if _can_repeat(cells) else b""
         lines = [line for line in lines[1:] if as_header(line) != header]
     table = [[] if b"\0" in line else cells_of(line, dialect) for line in lines[:most]]
     table = [row for row in table if len(row) == len(names)]
@@ -227,10 +223,8 @@ def _check_closed(lines: list[bytes], dialect: Dialect, file: str) -> None:
     first, end = lines[0], dialect.delimiter
     if len(cells_of(first + end, dialect)) != len(cells_of(first, dialect)):
         return
-    counts = [len(cells_of(line, dialect._replace(quotes=False))) for line in (*lines[:2], lines[-1])]
-    remedy = f"use {mention(quoted_newlines=True)}"
-    if dialect.span or len({*counts}) == 1:
-        remedy = f"use {mention(quoting=False)} if it is part of a name"
+    counts = {len(cells_of(line, dialect._replace(quotes=False))) for line in (*lines[:2], lines[-1])}
+    remedy = f"use {mention(quoting=False)} if it is part of a name" if len(counts) == 1 else _NO_BREAKS
     raise DataError(f"{file}: the header line, {shown(first)}, has a quote that is not closed; {remedy}")
 
 
@@ -281,7 +275,7 @@ def _check_delimiter(lines: list[bytes], dialect: Dialect, name: str, start: str
         )
     if b" " not in line.strip() or b":" in line:
         return
-    blanks, some = dialect._replace(delimiter=b" ", quotes=True, span=0), lines[: _SAMPLE + 1]
+    blanks, some = dialect._replace(delimiter=b" ", quotes=True), lines[: _SAMPLE + 1]
     cells, words = [cells_of(one, blanks) for one in some], [len(one.split()) for one in some]
     first, *others = map(len, cells)
     begin, single = f"{name}: one column, {shown(line)}", others and all(map(all, cells))
@@ -299,17 +293,14 @@ def _check_delimiter(lines: list[bytes], dialect: Dialect, name: str, start: str
         )
 
 
-def beginning(name: str, previews: Previews, live: bool, dialect: Dialect | None = None) -> bytes:
+def beginning(name: str, previews: Previews, live: bool) -> bytes:
     """The beginning of a file: `HEAD` bytes, or if `live` the first row of a stream."""
 
     def first(head: bytes) -> int:
         check_is_text(head, name)
-        padded = np.frombuffer(head + bytes(PAD), np.uint8)
         at = len(MARK) if head.startswith(MARK) else 0
         while at < len(head):
             end = head.find(b"\n", at) + 1
-            if dialect and dialect.span:
-                end = _row_end(padded, at, len(head), dialect, False)
             if end <= at or head[at:end] not in (b"\n", b"\r\n"):
                 return end if end > at else 0
             at = end
@@ -318,38 +309,20 @@ def beginning(name: str, previews: Previews, live: bool, dialect: Dialect | None
     return previews.text(name, first if live and is_stream(name) else None)
 
 
-def lines_of(head: bytes, name: str, dialect: Dialect | None = None) -> list[bytes]:
-    """The non-blank whole lines at the beginning of a file, or rows in a dialect with quoted line breaks."""
+def lines_of(head: bytes, name: str) -> list[bytes]:
+    """The non-blank whole lines at the beginning of a file."""
     check_is_text(head, name)
     if not head:
         raise DataError(f"{called(name)}: empty, no examples")
     text, whole = head.removeprefix(MARK), len(head) < HEAD
     if len(head) >= LONGEST_HEAD and b"\n" not in text.lstrip(b"\r\n"):
         raise DataError(f"{name}: its first line is longer than {LONGEST_HEAD >> 20} MB")
-    lines = [] if dialect and dialect.span else text.split(b"\n")
-    if dialect and dialect.span:
-        text += b"\n" if whole and not text.endswith(b"\n") else b""
-        padded, at, end = np.frombuffer(text + bytes(PAD), np.uint8), -1, 0
-        while at < end < len(text):
-            at, end = end, _row_end(padded, end, len(text), dialect, whole or not lines)
-            lines += [text[at:end].removesuffix(b"\n")] if end > at else []
+    lines = text.split(b"\n")
     lines = lines[:-1] if not whole and len(lines) > 1 else lines
     found = [line for line in (line.removesuffix(b"\r") for line in lines) if line]
     if not found:
         raise DataError(f"{name}: no examples, only blank lines")
     return found
-
-
-def _row_end(text: NDArray[np.uint8], at: int, size: int, dialect: Dialect, final: bool = True) -> int:
-    """The end of the row at `at` in a padded text; `at` itself if that depends on bytes after `size`."""
-    return int(rows.whole_rows(text, at, size, dialect.delimiter[0], dialect.span, final, 1))
-
-
-def _whole(dialect: Dialect, text: NDArray[np.uint8], size: int, first: bool) -> int:
-    """Length of the whole rows in ``text[:size]``, which is the `first` text of a file or a later one."""
-    at = len(MARK) if first and text[: len(MARK)].tobytes() == MARK else 0
-    end = rows.whole_rows(text, at, size, dialect.delimiter[0], dialect.span, False, size)
-    return int(end) if end > at else 0
 
 
 def cells_of(line: bytes, dialect: Dialect, most: int = MOST_COLUMNS + 1) -> list[bytes]:
@@ -372,6 +345,11 @@ def cells_of(line: bytes, dialect: Dialect, most: int = MOST_COLUMNS + 1) -> lis
             end += 1
         at = end + 1
     return cells
+
+
+def _lines(block: Block, begin: int) -> list[bytes]:
+    """The lines of a block from `begin` on."""
+    return block.text[begin : block.size].tobytes().split(b"\n")[:-1]
 
 
 class RowParser:
@@ -401,15 +379,15 @@ class RowParser:
         begin = int(state[line_status.AT])
         block, excluded = self._filtered(block, begin, kinds)
         parsed, noticed = self._parsed(block, state, kinds)
-        breaks, tally = int(state[rows.BREAKS]), parsed.tally
+        tally = parsed.tally
         parsed = parsed._replace(
-            tally=tally._replace(lines=tally.lines - breaks - excluded, blank=tally.blank - excluded),
-            uncounted=breaks + excluded,
+            tally=tally._replace(lines=tally.lines - excluded, blank=tally.blank - excluded),
+            excluded=excluded,
             noticed=(*kinds.noticed, *noticed),
         )
         if not (beside := kinds.beside(self._reading.sliced)):
             return parsed
-        held = [line for line in self._lines(block, begin) if self._holds_row(line, kinds)]
+        held = [line for line in _lines(block, begin) if self._holds_row(line, kinds)]
         return kinds.with_cells(parsed, self._cells(held, kinds, beside))
 
     def _begin(self, block: Block, state: NDArray[np.int64]) -> None:
@@ -420,10 +398,6 @@ class RowParser:
     ) -> tuple[Parsed, Iterable[tuple[str, str, int, str]]]:
         """The rows of a block from its `state` on, and what they show of columns."""
         raise NotImplementedError
-
-    def _lines(self, block: Block, begin: int) -> list[bytes]:
-        """The lines from `begin` on, or the rows that may span some."""
-        return block.text[begin : block.size].tobytes().split(b"\n")[:-1]
 
     def _holds_row(self, line: bytes, kinds: ColumnEncodings) -> bool:
         """Whether a line holds a row, good or bad."""
@@ -437,18 +411,17 @@ class RowParser:
         """A block with blank lines for the rows that a filter excludes, and how many lines these are."""
         if (where := kinds.where) is None:
             return block, 0
-        lines = self._lines(block, begin)
+        lines = _lines(block, begin)
         holding = [k for k, line in enumerate(lines) if self._holds_row(line, kinds)]
         found = self._cells([lines[k] for k in holding], kinds, where.columns)
         cells = dict(zip(where.columns, found, strict=True))
         excluded = np.delete(holding, where.rows(cells, len(holding))).astype(int).tolist()
-        breaks = sum(lines[k].count(b"\n") for k in excluded)
         for k in excluded:
-            lines[k] = b"\n" * lines[k].count(b"\n")
+            lines[k] = b""
         left, text = b"\n".join([*lines, b""]), block.text.copy()
         text[begin:] = 0
         text[begin : begin + len(left)] = np.frombuffer(left, np.uint8)
-        return block._replace(text=text, size=begin + len(left)), len(excluded) + breaks
+        return block._replace(text=text, size=begin + len(left)), len(excluded)
 
     def _spare(self, block: Block, kinds: ColumnEncodings) -> int:
         """Entries besides one for each byte of a block that must be free for its rows."""
@@ -497,14 +470,11 @@ class RowParser:
         parsed = gather(
             lambda arrays: parse(text, block.size, arrays, *rest, extra),
             lambda *entry: self._bad_line(block, *entry),
-            lambda start: self._row_at(block, start),
+            lambda start: line_at(block.text, start),
             *(state, self._bad, arrays, reading),
         )
         reading.take_names(kinds.names)
         return parsed._replace(chunk=kinds.completed(kinds.with_rests(parsed.chunk, far)))
-
-    def _row_at(self, block: Block, start: int) -> bytes:
-        return line_at(block.text, start)
 
     def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
         raise NotImplementedError
@@ -522,17 +492,16 @@ class DelimitedParser(RowParser):
             )
         listed = b"".join(bytes([len(one)]) + one for one in sorted(self._dialect.missing))
         missing = np.array([*listed], np.uint8)
-        self._compiled_dialect = self._dialect.delimiter[0], missing, self._dialect.span or None
+        self._compiled_dialect = self._dialect.delimiter[0], missing
         self.room = np.zeros(0, np.uint8)
 
     def _begin(self, block: Block, state: NDArray[np.int64]) -> None:
         """Skip the header, and blank lines before it."""
         begin, blank = block.begin, self._layout.header and block.offset == 0
         while blank and begin < block.size:
-            line = self._row_at(block, begin)
+            line = line_at(block.text, begin)
             begin += len(line) + 1
-            state[rows.BREAKS] += line.count(b"\n")
-            state[line_status.LINES] += 1 + line.count(b"\n")
+            state[line_status.LINES] += 1
             state[line_status.BLANKS] += 1
             blank = not line.removesuffix(b"\r")
         state[line_status.AT] = begin
@@ -564,7 +533,7 @@ class DelimitedParser(RowParser):
             if c == len(kinds.names):
                 found.append((HEADER, "", line, ""))
                 continue
-            cell = cells_of(self._row_at(block, start).removesuffix(b"\r"), self._dialect)[c].strip()
+            cell = cells_of(line_at(block.text, start).removesuffix(b"\r"), self._dialect)[c].strip()
             found.append((LATE, kinds.names[c], line, NUMERIC if NUMBER.fullmatch(cell) else CATEGORICAL))
         return sorted(found, key=lambda one: one[2])
 
@@ -579,15 +548,6 @@ class DelimitedParser(RowParser):
                 texts.append(str(cells[at], "utf-8", "backslashreplace") if at < len(cells) else "")
         return found
 
-    def _lines(self, block: Block, begin: int) -> list[bytes]:
-        if not self._dialect.span:
-            return super()._lines(block, begin)
-        lines = list[bytes]()
-        while begin < block.size:
-            lines.append(self._row_at(block, begin))
-            begin += len(lines[-1]) + 1
-        return lines
-
     def _holds_row(self, line: bytes, kinds: ColumnEncodings) -> bool:
         """Whether a line is not blank, unless there is one column, and not the header again."""
         bare, header = line.removesuffix(b"\r"), kinds.header
@@ -596,52 +556,27 @@ class DelimitedParser(RowParser):
         may_be = bare[:1] in (header[:1], header[:1].upper(), MARK[:1], b'"')  # quicker
         return not (may_be and as_header(bare) == header)
 
-    def _row_at(self, block: Block, start: int) -> bytes:
-        if not self._dialect.span:
-            return line_at(block.text, start)
-        end = _row_end(block.text, start, block.size, self._dialect)
-        return block.text[start:end].tobytes().removesuffix(b"\n")
-
     def _remedy_of_quotes(self, block: Block, start: int, kinds: ColumnEncodings) -> str:
         """What to do about the row at `start`, in which a cell begins with a quote and does not end with one.
 
-        Either the cell goes on in the next lines, or the quote is part of the cell.
+        The quote is part of the cell if without quotes all first rows have a cell for each column; otherwise
+        the cell may go on in the next lines.
         """
-        plain = self._dialect._replace(quotes=False, span=0)
-        spanned = self._dialect._replace(span=LONGEST_CELL)
-        row = block.text[start : _row_end(block.text, start, block.size, spanned)].tobytes()
-        pieces, whole = row.splitlines(), row.removesuffix(b"\n").removesuffix(b"\r")
-
-        def fit(line: bytes, dialect: Dialect) -> bool:
-            # one cell for each column, with numbers where numbers must be
-            cells = cells_of(line, dialect)
-            return len(cells) == len(kinds.names) and all(
-                means_missing(cell) or NUMBER.fullmatch(cell.strip()) is not None
-                for cell, kind in zip(cells, kinds.what, strict=True)
-                if kind in columns.NUMBERS
-            )
-
-        goes_on = len(pieces) > 1 and fit(whole, spanned) and not self._dialect.span
-        if goes_on and not all(fit(piece, plain) for piece in pieces):
-            return f"the cell contains a line break: use {mention(quoted_newlines=True)}"
+        plain = self._dialect._replace(quotes=False)
         first = block.text[block.begin : min(block.size, HEAD)].tobytes().splitlines()[:_PLAIN_ROWS]
-        rows = [line for line in first + pieces if line and as_header(line) != kinds.header]
+        rows = [
+            line for line in [*first, line_at(block.text, start)] if line and as_header(line) != kinds.header
+        ]
         if all(len(cells_of(line, plain)) == len(kinds.names) for line in rows):
-            instead = f" in place of {mention('quoted_newlines')}" if self._dialect.span else ""
-            return f"the quote is part of the cell: use {mention(quoting=False)}{instead}"
-        return (
-            "write a quote inside a cell as two, in quotes, or leave out such lines with"
-            f" {mention(on_error='skip')}"
-        )
+            return f"the quote is part of the cell: use {mention(quoting=False)}"
+        return _NO_BREAKS
 
     def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
         column, outcome = divmod(code, line_status.OUTCOMES)
-        raw, kinds = self._row_at(block, start), self._files[block.file]
-        without_end, before, count = raw.removesuffix(b"\r"), raw[: at - start], len(kinds.names)
+        raw, kinds = line_at(block.text, start), self._files[block.file]
+        without_end, count = raw.removesuffix(b"\r"), len(kinds.names)
         cells, rest = cells_of(without_end, self._dialect), without_end[at - start :]
         expected = expected_of(outcome, kinds.names[column], self._domain, count)
-        if outcome == line_status.UNCLOSED and self._dialect.span:
-            expected = f"a quote that ends column '{kinds.names[column]}' within {LONGEST_CELL} bytes"
         if outcome in (line_status.TOO_FEW, line_status.TOO_MANY):
             found = str(len(cells)) if len(cells) <= MOST_COLUMNS else f"more than {MOST_COLUMNS:,}"
         else:
@@ -662,5 +597,4 @@ class DelimitedParser(RowParser):
             is_number = rest[:1] == b'"' and NUMBER.fullmatch(cells_of(rest, read, 1)[0].strip()) is not None
             if len(cells_of(without_end, read)) == count != len(cells) or is_number:
                 found += f"; {_WITH_QUOTES if self._layout.format == 'tsv' else _QUOTED}"
-        begins = before.rfind(b"\n") + 1
-        return BadLine("", line + 1 + before.count(b"\n"), at - start - begins + 1, expected, found, raw)
+        return BadLine("", line + 1, at - start + 1, expected, found, raw)

@@ -28,6 +28,7 @@ from thresher.data.files.streams import HEAD, Previews
 from thresher.data.files.topics import is_topic
 from thresher.data.formats import line_status
 from thresher.data.formats.choosing import looks_pretty
+from thresher.data.formats.lines.parse_loop import line_at
 from thresher.data.formats.tables import table_rows
 from thresher.data.formats.tables import text_rows as rows
 from thresher.data.formats.tables.arrow_batches import LISTS_NEED, bad_row, fits, guess, spelling_of_type
@@ -349,7 +350,7 @@ class JsonlParser(RowParser):
                     objects.firsts[:] = before  # the line as it was written again has another place
             return result
 
-        where = (0, np.zeros(0, np.uint8), None), objects, None
+        where = (0, np.zeros(0, np.uint8)), objects, None
         parsed = self._rows(block, state, where, np.full(len(kinds.names) + 1, -1), len(starts), parse)
         for name, at, kind in self._fields[block.file].found(objects.firsts):
             line = int(np.searchsorted(starts, at)) + 1
@@ -369,7 +370,7 @@ class JsonlParser(RowParser):
     ) -> int:
         """Read the line at ``state[AT]`` in Python, and then as it is written in the usual way."""
         start, bad, result = int(state[line_status.AT]), int(state[line_status.BAD]), line_status.DONE
-        line, number = self._row_at(block, start), int(state[line_status.LINES])
+        line, number = line_at(block.text, start), int(state[line_status.LINES])
         read = self._object(line, block.file) if line.strip() else None
         if isinstance(read, _Object):
             for name, value in read.fields.items():
@@ -392,7 +393,7 @@ class JsonlParser(RowParser):
 
     def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
         """The bad line; if its object lacks the field in question, with the one that may be meant."""
-        raw, kinds = self._row_at(block, start), self._files[block.file]
+        raw, kinds = line_at(block.text, start), self._files[block.file]
         read, name = self._object(raw, block.file), kinds.names[code // line_status.OUTCOMES]
         if isinstance(read, BadLine):
             return read._replace(line=line + 1)

@@ -150,8 +150,6 @@ class ParserMaker:
     """whether labels look like words"""
     heads: Sequence[Any] = ()
     """what files that are read in batches have shown"""
-    whole: Callable[[NDArray[np.uint8], int, bool], int] | None = None
-    """the length of the whole rows of a text whose rows may contain line breaks: see `BlockReader`"""
 
     def __call__(self, layout: SettledLayout, reading: Reading) -> Any:
         """Make a parser."""

@@ -3,24 +3,14 @@
 The ends of cells are found 64 bytes at a time; a cell that begins with a quote is read separately. The
 features of a row are stored in order of appearance, then sorted by key.
 
-A *dialect* is ``(delimiter, tokens, span)``: a byte; the cells that mean a missing value (uint8, each after
-its length); and the maximum bytes of a quoted cell with line breaks, or None if quoted cells end on their
-line. None is a separate type for Numba: code that few files need is compiled for these only.
+A quoted cell ends on its line: if line breaks in quotes were cells' own, whether a newline ends a row would
+depend on all quotes before it, so one pass over the text would have to find where blocks can be cut, and a
+stray quote would swap the inside and outside of cells up to the end of the file.
 
 pyarrow.csv takes 1.6 to 2.5 s of processor to make strings of a click log (2 million rows, 39 columns, 488
 MB), which would still have to be turned into rows of keys. This parser goes from text to keys in 1.25 s. It
 is cut and resumed at bytes like svmlight, names the column of every bad cell, reads numbers to the same
 float32, and skips a bad line where pyarrow rejects a whole block.
-
-Line breaks in quotes are an option (`--quoted-newlines`), because they have two costs. Whether a newline ends
-a row depends on all quotes before it, so one sequential pass over the text must find where blocks can be cut
-(0.46 s instead of 0.25). And a stray quote looks like an opening one: if quotes were counted as in RFC 4180,
-it would swap the inside and outside of cells up to the end of the file. Instead, a quote opens only at the
-beginning of a cell, and a lone quote closes only before a delimiter or the end of a line, within 1 MiB; if
-the first lone quote does neither, the row is bad and ends with its line. So a stray quote costs its line, no
-scan goes further than the next stray quote, and cutter and parser share one function (`row_end`): chunks
-depend neither on blocks nor on threads. Tested at run time, missing-value cells and quotes that span lines
-made every file half as slow again.
 
 For a table of at most 64 columns, rows are sorted by counting, and the sort of long rows is not compiled; nor
 are bins, quotes in TSV, and the hash of column names (plain Python hashes 20 in half a millisecond), unless
@@ -67,14 +57,11 @@ from thresher.data.text.words import (
 from thresher.engine.centring import FAR, note_rest
 from thresher.engine.compile.jit import compiled_apart, kernel, scalar
 
-BREAKS, HAS_NUL, ALL_COUNTERS = range(line_status.COUNTERS, line_status.COUNTERS + 3)
-"""Counters in `state` besides those of `parse_lines`: line breaks inside rows, whether the text holds a NUL;
-the length of `state`."""
+HAS_NUL, ALL_COUNTERS = line_status.COUNTERS, line_status.COUNTERS + 1
+"""Whether the text holds a NUL, in `state` beside the counters of `parse_lines`; the length of `state`."""
 
 _NUL, _NEWLINE, _RETURN, _QUOTE = 0, 10, 13, 34
 _NONE, _ONE = np.uint64(0), np.uint64(1)
-_STRAY, _OPEN = -1, -2
-"""A quote that is never closed, and one that may be closed after the end of the text."""
 
 
 @scalar
@@ -95,76 +82,6 @@ def _number(cell, at, end):
 
 
 @scalar
-def _closing(text, at, stop, delimiter, span):
-    """The position of the quote that closes the cell whose text begins at `at`, or `_STRAY` or `_OPEN`.
-
-    It must be followed by a delimiter or the end of a line, and come within `span` bytes.
-    """
-    end = min(stop, at + span)
-    while at < end:
-        if byte(text, at) == _QUOTE:
-            after = byte(text, at + 1)
-            if at + 1 >= stop or (after == _RETURN and at + 2 >= stop):
-                return _OPEN
-            if after != _QUOTE:
-                closes = after == delimiter or ends_line(text, at + 1)
-                return at if closes else _STRAY
-            at += 1
-        at += 1
-    return _OPEN if end == stop else _STRAY
-
-
-@scalar
-def row_end(text, at, stop, delimiter, span, final):
-    """The end of the row that begins at `at`; -1 if that depends on bytes from `stop` on, unless `final`.
-
-    A row ends with the first newline outside quotes. A row with a quote that is never closed ends on the line
-    of that quote.
-    """
-    begins, stray = True, False
-    while at < stop:
-        code = byte(text, at)
-        if code == _NEWLINE:
-            return at + 1
-        if code == _QUOTE and begins and not stray:
-            end = _closing(text, at + 1, stop, delimiter, span)
-            if end == _OPEN and not final:
-                return -1
-            stray = end < 0
-            at = at if stray else end
-        begins = code == delimiter
-        at += 1
-    return stop if final else -1
-
-
-@kernel
-def whole_rows(text_bytes, at, size, delimiter, span, final, most):
-    """The end of the last of at most `most` whole rows in ``text_bytes[:size]`` from `at` on."""
-    text = address(text_bytes)
-    while at < size and most > 0:
-        end = row_end(text, at, size, delimiter, span, final)
-        if end < 0:
-            break
-        at = end
-        most -= 1
-    return at
-
-
-@scalar
-def _row_ends(text, start, at, stop, is_bad, delimiter, _, span):
-    """``(position on the last line of the row that begins at `start`, number of newlines in its cells)``.
-
-    The position `at` is such a one, unless the row `is_bad`; then it is any position in the row.
-    """
-    breaks = 0
-    if span is not None:
-        at = row_end(text, start, stop, delimiter, span, True) - 1 if is_bad else at
-        for place in range(start, at):
-            breaks += byte(text, place) == _NEWLINE
-    return at, breaks
-
-
-@scalar
 def _unless_missing(cell, at, end, tokens):
     """The end of the cell ``cell[at:end]``, or `at` if it is one of the tokens."""
     listed, k, stop = address(tokens), 0, end
@@ -179,13 +96,10 @@ def _unless_missing(cell, at, end, tokens):
 
 
 @scalar
-def _quoted(text, at, last, room):
-    """Copy the quoted cell whose text begins at `at` to `room`: ``(position after it, length, closed)``.
-
-    The cell ends on its line or with the quote at `last`, whichever comes later.
-    """
+def _quoted(text, at, room):
+    """Copy the quoted cell whose text begins at `at` to `room`: ``(position after it, length, closed)``."""
     size = np.int64(0)
-    while byte(text, at) != _NEWLINE or at < last:
+    while byte(text, at) != _NEWLINE:
         if byte(text, at) == _QUOTE:
             if byte(text, at + 1) != _QUOTE:
                 room[size] = _NEWLINE
@@ -227,17 +141,14 @@ def _repeats(text, at, header, first_at):
 
 
 @scalar
-def _cell(text, at, stop, base, mask, delimiter, span, room):
+def _cell(text, at, base, mask, delimiter, room):
     """Find the cell at `at`, given the separators `mask` from `base` on.
 
     Returns ``(address of its text, begin and end there, position of the separator, base, mask, outcome)``.
     """
     if room is not None:
         if room.size and byte(text, at) == _QUOTE:
-            last = np.int64(0)
-            if span is not None:
-                last = _closing(text, at + 1, stop, delimiter, span)
-            end, size, closed = _quoted(text, at + 1, last, room)
+            end, size, closed = _quoted(text, at + 1, room)
             if byte(text, end) == _RETURN and byte(text, end + 1) == _NEWLINE:
                 end += 1
             outcome = line_status.EXAMPLE if closed else line_status.UNCLOSED
@@ -348,16 +259,16 @@ def _enter_cell(code, cell, first, last, start, c, row, grams, found):
 
 
 @scalar
-def _row(text, at, size, dialect, room, row, grams, found):
+def _row(text, at, delimiter, room, row, grams, found):
     """Read one row: ``(position of the line end or error, (nnz, label, weight), outcome, column)``.
 
     ``row = (columns, (keys, values, offset, far), domain, extra, into, tokens)``: features are stored
     from the nnz of `found` on, several labels in `into`, an offset at an address, rests in `far`.
     """
-    codes, count, (delimiter, _, span) = row[0][0], row[0][4], dialect
+    codes, count = row[0][0], row[0][4]
     base, mask, start = at, separators(text, at, delimiter), at
     for c in range(count):
-        cell, first, last, end, base, mask, outcome = _cell(text, at, size, base, mask, delimiter, span, room)
+        cell, first, last, end, base, mask, outcome = _cell(text, at, base, mask, delimiter, room)
         if outcome == line_status.EXAMPLE:
             found, outcome = _enter_cell(codes[c], cell, first, last, start, c, row, grams, found)
         if outcome != line_status.EXAMPLE:
@@ -421,7 +332,8 @@ def parse_rows(
     Args:
         kinds: ``(codes, keys, seeds, first_at, header)``. `first_at`, int64 (columns + 1,), gets the position
             of the first row with a value in each `EMPTY` column and of the first line that repeats `header`.
-        dialect: See above.
+        dialect: ``(delimiter, tokens)``: a byte; cells that mean a missing value (uint8, each after its
+            length).
         objects: The `json_cells.Objects` of lines of JSON, which has no dialect; None for other lines.
         room: uint8 scratch space for a quoted cell, as long as the padded text; empty if there are no quotes,
             None if quotes have no meaning.
@@ -429,8 +341,7 @@ def parse_rows(
         grams: ``(code, known, scratch, begins)`` for `text_features`, or None without text columns.
         mask: Bits of a key that are kept.
         bad: Outcomes are recorded as ``outcome + OUTCOMES * column``.
-        state: Has the additional counters `BREAKS` and `HAS_NUL`. `BREAKS` counts line breaks in quoted
-            cells, which count as lines too.
+        state: Has the additional entry `HAS_NUL`.
         far: Gets what float32 loses of numbers, with their rows: see `note_rest`.
     """
     at, row, nnz = state[line_status.AT], state[line_status.ROWS], state[line_status.NNZ]
@@ -452,7 +363,7 @@ def parse_rows(
             if nnz + size - start + objects.spare <= keys.size:
                 at, found, outcome, column = _object_row(text, start, objects, given, grams, found)
         elif not ((kinds[0].size > 1 and ends_line(text, at)) or _repeats(text, at, header, first_at)):
-            at, found, outcome, column = _row(text, start, size, dialect, room, given, grams, found)
+            at, found, outcome, column = _row(text, start, dialect[0], room, given, grams, found)
         stop, label, weight = found
         if outcome == line_status.EXAMPLE and state[HAS_NUL]:
             for place in range(at - 1, start - 1, -1):
@@ -473,10 +384,7 @@ def parse_rows(
             state[line_status.BLANKS] += 1
         else:
             result = note(bad, state, row, start, at, outcome + line_status.OUTCOMES * column)
-        is_bad = outcome != line_status.EXAMPLE and outcome != line_status.BLANK
-        at, breaks = _row_ends(text, start, at, size, is_bad, *dialect)
-        state[BREAKS] += breaks
-        state[line_status.LINES] += 1 + breaks
+        state[line_status.LINES] += 1
         at = next_line(text, at)
     state[line_status.AT], state[line_status.ROWS], state[line_status.NNZ] = at, row, nnz
     return result
