@@ -121,14 +121,14 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 64_249,
-    "data": 18_425,
+    "all": 64_044,
+    "data": 18_379,
     "learning": 15_107,
     "parts": 5_650,
     "engine": 5_200,
     "plans": 3_487,
-    "serving": 2_989,
-    "options": 2_323,
+    "serving": 2_871,
+    "options": 2_282,
     "sklearn": 1_487,
     "cli": 1_944,
     "cluster": 1_002,

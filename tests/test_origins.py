@@ -217,7 +217,7 @@ def test_every_command_with_parts_or_a_model_takes_files() -> None:
     """But for the solver, whose losses are built in."""
     for name in app.NAMES:
         command = app.command_of(name)
-        takes = {"rule", "rules", "loss", "losses", "shadow"} & command.known.keys()
+        takes = {"rule", "rules", "loss", "losses"} & command.known.keys()
         takes |= {one.metavar for one in command.arguments} & {"MODEL", "MODEL|DIR", "A", "B"}
         lists = name in ("rules", "losses", "rates")
         assert ("modules" in command.known) == (bool(takes) or lists) or name == "boost", name

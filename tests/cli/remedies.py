@@ -123,7 +123,6 @@ ELSEWHERE = {
     " another --rule": "tests/exporting/test_c.py",
     "a server that learns needs a log: use --learn and --log DIR together": "tests/serving/test_server.py",
     "the log of a server, not a model: thresher log {} shows what it holds": "tests/serving/test_service.py",
-    "{} has taken over: give it with --shadow again": "tests/serving/test_service.py",
     "{} is for a server that learns: use --learn and --log DIR": "tests/serving/test_server.py",
     "{} text: convert it with iconv -f {} -t UTF-8": ODD_FILES,
     "JSON in several lines: write one object per line (jq -c 'if type =="
@@ -142,6 +141,8 @@ ELSEWHERE = {
     "text whose lines end with \\r alone: convert them with tr '\\r' '\\n'": ODD_FILES,
     "{}, so nothing was learned: check the importances": JUDGED,
     "{}, because no row has a feature: check how the data are read": JUDGED,
+    "{} must have an object on each line: jq -c '.[]' makes lines of a list,"
+    " jq -c . of longer objects": "a body of a request: tests/serving/test_bodies.py",
     "remove it": "a column without a name, which options cannot name",
     "leave out the features with such values": "changes the data",
     ", or use --dtype float64": OVERFLOWS,

@@ -17,6 +17,7 @@ from tests.brokers import free_port
 from tests.commands import said
 from tests.hostile.conftest import SmallDisk, Tried
 from tests.hostile.test_serving_kills import LINES, answers, check, clicks, serving
+from tests.serving.test_server import limited
 from tests.waiting import until
 
 ROW = '{"label": 1, "colour": "red", "who": "a"}\n'
@@ -83,7 +84,10 @@ def many_files() -> Iterator[None]:
 
 def test_thousands_of_idle_connections(folder: Path, many_files: None, tried: Tried) -> None:
     model, port = clicks(folder), free_port()
-    with serving(model, folder, port, "--most-connections", IDLE + 10) as process, ExitStack() as stack:
+    with (
+        serving(model, folder, port, code=limited(f"connections={IDLE + 10}")) as process,
+        ExitStack() as stack,
+    ):
         answers(port, process)
         before = memory(process)
         for _ in range(IDLE):
@@ -122,7 +126,7 @@ def nonsense(chance: random.Random) -> bytes:
 def hurled(folder: Path, count: int, tried: Tried) -> None:
     """Send nonsense: each is answered or cut off, no fault is told, and memory is bounded."""
     model, port = clicks(folder), free_port()
-    with serving(model, folder, port, "--timeout", "1s") as process:
+    with serving(model, folder, port, code=limited("timeout=1.0")) as process:
         answers(port, process)
         assert asked(port, "/learn", ROW)[0] == 200
         before = memory(process)
@@ -168,7 +172,7 @@ BODIES = [
 
 def test_bodies_of_every_wrong_kind(folder: Path, tried: Tried) -> None:
     model, port = clicks(folder), free_port()
-    paths = ("/predict", "/predict?ids=who", "/learn", "/label", "/promote")
+    paths = ("/predict", "/predict?ids=who", "/learn", "/label")
     with serving(model, folder, port) as process:
         answers(port, process)
         assert asked(port, "/learn", ROW)[0] == 200

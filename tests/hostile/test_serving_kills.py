@@ -197,10 +197,12 @@ def answers(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def serving(model: Path, folder: Path, port: int, *options: object) -> Iterator[subprocess.Popen[bytes]]:
+def serving(
+    model: Path, folder: Path, port: int, *options: object, code: str = ""
+) -> Iterator[subprocess.Popen[bytes]]:
     """A server that learns, and is killed at the end if it has not ended."""
     words = ("serve", model, "--port", port, "--learn", "--log", "log")
-    with start(*words, *options, folder=folder) as process:
+    with start(*words, *options, folder=folder, code=code) as process:
         try:
             yield process
         finally:

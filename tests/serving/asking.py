@@ -64,9 +64,6 @@ class Learning(Service):
         found = self.label([one for ids in several for one in ids], *labels).result()
         return done([found] * len(several))
 
-    def promote(self, *given: Any) -> Any:
-        raise RefusedError(404, f"there is no shadow model {given[0]}")
-
 
 def done(found: Any) -> Future[Any]:
     future = Future[Any]()

@@ -12,11 +12,10 @@ import pyarrow as pa
 import pytest
 
 import thresher
-from tests.serving.asking import Asked, Learning, Transport, done
+from tests.serving.asking import Asked, Learning, Transport
 from thresher.data.bodies import Rows
 from thresher.data.errors import DataError
 from thresher.learning.model.ensemble import load
-from thresher.serving.appending import Ack
 from thresher.serving.bodies import Bodies
 from thresher.serving.endpoints import NAMES
 from thresher.serving.errors import RefusedError
@@ -94,7 +93,7 @@ def test_labels_come_late(ask: Asked, service: Learning) -> None:
     late = ask("POST", "/label", b'{"id": "a", "label": 1}\n{"id": 7, "label": 0, "weight": 2}')
     assert late.json == {"first": 1, "last": 2, "learned": 2, "waiting": 0, "repeated": 0, "unknown": []}
     assert [(name, weight) for name, _, weight in service.labels] == [("a", 1.0), ("7", 2.0)]
-    body = b'[{"id": 1, "label": 1, "weight": 0}, {"id": 2, "label": 1, "weight": 16777217.5}]'
+    body = b'{"id": 1, "label": 1, "weight": 0}\n{"id": 2, "label": 1, "weight": 16777217.5}'
     assert ask("POST", "/label", body).status == 200
     assert [weight for *_, weight in service.labels[2:]] == [0.0, 16777218.0]
 
@@ -114,7 +113,7 @@ def test_a_row_with_a_wrong_id_costs_no_other_its_answer(ask: Asked, service: Le
     "given", ["1e3", "1.50", "-0", "12345678901234567890123", "true", '"1e3"', '"\\u00e9"']
 )
 def test_a_label_finds_its_row_however_the_id_is_written(ask: Asked, service: Learning, given: str) -> None:
-    ask("POST", "/predict?ids=event", f'[{{"event": {given}, "hour": 3}}]'.encode(), content_type=JSON)
+    ask("POST", "/predict?ids=event", f'{{"event": {given}, "hour": 3}}'.encode(), content_type=JSON)
     assert ask("POST", "/label", f'{{"id": {given}, "label": 1}}'.encode()).status == 200
     assert [name for name, _, _ in service.labels] == [*service.kept]
 
@@ -124,6 +123,7 @@ def test_a_label_finds_its_row_however_the_id_is_written(ask: Asked, service: Le
     [
         (b"", "the body is empty"),
         (b"{", "expected lines such as"),
+        (b'[{"id": "a", "label": 1}]', "the body must have an object on each line: jq"),
         (b'{"id": "a"}', "line 1: expected a label in column 'label', found no such field"),
         (b'{"label": 1}', "no column is called 'id'"),
         (b'{"id": "a", "label": 7}', "line 1: expected a label -1, 0 or 1"),
@@ -137,7 +137,7 @@ def test_a_label_finds_its_row_however_the_id_is_written(ask: Asked, service: Le
             b'{"id": "a", "label": 1, "weight": 1e400}',
             "line 1: expected a number that is finite in float32 in column 'weight'",
         ),
-        (b'[{"id": "a", "label": 1, "colour": 1}]', "unknown field colour; expected lines such as"),
+        (b'{"id": "a", "label": 1, "colour": 1}', "unknown field colour; expected lines such as"),
         (b"\xff\xfe", "line 1: expected UTF-8"),
         (b'{"id": "\xff", "label": 1}', "line 1: expected UTF-8"),
         (b'{"id": null, "label": 1}', "line 1: expected an id: a text of 1 to 1,000 letters"),
@@ -149,7 +149,7 @@ def test_a_label_finds_its_row_however_the_id_is_written(ask: Asked, service: Le
             b'{"id": 1, "label": 1}\n{"id": 2, "label": 1, "weight": "a"}',
             "line 2: expected a number in column",
         ),
-        (b'[{"id": 1, "label": 1}, {"id": 2}]', "line 2: expected a label"),
+        (b'{"id": 1, "label": 1}\n{"id": 2}', "line 2: expected a label"),
         (b'{"id": "", "label": 1}', "line 1: expected an id"),
         (b'{"id": "' + b"a" * 1001 + b'", "label": 1}', "line 1: expected an id"),
         (b'{"id": "\\ud800", "label": 1}', "line 1: expected an id"),
@@ -212,8 +212,6 @@ def test_the_model_and_its_file(ask: Asked, clicks: Path) -> None:
     assert told.body == clicks.read_bytes()
     assert told.headers["content-length"] == str(len(told.body))
     assert ask("GET", "/snapshot", if_none_match=told.headers["etag"]).status == 304
-    assert ask("POST", "/promote", b'{"model": "other"}').status == 404
-    assert ask("POST", "/promote", b'{"name": "other"}').status == 400
 
 
 @pytest.fixture(scope="module")
@@ -394,9 +392,7 @@ def test_answers_have_the_schema_that_the_document_says(
     bodies = {
         "learn": b'{"label": 1, "hour": 3}\n{"label": 7, "hour": 3}',
         "label": b'{"id": "a", "label": 1}',
-        "promote": b'{"model": "-"}',
     }
-    monkeypatch.setattr(service, "promote", lambda name: done(Ack(0, 7, True)))
     for name, one in ENDPOINTS.items():
         _, media, kind = one.gives[200]
         if media == JSON:

@@ -233,7 +233,7 @@ def test_rows_that_come_at_once_are_kept_together_and_learned_together(service: 
     told = answered(predicting, keep, [row("1"), row("2"), row("3")])  # only two of which have room
     assert [status for status, _ in told] == [200, 200, 429]
 
-    sent = [b'{"id": "a", "label": 1}', b'[{"id": "c", "label": -1}, {"id": "?", "label": 1}]']
+    sent = [b'{"id": "a", "label": 1}', b'{"id": "c", "label": -1}\n{"id": "?", "label": 1}']
     sent += [b'{"id": "b", "label": 1, "weight": 2}', b'{"id": "a", "label": 1}']
     synced = service.status().syncs
     told = answered(predicting, label, sent)

@@ -1,6 +1,5 @@
-"""Copies that follow a server are always whole models; shadows and promotion."""
+"""Copies that follow a server are always whole models; options are settings."""
 
-import json
 import signal
 import socket
 import subprocess
@@ -13,7 +12,6 @@ from typing import Any
 import pytest
 
 import thresher
-from tests.commands import run
 from tests.pages import blocks
 from tests.serving.test_server import RED, Serving, started
 from tests.streams import stream
@@ -21,7 +19,7 @@ from tests.waiting import until
 from thresher.cli.main import status_of
 from thresher.options.kinds import WrongValueError
 from thresher.options.option import declared, settle
-from thresher.options.serving import LearningOptions, Quantity, Shadow
+from thresher.options.serving import LearningOptions, Quantity
 from thresher.serving.server import settings_of
 from thresher.serving.service import Settings
 
@@ -39,27 +37,19 @@ def figures(serving: Serving) -> str:
     return serving.ask("GET", "/metrics")[1].decode()
 
 
-def test_a_shadow_takes_over_and_a_replica_follows(clicks: Path, tmp_path: Path) -> None:
-    shadows = "--shadow", "ftrl:alpha=0.5", "--shadow", f"again={clicks}"
-    learning = "--learn", "--log", tmp_path / "log", "--snapshot-every", "40", *shadows
+def test_a_replica_follows(clicks: Path, tmp_path: Path) -> None:
+    learning = "--learn", "--log", tmp_path / "log", "--snapshot-every", "40"
     with started(clicks, tmp_path, *learning) as process:
         serving = Serving(process)
         url, copy = f"http://127.0.0.1:{serving.port}", tmp_path / "copy.model"
-        before = serving.predict(RED)
-        assert serving.ask("POST", "/learn", LABELLED, content_type="application/json")[0] == 200
-        counts = [
-            f'thresher_shadow_learned_total{{model="{name}"}} 40.0\n' for name in ("-", "ftrl", "again")
-        ]
-        until(lambda: all(one in figures(serving) for one in counts))
         assert fetched(tmp_path, url)
         with started(copy, tmp_path) as other:
             replica = Serving(other)
-            learned = serving.predict(RED)
-            assert before != learned == replica.predict(RED)
-            body = json.dumps({"model": "ftrl"}).encode()
-            assert serving.ask("POST", "/promote", body)[0] == 200
-            assert serving.predict(RED) != learned
-            assert fetched(tmp_path, url)
+            before = serving.predict(RED)
+            assert before == replica.predict(RED)
+            assert serving.ask("POST", "/learn", LABELLED, content_type="application/json")[0] == 200
+            until(lambda: fetched(tmp_path, url))
+            assert serving.predict(RED) != before
             until(lambda: replica.predict(RED) == serving.predict(RED))
             other.send_signal(signal.SIGTERM)
             assert other.wait(20) == 0
@@ -72,22 +62,8 @@ def _read(name: str, text: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("ftrl", Shadow("ftrl", "ftrl")),
-        ("ftrl:l1=3,alpha=0.1", Shadow("ftrl", "ftrl:l1=3,alpha=0.1")),
-        ("new-one=ftrl:l1=3", Shadow("new-one", "ftrl:l1=3")),
-        ("old=models/a=b.model", Shadow("old", "models/a=b.model")),
-    ],
-)
-def test_shadows_have_names(text: str, found: Shadow) -> None:
-    assert _read("shadow", text) == found
-
-
-@pytest.mark.parametrize(
     ("name", "text"),
     [
-        *(("shadow", text) for text in ("", "=", "a=", "../a:b", "-", "models/a.model")),
         *(("wait", text) for text in ("", "1", "0s", "-1h", "1e400h", "h", "1h30m", "inf", "10GB")),
         *(("keep", text) for text in ("10", "10 rows", "GB", "1.GB", "nan")),
     ],
@@ -101,20 +77,13 @@ def test_options_are_settings() -> None:
     given = {"wait": "90m", "unlabelled": "negative", "keep": "1.5GB", "snapshot_every": "500"}
     read = {name: _read(name, text) for name, text in given.items()}
     assert read["wait"] == Quantity("seconds", 5400)
-    both = (Shadow("a", "ftrl"), Shadow("b", "sgd"))
-    found = settings_of(settle(LearningOptions, {**read, "shadow": both}).but(most_pending=7))
+    found = settings_of(settle(LearningOptions, read).but(most_pending=7))
     assert (found.wait, found.unlabelled, found.keep_bytes, found.keep_seconds) == (
         *(5400, "negative", 1_500_000_000, None),
     )
     assert (found.snapshots.rows, found.snapshots.seconds) == (500, float("inf"))
-    assert (found.most_kept, found.shadows) == (7, {"a": "ftrl", "b": "sgd"})
+    assert found.most_kept == 7
     assert settings_of(settle(LearningOptions, {}).but(most_pending=1_000_000)) == Settings()
-
-
-def test_two_shadows_have_two_names(clicks: Path, tmp_path: Path) -> None:
-    learning = "--learn", "--log", tmp_path / "log", "--shadow", "ftrl:l1=1", "--shadow", "ftrl:l1=2"
-    status, _, told = run("serve", clicks, *learning, folder=tmp_path)
-    assert (status, "two models are called ftrl: give one of them another name" in told) == (2, True)
 
 
 def test_help_shows_amounts_as_they_are_given(capsys: pytest.CaptureFixture[str]) -> None:

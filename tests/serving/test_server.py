@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands import said, start
+from tests.commands import RUN, said, start
 from thresher.cli.main import status_of
 
 READY = re.compile(rb"thresher: serving \S+ at http://127\.0\.0\.1:(\d+)\n")
@@ -91,9 +91,16 @@ def bodies(text: bytes) -> list[Any]:
     return found
 
 
+def limited(limits: str) -> str:
+    """Code that serves with other limits."""
+    return f"from thresher.serving import server\nserver.LIMITS = server.LIMITS._replace({limits})\n{RUN}"
+
+
 @contextmanager
-def started(clicks: Path, folder: Path, *options: object) -> Iterator[subprocess.Popen[bytes]]:
-    with start("serve", clicks, "--port", 0, *options, folder=folder) as process:
+def started(
+    clicks: Path, folder: Path, *options: object, code: str = ""
+) -> Iterator[subprocess.Popen[bytes]]:
+    with start("serve", clicks, "--port", 0, *options, folder=folder, code=code) as process:
         try:
             yield process
         finally:
@@ -102,8 +109,8 @@ def started(clicks: Path, folder: Path, *options: object) -> Iterator[subprocess
 
 @pytest.fixture(scope="module")
 def serving(clicks: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    options = ("--timeout", "1s", "--most-connections", 20, "--most-body", "100KB", "--most-rows", 1000)
-    with started(clicks, tmp_path_factory.mktemp("serving"), *options) as process:
+    code = limited("rows=1000, connections=20, timeout=1.0")
+    with started(clicks, tmp_path_factory.mktemp("serving"), "--most-body", "100KB", code=code) as process:
         yield Serving(process)
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
@@ -214,7 +221,7 @@ def test_there_are_not_too_many_connections(serving: Serving) -> None:
 
 
 def test_a_request_under_way_is_answered_before_the_end(clicks: Path, tmp_path: Path) -> None:
-    with started(clicks, tmp_path, "--timeout", "20s") as process:
+    with started(clicks, tmp_path) as process:
         serving = Serving(process)
         idle, client, text = serving.connect(), serving.connect(), post(RED)
         client.sendall(text[:-5])
@@ -255,7 +262,7 @@ def test_what_prevents_a_start(clicks: Path, tmp_path: Path, capsys: pytest.Capt
             (f"{clicks} --learn", f"{together} together"),
             (f"{clicks} --wait 1h", f"--wait is for a server that learns: {together}\n"),
             (f"{tmp_path / 'none.model'}", "No such file"),
-            (f"{clicks} --timeout 0", "--timeout: expected a time such as 30s"),
+            (f"{clicks} --most-body 0", "--most-body: expected a size such as 64MB"),
         ):
             assert status_of(["serve", *words.split()]) in (1, 2)
             assert told in capsys.readouterr().err

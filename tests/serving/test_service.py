@@ -27,7 +27,6 @@ from thresher.data.log.source import LogSource
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.divergence import HEAVIEST, too_heavy
 from thresher.learning.model.model_set import ModelSet
-from thresher.options.option import UsageError
 from thresher.options.serving import DROP, NEGATIVE
 from thresher.serving import appending
 from thresher.serving.bodies import Bodies
@@ -67,10 +66,9 @@ def serving(model: Path, folder: Path, said: Any = None, **settings: Any) -> Ite
 
 
 def learned(service: LearningService) -> bool:
-    """Whether the model and its shadows have learned all rows."""
+    """Whether the model has learned all rows."""
     status = service.status()
-    shadows = service.models.values()
-    return status.learned == status.sequence == min((one.learned for one in shadows), default=status.sequence)
+    return status.learned == status.sequence
 
 
 def check_law(model: Path, folder: Path, place: Path) -> None:
@@ -93,14 +91,12 @@ def test_serving_is_training(name: str, rows: Chunk, tmp_path: Path) -> None:
     assert thresher.load(folder / MODEL).shifted == shifted
 
 
-@pytest.mark.parametrize(("loss", "form"), [("softmax", "table"), ("logistic", "rows")])
-def test_classes_that_come_while_serving(loss: str, form: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("loss", ["softmax", "logistic"])
+def test_classes_that_come_while_serving(loss: str, tmp_path: Path) -> None:
     """By both ways of a label, before and after a restart; words that no row was learned of do not matter."""
     model, folder, path = tmp_path / "begin.model", tmp_path / "log", tmp_path / "begin.csv"
     path.write_text("label,a,b,c,d\nham,1,0,1,2\nspam,0,1,2,1\nham,2,1,0,1\n")
-    rows: Any = ([{"a": 1.0}, {"b": 1.0}, {"a": 2.0}], ["ham", "spam", "ham"])
-    begun: Any = path if form == "table" else rows
-    thresher.train(begun, loss=loss, outputs="classes", passes=1).save(model)
+    thresher.train(path, loss=loss, outputs="classes", passes=1).save(model)
 
     def learn(service: LearningService, label: str, **features: float) -> None:
         body = json.dumps({"label": label, **features}).encode()
@@ -206,16 +202,15 @@ def test_a_killed_server_goes_on_with_its_log(model: Path, rows: Chunk, tmp_path
 def test_what_is_told_of_the_last_rows_outlasts_a_restart(model: Path, rows: Chunk, tmp_path: Path) -> None:
     folder, found = tmp_path / "log", list[Any]()
     for more in (rows.rows(10, 30), rows.rows(30, 40), None):
-        with serving(model, folder, shadows={"other": "fobos"}) as service:
-            until(lambda: service.status().ready and len({*service._caught_up}) == 2)
-            figures = [one.lately() for one in service.models.values()]
+        with serving(model, folder) as service:
+            until(lambda: service.status().ready)
             if found:
-                assert figures == found[-1]
+                assert service._learning.lately() == found[-1]
             if more is not None:
                 for k in range(len(more)):
                     service.learn(more.rows(k, k + 1)).result()
                 until(lambda: learned(service))
-                found.append([one.lately() for one in service.models.values()])
+                found.append(service._learning.lately())
     assert np.isfinite(found[-1]).all()
     assert found[0] != found[1]
 
@@ -281,19 +276,20 @@ def test_a_damaged_state_can_be_removed(model: Path, rows: Chunk, tmp_path: Path
 
 
 def test_a_start_that_is_refused_leaves_nothing_behind(model: Path, rows: Chunk, tmp_path: Path) -> None:
-    folder, wrong = tmp_path / "log", Settings(shadows={"a": "none.model"})
-    with pytest.raises(UsageError):
-        LearningService(model, folder, wrong)
+    folder, wrong = tmp_path / "log", tmp_path / "weights.model"
+    Model.load(model).save(wrong, state=False)
+    with pytest.raises(ModelFileError, match="contains only weights"):
+        LearningService(wrong, folder)
     assert not folder.exists()
     folder.mkdir()
     (folder / "notes").write_text("mine")
-    with pytest.raises(UsageError):
-        LearningService(model, folder, wrong)
+    with pytest.raises(ModelFileError, match="contains only weights"):
+        LearningService(wrong, folder)
     assert [one.name for one in folder.iterdir()] == ["notes"]
     with serving(model, folder) as service:
         service.learn(rows).result()
-    with pytest.raises(UsageError):
-        LearningService(model, folder, wrong)
+    with pytest.raises(LogError, match="of another model"):
+        LearningService(wrong, folder)
     assert len(_logged(folder)) == ROWS
 
 
@@ -649,51 +645,6 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
     monkeypatch.setattr(time, "time", lambda: seconds() + days * 86_400)
 
 
-def _shadows(tmp_path: Path, rows: Chunk) -> dict[str, str]:
-    thresher.train(rows, "adagrad-rda", passes=1).save(tmp_path / "old.model")
-    return {"fobos": "fobos:l1=0.01", "old": str(tmp_path / "old.model")}
-
-
-def test_shadows_learn_the_same_rows(model: Path, rows: Chunk, tmp_path: Path) -> None:
-    folder, shadows = tmp_path / "log", _shadows(tmp_path, rows)
-    for some in (rows.rows(10, 20), rows.rows(20, ROWS)):  # the second time they go on from their checkpoints
-        with serving(model, folder, shadows=shadows) as service:
-            service.learn(some).result()
-            until(lambda: learned(service))
-            assert all(np.isfinite(one.lately()[0]) for one in service.models.values())
-    check_law(model, folder, tmp_path / "expected")
-    like = Model.load(model).recipe
-    thresher.train(folder, replace(like, rule="fobos:l1=0.01"), passes=1).save(tmp_path / "expected")
-    assert (folder / f"fobos.{MODEL}").read_bytes() == (tmp_path / "expected").read_bytes()
-    thresher.train(folder, continue_from=shadows["old"]).save(tmp_path / "expected")
-    assert (folder / f"old.{MODEL}").read_bytes() == (tmp_path / "expected").read_bytes()
-
-
-def test_a_shadow_takes_over_for_good(model: Path, rows: Chunk, tmp_path: Path) -> None:
-    folder, shadows = tmp_path / "log", _shadows(tmp_path, rows)
-    with serving(model, folder, shadows=shadows) as service:
-        service.learn(rows.rows(10, 20)).result()
-        until(lambda: learned(service))
-        with pytest.raises(RefusedError, match="no model learns beside this one as 'nobody'"):
-            service.promote("nobody")
-        assert service.promote("fobos").result().last == 10
-        service.learn(rows.rows(20, 30)).result()
-        until(lambda: learned(service))
-        expected = service.margins(rows)
-    fobos = Model.load(folder / f"fobos.{MODEL}")
-    assert np.array_equal(fobos.margins(rows), expected)
-    with serving(model, folder, shadows=shadows) as service:
-        assert service.current == "fobos"
-        assert np.array_equal(service.margins(rows), expected)
-        assert service.snapshot() == (folder / f"fobos.{MODEL}", 20)
-        service.promote(appending.FIRST).result()
-        assert not np.array_equal(service.margins(rows), expected)
-        service.promote("fobos").result()
-    with pytest.raises(UsageError, match="fobos has taken over: give it with --shadow again"):
-        LearningService(model, folder)
-    check_law(model, folder, tmp_path / "expected")
-
-
 def test_what_is_learned_and_saved_need_not_be_kept(model: Path, rows: Chunk, tmp_path: Path) -> None:
     folder, whole = tmp_path / "log", tmp_path / "whole"
     for kept, place in ((None, whole), (1, folder)):
@@ -851,20 +802,6 @@ def test_a_log_is_kept_for_a_short_time(model: Path, rows: Chunk, tmp_path: Path
         service.learn(rows).result()
         first = min(folder.glob("*.log"))
         until(lambda: not first.exists())  # though nothing comes after it
-
-
-def test_a_promotion_outlasts_the_file_that_holds_it(model: Path, rows: Chunk, tmp_path: Path) -> None:
-    folder = tmp_path / "log"
-    some: dict[str, Any] = {"segment_bytes": 1, "keep_bytes": 1, "snapshots": Snapshots(rows=1)}
-    with serving(model, folder, shadows={"other": "fobos"}, **some) as service:
-        service.learn(rows.rows(0, 10)).result()
-        until(lambda: learned(service))
-        service.promote("other").result()
-        for k in range(10, 20):
-            service.learn(rows.rows(k, k + 1)).result()
-        until(lambda: len([*folder.glob("*.log")]) <= 2)
-    with serving(model, folder, shadows={"other": "fobos"}, **some) as service:
-        assert service.current == "other"
 
 
 @pytest.mark.parametrize("name", ["log", "lock"])

@@ -16,7 +16,6 @@ from thresher.data.log.source import contents_of
 __all__ = ["model", "rows"]
 pytestmark = pytest.mark.usefixtures("plainly")
 COPY, PUT_BACK, END = blocks("docs/log", "sh")[1:]
-SHADOWS = {"other": "fobos"}
 
 
 def done(commands: str, folder: Path) -> None:
@@ -51,12 +50,12 @@ def test_a_copy_takes_log_and_models_back(
     model: Path, rows: Chunk, tmp_path: Path, running: bool, saved: bool
 ) -> None:
     folder = tmp_path / "clicks.log"
-    with serving(model, folder, shadows=SHADOWS) as service:
+    with serving(model, folder) as service:
         service.learn(rows.rows(0, 7)).result()
         service.keep(["a"], rows.rows(7, 8)).result()
         until(lambda: learned(service))
-        for one in service.models.values() if saved else ():
-            one.save()
+        if saved:
+            service._learning.save()
         if running:
             service.learn(rows.rows(7, 9)).result()  # the models of the copy lack these
             done(COPY, tmp_path)
@@ -64,14 +63,14 @@ def test_a_copy_takes_log_and_models_back(
         done(COPY, tmp_path)
     assert (tmp_path / "backup" / "state").exists() == saved
     taken = contents_of(tmp_path / "backup", 9) | {"log": ""}
-    with serving(model, folder, shadows=SHADOWS) as service:
+    with serving(model, folder) as service:
         service.keep(["b"], rows.rows(8, 9)).result()
         service.learn(rows.rows(9, 20)).result()
     whole = {one.name: one.read_bytes() for one in folder.iterdir()}
     done(PUT_BACK, tmp_path)
     assert {one.name: one.read_bytes() for one in (tmp_path / "aside.log").iterdir()} == whole
     assert contents_of(folder, 9) | {"log": ""} == taken
-    with serving(model, folder, shadows=SHADOWS) as service:
+    with serving(model, folder) as service:
         until(lambda: learned(service))
         assert [*service._memory.kept] == ["a"]
         service.learn(rows.rows(30, 33)).result()
@@ -82,13 +81,13 @@ def test_a_copy_takes_log_and_models_back(
 @pytest.mark.parametrize(("beyond", "saved"), [(0, True), (100, True), (0, False)])
 def test_a_log_is_ended_at_a_byte(model: Path, rows: Chunk, tmp_path: Path, beyond: int, saved: bool) -> None:
     folder = tmp_path / "clicks.log"
-    with serving(model, folder, shadows=SHADOWS) as service:
+    with serving(model, folder) as service:
         service.learn(rows.rows(0, 7)).result()
         service.learn(rows.rows(9, 20)).result()
     for one in [] if saved else [*folder.glob("*state"), *folder.glob("*model")]:  # killed before a snapshot
         one.unlink()
     done(END.replace("4096", str(place_after(folder, 7) + beyond)), tmp_path)
-    with serving(model, folder, shadows=SHADOWS) as service:
+    with serving(model, folder) as service:
         until(lambda: learned(service))
         service.learn(rows.rows(30, 33)).result()
     check_law(model, folder, tmp_path / "expected")

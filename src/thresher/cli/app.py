@@ -53,7 +53,7 @@ thresher evaluate my.model test.svm --json
 thresher evaluate clicks.model clicks.csv --on-error skip
 thresher serve my.model
 thresher serve clicks.model --port 9000 --token secret.txt
-thresher serve my.model --learn --log events --wait 1h --unlabelled negative --shadow ftrl
+thresher serve my.model --learn --log events --wait 1h --unlabelled negative
 thresher export my.model --to c -o model.c
 thresher export clicks.model --to js -o model.js
 thresher export clicks.model --to json > model.json

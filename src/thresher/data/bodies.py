@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -39,6 +39,9 @@ from thresher.options.messages import without_options
 
 _NAME = "the body"
 _EMPTY = f"{_NAME} is empty: there are no rows"
+_NOT_LINES = (
+    f"{_NAME} must have an object on each line: jq -c '.[]' makes lines of a list, jq -c . of longer objects"
+)
 _MOST_UNKNOWN = 10_000
 """Columns that the layout does not have, each of which costs some time and memory"""
 _MOST_CELLS = 10_000_000
@@ -66,8 +69,7 @@ class TooLargeError(DataError):
 class WrongRow:
     """A row that was not taken.
 
-    Lines and columns count from 1. In a JSON array, and in objects over several lines, the line is the number
-    of the element; in an Arrow stream, it is that of the row.
+    Lines and columns count from 1; in an Arrow stream, the line is the number of the row.
     """
 
     line: int
@@ -235,13 +237,10 @@ class BodyReader:
         if not body.strip():
             raise DataError(_EMPTY)
         text, header = body.removeprefix(MARK), b""
-        if form == "jsonl":  # as lines, if it is a list of objects or if its objects have several lines each
-            given = text.strip()
-            if given[:1] == b"[":
-                text = _elements(given, 1)
-            elif given[:1] == b"{" and not given.partition(b"\n")[0].rstrip().endswith(b"}"):
-                with suppress(DataError):  # or they are lines, of which the first is bad
-                    text = _elements(given, 0)
+        if form == "jsonl" and (
+            text.lstrip()[:1] == b"[" or text.lstrip().partition(b"\n")[0].strip() == b"{"
+        ):
+            raise DataError(_NOT_LINES)
         text = text if text.endswith(b"\n") else text + b"\n"
         key: Any = ""
         if layout.delimited_by:
@@ -392,43 +391,3 @@ def _split(rows: Rows, lines: Sequence[int], header: int) -> list[Rows]:
         found.append(Rows(rows.whole, row, row + good, gaps, ids, bad, count + header, rows.unknown))
         row, line, first = row + good, line + count, last
     return found
-
-
-def _elements(text: bytes, at: int) -> bytes:
-    """A line for each value in a list, which `at` is inside of, or for each of several values."""
-    listed, found = at > 0, list[str]()
-
-    def skip(at: int) -> int:
-        blanks = _BLANKS.match(written, at)
-        return blanks.end() if blanks else at
-
-    try:
-        written = str(text, "utf-8")
-        at = skip(at)
-        while written[at : at + 1] != "]" if listed else at < len(written):
-            _, end = _DECODER.raw_decode(written, at)
-            found.append(written[at:end].translate(_ON_ONE_LINE))
-            at = skip(end)
-            if listed and written[at : at + 1] != "]":
-                if written[at : at + 1] != ",":
-                    raise json.JSONDecodeError("expected ',' or ']'", written, at)
-                at = skip(at + 1)
-                if written[at : at + 1] == "]":
-                    raise json.JSONDecodeError("expected a value after ','", written, at)
-        if listed and at + 1 < len(written):
-            raise json.JSONDecodeError("expected nothing after the list", written, at + 1)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{_NAME}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
-    except RecursionError as error:
-        raise DataError(f"{_NAME} is not JSON: it is nested too deeply") from error
-    except ValueError as error:
-        raise DataError(f"{_NAME} is not JSON: {error}") from error
-    if not found:
-        raise DataError(_EMPTY)
-    return "\n".join(found).encode()
-
-
-_DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
-"""Finds where a value ends"""
-_ON_ONE_LINE = str.maketrans("\r\n", "  ")
-_BLANKS = re.compile(r"[ \t\r\n]*+")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypedDict
 
-from thresher.options.kinds import Choice, File, Kind, Repeated, Text, Whole, WrongValueError
+from thresher.options.kinds import Choice, File, Kind, Text, Whole, WrongValueError
 from thresher.options.model import ModulesOption
 from thresher.options.option import SWITCH, Option
 
@@ -29,7 +29,6 @@ SIZES = {"KB": ("bytes", 1e3), "MB": ("bytes", 1e6), "GB": ("bytes", 1e9), "TB":
 """Units of size"""
 _AMOUNT = re.compile(r"([0-9]+(?:[.][0-9]+)?) ?([A-Za-z]*)")
 _VAST = 1e15
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 @dataclass(frozen=True)
@@ -58,26 +57,6 @@ class Amount(Kind):
         known = sorted((size, unit) for unit, (of, size) in self.units.items() if of == value.of)
         size, unit = next((one for one in reversed(known) if not value.amount % one[0]), known[0])
         return [f"{value.amount / size:g}{unit}"]
-
-
-class Shadow(NamedTuple):
-    """A model that learns beside another."""
-
-    name: str
-    spec: str
-    """the SPEC of a rule, or a file"""
-
-
-def _shadow(text: str | Shadow) -> Shadow:
-    """``NAME=SPEC``, or a SPEC alone, whose rule is then its name."""
-    if isinstance(text, Shadow):
-        return text
-    name, equals, spec = text.partition("=")
-    if not equals or not _NAME.fullmatch(name):
-        name, spec = text.partition(":")[0], text
-    if not _NAME.fullmatch(name) or not spec:
-        raise WrongValueError("NAME=SPEC or NAME=FILE, with a name of letters, digits, - and _")
-    return Shadow(name, spec)
 
 
 class LearningOptions(TypedDict, total=False):
@@ -117,17 +96,6 @@ class LearningOptions(TypedDict, total=False):
         Option(Choice(UNLABELLED), "|".join(UNLABELLED), default=DROP),
         "What becomes of a row whose label has not come: it is learned as negative, or not learned.",
     ]
-    shadow: Annotated[
-        tuple[Shadow, ...],
-        Option(
-            Repeated(Text(_shadow, lambda one: f"{one.name}={one.spec}")),
-            "NAME=SPEC|FILE",
-            default=(),
-            unset="none",
-        ),
-        "Let another model learn the same rows: a new one with this rule, or one to go on with. It takes "
-        "over by POST /promote. May be repeated.",
-    ]
 
 
 class ServeCommand(LearningOptions, ModulesOption, total=False):
@@ -147,15 +115,6 @@ class ServeCommand(LearningOptions, ModulesOption, total=False):
         Option(Amount(SIZES, "a size such as 64MB"), "SIZE", default=Quantity("bytes", 64e6)),
         "Largest body, also once unpacked.",
     ]
-    most_rows: Annotated[int, Option(Whole(1), "N", default=100_000), "Most rows in a body."]
-    most_connections: Annotated[
-        int, Option(Whole(1), "N", default=1000), "Most connections that are open at one time."
-    ]
     most_pending: Annotated[
         int, Option(Whole(1), "N", default=1_000_000), "Most rows that wait for their label."
-    ]
-    timeout: Annotated[
-        Quantity,
-        Option(Amount(TIMES, "a time such as 30s"), "TIME", default=Quantity("seconds", 30.0)),
-        "How long a request may take to arrive, a client to read, and a connection to be idle.",
     ]

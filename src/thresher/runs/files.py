@@ -329,7 +329,7 @@ def _solver(facts: dict[str, Any]) -> dict[str, object]:
 
 def _told_record(one: dict[str, Any]) -> list[str]:
     """A record in lines."""
-    more = [f"{name} {printable(one[name])}" for name in ("key", "model") if name in one]
+    more = [f"key {printable(one['key'])}"] if "key" in one else []
     more += [f"ids {printable(', '.join(one['ids']))}"] if "ids" in one else []
     lines = [
         "  ".join([f"{one['kind']} after row {one['after_row']:,}", formatting.shown(one["time"]), *more])

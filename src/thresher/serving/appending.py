@@ -33,8 +33,6 @@ from thresher.serving.openapi import LabelsLearned
 A = TypeVar("A")
 _Request = tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]
 """Where the answer goes, the method of `Draft` that is asked, and its arguments"""
-FIRST = "-"
-"""What the log calls the model that the server was started with, which no shadow can be called"""
 MICRO = 1_000_000
 """Microseconds in a second"""
 _EACH = 400
@@ -137,10 +135,6 @@ class Memory:
     """the classes, if these are met on the way"""
     named: int = 0
     """how many of them the log knows"""
-    promoted: str = FIRST
-    """the model that took over last"""
-    promoted_at: int = 0
-    """where the log says so"""
 
     def keep(self, one: str, row: KeptRow) -> None:
         """Keep a row under an id, in the place of an earlier one."""
@@ -180,9 +174,7 @@ class Memory:
                 note, head = record.note(), record.head
                 self.know(note.get("classes", ()))
                 ids, time_of_log = note.get("ids", []), min(head.time, wall)
-                if head.kind == records.PROMOTED:
-                    self.promoted, self.promoted_at = note["model"], record.offset
-                elif head.kind == records.KEPT:
+                if head.kind == records.KEPT:
                     chunk = record.rows()
                     for k, one in enumerate(ids):
                         self.let_go(one)
@@ -221,8 +213,8 @@ class Draft:
         self._count, self._bytes = len(memory.kept), memory.kept_bytes
         """of rows that are kept"""
         self._offset, self._row, self._named = end.offset, end.row, memory.named
-        self._promoted, self._old = "", 0
-        """the model that takes over, and the time before which ids of learned rows may be forgotten"""
+        self._old = 0
+        """the time before which ids of learned rows may be forgotten"""
         self._keys = ChainMap[bytes, KnownRows]({}, memory.keys)
         self._learned = ChainMap[bytes, LearnedRow]({}, memory.learned)
         self._kept, self._gone = ChainMap[str, KeptRow | None]({}, memory.kept), set[str]()  # type: ignore[arg-type]
@@ -260,8 +252,6 @@ class Draft:
             if row is not None:
                 memory.keep(one, row)
         memory.learned.update(self._learned.maps[0])
-        if self._promoted:
-            memory.promoted, memory.promoted_at = self._promoted, self._offset
         if self._old:
             memory.forget(self._old)
 
@@ -387,12 +377,6 @@ class Draft:
             self._let_go(one, kept, learned=one in rows, labelled=kept.given is not None)
         self._old = before
         return len(waited)
-
-    def promote(self, name: str) -> Ack:
-        """Let the model of this name take over, `FIRST` or a shadow; the answer is the last row before."""
-        _, last = self._add(records.PROMOTED, records.NOTHING, model=name)
-        self._promoted = name
-        return Ack(last, last)
 
 
 class Appender:

@@ -70,7 +70,7 @@ class Bodies:
         return rows
 
     def read_labels(self, body: bytes) -> bodies.Rows:
-        """Late labels in JSON, an object, a list or lines: ids, labels and importances. `RefusedError`."""
+        """Late labels in lines of JSON: ids, labels and importances. `RefusedError`."""
         if self._model.head.outputs.kind in ("labels", "values"):
             raise RefusedError(409, "labels can come late only if a row has one, and here it has several")
         rows = self._read(self._late, body, True, "id")

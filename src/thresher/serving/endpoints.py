@@ -16,7 +16,7 @@ from thresher.data.files.paths import unread
 from thresher.runs import files
 from thresher.serving import openapi
 from thresher.serving.bodies import check_charset
-from thresher.serving.errors import NOT_JSON, Answer, RefusedError, refusal, told, why_not_json
+from thresher.serving.errors import Answer, RefusedError, refusal, told
 from thresher.serving.metrics import Metrics
 from thresher.serving.openapi import ARROW, ENDPOINTS, Endpoint
 from thresher.serving.predicting import Predictions, learned
@@ -38,14 +38,10 @@ class Limits(NamedTuple):
 
     body: int
     """bytes, packed or not"""
-    rows: int
-    connections: int
-    timeout: float
+    rows: int = 100_000
+    connections: int = 1000
+    timeout: float = 30.0
     """seconds for a request to arrive"""
-
-
-class _Promotion(msgspec.Struct, forbid_unknown_fields=True):
-    model: str
 
 
 class Endpoints:
@@ -148,18 +144,11 @@ class Endpoints:
 
     async def snapshot(self, request: HttpRequest) -> Answer:
         path, sequence = self._service.snapshot()
-        # the row alone would not tell one model from another that has taken over, or from a replaced file
+        # the row alone would not tell a model from another file that has taken its place
         tag = {"ETag": f'"{sequence}-{path.stat().st_mtime_ns:x}"'}
         if request.asked.header(b"if-none-match") == tag["ETag"]:
             return Answer(304, b"", "", tag)
         return Answer(200, b"", "application/octet-stream", tag, file=path.open("rb"))
-
-    async def promote(self, request: HttpRequest) -> Answer:
-        try:
-            wanted = msgspec.json.decode(request.body, type=_Promotion)
-        except NOT_JSON as error:
-            raise RefusedError(400, f'expected {{"model": NAME}}: {why_not_json(error)}') from error
-        return told(openapi.Promoted(*await _kept(self._service.promote(wanted.model))))
 
     async def _done(self, request: HttpRequest, work: Callable[[], T]) -> T:
         """Do some work on a body, elsewhere if it is large or the first of its kind."""

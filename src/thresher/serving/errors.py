@@ -15,14 +15,7 @@ from thresher.data.errors import DataError, printable
 from thresher.options.messages import without_options
 from thresher.serving.openapi import JSON
 
-NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises for a body"""
 _encode = msgspec.json.Encoder(enc_hook=str).encode
-
-
-def why_not_json(error: Exception) -> str:
-    """What is wrong with a body that is not JSON, or not the JSON that is wanted."""
-    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
 class RefusedError(Exception):

@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -33,9 +33,9 @@ from thresher.plans.run import Training
 _PATIENCE = 0.005
 """Seconds that learning waits for readers, of whom others may come all the time"""
 MODEL = "model"
-"""The file of the newest whole model, in the folder of the log; for a shadow after its name and a dot"""
+"""The file of the newest whole model, in the folder of the log"""
 _CHECKPOINT = "state"
-"""The checkpoint to go on from, likewise"""
+"""The checkpoint to go on from, there too"""
 _AT_ONCE = 1 << 15
 """Values that are learned or predicted in one turn, for one output, which take about a millisecond"""
 _LOOKED_AT = 64
@@ -115,16 +115,15 @@ class _Unheard(progress.Ui):
     hears = False
 
 
-def _prepared(begin: Mapping[str, object], source: LiveLog, state: Path) -> Training:
-    """The training that `begin` says, or the one that is in a checkpoint. `LogError` if it needs that."""
+def _prepared(model: Path, source: LiveLog, state: Path) -> Training:
+    """The training that goes on with a model, or with a checkpoint. `LogError` if it needs that."""
     again = state.exists()
     if source.begin.row and not again:
         raise segments.LogError(
             f"{source.folder}: begins with row {source.begin.row + 1:,}, and {state.name}, which has learned"
             " those before, is missing"
         )
-    given = {name: one for name, one in begin.items() if name == "continue_from" or not again}
-    given |= {"passes": 1, "checkpoint": state, "resume": again}
+    given = {"continue_from": model, "passes": 1, "checkpoint": state, "resume": again}
     try:
         return plans.prepare(source, settle(TrainCommand, given), _Unheard())
     except model_file.ModelFileError as error:
@@ -141,30 +140,24 @@ class Learning:
 
     def __init__(
         self,
-        begin: Mapping[str, Any],
+        model: Path,
         folder: Path,
-        wait: Callable[[Learning, segments.LogPosition], segments.LogPosition | None],
+        wait: Callable[[segments.LogPosition], segments.LogPosition | None],
         snapshots: Snapshots,
         fault: Callable[[str], None],
         say: Callable[[str], None],
-        name: str = "",
     ) -> None:
-        """`begin`: options of `train` that say which model; `name`: of a shadow.
+        """`model` is the file to go on with, unless `folder` has a checkpoint; `wait` as in `LiveLog`.
 
-        `wait` as in `LiveLog`; `fault` is called if learning ends with an error, with what it is.
+        `fault` is called if learning ends with an error, with what it is.
         """
-        self.name, self.gate = name, Gate()
-        self.trouble, self._say = "", say
+        self.gate, self.trouble, self._say = Gate(), "", say
         """`trouble`: why the last snapshot was not written; empty: it was"""
-        self.fault = ""
-        """why it has stopped learning; empty: it has not"""
-        self._snapshots, self._tell = snapshots, fault
-        stem = f"{name}." * bool(name)
-        self.file, state = folder / f"{stem}{MODEL}", folder / f"{stem}{_CHECKPOINT}"
+        self._snapshots, self._tell, self.file = snapshots, fault, folder / MODEL
         """`file`: the newest whole model"""
-        source = _Followed(folder, "", lambda at: wait(self, at))
+        source = _Followed(folder, "", wait)
         source.turn = self._turn
-        self._run = _prepared(begin, source, state)
+        self._run = _prepared(model, source, folder / _CHECKPOINT)
         source.domain = self.model.head.domain
         trainer = self._run.trainer
         self.at_once = trainer.at_once = max(1, _AT_ONCE // self.model.head.count)

@@ -65,9 +65,3 @@ class Metrics:
                 family = CounterMetricFamily if name in _GROWING else GaugeMetricFamily
                 words, value = hint.__metadata__[0], float(getattr(status, name))
                 yield family(f"thresher_{name}", words, value=value)
-        loss = GaugeMetricFamily("thresher_shadow_loss", "loss of models that learn beside", labels=["model"])
-        learned = CounterMetricFamily("thresher_shadow_learned", "rows that they learned", labels=["model"])
-        for name, one in self._service.models.items():
-            loss.add_metric([name], one.lately()[0])
-            learned.add_metric([name], one.learned)
-        yield from (loss, learned)

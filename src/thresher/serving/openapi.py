@@ -79,14 +79,6 @@ class LabelsLearned(msgspec.Struct):
     unknown: list[str]
 
 
-class Promoted(msgspec.Struct):
-    """Another model has taken over, after this row."""
-
-    first: int
-    last: int
-    repeated: bool
-
-
 class Refusal(msgspec.Struct):
     """Why a request was not done."""
 
@@ -155,9 +147,6 @@ ENDPOINTS = {
         *("GET", "/snapshot", "The newest model on disk."),
         {200: ("A model file.", "application/octet-stream", bytes), 304: ("The client has it.", "", None)},
         parameters=(_TAGS,),
-    ),
-    "promote": _told(
-        "POST", "/promote", "Let a shadow model take over: {model}.", "It has.", Promoted, (JSON,)
     ),
 }
 """By the name of the function that answers"""

@@ -44,20 +44,20 @@ _THREADS = 2
 _TICK = 0.1
 """seconds between two looks for signals and slow clients"""
 _BACKLOG = 2048
+LIMITS = Limits(0)
+"""Those that no option sets"""
 
 
 def serve(model: Path, options: Options) -> None:
     """Serve the model until a signal comes. `UsageError`, `ModelFileError`, `DataError`, OSError."""
-    connections, allowed = options["most_connections"], None
+    connections, allowed = LIMITS.connections, None
     if resource is not None:  # as many as there may be descriptors
         soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         wanted = connections + _OTHER_FILES
         room = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, room), most))
         connections = max(1, room - _OTHER_FILES)
-    limits = Limits(
-        int(options["most_body"].amount), options["most_rows"], connections, options["timeout"].amount
-    )
+    limits = LIMITS._replace(body=int(options["most_body"].amount), connections=connections)
     if options["token"] is not None:
         token = _token_in(options["token"])
 
@@ -96,11 +96,8 @@ def _token_in(file: Path) -> bytes:
 
 
 def settings_of(options: Options) -> Settings:
-    """How a service learns. `UsageError` for two shadows of one name."""
-    every, keep, shadows = options["snapshot_every"], options["keep"], options["shadow"]
-    names = [one.name for one in shadows]
-    if twice := next((name for name in names if names.count(name) > 1), ""):
-        raise UsageError(f"two models are called {twice}: give one of them another name, NAME=SPEC")
+    """How a service learns."""
+    every, keep = options["snapshot_every"], options["keep"]
     rows = int(every.amount) if every.of == "rows" else MOST_ROWS
     return Settings(
         wait=options["wait"].amount,
@@ -109,7 +106,6 @@ def settings_of(options: Options) -> Settings:
         snapshots=Snapshots(rows, every.amount if every.of == "seconds" else inf),
         keep_bytes=int(keep.amount) if keep and keep.of == "bytes" else None,
         keep_seconds=keep.amount if keep and keep.of == "seconds" else None,
-        shadows={one.name: one.spec for one in shadows},
     )
 
 

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -33,10 +31,9 @@ from thresher.learning.files import model_file
 from thresher.learning.inspection import explanation
 from thresher.learning.model import ensemble
 from thresher.learning.model.prediction import LinearPredictor
-from thresher.learning.model.recipe import Recipe
 from thresher.options.option import UsageError
 from thresher.options.serving import DROP, NEGATIVE
-from thresher.serving.appending import EXPIRED_AT_ONCE, FIRST, MICRO, Ack, Appender, Draft, Memory, ticking
+from thresher.serving.appending import EXPIRED_AT_ONCE, MICRO, Ack, Appender, Draft, Memory, ticking
 from thresher.serving.errors import RefusedError
 from thresher.serving.learning import Learning, Snapshots
 from thresher.serving.openapi import LabelsLearned
@@ -45,8 +42,6 @@ F64 = NDArray[np.float64]
 NO_LEARNING = "this server does not learn: start it with --learn and --log DIR"
 _LONG = 256 << 20
 """Bytes that take about a second to read"""
-_NEAR = 10_000
-"""Rows by which a model that takes over may be behind"""
 _TOGETHER = 0.02
 """Seconds for which rows are gathered that are learned in one turn, if they are few"""
 _IDLE = 1.0
@@ -103,8 +98,6 @@ class Settings:
     keep_bytes: int | None = None
     keep_seconds: float | None = None
     """how much of the log is kept once it is learned and saved; None: no limit"""
-    shadows: Mapping[str, str] = field(default_factory=dict)
-    """models that learn beside: by name, the SPEC of a rule or the file of a model to go on with"""
     snapshots: Snapshots = field(default_factory=Snapshots)
 
 
@@ -114,8 +107,6 @@ class Service:
     learns = False
     words: WordTable | None = None
     """the classes, if what learns meets them on the way"""
-    models: Mapping[str, Learning] = {}
-    """those that learn from the log, by name"""
 
     def __init__(self, path: Path, say: Callable[[str], None] = lambda line: None) -> None:
         self.path, self._say, self._closing = path, say, threading.Event()
@@ -163,7 +154,7 @@ class Service:
         """A service that does not learn refuses to. `RefusedError`."""
         raise RefusedError(404, NO_LEARNING)
 
-    keep = label = label_each = promote = learn
+    keep = label = label_each = learn
 
     def close(self) -> None:
         """End."""
@@ -184,7 +175,7 @@ class LearningService(Service):
     ) -> None:
         super().__init__(path, say)
         self.folder, self.settings = folder, settings
-        self._caught_up, self._untended = set[str](), ""
+        self._caught_up, self._untended = False, ""
         self._grown, self._complete = threading.Condition(), False
         head, what = self.model.head, settings.unlabelled
         if isinstance(self.model, ensemble.Ensemble):
@@ -216,30 +207,16 @@ class LearningService(Service):
             self._memory.read(folder, int(settings.wait * MICRO))
             self._appender = Appender(self.writer, self._memory, settings.most_waiting, self._grow)
             self._submit = self._appender.submit
-            first = self._learner(FIRST, {"continue_from": path})
-            recipe, shadows = first.model.recipe, settings.shadows.items()
-            others = {shadow: self._learner(shadow, begin_of(spec, recipe)) for shadow, spec in shadows}
-            self.models = {FIRST: first, **others}
-            if self._memory.promoted not in self.models:
-                raise UsageError(f"{self._memory.promoted} has taken over: give it with --shadow again")
-            self._take_over(self._memory.promoted)
+            self._learning = Learning(path, folder, self._wait, settings.snapshots, self._fault, say)
+            self.model = self._learning.model
         except BaseException:
             self.writer.abandon()
             raise
         self._sweeper = threading.Thread(target=self._sweep, name="thresher-waiting", daemon=True)
 
-    def _learner(self, name: str, begin: Mapping[str, object]) -> Learning:
-        called, fault = "" if name == FIRST else name, partial(self._fault, name)
-        return Learning(begin, self.folder, self._wait, self.settings.snapshots, fault, self._say, called)
-
-    def _take_over(self, name: str) -> None:
-        self.current, self._learning = name, self.models[name]
-        self.model = self._learning.model
-
     def start(self) -> None:
         """Begin to learn; ready once all that is in the log is learned."""
-        for one in self.models.values():
-            one.start()
+        self._learning.start()
         self._appender.start()
         self._sweeper.start()
 
@@ -248,11 +225,12 @@ class LearningService(Service):
             self._synced = end
             self._grown.notify_all()
 
-    def _wait(self, learning: Learning, at: segments.LogPosition) -> segments.LogPosition | None:
+    def _wait(self, at: segments.LogPosition) -> segments.LogPosition | None:
         """The end of what is synced, once it is beyond a place; None when the service ends."""
+        learning = self._learning
         while self._synced.offset <= at.offset:
             learning.reached(at)
-            self._caught_up.add(learning.name)
+            self._caught_up = True
             if self._complete:
                 learning.save()
                 return None
@@ -263,21 +241,17 @@ class LearningService(Service):
             self._closing.wait(_TOGETHER)
         return self._synced
 
-    def _fault(self, name: str, reason: str) -> None:
-        """A model learns no more; if it is the one that serves, it predicts as in its newest snapshot."""
-        one = self.models[name]
-        one.fault = reason
-        self._caught_up.add(one.name)
-        which = "" if name == FIRST else f" of {name}"
-        self._say(f"learning{which} has stopped: {reason}")
-        if name == self.current:
-            with suppress(model_file.ModelFileError, OSError):
-                # weights of the one that learned may not be finite
-                self.model = ensemble.load(self.snapshot()[0])
-            self._reason = reason
+    def _fault(self, reason: str) -> None:
+        """The model learns no more, and predicts as in its newest snapshot."""
+        self._caught_up = True
+        self._say(f"learning has stopped: {reason}")
+        with suppress(model_file.ModelFileError, OSError):
+            # weights of the one that learned may not be finite
+            self.model = ensemble.load(self.snapshot()[0])
+        self._reason = reason
 
     def margins(self, chunk: Chunk, model: LinearPredictor | None = None) -> F64:
-        """Margins of some rows, each by the model as it is between two examples; all models read the same."""
+        """Margins of some rows, each by the model as it is between two examples."""
         found = list[F64]()
         for piece in chunk.pieces(self._learning.at_once):
             with self._learning.gate.reading():
@@ -361,8 +335,7 @@ class LearningService(Service):
         paths, settings = segments.segment_paths(self.folder), self.settings
         begun, ticked = self._begun  # a clock that is set forward must not make files old
         now = min(time.time(), begun + (ticking() - ticked) / MICRO)
-        needed = min(one.saved_offset for one in self.models.values())
-        needed = min([needed, *(kept.offset for kept in [*self._memory.kept.values()])])
+        needed = min([self._learning.saved_offset, *(kept.offset for kept in [*self._memory.kept.values()])])
         size = sum(path.stat().st_size for path in paths)
         for path, after in pairwise(paths):
             large = settings.keep_bytes is not None and size > settings.keep_bytes
@@ -370,8 +343,6 @@ class LearningService(Service):
             old = settings.keep_seconds is not None and age > settings.keep_seconds
             if not (large or old) or int(after.stem) > needed:
                 return
-            if self._memory.promoted != FIRST and self._memory.promoted_at < int(after.stem):
-                self._submit(Draft.promote, self.current).result()  # or it would be forgotten
             bytes_of_it = path.stat().st_size
             path.unlink()
             size -= bytes_of_it
@@ -383,7 +354,7 @@ class LearningService(Service):
         loss, predicted, label = learning.lately()
         reason = self._reason or appender.trouble
         return Status(
-            ready=learning.name in self._caught_up and not self._closing.is_set(),
+            ready=self._caught_up and not self._closing.is_set(),
             learning=not reason,
             reason=reason or learning.trouble or self._untended,
             sequence=self._synced.row,
@@ -407,20 +378,6 @@ class LearningService(Service):
         file = self._learning.file
         return (file, self._learning.saved) if file.exists() else (self.path, 0)
 
-    def promote(self, name: str) -> Future[Ack]:
-        """Let another model take over, once it has learned what this one has. `RefusedError`.
-
-        The first model is called `FIRST`.
-        """
-        if name not in self.models:
-            known = ", ".join(one for one in self.models if one != self.current) or "none"
-            raise RefusedError(404, f"no model learns beside this one as '{name}'; there are: {known}")
-        if self.models[name].fault or self.models[name].learned < self._learning.learned - _NEAR:
-            raise RefusedError(409, f"'{name}' has not learned all rows yet", 1.0)
-        found = self._submit(Draft.promote, name)
-        found.add_done_callback(lambda done: None if done.exception() else self._take_over(name))
-        return found
-
     def close(self) -> None:
         """Write what is in line, learn it, save the model, and end."""
         self._closing.set()
@@ -429,17 +386,4 @@ class LearningService(Service):
         with self._grown:
             self._complete = True
             self._grown.notify_all()
-        for one in self.models.values():
-            one.thread.join()  # once `_wait` has returned None
-
-
-def begin_of(spec: str, like: Recipe) -> dict[str, object]:
-    """Options of `train` for a shadow: one to go on with from a file, or a new one with this rule.
-
-    All else of a new one is as in the recipe `like`.
-    """
-    if os.path.exists(spec):
-        return {"continue_from": Path(spec)}
-    if os.sep in spec or "." in spec.partition(":")[0]:
-        raise UsageError(f"{spec}: no such file, for a model that learns beside")
-    return {"rule": replace(like, rule=spec, rate=None, layout=None)}
+        self._learning.thread.join()  # once `_wait` has returned None

@@ -11,7 +11,7 @@ A record has a head of 72 bytes, all numbers little-endian, then its body, padde
     time       u8   microseconds since 1970 at which it was made
     synced     u8   offset up to which the log was on disk when it was written
     before     u8   hash of the record before it, of the head of the log for the first
-    kind       u1   `ROWS`, `KEPT`, `GONE`, `PROMOTED` or `LABELS`
+    kind       u1   `ROWS`, `KEPT`, `GONE` or `LABELS`
     flags      u1   1: keys are u4; 2: all values are 1; 4: all importances are 1; 8: rows have offsets;
                     16: values have rests
     targets    u2   labels per row, if there are several
@@ -97,7 +97,7 @@ def scan(words, row, before, table):
         note, rows, nnz = words[at + 1] & _LOW, words[at + 1] >> _HALF, words[at + 2]
         kind, flags = words[at + 7] & np.uint64(255), int((words[at + 7] >> np.uint64(8)) & np.uint64(255))
         targets = words[at + 7] >> np.uint64(16)
-        if (words[at] & _LOW) != _MARK_WORD or kind < 1 or kind > 5 or targets >> np.uint64(16) or nnz > _LOW:
+        if (words[at] & _LOW) != _MARK_WORD or kind < 1 or kind > 4 or targets >> np.uint64(16) or nnz > _LOW:
             break
         halves = nnz * np.uint64(1 + (flags & NARROW == 0) + (flags & ONES == 0) + (flags & WIDE != 0))
         halves += rows * (np.uint64(2 + (flags & EVEN == 0) + (flags & SHIFTED != 0)) + targets)
@@ -212,11 +212,11 @@ HEAD = _HEAD.size
 """Bytes before the body"""
 LARGEST = 1 << 30
 """Bytes of a body at most"""
-ROWS, KEPT, GONE, PROMOTED, LABELS = 1, 2, 3, 4, 5
+ROWS, KEPT, GONE, LABELS = 1, 2, 3, 4
 """Kinds of records: rows to be learned; rows whose labels are still to come, with their ids; ids of such rows
-that will never be learned; another model takes over; labels and importances of kept rows, which are learned
+that will never be learned; labels and importances of kept rows, which are learned
 later."""
-KINDS = {ROWS: "rows", KEPT: "kept", GONE: "gone", PROMOTED: "promoted", LABELS: "labels"}
+KINDS = {ROWS: "rows", KEPT: "kept", GONE: "gone", LABELS: "labels"}
 _NONE, _NO_TARGETS = np.empty(0, np.float32), np.empty((0, 0), np.float32)
 NOTHING = concat([])
 """A chunk without rows"""

@@ -54,7 +54,6 @@ class _Note(TypedDict, total=False):
     expired: list[str]
     labelled: list[str]
     key: str
-    model: str
     classes: list[str]
 
 
@@ -202,9 +201,7 @@ class LogRecord(NamedTuple):
         text = self.body[: self.head.note]
         try:
             found = dict[str, Any](msgspec.json.decode(text, type=_Note)) if text else {}
-            if self.head.kind == records.PROMOTED:
-                found["model"]
-        except (KeyError, RecursionError, msgspec.DecodeError) as error:
+        except (RecursionError, msgspec.DecodeError) as error:
             raise DataError("the note of a record is not what this version writes") from error
         return found
 

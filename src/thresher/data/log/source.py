@@ -246,7 +246,7 @@ def contents_of(folder: str | os.PathLike[str], last: int = 0) -> dict[str, Any]
     origin = LogOrigin(None, "open", "")
     first: segments.LogRecord | None = None
     end: segments.LogRecord | None = None
-    count = promoted = keys = 0
+    count = keys = 0
     waiting, newest, damage = set[str](), deque[segments.LogRecord](maxlen=last), None
     try:
         segment = segments.read_segment(paths[0])
@@ -277,7 +277,6 @@ def contents_of(folder: str | os.PathLike[str], last: int = 0) -> dict[str, Any]
                 else:
                     waiting.difference_update(note.get("ids", []), note.get("expired", ()))
                 count += 1
-                promoted += kind == records.PROMOTED
                 keys += "key" in note
                 first, end = first or one, one
             newest.extend(some)
@@ -295,7 +294,6 @@ def contents_of(folder: str | os.PathLike[str], last: int = 0) -> dict[str, Any]
         "records": count,
         "waiting_for_labels": len(waiting),
         "keys": keys,
-        "promoted": promoted,
         "first_time": _time(first.head.time) if first else None,
         "last_time": _time(end.head.time) if end else None,
         "segments": len(paths),
@@ -325,7 +323,7 @@ def _record(one: segments.LogRecord, origin: LogOrigin, names: dict[int, str]) -
     """A record as JSON shows it."""
     head, note = one.head, one.note()
     found = {"kind": records.KINDS[head.kind], "after_row": head.row, "time": _time(head.time), **note}
-    if head.kind not in (records.ROWS, records.KEPT, records.LABELS):
+    if head.kind == records.GONE:
         return found
     chunk = one.rows()
     ids = next((note[name] for name in ("ids", "expired") if name in note), None)
