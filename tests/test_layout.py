@@ -121,12 +121,12 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 64_044,
+    "all": 63_960,
     "data": 18_379,
     "learning": 15_107,
     "parts": 5_650,
     "engine": 5_200,
-    "plans": 3_487,
+    "plans": 3_396,
     "serving": 2_871,
     "options": 2_282,
     "sklearn": 1_487,
@@ -136,7 +136,7 @@ SIZES = {
     "reporting": 1_100,
     "batch": 1_468,
     "exporting": 783,
-    "runs": 708,
+    "runs": 715,
     "drawing": 747,
     "api": 718,
     "testing": 678,

@@ -123,7 +123,7 @@ def test_an_early_stop_of_a_rule_whose_last_passes_differ(thresher: Thresher) ->
     assert thresher(*words[1:], "-q").status == 0
     assert Path("first").read_bytes() == Path("second").read_bytes()
     thresher(f"train train.svm -m third -q --alpha 30 --l1 0 --holdout test.svm {over}")
-    assert thresher("info third --json").json["command"].endswith(f"--holdout HOLDOUT {over[12:]}")
+    assert {"--holdout", "HOLDOUT", "--early-stop"} < {*thresher("info third --json").json["command"].split()}
 
 
 def test_what_it_began_with_is_asked_for_again(thresher: Thresher) -> None:
@@ -279,7 +279,7 @@ def test_a_checkpoint_says_how_to_go_on(thresher: Thresher) -> None:
     assert told["examples"] == 600
     assert f"{'stopped pass':<22} 2" in thresher("info m.checkpoint").out.splitlines()
     words = shlex.split(told["command"])
-    assert words[-1] == "--resume"
+    assert words == shlex.split("thresher train train.svm -m m --resume --holdout test.svm")
     assert thresher(*words[1:], "-q").status == 0
     thresher("train train.svm -m whole -q --rule ftrl --passes 2")
     assert Path("m").read_bytes() == Path("whole").read_bytes()
@@ -297,7 +297,8 @@ def test_a_checkpoint_of_a_path_says_how_to_go_on(options: str, thresher: Thresh
     with full_disk(Frontier, "write"):
         thresher(f"{command} --checkpoint-every 90")
     words = shlex.split(thresher.ok("info f.checkpoint --json").json["command"])
-    assert (words[:5], words[-1]) == (["thresher", "path", "train.svm", "-m", "f"], "--resume")
+    assert words[:5] == ["thresher", "path", "train.svm", "-m", "f"]
+    assert "--resume" in words
     thresher.ok(*words[1:], "-q")
     thresher.ok(command.replace("-m f", "-m whole"))
     assert Path("f").read_bytes() == Path("whole").read_bytes()
@@ -306,10 +307,6 @@ def test_a_checkpoint_of_a_path_says_how_to_go_on(options: str, thresher: Thresh
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        ("path train.svm --rule ftrl:alpha=0.3 --l1 0.1:2:3 --choose 1se --state --passes 2", "--choose 1se"),
-        ("path train.svm --rule ftrl --l1 0.1:20:4 --choose nnz:3 --holdout none --order once", ":20.0:4"),
-        ("path train.svm --rule ftrl --l1 0.1:2:3 --holdout test.svm", "--l1 0.1:2.0:3 --holdout HOLDOUT"),
-        ("path train.svm --rule ftrl --l1 0.1:2:3 --judge average-precision", "--judge average_precision"),
         ("train train.svm --rule ftrl --ensemble 2 --weights-only", "--weights-only --ensemble 2"),
         ("train train.svm --rule ftrl --ensemble disjoint:2", "--ensemble disjoint:2"),
         ("train t.csv --label y --rule ftrl --ignore skip --by colour", "--by colour"),
@@ -322,16 +319,28 @@ def test_the_command_of_many_models_makes_them_again(
     found = thresher("info first --json").json["command"]
     assert all(word in found for word in said.split())
     assert f"command{' ' * 16}thresher" in thresher("info first").out
-    words = shlex.split(found.replace("DATA", made.split()[1]).replace("HOLDOUT", "test.svm"))
+    words = shlex.split(found.replace("DATA", made.split()[1]))
     words[words.index("MODEL")] = "second"
     assert thresher(*words[1:], "-q").status == 0
     assert Path("first").read_bytes() == Path("second").read_bytes()
 
 
-def test_penalties_that_are_no_range_have_no_command(thresher: Thresher) -> None:
-    package.path("train.svm", rule="ftrl", l1=[0.1, 0.2, 2.0]).save("f")
-    assert package.info("f")["command"] is None
-    assert "command" not in thresher("info f").out
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--rule ftrl:alpha=0.3 --l1 0.1:2:3 --choose 1se --state --passes 2",
+        "--rule ftrl --l1 0.1:20:4 --choose nnz:3 --holdout none --order once",
+        "--rule ftrl --l1 0.1:2:3 --holdout test.svm",
+    ],
+)
+def test_the_command_of_a_path_makes_the_chosen_model(thresher: Thresher, options: str) -> None:
+    which = "nnz:3" if "nnz:3" in options else "1se" if "1se" in options else "best"
+    thresher.ok(f"path train.svm -m first -q {options}")
+    thresher.ok(f"choose first {which} -m chosen")
+    words = shlex.split(thresher("info first --json").json["command"].replace("DATA", "train.svm"))
+    words[words.index("MODEL")] = "second"
+    thresher.ok(*words[1:], "-q")
+    assert Path("chosen").read_bytes() == Path("second").read_bytes()
 
 
 def test_the_weight_of_features_never_seen_is_told(folder: Path, thresher: Thresher, plainly: None) -> None:

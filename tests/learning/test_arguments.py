@@ -21,13 +21,11 @@ from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.layout import Layout
 from thresher.learning.model.recipe import Recipe
-from thresher.options.data import LayoutOptions, ReadOptions, TableOptions
+from thresher.options.data import LayoutOptions, ReadOptions
 from thresher.options.kinds import Whole
 from thresher.options.messages import on_the_command_line
 from thresher.options.model import RecipeOptions
-from thresher.options.option import PYTHON, Option, Options, declared, settle, words_of
-from thresher.options.training import TrainCommand
-from thresher.plans import repeat
+from thresher.options.option import Option, Options, declared, settle, words_of
 from thresher.sklearn import SparseOnlineClassifier
 
 pytestmark = pytest.mark.usefixtures("plainly")
@@ -141,14 +139,6 @@ def options() -> set[str]:
 def test_every_option_of_train_is_a_keyword() -> None:
     assert options() - keywords() == NO_KEYWORDS.keys()
     assert not NO_KEYWORDS.keys() & keywords()
-
-
-def test_the_command_that_repeats_a_training_says_every_option_that_changes_it() -> None:
-    known = declared(RecipeOptions).keys() | declared(TableOptions).keys() | {*repeat.SAID, *repeat.UNSAID}
-    own = declared(TrainCommand).items()
-    unknown = {name for name, one in own if one.face != PYTHON} - known
-    assert not unknown, f"name them in SAID or UNSAID of runs/repeat.py: {', '.join(sorted(unknown))}"
-    assert not {*repeat.SAID} & {*repeat.UNSAID}
 
 
 def test_the_table_names_every_field() -> None:

@@ -18,7 +18,7 @@ from thresher.learning.training.trainer import Outcome, Trainer
 from thresher.options.lanes import AUTO
 from thresher.options.layouts import of_options
 from thresher.options.messages import flag_of, spelled
-from thresher.options.option import Options, given_in
+from thresher.options.option import Options
 from thresher.plans import run
 from thresher.plans.budget import use_of
 from thresher.plans.folds import (
@@ -100,13 +100,9 @@ class Validation(Training):
 
     def command(self, data: Sequence[str], outcome: Outcome, rule: str) -> str:
         """The command that trains a model of all rows."""
-        given, passes = (
-            given_in(self.plan.options),
-            passes_said(outcome.figures["passes"], self.trainer.models.recipe, outcome.figures.get("solved")),
-        )
-        return train_command(
-            data, given.get("model"), {**given, "rule": rule, "passes": passes, "judge": None}
-        )
+        figures, recipe = outcome.figures, self.trainer.models.recipe
+        passes = passes_said(figures["passes"], recipe, figures.get("solved"))
+        return train_command(data, self.plan.options["model"], self.plan.options, rule=rule, passes=passes)
 
     def _estimates(self, trainer: Trainer) -> tuple[list[Estimate], FoldScores]:
         self.ui.say("reading the data again to evaluate the folds")

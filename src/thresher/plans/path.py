@@ -158,21 +158,17 @@ class FrontierTraining(Training):
         For a budget of weights, on the same rows: a model of more rows has more weights. None for a model
         that has gone on, of whose rows these are only the last.
         """
-        held = (
-            None if self.plan.options["holdout_every"] == 0 else self.plan.options["holdout"] or "every-10th"
-        )
-        made = chosen.record or Record()
-        own = {
-            "rule": found.points[found.chosen].spec,
-            "passes": passes_said(made.passes, chosen.recipe, made.solved),
-            "holdout": held if budget.budget_of(found.choice) is not None else None,
-        }
         if self.goes_on:
             return None
+        options, made = self.plan.options, chosen.record or Record()
+        held = None if options["holdout_every"] == 0 else options["holdout"] or "every-10th"
         return train_command(
             data,
             None,
-            {**given_in(self.plan.options), **own, "resume": None, "early_stop": None, "judge": None},
+            options,
+            rule=found.points[found.chosen].spec,
+            passes=passes_said(made.passes, chosen.recipe, made.solved),
+            holdout=held if budget.budget_of(found.choice) is not None else None,
         )
 
 

@@ -364,9 +364,9 @@ class Search:
         """The command that trains the best setting alone."""
         trial, model = self.tuner.winner()
         recipe, passes = model.recipe, passes_said(model.record.passes if model.record else 1, model.recipe)
-        own = {"rule": trial.rule, "rate": trial.rate, "passes": passes}
+        own: dict[str, Any] = {"rule": trial.rule, "rate": trial.rate, "passes": passes}
         own |= {} if recipe.centre == recipe.centred_by_default else {"centre": recipe.centre}
-        return train_command(data, Path(options["model"]), {**given_in(options), **own})
+        return train_command(data, Path(options["model"]), options, holdout=options["holdout"], **own)
 
 
 def prepare(data: Data, options: Options, ui: Ui, *, outputs: Sequence[Path | None] = ()) -> Search:

@@ -14,6 +14,7 @@ from thresher.learning.files import choice, model_file
 from thresher.learning.inspection import describe as describing
 from thresher.learning.inspection import feature_names, formatting, plots
 from thresher.learning.inspection.formatting import figure_lines
+from thresher.learning.model.bags import spec_of
 from thresher.learning.model.ensemble import Ensemble, model_in
 from thresher.learning.model.objective import in_words
 from thresher.learning.model.prediction import Readout
@@ -26,7 +27,7 @@ from thresher.parts import REGISTRY
 from thresher.plans.budget import use_of
 from thresher.plans.frontier import picture
 from thresher.plans.models import Frontier, lane_lines
-from thresher.plans.repeat import remaking, remaking_all
+from thresher.plans.repeat import remaking
 from thresher.plans.stability import Selection
 
 _SHOWN = 50
@@ -100,9 +101,9 @@ def describe(path: Path) -> ModelInfo:
             told | {"kind": "selection", **chosen.figures(), "kept_features": chosen.kept_rows()}
         )
     if model_file.LANES not in found.run and (table := found.frontier()) is not None:
-        header = found.header_of(table.chosen)
+        header, tensors = found.model(table.chosen)
         told |= {"kind": "frontier", **table.as_dict(), "loss": header["recipe"]["loss"]}
-        told["command"] = remaking_all(path, found)
+        told["command"] = remaking(path, header, describing.anatomy(path, header, tensors))
         return ModelInfo(told | ({"solver": header["solver"]} if "solver" in header else {}))
     if model_file.LANES not in found.run and model_file.ENSEMBLE in found.run:
         Ensemble.read(found, model_file.readout_of)  # which checks it
@@ -115,7 +116,13 @@ def describe(path: Path) -> ModelInfo:
         ]
         recipe = {name: value for name, value in headers[0]["recipe"].items() if name != "layout"}
         told |= {"kind": "ensemble", "models": len(headers), "rows": table["rows"], "record": table["record"]}
-        return ModelInfo({**told, **recipe, "each": each, "command": remaking_all(path, found)})
+        header, tensors = found.model(found.there[0])
+        facts = describing.anatomy(path, header, tensors) | {"record": table["record"]}
+        rows = spec_of(table["rows"], len(headers))
+        by = choice.column_of(rows)
+        own = {"by": by} if by else {"ensemble": rows.removeprefix("poisson:")}
+        again = remaking(path, header, facts, names=None, **own)
+        return ModelInfo({**told, **recipe, "each": each, "command": again})
     header, tensors = found.model(found.there[0])
     with model_file.naming_file(path):
         shown = describing.anatomy(path, header, tensors)
