@@ -121,8 +121,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 63_960,
-    "data": 18_379,
+    "all": 63_777,
+    "data": 18_196,
     "learning": 15_107,
     "parts": 5_650,
     "engine": 5_200,

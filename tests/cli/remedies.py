@@ -72,14 +72,11 @@ MADE: dict[str, str | bytes] = {
     "RARE": "".join(f"{int(k % 40 == 3)} {1 + k % 3}:1\n" for k in range(200)),
     "NUMBERS": NUMBERS,
     "TWICE": NUMBERS + NUMBERS,
-    "OLD_MAC": NUMBERS.replace("\n", "\r"),
-    "COLON": NUMBERS.replace("v", "v: km", 1),
     "CHANGED": svm(240, "{y} {a}:1") + svm(160, "{z} {a}:1"),
     "WEIGHTLESS": csv("label,x,w", "{y},{a},1") + svm(60, "{y},{a},0"),
     "LONG": "".join(
         f'{{"label": {k % 2}, "a": "s{1 + k % 2}", "pad": "{"x" * 100_000}"}}\n' for k in range(12)
     ),
-    "ARRAY": "[\n" + svm(form='{{"y": {y}, "a": "s{a}"}},').rstrip(",\n") + "\n]\n",
     "PARQUET": as_arrow(pyarrow.parquet.write_table),
     "ARROW": as_arrow(pa.ipc.new_file),
 }
@@ -125,20 +122,10 @@ ELSEWHERE = {
     "the log of a server, not a model: thresher log {} shows what it holds": "tests/serving/test_service.py",
     "{} is for a server that learns: use --learn and --log DIR": "tests/serving/test_server.py",
     "{} text: convert it with iconv -f {} -t UTF-8": ODD_FILES,
-    "JSON in several lines: write one object per line (jq -c 'if type =="
-    ' "array" then .[] else . end\')': ODD_FILES,
-    "{}: its first line, {}, is for Excel: remove it (sed 1d) and use --delimiter {}": ODD_FILES,
-    "{}: each row has one cell more than the header, as R writes row names:"
-    " write the file with row.names = FALSE,"
-    " or name that column (sed '1s/{}/row{}/') and use --ignore row": ODD_FILES,
-    "{}: if its columns are separated by blanks, replace these (awk '{$1=$1}1' OFS=,)": ODD_FILES,
-    "{}: is the delimiter a blank? (--delimiter ' ')": ODD_FILES,
-    "{}: its columns are separated by blanks, and each row has one cell more than the header,"
-    " as R writes row names: name that column (sed '1s/{}/row /') and use --delimiter ' '"
-    " --ignore row": ODD_FILES,
-    "a table with blanks between its columns: try {}": ODD_FILES,
-    ": try --format {}": "what to take out of a message",
-    "text whose lines end with \\r alone: convert them with tr '\\r' '\\n'": ODD_FILES,
+    "jq -c 'if type == \"array\" then .[] else . end'": ODD_FILES,
+    " and use --format jsonl": ODD_FILES,
+    "use --no-quoting if quotes are part of cells, or write a quote inside a cell as two, in quotes, and rows"
+    " with line breaks in cells as JSON lines or Parquet": "tests/data/test_delimited.py",
     "{}, so nothing was learned: check the importances": JUDGED,
     "{}, because no row has a feature: check how the data are read": JUDGED,
     "{} must have an object on each line: jq -c '.[]' makes lines of a list,"

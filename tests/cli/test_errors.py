@@ -43,7 +43,6 @@ FAILURES = {
     "train cut.gz -m m": "cut.gz: cannot be read (damaged or cut off)",
     "train damaged.gz -m m": "damaged.gz",
     "train bad.svm -m m": "bad.svm:2:5: expected a finite number",
-    "train old.csv -m m --label label": r"old.csv: its lines end with \r alone: convert them with",
     "train ab.csv -m m --label Label": "ab.csv: no column is called 'Label'; did you mean 'label'?",
     "train train.svm –rule ftrl -m m": "–rule: No such file or directory; did you mean --rule, with hyphens?",
     "train label.svm -m m": "label.svm:1:1: expected a label -1, 0 or 1",

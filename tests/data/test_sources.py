@@ -332,21 +332,13 @@ def test_small_tables_are_read_without_threads(monkeypatch: pytest.MonkeyPatch) 
         [*table_source(wrong, layout=Layout(label="label")).chunks()]
 
 
-NUMBERED = "--no-header --label N, the number of the label column, 1 to"
 LOOKED_AT = {
-    "0,0.64,0.64,1": f"CSV: try --format csv {NUMBERED} 4",
-    "842302,M,17.99": f"CSV: try --format csv {NUMBERED} 3",
-    "label,size,colour": "CSV: try --format csv --label COL",
-    "0;0.64;1": f"CSV with the delimiter ;: try --format csv --delimiter ';' {NUMBERED} 3",
-    "0\t1\t\t2": f"TSV: try --format tsv {NUMBERED} 4",
-    "y\tx": "TSV: try --format tsv --label COL",
-    " 0.00632  18.00   2.310": f"(awk '{{$1=$1}}1' OFS=,) and try --format csv {NUMBERED} 3",
-    "@RELATION spam": "ARFF: remove the header",
-    "% 1. Title: Credit Approval": "ARFF: remove the header",
-    "<!DOCTYPE html>": "XML or HTML, which is not supported",
-    "<?xml version='1.0'?>": "XML or HTML, which is not supported",
-    '{"label": 1, "x": 2}': "JSON lines: try --format jsonl --label COL",
-    '[{"label": 1}]': "a JSON array: write one object per line",
+    "842302,M,17.99": "CSV: try --format csv",
+    "label;size": "CSV: try --format csv",
+    "y\tx, z": "TSV: try --format tsv",
+    '{"label": 1, "x": 2}': "JSON lines: try --format jsonl",
+    '[{"label": 1}]': "JSON in several lines: write one object per line",
+    '{"label": 1,': "JSON in several lines: write one object per line",
     "1 |f 9:0.0627 14": "VW text: try --format vw",
 }
 BINARY = {
@@ -399,7 +391,8 @@ def test_svmlight_read_as_another_format(tmp_path: Path, form: str) -> None:
 @pytest.mark.parametrize("row", ["0,0,1", "0,0.5,1"])
 def test_a_table_without_a_header(tmp_path: Path, row: str) -> None:
     (tmp_path / "some.csv").write_text(f"{row}\n" * 3)
-    assert f"a row, not column names: try --format csv {NUMBERED} 3" in error_of(tmp_path / "some.csv")
+    hint = "the first line looks like a row, not column names: try --no-header --label N"
+    assert error_of(tmp_path / "some.csv").endswith(hint)
 
 
 @pytest.mark.parametrize("text", ["1 1:0.5\n0,0.64,1\n", "1 1:0.5\n1 3:x\n", "1 3:x\n", "spam 3:1\n"])
@@ -433,12 +426,6 @@ def test_a_bad_label_in_a_table_in_memory() -> None:
     with pytest.raises(DataError, match="expected a label") as caught:
         list(table_source(pa.table({"label": [7, 1], "x": [1.5, 2.5]})).chunks())
     assert "looks like" not in str(caught.value)
-
-
-def test_arff_is_recognised_without_a_header_too(tmp_path: Path) -> None:
-    (tmp_path / "credit.arff").write_text("% Credit\n@relation credit\n@data\n1,2\n")
-    with pytest.raises(DataError, match="there is 1 column; this looks like ARFF: remove the header"):
-        open_source(tmp_path / "credit.arff", layout=Layout("csv", header=False, label="2"))
 
 
 PACKED: dict[str, Any] = {"gz": gzip.compress, "zst": partial(pa.compress, codec="zstd", asbytes=True)}

@@ -156,7 +156,8 @@ def test_cells_of_the_wrong_number_and_quotes_that_stay_open(tmp_path: Path) -> 
     rows: list[dict[str, Any]] = [{"label": 1, "a": "x", "b": "y"}, {"label": 0, "a": 'x "q"', "b": "y"}]
     kinds = {"label": "label", "a": "categorical", "b": "categorical"}
     assert [r for chunk in source.chunks() for r in rows_of(chunk)] == rows_meant(rows, **kinds)
-    remedy = "write a quote inside a cell as two, in quotes, or leave out such lines with --on-error skip"
+    remedy = "use --no-quoting if quotes are part of cells, or write a quote inside a cell as two, in quotes,"
+    remedy += " and rows with line breaks in cells as JSON lines or Parquet"
     assert [str(one).removeprefix(str(tmp_path)) for one in source.report.first_bad] == [
         "/d.csv:3:4: expected 3 columns, found 2",
         "/d.csv:4:6: expected 3 columns, found 4",

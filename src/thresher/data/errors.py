@@ -41,7 +41,7 @@ class NothingNewError(DataError):
 
 
 class OddFileError(DataError):
-    """A file as another program writes it. The message says how to read it, so it needs no further hint."""
+    """A binary file, or text in another encoding. The message says how to read it."""
 
 
 def shown(raw: bytes) -> str:

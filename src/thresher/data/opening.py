@@ -17,7 +17,7 @@ import numpy as np
 
 from thresher.data.columns import AS_TEXT, CATEGORICAL, IGNORE, LIST, SPELLED, TEXT
 from thresher.data.errors import DataError, OddFileError, shown
-from thresher.data.files.paths import STDIN, binary_kind, called, expand, is_stream
+from thresher.data.files.paths import STDIN, called, expand, is_stream
 from thresher.data.files.streams import Previews
 from thresher.data.files.topics import WITH, is_topic
 from thresher.data.files.topics import settled as topic_of
@@ -42,8 +42,6 @@ from thresher.options.messages import mention
 if TYPE_CHECKING:
     from thresher.data.formats.tables.arrow_files import StreamSource
 
-_LONG = 1 << 20
-"""Bytes of a first line that gets no hint"""
 _HEAD = 1 << 16
 """Bytes of VW text whose labels are looked at"""
 _FEW = 20
@@ -67,28 +65,16 @@ def _with_hint(
     So too if it is about options for columns, and the format was not given but implied by the name.
     """
     implied = not (layout is not None and layout.format) and " has no columns: " in str(error)
-    if not implied and (isinstance(error, OddFileError) or given.format not in TABLES or is_stream(name)):
+    if isinstance(error, OddFileError) or not (implied or given.format in TABLES):
         return error
-    head = b"" if is_stream(name) else previews.text(name)
-    line = head.partition(b"\n")[0]
-    if implied:
-        form = choosing.format_of([name])
-        if hint := choosing.looks_like(line, form):
-            return DataError(f"{name}: {hint}")
-        which = "standard input" if is_stream(name) else f"{name}, by its name,"
-        how = f"{which} is read as {form}: for a table, add {mention(format='csv')}"
-        return DataError(f"{error}; {how}")
-    trained = isinstance(given, SettledLayout)
-    hint = choosing.looks_like(line, given.format, trained) if len(line) < _LONG else ""
-    if choosing.is_in_batches(given.format):
-        if binary_kind(head) or not hint:
-            return error
-        return DataError(f"{name}: not {FORMATS[given.format].title}: {hint}")
-    if not hint or ((given.delimiter or not given.header) and "ARFF" not in hint):
-        return error
-    if hint.startswith(("this looks like JSON", "this looks like a JSON")):  # as cells, it says nothing
+    plain = not given.delimiter and given.header and not is_stream(name)
+    hint = choosing.hint(previews.text(name), given.format, isinstance(given, SettledLayout)) if plain else ""
+    if implied and hint:
         return DataError(f"{name}: {hint}")
-    return DataError(f"{error}; {hint}")
+    if implied:
+        which = "standard input" if is_stream(name) else f"{name}, by its name,"
+        hint = f"{which} is read as {given.format}: for a table, add {mention(format='csv')}"
+    return DataError(f"{error}; {hint}") if hint else error
 
 
 def _in_its_format(given: AnyLayout, names: list[str], previews: Previews) -> AnyLayout:
@@ -105,7 +91,7 @@ def _in_its_format(given: AnyLayout, names: list[str], previews: Previews) -> An
     form, *others = {choosing.format_of([name]) for name in names}
     if others or form == given.format or form not in TABLES or (given.delimiter and form in DELIMITERS):
         return given
-    return given.in_format(form) if choosing.seems(form, previews.text(names[0]), given.format) else given
+    return given.in_format(form) if choosing.format_seen(previews.text(names[0])) == form else given
 
 
 def check_ids(form: str, ids: str) -> None:

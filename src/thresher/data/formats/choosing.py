@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import PurePath
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from thresher.data.errors import DataError
 from thresher.data.files.paths import binary_kind
 from thresher.data.files.topics import is_topic
 from thresher.data.formats import listing
-from thresher.data.layout import CELL_FIELDS, AnyLayout
+from thresher.data.layout import CELL_FIELDS, DELIMITERS, AnyLayout
 from thresher.options.messages import mention
 from thresher.options.synonyms import did_you_mean
 
@@ -95,142 +95,59 @@ def check_layout(layout: SomeLayout) -> SomeLayout:
 
 
 _NUMBER = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_NUMERIC = re.compile(_NUMBER)
-_BLANKS = re.compile(rb"\s*" + _NUMBER + rb"(?:[ \t]+" + _NUMBER + rb")+\s*")
-
-
-class _Look(NamedTuple):
-    """What the first line of a file looks like, and how to read the file."""
-
-    text: str
-    """``{}`` stands for the options"""
-    form: str = ""
-    """the format to read it as, if there is one"""
-    label: dict[str, Any] = {}  # noqa: RUF012  (nobody changes it)
-    """options for training"""
-    delimiter: str = ""
-    where: str = ""
-    """what the values are"""
-
-    @property
-    def what(self) -> str:
-        return self.text.partition(": ")[0]
-
-    def said(self, training: bool) -> str:
-        delimited = {"delimiter": self.delimiter} if self.delimiter else {}
-        options = mention(format=self.form, **delimited, **(self.label if training else {}))
-        return self.text.replace("{}", options + self.where * training)
-
-
-_NAMED: dict[str, Any] = {"label": "COL"}
-_NUMBERED: dict[str, Any] = {"header": False, "label": "N"}
-_PRETTY = (
-    "JSON in several lines: write one object per line (jq -c 'if type == \"array\" then .[] else . end')"
-)
-_ARFF = "ARFF: remove the header (sed '1,/^@data/Id; /^%/d') and use {}"
-_ARRAY = "a JSON array: write one object per line (jq -c '.[]') and use {}"
-_HTML = "XML or HTML, which is not supported; perhaps an error page in place of the data"
-_LINES = (
-    ("arff", re.compile(rb"(?:%|@(?i:relation|attribute|data)).*"), _Look(_ARFF, "csv", _NUMBERED)),
-    ("html", re.compile(rb"<[!?a-zA-Z].*"), _Look(_HTML)),
-    ("jsonl", re.compile(rb"\{.*"), _Look("JSON lines: try {}", "jsonl", _NAMED)),
-    ("json", re.compile(rb"\[.*"), _Look(_ARRAY, "jsonl", _NAMED)),
-    *(
-        (
-            name,
-            re.compile(form.shape.encode().replace(b"NUMBER", _NUMBER)),
-            _Look(f"{form.title}: try {{}}", name),
-        )
+_SHAPES = {
+    "jsonl": re.compile(rb"\{.*\}"),
+    **{
+        name: re.compile(form.shape.encode().replace(b"NUMBER", _NUMBER))
         for name, form in listing.LINES.items()
-        if form.shape
-    ),
-)
-"""What a file is by the shape of its first line."""
-_OPEN = re.compile(rb"\s*\{(?!.*\}\s*$).*")
-"""The beginning of an object that goes on in the next line"""
-_QUOTED_NAMES = re.compile(rb'"[^"]*"(?: "[^"]*")+')
-_ROW, _WHICH = "a row, not column names", ", the number of the label column, 1 to {}"
-_BLANK = "numbers separated by blanks: replace them with commas (awk '{$1=$1}1' OFS=,) and try {}"
-_CELLS = ((b"\t", "tsv", ""), (b",", "csv", ""), (b";", "csv", ";"))
+    },
+    "tsv": re.compile(rb"[^:\t]*\t.*"),
+    "csv": re.compile(rb"[^:,;]*[,;].*"),
+}
+"""What a line of each text format is like, from the most special to the most general"""
+_SEVERAL_LINES = re.compile(rb"\[.*|\{(?!.*\}$).*")
+"""The first line of JSON that is not JSON lines"""
+_NUMERIC = re.compile(rb'(?:.*[,\t])?[" ]*' + _NUMBER + rb'[" ]*(?:[,\t].*)?')
+"""A row with a number among its cells"""
 
 
-def looks_like(line: bytes, form: str, trained: bool = False) -> str:
-    """What the first line of a file looks like, if not `form`, and how to read it; otherwise empty.
+def format_seen(head: bytes) -> str:
+    """The format that the beginning of a file shows; empty if it shows none.
 
-    A model `trained` on `form` knows columns and label, so no option for them is suggested; nor is a format
-    in which the data have other features.
-
-    >>> from thresher.options.messages import as_shown
-    >>> as_shown(looks_like(b"1 |n a b", "svmlight"))
-    'this looks like VW text: try format="vw"'
-    >>> looks_like(b"1 3:x", "svmlight")
-    ''
-    >>> as_shown(looks_like(b"label,size", "tsv", trained=True))
-    'this looks like CSV: try format="csv"'
-    >>> looks_like(b"label,size", "svmlight", trained=True)
-    'this looks like CSV, but the model was trained on svmlight'
-    """
-    found = _look(line.strip(b"\r\n"), form)
-    if found is None:
-        return ""
-    said = found.said(not trained)
-    if trained and found.what == _ROW:
-        said = f"{_ROW}: write the names of the columns above it"
-    elif trained and found.form and listing.kind_of_features(found.form) != listing.kind_of_features(form):
-        said = f"{found.what}, but the model was trained on {listing.FORMATS[form].title}"
-    return f"this looks like {said}"
-
-
-def seems(form: str, head: bytes, other: str) -> bool:
-    """Whether a file that begins with `head` looks like this format, and not like the `other`.
-
-    >>> seems("jsonl", b'{"size": 1}', "csv"), seems("jsonl", b"label,size", "csv")
-    (True, False)
+    >>> format_seen(b'{"size": 1}'), format_seen(b"label,size"), format_seen(b"1 3:0.5"), format_seen(b"1")
+    ('jsonl', 'csv', 'svmlight', '')
     """
     if kind := binary_kind(head):
-        return mention(format=form) in kind
-    found = _look(head.partition(b"\n")[0].strip(b"\r"), other)
-    return found is not None and found.form == form and found.what == listing.FORMATS[form].title
+        return next((name for name in listing.TABLES if mention(format=name) in kind), "")
+    line = head.partition(b"\n")[0].strip(b"\r ")
+    return next((name for name, shape in _SHAPES.items() if shape.fullmatch(line)), "")
 
 
-def without_format(message: str, form: str) -> str:
-    """What a binary file is, without the format of tables, which a model of `form` cannot read.
+def hint(head: bytes, form: str, trained: bool = False) -> str:
+    """How to read a text that begins with `head`, if it looks like another format than `form`; else empty.
 
-    >>> without_format(f"a: a binary file (Arrow: try {mention(format='arrow')})", "svmlight")
-    'a: a binary file (Arrow, but the model was trained on svmlight)'
+    A model `trained` on `form` cannot read a format whose features are of another kind.
+
+    >>> from thresher.options.messages import as_shown
+    >>> as_shown(hint(b"1 |n a b", "svmlight")), hint(b"1 3:x", "svmlight")
+    ('this looks like VW text: try format="vw"', '')
+    >>> hint(b"label,size", "svmlight", trained=True)
+    'this looks like CSV, but the model was trained on svmlight'
     """
-    for name in ("parquet", "arrow"):
-        trained = f", but the model was trained on {listing.FORMATS[form].title}"
-        message = message.replace(f": try {mention(format=name)}", trained)
-    return message
-
-
-def looks_pretty(line: bytes) -> str:
-    """What a first line looks like where an object or an array goes on in the next lines; otherwise empty."""
-    return f"this looks like {_PRETTY}" if line.strip() in (b"{", b"[") else ""
-
-
-def _look(line: bytes, form: str) -> _Look | None:
-    """What the first line of a file looks like; None if it is nothing else than `form`."""
-    if b"\r" in line:
-        return _Look("text whose lines end with \\r alone: convert them with tr '\\r' '\\n'")
-    if _OPEN.fullmatch(line):
-        return _Look(_PRETTY) if form == "jsonl" else _Look(f"{_PRETTY} and use {{}}", "jsonl", _NAMED)
-    for name, shape, look in _LINES:
-        if shape.fullmatch(line):
-            return None if name == form else look
-    for delimiter, name, more in _CELLS:
-        cells = line.split(delimiter)
-        if len(cells) < 2 or b":" in cells[0] or (b" " in line and b":" in line):
-            continue
-        numbered = any(_NUMERIC.fullmatch(cell.strip(b' "')) for cell in cells)
-        label, where = (_NUMBERED, _WHICH.format(len(cells))) if numbered else (_NAMED, "")
-        if name == form and not more:
-            return _Look(f"{_ROW}: try {{}}", name, label, where=where) if numbered else None
-        title = f"{name.upper()}{' with the delimiter ;' if more else ''}"
-        return _Look(f"{title}: try {{}}", name, label, more, where)
-    if form not in ("csv", "tsv") and _BLANKS.fullmatch(line):
-        return _Look(_BLANK, "csv", _NUMBERED, where=_WHICH.format(len(line.split())))
-    if form not in ("csv", "tsv") and _QUOTED_NAMES.fullmatch(line):
-        return _Look("a table with blanks between its columns: try {}", "csv", _NAMED, " ")
-    return None
+    line, other = head.partition(b"\n")[0].strip(b"\r "), format_seen(head)
+    if binary_kind(head):
+        return ""
+    if _SEVERAL_LINES.fullmatch(line):
+        jq = "jq -c 'if type == \"array\" then .[] else . end'"
+        use = f" and use {mention(format='jsonl')}" if form != "jsonl" else ""
+        return f"this looks like JSON in several lines: write one object per line ({jq}){use}"
+    if form in _SHAPES and _SHAPES[form].fullmatch(line):
+        if trained or form not in DELIMITERS or not _NUMERIC.fullmatch(line):
+            return ""
+        return f"the first line looks like a row, not column names: try {mention(header=False, label='N')}"
+    if not other:
+        return ""
+    what = f"this looks like {listing.FORMATS[other].title}"
+    if trained and listing.kind_of_features(other) != listing.kind_of_features(form):
+        return f"{what}, but the model was trained on {listing.FORMATS[form].title}"
+    return f"{what}: try {mention(format=other)}"

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from thresher.data.chunk import Chunk, StreamPosition
-from thresher.data.errors import BadLine, DataError, OddFileError
+from thresher.data.errors import BadLine, DataError
 from thresher.data.files import content as contents
 from thresher.data.files.blocks import BLOCK_BYTES, LINES, Block, BlockReader, block_ends
 from thresher.data.files.paths import called, is_stream, size_of
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import Previews
-from thresher.data.formats.choosing import is_in_batches, looks_like, without_format
+from thresher.data.formats import choosing
+from thresher.data.formats.choosing import is_in_batches
 from thresher.data.labels import NAME_WORDS, Domain, domain_of, trained_on
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, chosen_in
 from thresher.data.report import MOST_LATE, NEW, Noticed, Report
@@ -205,10 +206,6 @@ class ParsedSource(Source):
         pipeline = self._pipeline(start)
         try:
             yield from self._placed(pipeline, start or StreamPosition(0, 0, 0), quarantine)
-        except OddFileError as error:
-            if self.of_a_model and not self.layout.columns:
-                raise DataError(without_format(error.args[0], self.layout.format)) from error
-            raise
         finally:
             pipeline.close(patient=self.rereadable)
             if quarantine is not None:
@@ -305,12 +302,11 @@ class ParsedSource(Source):
     def _hinted(self, bad: BadLine) -> str:
         """The message about the first bad line, with a hint if it looks like another format.
 
-        What is not text gets no hint. Nor does a file with several columns, since then the format is right,
-        unless a model that was trained on others says that there are columns, and the line is an object.
+        A file in which columns were found gets none: its format is right.
         """
         form = self.layout.format
-        sure = len(self.layout.columns) > 1 and not (self.of_a_model and bad.raw.startswith(b'{"'))
-        hint = "" if sure or not form or is_in_batches(form) else looks_like(bad.raw, form, self.of_a_model)
+        sure = not form or is_in_batches(form) or (len(self.layout.columns) > 1 and not self.of_a_model)
+        hint = "" if sure else choosing.hint(bad.raw, form, self.of_a_model)
         words = trained_on(self.domain) if self.of_a_model else NAME_WORDS
         return f"{str(bad).removesuffix(as_shown(words))}; {hint}" if hint else str(bad)
 

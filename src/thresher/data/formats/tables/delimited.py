@@ -10,7 +10,6 @@ blank line is a row whose cell is missing: other programs write null so.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from thresher.data import columns
 from thresher.data.columns import AS_TEXT, CATEGORICAL, EMPTY, LABEL, LIST, MOST_COLUMNS, NUMERIC, TEXT
-from thresher.data.errors import BadLine, DataError, OddFileError, shown
+from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.features.crossing import room_for_spans
 from thresher.data.features.ngrams import letters, room_for, rooms_for
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, check_is_text
@@ -56,17 +55,11 @@ _SAMPLE = 100
 """Rows that show what a column of a later file holds"""
 _WITH_QUOTES = f"quotes have no meaning in TSV: read it with {CSV_OF_TABS}"
 _QUOTED = f"cells are in quotes: read them with {mention(quoting=True)}"
-_NO_BREAKS = (
-    "write a quote inside a cell as two, in quotes, and rows with line breaks in cells as JSON lines or"
-    f" Parquet, or leave out such lines with {mention(on_error='skip')}"
+_OPEN = (
+    f"use {mention(quoting=False)} if quotes are part of cells, or write a quote inside a cell as two, in"
+    " quotes, and rows with line breaks in cells as JSON lines or Parquet"
 )
-_PLAIN_ROWS = 1000
-"""Rows that show whether quotes are parts of cells"""
-_DELIMITING = b",;\t|"
-_MARKED = r"^\xef\xbb\xbf"
-"""The byte order mark at the beginning of a line, for sed"""
-_EXCEL = re.compile(rb'"?sep=(.)"?', re.IGNORECASE)
-_IN_QUOTES = re.compile(rb'"[^"]*"')
+_DELIMITING = b",;\t| "
 
 
 class Dialect(NamedTuple):
@@ -178,27 +171,19 @@ def _head(text: bytes, name: str, layout: AnyLayout, dialect: Dialect, most: int
     first = lines[0]
     if layout.header and b"\0" in first:
         raise DataError(f"{name}: the header line, {shown(first)}, contains a NUL")
-    if len(lines) == 1 and b"\r" in _IN_QUOTES.sub(b"", first):
-        raise OddFileError(f"{name}: its lines end with \\r alone: convert them with tr '\\r' '\\n'")
     if (count := first.count(dialect.delimiter) + 1) > MOST_COLUMNS:
         raise DataError(f"{name}: {columns.too_many(count)}")
-    if found := _EXCEL.fullmatch(first):
-        delimiter = found[1].decode("ascii", "replace").replace("\t", r"\t")
-        raise OddFileError(
-            f"{name}: its first line, {shown(first)}, is for Excel: remove it (sed 1d) and use"
-            f" {mention(delimiter=delimiter)}"
-        )
-    start = _MARKED if text.startswith(MARK) else "^"
     if not has_columns(layout):
-        _check_delimiter(lines, dialect, name, start)
+        _check_delimiter(first, dialect, name)
     cells, header = cells_of(first, dialect), b""
     names = [str(cell, "utf-8", "backslashreplace") for cell in cells]
     if not layout.header:
         names = [str(k + 1) for k in range(len(cells))]
     else:
-        _check_closed(lines, dialect, name)
-        if not has_columns(layout):
-            _check_row_names(len(cells), lines[1:], dialect, name, start)
+        if len(cells_of(first + dialect.delimiter, dialect)) == len(cells):
+            raise DataError(
+                f"{name}: the header line, {shown(first)}, has a quote that is not closed; {_OPEN}"
+            )
         quoted = (one for one in names if len(one) > 1 and one[0] == one[-1] == '"' and one not in known)
         if layout.format == "tsv" and (one := next(quoted, None)) is not None:
             raise DataError(f"{name}: the name of a column is in quotes, {one}; {_WITH_QUOTES}")
@@ -218,16 +203,6 @@ def _head(text: bytes, name: str, layout: AnyLayout, dialect: Dialect, most: int
     return _Head(name, names, header, values, looks)
 
 
-def _check_closed(lines: list[bytes], dialect: Dialect, file: str) -> None:
-    """Raise `DataError` if the header has a cell that begins with a quote and does not end with one."""
-    first, end = lines[0], dialect.delimiter
-    if len(cells_of(first + end, dialect)) != len(cells_of(first, dialect)):
-        return
-    counts = {len(cells_of(line, dialect._replace(quotes=False))) for line in (*lines[:2], lines[-1])}
-    remedy = f"use {mention(quoting=False)} if it is part of a name" if len(counts) == 1 else _NO_BREAKS
-    raise DataError(f"{file}: the header line, {shown(first)}, has a quote that is not closed; {remedy}")
-
-
 def as_header(line: bytes) -> bytes:
     """A line as headers are compared: without a byte order mark and quotes, in small letters."""
     return line.removeprefix(MARK).replace(b'"', b"").lower()
@@ -243,53 +218,15 @@ def _can_repeat(cells: list[bytes]) -> bool:
     return counted and 2 < len(numbers) < len(cells)
 
 
-def _check_row_names(columns: int, rows: list[bytes], dialect: Dialect, name: str, start: str) -> None:
-    """Raise `DataError` if all rows have one cell more than the header, as R writes names of rows.
-
-    `start` matches what is before the header.
-    """
-    cells = [cells_of(row, dialect) for row in rows[:_SAMPLE]]
-    if any(len(cells_of(row, dialect._replace(quotes=True))) == columns for row in rows[:_SAMPLE]):
-        return
-    if columns > 1 and all(len(row) == columns + 1 for row in cells) and any(row[-1] for row in cells):
-        mark = chr(dialect.delimiter[0]).replace("\t", "\\t")
-        raise OddFileError(
-            f"{name}: each row has one cell more than the header, as R writes row names: write the file with"
-            f" row.names = FALSE, or name that column (sed '1s/{start}/row{mark}/') and use"
-            f" {mention(ignore='row')}"
-        )
-
-
-def _check_delimiter(lines: list[bytes], dialect: Dialect, name: str, start: str) -> None:
-    """Raise `DataError` if the first line has a single cell but contains another common delimiter, or blanks.
-
-    `start` matches what is before it.
-    """
-    line = lines[0]
+def _check_delimiter(line: bytes, dialect: Dialect, name: str) -> None:
+    """Raise `DataError` if the first line has a single cell, but contains another usual delimiter."""
     if dialect.delimiter in line:
         return
-    if found := [bytes([byte]) for byte in _DELIMITING if byte in line]:
+    found = [bytes([byte]) for byte in _DELIMITING if byte in line.strip()]
+    if found and (found != [b" "] or b":" not in line):  # features of svmlight and VW text have colons
         most = max(found, key=line.count).decode().replace("\t", "\\t")
         raise DataError(
             f"{name}: one column, {shown(line)}: is the delimiter '{most}'? ({mention(delimiter=most)})"
-        )
-    if b" " not in line.strip() or b":" in line:
-        return
-    blanks, some = dialect._replace(delimiter=b" ", quotes=True), lines[: _SAMPLE + 1]
-    cells, words = [cells_of(one, blanks) for one in some], [len(one.split()) for one in some]
-    first, *others = map(len, cells)
-    begin, single = f"{name}: one column, {shown(line)}", others and all(map(all, cells))
-    if single and {*others} == {first}:
-        raise DataError(f"{begin}: is the delimiter a blank? ({mention(delimiter=' ')})")
-    if single and {*others} == {first + 1}:
-        raise DataError(
-            f"{begin}: its columns are separated by blanks, and each row has one cell more than the header,"
-            f" as R writes row names: name that column (sed '1s/{start}/row /') and use"
-            f" {mention(delimiter=' ', ignore='row')}"
-        )
-    if len({*words}) == 1 or words[0] > 2 or b"  " in line:
-        raise DataError(
-            f"{begin}: if its columns are separated by blanks, replace these (awk '{{$1=$1}}1' OFS=,)"
         )
 
 
@@ -556,21 +493,6 @@ class DelimitedParser(RowParser):
         may_be = bare[:1] in (header[:1], header[:1].upper(), MARK[:1], b'"')  # quicker
         return not (may_be and as_header(bare) == header)
 
-    def _remedy_of_quotes(self, block: Block, start: int, kinds: ColumnEncodings) -> str:
-        """What to do about the row at `start`, in which a cell begins with a quote and does not end with one.
-
-        The quote is part of the cell if without quotes all first rows have a cell for each column; otherwise
-        the cell may go on in the next lines.
-        """
-        plain = self._dialect._replace(quotes=False)
-        first = block.text[block.begin : min(block.size, HEAD)].tobytes().splitlines()[:_PLAIN_ROWS]
-        rows = [
-            line for line in [*first, line_at(block.text, start)] if line and as_header(line) != kinds.header
-        ]
-        if all(len(cells_of(line, plain)) == len(kinds.names) for line in rows):
-            return f"the quote is part of the cell: use {mention(quoting=False)}"
-        return _NO_BREAKS
-
     def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
         column, outcome = divmod(code, line_status.OUTCOMES)
         raw, kinds = line_at(block.text, start), self._files[block.file]
@@ -591,7 +513,7 @@ class DelimitedParser(RowParser):
             if outcome == line_status.NUMBER and means_missing(cell):
                 found += f"; to read it as a missing value: {mention(missing=cell.decode())}"
         if outcome in (line_status.UNCLOSED, line_status.AFTER_QUOTE):
-            found += f"; {self._remedy_of_quotes(block, start, kinds)}"
+            found += f"; {_OPEN}"
         if not self._dialect.quotes and b'"' in without_end:  # would the row be right with quotes read?
             read = self._dialect._replace(quotes=True)
             is_number = rest[:1] == b'"' and NUMBER.fullmatch(cells_of(rest, read, 1)[0].strip()) is not None

@@ -21,13 +21,11 @@ from numpy.typing import NDArray
 
 from thresher.data import columns
 from thresher.data.columns import CATEGORICAL, EMPTY, LABEL, LIST, MOST_COLUMNS, NUMERIC, TEXT
-from thresher.data.errors import BadLine, DataError, OddFileError, shown
+from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.files.blocks import PAD, Block
 from thresher.data.files.paths import is_stream
 from thresher.data.files.streams import HEAD, Previews
-from thresher.data.files.topics import is_topic
 from thresher.data.formats import line_status
-from thresher.data.formats.choosing import looks_pretty
 from thresher.data.formats.lines.parse_loop import line_at
 from thresher.data.formats.tables import table_rows
 from thresher.data.formats.tables import text_rows as rows
@@ -244,8 +242,6 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str, kept: Coll
 
     A field without a value has the type null; if `live` and there is no object yet, so has the field `ids`.
     """
-    if not is_topic(name) and (pretty := looks_pretty(lines[0])):
-        raise OddFileError(f"{name}: {pretty}")
     found, objects, values = dict[str, pa.DataType](), 0, defaultdict[str, list[str | bool | float]](list)
     for line in lines:
         if (count := line.count(b'":')) > MOST_COLUMNS:
