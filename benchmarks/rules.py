@@ -27,7 +27,6 @@ GOALS = {
     "rounding": FIRST_ORDER,
     "subgradient": FIRST_ORDER,
     "clipped-subgradient": FIRST_ORDER,
-    "informative-truncation": FIRST_ORDER,
     "stabilised": FIRST_ORDER,
     "fobos": FIRST_ORDER,
     "fobos-l2norm": FIRST_ORDER,

@@ -48,7 +48,6 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "ft-cumulative": ("l1=3e-4", RATE),
     "ft-fobos": ("l1=3e-4", RATE),
     "ftrl": ("alpha=10,l1=0.3", ""),
-    "informative-truncation": ("gravity=1e-3", RATE),
     "l1-ball": ("radius=200", RATE),
     "l2-ball": ("radius=30", RATE),
     "pa": ("", HINGE),

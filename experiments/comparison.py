@@ -42,7 +42,6 @@ GRIDS: dict[str, tuple[str, ...]] = {
     "ft-cumulative": (f"--rule ft-cumulative:{L1} {RATE}",),
     "ft-fobos": (f"--rule ft-fobos:{L1} {RATE}",),
     "ftrl": ("--rule ftrl:alpha=0.003|0.01|0.03|0.1|0.3|1|3|10,l1=0.003|0.01|0.03|0.1|0.3|1|3",),
-    "informative-truncation": (f"--rule informative-truncation:gravity=1e-6|1e-5|1e-4|1e-3 {RATE}",),
     "l1-ball": (f"--rule l1-ball:radius=10|30|100|300|1000|3000 {RATE}",),
     "l2-ball": (f"--rule l2-ball:radius=1|3|10|30|100|300 {RATE}",),
     "normalized": ("--rule normalized:eta=0.003|0.01|0.03|0.1|0.3|1|3",),

@@ -16,16 +16,11 @@ from thresher.learning.model.objective import Objective
 
 
 class Trace(NamedTuple):
-    """After one pass: weights (d, outputs), intercepts (outputs,), progressive loss of each row.
-
-    `path` (T + 1, d + 1, outputs), (T + 1, d, outputs) without intercepts: w_1, ..., w_T, which the T steps
-    began with, and w_{T+1}.
-    """
+    """After one pass: weights (d, outputs), intercepts (outputs,), progressive loss of each row."""
 
     weights: Vector
     intercepts: Vector
     losses: Vector
-    path: Vector
 
 
 def prox_l2(v: Vector, a: float) -> Vector:
@@ -187,9 +182,8 @@ def run(name: str, rule: Any, head: Objective, X: Vector, targets: Vector, impor
     shape = (X.shape[1], head.count)
     oracle: Any = kind_of(name, rule)(name, rule, shape, features)
     start, targets = from_origin(targets, intercept and ORACLES[name].ORIGIN, head.loss)
-    ones = np.arange(X.shape[1])[:, np.newaxis] >= features
     W, losses = oracle.begin(), np.zeros(rows)
-    path, exclusive = [W], head.outputs.kind == "classes"
+    exclusive = head.outputs.kind == "classes"
     for t, first in enumerate(range(0, rows, batch), 1):
         G, moved, total = np.zeros(shape), np.zeros(head.count), np.zeros(head.count)
         last, largest = min(first + batch, rows), np.zeros(shape)
@@ -221,7 +215,5 @@ def run(name: str, rule: Any, head: Objective, X: Vector, targets: Vector, impor
             W = oracle.step(W, own, slopes, t, total, importance[first])
         else:
             W = oracle.step(W, G, (moved > 0).astype(float), t, total, 1.0)
-        path.append(W)
     read = oracle.read(W)
-    path = [W + start * ones for W in path]
-    return Trace(read[:features], read[features:].sum(axis=0) + start, spread(losses, there), np.array(path))
+    return Trace(read[:features], read[features:].sum(axis=0) + start, spread(losses, there))

@@ -25,7 +25,6 @@ from tests.oracles_sparse import (
     FobosL2norm,
     FtCumulative,
     FtFobos,
-    InformativeTruncation,
     L2Ball,
     Normalized,
     Stabilised,
@@ -220,7 +219,7 @@ class Pegasos(Oracle):
 _HERE: list[type[Oracle]] = [
     *(Sgd, TruncatedGradient, Rounding, Subgradient, ClippedSubgradient, Fobos, Rda, AdagradFobos),
     *(AdagradRda, Ftrl, Pegasos, FtFobos, FtFtrl, Cumulative, FtCumulative, L2Ball, FobosL2norm),
-    *(Normalized, Coin, InformativeTruncation, Stabilised),
+    *(Normalized, Coin, Stabilised),
 ]
 ORACLES = named(*_HERE, *PROJECTION_ORACLES, *MARGIN_ORACLES)
 

@@ -185,32 +185,11 @@ class Coin(Oracle):
         return out
 
 
-class InformativeTruncation(Oracle):
-    """w − ηg; when K divides t: soft(w, η·gravity·k), k the steps of the last K with g ≠ 0.
-
-    Ma and Zheng (JMLR 18, 2017), informative truncation, at a given gravity.
-    """
-
-    def __init__(self, rule: Any, mask: Vector) -> None:
-        super().__init__(rule, mask)
-        self.k = np.zeros_like(mask)
-
-    def step(self, w: Vector, g: Vector, t: int, value: float) -> Vector:
-        r = self.rule
-        eta: float = r.rate.at(t)
-        w = w - eta * g
-        self.k[:] += g != 0
-        if t % r.every == 0:
-            w = soft(w, eta * r.gravity * self.k * self.mask)
-            self.k[:] = 0.0
-        return w
-
-
 class Stabilised(Oracle):
     """w − ηg; when K divides t: soft(w, G·k), G such that β of the active set are zero; stages purge that.
 
-    k is 1, or with `informative` as in `InformativeTruncation`. Ma and Zheng (JMLR 18, 2017), and the code
-    they published. `counts`: bursts of this stage, β, p.
+    k is 1, or with `informative` the steps of the last K with g ≠ 0. Ma and Zheng (JMLR 18, 2017), and the
+    code they published. `counts`: bursts of this stage, β, p.
     """
 
     def __init__(self, rule: Any, mask: Vector) -> None:

@@ -57,7 +57,6 @@ SETTINGS: dict[str, list[str]] = {
     "cumulative": ["l1=0.1"],
     "normalized": ["eta=0.1,adaptive=false", "eta=0.05"],
     "coin": ["wealth=0.1,alpha=20", "wealth=0.01,alpha=0.5"],
-    "informative-truncation": ["gravity=0.1,every=3", "gravity=0.02,every=1", "gravity=0.02,every=50"],
     "stabilised": [
         "rejection=0,purging=0,gravity=0.1,every=3,informative=true",
         "rejection=0,purging=0,gravity=0.05,every=3",

@@ -98,7 +98,7 @@ def test_common_scales_are_folded_in_between(spec: str, rate: str, scale: float)
     "spec",
     [
         *("truncated-gradient:gravity=4e-4", "fobos:l1=4e-4,l2=4e-3", "adagrad-fobos:l1=4e-4,l2=4e-3"),
-        *("adagrad-rda:l1=4e-5,l2=4e-3", "informative-truncation:gravity=0.05,every=249"),
+        *("adagrad-rda:l1=4e-5,l2=4e-3",),
         "rounding:theta=0.2,every=750",
     ],
 )
@@ -119,6 +119,9 @@ def test_a_rule_that_cannot_be_averaged_names_those_that_can() -> None:
         Model("subgradient", average=True)
     with pytest.raises(ValueError, match="ftrl cannot be averaged with a half_life"):
         Model("ftrl:half_life=9", average=True)
+    for options in ({"outputs": "classes:3"}, {"batch": 2}):
+        with pytest.raises(ValueError, match=r"needs one output, learned row by row: leave it out, or"):
+            Model("ftrl", average=True, **options)
     assert all(name in str(told.value) for name in ABLE)
     assert "\n" not in str(told.value)
 

@@ -17,9 +17,8 @@ from thresher.data.chunk import Chunk, read_only
 from thresher.engine import index as indexes
 from thresher.engine import lookup
 from thresher.engine.index import GrowingIndex, Resolved, make_index, store_spec
-from thresher.learning.model.loops import make_loop
 from thresher.learning.model.margins import finder_in
-from thresher.learning.model.model import Model
+from thresher.learning.model.model import Model, make_loop
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.rule_state import ManyState, OneState
 
@@ -323,7 +322,7 @@ def test_a_row_is_freed_when_it_is_idle_in_every_table(monkeypatch: pytest.Monke
 def test_nothing_keeps_a_model_that_nobody_holds() -> None:
     """Its memory is freed at once, not by the cyclic garbage collector."""
     with not_compiled():
-        model = model_of("l1-ball", outputs="values:2", average=False)
+        model = model_of("l1-ball", outputs="values:2")
         model.learn(
             replace((chunk := stream(62, 20).chunk), targets=np.repeat(chunk.labels[:, None], 2, axis=1))
         )

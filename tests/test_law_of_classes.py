@@ -1,8 +1,8 @@
 """Law 14: a class known late is a class known early.
 
 A model that is given its classes, and one that meets them on the way, are the same, bit for bit: of every
-rule, with losses of all classes together and of one against the rest, in every store, in batches, averaged
-and calibrated, however the stream is cut, stopped and continued.
+rule, with losses of all classes together and of one against the rest, in every store, in batches and
+calibrated, however the stream is cut, stopped and continued.
 """
 
 import json
@@ -18,7 +18,7 @@ from tests.covering import covering_for
 from tests.plain import not_compiled
 from tests.streams import KINDS, RULES, case, kinds_of, model_of
 from tests.test_laws_of_outputs import grouped
-from thresher import Model, parts
+from thresher import Model
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.labels import WordTable
@@ -95,12 +95,9 @@ def cases(name: str) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_class_known_late_is_a_class_known_early(name: str, rows: Chunk, tmp_path: Path) -> None:
-    averages = parts.lookup("rule", name).DRIFTS is not None
     with not_compiled():
-        for spec, loss, store, batch, more in cases(name):
-            average = more and averages and "half_life" not in spec
-            options: dict[str, Any] = {"store": store, "batch": batch, "average": average}
-            options["calibrate"] = not average
+        for spec, loss, store, batch, calibrate in cases(name):
+            options: dict[str, Any] = {"store": store, "batch": batch, "calibrate": calibrate}
             with case(spec, loss, *options.values()):
                 early = learned(model_of(spec, loss, outputs=f"classes:0-{CLASSES - 1}", **options), rows)
                 late = model_of(spec, loss, outputs="classes:max=5", **options)

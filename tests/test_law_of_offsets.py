@@ -22,7 +22,6 @@ from thresher.learning.model.recipe import Recipe
 
 OPTIONS: list[dict[str, Any]] = [
     *({}, {"batch": 7}, {"average": True, "rule": "fobos:l1=0.02", "rate": "constant:0.1"}),
-    {"average": True, "batch": 7, "rule": "fobos:l1=0.02", "rate": "constant:0.1"},
     *({"scale": "standard"}, {"admit": "2", "centre": True}, {"sample": "-1=0.5", "scale": "max-abs"}),
     {"store": "hashed:5", "dtype": "float64", "intercept": False},
 ]

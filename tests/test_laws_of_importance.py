@@ -28,7 +28,6 @@ OPTIONS: list[dict[str, Any]] = [
     *({"admit": "poisson:0.4", "scale": "standard"}, {"scale": "max-abs", "batch": 4}),
     *({"outputs": "classes:3"}, {"outputs": "classes:3", "batch": 4, "scale": "standard"}),
     *({"loss": "squared"}, {"loss": "squared", "outputs": "values:2", "batch": 4}, {"average": True}),
-    {"average": True, "outputs": "classes:3"},
 ]
 LEARNS_NO_ROW = [(0,), (ROWS - 1,), (5, 6, 7, 8, 9, 20), (*range(0, ROWS, 2),)]
 

@@ -43,7 +43,7 @@ class Case(NamedTuple):
 STREAM = streams.stream(seed=5, rows=ROWS)
 AVERAGED = {"rule": "fobos:l1=0.02", "rate": "constant:0.1", "average": True}
 OTHERS: list[dict[str, Any]] = [
-    *(AVERAGED, {**AVERAGED, "batch": 5}, {"seed": 5, "store": "hashed:5"}, {"intercept": False}),
+    *(AVERAGED, {"batch": 5}, {"seed": 5, "store": "hashed:5"}, {"intercept": False}),
     *({"dtype": "float64", "batch": 11}, {"admit": "poisson:0.5"}, {"scale": "max-abs"}),
 ]
 store = cycle(STORES)

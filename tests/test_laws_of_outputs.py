@@ -93,10 +93,6 @@ def check(model: Model, data: Stream, tolerance: float = 1e-10) -> None:
     if len(readout.keys):
         found[readout.keys.astype(int)] = readout.weights.reshape(len(readout.keys), -1)
     weights, intercepts = expected.weights, expected.intercepts
-    if model.recipe.average:
-        mean = expected.path[:-1].mean(axis=0)
-        weights, intercepts = mean[:FEATURES], mean[FEATURES:].sum(axis=0)
-        assert np.abs(mean - expected.path[-1]).max() > 1e-6, "the mean is the last: nothing tested"
     scale = max(1.0, np.abs(weights).max(), np.abs(intercepts).max(initial=0.0))
     assert np.abs(found - weights).max() <= tolerance * scale
     assert np.abs(np.asarray(model.intercept) - intercepts).max() <= tolerance * scale
@@ -181,10 +177,8 @@ def test_single_precision_is_near(name: str) -> None:
 
 
 def test_compiled_batches_are_eager() -> None:
-    """And a mean: with parts that a page of the docs compiles too."""
     data = stream_for("hinge", "labels", seed=6)
-    averaged: dict[str, Any] = {"average": True, "dtype": "float64"}
-    check(model_of("perceptron:eta=0.1", "hinge", "labels:1-3", batch=4, **averaged), data)
+    check(model_of("perceptron:eta=0.1", "hinge", "labels:1-3", batch=4), data)
 
 
 @pytest.mark.parametrize("group", ["l2", "linf"])
@@ -289,7 +283,6 @@ def check_cuts(whole: Model, cut: Model, chunk: Chunk, place: Path) -> None:
     readout, header = model_file.load_readout(place)
     assert readout.predict(chunk).tobytes() == whole.predict(chunk).tobytes()
     assert header["nonzero"] == whole.nonzero == np.count_nonzero(readout.weights)
-    assert header["recipe"].get("average", False) == recipe.average
     assert whole.examples == len(chunk)
 
 

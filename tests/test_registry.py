@@ -183,7 +183,6 @@ def broken(**changes: Any) -> Any:
         ({"tick": lambda self, time: None}, r"tick takes \(self, clock\)"),
         ({"idle": lambda self, S, j: None}, r"idle takes \(self, S, j, w, now\)"),
         ({"SLOTS": None}, r"must say SLOTS"),
-        ({"DRIFTS": ("t",), "couple": lambda self, T, out, now: None}, r"it must define areas"),
         ({"DRIFTS": ("owed",)}, r"must define drift, unless all of DRIFTS = \('owed',\) are in CLOCK"),
     ],
 )

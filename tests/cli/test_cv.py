@@ -44,7 +44,7 @@ def test_passes_and_the_second_reading_are_told(thresher: Thresher) -> None:
     "options",
     [
         "train.svm --rule ft-ftrl:alpha=0.3 --passes 3 --order once --seed 4",
-        "train.svm --batch 7 --average --passes 1 --admit 2,bits=12 --store hashed:9 --alpha 2",
+        "train.svm --batch 7 --passes 1 --admit 2,bits=12 --store hashed:9 --alpha 2",
         "bad.svm --on-error skip --rule truncated-gradient --order buffer:50",
         "table --format csv --interact a,b --interact b,a --categorical b --delimiter , --missing x,y",
         "table --format csv --loss squared --label 2 --ignore 3 --no-header --scale standard",

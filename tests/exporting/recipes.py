@@ -69,7 +69,7 @@ def drawn(seed: int) -> Drawn:
     rule, store, several = one(*RULES), one(*STORES), labels in ("classes", "several")
     hashed, crossed = store != "growing", one(None, "w*,n*") if words and not ids else None
     losses = {"numbers": OF_NUMBERS, "classes": ("softmax", "crammer-singer", "logistic", "hinge")}
-    table, average = not ids, one(None, None, True)
+    table, average = not ids, one(None, None, True) if labels not in ("classes", "several") else None
     given = {
         "rule": rule,
         "store": store,
@@ -87,7 +87,7 @@ def drawn(seed: int) -> Drawn:
         "nonnegative": one(None, "*")
         if rule in RULES[:6] and "signed" not in store and not several
         else None,
-        "batch": one(None, None, 4) if rule not in ("pa-i", "arow") else None,
+        "batch": one(None, None, 4) if rule not in ("pa-i", "arow") and not average else None,
         "l1": one(None, None, 1.0, 3.0, 100.0) if rule == "ft-ftrl" else None,
         "interact": crossed,
         "bits": one(None, None, None, 12) if table else None,

@@ -202,7 +202,6 @@ def test_what_does_not_fit_is_refused(change: dict[str, Any], said: str) -> None
 
 KINDS: list[dict[str, Any]] = [
     *({}, {"average": True}, {"outputs": "classes:0-2", "loss": "softmax"}),
-    {"outputs": "classes:0-2", "loss": "softmax", "average": True},
 ]
 STORES = ["growing", "direct", "hashed:6", "hashed:4"]  # the last merges features of a row
 
@@ -266,7 +265,7 @@ def check_a_copy(name: str, another: Callable[[Model], Model]) -> None:
 @copies
 @pytest.mark.usefixtures("plainly")
 def test_batches_admission_and_names_are_copied(another: Callable[[Model], Model]) -> None:
-    model = Model("sgd", batch=7, admit="2,bits=10", average=True, store="hashed:9,signed", seed=4)
+    model = Model("sgd", batch=7, admit="2,bits=10", store="hashed:9,signed", seed=4)
     model.learn(FIRST)
     keys = model.weights()[0]
     model.names = Names(keys, np.arange(1, len(keys) + 1), np.full(len(keys), ord("a"), np.uint8))

@@ -27,30 +27,24 @@ So a rule with `step_on_sum` measures every example separately, and only steps o
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from thresher.engine.calibrating import calibrate_outputs, copy_calibration
 from thresher.engine.compile.jit import helper, kernel, scalar
 from thresher.engine.kernels import LAST_HEAVIEST, LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, aim, end_example, raised
-from thresher.engine.protocol import implements, snapshot
+from thresher.engine.protocol import snapshot
 from thresher.engine.verbs import (
-    catch_up,
     ceiling,
     constrain,
     couple,
-    end_step,
     grouped,
     idle,
     links,
     meet,
-    remember,
-    rewrites,
     rival,
     shown,
     size_before_margin,
-    start_over,
     step,
     step_on_sum,
     values_slopes,
@@ -64,19 +58,11 @@ def owned(S, clocks, c):
     return S[:, :, c : S.shape[2] - clocks.shape[0] + 1 + c]
 
 
-@implements("past")
-class Forgotten(NamedTuple):
-    """The past of a model with many outputs that is not averaged: keeps nothing."""
-
-    unused: float = 0.0
-
-    def end_step(self, rule, row_rule, bias_rule, S, clocks, bclocks):
-        """Advance each clock."""
-        for c in range(clocks.shape[0]):
-            end_example(rule, bias_rule, owned(S, clocks, c), clocks[c], bclocks[c])
-
-
-FORGOTTEN: Any = Forgotten()
+@helper
+def end_step(rule, bias_rule, S, clocks, bclocks):
+    """Advance each clock."""
+    for c in range(clocks.shape[0]):
+        end_example(rule, bias_rule, owned(S, clocks, c), clocks[c], bclocks[c])
 
 
 @helper
@@ -154,7 +140,7 @@ def step_rows(row_rule, S, now, rows, values, begin, end, held, slopes, active, 
 @kernel
 def learn_together(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
-    indptr, rows, values, targets, known, weights, lo, hi, longest, past, calibration, seen, tally,
+    indptr, rows, values, targets, known, weights, lo, hi, longest, calibration, seen, tally,
 ):
     # fmt: on
     """Like `kernels.learn`, for rules whose outputs share a clock: the inner loops run over the outputs.
@@ -180,20 +166,18 @@ def learn_together(
             return i
         note(tally, float(weights[i]), value, exact[:n])
         calibrate_outputs(loss, calibration, exact[:n], float(weights[i]), targets[i])
-        remember(past, rule, B, bias)
         importance, count = S.dtype.type(weights[i]), 0
         for k in range(outputs):
             slopes[k] *= importance
             if slopes[k] != 0:
                 active[count] = k
                 count += 1
-        catch_up(past, row_rule, S, rows, begin, end, active[:count])
         step_rows(row_rule, S, now, rows, values, begin, end, held, slopes, active, count)
         if B.shape[0] > 0:
             for a in range(count):
                 k = active[a]
                 step(bias_row_rule, B[0].T, k, bias[k], S.dtype.type(1), slopes[k], bnow)
-        end_step(past, rule, row_rule, bias_rule, S, clocks, bclocks)
+        end_step(rule, bias_rule, S, clocks, bclocks)
         now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
     return hi
 
@@ -304,15 +288,14 @@ def gather(rows, values, begin, end, slopes, places, touched, count, gradients, 
 
 
 @helper
-def finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, every, touched, count,
+def finish_batch(rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, touched, count,
                  held, gradients, extents, bias, sums, slopes, importance):  # fmt: skip
-    """Step every output, listed in `every`, then advance the clocks.
+    """Step every output, then advance the clocks.
 
     It steps on an example with features `gradients`, the sum of slopes for its intercept, and the offset; or,
     with `extents`, on summed gradients, if some slope was not zero.
     """
-    remember(past, rule, B, bias)
-    for k in every:
+    for k in range(S.shape[2]):
         c, written = min(k, clocks.shape[0] - 1), 0
         clock, bclock, own, pull = clocks[c], bclocks[c], S[:, :, k], sums[PULL, k]
         now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
@@ -332,14 +315,12 @@ def finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, b
             )
             if slope != 0 or grouped(row_rule):
                 now, bnow, written = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S), count
-                catch_up(past, row_rule, S, touched, 0, count, every[k : k + 1])
                 for r in range(count):
                     step(row_rule, own, touched[r], held[r, k], S.dtype.type(gradients[r, k]), slope, now)
                 if B.shape[0] > 0 and slope != 0:
                     step(bias_row_rule, B[:, :, k], 0, bias[k], S.dtype.type(pull), slope, bnow)
         elif sums[MOVED, k] > 0.0 or grouped(row_rule):
             written = count
-            catch_up(past, row_rule, S, touched, 0, count, every[k : k + 1])
             for r in range(count):
                 x = S.dtype.type(extents[r, k])
                 w = meet(row_rule, own, touched[r], held[r, k], x, now)
@@ -347,10 +328,8 @@ def finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, b
                 extents[r, k] = 0.0
             if B.shape[0] > 0 and sums[MOVED, k] > 0.0:
                 step_on_sum(bias_row_rule, B[:, :, k], 0, bias[k], S.dtype.type(1), S.dtype.type(pull), bnow)
-        if rewrites(rule, clock):
-            start_over(past, row_rule, S, c)
         constrain(rule, own, touched, 0, written, clock)
-    end_step(past, rule, row_rule, bias_rule, S, clocks, bclocks)
+    end_step(rule, bias_rule, S, clocks, bclocks)
 
 
 @helper
@@ -416,7 +395,7 @@ def copy_clocks(each, clocks, bclocks, target, btarget):
 @kernel
 def learn_batches(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
-    indptr, rows, values, targets, known, weights, offsets, lo, hi, batch, each, places, past, calibration,
+    indptr, rows, values, targets, known, weights, offsets, lo, hi, batch, each, places, calibration,
     seen, tally,
 ):
     # fmt: on
@@ -430,7 +409,7 @@ def learn_batches(
     Unless `each` is None, each example is processed by itself, and only gradients are summed. So sizes,
     losses and slopes are per example, and s of a feature is computed from its values, not from their sums.
     """
-    outputs, most, every = S.shape[2], np.int64(0), np.arange(S.shape[2])
+    outputs, most = S.shape[2], np.int64(0)
     for first in range(lo, hi, batch):
         most = max(most, indptr[min(first + batch, hi)] - indptr[first])
     touched, gradients = np.empty(most, np.int64), np.empty((most, outputs))
@@ -475,6 +454,6 @@ def learn_batches(
             else:
                 slopes[k] = 1.0 if sums[MOVED, k] > 0.0 else 0.0
         importance = float(weights[first]) if single else 1.0
-        finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, every, touched,
+        finish_batch(rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, touched,
                      count, held, gradients, extents, bias, sums, slopes, importance)  # fmt: skip
     return hi

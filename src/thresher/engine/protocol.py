@@ -45,9 +45,7 @@ class Verb(NamedTuple):
     """names, `self` first"""
 
 
-PROTOCOL: dict[str, dict[str, Verb]] = {
-    kind: {} for kind in ("loss", "joint loss", "rate", "group", "rule", "past")
-}
+PROTOCOL: dict[str, dict[str, Verb]] = {kind: {} for kind in ("loss", "joint loss", "rate", "group", "rule")}
 """kind -> name -> verb; `engine.verbs` declares them"""
 _OF_LOSSES: dict[str, Any] = dict.fromkeys(
     ("PROBABILITY", "BOOSTABLE", "SHIFTS", "SCALES", "LOG_ODDS"), False

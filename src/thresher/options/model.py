@@ -102,7 +102,8 @@ class ShapeOptions(TypedDict, total=False):
     average: Annotated[
         bool,
         Option(Flag(), default=False, unset="no-average"),
-        "Predict, count and save with the average of the weights of all steps; learn with the last.",
+        "Predict, count and save with the average of the weights of all steps; learn with the last. For one "
+        "output, learned row by row.",
     ]
     scale: Annotated[
         str | None,

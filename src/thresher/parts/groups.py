@@ -24,7 +24,6 @@ from thresher.engine.compile.jit import helper, scalar
 from thresher.engine.verbs import together
 from thresher.parts.prox import soft
 from thresher.parts.registry import part
-from thresher.parts.series import decays
 
 W, ROOT, GRADIENT = range(3)  # columns of the tables that `adapt` is given
 
@@ -39,12 +38,10 @@ def length(v):
 
 
 @helper
-def adapt(group, T, out, n, middle, eta, delta, l1, l2):
-    """Weights of a feature after penalties, if its outputs share the step size eta / a, a = delta + ||G||_2.
+def adapt(group, T, out, n, eta, delta, l1, l2):
+    """Weights of a feature after n penalties; its outputs share the step size eta / a, a = delta + ||G||_2.
 
-    Returns the sum over n consecutive numbers of penalties with mean `middle`: the prox commutes with
-    scaling, and is linear while the same outputs are largest. Columns of `T`: weights before the last step,
-    roots of sums of squared gradients, the last gradient.
+    Columns of `T`: weights before the last step, roots of sums of squared gradients, the last gradient.
     """
     root = length(T[:, ROOT])
     for k in range(out.size):
@@ -54,10 +51,10 @@ def adapt(group, T, out, n, middle, eta, delta, l1, l2):
     scale = eta / (delta + root)
     for k in range(out.size):
         out[k] -= scale * T[k, GRADIENT]
-    decay = 0.0 if l2 == 0.0 else decays(middle, n, math.log1p(l2 * scale))
+    decay = math.expm1(-n * math.log1p(l2 * scale))
     for k in range(out.size):
-        out[k] *= n + decay
-    together(group, out, n * middle * l1 * scale if l2 == 0.0 else -decay * l1 / l2)
+        out[k] *= 1.0 + decay
+    together(group, out, n * l1 * scale if l2 == 0.0 else -decay * l1 / l2)
 
 
 @part("group")

@@ -501,8 +501,6 @@ def check_declarations(kind: str, cls: Any) -> None:
 
 def _complete_rule(begin: str, cls: Any) -> None:
     """Check what a rule declares; make its `drift` if that only reads the clock."""
-    if cls.DRIFTS and writes(cls, "couple") and not writes(cls, "areas"):
-        raise TypeError(f"{begin} has couple and DRIFTS: it must define areas too")
     for name in ("SLOTS", "CLOCK", "PENALTIES", "DRIFTS"):
         value = getattr(cls, name)
         if not (value is None and name == "DRIFTS") and not (

@@ -210,8 +210,8 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
             importance, as it always is in `partial_fit`.
         batch: examples per step. `fit` also uses an incomplete last batch; after `partial_fit` it waits for
             the next call.
-        average: predict with the mean of the weights before each step. SGDClassifier averages the weights
-            after each step, so its mean is one step ahead.
+        average: predict with the mean of the weights before each step; for two classes, without batches.
+            SGDClassifier averages the weights after each step, so its mean is one step ahead.
         fit_intercept: whether to learn an intercept, which is never penalised.
         class_weight: ``{class: factor}`` or ``"balanced"``; multiplies importances. With ``shuffle=True`` an
             example with a `sample_weight` of 3 is learned as three, in different places of the order; with a

@@ -30,9 +30,9 @@ class ClassState(ManyState):
     """The state of outputs that are classes, in the order in which these were met."""
 
     def __init__(
-        self, head: Objective, rule: Any, dtype: Any, index: Index, batch: int, *kinds: bool
+        self, head: Objective, rule: Any, dtype: Any, index: Index, batch: int, calibrate: bool
     ) -> None:
-        super().__init__(head, rule, dtype, index, batch, *kinds)
+        super().__init__(head, rule, dtype, index, batch, calibrate)
         self._most = head.outputs.most or head.count
         """of the classes that may come"""
         self._output_of = np.full(self._most, -1)
@@ -87,9 +87,6 @@ class ClassState(ManyState):
             self.S, self.B = (_widened(table, -1, more) for table in (self.S, self.B))
             if self.own_clocks:
                 self.clock, self.bclock = (_widened(one, 0, more) for one in (self.clock, self.bclock))
-                if self.history is not None:
-                    self.history.ring = _widened(self.history.ring, 0, more)
-                    self.history.place = _widened(self.history.place, 0, more)
 
     def learn(
         self, resolved: Resolved, lo: int, targets: F32, weights: F32, offsets: F32 | None, longest: int
@@ -106,7 +103,7 @@ class ClassState(ManyState):
 
     def learner_of_row(self, arrays: RowBuffers) -> Callable[[], bool] | None:
         """As in `RuleState`; the row must be of a class that was met."""
-        if self.history is not None or self.calibration is not None:
+        if self.calibration is not None:
             return None
         compiled, output_of, low, label = self._learn, self._output_of, self.head.outputs.low, arrays.label
         row, target = Resolved(1, arrays.ends, arrays.rows, arrays.values), np.zeros((1, 1), np.float32)
@@ -186,8 +183,7 @@ class ClassState(ManyState):
         (count,) = self._inner_for(len(known))
         now |= {name: now[name][..., :count] for name in ("S", "B")}
         if self.own_clocks:
-            own = [name for name in ("clock", "bclock", "ring", "place") if name in now]
-            now |= {name: now[name][:count] for name in own}
+            now |= {name: now[name][:count] for name in ("clock", "bclock")}
         return now | {"classes": known}
 
     def _inner_for(self, known: int) -> tuple[int, ...]:
@@ -203,8 +199,6 @@ class ClassState(ManyState):
 
     def restore(self, state: dict[str, Array]) -> None:
         """As in `RuleState`."""
-        if self.history is not None and self.own_clocks:
-            self.history = self._begun(state["clock"])
         super().restore(state)
         self._know(state["classes"])
         self.meet(int(state["classes"].max(initial=-1)) + 1)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from thresher import parts
 from thresher.data.chunk import Chunk
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data
@@ -20,7 +21,7 @@ from thresher.data.inputs.arrays import numbers_of
 from thresher.data.labels import ONE
 from thresher.data.layout import SettledLayout
 from thresher.data.source import Source
-from thresher.engine.index import HashedIndex, store_spec
+from thresher.engine.index import HashedIndex, Index, store_spec
 from thresher.engine.sound import State, Tensors
 from thresher.learning.diagnostics.advice import (
     divergence_remedy,
@@ -30,6 +31,7 @@ from thresher.learning.diagnostics.advice import (
 )
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.model.batch_feeder import BatchFeeder
+from thresher.learning.model.class_state import ClassState
 from thresher.learning.model.divergence import (
     Before,
     DivergedError,
@@ -39,17 +41,17 @@ from thresher.learning.model.divergence import (
     is_finite,
     no_margin_fits,
 )
-from thresher.learning.model.loops import make_loop
 from thresher.learning.model.margins import any_output
-from thresher.learning.model.objective import F64, FittedLink
+from thresher.learning.model.objective import F64, FittedLink, Objective
 from thresher.learning.model.prediction import LinearPredictor, Readout
 from thresher.learning.model.recipe import Recipe, Spec
+from thresher.learning.model.rule_state import ManyState, OneState
 from thresher.learning.model.scaling import Means
 from thresher.learning.model.single_rows import LABELS, SCALARS, Row, RowBuffers, check_row, is_plain
 from thresher.learning.training.progress import Curve, CurvePoint, Tally
 from thresher.learning.training.record import Record
 from thresher.options.data import ReadOptions
-from thresher.options.messages import warn_user
+from thresher.options.messages import mention, warn_user
 from thresher.options.model import RecipeOptions
 from thresher.options.option import check_names, declared
 
@@ -574,3 +576,50 @@ def as_model(given: Any) -> Model | Readout:
         several = ", an ensemble: give one of its .models" if isinstance(found, LinearPredictor) else ""
         raise TypeError(f"expected a model, not {type(given).__name__}{several}")
     return found
+
+
+def make_loop(recipe: Recipe, head: Objective, rule: Any, index: Index) -> OneState | ManyState:
+    """The loop for the recipe's outputs and batch size. A group of one output is not treated as a group.
+
+    ValueError for what cannot be averaged, and for a rule whose weights do not start at zero with a
+    signed store or admission.
+    """
+    name = parts.part_name(type(rule))
+    if recipe.average and getattr(rule, "half_life", np.inf) < np.inf:
+        raise ValueError(
+            f"{name} cannot be averaged with a half_life: there is no formula for the sum of weights that"
+            " fade; leave out one of them"
+        )
+    if recipe.average and rule.DRIFTS is None:
+        known = parts.REGISTRY["rule"].items()
+        able = sorted(n for n, cls in known if getattr(cls, "DRIFTS", None) is not None)
+        raise ValueError(
+            f"{name} cannot be averaged: there is no formula for the sum of its weights between two visits;"
+            f" these rules can: {', '.join(able)}"
+        )
+    alone = getattr(type(rule), "_field_defaults", {}).get("group")
+    if head.count == 1 and getattr(rule, "group", alone) != alone:
+        rule = parts.make("rule", rule, group=alone)
+    if signs := recipe.signs():
+        rule = parts.clamped(rule, signs.of_class)
+    made = head, rule, recipe.numbers, index
+    loop: OneState | ManyState
+    if head.outputs.kind == "one" and recipe.batch == 1:
+        loop = OneState(*made, recipe.average, recipe.calibrate)
+    elif recipe.average:
+        raise ValueError(
+            f"{mention('average')} needs one output, learned row by row: leave it out, or"
+            f" {mention('outputs')} and {mention('batch')}"
+        )
+    else:
+        of_classes = head.outputs.kind == "classes"
+        loop = (ClassState if of_classes else ManyState)(*made, recipe.batch, recipe.calibrate)
+    if not recipe.intercept:
+        loop.B = loop.B[:0]
+    what = "" if recipe.admit is None else "features wait to be admitted"
+    if isinstance(index, HashedIndex) and index.signed:
+        what = "a signed store flips half of the signs"
+    if what and loop.unmet().any():
+        name = parts.part_name(type(loop.rule))
+        raise ValueError(f"{name}: its weights do not start at zero, which does not work if {what}")
+    return loop

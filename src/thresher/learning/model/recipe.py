@@ -64,10 +64,10 @@ class Recipe:
     """The mini-batch size: the summed gradient of this many examples is one step (Daume, A Course in Machine
     Learning (2012), Algorithm 33)."""
     average: bool = False
-    """Read the average of the weights, (w_1 + ... + w_T) / T, where w_t are the weights before step t and
-    a step is a mini-batch. This is what predictions, weights and saved models use; learning and progressive
-    loss use w_t. The state is then float64. (Langford, Li and Zhang (JMLR 2009), theorem 3.2 and the remark
-    on it; Polyak and Juditsky (1992).)"""
+    """Read the average of the weights, (w_1 + ... + w_T) / T, where w_t are the weights before
+    example t, of one output without mini-batches. This is what predictions, weights and saved models use;
+    learning and progressive loss use w_t. The state is then float64. (Langford, Li and Zhang (JMLR 2009),
+    theorem 3.2 and the remark on it; Polyak and Juditsky (1992).)"""
     scale: str | None = None
     """Divide columns by a statistic of the values so far, ``max-abs`` or ``standard`` (`MaxAbs`, `Standard`):
     the numeric columns of the `layout`, or every feature if it has no columns."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,50 +41,38 @@ Array = NDArray[Any]
 BEFORE_END = "before-end."
 RING = 1 << 14
 """Steps between two sweeps over all rows of an averaged model."""
-RINGS = 1 << 20
-"""Upper limit for that number times the number of clocks."""
-CLASSES = 1 << 8
-"""The number of clocks of classes for this: a ring must not depend on how many are known."""
 
 
 class History:
-    """A ring and a position for each clock: `ring` (*clocks, steps, 2, drifts), `place` (*clocks, 2)."""
+    """A ring and a position: `ring` (steps, 2, drifts), `place` (2,)."""
 
-    def __init__(self, drifts: tuple[str, ...], clock: Array, count: int) -> None:
-        """`count` is the number of clocks that the length of the rings is for."""
-        clocks = clock.shape[:-1]
-        steps = min(RING, RINGS // count) if drifts else 0
-        self.ring = np.zeros((*clocks, steps + 1, 2, len(drifts)))
-        self.place = np.zeros((*clocks, 2), np.int64)
+    def __init__(self, drifts: int) -> None:
+        self.ring = np.zeros(((RING if drifts else 0) + 1, 2, drifts))
+        self.place = np.zeros(2, np.int64)
 
     @property
     def steps(self) -> int:
         """Number of steps so far."""
-        return int(self.place[..., averaging.SEEN].max())
+        return int(self.place[averaging.SEEN])
 
     def state(self) -> dict[str, Array]:
-        """The part in use; unused entries of shorter rings are written as zeros."""
-        used = self.place[..., averaging.SEEN] - self.place[..., averaging.BASE]
-        used = np.minimum(used, self.ring.shape[-3] - 1)
-        within = np.arange(used.max() + 1) <= used[..., np.newaxis]
-        kept = self.ring[..., : used.max() + 1, :, :]
-        return {"ring": np.where(within[..., np.newaxis, np.newaxis], kept, 0.0), "place": self.place}
+        """The part in use."""
+        used = self.steps - self.place[averaging.BASE]
+        return {"ring": self.ring[: used + 1], "place": self.place}
 
-    def check(self, state: Tensors, steps: int, clocks: tuple[int, ...]) -> None:
-        """StateError for a position outside the ring, or a ring too short for the positions."""
-        place = given(state, "place", (*clocks, 2), np.int64)
-        base, seen = place[..., averaging.BASE], place[..., averaging.SEEN]
-        sound = (base >= 0).all() and (base <= seen).all() and (seen <= steps).all()
-        require(sound, "place", f"expected 0 <= steps before the ring <= all steps <= {steps}")
-        room, pair, drifts = self.ring.shape[-3:]
-        used = int((seen - base).max()) if drifts else 0
+    def check(self, state: Tensors, steps: int) -> None:
+        """StateError for a position outside the ring, or a ring too short for the position."""
+        base, seen = given(state, "place", (2,), np.int64).tolist()
+        expected = f"expected 0 <= steps before the ring <= all steps <= {steps}"
+        require(0 <= base <= seen <= steps, "place", expected)
+        room, pair, drifts = self.ring.shape
+        used = seen - base if drifts else 0
         require(used < room - 1 or not drifts, "place", f"{used} steps do not fit in the ring")
-        given(state, "ring", (*clocks, used + 1, pair, drifts), np.float64)
+        given(state, "ring", (used + 1, pair, drifts), np.float64)
 
     def restore(self, state: dict[str, Array]) -> None:
         """Continue from `state`."""
-        ring = state["ring"]
-        self.ring[..., : ring.shape[-3], :, :] = ring
+        self.ring[: len(state["ring"])] = state["ring"]
         self.place = state["place"].copy()
 
 
@@ -111,10 +99,8 @@ class RuleState:
     float64. With `calibrate`, the loop learns what margins mean, from those of new examples.
     """
 
-    readers: ClassVar[tuple[Kernel, Kernel]]
-    """what reads weights, and their means"""
-    pasts: ClassVar[Any]
-    """of a clock and the history of an averaged model"""
+    reader: ClassVar[Kernel]
+    """what reads weights"""
     idle_rows: ClassVar[Kernel]
     own_clocks = False
     """whether each output has a clock of its own"""
@@ -153,7 +139,7 @@ class RuleState:
             self.clock, self.bclock = own if clocks is None else [np.tile(one, (clocks, 1)) for one in own]
             self.B: Array = np.zeros((1, len(self.bias_rule.SLOTS) + columns, *inner), dtype)
             self.tally = np.zeros(4)
-        self.history = self._begun(self.clock) if average else None
+        self.history = History(len(rule.DRIFTS)) if average else None
         self.calibration = np.zeros(calibrating.SIZE) if calibrate else None
         """what the loop has learned of the meaning of margins: see `engine.calibrating`"""
         shifts = (head.loss.SHIFTS or head.loss.SCALES) and "origin" in self.bias_rule.CLOCK
@@ -163,11 +149,6 @@ class RuleState:
         """places in the clock of the intercept; -1 without an origin"""
         self._rules = [in_dtype(one, kind) for one in (rule, self.bias_rule) for kind in (np.float64, dtype)]
         _, self._row_rule, _, self._bias_row_rule = self._rules
-
-    def _begun(self, clock: Array) -> History:
-        """The history of a model that has learned nothing, with these clocks."""
-        classes = self.own_clocks and self.head.outputs.kind == "classes"
-        return History(self.rule.DRIFTS, clock, CLASSES if classes else max(1, *clock.shape[:-1], 1))
 
     def targets(self, chunk: Chunk) -> F32:
         """The target of each row for the loss, or of each output for the joint loss."""
@@ -208,7 +189,7 @@ class RuleState:
         origin = self._origin if len(self.B) else -1
         if self.history is not None or (self.S.ndim > 2 and (origin >= 0 or self.head.count == 1)):
             return None
-        read, read_bias = (self.readers[0].for_parts(one) for one in (self._row_rule, self._bias_row_rule))
+        read, read_bias = (self.reader.for_parts(one) for one in (self._row_rule, self._bias_row_rule))
         add_up = kernels.add_up if self.S.ndim == 2 else outputs.add_up_outputs
         shape = 1, *self.S.shape[2:]
         room, bias = np.empty((len(arrays.room), *shape[1:]), self.dtype), np.zeros(shape, self.dtype)
@@ -263,9 +244,9 @@ class RuleState:
 
     def _read_from(self, row_rule: Any, S: Array, clock: Array) -> Read:
         """Reads rows of `S`: of an averaged model the mean, or before the first step the initial weights."""
-        (reader, of_means), past = self.readers, clock
+        reader, past = self.reader, cast(Any, clock)
         if self.history is not None and self.history.steps:
-            reader, past = of_means, self.pasts(clock, self.history.ring, self.history.place)
+            reader, past = averaging.read, averaging.Past(clock, self.history.ring, self.history.place)
         compiled = reader.for_parts(row_rule)
         return lambda rows, out: compiled(row_rule, S, past, rows, out)
 
@@ -362,8 +343,7 @@ class RuleState:
         if not len(self.B):
             return np.zeros(self.S.shape[2:] or 1, self.dtype)
         if self.history is not None and self.history.steps:
-            sums = self.B[0, -averaging.COLUMNS].reshape(-1)
-            return self._with_origin(sums / self.history.steps)
+            return self._with_origin(self.B[0, -averaging.COLUMNS :][:1] / self.history.steps)
         read = self._read_from(self._bias_row_rule, self.B, self.bclock)
         bias = first_rows(read, 1, self.B.shape[2:], self.dtype).reshape(-1)
         return self._with_origin(bias)
@@ -462,7 +442,7 @@ class RuleState:
                 require(not wrong, name, wrong)
 
         if self.history is not None:
-            self.history.check(state, steps, own)
+            self.history.check(state, steps)
             since = state["S"][:, -1]
             visited = (since >= 0).all() and (since <= steps).all()
             require(visited, "S", f"rows must have been visited in 0..{steps}")
@@ -494,7 +474,7 @@ class OneState(RuleState):
     """One output, one example per step: the fastest loop. `S` is (rows, columns), clocks are vectors."""
 
     watches = True
-    readers, pasts, idle_rows = (kernels.read, averaging.read), averaging.Past, kernels.idle_rows
+    reader, idle_rows = kernels.read, kernels.idle_rows
 
     def __init__(self, head: Objective, rule: Any, dtype: Any, index: Index, *kinds: bool) -> None:
         super().__init__(head, rule, dtype, index, (), None, *kinds)
@@ -543,16 +523,16 @@ class ManyState(RuleState):
     Outputs share one clock if the rule's clock does not depend on the examples.
     """
 
-    readers, pasts = (outputs.read_outputs, averaging.read_means), averaging.Pasts
-    idle_rows = outputs.idle_rows_of_outputs
+    reader, idle_rows = outputs.read_outputs, outputs.idle_rows_of_outputs
 
     def __init__(
-        self, head: Objective, rule: Any, dtype: Any, index: Index, batch: int, *kinds: bool
+        self, head: Objective, rule: Any, dtype: Any, index: Index, batch: int, calibrate: bool
     ) -> None:
         self.batch = batch
         shared = shares_a_clock(rule) and shares_a_clock(rule.intercept())
         self.own_clocks = not shared
-        super().__init__(head, rule, dtype, index, (head.count,), 1 if shared else head.count, *kinds)
+        clocks = 1 if shared else head.count
+        super().__init__(head, rule, dtype, index, (head.count,), clocks, calibrate=calibrate)
         self._together = shared and batch == 1
         self._places = np.zeros(0, np.int64)
         learn = outputs.learn_together if self._together else outputs.learn_batches
@@ -579,12 +559,9 @@ class ManyState(RuleState):
                 self._places = np.zeros(len(self.S), np.int64)
             room = self.batch, self._each, self._places
             added = (offsets,)
-        kept: Any = outputs.FORGOTTEN
-        if self.history is not None:
-            kept = averaging.Pasts(self.clock, self.history.ring, self.history.place)
         meant: object = None
         if self.calibration is not None:  # margins of examples that come again are not those of new ones
             learned = self.calibration.copy() if self.again else self.calibration
             meant = learned, np.empty_like(learned), np.empty(self.S.shape[2])
-        limits = (read_only(weights), *added, lo, resolved.hi, *room, kept, meant)
+        limits = (read_only(weights), *added, lo, resolved.hi, *room, meant)
         return self._arguments(self.head.joint, resolved, targets, read_only(known), *limits)

@@ -68,7 +68,7 @@ class AdagradFobos(NamedTuple):
     def couple(self, T, out, now):
         """Apply the step and the penalties to a group; `scale` holds the last gradient there."""
         if grouped(self.group):
-            adapt(self.group, T, out, 1.0, now[STEPS] - T[0, PAID], self.eta, self.delta, self.l1, self.l2)
+            adapt(self.group, T, out, now[STEPS] - T[0, PAID], self.eta, self.delta, self.l1, self.l2)
 
     def step(self, S, j, w, x, slope, now):
         """Add the gradient to the root of squares, then step; this example's penalty is applied lazily."""
@@ -93,9 +93,6 @@ class AdagradFobos(NamedTuple):
             decay = decays(middle, n, math.log1p(self.l2 * scale))
             left = n * abs(w) + decay * (abs(w) + self.l1 / self.l2)
         return math.copysign(max(left, 0.0), w)
-
-    def areas(self, T, out, n, sums, now):
-        adapt(self.group, T, out, n, sums[0] / n - T[0, PAID], self.eta, self.delta, self.l1, self.l2)
 
     def idle(self, S, j, w, now):
         """Whether there was no gradient yet: the sum of squares must be kept."""

@@ -102,9 +102,3 @@ class Fobos(NamedTuple):
     def area(self, S, j, n, sums, now):
         """Linear in both."""
         return math.copysign(max((abs(S[j, V]) + S[j, PAID]) * sums[0] - sums[1], 0.0), S[j, V])
-
-    def areas(self, T, out, n, sums, now):
-        """Like `couple`: the prox of a group is linear too while the same outputs are largest."""
-        for k in range(out.size):
-            out[k] = T[k, V] * sums[0]
-        together(self.group, out, sums[1] - T[0, PAID] * sums[0])

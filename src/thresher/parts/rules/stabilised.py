@@ -34,7 +34,7 @@ class Stabilised(NamedTuple):
 
     ``purging=0`` purges nothing, so beta is constant. ``rejection=0`` sets G = eta K `gravity`, with
     `informative` eta `gravity`, eta the step size of the burst's last step: without purging this is
-    `truncated-gradient` or `informative-truncation`. Otherwise `gravity` is ignored.
+    `truncated-gradient` or the paper's informative truncation. Otherwise `gravity` is ignored.
 
     Lazy update: none needed. The whole active set is visited at the end of each burst, so a burst should
     have at least as many non-zeros as the set has features. Purged rows are freed.
