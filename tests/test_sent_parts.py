@@ -15,24 +15,6 @@ from thresher.parts import REGISTRY, SpecError, lookup
 from thresher.parts.origins import DEFINED, MAIN, expect
 from thresher.sklearn import SparseOnlineClassifier
 
-SCRIPT = """
-from typing import Final, NamedTuple
-import numpy as np
-from thresher import part
-
-{}
-
-def helper():
-    return {}
-
-@part("rate")
-class Sent(NamedTuple):
-    by: float = 0.5
-
-    def at(self, t):
-        return self.by + helper()
-"""
-
 
 @pytest.fixture(autouse=True)
 def own_registry() -> Iterator[None]:
@@ -72,49 +54,24 @@ def test_fields_are_sent_by_name_and_are_those_of_the_class_there() -> None:
         pickle.loads(sent)
 
 
-def from_script(path: Path) -> Any:
-    expect({("rate", "sent"): (f"{MAIN}{path.stem}_{path.parent.name}", str(path))})
+def known_elsewhere(module: str, path: Path | None) -> Any:
+    """Look up what a process sent whose module, and perhaps file, these are."""
+    expect({("rate", "sent"): (module, str(path or ""))})
     return lookup("rate", "sent")
 
 
-@pytest.mark.parametrize(
-    "constant",
-    [
-        "W: Final[int] = 3",
-        "try:\n    import nothing_like_it\nexcept ImportError:\n    W = 3",
-        "if __name__ == '__main__':\n    W = 4\nelse:\n    W = 3",
-    ],
-)
-def test_constants_of_a_script_are_defined(constant: str, tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text(SCRIPT.format(constant, "W"))
-    assert from_script(tmp_path / "script.py")(0.5).at(1.0) == 3.5
-
-
-@pytest.mark.parametrize("constant", ["W = np.float64(3)", "W = [3][0]", "if True:\n    print(W := 3)"])
-def test_a_name_that_a_script_does_not_define_is_an_error(constant: str, tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text(SCRIPT.format(constant, "max(one * W for one in (0, 1))"))
-    with pytest.raises(SpecError) as caught:
-        from_script(tmp_path / "script.py")
-    assert str(caught.value) == (
-        f"the rate sent of another process is not known here: {tmp_path / 'script.py'}: NameError: name 'W'"
-        " is not defined, which helper reads; of a script, only imports, definitions and constants are"
-        " executed in other processes: put it in a module that both can import"
-    )
-
-
-def test_a_script_that_has_moved_or_changed_is_an_error(tmp_path: Path) -> None:
-    path, begin = tmp_path / "script.py", "the rate sent of another process is not known here: "
-    with pytest.raises(SpecError) as caught:
-        from_script(path)
+def test_what_is_not_known_here_is_an_error(tmp_path: Path) -> None:
+    path, begin = tmp_path / "own.py", "the rate sent of another process is not known here: "
     end = ": put it in a module that both can import"
-    assert str(caught.value) == f"{begin}{path}: no such file or directory{end}"
-    path.write_text(SCRIPT.format("W = 3", "W").replace("Sent", "Other"))
-    with pytest.raises(SpecError) as caught:
-        from_script(path)
-    assert str(caught.value) == f"{begin}{path}: defines no rate called sent{end}"
-    expect({("rate", "sent"): ("nothing_like_it", "")})
-    with pytest.raises(SpecError, match=f"{begin}No module named 'nothing_like_it'{end}"):
-        lookup("rate", "sent")
+    for module, file, said in (
+        ("thresher_file_own", path, f"{path}: no such file or directory"),
+        (f"{MAIN}own", path, f"the script {path} defines it"),
+        ("nothing_like_it", None, "No module named 'nothing_like_it'"),
+        ("json", None, "json: defines no rate called sent"),
+    ):
+        with pytest.raises(SpecError) as caught:
+            known_elsewhere(module, file)
+        assert str(caught.value) == begin + said + end
 
 
 def test_a_class_that_is_sent_whole_is_the_class_of_the_part() -> None:

@@ -8,10 +8,7 @@ executed but the entry points of installed packages.
 
 from __future__ import annotations
 
-import ast
-import builtins
 import copyreg
-import dis
 import hashlib
 import os
 import re
@@ -23,7 +20,7 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from thresher.engine.protocol import ATTRIBUTES
@@ -186,33 +183,26 @@ def _home_of(cls: type) -> tuple[str, str]:
 
 
 def _load_home(kind: str, name: str, module: str, file: str) -> None:
-    """Define a part by its module; of a script only what it defines is executed. SpecError."""
-    place = file or module
+    """Define a part by its module or its file, which must be no script that runs. SpecError."""
     try:
-        if not file:
-            import_module(module)
-        elif module.startswith(MAIN):
-            with _registering():
-                _execute(Path(file), Path(file), module, (), _Definitions)
-        else:
+        if module.startswith(MAIN):
+            raise SpecError(f"the script {file} defines it")
+        if file:
             load_files([file])
+        else:
+            import_module(module)
         if name not in REGISTRY[kind]:
-            raise SpecError(f"{place}: defines no {kind} called {name}")
-    except (ImportError, OSError, SpecError) as error:
-        said = f"{place}: {str(error.strerror).lower()}" if isinstance(error, OSError) else str(error)
-        if isinstance(error.__cause__, NameError):
-            said += "; of a script, only imports, definitions and constants are executed in other processes"
+            raise SpecError(f"{file or module}: defines no {kind} called {name}")
+    except (ImportError, SpecError) as error:
         raise SpecError(
-            f"the {kind} {name} of another process is not known here: {said}: put it in a module that both"
+            f"the {kind} {name} of another process is not known here: {error}: put it in a module that both"
             " can import"
         ) from error
 
 
-def _execute(
-    file: Path, path: Path, name: str, stamp: tuple[int, ...], reader: type[_FileOfParts] | None = None
-) -> None:
+def _execute(file: Path, path: Path, name: str, stamp: tuple[int, ...]) -> None:
     before = _all_parts()
-    loader = (reader or _FileOfParts)(name, str(path))
+    loader = _FileOfParts(name, str(path))
     module = module_from_spec(ModuleSpec(name, loader, origin=str(path)))
     module.__file__ = str(path)
     sys.modules[name], _FILES[name] = module, (path, stamp)
@@ -246,54 +236,6 @@ class _FileOfParts(SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType:
         found: CodeType = self.source_to_code(self.get_data(self.path), self.path)
         return found
-
-
-class _Definitions(_FileOfParts):
-    """Reads what a script imports and defines, and its constants, and nothing that it does."""
-
-    def get_code(self, fullname: str) -> CodeType:
-        tree = ast.parse(self.get_data(self.path), self.path)
-        tree.body = [one for one in tree.body if _is_definition(one)]
-        for place, one in enumerate(tree.body):
-            if not isinstance(one, _DEFINITIONS):  # it may read what was left out, and not be needed
-                unless = ast.ExceptHandler(ast.Name("NameError", ast.Load()), None, [ast.Pass()])
-                tree.body[place] = ast.copy_location(ast.Try([one], [unless], [], []), one)
-        return compile(ast.fix_missing_locations(tree), self.path, "exec")
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Execute the definitions; NameError if parts, or functions that they call, read a missing name."""
-        super().exec_module(module)
-        known, seen = vars(module), set[Any]()
-        waiting = [one for cls in DEFINED if cls.__module__ == module.__name__ for one in vars(cls).values()]
-        for one in waiting:  # which grows
-            function = getattr(one, "py_func", one)
-            if getattr(function, "__globals__", None) is not known or function in seen:
-                continue
-            seen.add(function)
-            for name in _globals_of(function.__code__):
-                if name not in known and not hasattr(builtins, name):
-                    raise NameError(f"name {name!r} is not defined, which {function.__name__} reads")
-                waiting.append(known.get(name))
-
-
-_DEFINITIONS = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
-
-
-def _is_definition(node: ast.AST) -> bool:
-    """Whether a statement, or all within an if or try, imports, defines or names a value without calls."""
-    if isinstance(node, ast.expr):
-        return not any(isinstance(one, ast.Call | ast.Subscript) for one in ast.walk(node))
-    if isinstance(node, ast.Assign | ast.AnnAssign | ast.If | ast.Try | ast.ExceptHandler):
-        annotation = getattr(node, "annotation", None)
-        return all(_is_definition(one) for one in ast.iter_child_nodes(node) if one is not annotation)
-    return isinstance(node, _DEFINITIONS | ast.Pass)
-
-
-def _globals_of(code: CodeType) -> Iterator[str]:
-    yield from (one.argval for one in dis.get_instructions(code) if one.opname == "LOAD_GLOBAL")
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            yield from _globals_of(inner)
 
 
 def _line_of(error: BaseException, path: Path) -> str:
