@@ -35,7 +35,6 @@ from thresher.engine.index import Resolved, make_index
 from thresher.engine.sound import MOST_STEPS, Tensors, are_ends, beneath, copied, given, require, under
 from thresher.learning.model.divergence import (
     EXTREME,
-    Before,
     DivergedError,
     Offsets,
     Undo,
@@ -338,16 +337,15 @@ class BatchFeeder:
             begin = self._learn_piece(chunk, fed, begin, len(chunk))
             fed = [one for one in fed if not one.learner.error]
         for lo, hi, extreme in ranges(chunk, self.batch, begin):
-            befores = [(one, Before(one.loop, chunk.rows(lo, hi))) for one in fed if extreme]
+            rows = chunk.rows(lo, hi)
             while lo < hi and fed:
                 lo = self._learn_piece(chunk, fed, lo, hi)
                 fed = [one for one in fed if not one.learner.error]
-            for one, before in befores:
-                if not one.learner.error:
-                    try:
-                        one.learner.judge(before)
-                    except DivergedError as error:
-                        one.learner.stop(error)
+            for one in fed if extreme else ():
+                try:
+                    one.learner.check_learned(rows, self.learned - len(rows) + 1)
+                except DivergedError as error:
+                    one.learner.stop(error)
 
     def _learn_piece(self, chunk: Chunk, fed: list[_Feeding], lo: int, stop: int) -> int:
         hi = stop if self.skip is None else min(stop, lo + self._stride)

@@ -15,7 +15,7 @@ import math
 from bisect import bisect
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from itertools import pairwise, repeat
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,6 @@ from thresher.data.errors import DataError, OneLineError
 from thresher.data.layout import SettledLayout
 from thresher.engine.centring import any_beyond
 from thresher.engine.index import Resolved, words_of
-from thresher.engine.kernels import LOSS_SUM
 from thresher.engine.lookup import set_aside
 from thresher.engine.protocol import writes
 from thresher.learning.diagnostics.advice import feature_names
@@ -117,10 +116,6 @@ class DivergedError(OneLineError, ArithmeticError):
         super().__init__(f"{what}: {remedy}")
 
 
-class NothingLearnedWarning(UserWarning):
-    """An example changed no weight although it had a loss: the sum of its squared values overflowed."""
-
-
 def is_finite(array: NDArray[Any]) -> bool:
     """Whether all elements are finite; integers always are."""
     if array.dtype.kind != "f" or not array.size:
@@ -191,15 +186,10 @@ def broken_row(loop: Any, chunk: Chunk) -> int:
     used = loop.index.used
     if used <= chunk.nnz and is_finite(loop.S[:used]):
         return -1  # gathering the rows would take as long as learning
-    rows = _rows_of(loop, chunk)
+    found = loop.index.find(*(read_only(a) for a in (chunk.keys, chunk.indptr, chunk.values)))
+    rows = found.rows[: found.indptr[-1]]
     place = first_broken(loop.S[rows])
     return place if place < 0 else int(rows[place])
-
-
-def _rows_of(loop: Any, chunk: Chunk) -> NDArray[np.generic]:
-    found = loop.index.find(*(read_only(a) for a in (chunk.keys, chunk.indptr, chunk.values)))
-    rows: NDArray[Any] = found.rows[: found.indptr[-1]]
-    return rows
 
 
 class Undo:
@@ -243,25 +233,3 @@ class Undo:
         for now, before in zip(loop.beside_rows(), self._beside, strict=True):
             now[...] = before
         return True
-
-
-class Before:
-    """A copy of the rows of the features of `chunk`, taken before it is learned."""
-
-    def __init__(self, loop: Any, chunk: Chunk) -> None:
-        self._loop, self.chunk = loop, chunk
-        self._state, self._losses = self._now(), loop.tally[LOSS_SUM]
-
-    def _now(self) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
-        own = len(self._loop.rule.SLOTS)  # later columns hold an average
-        return self._loop.S[_rows_of(self._loop, self.chunk), :own], self._loop.B[:, :own].copy()
-
-    def changed_nothing(self) -> bool:
-        """Whether there was a loss whose squares overflow, and no weight has changed."""
-        if not self._loop.tally[LOSS_SUM] > self._losses:
-            return False
-        with np.errstate(over="ignore"):
-            squares = np.square(self.chunk.values, dtype=self._loop.dtype)
-            sums = [squares[lo:hi].sum() for lo, hi in pairwise(self.chunk.indptr)]
-        same = (np.array_equal(a, b) for a, b in zip(self._state, self._now(), strict=True))
-        return not np.isfinite(sums).all() and all(same)

@@ -33,9 +33,7 @@ from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.model.batch_feeder import BatchFeeder
 from thresher.learning.model.class_state import ClassState
 from thresher.learning.model.divergence import (
-    Before,
     DivergedError,
-    NothingLearnedWarning,
     broken_row,
     first_broken,
     is_finite,
@@ -51,7 +49,7 @@ from thresher.learning.model.single_rows import LABELS, SCALARS, Row, RowBuffers
 from thresher.learning.training.progress import Curve, CurvePoint, Tally
 from thresher.learning.training.record import Record
 from thresher.options.data import ReadOptions
-from thresher.options.messages import mention, warn_user
+from thresher.options.messages import mention
 from thresher.options.model import RecipeOptions
 from thresher.options.option import check_names, declared
 
@@ -101,7 +99,7 @@ class Model(LinearPredictor):
         self.shifted = recipe.offset
         self.loss, self.batch, self.centres = self.head.loss, recipe.batch, bool(recipe.centre)
         self.store = store_spec(recipe.store, recipe.seed)
-        self._sound, self._warned = 0, False
+        self._sound = 0
         self.feed, self.index, self.is_alone = feed, feed.index, alone
         """`is_alone`: whether it is the only learner of its feed"""
         self.error: DivergedError | None = None
@@ -180,7 +178,6 @@ class Model(LinearPredictor):
             before, waiting = self.loop.sums(False).copy(), len(self.feed.pending)
             if waiting:
                 last = copy(self)
-                last._warned = True
                 with suppress(DivergedError):  # raised when they are learned
                     last.finish()
                     self.loop.tally[:] = last.loop.tally
@@ -326,17 +323,6 @@ class Model(LinearPredictor):
         if self.is_alone:
             raise error
         self.error = error
-
-    def judge(self, before: Before) -> None:
-        """Check whether the examples just learned broke a weight or had no effect."""
-        self.check_learned(before.chunk, self.feed.learned - len(before.chunk) + 1)
-        if not self._warned and before.changed_nothing():
-            self._warned = True
-            warn_user(
-                f"example {self.feed.learned} and perhaps others changed nothing: its squared values"
-                f" overflow {self.dtype}; scale the features, or use the dtype float64",
-                NothingLearnedWarning,
-            )
 
     def check_learned(self, chunk: Chunk, first: int) -> None:
         """Raise `DivergedError` if a weight is not finite after `chunk`, whose first example is `first`."""
