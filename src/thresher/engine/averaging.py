@@ -30,12 +30,13 @@ values other than zero, so a feature would owe weights from before it was first 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from thresher.engine.compile.jit import helper, kernel
 from thresher.engine.protocol import snapshot
+from thresher.engine.sound import Array
 from thresher.engine.verbs import area, drift
 
 _GUESSES = 5  # steps of Newton's method to find where a weight reaches zero
@@ -46,9 +47,9 @@ BASE, SEEN = range(2)  # of `place`: examples before the ring, examples in total
 class Past(NamedTuple):
     """Clock and drift history; with the row of a weight, they give its mean."""
 
-    clock: Any
-    ring: Any
-    place: Any
+    clock: Array
+    ring: Array
+    place: Array
 
 
 @helper
@@ -156,14 +157,14 @@ def begin_anew(past, row_rule, S, now):
 class Adding(NamedTuple):
     """What the loop adds every weight up with. The sum of the intercept is always up to date."""
 
-    clock: Any
-    ring: Any
+    clock: Array
+    ring: Array
     """(steps, 2, drifts)"""
-    place: Any
+    place: Array
     """(2,)"""
-    newest: Any
+    newest: Array
     """(drifts,) of the last example"""
-    more: Any
+    more: Array
     """room for the sums of an example: as long as the longest example"""
 
 

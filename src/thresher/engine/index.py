@@ -36,15 +36,14 @@ from __future__ import annotations
 import math
 import re
 import weakref
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.engine import lookup
-from thresher.engine.sound import StateError, Tensors, ascending, given, require
+from thresher.engine.sound import Array, StateError, Tensors, ascending, given, require
 
-Array = NDArray[Any]
 Flags = NDArray[np.bool_]
 U8 = NDArray[np.uint8]
 U32 = NDArray[np.uint32]

@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from thresher.engine.compile.jit import in_place, kernel, scalar
 from thresher.engine.kernels import AHEAD, aim, count, move_clocks, raised
+from thresher.engine.sound import Array
 from thresher.engine.verbs import (
     meet,
     outgrown,
@@ -203,7 +204,7 @@ class LaneStream(NamedTuple):
     """Examples, and the rows of their features."""
 
     indptr: NDArray[np.int64]
-    rows: Any
+    rows: Array
     values: NDArray[np.float32]
     labels: NDArray[np.float32]
     weights: NDArray[np.float32]
@@ -216,9 +217,9 @@ class Side(NamedTuple):
 
     rule: Any
     row_rule: Any
-    table: Any
-    clocks: Any
-    nows: Any
+    table: Array
+    clocks: Array
+    nows: Array
 
 
 class Example(NamedTuple):
@@ -227,13 +228,13 @@ class Example(NamedTuple):
     importance: float
     offsets: NDArray[np.float32] | None
     place: int
-    margins: Any
-    sizes: Any
-    biases: Any
-    values: Any
-    slopes: Any
-    steps: Any
-    grown: Any
+    margins: Array
+    sizes: Array
+    biases: Array
+    values: Array
+    slopes: Array
+    steps: Array
+    grown: Array
 
 
 @scalar

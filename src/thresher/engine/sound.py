@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Tensors = Mapping[str, NDArray[Any]]
-State = dict[str, NDArray[Any]]
+Array = NDArray[Any]
+"""An array of any dtype"""
+Tensors = Mapping[str, Array]
+State = dict[str, Array]
 """Arrays of any dtypes, by name: what models and training are restored from"""
 MOST_STEPS = 1 << 53
 """The number of steps that float64 can count exactly"""
@@ -27,7 +29,7 @@ class StateError(ValueError):
 
 def given(
     tensors: Tensors, name: str, shape: tuple[int | None, ...], *kinds: Any, finite: bool = True
-) -> NDArray[Any]:
+) -> Array:
     """Return a tensor after checking its shape (None: any length) and dtype.
 
     With `finite`, NaN and infinity are errors too. StateError.
@@ -113,11 +115,11 @@ def pack(sets: Sequence[Tensors]) -> State:
 class PackedSets:
     """Sets of tensors that `pack` has put together, of which `get` gives those with some names."""
 
-    def __init__(self, names: Iterable[str], get: Callable[[str], NDArray[Any]]) -> None:
+    def __init__(self, names: Iterable[str], get: Callable[[str], Array]) -> None:
         self._get, self._names = get, dict[str, list[str]]()
         for name in names:
             self._names.setdefault(name.partition(".")[0], []).append(name)
-        self._spans = dict[str, tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]]()
+        self._spans = dict[str, tuple[Array, NDArray[np.int64], NDArray[np.int64]]]()
 
     def of(self, number: int) -> State:
         """Set `number`, views where they are packed. StateError."""
@@ -129,7 +131,7 @@ class PackedSets:
                 found[name] = array[begins[number] : ends[number]]
         return found | {n.removeprefix(prefix): self._get(n) for n in self._names.get(prefix[:-1], [])}
 
-    def _span(self, name: str) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+    def _span(self, name: str) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]]:
         array, of_ends = self._get(_EACH + name), _ENDS + name
         require(of_ends in self._names.get(PACKED[1], []), of_ends, "is missing")
         ends = given({of_ends: self._get(of_ends)}, of_ends, (None,), np.int64)

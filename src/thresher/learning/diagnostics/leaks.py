@@ -22,6 +22,7 @@ from thresher.data.chunk import Chunk, concat
 from thresher.data.columns import FEATURES, NUMBERS
 from thresher.data.features.names import find_names
 from thresher.data.source import Source
+from thresher.engine.sound import Array
 from thresher.learning.diagnostics.advice import feature_names
 from thresher.learning.model.objective import Objective
 
@@ -49,7 +50,7 @@ class Candidate(NamedTuple):
     name: Any
     """of a feature, its key"""
     rows: NDArray[np.intp]
-    values: NDArray[Any]
+    values: Array
     ordered: bool
 
 

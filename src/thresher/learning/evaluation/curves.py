@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.engine.sound import Array
 from thresher.learning.model.objective import F64
 
 BITS = 20
@@ -36,7 +37,7 @@ class Binned:
         """sums of importance, of importance times prediction, and of importance times outcome"""
         self._weight = self._weights_squared = self._squares = 0.0
 
-    def add(self, predicted: F64, observed: NDArray[Any], weights: F64) -> None:
+    def add(self, predicted: F64, observed: Array, weights: F64) -> None:
         """Add predictions and what was observed; all arrays are ``(n,)``."""
         truth, places = observed.astype(np.float64), predicted
         if self._odds:

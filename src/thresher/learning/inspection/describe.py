@@ -20,6 +20,7 @@ from thresher.data.labels import listed_words
 from thresher.data.layout import SettledLayout
 from thresher.data.stored import read
 from thresher.engine.index import HashedIndex
+from thresher.engine.sound import Array
 from thresher.learning.diagnostics.effects import UNNAMED, Grouping
 from thresher.learning.files import model_file
 from thresher.learning.files.checkpoint import SavedSet, TrainingState
@@ -187,9 +188,9 @@ def _farthest(
     top: int,
     keys: NDArray[np.generic],
     outputs: NDArray[np.generic],
-    before: NDArray[Any],
-    after: NDArray[Any],
-) -> list[NDArray[Any]]:
+    before: Array,
+    after: Array,
+) -> list[Array]:
     """The `top` largest changes of weights; on ties, the first in order of key and output."""
     far = np.abs(after - before)
     least = np.partition(far, len(far) - top)[len(far) - top] if 0 < top < len(far) else 0.0
@@ -203,7 +204,7 @@ def compare(a: Readout, b: Readout, headers: tuple[Header, Header], top: int = 2
     _check_comparable(a, b)
     counts = dict.fromkeys(("added", "removed", "changed_sign", "grew", "shrank", "same"), 0)
     total = squares = largest = 0.0
-    most: list[NDArray[Any]] = [np.zeros(0, kind) for kind in (np.uint64, np.int64, float, float)]
+    most: list[Array] = [np.zeros(0, kind) for kind in (np.uint64, np.int64, float, float)]
     for keys, before, after in _pairs(a, b):
         was, now, turned = before != 0, after != 0, before * after < 0
         kept, growth = was & now & ~turned, np.abs(after) - np.abs(before)

@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.engine.index import Index, Resolved
-from thresher.engine.sound import Tensors, given, require
+from thresher.engine.sound import Array, Tensors, given, require
 from thresher.learning.model.margins import Read
 from thresher.learning.model.objective import F64, Objective
 from thresher.learning.model.rule_state import F32, ManyState, Minimum
 
 if TYPE_CHECKING:
     from thresher.learning.model.single_rows import RowBuffers
-
-Array = NDArray[Any]
 
 
 class ClassState(ManyState):

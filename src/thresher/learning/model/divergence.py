@@ -28,6 +28,7 @@ from thresher.engine.centring import any_beyond
 from thresher.engine.index import Resolved, words_of
 from thresher.engine.lookup import set_aside
 from thresher.engine.protocol import writes
+from thresher.engine.sound import Array
 from thresher.learning.diagnostics.advice import feature_names
 
 EXTREME = np.float32(2.0**61)
@@ -116,14 +117,14 @@ class DivergedError(OneLineError, ArithmeticError):
         super().__init__(f"{what}: {remedy}")
 
 
-def is_finite(array: NDArray[Any]) -> bool:
+def is_finite(array: Array) -> bool:
     """Whether all elements are finite; integers always are."""
     if array.dtype.kind != "f" or not array.size:
         return True
     return math.isfinite(array.min()) and math.isfinite(array.max())  # allocates nothing; NaN propagates
 
 
-def first_broken(rows: NDArray[Any]) -> int:
+def first_broken(rows: Array) -> int:
     """The first row with a non-finite element, or -1."""
     if is_finite(rows):
         return -1

@@ -14,10 +14,10 @@ from thresher.engine.index import Resolved
 from thresher.engine.lanes import LANES, LaneStream, learn_lanes, side_by_side
 from thresher.engine.lookup import resized
 from thresher.engine.protocol import in_dtype, writes
+from thresher.engine.sound import Array
 from thresher.learning.model.margins import Read
 from thresher.learning.model.rule_state import F32, ManyState, OneState
 
-Array = NDArray[Any]
 FEW = 4
 """Fewer loops learn one after another: eight lanes take as long as three or four of them."""
 

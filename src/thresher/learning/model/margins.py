@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk, read_only
 from thresher.engine import kernels, outputs
 from thresher.engine.index import Index, Resolved
+from thresher.engine.sound import Array
 
-Array = NDArray[Any]
 Read = Callable[[Array, Array], None]
 """Writes the weights of rows (n,) uint32 to an array (n, *inner)."""
 BLOCK = 1 << 16

@@ -22,7 +22,7 @@ from thresher.data.labels import ONE
 from thresher.data.layout import SettledLayout
 from thresher.data.source import Source
 from thresher.engine.index import HashedIndex, Index, store_spec
-from thresher.engine.sound import State, Tensors
+from thresher.engine.sound import Array, State, Tensors
 from thresher.learning.diagnostics.advice import (
     divergence_remedy,
     feature_name,
@@ -476,7 +476,7 @@ class Model(LinearPredictor):
         """What is added to intercepts that were learned, of all classes that may come; None for nothing."""
         return None if self.feed.intake.sampler is None else self.feed.intake.sampler.correction
 
-    def weights(self) -> tuple[NDArray[np.uint64], NDArray[Any]]:
+    def weights(self) -> tuple[NDArray[np.uint64], Array]:
         """Keys, in ascending order, and weights of the features with a nonzero weight.
 
         ``(features,)`` uint64, and ``(features,)`` or ``(features, outputs)`` in the dtype of the state.
@@ -504,7 +504,7 @@ class Model(LinearPredictor):
         return self.feed.intake.only_means
 
     @property
-    def table(self) -> NDArray[Any]:
+    def table(self) -> Array:
         """As in `LinearPredictor`."""
         return self.loop.S
 

@@ -39,6 +39,7 @@ from thresher.data.labels import (
 )
 from thresher.data.source import Source
 from thresher.engine import calibrating, kernels, outputs
+from thresher.engine.sound import Array
 from thresher.options.messages import mention
 
 F64 = NDArray[np.float64]
@@ -264,7 +265,7 @@ class Objective:
             return [",".join(str(k) for k in (np.flatnonzero(row > 0) + low).tolist()) for row in rows]
         return ["\t".join(f"{value:.9g}" for value in row) for row in rows.tolist()]
 
-    def worded(self, predicted: NDArray[Any], words: Sequence[str]) -> NDArray[Any]:
+    def worded(self, predicted: Array, words: Sequence[str]) -> Array:
         """The words ``(n,)`` of the classes that `respond` gave for ``label``.
 
         Classes that were met on the way are whole numbers if all words are.

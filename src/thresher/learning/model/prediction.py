@@ -35,7 +35,7 @@ from thresher.data.labels import WordTable
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns, settle_without_columns
 from thresher.data.source import Parsed, Source
 from thresher.engine.index import HashedIndex, Index, make_index
-from thresher.engine.sound import Tensors, are_ends, ascending, given, require
+from thresher.engine.sound import Array, Tensors, are_ends, ascending, given, require
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import warn
 from thresher.learning.files.choice import by_option
@@ -208,7 +208,7 @@ class Summands(NamedTuple):
 
     rows: Chunk
     """the rows as the model multiplies them: with columns centred and scaled"""
-    weights: NDArray[Any]
+    weights: Array
     """of all their values, ``(values,)`` or ``(values, outputs)``"""
     parts: F64
     """the products of both, rounded to the dtype of the weights"""
@@ -262,9 +262,9 @@ class LinearPredictor:
     """the settled weights, without the learning state"""
     _prepared: Callable[[Chunk], Chunk]
     """rows as they are multiplied: with columns centred and scaled"""
-    _products: Callable[[Chunk, NDArray[Any]], F64]
+    _products: Callable[[Chunk, Array], F64]
     """weighted sums of prepared rows, with these intercepts ``(outputs,)``"""
-    _bias: Callable[[], NDArray[Any]]
+    _bias: Callable[[], Array]
     """intercepts ``(outputs,)`` for prepared rows, in the dtype of the weights"""
 
     def _uncentred(self, means: Means | None, divisors: Divisors | None) -> NDArray[np.generic]:
@@ -320,7 +320,7 @@ class LinearPredictor:
     ) -> F64: ...
 
     @overload
-    def predict(self, data: Data, output: Output, **reading: Unpack[ReadOptions]) -> NDArray[Any]: ...
+    def predict(self, data: Data, output: Output, **reading: Unpack[ReadOptions]) -> Array: ...
 
     @reads_elsewhere
     def predict(
@@ -328,7 +328,7 @@ class LinearPredictor:
         data: Data,
         output: Output = "margin",
         **reading: Unpack[ReadOptions],
-    ) -> NDArray[Any]:
+    ) -> Array:
         """Predict ``(n,)`` float64, or ``(n, outputs)`` for many outputs. The model does not change.
 
         Args:
@@ -347,12 +347,12 @@ class LinearPredictor:
         read.
         """
 
-        def answer(chunk: Chunk) -> NDArray[Any]:
+        def answer(chunk: Chunk) -> Array:
             return self._answer(self.margins(chunk), output)
 
         return self._of_all(data, self.predict, reading, answer)
 
-    def _answer(self, margins: F64, output: Output) -> NDArray[Any]:
+    def _answer(self, margins: F64, output: Output) -> Array:
         found = self.respond(margins, output)
         return self.head.worded(found, self.classes) if output == "label" and self.classes else found
 
@@ -386,7 +386,7 @@ class LinearPredictor:
         return None
 
     @property
-    def table(self) -> NDArray[Any]:
+    def table(self) -> Array:
         """What the weights are read from."""
         raise NotImplementedError
 
@@ -457,8 +457,8 @@ class LinearPredictor:
         method: Callable[..., object],
         reading: object,
         answer: Callable[[Chunk], NDArray[np.generic]],
-    ) -> NDArray[Any]:
-        found: list[NDArray[Any]] = []  # no `list[NDArray[Any]]()`, which takes as long as a small row
+    ) -> Array:
+        found: list[Array] = []  # no `list[Array]()`, which takes as long as a small row
         for rows in self._each(data, method, reading):
             answers = answer(rows.chunk)
             found.append(np.insert(answers, rows.gaps, np.nan, axis=0) if rows.gaps else answers)
@@ -513,7 +513,7 @@ class LinearPredictor:
             else:
                 levels = self.head.outputs.levels
                 columns["output"] = [levels[k] for k in outputs] if levels else numbers
-        weights: NDArray[Any] = np.array([weight for _, _, weight in heaviest], readout.weights.dtype)
+        weights: Array = np.array([weight for _, _, weight in heaviest], readout.weights.dtype)
         return pd.DataFrame({**columns, "weight": weights})
 
 
@@ -544,10 +544,10 @@ class Readout(LinearPredictor):
         head: Objective,
         store: str,
         keys: NDArray[np.uint64],
-        weights: NDArray[Any],
-        bias: NDArray[Any],
+        weights: Array,
+        bias: Array,
         lowest_label: float = 0.0,
-        unmet: NDArray[Any] | None = None,
+        unmet: Array | None = None,
         divisors: Divisors | None = None,
         means: Means | None = None,
     ) -> None:
@@ -598,12 +598,12 @@ class Readout(LinearPredictor):
         )
 
     @property
-    def bias(self) -> NDArray[Any]:
+    def bias(self) -> Array:
         """The intercepts ``(outputs,)`` for values as they are: without means."""
         return self._uncentred(self.means, self.divisors)
 
     @bias.setter
-    def bias(self, given: NDArray[Any]) -> None:
+    def bias(self, given: Array) -> None:
         """Replace the intercepts; for centred values they change by as much."""
         self.centred_bias = self.centred_bias + (given - self.bias)
 
@@ -613,7 +613,7 @@ class Readout(LinearPredictor):
         return None if self.divisors is not None else self.means or NO_MEANS
 
     @property
-    def table(self) -> NDArray[Any]:
+    def table(self) -> Array:
         """As in `LinearPredictor`."""
         return self._table
 

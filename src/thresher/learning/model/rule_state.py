@@ -28,14 +28,12 @@ from thresher.engine.compile.jit import Kernel
 from thresher.engine.index import Index, Resolved
 from thresher.engine.lookup import resized
 from thresher.engine.protocol import in_dtype, shares_a_clock, snapshot, writes
-from thresher.engine.sound import Tensors, beneath, given, require, under
+from thresher.engine.sound import Array, Tensors, beneath, given, require, under
 from thresher.learning.model.margins import Read, first_rows, margins
 from thresher.learning.model.objective import F64, Objective
 
 if TYPE_CHECKING:
     from thresher.learning.model.single_rows import RowBuffers
-
-Array = NDArray[Any]
 
 
 BEFORE_END = "before-end."

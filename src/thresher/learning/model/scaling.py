@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.engine import centring as preparing
 from thresher.engine.lookup import empty_index, find, find_or_add, reindex, resized
-from thresher.engine.sound import MOST_STEPS, State, Tensors, ascending, given, require
+from thresher.engine.sound import MOST_STEPS, Array, State, Tensors, ascending, given, require
 from thresher.learning.model.objective import F64
 from thresher.options.messages import mention
 from thresher.options.synonyms import did_you_mean
@@ -146,7 +146,7 @@ class Scaling:
     """shape of the statistics of a column"""
     _take_in: Callable[[Numbers, Chunk, int, F32], None]
     """add the columns of a chunk, before which there were so many examples, and write the divided values"""
-    _divisors: Callable[[NDArray[Any], int], F64]
+    _divisors: Callable[[Array, int], F64]
     """the divisors for statistics ``(n, *SHAPE)`` of so many rows; 1 for a column without values"""
 
     def __init__(self) -> None:
@@ -251,7 +251,7 @@ class MaxAbs(Scaling):
     def _take_in(self, columns: Numbers, chunk: Chunk, before: int, out: F32) -> None:
         preparing.scale_by_largest(self._kept, columns, read_only(chunk.values), out)
 
-    def _divisors(self, kept: NDArray[Any], rows: int) -> F64:
+    def _divisors(self, kept: Array, rows: int) -> F64:
         return np.where(kept > 0, kept, 1.0)
 
 
@@ -481,7 +481,7 @@ class Centring(Means):
         self.keys, self.kept = state["centre.keys"].copy(), state["centre.kept"].copy()
 
 
-def _check_counts(counts: NDArray[Any], name: str) -> None:
+def _check_counts(counts: Array, name: str) -> None:
     require((counts >= 0).all() and (counts <= MOST_STEPS).all(), name, "counts are out of range")
 
 

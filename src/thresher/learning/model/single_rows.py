@@ -20,7 +20,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import DataError
@@ -28,6 +27,7 @@ from thresher.data.inputs.arrays import RowReader
 from thresher.engine.centring import one_row
 from thresher.engine.index import GrowingIndex
 from thresher.engine.kernels import add_up
+from thresher.engine.sound import Array
 from thresher.learning.model.agreement import SMALL, knows_names
 from thresher.learning.model.divergence import EXTREME
 from thresher.learning.model.objective import F64
@@ -35,7 +35,7 @@ from thresher.learning.model.objective import F64
 if TYPE_CHECKING:
     from thresher.learning.model.prediction import LinearPredictor, Readout
 
-Row = Mapping[Any, Any] | Sequence[float] | NDArray[Any] | str
+Row = Mapping[Any, Any] | Sequence[float] | Array | str
 """One example without its label"""
 _ROW = "give a dictionary of named features, a sequence of numbers or a text"
 _AS_ROW = (

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.engine.sound import copied
+from thresher.engine.sound import Array, copied
 from thresher.learning.evaluation.curves import error_of_mean
 from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.evaluation.figures import Judged
@@ -117,7 +117,7 @@ class Scored(NamedTuple):
     model: int
     passes: list[tuple[int, Figures]]
     """the number of each pass, from 1, and its figures"""
-    state: Mapping[str, NDArray[Any]] = {}
+    state: Mapping[str, Array] = {}
     """that of the best pass: tensors, which files have beside their header"""
 
     def best(self, judge: str) -> tuple[int, Figures]:

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk
 from thresher.engine.index import HashedIndex
 from thresher.engine.protocol import writes
+from thresher.engine.sound import Array
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.rule_state import Minimum
 from thresher.learning.training.record import Optimum
@@ -147,7 +148,7 @@ def together(found: Sequence[Optimum]) -> Optimum | None:
     return Optimum(found[0].deviations, objective, certificate, max(one.rounds for one in found))
 
 
-def _targets(model: Model, rows: Chunk) -> NDArray[Any]:
+def _targets(model: Model, rows: Chunk) -> Array:
     """The labels of each output ``(n, outputs)``."""
     targets = model.head.targets(rows)
     if model.head.outputs.kind != "classes":
