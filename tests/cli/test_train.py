@@ -13,7 +13,7 @@ from tests.learning.test_crafted import learned
 from tests.models import without_record
 from tests.plain import not_compiled
 from tests.stopping import full_disk, in_pass, stopping
-from thresher import info, load, train
+from thresher import load, train
 from thresher.data.chunk import Chunk
 from thresher.data.source import MemorySource
 from thresher.learning.diagnostics.row_sample import RowSample
@@ -144,33 +144,6 @@ def test_a_zero_and_a_minus_one_are_the_same_class(thresher: Thresher, folder: P
     assert one["progressive_loss"] == two["progressive_loss"]
     labels = {thresher(f"predict {m} test.svm --output label").out for m in ("one", "two")}
     assert {frozenset(out.split()) for out in labels} == {frozenset({"-1", "1"}), frozenset({"0", "1"})}
-
-
-@pytest.mark.parametrize("given", [{"MUCH": 1000, "TIMES": 1}, {"MUCH": 1000, "LARGE": 1000}])
-def test_much_state(given: dict[str, int], thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By default 10 MB that are a thousand times the weights, or a gigabyte."""
-    said, only = (r"^writing (.+) kB of learning state beside .+ (bytes|kB) of weights; ", "--l1 0.1:1:2")
-    commands = {
-        "train train.svm -m m": "--weights-only leaves it out$",
-        "train train.svm -m e --ensemble 2": "--weights-only leaves it out$",
-        f"path train.svm -m p --state {only}": "without --state, it is left out$",
-        f"cv train.svm -m c --folds 2 {only}": "the printed command leaves it out with --weights-only$",
-        "tune train.svm -m t --budget 2 --rules ftrl": "the printed command leaves it out with ",
-    }
-
-    def sizes(command: str, words: str = "") -> list[float]:
-        ran = thresher.ok(f"{command} --passes 1")
-        return [float(one[0]) for one in re.findall(said + words, ran.err, re.MULTILINE)]
-
-    assert [sizes(command) for command in commands] == [[]] * 5
-    for name, value in given.items():
-        monkeypatch.setattr(model_file, name, value)
-    told = {command: sizes(command, words) for command, words in commands.items()}
-    assert [len(one) for one in told.values()] == [1] * 5
-    assert told["train train.svm -m m"][0] == pytest.approx(info("m")["bytes"]["state"] / 1000, rel=0.01)
-    for more in ("--weights-only", "-q"):
-        assert sizes(f"train train.svm -m m {more}") == []
-    assert sizes(f"path train.svm -m p {only}") == []
 
 
 def test_resume_takes_the_same_options_only(thresher: Thresher, stopped: str) -> None:

@@ -59,10 +59,8 @@ def train(data: list[str], options: Options) -> None:
     """Learn a sparse linear model from a stream, and report how well it predicted each example beforehand."""
     from thresher.learning.files.checkpoint import bags_in
     from thresher.learning.files.choice import by_spec
-    from thresher.learning.files.model_file import LEAVES_OUT, tell_large_state
     from thresher.learning.inspection import plots
     from thresher.learning.inspection.formatting import of_first_pass
-    from thresher.learning.model.ensemble import Ensemble
     from thresher.learning.model.objective import in_words
     from thresher.plans.run import WITHOUT_NAMES, bags_of
     from thresher.plans.train import prepare
@@ -80,9 +78,6 @@ def train(data: list[str], options: Options) -> None:
         said = WITHOUT_NAMES.format(path) if options["names"] else f"the model is saved in {path}"
         outcome: Outcome = saving.finish(run, lambda: run.model.save(path, state=state), said)
         with saving.unbroken(path, run.trainer.stopper):
-            if state:
-                learned = run.model.models if isinstance(run.model, Ensemble) else [run.model]
-                tell_large_state(learned, run.ui.say, LEAVES_OUT)
             complete = run.save(path, state)
             with saving.saved_before(path):
                 output.write_curve(options["curve"], outcome.table)
@@ -149,7 +144,6 @@ def cv(data: list[str], options: Options) -> None:
     """
     from thresher.cli.console import console
     from thresher.data.sources.reader import prepare_readers
-    from thresher.learning.files.model_file import OF_THE_COMMAND, tell_large_state
     from thresher.plans import cv as plans
     from thresher.plans.models import of_estimates
 
@@ -165,7 +159,7 @@ def cv(data: list[str], options: Options) -> None:
     took = {"seconds": round(time.perf_counter() - started, 3)}
     with nullcontext() if model is None else saving.unbroken(model):
         if model is not None:
-            tell_large_state([final := found.choose(which)], ui.say, OF_THE_COMMAND)
+            final = found.choose(which)
             final.save(model)
             own = {**output.solution_figure(final), "nonzero": final.nonzero, "model": str(model)}
         outcome.warnings = [*outcome.warnings, *found.warnings, *run.missed]
@@ -195,7 +189,6 @@ def tune(data: list[str], options: Options) -> None:
     The choice is by the loss on rows before they are learned. The report is on other rows.
     """
     from thresher.cli.console import console
-    from thresher.learning.files.model_file import OF_THE_COMMAND, tell_large_state
     from thresher.plans import tune as plans
     from thresher.plans.models import of_trials
 
@@ -207,7 +200,6 @@ def tune(data: list[str], options: Options) -> None:
     found = search.result()
     model, chosen = found.model, found.trials[found.chosen]
     with saving.unbroken(path):
-        tell_large_state([model], ui.say, OF_THE_COMMAND)
         model.save(path)
         if search.lines is not None:
             output.tell_skipped(search.lines)

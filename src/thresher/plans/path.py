@@ -146,8 +146,6 @@ class FrontierTraining(Training):
     def save_frontier(self, found: Frontier, path: Path, *, say: bool = True) -> FrontierTable:
         """Write the models; return their table. OSError, `DataError`."""
         kept = bool(self.plan.options["state"]) or self.goes_on
-        if kept:
-            model_file.tell_large_state(found.models, self.ui.say, model_file.LEFT_OUT)
         told = [self.ui.warn] if say else []
         number, which, self.missed = chosen_of(found.points, self.plan.options["choose"], *told)
         return found.write(path, number, which, kept)

@@ -37,7 +37,7 @@ from thresher.data.stored import read as read_as
 from thresher.engine.atomic import whole_file
 from thresher.engine.sound import PACKED, PackedSets, StateError, beneath, given, pack, require, under
 from thresher.learning.files.choice import ALL, FrontierTable, choose, column_of
-from thresher.learning.inspection.formatting import finite, size_shown
+from thresher.learning.inspection.formatting import finite
 from thresher.learning.model.agreement import Numbering
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import FittedLink, Objective, check_calibrated
@@ -141,16 +141,6 @@ _SHARED = "shared."
 """Prefix of the tensors that all models of a file have"""
 NAMES = "names."
 """Prefix of the tensors that hold names."""
-
-
-OF_THE_COMMAND = spelled(
-    "the printed command leaves it out with --weights-only", "save(path, state=False) leaves it out"
-)
-"""How to do without the learning state of a model that a command has chosen"""
-LEAVES_OUT = spelled("--weights-only leaves it out", "save(path, state=False) leaves it out")
-LEFT_OUT = spelled("without --state, it is left out", "without state=True, it is left out")
-LARGE, MUCH, TIMES = 10**9, 10**7, 1000
-"""Bytes of learning state that are told of: always, or if they are so many times those of the weights"""
 
 
 class ModelFileError(OneLineError):
@@ -279,20 +269,6 @@ def tensors_of(model: Model | Readout, *, state: bool = True) -> Tensors:
     named = {} if names is None else tensors_of_names(names.only(readout.keys))
     own = beneath("state.", model.state()) if state and isinstance(model, Model) else {}
     return weights_of(readout) | named | own
-
-
-def tell_large_state(models: Sequence[Model], say: Callable[[str], None], otherwise: str) -> None:
-    """Call `say` before the learning state of these models is written, if it is large.
-
-    `otherwise` tells how to do without, or why it is written.
-    """
-    state = sum(array.nbytes for model in models for array in model.state().values())
-    if state < MUCH:
-        return
-    weights = sum(array.nbytes for model in models for array in model.weights())
-    if state >= min(LARGE, TIMES * weights):
-        beside = f"{size_shown(state)} of learning state beside {size_shown(weights)} of weights"
-        say(f"writing {beside}; {otherwise}")
 
 
 def tensors_of_names(names: Names) -> Tensors:
