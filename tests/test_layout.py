@@ -121,16 +121,16 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 63_777,
+    "all": 63_285,
     "data": 18_196,
-    "learning": 15_107,
-    "parts": 5_650,
-    "engine": 5_200,
-    "plans": 3_396,
+    "learning": 15_001,
+    "parts": 5_493,
+    "engine": 4_980,
+    "plans": 3_394,
     "serving": 2_871,
-    "options": 2_282,
+    "options": 2_283,
     "sklearn": 1_487,
-    "cli": 1_944,
+    "cli": 1_936,
     "cluster": 1_002,
     "river": 277,
     "reporting": 1_100,
