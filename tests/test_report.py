@@ -12,9 +12,10 @@ from scipy import sparse
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 
 import thresher
+from tests.drawing.test_charts import luminance
 from thresher.data.features.names import Names
 from thresher.drawing.svg import DARK, LIGHT
-from thresher.learning.evaluation.curves import MOST, Ranking
+from thresher.learning.evaluation.curves import Ranking
 from thresher.learning.model.model import Model
 from thresher.reporting import html
 from thresher.reporting.html import Markup, el
@@ -131,11 +132,6 @@ def test_every_kind_of_model(kind: str, tmp_path: Path) -> None:
     assert ("Of 12 outputs, the 10" in page) == (kind == "many classes")
 
 
-def test_a_model_of_boost(tmp_path: Path) -> None:
-    page = page_of(thresher.boost((X[:80], Y[:80])), tmp_path, (X[80:], Y[80:]))
-    assert ">solver method</th>" in page
-
-
 def test_rare_positives_lead_with_what_tells_something(tmp_path: Path) -> None:
     chance = np.random.default_rng(1)
     rare = np.where(chance.random(120) < 0.1 + 0.1 * (SCORES > 0), 1, -1)
@@ -216,14 +212,6 @@ def test_warnings_about_columns_are_those_of_the_test_data(tmp_path: Path) -> No
     assert "does not keep warnings" not in page
 
 
-def test_losses_end_with_the_first_pass(tmp_path: Path) -> None:
-    once, again = (page_of(thresher.train((X, Y), passes=k), tmp_path) for k in (1, 3))
-    row = r'<th scope="row">128</th><td class="n">-</td><td class="n">-</td>'
-    assert re.search(row, again)
-    assert "losses end with the first pass" in again
-    assert "losses end with the first pass" not in once
-
-
 def test_an_ensemble_has_no_report_but_its_models_have(tmp_path: Path) -> None:
     several = thresher.ensemble((X, Y), models=2)
     page_of(several.models[1], tmp_path)
@@ -264,24 +252,6 @@ def test_curves_are_those_of_scikit_learn(rows: int) -> None:
     precision, recall, _ = precision_recall_curve(truth, scores, sample_weight=weights)
     theirs = np.column_stack([recall, precision])[:-1][::-1]
     assert np.array(found.precision_recall()) == pytest.approx(theirs[theirs[:, 0] > 0])
-
-
-def test_curves_are_short_and_reach_both_ends() -> None:
-    rng = np.random.default_rng(2)
-    found = Ranking(rng.normal(size=20_000), rng.random(20_000) < 0.5, np.ones(20_000))
-    for points in (found.roc(), found.precision_recall()):
-        assert 150 < len(points) <= MOST
-        assert points[-1][0] == 1.0
-    assert found.roc()[0] == (0.0, 0.0)
-    none = Ranking(np.zeros(0), np.zeros(0, np.bool_), np.zeros(0))
-    assert none.roc() == none.precision_recall() == []
-    assert none.auc is None
-
-
-def luminance(colour: str) -> float:
-    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
-    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
 
 
 @pytest.mark.parametrize("scheme", [html._LIGHT, html._DARK], ids=["light", "dark"])

@@ -67,16 +67,13 @@ def test_examples_left_out_of_a_sample(more: str, thresher: Thresher, folder: Pa
 MADE = [
     "train.svm --rule ftrl --no-intercept --weights-only --average",
     "train.svm --passes 3 --order once --seed 4 --holdout every-5th --rule sgd --rate power:eta0=0.5",
-    "train.svm --store hashed:9,signed --seed 3 --batch 4 --dtype float64 --admit 2",
     "zoo.svm --loss softmax --rule ftrl:alpha=1,l1=0.1",
     "train.svm --holdout 0.4 --rule ftrl",
-    "train.svm --holdout last:0.1 --rule ftrl",
     "rcv1_small100.vw --hash vw --bits 18 --rule ftrl --names --passes 1",
     f"t.csv {TABLE} --rule ftrl --scale max-abs --numeric size",
     "h.csv --no-header --label 6 --ignore 7-8 --categorical 1-3 --bins 4 --interact 1,2 --missing x,9"
     " --names",
     "t.csv --label y --rule ftrl --text note --categorical colour --ignore 8,skip,s*,a=b",
-    "h.csv --no-header --label 6 --rule ftrl --categorical 1-4 --ignore 8,7,5",
     "h.csv --no-header --label 6 --rule ftrl --categorical 2,3 --ignore 1-4,5,7-8",
 ]
 
@@ -112,20 +109,6 @@ def test_bad_lines_and_early_stops_too(thresher: Thresher) -> None:
     assert Path("first").read_bytes() == Path("second").read_bytes()
 
 
-def test_an_early_stop_of_a_rule_whose_last_passes_differ(thresher: Thresher) -> None:
-    over = "--passes 12 --early-stop 1"
-    thresher(f"train train.svm -m first -q --alpha 30 --l1 0 --holdout every-3rd {over}")
-    told = thresher("info first --json").json
-    assert (told["record"]["planned"], told["record"]["patience"]) == (12, 1)
-    assert told["record"]["passes"] < 12
-    assert f"pass {told['record']['passes']} of 12, the best on the hold-out" in thresher("info first").out
-    words = shlex.split(told["command"].replace("DATA", "train.svm").replace("MODEL", "second"))
-    assert thresher(*words[1:], "-q").status == 0
-    assert Path("first").read_bytes() == Path("second").read_bytes()
-    thresher(f"train train.svm -m third -q --alpha 30 --l1 0 --holdout test.svm {over}")
-    assert {"--holdout", "HOLDOUT", "--early-stop"} < {*thresher("info third --json").json["command"].split()}
-
-
 def test_what_it_began_with_is_asked_for_again(thresher: Thresher) -> None:
     thresher("train test.svm -m begun -q --rule ftrl")
     thresher("train train.svm -m first -q --rule ftrl --init begun")
@@ -139,18 +122,6 @@ def test_what_it_began_with_is_asked_for_again(thresher: Thresher) -> None:
         thresher("train train.svm -m third -q --rule ftrl --init begun --checkpoint-every 300")
     assert thresher("train train.svm -m third -q --resume").status == 0
     assert Path("first").read_bytes() == Path("third").read_bytes()
-
-
-@pytest.mark.usefixtures("table")
-@pytest.mark.parametrize(("option", "word"), [("--init", "INIT"), ("--continue", "OLD")])
-def test_patterns_of_columns_left_out_are_stored_once(option: str, word: str, thresher: Thresher) -> None:
-    thresher.ok("train t.csv -m begun -q --label y --rule ftrl --ignore s*")
-    thresher.ok(f"train t.csv -m first -q {option} begun --rule ftrl")
-    found = thresher("info first --json").json["command"]
-    words = shlex.split(found.replace("DATA", "t.csv").replace(word, "begun").replace("MODEL", "second"))
-    assert "s*" in words
-    assert thresher(*words[1:], "-q").status == 0
-    assert Path("first").read_bytes() == Path("second").read_bytes()
 
 
 @pytest.mark.parametrize("options", ["--l1 3 --l2 0.5 --method parallel --no-intercept", "--l1 1.5sd"])
@@ -307,7 +278,6 @@ def test_a_checkpoint_of_a_path_says_how_to_go_on(options: str, thresher: Thresh
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        ("train train.svm --rule ftrl --ensemble 2 --weights-only", "--weights-only --ensemble 2"),
         ("train train.svm --rule ftrl --ensemble disjoint:2", "--ensemble disjoint:2"),
         ("train t.csv --label y --rule ftrl --ignore skip --by colour", "--by colour"),
     ],

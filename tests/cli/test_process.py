@@ -125,15 +125,6 @@ def test_a_conversation_that_ends(folder: Path, model: Path, interrupted: bool) 
         assert rest(process).removeprefix("thresher: interrupted\n") == ""
 
 
-def test_a_reader_who_has_enough(folder: Path, model: Path) -> None:
-    reader, writer = os.pipe()
-    os.close(reader)
-    with start("weights", model, folder=folder, stdout=writer) as process:
-        os.close(writer)
-        assert process.wait(20) == 1
-        assert rest(process) == ""
-
-
 @full_disk
 @pytest.mark.parametrize("command", ["predict model test.svm", "--help"])
 def test_a_full_disk_behind_standard_output(command: str, folder: Path, model: Path) -> None:
@@ -289,16 +280,6 @@ def test_no_message_of_a_training_needs_a_reader(where: str, thresher: Thresher,
 def test_an_error_with_standard_error_closed_keeps_its_status(folder: Path) -> None:
     assert redirected("train none.svm -m m 2>&-", folder) == (1, "", "")
     assert redirected("harvest 2>&-", folder) == (2, "", "")
-
-
-def test_a_reader_who_leaves_does_not_stop_a_training(thresher: Thresher, folder: Path) -> None:
-    with start("train", "-", "-m", "m", folder=folder, stdin=subprocess.PIPE) as process:
-        process.stdout.close()
-        process.stderr.close()
-        process.stdin.write((folder / "train.svm").read_bytes())
-        process.stdin.close()
-        assert process.wait(120) == 0
-    assert thresher("weights m").status == 0
 
 
 def test_a_descriptor_that_was_closed_is_given_to_no_file(folder: Path) -> None:

@@ -168,23 +168,6 @@ def test_train_draws_its_table(drawn: Thresher) -> None:
     assert [len(points) for points in lines("train.svg")] == [rows] * 4
 
 
-def test_later_passes_are_drawn_as_such(drawn: Thresher) -> None:
-    drawn("train train.svm -m m --passes 3 -q --plot three.svg --curve c")
-    heading, *rows = (line.split("\t") for line in Path("c").read_text().splitlines())
-    again = [int(row[heading.index("in_pass")]) > 1 for row in rows]
-    averages = {row[heading.index("average")] for row, later in zip(rows, again, strict=True) if later}
-    said, *labels = texts("three.svg")
-    assert len(averages) == 1
-    assert f"loss is {float(averages.pop()):.4g}, that of the first pass, and" in said
-    assert "rows seen before" in labels
-    drawn_points = [len(points) for points in lines("three.svg")]
-    assert sorted(drawn_points) == sorted([again.count(False)] * 2 + [again.count(True)] + [len(rows)] * 2)
-    package.train("train.svm", passes=3, plot="python.svg")
-    said, *labels = texts("python.svg")
-    assert "that of the first pass" in said
-    assert "rows seen before" not in labels, "the curve of a model does not know of them"
-
-
 def test_evaluate_draws_the_calibration(drawn: Thresher) -> None:
     figures = drawn("evaluate m test.svm --json --plot e.svg").json
     said, *labels = texts("e.svg")
@@ -195,15 +178,6 @@ def test_evaluate_draws_the_calibration(drawn: Thresher) -> None:
     assert titles == [
         f"predicted {one['predicted']:.4g}, observed {one['observed']:.4g}" for one in figures["calibration"]
     ]
-
-
-@pytest.mark.usefixtures("plainly")
-def test_numbers_are_drawn_beside_what_was_observed(thresher: Thresher) -> None:
-    Path("homes.csv").write_text("price,rooms\n" + "".join(f"{3 * k % 50},{k % 50}\n" for k in range(200)))
-    assert thresher("train homes.csv -m m --label price --loss squared --numeric rooms -q").status == 0
-    figures = thresher("evaluate m homes.csv --json --plot e.svg").json
-    assert sum(one["weight"] for one in figures["calibration"]) == 200
-    assert f"the root mean squared error is {figures['rmse']:.4g}." in texts("e.svg")[0]
 
 
 @pytest.mark.usefixtures("narrow")
@@ -219,10 +193,7 @@ def test_path_draws_the_frontier(thresher: Thresher) -> None:
     ("line", "message"),
     [
         ("train train.svm -m new --plot a.png", "ends in .svg, not 'a.png'"),
-        ("train train.svm -m new --plot none/a.svg", "no such directory"),
         ("train train.svm -m new.svg --plot new.svg", "named twice"),
-        ("evaluate m test.svm --plot test", "ends in .svg"),
-        ("path train.svm -m f --plot none/frontier.svg", "no such directory"),
         ("path link.svg -m f --rule ftrl --l1 0.1:1:3 --plot link.svg", "named twice"),
         ("evaluate m test.svm --plot link.svg", "exists and is not an SVG picture"),
     ],

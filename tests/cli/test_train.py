@@ -134,18 +134,6 @@ def test_early_stop_keeps_the_best_pass(thresher: Thresher, options: str) -> Non
     }
 
 
-def test_a_zero_and_a_minus_one_are_the_same_class(thresher: Thresher, folder: Path) -> None:
-    text = (folder / "train.svm").read_text()
-    Path("zero.svm").write_text(
-        "".join("0" + t[2:] if t.startswith("-1") else t for t in text.splitlines(True))
-    )
-    one = thresher("train train.svm -m one --json -q").json
-    two = thresher("train zero.svm -m two --json -q").json
-    assert one["progressive_loss"] == two["progressive_loss"]
-    labels = {thresher(f"predict {m} test.svm --output label").out for m in ("one", "two")}
-    assert {frozenset(out.split()) for out in labels} == {frozenset({"-1", "1"}), frozenset({"0", "1"})}
-
-
 def test_resume_takes_the_same_options_only(thresher: Thresher, stopped: str) -> None:
     thresher.fails(f"{stopped} --resume --rule rda", 2, "the checkpoint was made with --rule ft-ftrl:")
     thresher.fails(f"{stopped.replace('train.svm', 'test.svm')} --resume", 1, "other data")

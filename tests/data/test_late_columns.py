@@ -7,7 +7,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.covering import covering
 from tests.data.reference import rows_of
 from tests.data.tables import WRITERS
 from thresher.data import DataError, open_source
@@ -145,36 +144,6 @@ def test_a_header_that_is_repeated(end: str, tmp_path: Path) -> None:
         assert [tuple(one) for one in source.report.noticed] == [("header", "", f"{path}:4", "")]
     path.write_text(end.join(row for row in rows if row != "y,n5") + end, newline="", encoding="utf-8")
     assert open_source(path, layout=Layout(label="y")).layout.kinds == ("label", "numeric")
-
-
-@pytest.mark.parametrize(
-    ("again", "options"),
-    covering(
-        ['"label","c"', "Label,C", "LABEL,c", '"Label",C'],
-        [{}, {"quoting": False}],
-    ),
-)
-def test_a_header_that_is_repeated_in_another_spelling(again: str, options: Any, tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text(f"label,c\nyes,a\nno,b\n{again}\nno,a\nyes,b\n")
-    source = open_source(path, layout=Layout(classes=("no", "yes"), **options))
-    assert sum(len(chunk) for chunk in source.chunks()) == 4
-    assert [tuple(one)[:1] for one in source.report.noticed] == [("header",)]
-    rows = "label,x\n1,0.5\n0,1.5\n"
-    path.write_text(f"{rows}{again.replace('c', 'x').replace('C', 'X')}\n1,2\n")
-    assert open_source(path, layout=Layout(**options)).layout.kinds == ("label", "numeric")
-
-
-@pytest.mark.parametrize(
-    ("first", "skipped"),
-    [("label,0,1,2", 1), ("label,a,b,c", 1), ("1,Ulm,b,c", 0), ("1,0.5,2,3", 0), ("label,5,7,9", 0)],
-)
-def test_a_row_that_is_no_header_may_be_repeated(first: str, skipped: int, tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text(f"{first}\n1,2,3,4\n{first}\n0,2,3,4\n")
-    source = open_source(path, layout=Layout(label="1"), domain="real", on_error="skip")
-    rows = sum(len(chunk) for chunk in source.chunks())
-    assert (source.report.blank, rows) == (1 + skipped, 2 + first.startswith("1"))
 
 
 def test_columns_as_the_value_of_an_option() -> None:

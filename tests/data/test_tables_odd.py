@@ -1,9 +1,7 @@
 """Invalid and unusual tables."""
 
-import gzip
 import json
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.commands import start
 from tests.data.reference import Row, bits, read_all, rows_of
 from tests.data.tables import WRITERS, Streamed, as_table, meaning, write_jsonl
 from tests.data.test_tables import FORMATS, LAYOUT, some_rows
-from thresher import train
 from thresher.data import DataError, open_source, table_source
 from thresher.data.layout import Layout
-from thresher.learning.files import model_file
 
 TEXTS = pytest.mark.parametrize("name", ["data.csv", "data.tsv", "data.jsonl"])
 
@@ -65,18 +60,6 @@ def test_types_must_agree(tmp_path: Path, name: str) -> None:
     WRITERS[name]([row | {"x": "1.5"} for row in rows], tmp_path / f"b{name}")
     with pytest.raises(DataError, match=rf"b{name}: column 'x' is numeric, but has type string here"):
         open_source([tmp_path / f"a{name}", tmp_path / f"b{name}"], layout=LAYOUT)
-
-
-@pytest.mark.parametrize("name", ["data.csv", "data.tsv"])
-def test_a_number_that_is_none(tmp_path: Path, name: str) -> None:
-    WRITERS[name]([*some_rows(5), some_rows(1)[0] | {"x": "1.5e"}, *some_rows(2)], tmp_path / name)
-    told = rf"{name}:7:\d+: expected a finite number in column 'x', found '1.5e'"
-    with pytest.raises(DataError, match=told):
-        list(open_source(tmp_path / name, layout=LAYOUT).chunks())
-    for odd in ("nan", "inf", "1_0", "0x1", "١"):
-        WRITERS[name]([*some_rows(1), some_rows(1)[0] | {"x": odd}], tmp_path / name)
-        with pytest.raises(DataError, match="column 'x'"):
-            list(open_source(tmp_path / name, layout=LAYOUT).chunks())
 
 
 @FORMATS
@@ -180,14 +163,6 @@ def test_a_mark_blank_lines_and_no_header(tmp_path: Path) -> None:
         open_source(tmp_path / "o.csv", layout=source.layout)
 
 
-def test_numbers_between_two_floats(tmp_path: Path) -> None:
-    """Numbers that need exact decimals, several on a line, one quoted."""
-    hard = "1.00000005960464477539062500001"
-    (tmp_path / "d.csv").write_text(f'label,a,b,c\n1,{hard},1.000000059604644775390625,"{hard}"\n')
-    chunk = read_all(tmp_path / "d.csv")
-    assert sorted(chunk.values.tolist()) == [1.0, 1.0 + 2**-23, 1.0 + 2**-23]
-
-
 def test_lists_dictionaries_bools_and_bytes(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {"label": True, "tags": ["a", "b", "a", None, ""], "n": [3, 4], "d": "u", "b": True},
@@ -263,28 +238,6 @@ def test_labels_may_be_missing_where_they_are_not_looked_at(tmp_path: Path, name
     if name != "data.jsonl":
         with pytest.raises(DataError, match="no column 'label'"):
             open_source(tmp_path / f"b{name}", layout=layout)
-
-
-@pytest.mark.parametrize("name", ["data.csv", "data.jsonl", "data.arrows"])
-def test_standard_input_is_what_a_file_is(tmp_path: Path, name: str) -> None:
-    WRITERS[name](some_rows(300), tmp_path / name)
-    data = (tmp_path / name).read_bytes()
-    told = "csv" if name == "data.csv" else "jsonl" if name == "data.jsonl" else "arrow"
-    for given, passes in ((data, 2), (gzip.compress(data), 1)) if told == "csv" else ((data, 2),):
-        words = f"train - --format {told} -m piped -q --numeric id --passes {passes}".split()
-        with start(*words, folder=tmp_path, stdin=subprocess.PIPE) as process:
-            _, err = process.communicate(given, timeout=120)
-        assert process.returncode == 0, err
-        model_file.save(train(tmp_path / name, passes=passes, numeric="id"), tmp_path / "read")
-        assert (tmp_path / "piped").read_bytes() == (tmp_path / "read").read_bytes()
-
-
-@pytest.mark.parametrize("name", ["data.csv", "data.jsonl"])
-def test_a_first_line_that_is_long(tmp_path: Path, name: str) -> None:
-    rows = [{"label": 1, "a": "x" * 3_000_000, "b": "y"}, {"label": -1, "a": "z", "b": "y"}]
-    WRITERS[name](rows, tmp_path / name)
-    found = rows_of(read_all(tmp_path / name, layout=Layout("", categorical=("a",))))
-    assert found == rows_meant(rows, label="label", a="categorical", b="categorical")
 
 
 def test_a_table_of_many_columns(tmp_path: Path) -> None:

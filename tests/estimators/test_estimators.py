@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix, issparse
 from sklearn.base import clone
 from sklearn.datasets import load_svmlight_file
-from sklearn.exceptions import NotFittedError
 
 from tests.plain import not_compiled
 from thresher.data.chunk import Chunk
@@ -358,29 +357,6 @@ def test_weights_that_begin_elsewhere_are_shown() -> None:
     assert coef.shape == (4,)
     assert coef[2] == coef[3] > 0
     np.testing.assert_allclose(coef.sum(), 1, rtol=1e-5)
-
-
-def test_what_is_wrong_is_said() -> None:
-    X, y = np.eye(3), np.array([0, 1, 1])
-    with pytest.raises(NotFittedError):
-        _ = SparseOnlineClassifier().coef_
-    with pytest.raises(ValueError, match="classes must be passed"):
-        SparseOnlineClassifier().partial_fit(X, y)
-    model = SparseOnlineClassifier().partial_fit(X, y, classes=[0, 1])
-    with pytest.raises(ValueError, match="class 2"):
-        model.partial_fit(X, [0, 1, 2])
-    with pytest.raises(ValueError, match="differ from those of the first call"):
-        model.partial_fit(X, y, classes=[0, 2])
-    with pytest.raises(ValueError, match="passes must be"):
-        SparseOnlineClassifier(passes=0).fit(X, y)
-    with pytest.raises(ValueError, match="not negative"):
-        SparseOnlineRegressor(loss="poisson").fit(X, [-1.0, 0, 0])
-    with pytest.raises(ValueError, match="-1, 0 or 1"):
-        SparseOnlineRegressor(loss="logistic").fit(X, [5.0, 0, 0])
-    with pytest.raises(ValueError, match="float32"):
-        SparseOnlineRegressor().fit(X * 1e300, [1.0, 0, 0])
-    with pytest.raises(ValueError, match="no rule is called"):
-        SparseOnlineClassifier("fortl").fit(X, y)
 
 
 def test_average_and_batches_are_those_of_the_model(three: tuple[Array, Array]) -> None:

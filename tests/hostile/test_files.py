@@ -26,7 +26,9 @@ def many(folder: Path, count: int) -> str:
     return "many/*.svm"
 
 
-def more_files_than_may_be_open(folder: Path, count: int) -> None:
+def test_hundreds_of_files(folder: Path) -> None:
+    """More than may be open at once."""
+    count = 150
     pattern = many(folder, count)
     train = ["train", pattern, "-q", "--json", "-m"]
     status, out, _ = thresher(*train, "m", "--passes", "2", folder=folder, limit=open_files(64))
@@ -39,15 +41,6 @@ def more_files_than_may_be_open(folder: Path, count: int) -> None:
     ran = thresher(*train, "o", folder=folder, limit=open_files(64))
     failed(ran, f"many/{count // 2:05}.svm: the file is empty")
     assert not (folder / "o").exists()
-
-
-def test_hundreds_of_files(folder: Path) -> None:
-    more_files_than_may_be_open(folder, 150)
-
-
-@pytest.mark.hostile
-def test_ten_thousand_files(folder: Path) -> None:
-    more_files_than_may_be_open(folder, 10_000)
 
 
 def test_names_that_are_odd(folder: Path, tried: Tried) -> None:

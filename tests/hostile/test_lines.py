@@ -86,16 +86,6 @@ def test_a_row_of_a_million_features(folder: Path, name: str) -> None:
     assert (len(chunk), chunk.nnz) == (1, MANY)
 
 
-@pytest.mark.hostile
-@pytest.mark.parametrize("ending", ["csv", "tsv"])
-def test_a_row_of_a_hundred_thousand_columns(folder: Path, ending: str) -> None:
-    mark = "," if ending == "csv" else "\t"
-    names = ["label", *(f"c{k}" for k in range(100_000))]
-    Path(f"d.{ending}").write_text(f"{mark.join(names)}\n{mark.join('1' * len(names))}\n")
-    (chunk,) = open_source(f"d.{ending}").chunks()
-    assert chunk.nnz == 100_000
-
-
 PACKS: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.compress,
     "bz2": bz2.compress,

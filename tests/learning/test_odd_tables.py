@@ -125,22 +125,6 @@ def test_no_rows_are_predicted_and_lists_of_numbers_too() -> None:
             table.predict(given)
 
 
-@pytest.mark.parametrize(
-    ("column", "error"),
-    [
-        (pl.Series([1, 2, 3, 4], dtype=pl.Int128), "'c' has type Int128, which pyarrow cannot read: cast it"),
-        (
-            pl.Series([1.0, None, float("nan"), 2.0]),
-            "table:3:1: .*found NaN; if .* missing .*, make it null$",
-        ),
-    ],
-    ids=["too long", "nan"],
-)
-def test_columns_that_only_polars_has(column: pl.Series, error: str) -> None:
-    with pytest.raises(DataError, match=error):
-        thresher.train(pl.DataFrame({"c": column, "d": [1, 2, 3, 4]}), Y)
-
-
 @pytest.mark.parametrize("kind", ["int64", "float64", "bool_", "decimal"])
 @pytest.mark.parametrize("option", ["numeric", "bins", "weight"])
 def test_a_dictionary_of_numbers_may_be_read_as_numbers(kind: str, option: Any) -> None:
@@ -226,23 +210,6 @@ def test_columns_of_one_name_may_be_ignored(form: str, name: str, tmp_path: Path
     for one_of_them in ("3", "4"):
         with pytest.raises(DataError, match=f"two columns are called '{name}': rename one, or use ignore="):
             thresher.train(data, ignore=one_of_them)
-
-
-@pytest.mark.parametrize("kind", ["table", "frame", "parquet", "csv"])
-def test_two_columns_of_one_name(kind: str, tmp_path: Path) -> None:
-    rows = pa.Table.from_arrays([pa.array([0.0, 1.0] * 9)] * 3, ["label", "a", "a"])
-    path = str(tmp_path / f"d.{kind}")
-    if kind == "parquet":
-        pyarrow.parquet.write_table(rows, path)
-    elif kind == "csv":
-        Path(path).write_text("label,a,a\n" + "0,1,2\n1,2,3\n" * 9)
-    data = {"table": rows, "frame": rows.to_pandas()}.get(kind, path)
-    for call in (thresher.train, thresher.train(rows.select([0, 1])).predict):
-        with pytest.raises(DataError, match="two columns are called 'a'"):
-            call(data)
-    if kind in ("table", "frame"):
-        with pytest.raises(ValueError, match="two columns are called 'a'"):
-            SparseOnlineClassifier().fit(data, rows["label"].to_numpy())
 
 
 def test_objects_of_polars_are_not_hashed_by_their_addresses() -> None:

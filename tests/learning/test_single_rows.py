@@ -444,18 +444,6 @@ def test_words_are_named_with_the_first_row() -> None:
 
 
 @pytest.mark.usefixtures("plainly")
-def test_a_text_is_never_the_name_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "good").write_text("1 1:1\n")
-    one, other = Model(), Model()
-    for k, text in enumerate(["good day", "bad day"] * 5):
-        one.learn([text], [(k + 1) % 2])
-        other.learn_one(text, (k + 1) % 2)
-    assert as_bytes(one) == as_bytes(other)
-    assert other.predict_one("good") == one.predict(["bad", "good"])[1]
-
-
-@pytest.mark.usefixtures("plainly")
 def test_models_of_tables_learn_rows() -> None:
     rows = [{"size": float(k), "city": "Ulm" if k % 2 else "Bonn", "y": k % 2} for k in range(30)]
     one = thresher.train(rows, label="y", passes=1)

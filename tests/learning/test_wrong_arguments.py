@@ -14,7 +14,6 @@ from scipy.sparse import csr_matrix
 
 import thresher
 from thresher.data.errors import DataError
-from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.recipe import Recipe
 from thresher.options.judging import EvaluateRun
 from thresher.options.lanes import CvCommand, PathCommand, SelectCommand, TuneOptions
@@ -176,21 +175,6 @@ def test_bad_lines_of_a_holdout_are_skipped_like_those_of_the_data(tmp_path: Pat
         thresher.train(good, holdout=bad)
 
 
-def test_models_that_are_none() -> None:
-    wrong: Any
-    for wrong in (None, 3, b"x", object(), thresher.Model):
-        with pytest.raises(TypeError, match="expected a model, not"):
-            thresher.evaluate(wrong, (X, Y))
-        with pytest.raises(TypeError, match="expected a model, not"):
-            thresher.name_features(wrong, [({"a": 1.0}, 1)])
-    for wrong in (None, 3, thresher.Model()):
-        with pytest.raises(TypeError, match=r"expected str, bytes or os\.PathLike object, not"):
-            thresher.load(wrong)
-    for missing in ("nope.model", Path("nope.model")):
-        with pytest.raises(ModelFileError, match=r"nope\.model: No such file"):
-            thresher.evaluate(missing, (X, Y))
-
-
 def test_models_learn_from_chunks_and_answer_what_they_can() -> None:
     model = thresher.train((X, Y))
     wrong: Any
@@ -241,11 +225,6 @@ def test_a_recipe_trains_as_the_model_that_has_it_did() -> None:
     assert again.recipe == first.recipe
     assert again.weights()[1].tobytes() == first.weights()[1].tobytes()
     assert (other.recipe.batch, other.recipe.rule) == (1, first.recipe.rule)
-
-
-def test_a_model_needs_a_settled_layout() -> None:
-    with pytest.raises(ValueError, match="layout must be the settled layout"):
-        thresher.Model(layout=5)
 
 
 def test_the_error_of_what_diverges_is_a_name_of_the_package() -> None:
