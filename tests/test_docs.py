@@ -124,7 +124,7 @@ def test_the_program_for_topics_is_the_one_that_is_tried() -> None:
     assert whole.partition('"""\n\n')[2] == shown
 
 
-@pytest.mark.parametrize("name", ["formats/memory", "formats/svmlight", "python"])
+@pytest.mark.parametrize("name", ["formats/memory", "formats/svmlight", "from-river", "python"])
 def test_the_examples_of_a_page_hold(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = doctest.testfile(str(FOLDER.parent / f"{name}.md"), module_relative=False)

@@ -21,6 +21,7 @@ FOLDER = DOCS / "formats"
 ELSEWHERE = {
     "docs/formats/databases": "tests/test_databases.py",
     "docs/formats/memory": "tests/test_docs.py",
+    "docs/from-river": "tests/test_river.py",
     "docs/python": "tests/test_docs.py",
     "docs/serving": "tests/serving/test_serving_docs.py",
     "docs/sklearn": "tests/estimators/test_examples.py",

@@ -1,6 +1,7 @@
 """Estimators for river: its own checks, its pipelines, frames of pandas and polars."""
 
 import pickle
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 from river import checks, compose, datasets, evaluate, metrics, preprocessing
 
+from tests.pages import ROOT, blocks, session
 from thresher import Model, river
 from thresher.learning.modelbytes import as_bytes
 
@@ -47,6 +49,12 @@ def rows_and_labels(kind: str) -> tuple[list[dict[str, Any]], list[Any]]:
         each = {"numbers": 3 * x + 1, "classes": words[int(np.clip(x + 1.5, 0, 2))]}
         labels.append(each.get(kind, bool(x > 0)))
     return rows, labels
+
+
+def test_the_example_prints_what_the_page_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    ((command, shown),) = (step for block in blocks("docs/from-river", "console") for step in session(block))
+    runpy.run_path(str(ROOT / command.split()[1]), run_name="__main__")
+    assert capsys.readouterr().out == shown
 
 
 @pytest.mark.parametrize("frames", [pd.DataFrame, pl.DataFrame])

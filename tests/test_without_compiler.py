@@ -67,7 +67,6 @@ print(json.dumps([done, compiling]))
 ROWS = [(k % 3 == 0, f"{k % 7}.5", "abc"[k % 3], f"word{k % 5} other") for k in range(60)]
 FILES = {
     "a.svm": "".join(f"{y:d} 3:{x} {ord(c)}:1\n" for y, x, c, _ in ROWS),
-    "a.vw": "".join(f"{2 * y - 1} |n x:{x} {c} |t {t}\n" for y, x, c, t in ROWS),
     "a.csv": "label,x,c,t\n" + "".join(f"{y:d},{x},{c},{t}\n" for y, x, c, t in ROWS),
     "a.jsonl": "".join(
         json.dumps({"label": int(y), "x": float(x), "c": c, "t": t}) + "\n" for y, x, c, t in ROWS
@@ -75,8 +74,7 @@ FILES = {
     "b.svm": "".join(f"{ord(c) - 97} 3:{x} {ord(c)}:1\n" for _, x, c, _ in ROWS),
 }
 RUNS = [
-    *([name] for name in FILES if name != "b.svm"),
-    ["a.parquet"],
+    *([name] for name in ("a.svm", "a.jsonl", "a.parquet")),
     ["a.csv", "--text", "t"],
     ["b.svm", "--outputs", "classes"],
 ]

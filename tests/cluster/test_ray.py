@@ -258,6 +258,7 @@ def test_the_command_ends_with_its_ray_and_is_resumed(data: list[str], tmp_path:
     assert (tmp_path / "again").read_bytes() == model
 
 
+@pytest.mark.hostile
 def test_no_cluster_at_the_address(data: list[str], tmp_path: Path) -> None:
     done = command("train", data[0], "-m", "model", *FLAGS, "--ray", "127.0.0.1:1", cwd=tmp_path)
     assert done.returncode == 1

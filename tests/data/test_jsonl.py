@@ -323,15 +323,15 @@ def test_labels_that_outputs_cannot_use(tmp_path: Path, label: str, domain: str)
         list(open_source(path, domain=domain).chunks())
 
 
-@pytest.mark.parametrize(("cut", "label", "domain"), [(False, "1", "binary"), (True, "[1]", "labels:0-4")])
-def test_names_of_features(cut: bool, label: str, domain: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("cut", [False, True])
+def test_names_of_features(cut: bool, tmp_path: Path) -> None:
     path = tmp_path / "d.jsonl"
     values = (
         *('"x": 2.5, "b": 7, "c": "a", "t": ["u", 5]', '"x": 0, "c": "ü", "t": [null]'),
         '"b": -40, "t": ["v"]',
     )
-    path.write_text("".join(f'{{"label": {label}, {one}}}\n' for one in values), encoding="utf-8")
-    source = open_source(path, layout=Layout("", bins=("b",)), domain=domain, threads=1)
+    path.write_text("".join(f'{{"label": 1, {one}}}\n' for one in values), encoding="utf-8")
+    source = open_source(path, layout=Layout("", bins=("b",)), threads=1)
     usual = staticmethod(jsonl.JsonlParser.usual if cut else lambda *_: NEEDS_CARE)
     with mock.patch.object(jsonl.JsonlParser, "usual", usual):
         keys = np.unique(np.concatenate([chunk.keys for chunk in source.chunks()]))
