@@ -55,7 +55,7 @@ def compared(sets: dict[Corpus, Parts], rules: Sequence[str]) -> list[Goal]:
 
 def curve(corpus: Corpus, parts: Parts, rule: str, l1: Iterable[float]) -> Curve:
     """Return test loss and weights for each threshold, all learned from all training rows."""
-    found = path(parts[0], rule=rule, l1=list(l1), loss="logistic", holdout_every=0)
+    found = path(parts[0], rule=rule, l1=list(l1), loss="logistic", holdout="none")
     return [scored(corpus, model, parts[1]) for model in found.models]
 
 

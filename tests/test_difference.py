@@ -26,13 +26,13 @@ OTHER: dict[str, Any] = {
     **dict.fromkeys(("bins", "categorical"), "size"),
     **dict.fromkeys(("numeric", "text"), "shop"),
     **dict.fromkeys(("l1", "l2", "sample", "holdout"), 0.5),
-    **dict.fromkeys(("early_stop", "patience", "threads"), 2),
+    **dict.fromkeys(("early_stop", "threads"), 2),
     **dict.fromkeys(("seed", "report_every"), 7),
     **dict.fromkeys(("checkpoint_every", "bits"), 9),
 }
 OTHER |= {"rule": "ftrl", "rate": "constant:0.5", "alpha": 2.0, "eta0": 0.25, "loss": "hinge", "batch": 3}
 OTHER |= {"outputs": "classes:0-1", "scale": "max-abs", "admit": "2,bits=10", "store": "hashed:9"}
-OTHER |= {"dtype": "float64", "passes": 4, "replay": "64MB", "order": "once", "holdout_every": 5}
+OTHER |= {"dtype": "float64", "passes": 4, "replay": "64MB", "order": "once"}
 OTHER |= {"format": "tsv", "delimiter": ";", "missing": "none", "where": "size > 2", "classes": "a,b"}
 OTHER |= {
     "ngrams": "chars=2-3",
@@ -57,7 +57,6 @@ FREE = {
         "passes",
         "early_stop",
         "judge",
-        "patience",
         "report_every",
         "checkpoint_every",
         "on_error",

@@ -126,7 +126,7 @@ def test_a_damaged_file(tmp_path: Path) -> None:
 
 def test_early_stopping_keeps_the_best_pass_of_the_whole() -> None:
     options: dict[str, Any] = {"rule": "ftrl:alpha=50", "holdout": 0.2}
-    found = thresher.ensemble(SAMPLE, models=2, passes=6, patience=1, **options)
+    found = thresher.ensemble(SAMPLE, models=2, passes=6, early_stop=1, **options)
     assert found.record.passes < 5
     best = thresher.ensemble(SAMPLE, models=2, passes=found.record.passes, **options)
     assert [as_bytes(one) for one in found.models] == [as_bytes(one) for one in best.models]

@@ -242,7 +242,7 @@ def test_findings_are_those_of_the_new_data() -> None:
 
 CALLS: dict[str, dict[str, Any]] = {
     "train": {"holdout": 0.2, "batch": 3},
-    "path": {"l1": [0.5, 1.0], "holdout_every": 0},
+    "path": {"l1": [0.5, 1.0], "holdout": "none"},
     "ensemble": {"models": 2},
 }
 
@@ -255,7 +255,7 @@ def test_what_goes_on_can_be_stopped_and_resumed(name: str, stopping: Any, tmp_p
     more = {
         "continue_from": before,
         "passes": 2,
-        **{k: v for k, v in options.items() if k in ("holdout", "holdout_every", "models")},
+        **{k: v for k, v in options.items() if k in ("holdout", "models")},
     }
     whole = function(b, **more)
     stopping()

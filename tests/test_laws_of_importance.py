@@ -18,8 +18,8 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.shares import folds_of
+from thresher.plans import tune as tuning
 from thresher.plans.folds import Folds
-from thresher.plans.race import Race
 from thresher.sklearn import SparseOnlineClassifier
 
 ROWS, FEATURES = 36, 9
@@ -117,21 +117,24 @@ def lanes_of(chunk: Chunk) -> list[Model]:
     return [copy(lanes.models[k]) for k in range(6)]
 
 
-def _halve(record: Any, lanes: Any) -> None:
-    """Drop half of the lanes each time."""
-    for k in lanes.alive[len(lanes.alive) // 2 or 1 :]:
-        lanes.parts[0].drop(k, f"dropped after {lanes.examples}")
+class Halving(tuning.Race):
+    """Drops half of the lanes each time."""
+
+    def judge(self, lanes: ModelSet) -> None:
+        for k in lanes.alive[len(lanes.alive) // 2 or 1 :]:
+            lanes.parts[0].drop(k, f"dropped after {lanes.examples}")
 
 
 def race_of(chunk: Chunk) -> list[Model]:
-    lanes = ModelSet([Recipe("ftrl", l1=0.01 * k) for k in range(1, 7)], race=Race(_halve, 6, 8, 25))
+    lanes = ModelSet([Recipe("ftrl", l1=0.01 * k) for k in range(1, 7)], race=Halving(6, 25))
     for i in range(0, len(chunk), 5):
         lanes.learn(chunk, i, min(i + 5, len(chunk)))
     return [copy(lanes.models[k]) for k in lanes.alive]
 
 
 @pytest.mark.parametrize("build", [lanes_of, race_of])
-def test_lanes_and_races(build: Callable[[Chunk], list[Model]]) -> None:
+def test_lanes_and_races(build: Callable[[Chunk], list[Model]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "FIRST", 8)
     with not_compiled():
         chunk = with_zeros(rows_of({}), (*range(8, 14), 20, 30))
         assert states(build(chunk)) == states(build(chunk.take(chunk.weights > 0)))

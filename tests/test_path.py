@@ -44,7 +44,7 @@ def test_data_in_memory_and_what_is_held_out() -> None:
     held = thresher.path((X[:100], y[:100]), holdout=(X[100:], y[100:]), average=True, passes=1)
     assert [point.holdout and point.holdout["examples"] for point in held.points] == [50] * 16
     assert held.models[0].examples == 100
-    none = thresher.path((X, y), holdout_every=0, l1="1:2:2", passes=1)
+    none = thresher.path((X, y), holdout="none", l1="1:2:2", passes=1)
     assert none.points[0].holdout is None
     assert none.models[0].examples == 150
     assert none.number() == min((0, 1), key=lambda k: none.points[k].loss)
@@ -53,7 +53,9 @@ def test_data_in_memory_and_what_is_held_out() -> None:
 
 
 def test_models_that_stopped_in_different_passes_are_compared_side_by_side() -> None:
-    found = thresher.path(SAMPLE, "ft-ftrl:alpha=10", l1="0.3:3:5", passes=15, holdout_every=5, patience=1)
+    found = thresher.path(
+        SAMPLE, "ft-ftrl:alpha=10", l1="0.3:3:5", passes=15, holdout="every-5th", early_stop=1
+    )
     rested = [model.examples for model in found.models]
     assert len(set(rested)) > 1
     chunks = thresher.open_source(SAMPLE).chunks()
@@ -167,7 +169,7 @@ def test_a_model_in_a_notebook() -> None:
 
 @pytest.mark.usefixtures("plainly")
 def test_progress_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    thresher.train(ROWS, rule="ftrl:l1=0.1", report_every=25, holdout_every=10)
+    thresher.train(ROWS, rule="ftrl:l1=0.1", report_every=25, holdout="every-10th")
     head, *lines, held, last = capsys.readouterr().out.splitlines()
     assert head.split()[:2] == ["examples", "since"]
     assert [line.split()[0] for line in lines] == ["25", "50"]

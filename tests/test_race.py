@@ -10,23 +10,25 @@ from thresher.data.chunk import Chunk
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
-from thresher.plans.race import Race
+from thresher.plans import tune as tuning
+from thresher.plans.tune import Race
 
 ROWS = 700
 STREAM = stream(seed=3, rows=ROWS, features=40, density=0.2).chunk
 RECIPES = [Recipe("ftrl", l1=l1) for l1 in (0.1, 3.0, 0.01)]
 
 
-class Marks:
+class Marks(Race):
     """Drops no lane, and records when it was asked to."""
 
-    def __init__(self) -> None:
+    def __init__(self, until: int) -> None:
+        super().__init__(3, until)
         self.seen: list[int] = []
-        self.losses: list[list[float]] = []
+        self.found: list[list[float]] = []
 
-    def __call__(self, race: Race, lanes: ModelSet) -> None:
+    def judge(self, lanes: ModelSet) -> None:
         self.seen.append(lanes.examples)
-        self.losses.append(race.losses().tolist())
+        self.found.append(self.losses().tolist())
 
 
 def raced(race: Race | None, places: Sequence[int] = (), chunk: Chunk = STREAM) -> ModelSet:
@@ -39,13 +41,17 @@ def raced(race: Race | None, places: Sequence[int] = (), chunk: Chunk = STREAM) 
 pytestmark = pytest.mark.usefixtures("plainly")
 
 
+@pytest.fixture(autouse=True)
+def _early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "FIRST", 64)
+
+
 @pytest.mark.parametrize("places", [[], [1, 64, 65, 130, 130, 511], list(range(0, ROWS, 3))])
 def test_marks_are_rows_of_the_stream(places: list[int]) -> None:
-    marks = Marks()
-    raced(race := Race(marks, 3, 64, 600), places)
+    raced(marks := Marks(600), places)
     assert marks.seen == [64, 128, 256, 512]
-    assert marks.losses == [losses_between(done // 2, done) for done in marks.seen]
-    assert (race.ended, race.ends[-1]) == (True, 600)
+    assert marks.found == [losses_between(done // 2, done) for done in marks.seen]
+    assert (marks.ended, marks.ends[-1]) == (True, 600)
 
 
 def losses_between(first: int, last: int) -> list[float]:
@@ -64,7 +70,7 @@ def test_the_excess_is_that_of_the_rows() -> None:
     """Compared with the value computed from the losses of all blocks."""
     weights = np.random.default_rng(0).choice([0.5, 1.0, 3.0], ROWS).astype(np.float32)
     weighted = Chunk(STREAM.indptr, STREAM.keys, STREAM.values, STREAM.labels, weights)
-    raced(race := Race(Marks(), 3, 64, 512), chunk=weighted)
+    raced(race := Marks(512), chunk=weighted)
     losses, importance = [], []
     model, other = Model(RECIPES[0]), Model(RECIPES[1])
     for row in range(0, 512, 8):
@@ -81,7 +87,7 @@ def test_the_excess_is_that_of_the_rows() -> None:
 
 
 def test_blocks_grow_with_the_rows() -> None:
-    done, ends, race = 0, [0], Race(Marks(), 3, 1, 1 << 20)
+    done, ends, race = 0, [0], Marks(1 << 20)
     while done < 5000:
         done += race.due(done)
         ends.append(done)

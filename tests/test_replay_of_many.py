@@ -48,10 +48,12 @@ def passes_of(model: Model) -> int:
     return model.record.passes
 
 
-@pytest.mark.parametrize("options", [{"holdout_every": 0}, {"order": "every"}])
+@pytest.mark.parametrize("options", [{"holdout": "none"}, {"order": "every"}])
 def test_lanes_of_a_path_are_runs(options: dict[str, Any]) -> None:
     found = thresher.path(DATA, l1=L1S, **options)
-    held = {"holdout_every": 10, **options}
+    held = {"holdout": "every-10th", **options}
+    if held["holdout"] == "none":
+        del held["holdout"]
     for point, model in zip(found.points, found.models, strict=True):
         for passes in (MADE, "auto"):
             alone = thresher.train(DATA, rule=point.spec, passes=passes, **held)
@@ -67,7 +69,7 @@ def test_lanes_that_stop_early_are_runs() -> None:
     found = thresher.path(DATA, l1=L1S, early_stop=1)
     made = []
     for point, model in zip(found.points, found.models, strict=True):
-        alone = thresher.train(DATA, rule=point.spec, holdout_every=10, early_stop=1)
+        alone = thresher.train(DATA, rule=point.spec, holdout="every-10th", early_stop=1)
         made.append(passes_of(alone))
         assert as_bytes(alone) == as_bytes(model)
     assert min(made) < MADE

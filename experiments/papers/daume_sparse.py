@@ -55,7 +55,7 @@ def measured(parts: Parts, penalties: Sequence[float], numbers: Sequence[int]) -
         order = "every" if passes > 1 else "as-is"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TroubleWarning)  # the steps that suit SGD may be bad ones here
-            found = path(parts.train, rule=rule, l1=l1, passes=passes, order=order, holdout_every=0, **rate)
+            found = path(parts.train, rule=rule, l1=l1, passes=passes, order=order, holdout="none", **rate)
         return _points(found.models, parts.test)
 
     for passes in numbers:

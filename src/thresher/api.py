@@ -93,9 +93,8 @@ def train(
             then not learned: 0.2 holds out one of every five rows, drawn with `seed`; ``last:0.2`` the last
             fifth, and ``last:1000`` the last 1,000 rows; ``day >= 20`` the rows that meet a condition, as in
             `where`; the same rows in any order and every pass.
-        holdout_every: N, for the share 1 / N; 0, like None, holds nothing out.
         early_stop: stop after this many passes that are no better on the hold-out, and keep the model of the
-            best pass. `patience` is another name for it.
+            best pass.
         judge: the figure of the hold-out that says what is better, such as ``average_precision`` or
             ``lift@1%``; default ``loss``.
         checkpoint: a file for checkpoints, from which ``resume=True``, with the same data and options, leads
@@ -178,7 +177,7 @@ def ensemble(
             beside one of all rows, which predicts those of values never seen (docs/by.md).
         order: as for `train`, but in several passes not one that is drawn anew in each; with such an order
             ``passes="auto"`` makes one pass.
-        holdout, holdout_every, early_stop, patience, judge: as for `train`; the ensemble is evaluated as a
+        holdout, early_stop, judge: as for `train`; the ensemble is evaluated as a
             whole.
         continue_from: an ensemble, or its folder, whose models go on with these data.
         outputs, passes, replay, on_error, threads, cache, layout, where, modules, report_every, options: as
@@ -220,12 +219,12 @@ def path(
         data, y, loss, sample_weight, groups, offsets, rule: as for `train`.
         l1: an ascending list of penalties; ``LO:HI:N``, a geometric progression; or ``auto:N``, which chooses
             one from the first rows: the data must then be readable twice.
-        holdout, holdout_every: the hold-out to choose by; default one of every ten rows (0: none).
+        holdout: the hold-out to choose by; default one of every ten rows; ``none``.
         choose: ``best``, the lowest loss, or the best by `judge`; ``1se``, the sparsest within one standard
             error of it; ``within:P%``, the sparsest at most P % worse; ``nnz:N``, the best with at most N
             weights.
         continue_from: a frontier, or the folder of one, whose models go on with these data.
-        outputs, passes, replay, order, early_stop, patience, judge: as for `train`. All models make the same
+        outputs, passes, replay, order, early_stop, judge: as for `train`. All models make the same
             passes.
         on_error, threads, cache, layout, where, modules, options: as for `train`.
 

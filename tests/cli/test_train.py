@@ -260,7 +260,7 @@ def test_lanes_are_noted_and_taken_out_with_it(thresher: Thresher) -> None:
 
 
 def test_lanes_that_stopped_early_are_noted_with_their_own_passes(folder: Path) -> None:
-    over: dict[str, object] = {"passes": 9, "holdout_every": 4, "patience": 1}
+    over: dict[str, object] = {"passes": 9, "holdout": "every-4th", "early_stop": 1}
     found = package.path("train.svm", "ft-ftrl:alpha=20", l1="0.3:3:5", **over)  # type: ignore[arg-type]
     passes = [model.record.passes for model in found.models if model.record]
     assert [300 * number for number in passes] == [model.examples for model in found.models]

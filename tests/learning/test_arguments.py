@@ -34,7 +34,7 @@ X = CHANCE.normal(size=(120, 4))
 Y = np.where(X[:, 0] + 0.3 * CHANCE.normal(size=120) > 0, 1, -1)
 LEARNERS: list[Callable[..., Any]] = [
     thresher.train,
-    lambda *given, **named: thresher.path(*given, l1="0.5:4:3", holdout_every=4, **named),
+    lambda *given, **named: thresher.path(*given, l1="0.5:4:3", holdout="every-4th", **named),
     lambda *given, **named: thresher.cv(*given, l1="0.5:4:3", folds=3, refit=True, **named),
     lambda *given, **named: thresher.tune(*given, rules=["ftrl"], budget=3, **named),
     thresher.boost,
@@ -196,13 +196,6 @@ def test_flat_parameters_change_the_rule() -> None:
         thresher.train(*data, l2=1.0)
     with pytest.raises(ValueError, match="has no parameter eta0"):
         thresher.train(*data, eta0=1.0)
-
-
-def test_early_stop_is_patience() -> None:
-    data: Any = ([[1.0], [-1.0]] * 40, [1, -1] * 20 + [-1, 1] * 20)
-    one = thresher.train(*data, passes=9, holdout_every=3, patience=1)
-    other = thresher.train(*data, passes=9, holdout_every=3, early_stop=1)
-    assert one.examples == other.examples < 9 * 54
 
 
 class Renamed(TypedDict, total=False):

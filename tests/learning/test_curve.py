@@ -217,7 +217,7 @@ def test_penalties_are_compared_by_the_first_pass() -> None:
     noise = stream(seed=3, rows=120, features=60, density=0.5).chunk
     noise = replace(noise, labels=np.where(np.sin(np.arange(120) * 2.7) > 0, 1, -1).astype(np.float32))
     found = [
-        thresher.path(noise, rule="ftrl:alpha=9", l1=[0.01, 1, 4], holdout_every=0, passes=n) for n in (1, 9)
+        thresher.path(noise, rule="ftrl:alpha=9", l1=[0.01, 1, 4], holdout="none", passes=n) for n in (1, 9)
     ]
     losses = [[point.progressive_loss for point in one.points] for one in found]
     assert losses[0] == losses[1]

@@ -91,7 +91,7 @@ def test_features_without_columns_are_numbered() -> None:
 
 def test_a_hold_out_decides_if_it_is_large() -> None:
     rows = clicks(600, 1e6)
-    assert "the held-out loss" in warned(chunk(rows), rule="ftrl", holdout_every=5)["scales"]
+    assert "the held-out loss" in warned(chunk(rows), rule="ftrl", holdout="every-5th")["scales"]
     # With 19 held-out examples, most may be wrong by chance.
     rows = clicks(400)
     held = [(1.0 - label, features) for label, features in clicks(119)]
@@ -328,23 +328,23 @@ def test_one_of_several_models_with_weights_is_enough() -> None:
     rows = [(float(k * k % 7 < 3), {1 + k * 31 % 11: 1.0}) for k in range(400)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = path(chunk(rows), rule="ftrl", l1="0.01:1e6:3", holdout_every=0)
+        found = path(chunk(rows), rule="ftrl", l1="0.01:1e6:3", holdout="none")
     losses = [point.progressive_loss for point in found.points]
     assert [point.nonzero > 0 for point in found.points] == [True, False, False]
     assert min(losses, key=lambda loss: loss or 0.0) != losses[0]
     with pytest.warns(TroubleWarning, match="no feature has a weight"):
-        path(chunk(rows), rule="ftrl", l1="1e5:1e6:3", holdout_every=0)
+        path(chunk(rows), rule="ftrl", l1="1e5:1e6:3", holdout="none")
 
 
 def test_a_held_out_loss_that_rises_pass_after_pass() -> None:
     chance = np.random.default_rng(5)
     rows = [(float(k * k % 7 < 3), dict(enumerate(chance.normal(size=40).tolist()))) for k in range(100)]
-    options: dict[str, Any] = {"rule": "sgd", "rate": "constant:0.05", "holdout_every": 2}
+    options: dict[str, Any] = {"rule": "sgd", "rate": "constant:0.05", "holdout": "every-2nd"}
     found = warned(chunk(rows), passes=6, **options)
     assert "--early-stop 1" in found["overfitting"]
-    assert "overfitting" not in warned(chunk(rows), passes=6, patience=1, **options)
+    assert "overfitting" not in warned(chunk(rows), passes=6, early_stop=1, **options)
     assert "overfitting" not in warned(chunk(rows), passes=1, **options)
-    assert warned(chunk(clicks(600)), passes=4, holdout_every=5) == {}
+    assert warned(chunk(clicks(600)), passes=4, holdout="every-5th") == {}
 
 
 @pytest.mark.parametrize("places", [[1], [7, 8, 250], list(range(1, 400, 3))])

@@ -196,7 +196,7 @@ def test_models_learn_from_chunks_and_answer_what_they_can() -> None:
         ({"learning_rate": 0.1, "rule": "sgd"}, r"did you mean rate\?"),
         ({"random_state": 0}, r"did you mean seed\?"),
         ({"validation": 0.2}, r"did you mean holdout\?"),
-        ({"holdout_evry": 2}, r"did you mean holdout_every\?"),
+        ({"holdot": 2}, r"did you mean holdout\?"),
         ({"alhpa": 2}, r"did you mean alpha\?"),
         ({"detail": 1}, "is an option of the command line; here the result has the figures"),
         ({"model": 1}, "is an option of the command line; the result has the model"),

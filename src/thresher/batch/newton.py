@@ -130,13 +130,6 @@ class Newton(Rounds):
         self.columns = replace(self.columns, base=base)
         self._derive()
 
-    def begin_at(self, w: F64) -> None:
-        """Let the next run begin at these weights, followed by the intercept."""
-        c, features = self.columns, len(self.keys)
-        self.w[:], self.z = w, c.base + w[features:].sum()
-        descent.shift_rows(self._all[:features], w[:features], c.starts, c.rows, c.values, self.z)
-        self._derive()
-
     def margins(self) -> F64:
         """Those of the rows (n,), with their base."""
         return self.z

@@ -168,8 +168,6 @@ class EarlyStopOptions(JudgeOption, total=False):
         Option(kinds.Whole(1), "N"),
         "Stop after N passes that are no better on the hold-out, and keep the best pass.",
     ]
-    patience: Annotated[int, Option(kinds.Whole(0), default=0, face=PYTHON)]
-    holdout_every: Annotated[int | None, Option(kinds.Whole(0), face=PYTHON)]
 
 
 class CheckpointOptions(TypedDict, total=False):

@@ -77,8 +77,9 @@ class Paths(Plan):
     name, held, varies = "path", 10, True
 
     def __init__(self, options: Options) -> None:
-        none = isinstance(options["holdout"], str) and options["holdout"] == "none"
-        super().__init__(options.but(holdout=None, holdout_every=0) if none else options)
+        if isinstance(options["holdout"], str) and options["holdout"] == "none":
+            options, self.held = options.but(holdout=None), 0
+        super().__init__(options)
 
     def look(self, recipe: Recipe) -> None:
         """The rule must have a penalty that is open."""
@@ -159,7 +160,7 @@ class FrontierTraining(Training):
         if self.goes_on:
             return None
         options, made = self.plan.options, chosen.record or Record()
-        held = None if options["holdout_every"] == 0 else options["holdout"] or "every-10th"
+        held = (options["holdout"] or "every-10th") if self.plan.held else None
         return train_command(
             data,
             None,

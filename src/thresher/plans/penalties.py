@@ -79,14 +79,6 @@ def for_halves(rule: object, l1: float | None) -> float | None:
     return 2 * penalty_in(parts.make("rule", rule)) or None
 
 
-class NoWeightError(ValueError):
-    """No penalty leaves a weight after the first rows."""
-
-
-class ZeroWeightError(NoWeightError, DataError):
-    """All rows have importance 0."""
-
-
 class PenaltyRange:
     """``LO:HI:N`` or ``auto:N``: N penalties in geometric progression; or a list of penalties. ValueError.
 
@@ -138,16 +130,10 @@ class PenaltyRange:
         """The penalties; those of ``auto`` from a thousandth of `top`, which leaves no weight, up to it."""
         return self.values or self._between(top / _SPAN_IN_MEMORY, top)
 
-    def found_in(
-        self,
-        source: Source,
-        recipe: Recipe,
-        rows: int | None = None,
-    ) -> list[float]:
+    def found_in(self, source: Source, recipe: Recipe) -> list[float]:
         """The penalties of ``auto``, from the first rows of a source that can be read again.
 
-        `rows` is the number of rows; None estimates it from the size.
-        Raises `NoWeightError`, `ZeroWeightError`.
+        ValueError if no penalty leaves a weight; `DataError` if no row counts.
 
         Lanes with very different penalties learn these rows. The weakest penalty of the range is the
         strongest that leaves nearly as many weights as no penalty; the strongest is twice the strongest that
@@ -160,12 +146,12 @@ class PenaltyRange:
         with closing(source.chunks()) as chunks:
             late, read = _learn_first(recipe, chunks, PILOT_ROWS)
             share = source.position_bytes / source.total_bytes if source.total_bytes else 1.0
-            expected = (read / share if share else 0.0) if rows is None else rows
+            expected = read / share if share else 0.0
         full = max(count for _, count in late)
         if not full and not read:
-            raise ZeroWeightError("all importance weights are zero")
+            raise DataError("all importance weights are zero")
         if not full:
-            raise NoWeightError("no penalty leaves a weight after the first rows: give the range, LO:HI:N")
+            raise ValueError("no penalty leaves a weight after the first rows: give the range, LO:HI:N")
         high = 2.0 * max(value for value, count in late if count)
         low = max(value for value, count in late if count >= 0.9 * full)
         power = math.log(max(_penalty_for_ten(late) / _penalty_for_ten(early), 1.0)) / math.log(8.0)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from thresher.data.columns import same_columns
 from thresher.data.errors import DataError
 from thresher.data.files.topics import Extent
+from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.inputs.any_data import Data, is_matrix, open_data
 from thresher.data.layout import COLUMN_OPTIONS, AnyLayout, Layout, SettledLayout
 from thresher.data.log.source import LogSource
@@ -33,7 +34,7 @@ from thresher.learning.model.objective import figures_of as of_calibration
 from thresher.learning.model.prediction import LinearPredictor, ModelOrFile, Readout
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import checked_data, extended, layout_from, start_from, to_go_on
-from thresher.learning.training.passes import bytes_of
+from thresher.learning.training.passes import Passes, bytes_of, is_automatic
 from thresher.learning.training.progress import Ui, of_earlier
 from thresher.learning.training.record import Difference, Record
 from thresher.learning.training.shares import HeldOutPart, check_ungrouped
@@ -226,13 +227,30 @@ def prepare(plan: Plan, data: Data, ui: Ui, made: type[T], outputs: Sequence[Pat
     models.say, first = ui.say, models.models[0]
     if options.get("names"):
         check_names_again(source, first.store)
-    more: dict[str, Any] = {"earlier": earlier, "known": known, "before": before}
-    more |= {
-        "topics": topics,
-        "stopper": ui.stopper(checkpoint=checkpoint_path is not None),
-    }
-    more["more"] = plan.rereads
-    trainer = run_setup.trainer_of(models, source, training, order, held, options["cache"], ui, **more)
+    if models.recipe.calibrate and training.passes > 1 and not is_automatic(models.recipe):
+        raise UsageError(
+            f"a calibration is learned from the margins of rows that are new: use {mention(passes=1)}"
+        )
+    reads = Passes(source, order.reads(training.passes) + plan.rereads, cached=options["cache"])
+    words: Any = source.words or (source.layout.classes if source.layout else ())
+    ui.show_classes(models.recipe.objective, words)
+    trainer = Trainer(
+        models,
+        reads.first,
+        training,
+        reread=reads.later,
+        order=order,
+        holdout=held,
+        ui=ui,
+        stopper=ui.stopper(checkpoint=checkpoint_path is not None),
+        columns=[one for one in columns_seen(source) if one.name not in known],
+        topics=topics,
+    )
+    if earlier is not None:
+        trainer.follow(earlier)
+    if before is not None and checkpoint_path is not None:
+        with model_file.naming_file(checkpoint_path):
+            trainer.continue_from(before)
     # it skips what it cannot learn of rows that were acknowledged
     if trainer.source.acknowledged and first.is_alone:
         first.feed.skip = trainer.skip
@@ -409,7 +427,7 @@ def _other(recipe: Recipe, field: str, options: dict[str, Any]) -> bool:
 def of_reading(options: Options, layout: SettledLayout | None, before: TrainingState) -> Iterator[Difference]:
     """What options say otherwise on how data are read than a checkpoint and its layout. `DataError`."""
     order, replay = options["order"], options["replay"]
-    patience = options.get("early_stop") or options.get("patience")
+    patience = options.get("early_stop")
     if patience and before.patience != patience and before.position.number > 1:
         yield Difference("early_stop", before.patience or None, ("early_stop",))
     if options.get("judge") not in (None, before.judge) and before.position.number > 1:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Timer
@@ -18,7 +18,6 @@ from thresher.data.errors import DataError, NothingNewError, OneLineError
 from thresher.data.files.paths import expand, is_stream
 from thresher.data.files.streams import Previews
 from thresher.data.files.topics import Extent, TopicName, is_topic, settled, url_of
-from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.inputs.any_data import Data as Data
 from thresher.data.inputs.any_data import (
     as_source,
@@ -34,23 +33,20 @@ from thresher.data.layout import AnyLayout, Layout, SettledLayout, grouped_by
 from thresher.data.log.segments import is_log
 from thresher.data.log.source import LogSource
 from thresher.data.opening import classes_among, with_words
-from thresher.data.order import Order
 from thresher.data.source import Source
 from thresher.data.sources.parsed import OnError
 from thresher.engine.atomic import check_writable
-from thresher.learning.files import model_file
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import LOSS
 from thresher.learning.model.agreement import check_holdout
-from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.objective import classes_of, default_outputs
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe, with_gaps, without_means
-from thresher.learning.training.passes import AUTO, REPLAY, Passes, agreed_passes, is_automatic
+from thresher.learning.training.passes import AUTO, REPLAY, agreed_passes
 from thresher.learning.training.progress import Ui
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import HeldOutPart, MatchingRows, check_ungrouped, part_of
-from thresher.learning.training.trainer import Trainer, TrainingPlan
+from thresher.learning.training.trainer import TrainingPlan
 from thresher.options.data import LayoutOptions
 from thresher.options.layouts import layout_asked, of_options
 from thresher.options.messages import mention
@@ -95,15 +91,12 @@ OF_RULES = ("rule", "l1", "alpha", "l2")
 
 def held_apart(options: Options, default: HeldOutPart = 0) -> tuple[HeldOutPart, Data | None]:
     """What of the stream to hold out (0: nothing), and separate data to judge by, or None. `UsageError`."""
-    holdout, every = options.get("holdout"), options.get("holdout_every")
+    holdout = options.get("holdout")
+    if holdout is None:
+        return default, None
     with of_options():
         part = part_of(holdout)
-    if part is None:
-        unsaid = default if holdout is None else 0
-        return unsaid if every is None else every, holdout
-    if every:
-        raise UsageError(f"holdout={holdout!r} and holdout_every={every!r}: give one of them")
-    return part, None
+    return (0, holdout) if part is None else (part, None)
 
 
 def plan_of(
@@ -118,7 +111,7 @@ def plan_of(
     made, kept = passes_asked(options)
     unsaid = ui.report_every if "report_every" in options else None
     every = options.get("report_every")
-    patience = options.get("early_stop") or options.get("patience") or 0
+    patience = options.get("early_stop") or 0
     with of_options():
         plan = TrainingPlan(
             made,
@@ -409,44 +402,6 @@ def are_files(data: object) -> bool:
     if isinstance(data, list | tuple):
         return all(isinstance(one, str | os.PathLike) for one in data)
     return isinstance(data, str | os.PathLike)
-
-
-def trainer_of(
-    models: ModelSet,
-    source: Source,
-    plan: TrainingPlan,
-    order: Order,
-    held: Source | None,
-    cache: bool,
-    ui: Ui,
-    *,
-    more: int = 0,
-    earlier: Record | None = None,
-    known: Collection[str] = (),
-    before: TrainingState | None = None,
-    **extras: Any,
-) -> Trainer:
-    """What trains the models in all passes over the source; `more` counts further readings.
-
-    `earlier` is the record of the models, if they go on with other data, and `known` their columns; `before`
-    the state in the checkpoint of the plan, if it resumes. `ModelFileError` if that was of other data.
-    """
-    if models.recipe.calibrate and plan.passes > 1 and not is_automatic(models.recipe):
-        raise UsageError(
-            f"a calibration is learned from the margins of rows that are new: use {mention(passes=1)}"
-        )
-    reads = Passes(source, order.reads(plan.passes) + more, cached=cache)
-    words: Any = source.words or (source.layout.classes if source.layout else ())
-    ui.show_classes(models.recipe.objective, words)
-    columns = [one for one in columns_seen(source) if one.name not in known]
-    extras |= {"reread": reads.later, "order": order, "holdout": held, "columns": columns}
-    trainer = Trainer(models, reads.first, plan, ui=ui, **extras)
-    if earlier is not None:
-        trainer.follow(earlier)
-    if before is not None and plan.checkpoint is not None:
-        with model_file.naming_file(plan.checkpoint):
-            trainer.continue_from(before)
-    return trainer
 
 
 # What is written

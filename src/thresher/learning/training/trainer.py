@@ -44,9 +44,8 @@ from thresher.learning.training.passes import LEAST_BYTES, Replay, bytes_to_keep
 from thresher.learning.training.progress import Figures, Recent, Row, Tally, Ui, total
 from thresher.learning.training.record import COUNTS, Record, solution_in_words
 from thresher.learning.training.scores import Patience, Scores
-from thresher.learning.training.shares import MOST_EVERY, HeldOutPart, as_text
+from thresher.learning.training.shares import HeldOutPart, as_text
 from thresher.learning.training.wide import is_wide
-from thresher.options.checks import check_whole
 
 _ALL_TOLD = 10
 """Passes up to which the end of each is told."""
@@ -80,15 +79,6 @@ class TrainingPlan:
     name: str = "train"
     """the command that makes models so, which can resume it"""
 
-    def __post_init__(self) -> None:
-        """Raise ValueError for a hold-out of all rows."""
-        if isinstance(self.holdout_every, int):
-            check_whole("holdout_every", self.holdout_every, 0, MOST_EVERY)
-            if self.holdout_every == 1:
-                raise ValueError(
-                    "holdout_every=1 leaves nothing to learn from: give 2 or more, or 0 for none"
-                )
-
 
 @dataclass
 class Outcome:
@@ -113,7 +103,6 @@ class Trainer:
         reread: returns the source for passes after the first: the source itself, or a cache of it.
         holdout: a separate source to evaluate on after every pass.
         judging: the hold-out, if it is another than the plan's.
-        policy: decides after each pass which models go on.
         columns: what is already known about the columns of a table.
         topics: what is read of topics, for the record.
 
@@ -144,7 +133,6 @@ class Trainer:
         ui: Ui | None = None,
         stopper: Stopper | None = None,
         judging: Holdout | None = None,
-        policy: Patience | None = None,
         columns: Sequence[ColumnSeen] = (),
         topics: Sequence[Extent] = (),
     ) -> None:
@@ -154,7 +142,7 @@ class Trainer:
         self.order = order or Order()
         self.holdout = judging or Holdout(plan.holdout_every, holdout)
         self.holdout.attach(self.models.recipe, source)
-        self.policy = policy or Patience(plan.patience, plan.judge)
+        self.policy = Patience(plan.patience, plan.judge)
         self.scores: Scores | None = None
         """those of the last pass, or of the best pass of each model"""
         self.figures: Figures | None = None
