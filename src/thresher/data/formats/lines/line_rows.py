@@ -25,7 +25,6 @@ from thresher.data.text.words import address, among, byte, byte_set
 from thresher.engine.compile.jit import compiled_apart, declare, kernel, scalar
 
 _NUL, _TAB, _NEWLINE, _RETURN, _SPACE, _COLON, _COMMA = 0, 9, 10, 13, 32, 58, 44
-_WAITING = byte_set(bytes([line_status.CRAMPED, line_status.UNSORTED, line_status.UNUSUAL]))
 _ENDS_TOKEN = byte_set(b" \t\n#")
 
 
@@ -210,8 +209,7 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, extra, c
         counts: Scratch space for `merge_row`, or None.
 
     Returns `DONE` or `TABLE_FULL`, or says what the line at ``state[AT]`` needs: `NEEDS_ROOM` for its
-    products, `NEEDS_SORTING` if it is unsorted and `counts` is None, or `NEEDS_CARE` if only a `careful`
-    grammar can read it.
+    products, or `NEEDS_SORTING` if it is unsorted and `counts` is None.
     """
     at, row, nnz = state[line_status.AT], state[line_status.ROWS], state[line_status.NNZ]
     result = line_status.DONE
@@ -228,7 +226,7 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, extra, c
         stop, merges = own, False
         if outcome == EXAMPLE:
             stop, merges, outcome = _complete(keys, values, nnz, own, ascend, extra, counts)
-        if among(outcome, _WAITING):
+        if outcome == line_status.CRAMPED or outcome == line_status.UNSORTED:
             at, result = start, outcome
             break
         if outcome == EXAMPLE:

@@ -1,13 +1,11 @@
 """The Python side of parsers of one example per line: the loop round the compiled one, bad and long lines.
 
-Code that few files need is compiled when a line needs it. The parser that sorts is compiled at the first
-unsorted line (`NEEDS_SORTING`): 0.7 s that most svmlight files do not need. VW text has a quick path and a
-careful one (`NEEDS_CARE`): see `vw`.
+The parser that sorts is compiled at the first unsorted line (`NEEDS_SORTING`): 0.7 s that most svmlight files
+do not need.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -103,7 +101,6 @@ _OF_LABEL = (
     line_status.LABEL_RANGE,
     line_status.LABEL_REPEATED,
 )
-_PEEK = 1 << 12
 _NOT_FINITE = ("nan", "inf")
 _EXPECTED = {
     line_status.LABEL_NUMBER: "a number as label",
@@ -135,7 +132,6 @@ class LineParser:
         named: bool = False,
         factors: Sequence[str] = (),
         texts: Sequence[str] = (),
-        usual: re.Pattern[bytes] | None = None,
         tag: Callable[[bytes], str | None] | None = None,
         advice: Callable[[int, bytes, int], str] = lambda outcome, line, place: "",
         after_listed: str = LISTED,
@@ -151,14 +147,13 @@ class LineParser:
             named: Whether features have names; where they have ids, only products have names.
             factors: The namespaces that are multiplied.
             texts: The namespaces that are texts, which the grammar reads with its `texts`.
-            usual: Lines that the grammar can read without being `careful`, if any.
             tag: The id in a line, None for a comment, if the format has ids.
             advice: A hint about a bad line, or an empty string, given its outcome, the line, and the error
                 position.
             after_listed: What must follow a label in a list of labels.
             shifted: Whether the grammar stores offsets.
         """
-        self._grammar, self._reading, self._usual, self._named = grammar, reading, usual, named
+        self._grammar, self._reading, self._named = grammar, reading, named
         self._shifted, self._texts = shifted, texts
         self._factors = [(place, name) for place, name in enumerate(factors) if name != ANY]
         naming = reading.naming if named or crosses else None  # None compiles less code
@@ -178,12 +173,6 @@ class LineParser:
         reading, text, size = self._reading, block.text, block.size
         if block.kind != LINES:
             return too_long(block, reading)
-        if self._usual is not None:
-            begin = text[block.begin : block.begin + _PEEK].tobytes()
-            line, ended, _ = begin.partition(b"\n")
-            if not self._usual.fullmatch(line if ended else line.rpartition(b" ")[0]):
-                self._grammar = self._grammar._replace(careful=True)
-            self._usual = None
         most = size // 2 + 1
         if self._domain.width:
             most = int(np.count_nonzero(text[:size] == ord("\n"))) + 2
@@ -201,14 +190,11 @@ class LineParser:
 
         def parse(columns: RowArrays) -> int:
             given = (text, size, columns, domain, state, self._bad, self._extra)
-            while True:
-                result: int = rows.parse_lines(self._grammar, *given, self._counts)
-                if result == line_status.NEEDS_SORTING:
-                    self._counts = np.empty(BUCKETS, np.uint64)
-                elif result == line_status.NEEDS_CARE:
-                    self._grammar = self._grammar._replace(careful=True)
-                else:
-                    return result
+            result: int = rows.parse_lines(self._grammar, *given, self._counts)
+            if result == line_status.NEEDS_SORTING:
+                self._counts = np.empty(BUCKETS, np.uint64)
+                result = rows.parse_lines(self._grammar, *given, self._counts)
+            return result
 
         parsed = gather(
             parse,

@@ -21,18 +21,10 @@ refused unless bases are read as offsets (`Chunk.offsets`): in files of other le
 field, and it changes every margin. Tags are ignored: a string for each row would cost
 more than the row.
 
-As in svmlight text, the usual shapes take a fast path, which reads masks of 64 bytes, if a blank, a bar or
-the line end follows. They are the features ``name``, ``name:ddd``, ``name:d.ddd`` and ``name:d.ddde-dd``, and
-before them a label ``ddd`` or ``d.ddd`` alone, or nothing. Everything else takes the careful path,
-which reports every error; both yield the same features. The careful path is compiled when a line
-first needs it.
-
-At first only the fast path is compiled; a line of any other shape ends it (`NEEDS_CARE`), and from there the
-complete parser reads on. Both give the same numbers, so results do not depend on when that happens. A file
-that needs care would pay for two parsers, so its first line is examined beforehand (`USUAL`). The careful
-path is never used alone, because then a file with one unusual feature per line would be read by it entirely.
-The first use of VW text took 6.8 s, and then 3.8. Parsing ``|f id:value`` takes 21 ns per feature including
-the sort.
+As in svmlight text, features of the usual shapes take a fast path, which reads masks of 64 bytes, if a blank,
+a bar or the line end follows: ``name``, ``name:ddd``, ``name:d.ddd`` and ``name:d.ddde-dd``. Everything else
+takes the careful path, which reports every error; both yield the same features. Parsing ``|f id:value`` takes
+21 ns per feature including the sort.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
@@ -53,7 +45,7 @@ from thresher.data.features.murmur import first_bytes, hash_bytes, padded_murmur
 from thresher.data.features.names import names_any, offer_with
 from thresher.data.features.ngrams import letters, rooms_for, text_features
 from thresher.data.formats import line_status
-from thresher.data.formats.line_status import AFTER_VALUE, BLANK, EXAMPLE, OWN, UNUSUAL, VALUE, VALUE_RANGE
+from thresher.data.formats.line_status import AFTER_VALUE, BLANK, EXAMPLE, OWN, VALUE, VALUE_RANGE
 from thresher.data.formats.lines.line_rows import (
     ends_line,
     head_number,
@@ -63,7 +55,7 @@ from thresher.data.formats.lines.line_rows import (
     skip_blanks,
 )
 from thresher.data.formats.lines.parse_loop import LineParser
-from thresher.data.labels import LISTED, ONE
+from thresher.data.labels import LISTED
 from thresher.data.layout import BASE, AnyLayout
 from thresher.data.sources.reader import TAG, Reading
 from thresher.data.text.numbers import TENS, decimal, read_id
@@ -105,13 +97,6 @@ _SMALL = np.uint64(0x2020202020202020)
 _NAN, _INF, _INFINITY = (np.uint64(int.from_bytes(word, "little")) for word in (b"nan", b"inf", b"infinity"))
 _SAFE_SCALE = np.float32(1e20)  # the product with a value of the usual shape is finite
 
-_NUMBER = r"-?(?:\d{1,8}|\d\.\d{1,8}(?:[eE]-\d\d)?)"
-_FEATURE = rf"[^\s:|]{{1,40}}(?::{_NUMBER})?"
-_NAMELESS = rf"\|(?: (?:(?!\d{{9,20}}(?:[ :|]|$)){_FEATURE})?)*"
-_NAMED = rf"\|[^\s:|]+(?: (?:{_FEATURE})?)*"
-USUAL = re.compile(rf" *(?:{_NUMBER} +)?(?:{_NAMELESS}|{_NAMED})+".encode())
-"""Lines with only these shapes. If the first line matches, only the fast path is compiled at first."""
-
 
 @scalar
 def _breaks(text, at):
@@ -121,13 +106,11 @@ def _breaks(text, at):
 
 
 @scalar
-def _read_head(careful, text, at, based, domain, targets, row):
+def _read_head(text, at, based, domain, targets, row):
     """Read all before the first bar: ``(position of the bar or error, label, weight, base, outcome)``.
 
     Unless lines are `based`, the base must be 0.
     """
-    if careful is None:
-        return _quick_head(text, at, domain)
     label, weight, base, fields = np.float32(0), np.float32(1), np.float32(0), 0
     at = first = skip_blanks(text, at)
     if ends_line(text, at):
@@ -165,25 +148,6 @@ def _read_head(careful, text, at, based, domain, targets, row):
         if domain.kind == LISTED:
             _, label, outcome = read_labels(text, first, domain, targets, row, True)
     return at if outcome == EXAMPLE else first, label, weight, base, outcome
-
-
-@scalar
-def _quick_head(text, at, domain):
-    """Read the label at `at`, if any. Returns what `_read_head` does, or `UNUSUAL` for other shapes."""
-    label, weight, base = np.float32(0), np.float32(1), np.float32(0)
-    at = skip_blanks(text, at)
-    if ends_line(text, at):
-        return at, label, weight, base, BLANK
-    if byte(text, at) == _BAR:
-        return at, label, weight, base, EXAMPLE if domain.open else UNUSUAL
-    ends, unlike = stops(text, at)
-    end = lowest_bit(ends)
-    label, sure = _quick_value(text + at, 0, end, unlike)
-    sure = sure and byte(text, at + end) == _SPACE
-    if not sure or line_status.check_written(text, at, at + end, label, domain) != EXAMPLE:
-        return at, label, weight, base, UNUSUAL
-    at = skip_blanks(text, at + end)
-    return at, label, weight, base, EXAMPLE if byte(text, at) == _BAR else UNUSUAL
 
 
 @scalar
@@ -272,14 +236,12 @@ def _begins_number(text, at):
 
 
 @scalar
-def _feature(careful, grammar, text, at, space, numbered):
+def _feature(grammar, text, at, space, numbered):
     """Read any feature: ``(end or error position, key, value, whether it has no name, outcome)``.
 
     A feature without a name is called by its number: so many without one came before it in the namespace. In
-    the nameless namespace, a whole number is an id. The outcome is `UNUSUAL` if it may not be `careful`.
+    the nameless namespace, a whole number is an id.
     """
-    if careful is None:
-        return at, _NONE, np.float32(0), False, UNUSUAL
     seed, ids, offset, scale = space
     end = name_end = _name_end(text, at)
     size, number, value, after = end - at, end + 1, scale, AFTER_NAME
@@ -315,7 +277,7 @@ def _feature(careful, grammar, text, at, space, numbered):
 
 
 @scalar
-def _namespace(careful, grammar, text, at):
+def _namespace(grammar, text, at):
     """Read the namespace after a bar: ``(position after it or of the error, space, outcome)``.
 
     ``space = (seed, whether numbers are ids, offset added to ids, scale)``.
@@ -329,8 +291,6 @@ def _namespace(careful, grammar, text, at):
         return end, (seed, ids, offset, scale), EXAMPLE if _breaks(text, end) else AFTER_NAMESPACE
     if end == at:
         return at, (seed, ids, offset, scale), NAMESPACE
-    if careful is None:
-        return end, (seed, ids, offset, scale), UNUSUAL
     end, scale, outcome = head_number(text, end + 1, SCALE, SCALE_RANGE)
     if outcome == EXAMPLE and not _breaks(text, end):
         outcome = AFTER_VALUE
@@ -368,7 +328,7 @@ def _features(grammar, text, at, keys, values, nnz, space, start, ascend, before
         if byte(text, at) == _BAR or ends_line(text, at):
             return at, nnz, ascend, EXAMPLE
         name = at
-        at, key, value, unnamed, outcome = _feature(*(grammar.careful, grammar, text, at, space, numbered))
+        at, key, value, unnamed, outcome = _feature(grammar, text, at, space, numbered)
         if outcome != EXAMPLE:
             return at, nnz, ascend, outcome
         numbered += unnamed
@@ -437,8 +397,6 @@ class Vw(NamedTuple):
     vw: bool | None
     """true if keys are the indices of Vowpal Wabbit; otherwise None, so that their hash is not compiled"""
     ordered: bool = False
-    careful: bool | None = None
-    """true to read every shape; None to read only the usual ones, so that the rest is not compiled"""
     based: bool = False
     """whether bases are offsets; otherwise they must be 0"""
     texts: Texts | None = None
@@ -446,14 +404,12 @@ class Vw(NamedTuple):
 
     def read_line(self, text, at, columns, nnz, domain, targets, row, extra):
         """See `line_rows.read_line`."""
-        at, label, weight, base, outcome = _read_head(
-            self.careful, text, at, self.based, domain, targets, row
-        )
+        at, label, weight, base, outcome = _read_head(text, at, self.based, domain, targets, row)
         start, ascend = nnz, True
         keys, values, offsets, arrays = columns
         while outcome == EXAMPLE and byte(text, at) == _BAR:
             first, begin = nnz, at + 1
-            at, space, outcome = _namespace(self.careful, self, text, begin)
+            at, space, outcome = _namespace(self, text, begin)
             if outcome == EXAMPLE:
                 at, nnz, is_text, outcome = _text(
                     self.texts, self.mask, text, at, arrays, nnz, space, extra[1]
@@ -556,7 +512,6 @@ def parser(layout: AnyLayout, reading: Reading) -> LineParser:
     """The parser of blocks of VW text."""
     vw, based = layout.hash == "vw", layout.offset == BASE
     nameless = hash_bytes(b"", layout.seed, murmur.SHORT) if vw and layout.seed else layout.seed
-    simple = reading.naming is None and reading.domain.kind == ONE and not (reading.domain.words or based)
     seeds = np.uint64(layout.mask), np.uint64(layout.seed), np.uint64(nameless)
     grouped = "" if layout.group == TAG else layout.group
 
@@ -576,14 +531,13 @@ def parser(layout: AnyLayout, reading: Reading) -> LineParser:
         return f"; this looks like {kind}, which is not supported" if kind else ""
 
     return LineParser(
-        Vw(*seeds, vw or None, careful=None if simple else True, based=based, texts=texts),
+        Vw(*seeds, vw or None, based=based, texts=texts),
         reading,
         _EXPECTED | ({BASE_NUMBER: "a base that is finite in float32"} if based else {}),
         crosses=of_namespaces(layout, seed),
         named=True,
         factors=terms_of(layout.interact).factors,
         texts=layout.text,
-        usual=USUAL if simple else None,
         tag=partial(text_of, namespace=grouped.encode()) if grouped else tag_of,
         advice=advice,
         shifted=based,
