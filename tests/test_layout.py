@@ -121,8 +121,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 63_203,
-    "data": 18_196,
+    "all": 63_098,
+    "data": 18_091,
     "learning": 14_989,
     "parts": 5_493,
     "engine": 4_980,

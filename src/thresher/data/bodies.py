@@ -29,7 +29,6 @@ from thresher.data.formats.choosing import parser_of
 from thresher.data.formats.tables import delimited, jsonl
 from thresher.data.formats.tables.arrow_batches import BatchParser, TableBlock, sound
 from thresher.data.formats.tables.arrow_files import END_OF_STREAM, kinds_by
-from thresher.data.formats.tables.json_cells import names_in
 from thresher.data.labels import ADDING, LISTED, Domain, listed_words
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.data.opening import check_ids
@@ -44,7 +43,6 @@ _NOT_LINES = (
 )
 _MOST_UNKNOWN = 10_000
 """Columns that the layout does not have, each of which costs some time and memory"""
-_MOST_CELLS = 10_000_000
 _MOST_KINDS = 16
 """Kinds of parsers that are kept of a format"""
 _CURL = "; curl -d removes line ends: use --data-binary"
@@ -156,7 +154,6 @@ class BodyReader:
         self._prepare, self._beyond, self._arenas = prepare, beyond, Arenas(8)
         self._pool = dict[Any, list[Parser]]()
         """parsers that are not in use"""
-        names_in(b"", 0)  # loaded before a client waits for it
 
     def example(self) -> bytes:
         """A body that compiles what most bodies need; empty if there is none."""
@@ -295,20 +292,12 @@ class BodyReader:
         return parsed._replace(chunk=self._prepare(parsed.with_cells(parsed.chunk)))
 
     def _check_width(self, body: _Body) -> None:
-        """`TooLargeError` for many columns, or a table with far more cells than the text has values."""
-        most, rows, size, names = len(self.layout.columns) + _MOST_UNKNOWN, 1, 0, 0
-        if body.batch is not None:
-            names = body.batch.num_columns
-        elif body.header:
-            names = body.header.count(self.layout.delimited_by.encode())
-        elif self.layout.format == "jsonl" and len(body.text) > _MOST_UNKNOWN:
-            # or there cannot be as many names
-            names, rows, size = names_in(body.text, most), body.text.count(b"\n"), len(body.text)
-        if names > most:
+        """`TooLargeError` for many columns; what lines of JSON have beside those of the model is not read."""
+        names = body.header.count(self.layout.delimited_by.encode()) if body.header else 0
+        names = names if body.batch is None else body.batch.num_columns
+        if names > len(self.layout.columns) + _MOST_UNKNOWN:
             why = f"has more than {_MOST_UNKNOWN:,} columns that the model does not know: leave them out"
             raise TooLargeError(f"{_NAME} {why}")
-        if names * rows > max(_MOST_CELLS, size):
-            raise TooLargeError(f"{_NAME} has {rows:,} rows of {names:,} columns: send fewer rows at a time")
 
     def _check_names(self, body: _Body, parsed: Parsed, labelled: bool, ids: str) -> None:
         """`DataError` for objects without the column of ids, or without any column of the layout."""

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from thresher.data.features.murmur import padded_murmur3_64
 from thresher.data.features.names import offer
 from thresher.data.formats import line_status
-from thresher.data.labels import BASIS, PRIME
 from thresher.data.text.numbers import read_digits, read_double, read_power
 from thresher.data.text.words import (
     address,
@@ -38,7 +37,7 @@ from thresher.data.text.words import (
     store_word,
     string_stops,
 )
-from thresher.engine.compile.jit import compiled_apart, kernel, scalar
+from thresher.engine.compile.jit import compiled_apart, scalar
 
 WITHIN, IGNORED, NUMBER, WORDS, NAMES, CLASSES = range(6)
 """What the values of a field must be: anything, if it is not read, but what is in an object is; anything;
@@ -418,37 +417,6 @@ def enter_classes(begin, stop, domain, target):
             at = _next_element(text, end)
         return target[0], line_status.EXAMPLE
     return np.float32(0), line_status.NO_LABEL
-
-
-def names_in(text: bytes, most: int) -> int:
-    """How many different names there are in lines of JSON, nested ones too; `most` + 1 if there are more."""
-    table = np.zeros(1 << (2 * most).bit_length(), np.uint64)
-    return int(_distinct(np.frombuffer(text, np.uint8), table, most))
-
-
-@kernel
-def _distinct(text, table, most):
-    """Count the strings before a colon by their hashes (FNV-1a), which `table`, of zeros, receives."""
-    count, code, inside, ended, at = 0, np.uint64(BASIS), False, False, 0
-    while at < text.size and count <= most:
-        letter = text[at]
-        if inside and letter != _QUOTE and letter != _NEWLINE:
-            code = (code ^ np.uint64(letter)) * np.uint64(PRIME)
-            at += letter == _ESCAPE
-        elif inside:
-            inside, ended = False, letter == _QUOTE
-        elif letter == _QUOTE:
-            inside, code = True, np.uint64(BASIS)
-        elif letter == _COLON and ended:
-            slot = np.int64(code >> np.uint64(20)) & (table.size - 1)
-            while table[slot] != 0 and table[slot] != code:
-                slot = (slot + 1) & (table.size - 1)
-            count += table[slot] == 0
-            table[slot], ended = code, False
-        elif letter > _BLANK:
-            ended = False
-        at += 1
-    return count
 
 
 _WORD = 8
