@@ -106,6 +106,3 @@ def test_stories_with_topics_become_ccat_and_topics(tmp_path: Path) -> None:
     train, test = sets.rcv1("GCAT")
     assert sorted(as_text(train)) == ["-1 3:0.5 7:0.25", "1 4:1"]
     assert sorted(as_text(test)) == ["-1 9:1", "1 8:1"]
-
-
-LIST, STORIES, TESTS = "C11\nC12\nGCAT\nCCAT\n", "3 3:0.5\n0,2 4:1\n", "3 9:1\n"

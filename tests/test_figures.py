@@ -125,9 +125,6 @@ def test_the_page_of_the_data_tells_what_each_page_needs() -> None:
         assert f"{contents.rows:,}" in text
 
 
-ROOT = Path(__file__).parent.parent
-
-
 def test_the_committed_pages_are_not_overwritten_by_small_ones(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

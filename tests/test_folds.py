@@ -27,7 +27,6 @@ from thresher.plans.folds import Folds, FoldScores, check_size, estimates_of
 from thresher.plans.penalties import PenaltyRange
 
 FOLDS: Rows = folds_of(0, ROWS, K, 0)
-LINE = Chunk.of_rows([(1.0, {n: 1.0}) for n in range(9)])
 
 
 def folded(recipes: list[Recipe], chunk: Chunk, count: int = K, **options: Any) -> tuple[ModelSet, Folds]:

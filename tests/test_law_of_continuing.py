@@ -2,7 +2,7 @@
 
 import copy
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from thresher.learning.model.recipe import Recipe
 
 ROWS, PLACE = 60, 37
 STORES = ["growing", "direct", "hashed:6"]
-Write = Callable[[Any, Path], None]
 
 
 pytestmark = pytest.mark.usefixtures("plainly")

@@ -153,9 +153,6 @@ def test_the_correction_undoes_the_sampling(monkeypatch: pytest.MonkeyPatch) -> 
     assert sampling.figures(margins, clicks.labels > 0)[2] == pytest.approx(1, rel=0.1)
 
 
-TEMPLATE = "--rule fobos:l1=1e-6|1e-5|1e-4,l2=0 --rate inverse-sqrt:1|10 --loss hinge|logistic"
-
-
 def chunk(rows: int) -> Chunk:
     return Chunk.of_rows([((-1.0) ** i, {i: 1.0}) for i in range(rows)])
 

@@ -10,14 +10,11 @@ from experiments.papers import (
     langford_regret,
     singer_ball,
 )
-from experiments.papers.generated import few_words
 from experiments.papers.sets import Parts
 from experiments.papers.softmax_ball import Problem
 from thresher.data import Chunk
 
 pytestmark = pytest.mark.usefixtures("plainly")
-
-ROWS = few_words(40, 20)
 
 
 def rows_of(X: Any, y: Any) -> Chunk:

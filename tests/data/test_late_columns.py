@@ -33,12 +33,6 @@ def late_jsonl(folder: Path, rows: list[dict[str, Any]] = LATE) -> Path:
     return path
 
 
-def late_csv(folder: Path) -> Path:
-    path, rows = folder / "late.csv", [f"{k % 2},{k}.5, ,,{PAD}\n" for k in range(3)]
-    path.write_text("label,a,n,c,pad\n" + "".join(rows) + '1,2,,"",\n0,1,7,"u, v",\n1,1,8,w,\n')
-    return path
-
-
 def read(path: Any, layout: AnyLayout, **options: Any) -> tuple[Any, list[Any]]:
     source = open_source(path, layout=layout, on_error="skip", **options)
     rows = [row for chunk in source.chunks() for row in rows_of(chunk)]

@@ -314,7 +314,6 @@ def of_arrays(**changes: Any) -> bytes:
     return sealed(packed(LogEntry(ROWS, Chunk(**arrays | changes))), 0, 0, 0)[0]
 
 
-GOOD = packed(LogEntry(ROWS, rows(2)))
 HOSTILE: dict[str, bytes] = {
     "value": of_arrays(values=np.array([1, np.nan, 1, 1], np.float32)),
     "label": of_arrays(labels=np.array([1, np.inf], np.float32)),

@@ -18,7 +18,6 @@ from unittest.mock import Mock
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, settings
 
 from tests.covering import covering
 from tests.data import tables
@@ -43,8 +42,6 @@ from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.layout import Layout
 from thresher.data.source import Source, SourceWrapper
 from thresher.data.sources.reader import Parsed
-
-quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def listed(path: object, start: StreamPosition | None = None, **options: object) -> list[Chunk]:

@@ -16,8 +16,6 @@ from tests.data.test_tables import FORMATS, LAYOUT, some_rows
 from thresher.data import DataError, open_source, table_source
 from thresher.data.layout import Layout
 
-TEXTS = pytest.mark.parametrize("name", ["data.csv", "data.tsv", "data.jsonl"])
-
 
 def rows_meant(rows: list[dict[str, Any]], **kinds: str) -> list[Any]:
     found = [meaning(row, kinds) for row in rows]

@@ -13,7 +13,6 @@ from scipy.sparse import csr_array, csr_matrix
 
 import thresher
 from tests.plain import not_compiled
-from thresher import TroubleWarning
 from thresher.parts import make
 from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
 
@@ -87,16 +86,10 @@ def test_labels_of_any_kind_are_the_classes() -> None:
         (np.where(Y, np.nan, 1.0), "NaN"),
         (X[:, 1], "Unknown label type: continuous"),
         (np.array([1, "yes"], object)[Y], "y mixes labels of types that cannot be compared: int, str"),
-        (
-            np.array([None, "yes"], object)[Y],
-            "y mixes labels of types that cannot be compared: NoneType, str",
-        ),
         (pd.Series([None, *Y[1:]], dtype="Int64"), "NaN"),
-        (Y[:9], "inconsistent numbers of samples"),
-        (None, "y to be passed"),
         (np.column_stack([Y * 2, Y]), "zeros and ones"),
     ],
-    ids=["one", "nan", "continuous", "mixed", "None", "NA", "few", "nothing", "several classes"],
+    ids=["one", "nan", "continuous", "mixed", "NA", "several classes"],
 )
 def test_labels_that_are_none(y: Any, error: str) -> None:
     with pytest.raises(ValueError, match=error):
@@ -107,14 +100,9 @@ def test_labels_that_are_none(y: Any, error: str) -> None:
     ("options", "error"),
     [
         ({"class_weight": {0: -1}}, "class_weight must contain finite numbers >= 0"),
-        ({"class_weight": {0: float("nan")}}, "class_weight must contain finite numbers >= 0"),
-        ({"class_weight": {0: "a"}}, "class_weight must contain finite numbers >= 0"),
         ({"class_weight": [1, 2]}, "class_weight must be a dictionary, 'balanced' or None"),
         ({"average": 10}, "average must be True or False, not 10"),
-        ({"shuffle": "no"}, "shuffle must be True or False, not 'no'"),
-        ({"passes": 2.0}, "passes must be a whole number, 1 or more, not 2.0"),
         ({"n_jobs": 1.5}, "n_jobs must be a whole number or None, not 1.5"),
-        ({"batch": 0}, "batch must be a whole number, 1 or more, not 0"),
         ({"early_stopping": True, "validation_fraction": "a"}, "validation_fraction must be a number"),
         ({"l1": "much"}, "ft-ftrl: l1 must be a number, not 'much'"),
     ],
@@ -208,16 +196,6 @@ def test_probabilities_are_those_of_the_loss_that_was_learned_with() -> None:
 
 @OVERFLOWING
 @pytest.mark.usefixtures("plainly")
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_a_weight_that_overflows_is_a_value_error(method: str) -> None:
-    X, y = np.array([[0.0, 9.0], [1.0, 0.0]]), [1.0, -1.0]
-    model = SparseOnlineRegressor("sgd", "absolute", rate="constant:1e38", fit_intercept=False, shuffle=False)
-    with pytest.raises(ValueError, match="the weight of feature 1 is not finite"):
-        getattr(model, method)(X, y)
-
-
-@OVERFLOWING
-@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("rule", ["ft-ftrl", "ftrl"])
 def test_labels_that_break_weights_leave_the_model_as_it_was(rule: str, rows: int) -> None:
@@ -230,18 +208,6 @@ def test_labels_that_break_weights_leave_the_model_as_it_was(rule: str, rows: in
         model.partial_fit(X[:rows], np.array([1.0, 1e30])[-rows:])
     assert (model.predict(X) == before).all()
     assert (model.partial_fit(X, y).predict(X) != before).any()
-
-
-def test_features_of_very_different_scale_are_warned_of_where_they_do_harm() -> None:
-    chance = np.random.default_rng(0)
-    y = chance.integers(0, 2, 200)
-    X = np.column_stack([y + chance.normal(size=200), chance.normal(1e6, 1e5, 200)])
-    with not_compiled():
-        with pytest.warns(TroubleWarning, match=r"feature 1 up to 1,\d{3},\d{3}") as caught:
-            classifier(rule="ftrl", passes=1).fit(X, y)
-        assert len(caught) == 1
-        classifier(rule="ft-ftrl", passes=1).fit(X, y)
-        classifier(rule="ftrl", passes=1).fit(X / [1, 1e6], y)
 
 
 @pytest.mark.parametrize("dtype", ["f2", ">f4", ">f8", "longdouble", "i1", "?"])

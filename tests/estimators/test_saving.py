@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -18,7 +17,6 @@ from thresher.sklearn.convert import from_sklearn
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(90, 4)).round(3)
 Y = np.where(X[:, 0] > 0, "up", "down")
-TABLE = pd.DataFrame({"kind": np.where(X[:, 0] > 0, "x", "y"), "b": X[:, 1]})
 
 
 def test_what_goes_on_learning_does_so_from_the_file(tmp_path: Path) -> None:

@@ -114,7 +114,6 @@ SOFTMAX = {"rule": "adagrad-fobos", "loss": "softmax"}
 Given = tuple[type, dict[str, Any], Any, Any, tuple[int, ...], int]
 CASES: dict[str, Given] = {
     "two": (SparseOnlineClassifier, {}, X, TWO, (1, 4), 1),
-    "two, averaged": (SparseOnlineClassifier, {"average": True}, X, TWO, (1, 4), 1),
     "two, sparse": (SparseOnlineClassifier, {}, csr_matrix(X), TWO, (1, 4), 1),
     "two, hashed": (SparseOnlineClassifier, {"store": "hashed:8"}, X, TWO, (1, 0), 1),
     "two, jointly": (SparseOnlineClassifier, SOFTMAX, X, TWO, (1, 4), 1),
@@ -123,11 +122,9 @@ CASES: dict[str, Given] = {
     "labels": (SparseOnlineClassifier, {}, X, LABELS, (3, 4), 3),
     "texts": (SparseOnlineClassifier, {}, TEXTS, TWO, (1, 0), 1),
     "dictionaries": (SparseOnlineClassifier, {}, ROWS, THREE, (3, 0), 3),
-    "table": (SparseOnlineClassifier, {}, TABLE, THREE, (3, 0), 3),
     "number": (SparseOnlineRegressor, {}, X, X[:, 0], (4,), 1),
     "column": (SparseOnlineRegressor, {}, X, X[:, :1], (1, 4), 1),
     "numbers": (SparseOnlineRegressor, {}, X, X[:, :2], (2, 4), 2),
-    "number of a text": (SparseOnlineRegressor, {}, TEXTS, X[:, 0], (0,), 1),
     "numbers of a table": (SparseOnlineRegressor, {}, TABLE, X[:, :2], (2, 0), 2),
 }
 cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)

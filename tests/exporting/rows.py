@@ -46,7 +46,6 @@ TEXTS = (
     ),
     *(b"can't won't", b"\xf0\x9f\x98\x80 smile \xed\xa0\x80", b"word " * 60, b"\xe2\x82", b"CaSe MaTtErS"),
 )
-Made = tuple[bytes, np.ndarray[Any, Any]]
 
 
 class ExportTrial(NamedTuple):

@@ -54,7 +54,6 @@ def tables(name: str) -> Callable[[Path], list[str]]:
 
 
 COLUMNS = "--weight w --numeric x,y --categorical id --on-error quarantine=bad.txt"
-OVERFIT = "--rule sgd --loss hinge --rate constant:9"  # the first pass is the best on the hold-out
 CASES: dict[str, tuple[Callable[[Path], list[str]], str]] = {
     "permuted every pass": (
         one_file,

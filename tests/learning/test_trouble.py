@@ -27,7 +27,6 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.objective import Objective
 from thresher.learning.model.recipe import Recipe
 
-SGD = {"rule": "sgd", "rate": "constant:0.5"}
 OTHERWISE = {"rule", "loss", "outputs", "admit", "scale"}
 """Options that make a model learn with other compiled code than the default, which many tests need."""
 
