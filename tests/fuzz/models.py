@@ -124,7 +124,6 @@ CASES = [
         Case(spec, {"average": True})
         for spec in ("fobos:l1=0.05,l2=0.5", "l1-ball:radius=0.5", "sgd", "fobos-l2norm:l2norm=0.3")
     ),
-    Case("adagrad-rda:l1=0.01,l2=0.05", {"average": True}),
     *(
         Case(spec, _MANY)
         for spec in (

@@ -22,10 +22,11 @@ frees only rows that never had a weight.
 Only models of one output that learn row by row are averaged. For several outputs and mini-batches this took a
 loop of its own, with the sums of coupled outputs, and five to twelve times as long as without the mean.
 
-Four rules cannot be averaged. `subgradient` oscillates around zero, and replays its steps if the rate is not
+Five rules cannot be averaged. `subgradient` oscillates around zero, and replays its steps if the rate is not
 constant. `fobos-linf` follows the lowest cap so far, but its stack keeps only the caps that are the lowest
 until the end. `simplex` raises weights from zero, and in both `simplex` and `eg` weights may start from
-values other than zero, so a feature would owe weights from before it was first seen.
+values other than zero, so a feature would owe weights from before it was first seen. With l2, a sum of
+weights of `adagrad-rda` is one of quotients, which took more lines than the rule.
 """
 
 from __future__ import annotations

@@ -76,45 +76,6 @@ def decays(middle, n, rate):
     return n * math.expm1(-rate * middle) + bulge
 
 
-@helper
-def inverses(x, n):
-    """Sum of 1 / x over n terms x, x + 1, ...: one by one while x is small, then by Euler-Maclaurin.
-
-    >>> round(inverses(1.0, 3.0), 12)
-    1.833333333333
-    """
-    total = 0.0
-    while n > 0.0 and x < 32.0:
-        total += 1.0 / x
-        x += 1.0
-        n -= 1.0
-    a = x - 0.5
-    p, q = 1.0 / (a * a), 1.0 / ((a + n) * (a + n))
-    rest = (q - p) / 24.0 - 7.0 / 960.0 * (q * q - p * p) + 31.0 / 8064.0 * (q * q * q - p * p * p)
-    return total + math.log1p(n / a) + rest if n > 0.0 else total
-
-
-@helper
-def quotients(a, b, c, d, middle, n):
-    """Sum of (a - b t) / (c + d t) over n consecutive t with mean `middle`; 0 if not positive there.
-
-    >>> round(quotients(3.0, 1.0, 1.0, 1.0, 1.0, 3.0), 12)  # 3/1 + 2/2 + 1/3
-    4.333333333333
-    """
-    top, bottom = a - b * middle, c + d * middle
-    if top <= 0.0:
-        return 0.0
-    ratio = d / bottom
-    if ratio * n < _SHORT:
-        second, fourth = moments(n)
-        square = ratio * ratio
-        return (
-            top * (n + square * (second + square * fourth)) + b * ratio * (second + square * fourth)
-        ) / bottom
-    first = middle - 0.5 * (n - 1.0)
-    return ((a + b * c / d) * inverses(c / d + first, n) - n * b) / d
-
-
 _BLOCK = 64  # steps whose sizes are computed at once, vectorised four at a time
 
 

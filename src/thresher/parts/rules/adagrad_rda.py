@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from thresher.parts.prox import soft
 from thresher.parts.registry import part
-from thresher.parts.series import quotients
 
 GRADIENTS, ROOT = range(2)  # columns of S
 STEPS, THRESHOLD, PULL = range(3)  # places in the clock
@@ -33,7 +32,6 @@ class AdagradRda(NamedTuple):
     delta: float = 1e-3
     SLOTS = ("gradients", "root")
     CLOCK = ("steps", "threshold", "pull")
-    DRIFTS = ("steps",)
     CLAMPS = ()
     PENALTIES = ("l1", "l2")
     LIMITS = {"eta": "> 0"}
@@ -57,13 +55,6 @@ class AdagradRda(NamedTuple):
         clock[STEPS] += 1.0
         clock[THRESHOLD] = self.l1 * clock[STEPS]
         clock[PULL] = self.eta * self.l2 * clock[STEPS]
-
-    def area(self, S, j, n, sums, now):
-        """Affine in the number of steps, or with l2 a quotient of two affine functions."""
-        top = quotients(
-            abs(S[j, GRADIENTS]), self.l1, self.delta + S[j, ROOT], self.eta * self.l2, sums[0] / n, n
-        )
-        return -math.copysign(self.eta * top, S[j, GRADIENTS])
 
     def idle(self, S, j, w, now):
         """Whether there was no gradient yet."""
