@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-from difflib import get_close_matches
 from fractions import Fraction
 from numbers import Real
 from typing import Any, NamedTuple
@@ -60,10 +59,6 @@ _CONDITION = re.compile(
 """How a condition begins: a column and an operator"""
 _EQUAL = re.compile(r"\s*([^\s'\"<>=!(),]+)\s*(!?=|[<>]=?)\s*([^'\"]+?)\s*")
 """A condition on a text without quotes"""
-_MISSPELLED = re.compile(r"([A-Za-z]+)[-:=_ ]*(\d*\.?\d*%?)(?:th|st|nd|rd)?")
-"""A word, perhaps with a number: it may be a misspelled form of hold-out"""
-_FORMS = {"last": "last", "tail": "last", "every": "every"}
-"""Words for a form of hold-out, and the form"""
 _FINEST = 10**6
 """Maximum denominator of a share."""
 
@@ -136,15 +131,9 @@ def _part_in_words(given: str) -> HeldOutPart | None:
             return MatchingRows(given.strip())
     if re.search(r"[/\\*?\[]", given):
         return None
-    meant, found = "", _MISSPELLED.fullmatch(given)
     if equal := _EQUAL.fullmatch(given):
         quoted = f"\"{equal[1]}{equal[2]}'{equal[3]}'\""
         meant = f"for the rows that meet a condition, write text in quotes: {quoted}"
-    elif found and (near := get_close_matches(found[1].lower(), _FORMS, 1)):
-        last = f"last:{found[2] or '0.1'}"
-        meant = last if _FORMS[near[0]] == "last" else f"every-{found[2] if found[2].isdecimal() else 10}th"
-        meant = f"did you mean {meant}?"
-    if meant:
         raise OneLineError(f"{option}: there is no such file; {meant}")
     return None
 
