@@ -121,11 +121,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 63_098,
+    "all": 63_024,
     "data": 18_091,
-    "learning": 14_989,
-    "parts": 5_493,
-    "engine": 4_980,
+    "learning": 14_984,
+    "parts": 5_445,
+    "engine": 4_959,
     "plans": 3_334,
     "serving": 2_871,
     "options": 2_281,

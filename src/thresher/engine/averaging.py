@@ -46,11 +46,17 @@ BASE, SEEN = range(2)  # of `place`: examples before the ring, examples in total
 
 
 class Past(NamedTuple):
-    """Clock and drift history; with the row of a weight, they give its mean."""
+    """Clock and drift history, which with the row of a weight give its mean."""
 
     clock: Array
     ring: Array
+    """(steps, 2, drifts)"""
     place: Array
+    """(2,)"""
+    newest: Array
+    """(drifts,) of the last example"""
+    more: Array
+    """room for the sums of an example: as long as the longest example"""
 
 
 @helper
@@ -61,11 +67,12 @@ def between(ring, lo, hi, out):
 
 
 @helper
-def enter(rule, clock, ring, place, newest):
-    """Add an example to the ring; `newest` is set to its drifts."""
-    place[SEEN] += 1
-    p = place[SEEN] - place[BASE]
-    drift(rule, clock, newest)
+def remember(past, rule, B, bias):
+    """Enter the example, and its drifts, into the ring; add its intercept."""
+    ring, newest = past.ring, past.newest
+    past.place[SEEN] += 1
+    p = past.place[SEEN] - past.place[BASE]
+    drift(rule, past.clock, newest)
     for k in range(newest.size):
         a, b = ring[p - 1, 0, k], newest[k]
         total = a + b
@@ -74,6 +81,8 @@ def enter(rule, clock, ring, place, newest):
         ring[p, 1, k] = ring[p - 1, 1, k] + ((a - (total - part)) + (b - part))
     if newest.size > 0:
         between(ring, p - 1, p, newest)
+    if B.shape[0] > 0:
+        B[0, B.shape[1] - 2] += bias
 
 
 @helper
@@ -112,14 +121,14 @@ def alive(row_rule, S, j, now, ring, start, n, sums):
 
 
 @helper
-def missed(row_rule, S, now, ring, place, newest, rows, begin, end, out):
+def missed(past, row_rule, S, now, rows, begin, end, out):
     """Write to `out` the sums of the weights of ``rows[begin:end]`` over the examples since the last update.
 
-    `newest` holds the drifts of the last example. This is a single loop because arrays passed on from inside
-    it would be reference-counted at every row.
+    This is a single loop because arrays passed on from inside it would be reference-counted at every row.
     """
-    sums, width = np.empty(newest.size), newest.size
-    base, filled, since = place[BASE], place[SEEN] - place[BASE], S.shape[1] - 1
+    ring, newest = past.ring, past.newest
+    sums, width, since = np.empty(newest.size), newest.size, S.shape[1] - 1
+    base, filled = past.place[BASE], past.place[SEEN] - past.place[BASE]
     for p in range(begin, end):
         j = rows[p]
         start = max(np.int64(S[j, since]) - base, 0)
@@ -147,7 +156,7 @@ def begin_anew(past, row_rule, S, now):
     A row that has missed only zeros is not written: it may not be in use yet.
     """
     rows, more = np.arange(S.shape[0]), np.empty(S.shape[0])
-    missed(row_rule, S, now, past.ring, past.place, past.newest, rows, 0, rows.size, more)
+    missed(past, row_rule, S, now, rows, 0, rows.size, more)
     for j in range(rows.size):
         if more[j] != 0.0:
             S[j, S.shape[1] - 2] += more[j]
@@ -155,33 +164,11 @@ def begin_anew(past, row_rule, S, now):
     past.place[BASE] = past.place[SEEN]
 
 
-class Adding(NamedTuple):
-    """What the loop adds every weight up with. The sum of the intercept is always up to date."""
-
-    clock: Array
-    ring: Array
-    """(steps, 2, drifts)"""
-    place: Array
-    """(2,)"""
-    newest: Array
-    """(drifts,) of the last example"""
-    more: Array
-    """room for the sums of an example: as long as the longest example"""
-
-
-@helper
-def remember(past, rule, B, bias):
-    """Enter the example into the ring."""
-    enter(rule, past.clock, past.ring, past.place, past.newest)
-    if B.shape[0] > 0:
-        B[0, B.shape[1] - 2] += bias
-
-
 @helper
 def catch_up(past, row_rule, S, rows, begin, end):
     """Bring the sums of the rows up to date."""
     now = snapshot(row_rule, past.clock, S)
-    missed(row_rule, S, now, past.ring, past.place, past.newest, rows, begin, end, past.more)
+    missed(past, row_rule, S, now, rows, begin, end, past.more)
     for p in range(begin, end):
         S[rows[p], S.shape[1] - 2] += past.more[p - begin]
         S[rows[p], S.shape[1] - 1] = past.place[SEEN]
@@ -193,19 +180,10 @@ def is_full(past):
     return past.place[SEEN] - past.place[BASE] == past.ring.shape[0] - 1
 
 
-@helper
-def last_drifts(past):
-    """Drifts of the last example in the ring."""
-    newest, p = np.zeros(past.ring.shape[2]), past.place[SEEN] - past.place[BASE]
-    if p > 0 and newest.size > 0:
-        between(past.ring, p - 1, p, newest)
-    return newest
-
-
 @kernel
 def read(row_rule, S, past, rows, out):
     """Like `kernels.read`, for the mean weights."""
     now, seen = snapshot(row_rule, past.clock, S), max(past.place[SEEN], 1)
-    missed(row_rule, S, now, past.ring, past.place, last_drifts(past), rows, 0, out.size, out)
+    missed(past, row_rule, S, now, rows, 0, out.size, out)
     for p in range(out.size):
         out[p] = (S[rows[p], S.shape[1] - 2] + out[p]) / seen

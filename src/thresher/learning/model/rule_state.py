@@ -53,6 +53,13 @@ class History:
         """Number of steps so far."""
         return int(self.place[averaging.SEEN])
 
+    def past(self, clock: Array, longest: int = 0) -> averaging.Past:
+        """What compiled code reads and writes, with room for examples of this length."""
+        p, newest = self.steps - self.place[averaging.BASE], np.zeros(self.ring.shape[2])
+        if p and len(newest):
+            newest[:] = (self.ring[p] - self.ring[p - 1]).sum(axis=0)
+        return averaging.Past(clock, self.ring, self.place, newest, np.empty(longest))
+
     def state(self) -> dict[str, Array]:
         """The part in use."""
         used = self.steps - self.place[averaging.BASE]
@@ -244,7 +251,7 @@ class RuleState:
         """Reads rows of `S`: of an averaged model the mean, or before the first step the initial weights."""
         reader, past = self.reader, cast(Any, clock)
         if self.history is not None and self.history.steps:
-            reader, past = averaging.read, averaging.Past(clock, self.history.ring, self.history.place)
+            reader, past = averaging.read, self.history.past(clock)
         compiled = reader.for_parts(row_rule)
         return lambda rows, out: compiled(row_rule, S, past, rows, out)
 
@@ -488,8 +495,7 @@ class OneState(RuleState):
         room = np.empty(longest, self.dtype)  # allocated here: in Numba it would cost 0.1 s of compiling
         kept: Any = None
         if self.history is not None:
-            newest, more = np.zeros(self.history.ring.shape[2]), np.empty(longest)
-            kept = averaging.Adding(self.clock, self.history.ring, self.history.place, newest, more)
+            kept = self.history.past(self.clock, longest)
         limits = (read_only(weights), offsets, lo, resolved.hi, self.limit, room, kept)
         if self.calibration is None or self.again:  # margins of these are not those of new examples
             return int(self._learn(*self._arguments(self.head.loss, resolved, targets, *limits)))
