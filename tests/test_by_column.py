@@ -197,7 +197,7 @@ def test_a_row_is_predicted_by_the_model_of_its_value(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no model of Ulmm; did you mean Ulm"):
         load(tmp_path / "found", "Ulmm")
     with pytest.raises(ModelFileError, match=r"models by shop, not one: .*of\(value\)"):
-        thresher.diff(tmp_path / "found", tmp_path / "found")
+        model_file.load_readout(tmp_path / "found")
     with pytest.raises(ValueError, match="no interval"):
         found.interval(rows)
     with pytest.raises(ValueError, match="no spread"):

@@ -1,19 +1,16 @@
 """`thresher.path` in Python, and results to compute with."""
 
 import itertools
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 
 import thresher
 from tests.commands import SAMPLE
 from thresher.data.errors import DataError
-from thresher.learning.inspection.frames import COLUMNS
 from thresher.learning.model.model import Model
 from thresher.learning.training.scores import Scores
 from thresher.learning.training.shares import held_out
@@ -29,7 +26,6 @@ def test_a_path_of_a_file(tmp_path: Path) -> None:
     assert taken.nonzero == found.points[chosen].nonzero <= 1000
     for which in ("best", "1se", "nnz:1000"):
         assert again.choose(which).predict(SAMPLE).tobytes() == found.choose(which).predict(SAMPLE).tobytes()
-    assert again.frame().nonzero.tolist() == found.frame().nonzero.tolist()
     again.save(tmp_path / "again")
     assert (tmp_path / "again").stat().st_size > 0
     taken.learn(next(thresher.open_source(SAMPLE).chunks()))
@@ -107,49 +103,7 @@ def test_the_range_is_of_rows_that_weigh_something() -> None:
     assert [point.penalty for point in found[0]] == [point.penalty for point in found[1]]
 
 
-SHARED = list(COLUMNS)
 ROWS = [({"size": 1.0 + k % 3, "<b>": float(k % 5)}, ["big", "small"][k % 2]) for k in range(60)]
-
-
-@pytest.mark.usefixtures("plainly")
-def test_every_result_has_the_same_columns(tmp_path: Path) -> None:
-    found = thresher.path(ROWS, "ftrl", l1=[0.1, 1.0], holdout=0.2, seed=3)
-    validated = thresher.cv(ROWS, "ftrl", l1=[0.1, 1.0], folds=3, refit=True)
-    model = thresher.train(ROWS, rule="ftrl:l1=0.1", seed=4)
-    tuned = thresher.tune(ROWS, rules=["ft-ftrl"], budget=4)
-    evaluated = thresher.evaluate(model, ROWS)
-    several = thresher.ensemble(ROWS, rule="ftrl:l1=0.1", models=3)
-    frames = [one.frame() for one in (found, validated, model, tuned, evaluated, several)]
-    for frame in frames:
-        assert list(frame.columns)[: len(SHARED)] == SHARED
-        assert {name: str(kind) for name, kind in frame.dtypes.items() if name in COLUMNS} == COLUMNS
-    assert len(pd.concat(frames)) == sum(map(len, frames))
-    of_path, of_folds, of_model, of_trials, of_figures, of_several = frames
-    assert of_path.nonzero.tolist() == [point.nonzero for point in found.points]
-    assert of_path.holdout_loss.tolist() == [point.loss for point in found.points]
-    assert of_path[["rule", "penalty", "seed"]].to_numpy().tolist() == [["ftrl", 0.1, 3], ["ftrl", 1.0, 3]]
-    assert of_path.chosen.tolist() == [k == found.number() for k in range(2)]
-    assert of_folds.fold.tolist() == [1, 2, 3] * 2
-    means = of_folds.groupby("penalty").holdout_loss.mean().tolist()
-    assert means == pytest.approx([point.loss for point in validated.points])
-    assert of_model.examples.tolist()[-1] == 60
-    assert of_model.progressive_loss.tolist()[-1] == pytest.approx(model.curve[-1].average)
-    assert (of_trials.chosen.sum(), of_trials.loc[tuned.chosen].holdout_loss) == (1, tuned.report["loss"])
-    assert of_figures.holdout_loss.tolist() == [evaluated["loss"]]
-    assert of_several.nonzero.tolist() == [one.nonzero for one in several.models]
-    model.save(tmp_path / "m")
-    pd.testing.assert_frame_equal(thresher.evaluate(tmp_path / "m", ROWS).frame(), of_figures)
-    assert thresher.evaluate(several, ROWS).frame().rule[0] == "ftrl"
-    assert thresher.evaluate(thresher.boost(ROWS), ROWS).frame().rule[0] is None
-    assert (of_figures.nonzero[0], of_figures.rule[0]) == (model.nonzero, "ftrl")
-
-
-@pytest.mark.usefixtures("plainly")
-def test_a_table_needs_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = thresher.train(ROWS, rule="ftrl:l1=0.1")
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="frame needs pandas: pip install pandas"):
-        model.frame()
 
 
 @pytest.mark.usefixtures("plainly")

@@ -148,5 +148,5 @@ for low, high in ((0, 0.03), (0.03, 0.06), (0.06, 0.12), (0.12, 1)):
 first = thresher.train(days, label="click", interact="site,ad", passes=1)
 tonight = thresher.train(tomorrow, continue_from=first, passes=1)
 at_once = thresher.train([*days, tomorrow], label="click", interact="site,ad", passes=1)
-print(thresher.diff(tonight, at_once)["equal"])
+print(tonight.weights_frame().equals(at_once.weights_frame()))
 shutil.rmtree(folder)

@@ -19,7 +19,6 @@ if _TYPE_CHECKING:
     from thresher.api import (
         boost,
         cv,
-        diff,
         ensemble,
         evaluate,
         export,
@@ -39,7 +38,6 @@ if _TYPE_CHECKING:
     from thresher.data.errors import DataError
     from thresher.learning.diagnostics.findings import TroubleWarning
     from thresher.learning.files.model_file import ModelFileError
-    from thresher.learning.inspection.frames import Evaluated
     from thresher.learning.model.divergence import DivergedError
     from thresher.learning.model.ensemble import Ensemble
     from thresher.learning.model.model import Model
@@ -57,7 +55,6 @@ _HOMES = {
     "DataError": "thresher.data.errors",
     "DivergedError": "thresher.learning.model.divergence",
     "Ensemble": "thresher.learning.model.ensemble",
-    "Evaluated": "thresher.learning.inspection.frames",
     "Frontier": "thresher.plans.models",
     "Interrupted": "thresher.learning.training.interruption",
     "Model": "thresher.learning.model.model",
@@ -78,7 +75,6 @@ __all__ = [
     "DataError",
     "DivergedError",
     "Ensemble",
-    "Evaluated",
     "Frontier",
     "Interrupted",
     "Model",
@@ -92,7 +88,6 @@ __all__ = [
     "__version__",
     "boost",
     "cv",
-    "diff",
     "ensemble",
     "evaluate",
     "export",

@@ -23,7 +23,6 @@ from thresher.learning.diagnostics.findings import warn
 from thresher.learning.files import model_file
 from thresher.learning.inspection import plots
 from thresher.learning.inspection.feature_names import find_in
-from thresher.learning.inspection.frames import Evaluated
 from thresher.learning.model.ensemble import Ensemble, predictor_of
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import Output
@@ -32,7 +31,7 @@ from thresher.learning.model.recipe import Recipe, Spec
 from thresher.learning.training.progress import ProgressLines, Ui
 from thresher.learning.training.trainer import Outcome
 from thresher.options import lanes, training
-from thresher.options.checks import check_flag, check_whole
+from thresher.options.checks import check_flag
 from thresher.options.data import ReadOptions
 from thresher.options.judging import EvaluateRun, MeasuringRun
 from thresher.options.model import ModulesOption
@@ -518,7 +517,7 @@ def evaluate(
     slices: str | Sequence[str] = (),
     plot: str | os.PathLike[str] | None = None,
     **reading: Unpack[ReadOptions],
-) -> Evaluated:
+) -> dict[str, Any]:
     """Evaluate a model on data. Returns the figures of ``thresher evaluate --json``, see docs/evaluate.md.
 
     Args:
@@ -540,8 +539,6 @@ def evaluate(
         reading: how to read `data`, where that differs from the training data: the options of
             `thresher.open_source` and the fields of a `Layout`.
 
-    The result has ``.frame()``: its figures as a row of a table.
-
     Raises `ModelFileError`, `DataError`, ValueError for wrong options, TypeError if `model` is not a model.
     """
     own = {"threshold": threshold, "top": top, "cost": cost, "slices": slices, "plot": plot}
@@ -550,7 +547,7 @@ def evaluate(
     given = labelled(model, data, y, sample_weight)
     figures, _, troubles = using.measure(measured, given, options)
     warn(troubles)
-    return Evaluated(figures, measured)
+    return figures
 
 
 def export(model: ModelOrFile, to: str, path: str | os.PathLike[str] | None = None) -> str | bytes:
@@ -645,33 +642,6 @@ def info(model: ModelOrFile) -> dict[str, Any]:
     if not isinstance(model, str | os.PathLike):
         found["model"] = None
     return found
-
-
-def diff(a: ModelOrFile, b: ModelOrFile, *, top: int = 20) -> dict[str, Any]:
-    """Show what changed from model `a` to model `b`: the figures of ``thresher diff --json``.
-
-    ``equal`` tells whether both predict with the same weights. Printed, the result is the text of
-    ``thresher diff``. See docs/reading.md.
-
-    Args:
-        a, b: a Model, a Readout, a fitted estimator, a result of `thresher.path`, `thresher.cv` or
-            `thresher.tune`, or the path of a model or checkpoint. A Readout does not know the options it was
-            trained with: give the Model or the file to compare them.
-        top: maximum number of weights in ``moved``, those that changed most.
-
-    Raises `ModelFileError`; `DataError` if the models cannot be compared; `DivergedError` for a model in
-    memory whose weights are not finite; ValueError for a negative `top`; TypeError for what is not a model.
-
-    >>> import thresher
-    >>> rows = [{"size": 3.0}, {"size": -2.0}] * 50
-    >>> first, second = (thresher.train(rows, [1, -1] * 50, passes=n) for n in (1, 2))
-    >>> found = diff(first, second)
-    >>> found["equal"], found["grew"], diff(first, first)["equal"]
-    (False, 1, True)
-    """
-    check_whole("top", top, 0)
-    with model_file.file_of(a) as first, model_file.file_of(b) as second:
-        return files.difference(first, second, top)
 
 
 @reads_elsewhere

@@ -63,7 +63,7 @@ def test_the_range_begins_where_no_feature_is_left() -> None:
     assert sizes[0] == 12
     assert penalties[-1] == pytest.approx(1000 * penalties[0])
     assert "held-out loss" in repr(model.frontier)
-    assert len(model.frontier.frame()) == 8
+    assert len(model.frontier.points) == 8
 
 
 def test_no_row_has_an_importance() -> None:

@@ -120,7 +120,7 @@ def check_error(thresher: Thresher, command: str, text: str, status: int) -> Non
 
 def test_help_without_arguments(thresher: Thresher) -> None:
     ran = thresher.ok("")
-    for command in ("train", "predict", "evaluate", "weights", "info", "diff", "rules", "rates"):
+    for command in ("train", "predict", "evaluate", "weights", "info", "rules", "rates"):
         assert f"\n  {command} " in ran.out
     assert "..." not in ran.out.split("Commands:")[1]  # no summary is cut
 

@@ -100,7 +100,7 @@ def test_they_run(folder: Path, plainly: None) -> None:
         for name, example in ALL:
             if name not in NOT_RUN:
                 ran = shell.run(f"set -o pipefail; {example}", cwd=folder, env=variables)
-                assert ran.returncode == (name == "diff"), (example, ran.stderr)  # the models differ
+                assert ran.returncode == 0, (example, ran.stderr)
     written = {path.name for path in folder.iterdir()}
     assert {"small.model", "best.model", "tuned.model", "named.model", "predictions.txt"} < written
 

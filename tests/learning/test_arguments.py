@@ -83,7 +83,7 @@ def test_the_end_of_the_range_is_noted(function: Callable[..., Any], more: dict[
     "name",
     [
         *("train", "path", "cv", "ensemble", "select", "tune", "boost"),
-        *("predict", "evaluate", "report", "info", "diff", "load", "save"),
+        *("predict", "evaluate", "report", "info", "load", "save"),
     ],
 )
 def test_docstrings_describe_every_argument(name: str) -> None:

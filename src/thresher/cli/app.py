@@ -72,9 +72,6 @@ thresher info front.model
 thresher log clicks.log
 thresher log clicks.log --last 5
 thresher log clicks.log --last 5 --json
-thresher diff my.model small.model
-thresher diff my.model small.model --top 5
-thresher diff my.model small.model --json > changes.json
 thresher name clicks.model clicks.csv
 thresher name clicks.model clicks.csv -o named.model
 thresher name clicks.model clicks.csv --json
@@ -144,7 +141,7 @@ def _install(shell: str) -> None:
 HOMES = {
     **dict.fromkeys(("train", "path", "cv", "tune", "select", "boost"), "learning"),
     **dict.fromkeys(("predict", "evaluate", "report", "weights", "export"), "using"),
-    **dict.fromkeys(("info", "choose", "diff", "name", "log"), "files"),
+    **dict.fromkeys(("info", "choose", "name", "log"), "files"),
     **dict.fromkeys(("serve", "rules", "losses", "rates"), "services"),
 }
 """The module of each command"""
@@ -164,7 +161,6 @@ SHORT = {
     "choose": "Take one of many models out of their file.",
     "info": "Show what is in a model, and how it was made.",
     "log": "Show and check the log of a server.",
-    "diff": "Show which weights moved from one model to another.",
     "name": "Add the names of features to a model.",
     **{name: f"List the {name} and their parameters." for name in ("rules", "losses", "rates")},
 }

@@ -1,4 +1,4 @@
-"""The commands for files: ``thresher info``, ``choose``, ``diff``, ``name`` and ``log``."""
+"""The commands for files: ``thresher info``, ``choose``, ``name`` and ``log``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 from thresher.cli import output, saving
 from thresher.cli.parser import DATA, MODEL, Argument, command
 from thresher.options import judging
-from thresher.options.option import Options, UsageError
+from thresher.options.option import Options
 
 _FILE = Argument("MODEL", "A file that thresher has written: of one model or of many, or a checkpoint.")
 _MODELS = Argument("MODELS", "A file that thresher path, or train --ensemble or --by, has written.")
@@ -19,8 +19,6 @@ _WHICH = Argument(
     "loss is at most P % higher; nnz:N, the best with at most N weights; or the number of a model, from 0. "
     "Of models by column: a value, or all.",
 )
-DIFFERENT = 1
-"""Exit status, as for diff(1)"""
 DAMAGED = 1
 """Exit status"""
 
@@ -55,26 +53,6 @@ def choose(models: str, which: str, options: Options) -> None:
         write(target)
         used = output.shown_use(use, options["json"])
         output.show_result({**figures, **used, "model": str(target)}, options["json"], target)
-
-
-@command(judging.DiffCommand, *(Argument(name, "A model or a checkpoint.") for name in ("A", "B")))
-def diff(first: str, second: str, options: Options) -> None:
-    """Show what changed from model A to model B: weights added, removed or moved, and options that differ.
-
-    The exit status is 0 if both predict with the same weights, 1 if not, 2 if they cannot be compared.
-    """
-    from thresher.data.errors import DataError, OneLineError
-    from thresher.runs.files import difference
-
-    try:
-        found = difference(Path(first), Path(second), options["top"])
-    except DataError as error:
-        raise UsageError(f"{first} and {second} cannot be compared: {error}") from error
-    except (OneLineError, OSError) as error:
-        raise UsageError(str(error)) from error
-    output.show(found, options["json"])
-    if not found["equal"]:
-        raise click.exceptions.Exit(DIFFERENT)
 
 
 @command(judging.NameCommand, MODEL, DATA)

@@ -227,12 +227,6 @@ class WeightsCommand(ModulesOption, total=False):
     ]
 
 
-class DiffCommand(ModulesOption, training.JsonOption, total=False):
-    """The options of ``thresher diff``."""
-
-    top: Annotated[int, Option(kinds.Whole(0), "N", default=20), "Show the N weights that moved most."]
-
-
 TARGETS = ("c", "js", "mjs", "onnx", "json")
 
 

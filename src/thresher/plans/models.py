@@ -8,13 +8,12 @@ from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from thresher.learning.diagnostics.findings import Finding, warn
 from thresher.learning.files.choice import FrontierTable, Point, choose
 from thresher.learning.files.model_file import FRONTIER, Contents, ModelFileError, save_all
 from thresher.learning.inspection.formatting import shown, tab_separated
-from thresher.learning.inspection.frames import frame_of, held, identity, identity_of
 from thresher.learning.inspection.plots import checked, write
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
@@ -23,10 +22,6 @@ from thresher.options.option import UsageError
 from thresher.plans import budget, frontier
 from thresher.plans.folds import Estimate, Folds
 from thresher.plans.frontier import picture
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 _HEADS = {"nonzero": "non-zero", "paired_error": "± paired"}
 
@@ -127,27 +122,6 @@ class Tuned:
         figures = ", ".join(f"{name} {shown(value)}" for name, value in self.report.items())
         return "\n".join([*of_trials(self.trials, self.chosen), f"rows not used for choosing: {figures}"])
 
-    def frame(self) -> pd.DataFrame:
-        """A row per setting, under the names that all results share; ``late_loss`` was chosen by.
-
-        ``holdout_`` figures are of the chosen model, on rows not used for choosing. See docs/python.md.
-        ImportError without pandas.
-        """
-        base, rows = self.model.recipe, list[dict[str, Any]]()
-        for k, trial in enumerate(self.trials):
-            recipe = replace(base, rule=trial.rule, rate=trial.rate, alpha=None, l1=None, l2=None, eta0=None)
-            won = {"nonzero": self.model.nonzero, **held(self.report)} if k == self.chosen else {}
-            own = {
-                "examples": trial.rows,
-                "progressive_loss": trial.progressive_loss,
-                "chosen": k == self.chosen,
-                "dropped": trial.dropped,
-                **won,
-            }
-            more = {"rate": trial.rate, "round": trial.round, "late_loss": trial.late_loss}
-            rows.append({**identity(recipe), **own, **more})
-        return frame_of(rows)
-
     @property
     def model_(self) -> Model:
         """The best model, which `thresher.predict`, `evaluate`, `save` and the like take in its place."""
@@ -218,18 +192,6 @@ class Frontier:
             table = partial(lane_lines, [point.as_dict(penalty) for point in self.points], penalty)
         return shown_with_choice(self.points, self.choice, table)
 
-    def frame(self) -> pd.DataFrame:
-        """A row per model, or per penalty and fold, counted from 1, under the names that all results share.
-
-        See docs/python.md. ImportError without pandas.
-        """
-        chosen = self.number()
-        if self.folds is None:
-            rows = [[_row_of(*one)] for one in zip(self.points, self.models, strict=True)]
-        else:
-            rows = [_rows_of_folds(one) for one in self.points]
-        return frame_of({**row, "chosen": k == chosen} for k, some in enumerate(rows) for row in some)
-
     @classmethod
     def read(cls, file: Contents, made: Callable[[str, Any, Any], Any]) -> Frontier:
         """The models in a file; `made` makes each of its name, header and tensors. `ModelFileError`."""
@@ -270,24 +232,6 @@ class Frontier:
     def _told(self) -> list[Point]:
         """The points as a file and a picture have them: of folds, the means."""
         return self.points if self.folds is None else [one.mean() for one in self.points]
-
-
-def _row_of(point: Point, model: object) -> dict[str, object]:
-    own = {name: getattr(point, name) for name in ("nonzero", "progressive_loss", "dropped")}
-    return {**identity_of(model), "examples": getattr(model, "examples", None), **own, **held(point.holdout)}
-
-
-def _rows_of_folds(one: Estimate) -> list[dict[str, object]]:
-    return [
-        {
-            **identity(one.recipe),
-            "fold": k + 1,
-            "nonzero": None if one.dropped else count,
-            "dropped": one.dropped,
-            **(held(one.folds[k]) if one.folds else {}),
-        }
-        for k, count in enumerate(one.counts)
-    ]
 
 
 def with_choice(found: Frontier) -> Frontier:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,13 +44,9 @@ from thresher.learning.files.model_file import (
     tensors_of_names,
 )
 from thresher.learning.inspection.formatting import tab_separated, table_of_rows
-from thresher.learning.inspection.frames import frame_of
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import names_of
 from thresher.options.messages import mention
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 U64 = NDArray[np.uint64]
 F64 = NDArray[np.float64]
@@ -229,10 +225,6 @@ class Selection:
         kept, others = (int(those[_SHOWN:].sum()) for those in (self.kept, ~self.kept))
         more = f"... and {kept:,} more that are kept, {others:,} that are not"
         return [*lines, more] if kept or others else lines
-
-    def frame(self) -> pd.DataFrame:
-        """A row per feature. See docs/python.md. ImportError without pandas."""
-        return frame_of(self.rows())
 
     def plot(self, **shape: Any) -> str:
         """The SVG that ``thresher select --plot`` draws.

@@ -1,4 +1,4 @@
-"""What is in a file or a log, and how two models differ; one of many taken out; names found for weights."""
+"""What is in a file or a log; one of many taken out; names found for weights."""
 
 from __future__ import annotations
 
@@ -55,26 +55,6 @@ class ModelInfo(dict[str, Any]):
             told: dict[str, Any] = {"ensemble": _told_ensemble, "selection": _told_selection}
             lines = told.get(self["kind"], _told_model)(self)
         return as_shown("\n".join(lines))
-
-
-class ModelDiff(dict[str, Any]):
-    """What differs between two models; printed, what ``thresher diff`` prints."""
-
-    def __repr__(self) -> str:
-        """One line per figure, the options that differ and the weights that moved most."""
-        shown = {name: value for name, value in self.items() if not isinstance(value, list | dict)}
-        if len(self["intercept"][0]) == 1:
-            (before,), (after,) = self["intercept"]
-            shown |= {"intercept_A": before, "intercept_B": after}
-        lines = figure_lines(shown)
-        if self["options"]:
-            rows = [[name.replace("_", " "), *pair] for name, pair in self["options"].items()]
-            lines += ["", *formatting.table_of(["option", "A", "B"], rows)]
-        if moved := self["moved"]:
-            heads = [name for name in moved[0] if any(one[name] is not None for one in moved)]
-            moved = [{**one, "feature": str(one["feature"])} for one in moved]
-            lines += ["", *formatting.table_of_rows(moved, heads)]
-        return "\n".join(lines)
 
 
 class LogInfo(dict[str, Any]):
@@ -151,12 +131,6 @@ def draw(path: Path, plot: Path | None, table: Path | None) -> None:
         options = mention(*(name for name, one in (("plot", plot), ("table", table)) if one is not None))
         both = f"{mention_command('path')} and {mention_command('select')}"
         raise UsageError(f"{path}: {options} needs a file of {both}")
-
-
-def difference(first: Path, second: Path, top: int) -> ModelDiff:
-    """The content of ``thresher diff --json``. `ModelFileError`; `DataError` for models of other features."""
-    (a, before), (b, after) = map(model_file.load_readout, (first, second))
-    return ModelDiff(describing.compare(a, b, (before, after), top))
 
 
 def choose(

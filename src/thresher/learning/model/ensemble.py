@@ -31,7 +31,6 @@ from thresher.engine.sound import StateError
 from thresher.learning.files import model_file
 from thresher.learning.files.choice import BY, column_of
 from thresher.learning.files.model_file import ENSEMBLE, Contents, ModelFileError
-from thresher.learning.inspection.frames import frame_of, identity_of
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import F64, Output
 from thresher.learning.model.prediction import LinearPredictor, ModelOrFile, Readout, Summands
@@ -43,8 +42,6 @@ from thresher.options.messages import spelled
 from thresher.options.option import UsageError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from thresher.learning.diagnostics.findings import Finding
 
 _BAGS = spelled("thresher train --ensemble 64", "thresher.ensemble(..., models=64)")
@@ -216,19 +213,6 @@ class Ensemble(LinearPredictor, Generic[M]):
     def __repr__(self) -> str:
         """The number of models, their rows, and the first of them."""
         return f"<Ensemble of {len(self.models)} models, {self.rows} rows: {self.models[0]!r}, ...>"
-
-    def frame(self) -> pd.DataFrame:
-        """A row per model, under the names that all results share. See docs/python.md.
-
-        ImportError without pandas.
-        """
-        found = []
-        for number, model in enumerate(self.models):
-            tally, examples = getattr(model, "tally", None), getattr(model, "examples", None)
-            loss = None if tally is None else tally.known
-            figures = {"examples": examples, "nonzero": model.nonzero, "progressive_loss": loss}
-            found.append({**identity_of(model), **figures, "model": number})
-        return frame_of(found)
 
     @property
     def lowest_label(self) -> float:

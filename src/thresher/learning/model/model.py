@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,9 +56,6 @@ from thresher.options.option import check_names, declared
 ALWAYS_COUNTED, _FILLED = 1 << 16, 4
 """Rows of a table whose weights are always counted; of a larger one a quarter must be in use."""
 _SHOWN = {"B": "the intercept", "bias": "the intercept", "clock": "the state of the rule"}
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Model(LinearPredictor):
@@ -130,21 +127,9 @@ class Model(LinearPredictor):
 
     def _repr_html_(self) -> str:
         """A small table for notebooks: how the model was made, and its heaviest weights."""
-        from thresher.learning.inspection.frames import summary
+        from thresher.learning.inspection.notebooks import summary
 
         return summary(self)
-
-    def frame(self) -> pd.DataFrame:
-        """The progress of training: a row per point of the curve, under the names that all results share.
-
-        The last has the figures on the examples held out. See docs/python.md. ImportError without pandas.
-        """
-        from thresher.learning.inspection.frames import frame_of, held, identity
-
-        who, rows = identity(self.recipe), [point.as_dict() for point in self.curve]
-        if rows:
-            rows[-1] |= held(self.holdout)
-        return frame_of({**who, **row} for row in rows)
 
     def __copy__(self) -> Model:
         """An independent copy in the same state."""

@@ -22,7 +22,6 @@ from thresher.data.errors import DataError, OneLineError
 from thresher.data.labels import listed_words
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
 from thresher.data.source import Source
-from thresher.engine.index import HashedIndex
 from thresher.engine.protocol import writes
 from thresher.learning.diagnostics.advice import feature_name
 from thresher.learning.files import model_file
@@ -144,9 +143,3 @@ def checked_data(
             " write numbers in place of the words"
         )
     return in_agreement(weights, source, f"{whose} learned from")
-
-
-def has_small_keys(weights: Readout) -> bool:
-    """Whether all keys are ids chosen by people, not hashes of names."""
-    hashed = weights.store.startswith(HashedIndex.NAME)
-    return not hashed and int(weights.keys.max(initial=0)) < _SMALL
