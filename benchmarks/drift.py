@@ -11,8 +11,7 @@ import numpy as np
 from benchmarks import peers, report
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
-from thresher.data.chunk import Chunk, concat
-from thresher.learning.diagnostics.loss_rises import LossRises
+from thresher.data.chunk import Chunk
 from thresher.learning.model.model import Model
 
 HOURS, ROWS_AN_HOUR = 240, 1_250
@@ -62,18 +61,6 @@ def loss_of(rule: str, chunk: Chunk) -> float:
     return model.tally.average
 
 
-def rises_of(rule: str, chunk: Chunk) -> list[tuple[int, int]]:
-    """The rows since which the loss is higher, and after how many that is noticed."""
-    model, rises, at, found = Model(rule), LossRises(), 0, list[tuple[int, int]]()
-    while at < len(chunk):
-        end = min(at + rises.until_due(at), len(chunk))
-        model.learn(chunk, at, end)
-        at = end
-        if (rise := rises.see(at, model.tally)) is not None:
-            found.append((rise.row, at))
-    return found
-
-
 def loss_of_vw(chunk: Chunk) -> float:
     """The same of Vowpal Wabbit's FTRL-Proximal, with its defaults."""
     from vowpalwabbit import Workspace
@@ -103,14 +90,7 @@ def run(setting: Setting) -> list[Goal]:
     rows = [(name, *(f"{loss:.4f}" for loss in losses)) for name, losses in found.items()]
     report.table(f"{HOURS * ROWS_AN_HOUR:,} clicks; effects half forgotten in: progressive loss",
                  ("", *streams), rows)  # fmt: skip
-    changed = concat([made(np.inf, seed=k).chunk.rows(k * _HALF, (k + 1) * _HALF) for k in range(2)])
-    chunks = {name: one.chunk for name, one in streams.items()} | {f"at row {_HALF + 1:,}": changed}
-    noticed = {name: rises_of("ft-ftrl", chunk) for name, chunk in chunks.items()}
-    rows = [(name, ", ".join(f"{a:,} ({b:,})" for a, b in one) or "-") for name, one in noticed.items()]
-    report.table("ft-ftrl: the rows since which the loss is higher (noticed after)", ("change", "rows"), rows)
-    goals = [
-        Goal("rises of the loss in a still stream", "0", f"{len(noticed['never'])}", not noticed["never"])
-    ]
+    goals = list[Goal]()
     for name in ("ft-ftrl", "ftrl"):
         lasting, *fading = (found[f"{name}:half_life={life:g}"] for life in HALF_LIVES)
         cost, gain = fading[1][-1] / lasting[-1] - 1, 1 - min(losses[0] for losses in fading) / lasting[0]

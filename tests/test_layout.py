@@ -121,16 +121,16 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 62_614,
-    "data": 18_091,
-    "learning": 14_731,
+    "all": 61_925,
+    "data": 17_836,
+    "learning": 14_305,
     "parts": 5_445,
     "engine": 4_959,
     "plans": 3_270,
-    "serving": 2_871,
+    "serving": 2_864,
     "options": 2_275,
     "sklearn": 1_487,
-    "cli": 1_910,
+    "cli": 1_909,
     "cluster": 1_002,
     "river": 277,
     "reporting": 1_100,

@@ -615,7 +615,7 @@ def report(
     given = data if data is None else labelled(model, data, y, sample_weight)
     found, write = using.report(model, given, Path(path), options)
     if found.test is not None:
-        warn([*troubles_of_reading(found.test.lines), *found.test.assessment.learned()])
+        warn(troubles_of_reading(found.test.lines))
     write()
 
 

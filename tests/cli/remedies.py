@@ -137,7 +137,6 @@ ELSEWHERE = {
     " and leave --label out": "a model of Python: tests/learning/test_first_hour.py",
     "add it, with 1 in each row,"
     " or use --weight '' to evaluate": "an option with an empty value: tests/cli/test_importance.py",
-    "{} adds models to {}, which does not have the others: run again without --resume": STOPPED,
     "{} is left from an interrupted run, from which --resume continues; this run"
     " starts anew and replaces it": STOPPED,
     "All weights are zero, so every prediction is the same."

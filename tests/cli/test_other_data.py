@@ -161,7 +161,6 @@ def test_the_content_must_agree_with_the_name(thresher: Thresher) -> None:
     assert thresher("predict n d.jsonl").out.count("\n") == len(VISITS)
 
 
-@pytest.mark.filterwarnings("ignore:.*learned-before")
 @pytest.mark.usefixtures("files")
 def test_what_is_missing_in_csv_is_no_option_for_a_frame(thresher: Thresher) -> None:
     assert thresher("train", "d.csv", "-m", "m", "-q", "--missing", "?").status == 0

@@ -22,7 +22,6 @@ from tests.cli.remedies import CASES, ELSEWHERE, NAMES, Case, csv
 from thresher.cli.app import NAMES as COMMANDS
 from thresher.cli.app import command_of
 from thresher.data.formats.listing import FORMATS
-from thresher.learning.diagnostics import loss_rises
 from thresher.learning.model.scaling import SCALES
 from thresher.options import messages
 from thresher.options.judging import OUTPUTS
@@ -104,8 +103,7 @@ def line_with(remedy: str, text: str, *, exactly: bool = False) -> re.Match[str]
 
 @pytest.fixture(autouse=True)
 def small(folder: Path, plainly: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Models learn in plain Python, and a few rows show that a loss rises."""
-    monkeypatch.setattr(loss_rises, "FIRST", 4)
+    """Models learn in plain Python."""
 
 
 def prepare(case: Case, folder: Path, thresher: Thresher) -> None:

@@ -73,7 +73,7 @@ FOR_ONE = (
 )
 
 
-@pytest.mark.parametrize(("value", "share"), [(1, 1), (0, 0.9)])
+@pytest.mark.parametrize(("value", "share"), [(1, 1), (0, 0.99)])
 def test_numbers_that_are_filled_for_one_class(value: int, share: float) -> None:
     filled = (value == Y) & (CHANCE.random(N) < share)
     (message,) = leaks(TABLE.assign(refund=np.where(filled, CHANCE.lognormal(size=N), np.nan)), passes=1)
@@ -84,15 +84,6 @@ def test_numbers_that_are_filled_for_one_class(value: int, share: float) -> None
 def test_numbers_that_are_missing_more_often_in_one_class(shares: list[float]) -> None:
     kept = CHANCE.random(N) < np.array(shares)[Y]
     assert not leaks(TABLE.assign(other=np.where(kept, CHANCE.lognormal(size=N), np.nan)), passes=1)
-
-
-def test_more_rows_are_asked_of_columns_that_tell_the_label(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("thresher.learning.diagnostics.leaks.ROWS", (500, 640))
-    later = np.where(np.arange(N) < 500, Y, 0)
-    (message,) = leaks(TABLE.assign(other=later, refund=5 * Y))
-    assert "column refund alone tells" in message
-    (message,) = leaks(np.c_[X, later, 5 * Y])
-    assert "feature 3 alone tells" in message
 
 
 def test_features_without_columns(tmp_path: Path) -> None:

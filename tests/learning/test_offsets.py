@@ -17,7 +17,6 @@ from thresher.data import DataError, open_source
 from thresher.data.inputs.any_data import as_source
 from thresher.data.inputs.matrices import identified
 from thresher.data.layout import Layout
-from thresher.learning.diagnostics.findings import TroubleWarning
 from thresher.options.option import UsageError
 
 ROWS = 40
@@ -198,8 +197,7 @@ def test_the_log_of_rows_keeps_them(tmp_path: Path) -> None:
     chunk = next(iter(open_source(path, layout=model.layout, domain="real").chunks()))
     entries = [LogEntry(OF_ROWS, chunk.rows(k, k + 1), {}, NOON) for k in range(len(chunk))]
     folder = write_log(tmp_path / "log", entries, model.layout, "real")
-    with pytest.warns(TroubleWarning, match="learned-before"):
-        on_log, on_rows = (thresher.train(data, continue_from=model, passes=1) for data in (folder, path))
+    on_log, on_rows = (thresher.train(data, continue_from=model, passes=1) for data in (folder, path))
     assert np.array_equal(on_log.predict(path), on_rows.predict(path))
     none = thresher.train(path, ignore="shift", **GIVEN)
     with pytest.raises(DataError, match="other features than those of the model"):

@@ -104,7 +104,6 @@ def report(model: str, data: list[str], options: Options) -> None:
     size = write()
     if found.test is not None:
         output.tell_reading(found.test.lines)
-        output.tell_warnings(found.test.assessment.learned())
     test = {} if found.test is None else found.test.figures
     shown: dict[str, Any] = {"report": str(target), "bytes": size}
     if not options["json"]:

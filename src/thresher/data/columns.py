@@ -255,7 +255,6 @@ def extending(
         known=tuple(known.items()),
         labels=trained.labels,
         spelling=tuple(trained.spelling_of.items()),
-        usual=trained.usual,
     )
 
 

@@ -14,7 +14,7 @@ classes. The layout stores their order, because other files may order columns di
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self, TypeGuard
 
@@ -162,8 +162,6 @@ class Extension(Layout):
     """its label columns, if there are several"""
     spelling: tuple[tuple[str, str], ...] = ()
     """what the values of its columns are"""
-    usual: tuple[str, ...] = ()
-    """the usual values of its columns"""
 
     def new(self, columns: Iterable[str]) -> list[str]:
         """Those of `columns` that the other model does not have."""
@@ -187,9 +185,6 @@ class SettledLayout(AnyLayout):
     """what the values of each of `columns` are, if they are categories or texts (see `columns`)"""
     UNSAID: ClassVar[tuple[str, ...]] = ()
     """fields that a file need not say: all"""
-    usual: tuple[str, ...] = field(default=(), compare=False)
-    """categorical columns with values that many of the first rows had: lists ``column,value,value``; they
-    change no feature"""
 
     def __post_init__(self) -> None:
         """As of every layout; columns of numbers need no spelling."""

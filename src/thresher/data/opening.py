@@ -1,11 +1,10 @@
-"""`open_source`: files in any format as a source of Chunks; columns written otherwise than in training.
+"""`open_source`: files in any format as a source of Chunks.
 
 Before training, `with_words` finds out whether labels are words, and which.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thresher.data.columns import AS_TEXT, CATEGORICAL, IGNORE, LIST, SPELLED, TEXT
+from thresher.data.columns import CATEGORICAL, IGNORE, LIST, TEXT
 from thresher.data.errors import DataError, OddFileError, shown
 from thresher.data.files.paths import STDIN, called, expand, is_stream
 from thresher.data.files.streams import Previews
@@ -33,7 +32,6 @@ from thresher.data.layout import (
     has_columns,
     settle_without_columns,
 )
-from thresher.data.report import RESPELLED, Noticed
 from thresher.data.source import Source
 from thresher.data.sources.parsed import ParsedSource, TextSource
 from thresher.data.sources.reader import TAG, RowsAsked
@@ -44,8 +42,6 @@ if TYPE_CHECKING:
 
 _HEAD = 1 << 16
 """Bytes of VW text whose labels are looked at"""
-_FEW = 20
-"""Minimum number of values"""
 Opener = Callable[[Any, Domain], Source]
 """Opens a source, given a layout and a label domain"""
 
@@ -209,34 +205,7 @@ def open_source(
         previews=previews,
         may_be_words=given.format in TABLES and form.may_be_words,
     )
-    if not (has_columns(given) or isinstance(given, Extension)):
-        source.beforehand += respelled(source)
     return source
-
-
-def respelled(source: ParsedSource) -> list[Noticed]:
-    """The columns of the first file of a training whose values a later file spells otherwise.
-
-    Such a column held only numbers, booleans or dates, and now holds something else; or it held texts, such
-    as codes, and two of the values that it holds now are others of these in another spelling.
-    """
-    from thresher.data.formats.tables.column_statistics import categories_of, first_values
-    from thresher.data.formats.tables.spellings import kind_of, other_spelled
-
-    texts = {name for name, what in categories_of(source.layout).items() if what not in SPELLED}
-    first = dict[str, set[str]]()
-    known = {name: what for name, what in categories_of(source.layout).items() if what != AS_TEXT}
-    found = list[Noticed]()
-    for name, file, cells in first_values(source, known, 1):
-        kinds = {kind_of(cell.strip().encode("utf-8", "surrogatepass")) for cell in cells}
-        if len(cells) >= _FEW and not kinds & {what := known[name], ""}:
-            found.append(Noticed(RESPELLED, name, file, f"{what} {cells[0].strip()}"))
-    for name, file, cells in first_values(source, texts if source.names[1:] else ()):
-        before = first.setdefault(name, {*cells})
-        own = dict.fromkeys(cells)
-        if pair := other_spelled(own, before.intersection(own), before.intersection):
-            found.append(Noticed(RESPELLED, name, file, f"{AS_TEXT} {json.dumps(pair)}"))
-    return found
 
 
 def with_words(opened: Opener, layout: Any) -> object:

@@ -62,7 +62,7 @@ _COUNTS = "lines", "examples", "blank", "skipped", "merged"
 MOST_LATE = 20
 """How many late columns are kept for display."""
 LATE, NEW, LACKING, AWAITED, FOUND, HEADER = "late", "new", "lacking", "awaited", "found", "header"
-NOT_UTF8, RESPELLED = "not-utf8", "respelled"
+NOT_UTF8 = "not-utf8"
 """What reading can show of a column: a value in a column that is not known, so that it is ignored; a
 column that the model to start from did not have; a file without a column of the layout; a namespace that an
 interaction names; a value in a column, or a feature of a namespace, that was awaited; a line that repeats

@@ -204,11 +204,6 @@ class Learning:
             return found.tally.average, math.nan, math.nan
         return found.tally.average, found.predicted / found.looked, found.labels / found.looked
 
-    @property
-    def loss_rose(self) -> int:
-        """The row of the log since which the progressive loss is higher than before; 0: it is not."""
-        return self._run.trainer.loss_rise.row
-
     def start(self) -> None:
         """Compile what is not compiled yet, then begin to learn."""
         learn_anything(Model(self.model.recipe))

@@ -66,7 +66,6 @@ class Status(NamedTuple):
     sync_seconds: Annotated[float, "seconds that this took"] = 0.0
     syncs: Annotated[int, "times that the log was written to the disk"] = 0
     loss: Annotated[float, "mean loss of the last rows, each predicted before it was learned"] = math.nan
-    loss_rose: Annotated[int, "the row since which the loss is higher than before; 0: it is not"] = 0
     predicted: Annotated[float, "mean prediction of the last rows, estimated from some of them"] = math.nan
     label: Annotated[
         float, "mean label of the last rows, which is the mean prediction of a calibrated model"
@@ -365,7 +364,6 @@ class LearningService(Service):
             sync_seconds=appender.sync_seconds,
             syncs=appender.syncs,
             loss=loss,
-            loss_rose=learning.loss_rose,
             predicted=predicted,
             label=label,
             nonzero=learning.nonzero,

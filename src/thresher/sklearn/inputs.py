@@ -84,7 +84,7 @@ def read(estimator: Any, X: Any, *, reset: bool) -> tuple[Any, Chunk]:
         estimator.feature_names_in_ = np.array(estimator._layout.columns, object)
         estimator.n_features_in_ = len(estimator._layout.columns)
     if not reset:
-        findings.warn(agreement.unknown_values(estimator.model_, source))
+        findings.warn(agreement.lost_zeros(estimator.model_, source))
     return X, any_data.concat([any_data.concat([one]) for one in source.chunks()])
 
 

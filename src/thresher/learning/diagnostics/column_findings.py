@@ -5,21 +5,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from thresher.data import columns as kinds
 from thresher.data import report as noticed
-from thresher.data.errors import DataError, first_few, shown
+from thresher.data.errors import DataError, first_few
 from thresher.data.feature_specs import as_list, terms_of
 from thresher.data.features.crossing import namespaces_in
 from thresher.data.files.paths import called, is_local
 from thresher.data.files.streams import head_of
 from thresher.data.formats.choosing import CSV_OF_TABS
 from thresher.data.formats.tables.column_statistics import ColumnSeen, columns_seen, shown_cell
-from thresher.data.formats.tables.spellings import DATES
 from thresher.data.layout import AnyLayout, chosen_in, has_columns
 from thresher.data.report import TO_UTF8, Noticed, Report
 from thresher.data.source import Source
@@ -36,7 +34,7 @@ _WORDS = 3.0
 
 def is_id(column: ColumnSeen) -> bool:
     """Whether a column only identifies rows."""
-    if column.distinct < column.rows or column.strays or column.is_numbers or column.written:
+    if column.distinct < column.rows or column.strays or column.is_numbers or column.dated:
         return False
     if column.is_index:
         return False
@@ -117,18 +115,11 @@ def _of_cells(columns: Sequence[ColumnSeen], layout: Any) -> Iterator[Finding]:
             remedy = f"use {mention(missing=','.join(stray.strays))} for missing values"
         reason = f"{_several(named, ' is', ' are')} read as categories, though {but}"
         yield Finding("numbers-as-categories", f"{reason}: {remedy}")
-    dated = (
-        "turn them into numbers, such as days since the first, or into categories that come again, such as"
-    )
-    forms = {
-        "formatted-numbers": (False, "write plain numbers, such as 1234.5"),
-        "dates-as-categories": (True, f"{dated} the weekday"),
-    }
-    for slug, (dates, remedy) in forms.items():
-        if found := [column for column in known if column.written and (column.written == DATES) == dates]:
-            shapes = [f"column {one.name} holds {one.written} ({shown_cell(one.example)})" for one in found]
-            listed = "; ".join([*shapes[:3], *([f"and {len(found) - 3} more"] if len(found) > 3 else [])])
-            yield Finding(slug, f"{listed}, which are read as categories: {remedy}")
+    if found := [column for column in known if column.dated]:
+        listed = first_few([f"{one.name} ({shown_cell(one.example)})" for one in found])
+        remedy = "turn them into numbers, such as days since the first, or into categories that come again"
+        reason = f"column{'s' * (len(found) > 1)} {listed} hold{'s' * (len(found) == 1)} dates"
+        yield Finding("dates-as-categories", f"{reason}, which are read as categories: {remedy}")
     if found := [column for column in known if is_text(column)]:
         named, one = [column.name for column in found], found[0]
         reason = f"{one.words:.0f} words a cell, {one.distinct:,} different ones in {one.rows:,} rows"
@@ -265,9 +256,6 @@ def check_namespaces(source: Source, report: Report) -> None:
     raise DataError(f"{called(name)}: {_no_namespace(report, source.layout, some)}")
 
 
-_VALUES = {kinds.AS_NUMBER: "numbers", kinds.AS_BOOLEAN: "true and false", kinds.AS_DATE: "dates"}
-
-
 def _of_lines(report: Report) -> Iterator[Finding]:
     """Lines and cells that are written unlike the others."""
     for one in _noticed(report, noticed.HEADER)[:1]:
@@ -281,12 +269,3 @@ def _of_lines(report: Report) -> Iterator[Finding]:
         lines = f"1 {what} has" if count == "1" else f"{int(count):,} {what}s have"
         reason = f"{lines} text that is not UTF-8 ({place}), so it differs from the same text in UTF-8"
         yield Finding("not-utf8", f"{reason}: {TO_UTF8 if of_lines else 'store it as UTF-8'}")
-    respelled = _noticed(report, noticed.RESPELLED)
-    for one in respelled[:1]:
-        what, _, cell = one.kind.partition(" ")
-        now, before = shown_cell(cell), _VALUES.get(what, "")
-        if what == kinds.AS_TEXT:
-            now, before = (shown(text.encode("utf-8", "surrogatepass")) for text in json.loads(cell))
-        more = _likewise(len({other.column for other in respelled}) - 1)
-        reason = f"column {one.column} of {one.place} has {now} where the first file has {before}{more}"
-        yield Finding("respelled-column", f"{reason}: write them alike in all files")

@@ -17,12 +17,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, concat
 from thresher.data.features.names import BETWEEN, Names, numeric_keys
 from thresher.data.layout import SettledLayout
 from thresher.engine.sound import Tensors, given, require
-from thresher.learning.diagnostics.row_sample import U64, mixed
 from thresher.learning.model.objective import F64
 
 ROWS, VALUES = 1 << 12, 1 << 17
@@ -33,6 +33,14 @@ _BETWEEN = BETWEEN.encode()
 UNNAMED = 0
 """The group of the features without a name"""
 Effects = tuple[tuple[str | None, float], ...]
+U64 = NDArray[np.uint64]
+
+
+def _mixed(x: U64) -> U64:
+    """The finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014)."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
 
 
 class DrawnRows:
@@ -51,7 +59,7 @@ class DrawnRows:
 
     def add(self, chunk: Chunk, first: int) -> None:
         """Add the next rows, which begin with row number `first`."""
-        hashes = mixed(np.arange(first, first + len(chunk), dtype=np.uint64))
+        hashes = _mixed(np.arange(first, first + len(chunk), dtype=np.uint64))
         new = hashes < self._end
         if not new.any():
             return

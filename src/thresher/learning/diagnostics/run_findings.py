@@ -6,7 +6,6 @@ they report. What they need to know of the stream is counted in `stream_statisti
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thresher import parts
 from thresher.data.columns import LABEL, NUMERIC, WEIGHT, as_option_value
 from thresher.data.errors import first_few
 from thresher.data.files.paths import in_both
@@ -62,8 +60,6 @@ _FAR_FROM_ONE = 100.0
 """Amounts of so many or more, or of so small a part, are told to be divided."""
 _UNEQUAL = 10.0
 """Importances this many times as large, on average, as those of another class, or as 1, do harm."""
-_WEIGHED = 3.0
-"""A class that the loss counts so often, or as seldom, makes probabilities wrong."""
 _SHIFT = 0.8
 """Labels are sorted, but for some noise, if the share of one differs this much before and after some row."""
 _UNLIKE = 20.0
@@ -98,8 +94,6 @@ class Run:
     """whether the number of passes was left open"""
     models: Sequence[Any] = ()
     """all that were trained, if the model stands for several"""
-    earlier: Record | None = None
-    """the record of the model, if it had learned other data before"""
     solved: bool = False
     """whether the model was solved in memory: progressive losses are not its own"""
     ended: tuple[int, int] | None = None
@@ -168,7 +162,7 @@ def no_importance(count: int) -> Finding:
 
 
 def _of_labels(run: Run) -> Iterator[Finding]:
-    seen, head = run.seen, run.model.head
+    seen = run.seen
     if seen.weightless and not seen.rows:
         yield no_importance(seen.weightless)
     alike = seen.rows > FEW and seen.low == seen.high
@@ -191,11 +185,6 @@ def _of_labels(run: Run) -> Iterator[Finding]:
         reason = f"the {each}"
         remedy = "if it means that the label is missing, remove these rows"
         yield Finding("missing-labels", f"{reason}: {remedy}")
-    if head.domain.name == "binary" and seen.zeros and seen.low:  # perhaps -1 and 0 are a class each
-        zeros = "1 row has 0" if seen.zeros == 1 else f"{seen.zeros:,} rows have 0"
-        reason = f"the labels -1 and 0 both occur ({zeros}), and both mean the negative class"
-        remedy = f"if they are two classes, use {mention(outputs='classes')}"
-        yield Finding("mixed-labels", f"{reason}: {remedy}")
     if order := _sorted_labels(run):
         remedy = f"shuffle the rows with {mention(order='once')}, or {mention(order='buffer:N')} for a stream"
         yield Finding("sorted-labels", f"the labels are sorted ({order}): {remedy}")
@@ -284,17 +273,6 @@ def _unequal_importances(run: Run, means: Mapping[float, float]) -> str:
     else:
         more = f"turn each probability p into p / (p + {means[-1.0] / means[1.0]:.4g} (1 - p))"
     return f"{reason}: {remedy}, and {more}"
-
-
-def _class_weight(run: Run) -> str | None:
-    """A loss that counts one of two classes more often, so that probabilities are not those of the rows."""
-    head = run.model.head
-    times = getattr(head.loss, "positive", 1.0)
-    told = run.model.recipe.calibrate or not head.joint.PROBABILITY or head.outputs.kind != "one"
-    if told or run.seen.rows <= FEW or 1 / _WEIGHED < times < _WEIGHED:
-        return None
-    reason = f"the loss counts positives {times:g} times, so that the odds of probabilities are {times:g}"
-    return f"{reason} times those of the rows: for these, use {mention(calibrate=True)}"
 
 
 def _scales(run: Run) -> str | None:
@@ -386,27 +364,12 @@ def troubles_at_end(run: Run) -> Iterator[Finding]:
         if int(run.figures.get("examples") or 0) * min(share, 1 - share) >= 10:  # not by chance
             reason = "the hold-out has rows of one class only, and the rows learned have both"
             yield unlike(reason, f"use {mention(holdout=0.1)}, or other data")
-    if run.earlier is not None and (share := seen.sample.share_in(run.earlier.rows)):
-        reason = f"{seen.sample.in_words(share)} were learned before, and now a second time"
-        yield Finding("learned-before", f"{reason}: train again with other data, from the model before")
     if run.ended is not None:
         number, passes = run.ended
         reason = f"interrupted in pass {number} of {passes}: the model has learned all rows, but not as often"
         yield Finding("ended-early", f"{reason}; train again for the other passes")
-    if (rise := seen.loss_rises.found).row and _sorted_labels(run) is None:
-        yield Finding("loss-rises", f"{rise}: {_forgetting(run, rise.row)}")
     if leak := _leak(run):
         yield Finding("leak", leak)
-
-
-def _forgetting(run: Run, row: int) -> str:
-    """What helps if old rows mislead: those before a row."""
-    rule, rows = run.model.recipe.rule_part, float(f"{run.seen.rows - row + 1:.1g}")
-    anew = "train on the rows from there on"
-    if getattr(rule, "half_life", math.inf) <= rows:
-        return anew
-    name = parts.part_name(type(rule)) if hasattr(rule, "half_life") else "ft-ftrl"
-    return f"if old rows mislead, forget them with {mention(rule=f'{name}:half_life={rows:.0f}')}, or {anew}"
 
 
 def _leak(run: Run) -> str | None:
@@ -415,18 +378,16 @@ def _leak(run: Run) -> str | None:
     They are looked for if the model is so good that one may hold the label, if columns lack numbers in the
     first rows, which tells a model nothing, or if the mean is exp(margin), which cannot follow a copy.
     """
-    seen, head, source = run.seen, run.model.head, run.source
-    if source is None:
-        return None
     rows = max((one.rows for one in run.columns), default=0)
     lacking = any(one.kind == NUMERIC and one.rows < rows for one in run.columns)
-    good = seen.rows >= LEAST and run.base is not None and run.late_loss < _SUSPICIOUS * run.base
-    if not (good or (lacking and seen.rows >= LEAST) or head.is_exponential):
+    good = run.base is not None and run.late_loss < _SUSPICIOUS * run.base
+    suspicious = good or lacking or run.model.head.is_exponential
+    if run.source is None or run.seen.rows < LEAST or not suspicious:
         return None
-    if not (names := telling(source, head, good)):
+    if not (names := telling(run.source, run.model.head)):
         return None
     alone = f"{first_few(names)} {'alone tells' if len(names) == 1 else 'each tell'} the label"
-    known, layout = "if it is filled in with the label or after it, leave it out", source.layout
+    known, layout = "if it is filled in with the label or after it, leave it out", run.source.layout
     if layout and layout.columns:
         columns = [name.removeprefix("column ") for name in names[:3]]
         known += f", {mention(ignore=as_option_value(columns, layout.columns))}"
@@ -465,7 +426,6 @@ def troubles_of(run: Run) -> list[Finding]:
         unmet = f"no row has a number other than 0 for {named}: check the name, or leave it out"
     messages = {
         "importances": _importances(run),
-        "class-weight": _class_weight(run),
         "scales": _scales(run),
         "unresolved-labels": unresolved_labels(run.model.head, seen.rows, seen.low, seen.high),
         "no-weights": _nothing_left(run),

@@ -21,8 +21,6 @@ from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.engine.sound import require
 from thresher.learning.diagnostics.effects import DrawnRows
-from thresher.learning.diagnostics.loss_rises import LossRises
-from thresher.learning.diagnostics.row_sample import RowSample
 from thresher.learning.model.objective import Objective
 from thresher.learning.training.progress import Curve, Tally, total
 
@@ -83,9 +81,6 @@ class StreamStatistics:
     """the lowest and the highest key, if features have no columns"""
     unmet: list[int] = field(default_factory=list)
     """features that options name and no row has had so far"""
-    sample: RowSample = field(default=RowSample())
-    loss_rises: LossRises = field(default_factory=LossRises)
-    """of the loss of a model that learns alone"""
     start: Start = field(default=Start())
     """what the model had learned before, on other data; marks and passes do not count it"""
 
@@ -139,7 +134,6 @@ class StreamStatistics:
             self.labels, self.weights, self.stride = self.labels[::2], self.weights[::2], 2 * self.stride
         self.drawn.add(chunk, self.rows)
         self.rows += len(chunk)
-        self.sample = self.sample.with_rows(chunk)
 
     def _add_features(self, chunk: Chunk, layout: SettledLayout | None) -> None:
         """Measure features up to the row that reaches a limit."""
@@ -225,7 +219,7 @@ class StreamStatistics:
     def as_dict(self) -> dict[str, Any]:
         """The state for a checkpoint."""
         own = {one.name: getattr(self, one.name) for one in fields(self)}
-        return own | {"features": list(self.sizes.items()), "loss_rises": vars(self.loss_rises)}
+        return own | {"features": list(self.sizes.items())}
 
 
 _STEPS = 40

@@ -19,13 +19,11 @@ from thresher.data.report import Report
 from thresher.data.source import Source
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import Finding, unresolved_labels, worse_than_base
-from thresher.learning.diagnostics.row_sample import RowSample
 from thresher.learning.evaluation.curves import Binned
 from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.files.choice import JUDGES
 from thresher.learning.inspection.formatting import table_of, table_of_rows
 from thresher.learning.model.objective import F64, Listener, Objective, Output
-from thresher.options.messages import mention
 
 MOST = 1000
 """Confusion is counted for at most this many classes; above, only the figures of each class."""
@@ -311,7 +309,6 @@ class Assessment:
         self._more = made(self.head, model.lowest_label, threshold, model.classes)
         self.binned: Binned | None = self._more.binned
         """predictions and observations; None if the model predicts neither probabilities nor one number"""
-        self._rows = RowSample()
         self.weightless = 0
         """rows of importance 0, which count nowhere else"""
 
@@ -325,7 +322,6 @@ class Assessment:
             what = f"{name}: the prediction for example {wrong:,}"
             raise DataError(f"{what} is not finite: its values are too large")
         self.add(chunk, margins)
-        self._rows = self._rows.with_rows(chunk)
         for one in also:
             one.add(chunk, margins)
 
@@ -340,16 +336,7 @@ class Assessment:
         found = unresolved_labels(self.head, plain.examples, plain.low, plain.high)
         told = [] if found is None else [Finding("unresolved-labels", found)]
         worse = worse_than_base(self.figures(), self.head)
-        return [*told, *troubles_of_reading(report), *worse, *self.learned()]
-
-    def learned(self) -> list[Finding]:
-        """That the model has learned some of the rows, if its record tells."""
-        share = 0.0 if self._model.record is None else self._rows.share_in(self._model.record.rows)
-        if not share:
-            return []
-        what = f"the model has learned {self._rows.in_words(share)}, so it is better on them than on others"
-        remedy = f"measure it on other rows, or keep some apart in training, such as {mention(holdout=0.1)}"
-        return [Finding("learned-rows", f"{what}: {remedy}")]
+        return [*told, *troubles_of_reading(report), *worse]
 
     def figures(self) -> Figures:
         """The figures of ``thresher evaluate --json``, without the number of weights."""

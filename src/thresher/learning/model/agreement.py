@@ -9,21 +9,18 @@ Where the kinds differ no feature has a weight, and every prediction would be th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, StreamPosition
-from thresher.data.columns import AS_DATE, AS_NUMBER, LEARN_A_TABLE, SPELLED
-from thresher.data.errors import DataError, first_few, shown
-from thresher.data.feature_specs import names_in
+from thresher.data.columns import AS_TEXT, LEARN_A_TABLE
+from thresher.data.errors import DataError, first_few
 from thresher.data.features.murmur import hash_columns, seed_of
 from thresher.data.formats.listing import FORMATS, LINES, kind_of_features
-from thresher.data.formats.tables.column_statistics import categories_of, first_values
-from thresher.data.formats.tables.spellings import LEAST, as_category, other_spelled, spelling_of
+from thresher.data.formats.tables.column_statistics import ROWS, categories_of, first_cells
 from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.source import Parsed, Source, Watched
 from thresher.data.sources.parsed import ParsedSource
@@ -36,8 +33,8 @@ SMALL = 1 << 32
 """Keys up to here number features; hashes of names are nearly all larger."""
 _SAMPLE = 1000
 """How many keys of a model are examined"""
-_HARDLY = 0.05
-"""The share of values up to which a model knows hardly any"""
+_WIDEST = 20
+"""Digits of the longest codes that have lost their zeros"""
 
 
 class Numbering(NamedTuple):
@@ -271,7 +268,7 @@ def in_agreement(model: Any, source: Source, trained: str = _TRAINED, given: str
     if numbering is not None and numbering.matrix and not model.matches_names:
         _warn_by_position(source, "the model was trained on a matrix")
     if before.features == now.features == COLUMNS:
-        warn(unknown_values(model, source))
+        warn(lost_zeros(model, source))
     if before.features == IDS and now.features == NAMES:
         source = _NumbersAsInModel(source, refusal(before, now, trained, given), wanted=True)
     if before.data == _NAMED == now.data and len(_keys_in(model)):
@@ -293,52 +290,29 @@ def _warn_by_position(source: Source, reason: str) -> None:
         )
 
 
-def unknown_values(model: Any, source: Source) -> list[Finding]:
-    """Columns of which the model knows hardly any of the first values, or several only in another spelling.
+def lost_zeros(model: Any, source: Source) -> list[Finding]:
+    """Columns of codes that were texts in training, and are numbers now: 1730 where the model knows 01730.
 
-    Where the spelling explains nothing, a column is named if hardly any value was usual in training, and the
-    model knows some of those that were: of a column that it does not use it knows none.
+    Two of the codes must be unknown as they are, and known with zeros in front.
     """
     if not isinstance(source, ParsedSource) or source.layout.bits:
         return []
-    spelling = categories_of(source.layout)
-    usual = {name: rest for name, *rest in map(names_in, source.layout.usual)}
-    respelled, unknown = dict[str, tuple[str, str]](), dict[str, tuple[str, str]]()
-    for name, file, cells in first_values(source, spelling):
-        own = {cell: as_category(cell, spelling[name]) for cell in dict.fromkeys(cells)}
-        seed, before = seed_of(name, source.layout.seed), usual.get(name, ())
-        live = _known(model, [*own.values(), *before], seed)
-        rows = sum(own[cell] in live or own[cell] in before for cell in cells)
-        all_others = not live.isdisjoint(before) and rows <= _HARDLY * len(cells)
-        dates = spelling[name] == AS_DATE == spelling_of(own)  # other days are no surprise
-        unspelled = spelling[name] not in SPELLED
-        if pair := other_spelled(own, live, partial(_known, model, seed=seed)) if unspelled else None:
-            codes = f"; in pandas, read codes with dtype={{{name!r}: str}}"
-            codes *= spelling_of(pair[:1]) == AS_NUMBER
-            remedy = f", which is another value for the model: write them as in the training data{codes}"
-            respelled.setdefault(name, (_unlike(name, file, *([one] for one in pair)), remedy))
-        elif len(cells) >= LEAST and all_others and not dates:
-            remedy = "write them as in the training data, or train on rows with the new values"
-            known = f"; the model knows {rows} of {len(cells)} values: {remedy}"
-            unknown.setdefault(name, (_unlike(name, file, [*own], before), known))
-    found = list[Finding]()
-    for what, columns in (("respelled-column", respelled), ("unknown-values", unknown)):
-        others = len(columns) - 1
-        more = f" (and {others} more column{'s' * (others > 1)} likewise)" if others > 0 else ""
-        found += [Finding(what, more.join(one)) for one in [*columns.values()][:1]]
-    return found
-
-
-def _unlike(name: str, file: str, now: Sequence[str], before: Sequence[str]) -> str:
-    given, was = (
-        first_few([shown(one.encode("utf-8", "surrogatepass")) for one in some]) for some in (now, before)
-    )
-    return f"column {name} of {file} has {given} where the training data had {was}"
-
-
-def _known(model: Any, values: Sequence[str], seed: int) -> set[str]:
-    there = model.knows(hash_columns(values, seed)) if values else ()
-    return {value for value, known in zip(values, there, strict=True) if known}
+    cells, found = first_cells(source, ROWS), list[str]()
+    for name in (name for name, what in categories_of(source.layout).items() if what == AS_TEXT):
+        texts = {cell.strip().removesuffix(".0") for cell in cells.get(name, ())}
+        codes = sorted(filter(str.isdecimal, texts))
+        padded = {code.zfill(k): code for code in codes for k in range(len(code) + 1, _WIDEST + 1)}
+        hashes = hash_columns([*padded, *padded.values()], seed_of(name, source.layout.seed))
+        known, unpadded = np.split(model.knows(hashes), 2)
+        lost = [pair for pair, one in zip(padded.items(), known & ~unpadded, strict=True) if one]
+        if len(lost) > 1:
+            before, now = lost[0]
+            found.append(f"{name} ('{now}' for '{before}')")
+    if not found:
+        return []
+    reason = f"codes of {source.names[0]} have lost zeros in front, and the model does not know them"
+    remedy = "write them as in the training data; in pandas, read such columns as str"
+    return [Finding("lost-zeros", f"{reason} (column {first_few(found)}): {remedy}")]
 
 
 class _NumbersAsInModel(Watched):

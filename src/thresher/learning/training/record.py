@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 from thresher.data.files.topics import Extent
@@ -11,7 +11,6 @@ from thresher.data.layout import as_option
 from thresher.data.stored import read, said
 from thresher.engine.sound import require
 from thresher.learning.diagnostics.effects import Effects
-from thresher.learning.diagnostics.row_sample import RowSample
 from thresher.learning.files.choice import LOSS
 from thresher.learning.training.shares import is_text
 from thresher.options.messages import mention
@@ -90,8 +89,6 @@ class Record:
     ended it"""
     judge: str = LOSS
     """the figure of the hold-out that told which pass was the best, if there was `patience`"""
-    rows: RowSample = field(default=RowSample())
-    """a sample of the rows that were learned, to notice that they come again"""
     continued: int = 0
     """how often training went on with other data; counts of lines are sums, all else is of the last data"""
     topics: tuple[Extent, ...] = ()
@@ -106,8 +103,7 @@ class Record:
         if earlier is None:
             return self
         counts = {name: getattr(earlier, name) + getattr(self, name) for name in COUNTS}
-        rows = earlier.rows.and_of(self.rows)
-        return replace(self, continued=earlier.continued + 1, rows=rows, **counts).beside(earlier)
+        return replace(self, continued=earlier.continued + 1, **counts).beside(earlier)
 
     def beside(self, earlier: Record) -> Record:
         """With what was read of other topics before."""

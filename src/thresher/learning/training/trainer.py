@@ -27,13 +27,12 @@ from thresher.engine.compile.notices import seconds_compiling
 from thresher.engine.protocol import writes
 from thresher.learning.diagnostics.column_findings import check_namespaces, troubles_of_reading
 from thresher.learning.diagnostics.findings import Finding
-from thresher.learning.diagnostics.loss_rises import Rise
 from thresher.learning.diagnostics.run_findings import Run, troubles_at_end, troubles_of
 from thresher.learning.diagnostics.stream_statistics import Start, StreamStatistics
 from thresher.learning.files import checkpoint
 from thresher.learning.files.checkpoint import DataOrigin, Held, TrainingPosition, TrainingState
 from thresher.learning.files.choice import LOSS
-from thresher.learning.model.agreement import unknown_values
+from thresher.learning.model.agreement import lost_zeros
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
@@ -183,12 +182,6 @@ class Trainer:
         tally, both = self.model.tally, total([self.model.tally, self.model.repeated])
         met = int((np.atleast_1d(self.models.models[0].intercept) > -np.inf).sum())
         self._seen.start, self.reported = Start(self.models.examples, tally, both, met), tally
-        self._seen.loss_rises.reached = tally
-
-    @property
-    def loss_rise(self) -> Rise:
-        """The last rise of the progressive loss."""
-        return self._seen.loss_rises.found
 
     def training_state(self) -> TrainingState:
         """The state of training that a checkpoint holds besides the model."""
@@ -421,22 +414,14 @@ class Trainer:
             self.pause()
 
     def _learn_stretch(self, rows: Chunk, again: bool) -> None:
-        """Learn rows, at most `at_once` values between pauses.
-
-        A model that learns alone does so up to the end of each block of its losses.
-        """
-        models, start, rises, lo = self.models, self._seen.start, self._seen.loss_rises, 0
-        alone = not (again or models.race or models.share.deals or len(models.recipes) > 1)
+        """Learn rows, at most `at_once` values between pauses."""
+        lo = 0
         while lo < len(rows):
-            due = rises.until_due(models.examples - start.examples)
-            hi = rows.end_of(lo, due) if alone else len(rows)
-            hi = min(hi, rows.end_within(lo, self.at_once)) if self.at_once else hi
+            hi = rows.end_within(lo, self.at_once) if self.at_once else len(rows)
             self._stretch = rows.rows(lo, hi), self._line + lo
-            models.learn(self._stretch[0], again=again)
+            self.models.learn(self._stretch[0], again=again)
             self.pause()
             lo = hi
-            if alone and (rise := rises.see(models.examples - start.examples, models.models[0].tally)):
-                self.ui.say(str(rise))
 
     def skip(self, first: int, count: int, error: DivergedError) -> None:
         """Count rows that the model leaves out as skipped: see `BatchFeeder.skip`."""
@@ -551,7 +536,6 @@ class Trainer:
             order=self.order.spec,
             holdout=as_text(self.holdout.every),
             where=self.source.where,
-            rows=self._seen.sample,
             topics=self._topics,
             **counts,
         ).after(self._earlier)
@@ -582,11 +566,10 @@ class Trainer:
             patience=self.plan.patience,
             replays=self.plan.replay > 0,
             models=self.models.models,
-            earlier=self._earlier,
             solved=self.models.solution_of(self.model) is not None,
             ended=(self._number, self.repetition.passes) if self.cut_short else None,
         )
         given, found = self.holdout.given, troubles_of(run)
         if given is not None:
-            found += [*troubles_of_reading(given.report), *unknown_values(self.model, given)]
+            found += [*troubles_of_reading(given.report), *lost_zeros(self.model, given)]
         return [*found, *self.holdout.troubles(run.classes), *troubles_at_end(run)]

@@ -29,7 +29,6 @@ from thresher.data.features.ngrams import rows_of_bytes
 from thresher.data.formats import line_status
 from thresher.data.formats.lines.parse_loop import bad_table
 from thresher.data.formats.tables import arrow_rows as rows
-from thresher.data.formats.tables.spellings import spread
 from thresher.data.formats.tables.table_rows import (
     NOT_FINITE,
     ColumnEncodings,
@@ -513,14 +512,6 @@ def cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
         values, kind = _with(array.type.value_type, _VIEWED), _with(kind, _VIEWED)
         array = pa.DictionaryArray.from_arrays(array.indices, cast(array.dictionary, values))
     return array if array.type == kind else pc.cast(array, kind, safe=False)
-
-
-def picked(array: pa.Array, count: int) -> pa.Array:
-    """At most `count` values from all parts of an array; pyarrow cannot take views."""
-    kind = _with(array.type, _VIEWED)
-    return (array if kind == array.type else cast(array, kind)).take(
-        _places(spread(range(len(array)), count))
-    )
 
 
 @functools.lru_cache(256)

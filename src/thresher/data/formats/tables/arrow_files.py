@@ -27,7 +27,7 @@ from thresher.data.files.paths import is_stream, named, open_file, size_of
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import OpenStreams, Previews, RawFile
 from thresher.data.formats.tables import arrow_batches as arrow
-from thresher.data.formats.tables.spellings import ROWS, spelling_of_texts, with_usual
+from thresher.data.formats.tables.spellings import spelling_of_texts
 from thresher.data.formats.tables.table_rows import ColumnEncodings, ParserMaker, kinds_of
 from thresher.data.formats.tables.where import MARKED, Filter
 from thresher.data.inputs.arrays import is_missing
@@ -43,6 +43,8 @@ BATCH, CELLS = 1 << 16, 1 << 19
 """Maximum rows per chunk, and maximum cells unless a single row has more."""
 CROSSED_ROWS = 1 << 10
 """Maximum rows per chunk with interactions, which make rows longer."""
+_ROWS = 1000
+"""Number of texts that show what a column holds"""
 _MAGIC, END_OF_STREAM = b"ARROW1", b"\xff\xff\xff\xff\0\0\0\0"
 
 Rows = Iterator[tuple[int, pa.RecordBatch, float | None]]
@@ -79,7 +81,6 @@ def settle_arrow(
         labelled = not asked.unlabelled or isinstance(layout, SettledLayout)
         spelling = spelling_by(schema, head)
         found = by_schema(layout, typed, arrow.guesses(typed), name, spelling, later, labelled=labelled)
-        found = with_usual(found, layout, first_texts(found, head))
     used = found.unlabelled() if asked.unlabelled else found
     return found, kinds_by(used, schema, name, asked.ids)
 
@@ -112,23 +113,9 @@ def spelling_by(schema: pa.Schema, head: Any) -> dict[str, str]:
     for name in [name for name, spelling in found.items() if not spelling]:
         found[name] = AS_TEXT
         if name in there:
-            texts = head.column(there.index(name)).slice(0, ROWS)
+            texts = head.column(there.index(name)).slice(0, _ROWS)
             found[name] = spelling_of_texts(texts.view(arrow.as_bytes(texts.type)).to_pylist())
     return found
-
-
-def first_texts(layout: SettledLayout, head: Any) -> Callable[[str], list[Any]]:
-    """The first values of a column of a record batch or None, as texts or bytes."""
-    there = () if head is None else head.schema.names
-
-    def texts(name: str) -> list[Any]:
-        if name not in there or not arrow.is_written(head.schema.field(name).type):
-            return []
-        column = arrow.texts_of(arrow.picked(head.column(there.index(name)), ROWS), layout.spelling_of[name])
-        found: list[Any] = column.view(arrow.as_bytes(column.type)).to_pylist()
-        return found
-
-    return texts
 
 
 def by_schema(
@@ -171,8 +158,6 @@ def open_table(
         files.append(kinds._replace(where=chosen, marks=marks))
         may_be_words = may_be_words or has_words(kinds, head.schema)
     assert has_columns(found)
-    if heads[0].in_order and not has_columns(layout):
-        found = replace(found, usual=getattr(layout, "usual", ()))  # a pipe of the same bytes shows no rows
     return found, ParserMaker(arrow.BatchParser, files, may_be_words, heads)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from thresher.data.columns import CATEGORICAL, LABEL, NUMERIC, finder
 from thresher.data.errors import shown
 from thresher.data.files.paths import is_local
 from thresher.data.formats.listing import TABLES
-from thresher.data.formats.tables.spellings import WRITTEN, present, spread, text_of
+from thresher.data.formats.tables.spellings import WRITTEN_DATE, text_of
 from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.data.source import Source
 from thresher.data.sources.parsed import ParsedSource
@@ -20,10 +20,8 @@ from thresher.data.text.words import SPACES
 
 ROWS = 1000
 """Number of rows that are examined."""
-MOST_ROWS, _FEW_ROWS = 100_000, 100
-"""Number of rows that are examined in columns of numbers that are read as categories; in each file"""
-_MOST_FILES = 10
-"""Files whose first values are examined"""
+MOST_ROWS = 100_000
+"""Number of rows that are examined in columns of numbers that are read as categories"""
 _WHOLE = re.compile(r"-?[0-9]{1,18}(\.0*)?")
 _PADDED = re.compile(r"\s*[+-]?0[0-9]")
 _DIGITS = re.compile(r"-?[0-9]+(\.0*)?")
@@ -68,10 +66,10 @@ class ColumnSeen(NamedTuple):
     """if nearly all cells of a categorical column are numbers, the others"""
     is_numbers: bool = False
     """whether all cells of a categorical column are numbers, and not just codes"""
-    written: str = ""
-    """what a categorical column holds, if that is numbers or dates as people write them: ``percentages``"""
+    dated: bool = False
+    """whether a categorical column holds dates as people write them, besides numbers"""
     example: str = ""
-    """one of these cells; of other columns, the first"""
+    """the first of these dates; of other columns, the first cell"""
     is_index: bool = False
     """whether it looks like the row numbers that pandas and R write"""
     is_code: bool = False
@@ -124,30 +122,13 @@ def categories_of(layout: SettledLayout) -> dict[str, str]:
     return {name: what for name, what in layout.spelling_of.items() if layout.kind_of[name] == CATEGORICAL}
 
 
-def first_values(
-    source: ParsedSource, names: Collection[str], first: int = 0
-) -> Iterator[tuple[str, str, list[str]]]:
-    """Column, file and the cells that are not missing, in rows of files, from file `first` on.
-
-    They are from all parts of the beginning of a file, of batches of the first one, since the first rows may
-    be those of one value.
-    """
-    for file in range(first, min(len(source.names), _MOST_FILES)) if names else ():
-        batch = None if file else source.first_rows
-        if batch is not None:
-            from thresher.data.formats.tables.arrow_batches import picked
-
-            chosen = [name for name in batch.schema.names if name in names]
-            columns = [picked(batch.column(name), _FEW_ROWS) for name in chosen]
-            batch = type(batch).from_arrays(columns, chosen)
-        cells = _cells_of(source, batch, _FEW_ROWS, file, all_parts=True)
-        yield from ((name, source.names[file], present(cells.get(name, ()))) for name in names)
+def first_cells(source: ParsedSource, rows: int) -> Mapping[str, Sequence[str]]:
+    """The cells of each column that are not missing, in the first rows of the first file."""
+    return _cells_of(source, source.first_rows, rows)
 
 
-def _cells_of(
-    source: ParsedSource, batch: Any, rows: int, file: int = 0, all_parts: bool = False
-) -> Mapping[str, Sequence[str]]:
-    name, layout = source.names[file], source.layout
+def _cells_of(source: ParsedSource, batch: Any, rows: int) -> Mapping[str, Sequence[str]]:
+    name, layout = source.names[0], source.layout
     if batch is not None:
         columns = zip(batch.schema.names, batch.columns, strict=True)
         return {name: _of_column(column.slice(0, rows), layout.kind_of.get(name)) for name, column in columns}
@@ -156,8 +137,7 @@ def _cells_of(
         return {}
     from thresher.data.formats.tables import delimited
 
-    lines = delimited.lines_of(source.previews.text(name), name)
-    lines = [*lines[:1], *spread(lines[1:], rows)] if all_parts else lines[: rows + 1]
+    lines = delimited.lines_of(source.previews.text(name), name)[: rows + 1]
     return _of_lines(layout, lines, rows)
 
 
@@ -208,16 +188,15 @@ def _of_column(column: Any, kind: str | None) -> list[str]:
 def _seen(name: str, kind: str, cells: Sequence[str], chosen: bool) -> ColumnSeen:
     counted = cells[:100] if kind == CATEGORICAL else ()  # numbers are one word
     words = sum(len(cell.split()) for cell in counted) / max(1, len(counted))
-    texts, guessed, written, example = set(cells), kind == CATEGORICAL and not chosen, "", ""
-    if guessed:  # cells that are neither plain numbers nor missing may all be written in one way
+    texts, guessed, dated, example = set(cells), kind == CATEGORICAL and not chosen, False, ""
+    if guessed:  # cells that are neither plain numbers nor missing may all be dates
         stripped = dict.fromkeys(cell.strip() for cell in cells)
         odd = [one for one in stripped if not (NUMBER.fullmatch(_bytes(one)) or means_missing(_bytes(one)))]
-        shapes = WRITTEN.items() if odd and len(stripped) >= _MANY else ()
-        written = next((what for what, shape in shapes if all(map(shape.fullmatch, odd))), "")
-        example = odd[0] if written else ""
+        dated = bool(odd) and len(stripped) >= _MANY and all(map(WRITTEN_DATE.fullmatch, odd))
+        example = odd[0] if dated else ""
     elif cells:
         example = cells[0]
-    strays = _strays(name, cells) if guessed and not written else ()
+    strays = _strays(name, cells) if guessed and not dated else ()
     others = {cell for cell in texts if guessed and not NUMBER.fullmatch(_bytes(cell))}
     numbers = guessed and not others and len(texts) >= _MANY and any("." in cell for cell in texts)
     unsure = len(others) > 0 and all(means_missing(_bytes(cell)) for cell in others)
@@ -225,7 +204,7 @@ def _seen(name: str, kind: str, cells: Sequence[str], chosen: bool) -> ColumnSee
     index = _INDEX.fullmatch(name) is not None and not few and all(map(_WHOLE.fullmatch, cells))
     code = kind == NUMERIC and not chosen and not index and _are_codes(name, cells)
     return ColumnSeen(
-        *(name, kind, len(cells), len(texts), words, counts, strays, numbers, written, example, index, code),
+        *(name, kind, len(cells), len(texts), words, counts, strays, numbers, dated, example, index, code),
         is_unsure=unsure,
     )
 

@@ -30,7 +30,7 @@ from thresher.data.formats import line_status
 from thresher.data.formats.choosing import CSV_OF_TABS
 from thresher.data.formats.lines.parse_loop import bad_table, gather, line_at, too_long
 from thresher.data.formats.tables import text_rows as rows
-from thresher.data.formats.tables.spellings import hint_of_numbers, look_at, with_usual
+from thresher.data.formats.tables.spellings import look_at
 from thresher.data.formats.tables.table_rows import LABEL as LABEL_CODE
 from thresher.data.formats.tables.table_rows import (
     NOT_FINITE,
@@ -121,8 +121,6 @@ def open_table(
         others = [column for head in heads[1:] for column in head.names] if layout.header else []
         spelling = dict(zip(first.names, (what for _, what in looks), strict=True))
         settled = columns.settle(layout, first.names, guesses, names[0], others, spelling=spelling)
-        cells = dict(zip(first.names, first.cells, strict=True))
-        settled = with_usual(settled, layout, lambda name: cells.get(name, ()))
         may_be_words = (LABEL, CATEGORICAL) in zip(settled.kinds, guesses, strict=False)
     used = settled.unlabelled() if asked.unlabelled else settled
     files = [_kinds(used, head, asked.ids) for head in heads]
@@ -508,8 +506,6 @@ class DelimitedParser(RowParser):
                 found += ", too large for float32"
             if outcome == line_status.LABEL_NUMBER:
                 found += hint_of_words(cell, self._domain)
-            elif outcome in NOT_FINITE:
-                found += hint_of_numbers(cell.decode("utf-8", "replace"))
             if outcome == line_status.NUMBER and means_missing(cell):
                 found += f"; to read it as a missing value: {mention(missing=cell.decode())}"
         if outcome in (line_status.UNCLOSED, line_status.AFTER_QUOTE):

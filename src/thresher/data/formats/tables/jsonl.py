@@ -46,7 +46,7 @@ from thresher.data.formats.tables.json_cells import (
     ObjectFields,
     flat,
 )
-from thresher.data.formats.tables.spellings import hint_of_numbers, spelling_of_texts, text_of, with_usual
+from thresher.data.formats.tables.spellings import spelling_of_texts
 from thresher.data.formats.tables.table_rows import ColumnEncodings, ParserMaker, of_cells
 from thresher.data.formats.tables.where import MARKED, Filter
 from thresher.data.labels import LISTED
@@ -159,7 +159,6 @@ def open_table(
         }
         later = [one.fields for one in heads[1:]]
         found = by_schema(layout, first, guesses, names[0], spelling, later, not whole)
-        found = with_usual(found, layout, lambda field: map(text_of, values.get(field, ())))
     used = found.unlabelled() if unlabelled else found
     files, may_be_words = list[ColumnEncodings](), False
     new = layout.new(used.columns) if isinstance(layout, Extension) else []
@@ -420,8 +419,6 @@ class JsonlParser(RowParser):
                         "; write null for a missing value, or leave out such rows with"
                         f" {mention(on_error='skip')}"
                     )
-                elif isinstance(value, str):
-                    found += hint_of_numbers(value)
                 return BadLine("", 0, 1, f"{_MEANT[role]} in column '{name}'", found, line)
         self._fields[file].enter(read)  # of a good line alone: compiled code takes known names for sound
         return _Object(fields, values)
