@@ -304,8 +304,8 @@ LISTS_OF_CLASSES = (
 
 def test_lists_of_classes(tmp_path: Path) -> None:
     path = tmp_path / "d.jsonl"
-    lines = [f'{{"label": {label}, "t": ["u"], "x": 1}}\n' for label in LISTS_OF_CLASSES]
-    path.write_text('{"label": [2], "t": ["u"], "x": 1}\n' + "".join(lines))
+    lines = [f'{{"label": {label}, "x": 1}}\n' for label in LISTS_OF_CLASSES]
+    path.write_text('{"label": [2], "x": 1}\n' + "".join(lines))
     slow, quick = (read(path, 1 << 20, cut, Layout(""), "labels:0-4") for cut in (False, True))
     assert quick == slow
     assert [one.line for one in quick[1]] == [7, 8, 9, 10, 11, 13]
