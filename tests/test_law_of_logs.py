@@ -10,13 +10,13 @@ import pytest
 
 import thresher
 from tests.covering import covering_for
-from tests.data.logs import NOON, pieces, write_log
+from tests.data.logs import NOON, LogEntry, pieces, write_log
 from tests.data.tables import write_csv
 from tests.learning.test_resume_in_python import stopping as stopping
 from tests.streams import KINDS, case, kinds_of, model_of, stream
 from tests.test_law_of_continuing import STORES, bits, halves, rows_of, write
 from thresher.data.chunk import Chunk
-from thresher.data.log.records import GONE, KEPT, ROWS, LogEntry
+from thresher.data.log.records import GONE, KEPT, ROWS
 from thresher.learning.model.recipe import Recipe
 
 ROWS_OF_ALL = 60

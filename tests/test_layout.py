@@ -121,17 +121,17 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 61_925,
-    "data": 17_836,
+    "all": 61_793,
+    "data": 17_815,
     "learning": 14_305,
     "parts": 5_445,
     "engine": 4_959,
     "plans": 3_270,
-    "serving": 2_864,
+    "serving": 2_779,
     "options": 2_275,
     "sklearn": 1_487,
     "cli": 1_909,
-    "cluster": 1_002,
+    "cluster": 976,
     "river": 277,
     "reporting": 1_100,
     "batch": 1_461,

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Thresher
-from tests.data.logs import NOON, write_log
+from tests.data.logs import NOON, LogEntry, write_log
 from thresher.data.chunk import Chunk, concat
 from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout
-from thresher.data.log.records import GONE, KEPT, ROWS, LogEntry
+from thresher.data.log.records import GONE, KEPT, ROWS
 from thresher.data.log.source import LogOrigin, LogSource
 from thresher.data.log.writer import LogWriter
 

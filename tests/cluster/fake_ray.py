@@ -138,10 +138,10 @@ class FakeRay:
 class FakeConnection(Connection):
     """A connection to a `FakeRay`; that to its node ends with the server of `path`, if there is one."""
 
-    def __init__(self, ray: Any, path: str = "", head: str = "") -> None:
+    def __init__(self, ray: Any, path: str = "") -> None:
         self.ray, self._folder, self._was_connected = ray, None, True
         self._unreturned, self._entered = [], False
-        self.watch(path, head)
+        self.watch(path)
 
 
 def readers_of(

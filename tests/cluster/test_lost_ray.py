@@ -1,27 +1,25 @@
-"""A process that is connected to Ray notices that the node or the head has ended, and says so."""
+"""A process that is connected to Ray notices that the node has ended, and says so."""
 
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.cluster.fake_ray import FakeConnection, FakeRay, readers_of
 from tests.data.samples import PACKERS
 from tests.data.test_laws_of_sources import ALL, opened, read, written
-from thresher.cluster import connection, reader
+from thresher.cluster import reader
 from thresher.cluster.connection import LostRayError
 from thresher.data.sources import reader as reading
 
 
 class Server:
-    def __init__(self, family: int, address: Any) -> None:
-        self._listening = socket.socket(family, socket.SOCK_STREAM)
+    def __init__(self, address: str) -> None:
+        self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listening.bind(address)
         self._listening.listen()
-        self.address = self._listening.getsockname()
+        self.address = address
 
     def end(self) -> None:
         self._listening.close()
@@ -30,7 +28,7 @@ class Server:
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.chdir(tmp_path)
-    server = Server(socket.AF_UNIX, "raylet")
+    server = Server("raylet")
     yield server
     server.end()
 
@@ -68,34 +66,6 @@ def test_an_error_because_the_node_ends_says_so(node: Server) -> None:
     line = FakeConnection(FakeRay())
     with pytest.raises(BrokenPipeError), line.calling():
         raise BrokenPipeError
-    line.close()
-
-
-def test_a_head_out_of_reach_for_long_has_ended(node: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "EVERY", 0.02)
-    monkeypatch.setattr(connection, "WITHOUT_HEAD", 0.1)
-    head = Server(socket.AF_INET, ("127.0.0.1", 0))
-    line = FakeConnection(FakeRay(), node.address, f"127.0.0.1:{head.address[1]}")
-    time.sleep(0.25)
-    assert lives(line), "though it was not tried for long"
-    head.end()
-    time.sleep(0.25)
-    assert lives(line), "as it has just been found silent"
-    time.sleep(0.25)
-    assert not lives(line)
-    line.close()
-
-
-@pytest.mark.parametrize("head", ["", "127.0.0.1:1", "nonsense"])
-def test_a_head_that_cannot_be_reached_from_here_is_not_watched(
-    node: Server, monkeypatch: pytest.MonkeyPatch, head: str
-) -> None:
-    monkeypatch.setattr(connection, "EVERY", 0.0)
-    monkeypatch.setattr(connection, "WITHOUT_HEAD", 0.0)
-    line = FakeConnection(FakeRay(), node.address, head)
-    for _ in range(3):
-        time.sleep(0.01)
-        assert lives(line)
     line.close()
 
 

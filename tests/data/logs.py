@@ -1,16 +1,32 @@
 """Logs of rows, as a server writes them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from thresher.data.chunk import Chunk
 from thresher.data.layout import SettledLayout
-from thresher.data.log.records import ROWS, LogEntry, packed
+from thresher.data.log import records
+from thresher.data.log.records import NOTHING, ROWS, PackedEntry
 from thresher.data.log.source import LogOrigin
 from thresher.data.log.writer import LogWriter
+
+
+class LogEntry(NamedTuple):
+    """What a record is made of."""
+
+    kind: int
+    chunk: Chunk = NOTHING
+    note: Mapping[str, Any] = {}
+    time: int = 0
+
+
+def packed(entry: LogEntry) -> PackedEntry:
+    return records.packed(*entry)
+
 
 NOON = 1_772_366_400_000_000
 """2026-03-01, in microseconds since 1970"""

@@ -14,7 +14,7 @@ from scipy import sparse
 import thresher
 from tests import oracles
 from tests.covering import covering
-from tests.data.logs import NOON, write_log
+from tests.data.logs import NOON, LogEntry, write_log
 from tests.streams import (
     Stream,
     Vector,
@@ -27,7 +27,6 @@ from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError
 from thresher.data.inputs.arrays import chunk_of
 from thresher.data.log.records import ROWS as OF_ROWS
-from thresher.data.log.records import LogEntry
 from thresher.data.log.source import LogSource
 from thresher.data.order import StoredRows
 from thresher.data.sources.reader import Arenas, LineTally, Parsed

@@ -188,9 +188,8 @@ def test_the_largest_id_is_a_feature_in_every_format(form: str, tmp_path: Path) 
 
 
 def test_the_log_of_rows_keeps_them(tmp_path: Path) -> None:
-    from tests.data.logs import NOON, write_log
+    from tests.data.logs import NOON, LogEntry, write_log
     from thresher.data.log.records import ROWS as OF_ROWS
-    from thresher.data.log.records import LogEntry
 
     path = write(tmp_path / "rows.csv", SHIFTS.tolist())
     model = thresher.train(path, offset="shift", **GIVEN)

@@ -37,7 +37,7 @@ class Learning(Service):
         return Status(not reason, True, reason, learned=len(self.rows), log_bytes=77, sync_seconds=0.5)
 
     def learn(self, *given: Any) -> Any:
-        chunk, key = given
+        chunk, key = (*given, "")[:2]
         if self.refusal is not None:
             raise self.refusal
         if key in self.keys:
@@ -55,14 +55,10 @@ class Learning(Service):
         return done(Ack(0, 0, False))
 
     def label(self, *given: Any) -> Any:
-        ids, labels, weights = given
+        several, labels, weights = given
+        ids = [one for ids in several for one in ids]
         self.labels += [*zip(ids, labels.tolist(), weights.tolist(), strict=True)]
-        return done(LabelsLearned(1, len(ids), len(ids), 0, 0, []))
-
-    def label_each(self, *given: Any) -> Any:
-        several, *labels = given
-        found = self.label([one for ids in several for one in ids], *labels).result()
-        return done([found] * len(several))
+        return done([LabelsLearned(1, len(ids), len(ids), 0, 0, [])] * len(several))
 
 
 def done(found: Any) -> Future[Any]:

@@ -147,8 +147,6 @@ def test_what_the_model_does_not_have(tmp_path: Path) -> None:
     counts = Answers(model_of(tmp_path, [0, 1], loss="poisson"))
     with pytest.raises(RefusedError, match=r"use output=margin or label \(the predicted mean"):
         counts.check("probability")
-    with pytest.raises(RefusedError, match="output must be probability, label"):
-        answers.check("odds")
     with pytest.raises(RefusedError, match="top is for output=explain"):
         answers.check("margin", "2")
     for wrong in ("0", "-1", "1.5", "many", "9" * 5000):

@@ -6,7 +6,7 @@ import shutil
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import pairwise
@@ -65,6 +65,12 @@ def serving(model: Path, folder: Path, said: Any = None, **settings: Any) -> Ite
         service.close()
 
 
+def told(service: LearningService, ids: Sequence[str], labels: Any, importances: Any) -> LabelsLearned:
+    """What becomes of the labels of one request."""
+    found: LabelsLearned = service.label([ids], labels, importances).result()[0]
+    return found
+
+
 def learned(service: LearningService) -> bool:
     """Whether the model has learned all rows."""
     status = service.status()
@@ -115,7 +121,7 @@ def test_classes_that_come_while_serving(loss: str, tmp_path: Path) -> None:
         assert service.model.classes[:3] == ("ham", "spam", "eggs")
     with serving(model, folder) as service:
         late = reader(service).read_labels(b'{"id": "k", "label": "late"}').chunk
-        service.label(["k"], late.labels, late.weights).result()
+        told(service, ["k"], late.labels, late.weights)
         learn(service, "7", c=2.0)
         until(lambda: learned(service))
         assert service.model.predict_one({"c": 2.0}, "label") in ("eggs", "7")
@@ -249,7 +255,7 @@ def test_a_log_has_one_way_to_write_the_negative_class(model: Path, rows: Chunk,
     with serving(model, tmp_path / "log") as service:
         service.learn(some).result()
         service.keep(["x"], some.rows(0, 1)).result()
-        service.label(["x"], np.zeros(1, np.float32), np.ones(1, np.float32)).result()
+        told(service, ["x"], np.zeros(1, np.float32), np.ones(1, np.float32))
     assert _logged(tmp_path / "log").labels.tolist() == [-1, 1, -1]
     other = tmp_path / "other.model"
     thresher.train(replace(rows, labels=(rows.labels > 0).astype(np.float32)), passes=1).save(other)
@@ -310,7 +316,7 @@ def test_labels_may_come_later(model: Path, rows: Chunk, tmp_path: Path, shifted
     with serving(model, folder) as service:
         ids = ["z", "nobody", "x", "z"]
         labels, importances = np.array([1, 1, -1, 1], np.float32), np.array([1, 1, 2, 1], np.float32)
-        done = service.label(ids, labels, importances).result()
+        done = told(service, ids, labels, importances)
         assert (done.learned, done.repeated, [*done.unknown]) == (2, 1, ["nobody"])
         assert (done.first, done.last) == (1, 2)
         assert service.status().pending == 1
@@ -336,21 +342,21 @@ def test_where_no_label_is_negative_rows_are_learned_in_the_order_of_the_views(
     folder, some, settings = tmp_path / "log", rows.rows(10, 14), {"wait": 1000.0, "unlabelled": NEGATIVE}
     with serving(model, folder, **settings) as service:
         service.keep([*"abcd"], some).result()
-        found = service.label(["c", "a", "c", "?"], _given(1, 1, 1, 1), _given(1, 2, 1, 1)).result()
+        found = told(service, ["c", "a", "c", "?"], _given(1, 1, 1, 1), _given(1, 2, 1, 1))
         assert found == LabelsLearned(0, 0, 0, 2, 1, ["?"])
         if not restarted:
             _expire(service)
         assert service.status().sequence == 4 * (not restarted)
     if restarted:
         with serving(model, folder, **settings) as service:
-            assert service.label(["a"], _given(1), _given(1)).result().repeated == 1
+            assert told(service, ["a"], _given(1), _given(1)).repeated == 1
             _expire(service)
     rows_learned = _logged(folder)
     assert rows_learned.labels.tolist() == [1, -1, 1, -1]
     assert rows_learned.weights.tolist() == [2, 1, 1, 1]
     assert np.array_equal(rows_learned.keys, some.keys)
     with serving(model, folder, **settings) as service:
-        found = service.label(["a", "b"], _given(1, 1), _given(1, 1)).result()
+        found = told(service, ["a", "b"], _given(1, 1), _given(1, 1))
         assert (found.learned, found.waiting, found.repeated, found.unknown) == (0, 0, 1, ["b"])
     check_law(model, folder, tmp_path / "expected")
 
@@ -371,7 +377,7 @@ def test_a_row_that_was_learned_as_negative_is_not_learned_again(
             if not restarted:
                 _expire(service)
                 assert service.keep(["a"], some).result().repeated
-            found = service.label(["a"], _given(1), _given(1)).result()
+            found = told(service, ["a"], _given(1), _given(1))
             assert (found.learned, found.waiting, found.unknown) == (0, 0, ["a"])
             assert (service.status().sequence, service.status().pending) == (1, 0)
 
@@ -384,9 +390,9 @@ def test_what_becomes_of_a_row_depends_on_how_the_server_is_run(
         with serving(model, folder, wait=wait, unlabelled=unlabelled) as service:
             ids, some = [f"{name}{k}" for k in range(3)], rows.rows(10, 13)
             service.keep(ids, some).result()
-            service.label([f"{name}0"], _given(1), _given(3)).result()
+            told(service, [f"{name}0"], _given(1), _given(3))
     with serving(model, folder, wait=wait, unlabelled=DROP) as service:
-        service.label(["b1", "c1"], _given(1, 1), _given(1, 1)).result()
+        told(service, ["b1", "c1"], _given(1, 1), _given(1, 1))
     with serving(model, folder, wait=wait, unlabelled=NEGATIVE) as service:
         _expire(service)
     found = _logged(folder)
@@ -411,7 +417,7 @@ def test_predictions_stay_calibrated_at_a_start_in_a_lull_and_at_a_peak(tmp_path
             turns.append(appending.ticking())
             service.keep(ids, some).result()
             positive = [one for one in ids if clicked[int(one)]]
-            service.label(positive, *[np.ones(len(positive), np.float32)] * 2).result()
+            told(service, positive, *[np.ones(len(positive), np.float32)] * 2)
             if len(turns) > 3:
                 service._appender.submit(appending.Draft.expire, turns[-3], -1.0).result()
             until(lambda: learned(service))
@@ -575,7 +581,7 @@ def test_a_row_that_is_kept_keeps_nothing_else(model: Path, rows: Chunk, tmp_pat
         del whole
         until(lambda: gc.collect() >= 0 and held() is None)
         assert [*map(len, service._memory.keys)] == [16]
-        service.label(["a"], *ONE).result()
+        told(service, ["a"], *ONE)
     found, last = _logged(tmp_path / "log"), ROWS * 100
     assert np.array_equal(found.rows(last, last + 1).values, rows.rows(0, 1).values)
 
@@ -595,8 +601,8 @@ def test_a_clock_that_jumps_expires_and_removes_nothing(
         service.tend(appending.ticking() - 7_200_000_000)
         assert [*service._memory.kept] == ["a", "b"]
         assert len([*folder.glob("*.log")]) >= 5
-        assert service.label(["a"], label, label).result().waiting == 1
-        assert service.label(["a"], label, label).result().repeated == 1
+        assert told(service, ["a"], label, label).waiting == 1
+        assert told(service, ["a"], label, label).repeated == 1
     check_law(model, folder, tmp_path / "expected")
 
 
@@ -628,12 +634,12 @@ def test_rows_do_not_wait_while_the_server_is_down(
         for name, days in (("old", -3), ("learned", -2), ("a", -2)):
             set_clock(monkeypatch, days)
             service.keep([name], some).result()
-        service.label(["learned"], label, label).result()
+        told(service, ["learned"], label, label)
     monkeypatch.undo()
     with serving(model, folder, **settings) as service:
         until(lambda: "old" not in service._memory.kept)  # the server was up for a day after it
         assert service.keep(["learned"], some).result().repeated
-        found = service.label(["a"], label, label).result()
+        found = told(service, ["a"], label, label)
         assert (found.learned + found.waiting, found.unknown) == (1, [])
     check_law(model, folder, tmp_path / "expected")
 
@@ -657,10 +663,10 @@ def test_what_is_learned_and_saved_need_not_be_kept(model: Path, rows: Chunk, tm
                 service.learn(rows.rows(k, k + 1)).result()
             if kept:
                 until(lambda: len([*folder.glob("*.log")]) == 6)  # those from the kept row on, and a new one
-                service.label(["x"], *ONE).result()
+                told(service, ["x"], *ONE)
                 until(lambda: len([*folder.glob("*.log")]) == 1)
             else:
-                service.label(["x"], *ONE).result()
+                told(service, ["x"], *ONE)
     with serving(model, folder) as service:
         service.learn(rows).result()
     with serving(model, whole) as service:

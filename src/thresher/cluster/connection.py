@@ -22,28 +22,16 @@ from typing import Any
 from thresher.data.errors import OneLineError
 from thresher.options.messages import mention
 
-EVERY = 5.0
-"""Seconds from one attempt to reach the head to the next, and for each."""
 _AFTER_ERROR = 1.0
 """Seconds in which a node whose other connections break must end, if that is why."""
-WITHOUT_HEAD = 40.0
-"""Seconds for which the head may be out of reach; it may be starting again."""
 
 
 class LostRayError(OneLineError):
-    """The Ray node of this machine has ended, or the cluster's head: nothing can be asked of Ray any more."""
+    """The Ray node of this machine has ended: nothing can be asked of Ray any more."""
 
     def __init__(self) -> None:
-        lost = "the connection to Ray is lost: its node on this machine, or its head, has ended"
+        lost = "the connection to Ray is lost: its node on this machine has ended"
         super().__init__(f"{lost}; begin again, or go on from a checkpoint with {mention(resume=True)}")
-
-
-def _answers(address: tuple[str, int]) -> bool:
-    try:
-        socket.create_connection(address, EVERY).close()
-    except OSError:
-        return False
-    return True
 
 
 _PER_READER, _STORE = 64 << 20, 128 << 20
@@ -65,9 +53,8 @@ class Connection:
     """The connection to a Ray; `close` ends it, and with it a Ray that was started here.
 
     Ray ends a process without a word 15 seconds after the node (its "raylet") that it is connected to has
-    died, and 60 seconds after the head (its "GCS") has. So all calls to Ray stand in a block of `calling`,
-    which looks first whether both live, by a connection to the node's socket, which ends with the node, and
-    by an attempt to reach the head every few seconds; if one of them is gone, this process is disconnected.
+    died. So all calls to Ray stand in a block of `calling`, which looks first whether it lives, by a
+    connection to its socket, which ends with it; if it is gone, this process is disconnected.
     """
 
     def __init__(self, address: str | None, readers: int | None) -> None:
@@ -100,7 +87,7 @@ class Connection:
                 raise NoRayError(f"this process is connected to {to}")
             own = here.get_node_id()
             paths = (str(node["RayletSocketName"]) for node in self.ray.nodes() if node["NodeID"] == own)
-            self.watch(next(paths, ""), here.gcs_address)
+            self.watch(next(paths, ""))
         except BaseException:
             self.close()
             raise
@@ -141,28 +128,19 @@ class Connection:
         except Exception as error:  # Ray itself raises no narrower one
             raise NoRayError(f"Ray could not be started on this machine: {_in_one_line(error)}") from error
 
-    def watch(self, path: str, head: str) -> None:
-        """Look at the node with this socket, and at the head at HOST:PORT if it can be reached now.
-
-        Does not look at a node without such a socket on this machine.
-        """
+    def watch(self, path: str) -> None:
+        """Look at the node with this socket, if that is on this machine."""
         self._look, self._lost = select.poll(), False
-        self._head: tuple[str, int] | None = None
-        self._tried, self._silent = time.monotonic(), math.inf
-        """when the head was tried last, and since when it does not answer"""
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._socket.connect(path)
             self._look.register(self._socket, select.POLLIN)  # a node that lives does not speak first
         except OSError:
             self._socket.close()
-        host, _, port = head.rpartition(":")
-        if port.isdecimal() and _answers((host, int(port))):
-            self._head = (host, int(port))
 
     @contextmanager
     def calling(self) -> Iterator[None]:
-        """A block in which Ray may be called. `LostRayError` if node or head has ended."""
+        """A block in which Ray may be called. `LostRayError` if the node has ended."""
         self._check()
         try:
             yield
@@ -171,12 +149,8 @@ class Connection:
             raise
 
     def _check(self, patience: float = 0.0) -> None:
-        """`LostRayError` if node or head has ended, or the node does within so many seconds."""
-        now = time.monotonic()
-        if not self._lost and self._head is not None and now - self._tried >= EVERY:
-            self._tried = now
-            self._silent = math.inf if _answers(self._head) else min(self._silent, now)
-        if not self._lost and (self._look.poll(int(1000 * patience)) or now - self._silent > WITHOUT_HEAD):
+        """`LostRayError` if the node has ended, or does within so many seconds."""
+        if not self._lost and self._look.poll(int(1000 * patience)):
             self._lost = True
             _abandon(self.ray)
         if self._lost:

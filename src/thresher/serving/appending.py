@@ -227,7 +227,7 @@ class Draft:
         known, labelled = self._memory.words, kind in (records.ROWS, records.LABELS) and len(chunk)
         if known is not None and labelled and (most := int(chunk.labels.max()) + 1) > self._named:
             given["classes"], self._named = known.names()[self._named : most], most
-        self.entries.append(records.packed(records.LogEntry(kind, chunk, given, self.time)))
+        self.entries.append(records.packed(kind, chunk, given, self.time))
         first = self._row + 1
         self._row += len(chunk) if kind == records.ROWS else 0
         return first, self._row
@@ -269,7 +269,7 @@ class Draft:
                 entry = self.entries[-1]
                 self._keys[mark] = KnownRows(first, last, entry.head.hash_of_rows(entry.body))
             return Ack(first, last)
-        again = records.packed(records.LogEntry(records.ROWS, chunk))
+        again = records.packed(records.ROWS, chunk)
         if again.head.hash_of_rows(again.body) != known.hash:
             raise RefusedError(
                 422, "this Idempotency-Key was used for other rows: use a key of its own for each request"
@@ -305,11 +305,7 @@ class Draft:
         self._bytes += size
         return Ack(*found)
 
-    def label(self, ids: Sequence[str], *given: Any) -> LabelsLearned:
-        """Add the kept rows of one request."""
-        return self.label_each([ids], *given)[0]
-
-    def label_each(
+    def label(
         self,
         several: Sequence[Sequence[str]],
         labels: NDArray[np.float32],
@@ -445,12 +441,12 @@ class Appender:
             self.writer.roll_if_due(draft.time)  # also of a log that does not grow, whose files get old
             if draft.entries:
                 started = time.perf_counter()
-                end = self.writer.append(draft.entries)[-1]
+                self.writer.append(draft.entries)
                 self.sync_seconds += time.perf_counter() - started
                 self.syncs += 1
             draft.settle()
             if draft.entries:
-                self._synced(end)
+                self._synced(self.writer.end)
         except Exception as error:  # noqa: BLE001  likewise
             refusal = self._refusal(error)
             for done, _ in accepted:

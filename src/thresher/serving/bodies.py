@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -19,15 +18,6 @@ from thresher.serving.openapi import JSON, MEDIA
 
 _ANY = ("", "text/plain", "application/octet-stream", "application/x-www-form-urlencoded")
 """Media types that say nothing, the last of them curl's: the format is that of the training data"""
-_CHARSET = re.compile(r'charset\s*=\s*"?([^\s";]*)', re.IGNORECASE)
-_UTF8 = ("utf-8", "utf8", "us-ascii")
-
-
-def check_charset(media: str) -> None:
-    """`RefusedError` for the media type of a text that is not in UTF-8."""
-    found = _CHARSET.search(media) if ";" in media else None
-    if found and found[1].lower() not in _UTF8:
-        raise RefusedError(415, f"bodies are read as UTF-8, and this one is in {found[1]}: convert it")
 
 
 class Bodies:
@@ -119,7 +109,6 @@ class Bodies:
 
     def _form(self, media: str, body: bytes = b"") -> str:
         """The format of a media type; if that says nothing, of a body that begins like JSON."""
-        check_charset(media)
         kind = media.partition(";")[0].strip().lower()
         form = self._usual if kind in _ANY else MEDIA.get(kind, "")
         form = "jsonl" if kind in _ANY and "jsonl" in self._readers and body[:1] in (b"{", b"[") else form

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future
-from typing import NamedTuple, TypeVar
+from concurrent.futures import Executor
+from functools import partial
+from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -15,15 +16,13 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from thresher.data.files.paths import unread
 from thresher.runs import files
 from thresher.serving import openapi
-from thresher.serving.bodies import check_charset
 from thresher.serving.errors import Answer, RefusedError, refusal, told
 from thresher.serving.metrics import Metrics
-from thresher.serving.openapi import ARROW, ENDPOINTS, Endpoint
-from thresher.serving.predicting import Predictions, learned
+from thresher.serving.openapi import ENDPOINTS, Endpoint
+from thresher.serving.predicting import BatchKind, Later, Predictions
 from thresher.serving.reading import Asked, HttpRequest, head_of
 from thresher.serving.service import Service
 
-T = TypeVar("T")
 SMALL = 16_384
 """bytes of a body that is read in the thread of the loop: handing it to another would take longer"""
 _OPEN = "/health/"
@@ -39,7 +38,8 @@ class Limits(NamedTuple):
     body: int
     """bytes, packed or not"""
     rows: int = 100_000
-    connections: int = 1000
+    connections: int = 900
+    """fewer than files may usually be open"""
     timeout: float = 30.0
     """seconds for a request to arrive"""
 
@@ -77,7 +77,7 @@ class Endpoints:
             _check(asked, ENDPOINTS[name], [name for name, _ in given])
         except RefusedError as error:
             return asked._replace(refusal=refusal(error))
-        return asked
+        return asked._replace(kind=BatchKind.of(asked) if ENDPOINTS[name].takes else None)
 
     async def answer(self, request: HttpRequest) -> Answer:
         """The answer to a request."""
@@ -105,23 +105,21 @@ class Endpoints:
             raise too_large(self._limits)
         return plain
 
-    async def predict(self, request: HttpRequest) -> Answer:
-        asked, predict = request.asked, self._predicting.predict
-        query = {name: asked.query.get(name, "") for name in ("output", "ids", "top")}
-        arrow = ARROW in asked.header(b"accept")
-        found = await self._done(request, lambda: predict(request.body, asked.media, **query, arrow=arrow))
-        if query["ids"]:
-            await _kept(self._service.keep(found.rows.good_ids, found.rows.chunk))
-        return found.answer
+    async def _rows(self, request: HttpRequest) -> Answer:
+        """Do what is asked of rows, elsewhere if these are many or the first of their kind."""
+        asked = request.asked
+        work = partial(self._predicting.work, [request.body], [asked.key], asked.kind)
+        found: Sequence[Answer] | Later
+        if len(request.body) <= SMALL and self._predicting.now.bodies.is_loaded(asked.media):
+            found = work()
+        else:
+            found = await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        while isinstance(found, Later):
+            await asyncio.wait([*map(asyncio.wrap_future, found.work)])
+            found = found.answers()
+        return found[0]
 
-    async def learn(self, request: HttpRequest) -> Answer:
-        rows = await self._done(request, lambda: self._predicting.labelled(request.body, request.asked.media))
-        return learned(rows, await _kept(self._service.learn(rows.chunk, request.asked.key)))
-
-    async def label(self, request: HttpRequest) -> Answer:
-        late = self._predicting.now.bodies.read_labels(request.body)
-        kept = self._service.label(late.ids, late.chunk.labels, late.chunk.weights)
-        return told(await _kept(kept))
+    predict = learn = label = _rows
 
     async def metrics(self, request: HttpRequest) -> Answer:
         return Answer(200, self._metrics.page(), CONTENT_TYPE_LATEST)
@@ -150,15 +148,9 @@ class Endpoints:
             return Answer(304, b"", "", tag)
         return Answer(200, b"", "application/octet-stream", tag, file=path.open("rb"))
 
-    async def _done(self, request: HttpRequest, work: Callable[[], T]) -> T:
-        """Do some work on a body, elsewhere if it is large or the first of its kind."""
-        if len(request.body) <= SMALL and self._predicting.now.bodies.is_loaded(request.asked.media):
-            return work()
-        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
-
 
 def _check(asked: Asked, endpoint: Endpoint, given: Sequence[str]) -> None:
-    """`RefusedError` for a method, a parameter of the query or a charset that an endpoint does not take."""
+    """`RefusedError` for a method or a parameter of the query that an endpoint does not take."""
     methods = ("GET", "HEAD") if endpoint.method == "GET" else (endpoint.method,)
     if asked.method.decode() not in methods:
         allow = ", ".join(methods)
@@ -173,15 +165,8 @@ def _check(asked: Asked, endpoint: Endpoint, given: Sequence[str]) -> None:
     for one in endpoint.parameters:
         if one.choices and asked.query.get(one.name, one.choices[0]) not in one.choices:
             raise RefusedError(400, f"{one.name} must be one of {', '.join(one.choices)}")
-    if endpoint.takes:
-        check_charset(asked.media)
 
 
 def too_large(limits: Limits) -> RefusedError:
     """Why a body is not read."""
     return RefusedError(413, f"the body is larger than {limits.body:,} bytes")
-
-
-async def _kept(future: Future[T]) -> T:
-    """What a future gives; it goes on if the client leaves."""
-    return await asyncio.shield(asyncio.wrap_future(future))

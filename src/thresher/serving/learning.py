@@ -10,8 +10,8 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -90,18 +90,6 @@ class Gate:
             yield
 
 
-class _Followed(LiveLog):
-    """The log, of which each chunk is learned in a turn of its own."""
-
-    turn: Callable[[Chunk], AbstractContextManager[None]]
-
-    def chunks(self, start: StreamPosition | None = None) -> Generator[Chunk, None, None]:
-        with closing(super().chunks(start)) as chunks:
-            for chunk in chunks:
-                with self.turn(chunk):
-                    yield chunk
-
-
 class Snapshots(NamedTuple):
     """How often snapshots are written: whatever comes first, if anything is new."""
 
@@ -155,8 +143,7 @@ class Learning:
         """`trouble`: why the last snapshot was not written; empty: it was"""
         self._snapshots, self._tell, self.file = snapshots, fault, folder / MODEL
         """`file`: the newest whole model"""
-        source = _Followed(folder, "", wait)
-        source.turn = self._turn
+        source = LiveLog(folder, wait, self._turn)
         self._run = _prepared(model, source, folder / _CHECKPOINT)
         source.domain = self.model.head.domain
         trainer = self._run.trainer

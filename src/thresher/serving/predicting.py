@@ -23,8 +23,6 @@ from thresher.serving.service import Service
 T = TypeVar("T")
 _ERRORS = 10
 """bad rows that an answer names"""
-_REMEMBERED = 256
-"""Kinds of requests, of which clients can make as many as they like"""
 
 
 class BatchKind(NamedTuple):
@@ -36,6 +34,20 @@ class BatchKind(NamedTuple):
     output: str = ""
     ids: str = ""
     """the column of the ids by which rows are kept"""
+    top: str = ""
+    """how many features an explanation names"""
+    arrow: bool = False
+    """whether the answer is an Arrow stream"""
+    alone: bool = False
+    """whether each is done by itself"""
+
+    @classmethod
+    def of(cls, asked: Asked) -> BatchKind:
+        """What a request asks for."""
+        output, ids, top = (asked.query.get(name, "") for name in ("output", "ids", "top"))
+        found = cls(asked.path, asked.media, output, ids, top, ARROW in asked.header(b"accept"))
+        unusual = found.top or found.arrow or found.output == EXPLAIN or asked.header(b"content-encoding")
+        return found._replace(alone=bool(unusual))
 
 
 class Later(NamedTuple):
@@ -58,7 +70,6 @@ class _Serving(NamedTuple):
     model: LinearPredictor
     bodies: Bodies
     answers: Answers
-    kinds: dict[tuple[bytes, ...], BatchKind | None]
 
 
 class Predictions:
@@ -73,16 +84,15 @@ class Predictions:
         """The model that serves, which another may have replaced: each request takes it from here once."""
         own, model = self._own, self._service.model
         if own is None or own.model is not model:
-            self._own = own = _Serving(
-                model, Bodies(model, self._most, self._service.words), Answers(model), {}
-            )
+            bodies = Bodies(model, self._most, self._service.words)
+            self._own = own = _Serving(model, bodies, Answers(model))
         return own
 
     def predict(
         self, body: bytes, media: str, output: str = "", ids: str = "", top: str = "", arrow: bool = False
     ) -> Predicted:
         """The rows of a body and the answer, perhaps as an Arrow stream. `RefusedError`."""
-        model, bodies, answers, _ = self.now
+        model, bodies, answers = self.now
         answers.check(output, top)
         if output == EXPLAIN and arrow:
             raise RefusedError(406, "explanations are lines of JSON, not an Arrow stream")
@@ -112,7 +122,7 @@ class Predictions:
         """Load or compile the code for small bodies, so that the first clients need not wait."""
         for body, media in self.now.bodies.examples():
             for times in (1, 2):
-                self.together([body] * times, BatchKind("/predict", media, ""))
+                self.work([body] * times, [""] * times, BatchKind("/predict", media))
             with suppress(RefusedError):
                 self.predict(body, media, EXPLAIN)
                 if self._service.learns:
@@ -121,22 +131,8 @@ class Predictions:
 
     def kind_of(self, asked: Asked) -> BatchKind | None:
         """What a request asks for, if its body can be answered together with others; None if not."""
-        _, bodies, _, kinds = self.now
-        if asked.alike in kinds:
-            return kinds[asked.alike]
-        if asked.name not in ("predict", "learn", "label") or not bodies.is_loaded(asked.media):
-            return None
-        if len(kinds) >= _REMEMBERED:
-            kinds.clear()
-        usual, output = not asked.header(b"content-encoding"), asked.query.get("output", "")
-        ids = asked.query.get("ids", "")
-        if asked.name != "predict" or ids:
-            usual &= self._service.learns
-        if asked.name == "predict":
-            usual &= asked.query.keys() <= {"output", "ids"} and output != EXPLAIN
-            usual &= ARROW not in asked.header(b"accept")
-        kinds[asked.alike] = BatchKind(f"/{asked.name}", asked.media, output, ids) if usual else None
-        return kinds[asked.alike]
+        kind, bodies = asked.kind, self.now.bodies
+        return None if kind is None or kind.alone or not bodies.is_loaded(kind.media) else kind
 
     def work(self, bodies: Sequence[bytes], keys: Sequence[str], kind: BatchKind) -> list[Answer] | Later:
         """The answers to several bodies; to rows that are kept, and to labels, once they are on disk."""
@@ -144,26 +140,7 @@ class Predictions:
             return self._learn(bodies, keys, kind.media)
         if kind.path == "/label":
             return self._label(bodies)
-        return self._keep(bodies, kind) if kind.ids else self.together(bodies, kind)
-
-    def together(self, bodies: Sequence[bytes], kind: BatchKind) -> list[Answer]:
-        """The answers to several bodies, whatever is wrong with them."""
-        model, reader, answers, _ = self.now
-
-        def alone(body: bytes) -> Answer:
-            return self.predict(body, kind.media, kind.output).answer
-
-        try:
-            several = reader.read_together(bodies, kind.media) if len(bodies) > 1 else None
-            if several is None:
-                return [_attempt(alone, body) for body in bodies]
-            answers.check(kind.output)
-            whole = several[0].whole
-            found = answers.together(several, self._service.margins(whole, model), kind.output)
-            self._metrics.rows.labels("predicted").inc(len(whole))
-        except Exception as error:  # noqa: BLE001  (each client gets an answer)
-            return [refusal(error)] * len(bodies)
-        return [_predicted(rows, one) for rows, one in zip(several, found, strict=True)]
+        return self._predict(bodies, kind)
 
     def _learn(self, bodies: Sequence[bytes], keys: Sequence[str], media: str) -> list[Answer] | Later:
         """Let the service learn the rows of several bodies, each with its key, if any.
@@ -198,38 +175,44 @@ class Predictions:
 
         def answer(one: tuple[Any, Any, int], ack: Ack) -> Answer:
             rows, _, at = one
-            return learned(rows, ack if at < 0 else Ack(ack.first + at, ack.first + at + rows.good - 1))
+            return _learned(rows, ack if at < 0 else Ack(ack.first + at, ack.first + at + rows.good - 1))
 
         return _later(found, [ack for _, ack, _ in found], answer)
 
-    def _keep(self, bodies: Sequence[bytes], kind: BatchKind) -> list[Answer] | Later:
-        """Predict the rows of several bodies, and keep them until their labels come, in one record."""
-        model, reader, answers, _ = self.now
+    def _predict(self, bodies: Sequence[bytes], kind: BatchKind) -> list[Answer] | Later:
+        """Predict the rows of several bodies; with ids, keep them until their labels come, in one record."""
+        model, reader, answers = self.now
         several = reader.read_together(bodies, kind.media, ids=kind.ids) if len(bodies) > 1 else None
         if several is None:
-            return self._keep_each(bodies, kind)
+            return self._predict_each(bodies, kind)
         answers.check(kind.output)
-        whole, ids = several[0].whole, [one for rows in several for one in rows.good_ids]
+        whole = several[0].whole
         margins = self._service.margins(whole, model)
-        kept = _attempt(self._service.keep, ids, whole)
+        ids = [one for rows in several for one in rows.good_ids] if kind.ids else []
+        kept = _attempt(self._service.keep, ids, whole) if kind.ids else None
         written = [*map(_predicted, several, answers.together(several, margins, kind.output))]
 
         def told() -> list[Answer] | Later:
-            if isinstance(kept, Answer) or isinstance(_attempt(kept.result), Answer):
-                return self._keep_each(bodies, kind)  # some may be taken
+            if isinstance(kept, Answer) or (kept and isinstance(_attempt(kept.result), Answer)):
+                return self._predict_each(bodies, kind)  # some may be taken
             self._metrics.rows.labels("predicted").inc(len(whole))
             return written
 
-        return told() if isinstance(kept, Answer) else Later([kept], told)
+        return Later([kept], told) if isinstance(kept, Future) else told()
 
-    def _keep_each(self, bodies: Sequence[bytes], kind: BatchKind) -> list[Answer] | Later:
-        found = [_attempt(self.predict, one, kind.media, kind.output, kind.ids) for one in bodies]
-        kept = [one if isinstance(one, Answer) else _attempt(self._kept, one) for one in found]
+    def _predict_each(self, bodies: Sequence[bytes], kind: BatchKind) -> list[Answer] | Later:
+        """The answers to bodies, whatever is wrong with them."""
+        asked = kind.media, kind.output, kind.ids, kind.top, kind.arrow
+        found = [_attempt(self.predict, one, *asked) for one in bodies]
+        if not kind.ids:
+            return [one if isinstance(one, Answer) else one.answer for one in found]
+        kept = [
+            one
+            if isinstance(one, Answer)
+            else _attempt(self._service.keep, one.rows.good_ids, one.rows.chunk)
+            for one in found
+        ]
         return _later(found, kept, lambda one, _: one.answer)
-
-    def _kept(self, one: Predicted) -> Future[Ack]:
-        found: Future[Ack] = self._service.keep(one.rows.good_ids, one.rows.chunk)
-        return found
 
     def _label(self, bodies: Sequence[bytes]) -> list[Answer] | Later:
         """Let the service learn kept rows with the labels of several bodies, in one record."""
@@ -241,7 +224,7 @@ class Predictions:
         if not good:
             return [one for one in read if isinstance(one, Answer)]
         whole, place = several[0].whole if several else concat([one.chunk for one in good]), count()
-        done = _attempt(self._service.label_each, [one.ids for one in good], whole.labels, whole.weights)
+        done = _attempt(self._service.label, [one.ids for one in good], whole.labels, whole.weights)
         work = [one if isinstance(one, Answer) else done for one in read]
         return _later(read, work, lambda _, found: told(found[next(place)]))
 
@@ -279,7 +262,7 @@ def _predicted(rows: Rows, body: bytes, media: str = LINES) -> Answer:
     return Answer(200 if rows.good or not rows.bad else 400, body, media)
 
 
-def learned(rows: Rows, ack: Ack) -> Answer:
+def _learned(rows: Rows, ack: Ack) -> Answer:
     """The answer to rows that are on disk."""
     count = 0 if ack.repeated else rows.good
     found = RowsLearned(ack.first, ack.last, count, len(rows.bad), rows.bad[:_ERRORS], ack.repeated)

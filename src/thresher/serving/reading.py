@@ -32,8 +32,6 @@ _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\x00-\x08\x0a-\x1f\x7f]*)?
 _CONTENT = {b"content-encoding", b"content-length", b"content-type", b"transfer-encoding"}
 _ONCE = _CONTENT | {b"authorization", b"expect", b"host", b"idempotency-key"}
 """headers that have one value; of others, several are one list"""
-_DECIDING = b"content-type", b"accept", b"content-encoding"
-"""headers that decide which requests can be answered together"""
 
 
 def _bad() -> RefusedError:
@@ -55,8 +53,6 @@ class Asked(NamedTuple):
     expects: bool
     """whether the body comes once it has been asked for"""
     path: str = ""
-    alike: tuple[bytes, ...] = ()
-    """requests with the same can be answered together, if one can"""
     name: str = ""
     """of the endpoint; empty: there is none"""
     query: Mapping[str, str] = {}
@@ -67,6 +63,8 @@ class Asked(NamedTuple):
     """the media type of the body"""
     key: str = ""
     """what the client calls the request, to know it again"""
+    kind: Any = None
+    """what is done with rows in the body, if it has any: a `BatchKind`"""
 
     def header(self, name: bytes) -> str:
         """The value of a header; empty if there is none."""
@@ -121,10 +119,9 @@ def head_of(text: bytes) -> Asked:
         length = CHUNKED
     lasts = minor == b"1" and not _CLOSE.search(headers.get(b"connection", b""))
     expects = minor == b"1" and headers.get(b"expect", b"").lower() == b"100-continue"
-    alike = target, *(headers.get(name, b"") for name in _DECIDING)
     path = unquote(target.partition(b"?")[0].decode())
     media, key = (headers.get(name, b"").decode("latin-1") for name in (b"content-type", b"idempotency-key"))
-    return Asked(method, target, headers, length, lasts, expects, path, alike, media=media, key=key)
+    return Asked(method, target, headers, length, lasts, expects, path, media=media, key=key)
 
 
 def check_beginning(text: bytes) -> None:

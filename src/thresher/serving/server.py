@@ -30,16 +30,10 @@ try:
     import uvloop
 except ImportError:  # Windows
     uvloop = asyncio  # type: ignore[misc]
-try:
-    import resource
-except ImportError:  # Windows
-    resource = None  # type: ignore[assignment]
 
 _SWITCH = 5e-5
 """Seconds after which a thread that runs Python gives way; usual are 0.005. The loop takes the interpreter's
 lock again for each socket that it reads, so 64 requests would wait 64 times for the thread that learns."""
-_OTHER_FILES = 64
-"""descriptors that are not connections"""
 _THREADS = 2
 _TICK = 0.1
 """seconds between two looks for signals and slow clients"""
@@ -50,14 +44,7 @@ LIMITS = Limits(0)
 
 def serve(model: Path, options: Options) -> None:
     """Serve the model until a signal comes. `UsageError`, `ModelFileError`, `DataError`, OSError."""
-    connections, allowed = LIMITS.connections, None
-    if resource is not None:  # as many as there may be descriptors
-        soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        wanted = connections + _OTHER_FILES
-        room = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, room), most))
-        connections = max(1, room - _OTHER_FILES)
-    limits = LIMITS._replace(body=int(options["most_body"].amount), connections=connections)
+    limits, allowed = LIMITS._replace(body=int(options["most_body"].amount)), None
     if options["token"] is not None:
         token = _token_in(options["token"])
 

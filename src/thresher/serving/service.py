@@ -153,7 +153,7 @@ class Service:
         """A service that does not learn refuses to. `RefusedError`."""
         raise RefusedError(404, NO_LEARNING)
 
-    keep = label = label_each = learn
+    keep = label = learn
 
     def close(self) -> None:
         """End."""
@@ -285,24 +285,17 @@ class LearningService(Service):
         return self._submit(Draft.keep, ids, chunk)
 
     def label(
-        self, ids: Sequence[str], labels: NDArray[np.float32], importances: NDArray[np.float32]
-    ) -> Future[LabelsLearned]:
-        """Learn rows that are kept with their labels; answered once they are on disk. `RefusedError`.
+        self, several: Sequence[Sequence[str]], labels: NDArray[np.float32], importances: NDArray[np.float32]
+    ) -> Future[list[LabelsLearned]]:
+        """Learn rows that are kept with the labels of several requests; answered once they are on disk.
 
         With `NEGATIVE` they are learned once they have waited, with all that came before them: positives at
         once and negatives a wait later would be another share of positives, whenever the traffic changes.
+        `RefusedError`.
         """
         self._check_learning()
         later = self.settings.unlabelled == NEGATIVE
-        return self._submit(Draft.label, ids, self._as_logged(labels), importances, later)
-
-    def label_each(
-        self, several: Sequence[Sequence[str]], labels: NDArray[np.float32], importances: NDArray[np.float32]
-    ) -> Future[list[LabelsLearned]]:
-        """The same for the ids of several requests, which are written together."""
-        self._check_learning()
-        later = self.settings.unlabelled == NEGATIVE
-        return self._submit(Draft.label_each, several, self._as_logged(labels), importances, later)
+        return self._submit(Draft.label, several, self._as_logged(labels), importances, later)
 
     def _check_learning(self) -> None:
         if self._reason:

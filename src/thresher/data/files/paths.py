@@ -141,8 +141,6 @@ def size_of(name: str) -> int | None:
 
 def _check_file(name: str, alone: bool) -> None:
     if is_topic(name):
-        if settled(name).extent.is_empty:
-            raise DataError(f"{name}: no messages")
         return
     if remote.is_remote(name):
         if size_of(name) == 0:

@@ -58,12 +58,10 @@ class Places:
         self._form, self._size, self._next = form, 0, 1
         self._known = deque[_Batch]()
 
-    def add(
-        self, some: topics.Messages, size: int, counts: Sequence[int], partitions: str | list[str]
-    ) -> None:
-        """Some messages were made `size` bytes of lines."""
-        self._known.append(_Batch(self._next, size, counts, partitions, array("q", some.offsets)))
-        self._next += sum(counts) if counts else len(some.offsets)
+    def add(self, offsets: Sequence[int], size: int, counts: Sequence[int], partitions: Any) -> None:
+        """Messages with these offsets were made `size` bytes of lines."""
+        self._known.append(_Batch(self._next, size, counts, partitions, array("q", offsets)))
+        self._next += sum(counts) if counts else len(offsets)
         self._size += size
         while self._size - self._known[0].size > _RECENT:
             self._size -= self._known.popleft().size
@@ -143,13 +141,13 @@ class TopicFile(io.RawIOBase):
                 text, counts = b"".join(values), [one.count(b"\n") for one in values]
             else:
                 text += b"\n"
-            self.places.add(topics.Messages(offsets, values), len(text), counts, partitions)
+            self.places.add(offsets, len(text), counts, partitions)
             yield text
 
 
 def has_lines(name: topics.TopicName) -> bool:
     """Whether there are any to read. All offsets may be those of marks, or of messages that were aborted."""
-    if name.extent.is_empty:
+    if name.extent.begin == name.extent.end:
         return False
     with TopicFile(name) as file:
         return bool(file.read(1))

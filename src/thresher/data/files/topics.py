@@ -70,11 +70,6 @@ class Extent(NamedTuple):
     order: tuple[str, ...] = ()
     """the partitions, if they are read one after the other: headers keep no order of `begin`"""
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to read."""
-        return self.begin == self.end
-
 
 class Topic(ABC):
     """A topic; a subclass with a ``scheme`` is found by it.

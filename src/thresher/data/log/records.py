@@ -222,17 +222,6 @@ NOTHING = concat([])
 """A chunk without rows"""
 
 
-class LogEntry(NamedTuple):
-    """What is to be recorded."""
-
-    kind: int
-    chunk: Chunk = NOTHING
-    note: Mapping[str, Any] = {}
-    """in JSON: `key`, which a client gave to recognise it; `ids` of its rows"""
-    time: int = 0
-    """microseconds since 1970"""
-
-
 class RecordHead(NamedTuple):
     """The head of a record, without its mark."""
 
@@ -272,10 +261,9 @@ class PackedEntry(NamedTuple):
     body: bytes
 
 
-def packed(entry: LogEntry) -> PackedEntry:
-    """An entry as bytes."""
-    chunk = entry.chunk
-    note = json.dumps(entry.note, separators=(",", ":")).encode() if entry.note else b""
+def packed(kind: int, chunk: Chunk, said: Mapping[str, Any] = {}, time: int = 0) -> PackedEntry:
+    """A record of this kind, made at a `time` in microseconds since 1970. What is `said` is its note."""
+    note = json.dumps(said, separators=(",", ":")).encode() if said else b""
     width = 0 if chunk.targets is None else chunk.targets.shape[1]
     targets = _NO_TARGETS if chunk.targets is None else chunk.targets
     offsets, rests = (_NONE if one is None else one for one in (chunk.offsets, chunk.rests))
@@ -289,7 +277,7 @@ def packed(entry: LogEntry) -> PackedEntry:
     if len(whole) > LARGEST:
         raise DataError(f"{len(chunk):,} rows are too many for one record: send fewer at a time")
     counts = len(whole), len(note), len(chunk), chunk.nnz
-    return PackedEntry(RecordHead(*counts, 0, entry.time, 0, 0, entry.kind, flags, width, 0, 0), whole)
+    return PackedEntry(RecordHead(*counts, 0, time, 0, 0, kind, flags, width, 0, 0), whole)
 
 
 def sealed(one: PackedEntry, row: int, synced: int, before: int) -> tuple[bytes, int]:
@@ -302,16 +290,12 @@ def sealed(one: PackedEntry, row: int, synced: int, before: int) -> tuple[bytes,
 
 
 def head_at(buffer: Any, at: int) -> RecordHead | None:
-    """The head at an offset of a buffer; None if there is none, whole and plausible."""
+    """The head at an offset of a buffer; None if there is none. Whether its counts fit, `scan` says."""
     if len(buffer) - at < HEAD:
         return None
     mark, *numbers = _HEAD.unpack_from(buffer, at)
     head = RecordHead(*numbers)
-    fits = mark == MARK and head.size <= LARGEST and head.kind in KINDS and not head.reserved
-    size = head.note + -head.note % 8 + head.nnz * (4 if head.flags & NARROW else 8) + 4 * head.rows
-    size += 4 * head.nnz * (1 - bool(head.flags & ONES) + bool(head.flags & WIDE))
-    size += 4 * head.rows * (2 - bool(head.flags & EVEN) + bool(head.flags & SHIFTED) + head.targets)
-    return head if fits and head.size == size + -size % 8 else None
+    return head if mark == MARK and head.size <= LARGEST and head.kind in KINDS else None
 
 
 def rows_of(words: NDArray[np.uint64], places: NDArray[np.int64]) -> Chunk:

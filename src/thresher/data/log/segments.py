@@ -17,12 +17,12 @@ import os
 import re
 import struct
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import FileIO
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, overload
+from typing import Any, NamedTuple, TypedDict
 
 import msgspec
 import numpy as np
@@ -211,7 +211,7 @@ class LogRecord(NamedTuple):
         return records.rows_of(words, np.array([self.at // 8]))
 
 
-class LogRun(Sequence[LogRecord]):
+class LogRun:
     """Records that follow each other in a buffer. Those of one row are read without one object for each."""
 
     def __init__(self, buffer: bytes, offset: int, words: NDArray[np.uint64], table: NDArray[Any]) -> None:
@@ -230,21 +230,16 @@ class LogRun(Sequence[LogRecord]):
     def __len__(self) -> int:
         return len(self._places)
 
-    @overload
-    def __getitem__(self, which: int) -> LogRecord: ...
+    def __iter__(self) -> Iterator[LogRecord]:
+        """Each record."""
+        for at in (8 * self._places).tolist():
+            head = records.head_at(self._buffer, at)
+            assert head is not None  # `scan` has found it
+            yield LogRecord(head, self._offset + at, self._buffer, at)
 
-    @overload
-    def __getitem__(self, which: slice) -> LogRun: ...
-
-    def __getitem__(self, which: int | slice) -> LogRecord | LogRun:
-        """A record, or some that follow each other."""
-        if isinstance(which, slice):
-            lo, hi, _ = which.indices(len(self))
-            return LogRun(self._buffer, self._offset, self._words, self._table[lo : max(lo, hi) + 1])
-        at = 8 * int(self._places[which])
-        head = records.head_at(self._buffer, at)
-        assert head is not None  # `scan` has found it
-        return LogRecord(head, self._offset + at, self._buffer, at)
+    def part(self, lo: int, hi: int) -> LogRun:
+        """Records lo to hi - 1."""
+        return LogRun(self._buffer, self._offset, self._words, self._table[lo : hi + 1])
 
     @property
     def begin(self) -> LogPosition:
@@ -260,7 +255,7 @@ class LogRun(Sequence[LogRecord]):
 
     def before(self, offset: int) -> LogRun:
         """Those that begin before an offset in the log."""
-        return self[: int(np.searchsorted(8 * self._places, offset - self._offset))]
+        return self.part(0, int(np.searchsorted(8 * self._places, offset - self._offset)))
 
     def pieces(self, most_rows: int, most_values: int) -> Iterator[LogRun]:
         """The records in order, in pieces that end as soon as they have so many rows or values."""
@@ -270,7 +265,7 @@ class LogRun(Sequence[LogRecord]):
             done = (rows[lo - 1], values[lo - 1]) if lo else (0, 0)
             ends = np.searchsorted(rows, done[0] + most_rows), np.searchsorted(values, done[1] + most_values)
             hi = min(int(min(ends)) + 1, len(self))
-            yield self[lo:hi]
+            yield self.part(lo, hi)
             lo = hi
 
     def rows(self) -> Chunk:
@@ -318,8 +313,8 @@ def _damage(segment: LogSegment, at: LogPosition, what: str = "damaged") -> str:
 
 def _is_place(segment: LogSegment, at: LogPosition) -> bool:
     """Whether a place is the beginning of a segment, or between two of its records."""
-    if at.offset == segment.begin.offset:
-        return at == segment.begin
+    if at == segment.begin:
+        return True
     with _open(segment.path) as file:
         file.seek(at.offset - segment.begin.offset + segment.header)
         head = records.head_at(file.read(records.HEAD), 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -216,13 +217,23 @@ class LiveLog(LogSource):
     def __init__(
         self,
         folder: str | os.PathLike[str],
-        domain: str | Domain,
         wait: Callable[[LogPosition], LogPosition | None],
+        turn: Callable[[Chunk], AbstractContextManager[None]],
     ) -> None:
-        """`wait` returns the end of what is synced once it is beyond a place; None if no more will come."""
-        super().__init__(folder, domain)
+        """`wait` returns the end of what is synced once it is beyond a place; None if no more will come.
+
+        Each chunk is used within `turn`.
+        """
+        super().__init__(folder)
         self.names, self.total_bytes = ["the log"], None
-        self._wait = wait
+        self._wait, self.turn = wait, turn
+
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
+        """The rows as they come."""
+        with closing(super().chunks(start)) as chunks:
+            for chunk in chunks:
+                with self.turn(chunk):
+                    yield chunk
 
     def records(self, start: LogPosition | None) -> Iterator[LogRun]:
         """The records from a place on, up to what is synced, as they come."""

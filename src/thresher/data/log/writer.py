@@ -87,7 +87,7 @@ class LogWriter:
             raise segments.LogError(f"{self.folder}: the log is of {which}: {remedy}")
         self.end = last.begin
         for some in segments.records_from(self.folder, last.begin):
-            self._since = self._since or some[0].head.time
+            self._since = self._since or next(iter(some)).head.time
             self.end = some.end
         file = os.open(last.path, os.O_RDWR | os.O_CLOEXEC)
         size = last.header + self.end.offset - last.begin.offset
@@ -108,8 +108,8 @@ class LogWriter:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         return descriptor, segments.read_segment(path)
 
-    def append(self, entries: Sequence[PackedEntry]) -> list[segments.LogPosition]:
-        """Write and sync records; return where each ends.
+    def append(self, entries: Sequence[PackedEntry]) -> None:
+        """Write and sync records.
 
         `LogFullError` if there is no room, then the log is as before; `LogFailedError` if it may not be.
         """
@@ -117,15 +117,13 @@ class LogWriter:
             raise LogFailedError(f"{self.folder}: an earlier write failed")
         if self.end == self._segment.begin or self.roll_if_due(entries[0].head.time):
             self._since = entries[0].head.time
-        parts, ends, end = list[bytes](), list[segments.LogPosition](), self.end
+        parts, end = list[bytes](), self.end
         for entry in entries:
             whole, found = sealed(entry, end.row, self.end.offset, end.hash)
             end = segments.LogPosition(end.offset + len(whole), end.row + entry.head.last, found)
             parts.append(whole)
-            ends.append(end)
         self._write(b"".join(parts))
         self.end = end
-        return ends
 
     def _write(self, whole: bytes) -> None:
         view = memoryview(whole)
