@@ -121,12 +121,12 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 61_793,
+    "all": 61_767,
     "data": 17_815,
     "learning": 14_305,
     "parts": 5_445,
     "engine": 4_959,
-    "plans": 3_270,
+    "plans": 3_244,
     "serving": 2_779,
     "options": 2_275,
     "sklearn": 1_487,

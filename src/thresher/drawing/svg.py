@@ -123,14 +123,14 @@ def _width(character: str) -> float:
     return 1.1 if unicodedata.east_asian_width(character) in "WF" else 0.75
 
 
-def fitted(text: str, room: float, size: float = 13.0) -> str:
+def fitted(text: str, room: float) -> str:
     """The beginning of a text that fits into `room`, with an ellipsis if it is cut."""
     shown = clean(text)
-    if width_of(shown, size) <= room:
+    if width_of(shown) <= room:
         return shown
-    left, kept = room - width_of("…", size), ""
+    left, kept = room - width_of("…"), ""
     for character in shown:
-        left -= width_of(character, size)
+        left -= width_of(character)
         if left < 0:
             break
         kept += character

@@ -14,7 +14,7 @@ from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.progress import Ui
-from thresher.learning.training.trainer import Outcome, Trainer
+from thresher.learning.training.trainer import Outcome
 from thresher.options.lanes import AUTO
 from thresher.options.layouts import of_options
 from thresher.options.messages import flag_of, spelled
@@ -22,7 +22,6 @@ from thresher.options.option import Options
 from thresher.plans import run
 from thresher.plans.budget import use_of
 from thresher.plans.folds import (
-    Estimate,
     Folds,
     FoldScores,
     check_size,
@@ -74,26 +73,23 @@ class Validation(Training):
     missed: Sequence[Finding] = ()
     """that no penalty satisfies what was to be chosen"""
 
-    @property
-    def folds(self) -> Folds:
-        """How rows are split."""
-        share = self.trainer.models.share
-        assert isinstance(share, Folds)
-        return share
-
     def judge(self) -> Frontier:
         """Evaluate the folds by reading the data once more."""
-        points, scores = self._estimates(self.trainer)
-        models = [one.model for one in points if one.model is not None]
-        extras: Any = {"folds": self.folds, "sets": self.trainer.models}
-        extras["warnings"] = scores.troubles()
-        return Frontier(self.plan.penalty, points, models, **extras)
+        trainer, models, judge = self.trainer, self.trainer.models, self.trainer.plan.judge
+        folds = models.share
+        assert isinstance(folds, Folds)
+        self.ui.say("reading the data again to evaluate the folds")
+        with closing(trainer.order.over(trainer.reread(), 1).chunks()) as chunks:
+            scores = FoldScores(models, folds, chunks, judge)
+        points = estimates_of(models, folds, scores.figures, judge)
+        final = [one.model for one in points if one.model is not None]
+        return Frontier(self.plan.penalty, points, final, scores.troubles(), folds=folds)
 
     def choose(self, found: Frontier) -> tuple[int, str, dict[str, Any] | None]:
         """The number of the chosen penalty, the criterion used, and the use of a budget of weights."""
         number, which, self.missed = chosen_of(found.points, self.plan.options["choose"], self.ui.warn)
         use = use_of(found.points, number, self.plan.options["choose"])
-        if use and not self.folds.whole:
+        if use and not found.models:
             remedy = f"give {spelled(flag_of('model'), 'refit=True')} to choose by its own"
             self.ui.warn(f"weights are means over the folds, and a model of all rows has more: {remedy}")
         return number, which, use
@@ -103,13 +99,6 @@ class Validation(Training):
         figures, recipe = outcome.figures, self.trainer.models.recipe
         passes = passes_said(figures["passes"], recipe, figures.get("solved"))
         return train_command(data, self.plan.options["model"], self.plan.options, rule=rule, passes=passes)
-
-    def _estimates(self, trainer: Trainer) -> tuple[list[Estimate], FoldScores]:
-        self.ui.say("reading the data again to evaluate the folds")
-        again = trainer.order.over(trainer.reread(), 1)
-        with closing(again.chunks()) as chunks:
-            scores = FoldScores(trainer.models, self.folds, chunks, judge := trainer.plan.judge)
-        return estimates_of(trainer.models, self.folds, scores.figures, judge), scores
 
 
 def prepare(

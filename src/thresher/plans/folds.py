@@ -250,9 +250,12 @@ class Estimate:
 def estimates_of(
     models: ModelSet, folds: Folds, figures: list[list[Figures]], judge: str = LOSS
 ) -> list[Estimate]:
-    """An estimate for each recipe, given its figures in each fold."""
+    """An estimate for each recipe, given its figures in each fold.
+
+    They have the standard errors of their differences from the best on the same folds.
+    """
     parts, whole = models.parts[: folds.count], models.parts[-1].models if folds.whole else None
-    return paired(
+    found = [
         Estimate(
             recipe,
             figures[k],
@@ -262,13 +265,8 @@ def estimates_of(
             judge=judge,
         )
         for k, recipe in enumerate(models.recipes)
-    )
-
-
-def paired(estimates: Iterable[Estimate]) -> list[Estimate]:
-    """The estimates, with the standard errors of their differences from the best on the same folds."""
-    found = [*estimates]
-    judged = [[_finite(one[each.judge]) for one in each.folds] for each in found]
+    ]
+    judged = [[_finite(one[judge]) for one in each.folds] for each in found]
     known = [k for k, one in enumerate(found) if one.criterion < math.inf]
     best = min(known, key=lambda k: found[k].criterion, default=0)
     for k, own in enumerate(judged):

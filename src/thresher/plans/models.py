@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from os import PathLike, fspath
 from typing import Any
 
@@ -16,7 +15,6 @@ from thresher.learning.files.model_file import FRONTIER, Contents, ModelFileErro
 from thresher.learning.inspection.formatting import shown, tab_separated
 from thresher.learning.inspection.plots import checked, write
 from thresher.learning.model.model import Model
-from thresher.learning.model.model_set import ModelSet
 from thresher.options.messages import flag_of, mention_command
 from thresher.options.option import UsageError
 from thresher.plans import budget, frontier
@@ -67,20 +65,6 @@ def of_trials(trials: Sequence[Trial], chosen: int | None) -> list[str]:
     settings = [f"{one.rule} {flag_of('rate')} {one.rate}" if one.rate else one.rule for one in trials]
     rows = [{"setting": own, **asdict(one)} for own, one in zip(settings, trials, strict=True)]
     return lines_of(rows, ["round", "rows", "progressive_loss", "late_loss", "setting"], chosen)
-
-
-def shown_with_choice(points: Sequence[Any], choice: str, table: Callable[[int | None], list[str]]) -> str:
-    """The table of models, with a star at the chosen one, and notes on the choice."""
-    try:
-        chosen: int | None = choose(points, choice)
-    except ValueError:
-        chosen = None
-    lines = table(chosen)
-    if chosen is None:
-        return "\n".join(lines)
-    use = budget.use_of(points, chosen, choice)
-    notes = [budget.sentence(use) if use else None, frontier.end_of_range(points, chosen)]
-    return "\n".join([*lines, *filter(None, notes)])
 
 
 @dataclass
@@ -148,8 +132,6 @@ class Frontier:
     """what is chosen unless you say otherwise"""
     folds: Folds | None = None
     """how rows were split for cross-validation"""
-    sets: ModelSet | None = field(default=None, repr=False, compare=False)
-    """the models of the folds, in the first reading"""
 
     def __reduce__(self) -> Any:
         """Raise TypeError for copies and pickles: models that learned side by side share state."""
@@ -186,11 +168,20 @@ class Frontier:
 
     def __repr__(self) -> str:
         """The table printed by ``thresher path`` or ``cv``, with a star at the chosen model."""
-        table = partial(of_estimates, self.points, self.penalty)
+        try:
+            chosen: int | None = choose(self.points, self.choice)
+        except ValueError:
+            chosen = None
         if self.folds is None:
             penalty = self.penalty or ""
-            table = partial(lane_lines, [point.as_dict(penalty) for point in self.points], penalty)
-        return shown_with_choice(self.points, self.choice, table)
+            lines = lane_lines([point.as_dict(penalty) for point in self.points], penalty, chosen)
+        else:
+            lines = of_estimates(self.points, self.penalty, chosen)
+        if chosen is not None:
+            use = budget.use_of(self.points, chosen, self.choice)
+            lines += [budget.sentence(use)] if use else []
+            lines += filter(None, [frontier.end_of_range(self.points, chosen)])
+        return "\n".join(lines)
 
     @classmethod
     def read(cls, file: Contents, made: Callable[[str, Any, Any], Any]) -> Frontier:

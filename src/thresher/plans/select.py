@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,21 +19,19 @@ from thresher.learning.training.trainer import Outcome
 from thresher.options.layouts import of_options
 from thresher.options.option import Options
 from thresher.parts import make
-from thresher.plans import train
+from thresher.plans import run
 from thresher.plans.penalties import for_halves, penalty_in
-from thresher.plans.run import Training, check_names_again
+from thresher.plans.run import Training
 from thresher.plans.stability import Selection, selection_of, troubles_of
+from thresher.plans.train import Many
 
 
-@dataclass
 class Selecting(Training):
     """A selection that is prepared."""
 
-    options: Options
-
     def select(self, outcome: Outcome) -> Selection:
         """What the halves have selected, with names if they were asked for. `DataError`."""
-        options, models = self.options, self.trainer.models
+        options, models = self.plan.options, self.trainer.models
         found = selection_of(models, options["false"], options["nonzero"])
         called = known_names(models.models[0].readout())
         if options["names"]:
@@ -47,18 +45,16 @@ def prepare(data: Data, options: Options, ui: Ui, *, outputs: Sequence[Path | No
     Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
     """
     bags = Bags(options["bags"], HALVES, share=options["share"]).spec
-    asked = options.but(names=False, holdout=None, early_stop=None)
+    asked = options.but(holdout=None, early_stop=None)
     if not isinstance(options["rule"], Recipe):
         with of_options():
             l1 = for_halves(options["rule"], options["l1"])
         asked = asked if l1 is None else asked.but(l1=l1)
-    training = train.prepare(data, asked, ui, bags=bags, outputs=outputs)
+    training = run.prepare(Many(asked, bags), data, ui, Selecting, outputs)
     model = training.model.models[0]
     with of_options():
         check_nameable(model.recipe.store)
-    if options["names"]:
-        check_names_again(training.source, model.recipe.store)
     own = None if asked["l1"] == options["l1"] else penalty_in(make("rule", options["rule"]))
     if own is not None:  # noise that is measured at the solution needs no larger penalty
         training.trainer.models.share.deviations *= own / penalty_in(model.recipe.rule_part)
-    return Selecting(**vars(training), options=options)
+    return training

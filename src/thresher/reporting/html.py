@@ -57,9 +57,9 @@ def el(name: str, /, *children: str, **attributes: str | int | None) -> Markup:
     return Markup(f"<{name}{written}>{joined(children)}</{name}>")
 
 
-def joined(children: Sequence[str], between: str = "") -> Markup:
+def joined(children: Sequence[str]) -> Markup:
     """Concatenate children."""
-    return Markup(between.join(child if isinstance(child, Markup) else text(child) for child in children))
+    return Markup("".join(child if isinstance(child, Markup) else text(child) for child in children))
 
 
 def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[Any]], note: str = "") -> Markup:
@@ -97,8 +97,8 @@ def _cell(value: object) -> str:
     return text(shown(value), _LONGEST)
 
 
-def slice_tables(slices: dict[str, list[dict[str, Any]]], kind: str = "") -> list[Markup]:
-    """A table for each column; `kind` says what figures they are."""
+def slice_tables(slices: dict[str, list[dict[str, Any]]]) -> list[Markup]:
+    """A table for each column."""
     found = []
     for given, rows in slices.items():
         if not rows:
@@ -116,8 +116,8 @@ def slice_tables(slices: dict[str, list[dict[str, Any]]], kind: str = "") -> lis
                 if interval:
                     value = joined([f"{value:.3g}", el("br"), el("small", interval)])
                 cells[-1].append(value)
-        caption = f"Figures by the value of {column}{kind}, the heaviest first"
-        found += [el("h3", f"By {column}{kind}"), table(caption, titles, cells, " ".join(notes))]
+        caption = f"Figures by the value of {column}, the heaviest first"
+        found += [el("h3", f"By {column}"), table(caption, titles, cells, " ".join(notes))]
     return found
 
 
