@@ -121,8 +121,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 61_767,
-    "data": 17_815,
+    "all": 61_757,
+    "data": 17_805,
     "learning": 14_305,
     "parts": 5_445,
     "engine": 4_959,

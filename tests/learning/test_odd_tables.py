@@ -214,15 +214,6 @@ def test_columns_of_one_name_may_be_ignored(form: str, name: str, tmp_path: Path
 
 def test_objects_of_polars_are_not_hashed_by_their_addresses() -> None:
     frame = pl.DataFrame({"c": pl.Series([object() for _ in Y], dtype=pl.Object), "d": [1, 2, 3, 4]})
-    text = frame.with_columns(c=pl.Series("c", ["a", "b", "a", "b"]))
-    with pytest.raises(DataError, match=r"'c' has type Object: use ignore=\"c\", or make it text"):
-        thresher.train(frame, Y)
-    for kind in ("categorical", "text", "numeric"):
-        with pytest.raises(DataError, match=f"'c' is {kind}, but has type Object here: make it text"):
-            thresher.train(frame, Y, **keyword(kind, "c"))
-    with pytest.raises(DataError, match="'c' is categorical, but has type Object here: make it text"):
-        thresher.train(text, Y, categorical="c").predict(frame)
-    with pytest.raises(DataError, match="'c' has type Object: use "):
-        SparseOnlineClassifier().fit(frame, Y)
-    model = thresher.train(frame, Y, ignore="c")
-    assert model.predict(frame).tolist() == model.predict(text).tolist()
+    for call in (thresher.train, SparseOnlineClassifier().fit):
+        with pytest.raises(DataError, match=r"'c' has type Object: make it text with .*, or drop it"):
+            call(frame, Y)

@@ -51,8 +51,6 @@ _NUMBERS = (LABEL, *columns.NUMBERS)
 _NAN = nonfinite(math.nan)
 LISTS_NEED = "single numbers (lists need labels:LO-HI)"
 """What outputs need that are not lists of classes"""
-OBJECT = pa.opaque(pa.null(), "Object", "polars")
-"""The type of a column of Python objects in a table of polars"""
 
 
 def guesses(schema: pa.Schema) -> list[str]:
@@ -99,21 +97,12 @@ def check_types(layout: SettledLayout, schema: pa.Schema, file: str) -> None:
     fields = dict(zip(schema.names, schema.types, strict=True))
     for name, kind in layout.kind_of.items():
         if name in fields and not fits(fields[name], kind):
-            numbers = kind in _NUMBERS or fields[name] == OBJECT
-            how = f": {remedy_of(fields[name]) or 'convert it to numbers'}" if numbers else ""
-            found = type_name(fields[name])
-            raise DataError(f"{file}: column '{name}' is {kind}, but has type {found} here{how}")
-
-
-def type_name(kind: pa.DataType) -> str:
-    """The name of a type in messages."""
-    return "Object" if kind == OBJECT else str(kind)
+            how = f": {remedy_of(fields[name]) or 'convert it to numbers'}" if kind in _NUMBERS else ""
+            raise DataError(f"{file}: column '{name}' is {kind}, but has type {fields[name]} here{how}")
 
 
 def remedy_of(kind: pa.DataType) -> str:
-    """How to make numbers of dates, times and durations, and text of objects; empty for other types."""
-    if kind == OBJECT:
-        return "make it text with .map_elements(str, return_dtype=pl.String)"
+    """How to make numbers of dates, times and durations; empty for other types."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_duration(kind):
         return "make numbers of the durations, such as hours"

@@ -29,7 +29,7 @@ from thresher.data.files.streams import OpenStreams, Previews, RawFile
 from thresher.data.formats.tables import arrow_batches as arrow
 from thresher.data.formats.tables.spellings import spelling_of_texts
 from thresher.data.formats.tables.table_rows import ColumnEncodings, ParserMaker, kinds_of
-from thresher.data.formats.tables.where import MARKED, Filter
+from thresher.data.formats.tables.where import Filter, with_filters
 from thresher.data.inputs.arrays import is_missing
 from thresher.data.layout import AnyLayout, Extension, Layout, SettledLayout, has_columns
 from thresher.data.sources.parsed import ParsedSource, TextSource
@@ -136,7 +136,7 @@ def by_schema(
     found = settle(layout, schema.names, guessed, name, others, open_ended, spelling, labelled)
     for field, kind in zip(schema, found.kinds, strict=False):
         if not kind:
-            what = f"column '{field.name}' has type {arrow.type_name(field.type)}"
+            what = f"column '{field.name}' has type {field.type}"
             fit = (CATEGORICAL, IGNORE) if arrow.is_written(field.type) else (IGNORE,)
             given, how = as_option_value([field.name], schema.names), arrow.remedy_of(field.type)
             use = " or ".join(mention(**{one: given}) for one in fit)
@@ -153,21 +153,16 @@ def open_table(
     schemas = [head.schema for head in heads]
     for name, head in zip(names, heads, strict=True):
         with read_from(name):
-            chosen, marks = filters_of(head.schema, name, asked)
             found, kinds = settle_arrow(found, head.schema, name, asked, head.rows, schemas[1:])
-        files.append(kinds._replace(where=chosen, marks=marks))
+            files.append(with_filters(kinds, asked, types_by_name(head.schema), name))
         may_be_words = may_be_words or has_words(kinds, head.schema)
     assert has_columns(found)
     return found, ParserMaker(arrow.BatchParser, files, may_be_words, heads)
 
 
-def filters_of(schema: pa.Schema, name: str, asked: RowsAsked) -> tuple[Filter | None, Filter | None]:
-    """Which rows of a table are read, and which of these are marked; None for all, and for none."""
-    types = dict(zip(schema.names, schema.types, strict=True))
-    return (
-        Filter(asked.where, types, name) if asked.where else None,
-        Filter(asked.marked, types, name, MARKED) if asked.marked else None,
-    )
+def types_by_name(schema: pa.Schema) -> dict[str, pa.DataType]:
+    """The type of each column."""
+    return dict(zip(schema.names, schema.types, strict=True))
 
 
 @contextmanager
@@ -200,7 +195,8 @@ def _head_of(layout: AnyLayout, name: str, where: str, first: bool, previews: Pr
         with read_from(name), _opened(layout.format, name, streams) as (schema, in_order, rows_of):
             rows, look_in = None, first and not is_stream(name)
             if wanted := _looked_at(layout, schema, is_remote(name)) if look_in else []:
-                chosen, most = filters_of(schema, name, RowsAsked(where=where))[0], most_rows(wanted)
+                chosen = Filter(where, types_by_name(schema), name) if where else None
+                most = most_rows(wanted)
                 rows = next((batch for _, batch, _ in rows_of(wanted, 0, chosen)), None)
                 if rows is not None and rows.num_rows > most:  # which may be all of the file
                     rows = arrow.take_rows(rows, np.arange(most))
@@ -483,15 +479,11 @@ def fault_of(what: str, name: Any, values: Any, error: Exception) -> DataError:
 
 def _stream_of(table: Any) -> object:
     """The stream of a table. `DataError` for a column of a type that Arrow lacks, as some of polars."""
+    for name, kind in zip(getattr(table, "columns", ()), getattr(table, "dtypes", ()), strict=False):
+        if str(kind) == "Object":  # polars would give Python objects by their addresses
+            how = "make it text with .map_elements(str, return_dtype=pl.String), or drop it"
+            raise DataError(f"{NAME}: column '{name}' has type Object: {how}")
     try:
-        types = zip(getattr(table, "columns", ()), getattr(table, "dtypes", ()), strict=False)
-        if objects := [name for name, kind in types if str(kind) == "Object"]:
-            # polars would give Python objects by their addresses
-            found = pa.table(table)
-            for name in objects:
-                nothing = pa.nulls(len(found), arrow.OBJECT)
-                found = found.set_column(found.column_names.index(name), name, nothing)
-            return found.to_reader()
         return pa.RecordBatchReader.from_stream(table)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         names = list(getattr(table, "columns", ()))
@@ -592,8 +584,8 @@ class StreamSource(ParsedSource):
         unnamed = replace(layout or AnyLayout(), format="")  # data read later may have any format
         asked = RowsAsked(**{name: options.pop(name) for name in RowsAsked._fields if name in options})
         settled_by, kinds = settle_arrow(unnamed, schema, NAME, asked, self.first_rows)
-        chosen, marks = filters_of(schema, NAME, asked)
-        files, may_be_words = [kinds._replace(where=chosen, marks=marks)], has_words(kinds, schema)
+        files = [with_filters(kinds, asked, types_by_name(schema), NAME)]
+        may_be_words = has_words(kinds, schema)
         form = ParserMaker(arrow.BatchParser, files, may_be_words)
         super().__init__([NAME], settled_by, form, layout, asked, may_be_words=may_be_words, **options)
         self.rereadable, self.weighed_beside = not self._once, weighed_beside

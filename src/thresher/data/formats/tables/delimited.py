@@ -125,21 +125,17 @@ def open_table(
     used = settled.unlabelled() if asked.unlabelled else settled
     files = [_kinds(used, head, asked.ids) for head in heads]
     if asked.marked or asked.where:
-        from thresher.data.formats.tables.where import MARKED, Filter
+        from thresher.data.formats.tables.where import with_filters
 
         for k, one in enumerate(files):
-            types, missing = dict.fromkeys(one.names), layout.missing
-            marks = Filter(asked.marked, types, names[k], MARKED, missing) if asked.marked else None
-            where = Filter(asked.where, types, names[k], missing=missing) if asked.where else None
-            if where and len(types) == 1:  # a blank line is a row
+            if asked.where and len(one.names) == 1:  # a blank line is a row
                 raise DataError(f"{names[k]}: {mention('where')} needs a table of two columns or more")
-            files[k] = one._replace(marks=marks, where=where)
+            types: Any = dict.fromkeys(one.names)
+            files[k] = with_filters(one, asked, types, names[k], layout.missing)
     return settled, ParserMaker(DelimitedParser, files, may_be_words)
 
 
-def form_of(
-    text: bytes, layout: SettledLayout, unlabelled: bool, ids: str = "", name: str = "the text"
-) -> ParserMaker:
+def form_of(text: bytes, layout: SettledLayout, unlabelled: bool, ids: str, name: str) -> ParserMaker:
     """The maker of parsers for a text in memory, called `name` in messages. Raises `DataError`."""
     head = _head(text[:HEAD], name, layout, dialect_of(layout), None)
     return ParserMaker(DelimitedParser, [_kinds(layout.unlabelled() if unlabelled else layout, head, ids)])

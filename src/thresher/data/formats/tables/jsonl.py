@@ -48,7 +48,7 @@ from thresher.data.formats.tables.json_cells import (
 )
 from thresher.data.formats.tables.spellings import spelling_of_texts
 from thresher.data.formats.tables.table_rows import ColumnEncodings, ParserMaker, of_cells
-from thresher.data.formats.tables.where import MARKED, Filter
+from thresher.data.formats.tables.where import with_filters
 from thresher.data.labels import LISTED
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, has_columns, known_columns
 from thresher.data.report import FOUND, LACKING, LATE, MOST_LATE, TO_UTF8, Noted, undecoded, wrong_byte
@@ -139,8 +139,7 @@ def open_table(
     If `live`, a stream is read up to its first line, which says little about the others: the type of a field
     that does not fit the layout there is left open.
     """
-    unlabelled, where, ids, marked, live = asked
-    live = live and has_columns(layout)
+    ids, live = asked.ids, asked.live and has_columns(layout)
     whole, heads, found = True, list[_JsonHead](), layout
     for name in names:
         text = beginning(name, previews, live)
@@ -159,7 +158,7 @@ def open_table(
         }
         later = [one.fields for one in heads[1:]]
         found = by_schema(layout, first, guesses, names[0], spelling, later, not whole)
-    used = found.unlabelled() if unlabelled else found
+    used = found.unlabelled() if asked.unlabelled else found
     files, may_be_words = list[ColumnEncodings](), False
     new = layout.new(used.columns) if isinstance(layout, Extension) else []
     for name, head in zip(names, heads, strict=True):
@@ -167,11 +166,7 @@ def open_table(
         there = [one for one in head.fields.names if one != ids]
         lacking = [] if one_by_one else columns.lacking_in_objects(used, there, name, new)
         kinds, has_text = _kinds(used, _fitting(used, head, one_by_one), name, ids, lacking)
-        if marked:
-            kinds = kinds._replace(marks=Filter(marked, None, name, MARKED))
-        if where:
-            kinds = kinds._replace(where=Filter(where, None, name))
-        files.append(kinds)
+        files.append(with_filters(kinds, asked, None, name))
         may_be_words = may_be_words or has_text
         if len(kinds.roles) * head.lines > max(_MOST_CELLS, _SPARSE * head.size):
             raise DataError(

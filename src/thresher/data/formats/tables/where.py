@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
 from functools import reduce
 from operator import and_, or_
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,10 @@ from numpy.typing import NDArray
 from thresher.data.errors import DataError
 from thresher.data.text.numbers import NUMBER
 from thresher.options.messages import mention
+
+if TYPE_CHECKING:
+    from thresher.data.formats.tables.table_rows import ColumnEncodings
+    from thresher.data.sources.reader import RowsAsked
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<text>'(?:[^']|'')*')|(?P<name>"(?:[^"]|"")+")|(?P<sign><=|>=|!=|==|=|<|>|[(),])|(?P<word>[^\s'"<>=!(),]+)|(?P<rest>\S.*)|(?P<end>$))"""
@@ -196,6 +200,20 @@ class Filter:
         found = np.full(count, "", object)
         found[self.rows(columns, count)] = "met"
         return list(found)
+
+
+def with_filters(
+    kinds: ColumnEncodings,
+    asked: RowsAsked,
+    types: Mapping[str, pa.DataType] | None,
+    file: str,
+    missing: Collection[str] = (),
+) -> ColumnEncodings:
+    """`kinds` with what says which rows of the file are read, and which of these are marked: see `Filter`."""
+    return kinds._replace(
+        where=Filter(asked.where, types, file, missing=missing) if asked.where else None,
+        marks=Filter(asked.marked, types, file, MARKED, missing) if asked.marked else None,
+    )
 
 
 _AS: dict[Any, Callable[[str], Any]] = {
