@@ -20,7 +20,6 @@ SIZES = (8, 24, 60, 150, 400, 1_000, 2_500, 6_000, 15_000, 40_000)
 HALF_LIVES = (np.inf, 300_000, 100_000, 30_000, 10_000)
 VW = "--loss_function logistic -b 22 --quiet --ftrl"
 COST, GAIN = 0.005, 0.01
-_HALF = HOURS * ROWS_AN_HOUR // 2
 
 
 class Made(NamedTuple):

@@ -207,8 +207,8 @@ def test_warnings_about_columns_are_those_of_the_test_data(tmp_path: Path) -> No
     model = thresher.train(str(data))
     alone, page = page_of(model, tmp_path), page_of(model, tmp_path, str(data))
     assert "does not keep warnings about columns" in alone
-    assert "Column day holds dates" not in alone
-    assert "Column day holds dates" in page
+    assert "holds dates, which are read as categories" not in alone
+    assert "holds dates, which are read as categories" in page
     assert "does not keep warnings" not in page
 
 

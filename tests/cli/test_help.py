@@ -151,16 +151,10 @@ def test_completion_of_options_in_bash(
     assert set(ran.stdout.split()) == found
 
 
-def test_completion_is_installed_once_and_the_profile_stays_a_link(
-    thresher: Thresher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("SHELL", "/bin/bash")
-    (tmp_path / "mine").write_text("export MINE=1\n")
-    (tmp_path / ".bashrc").symlink_to("mine")
-    for _ in range(2):
-        assert "bash completion installed" in thresher("--install-completion").out
-    first, second = (tmp_path / "mine").read_text().splitlines()
-    assert first == "export MINE=1"
-    assert Path(second.split()[-1].strip("'\"")).read_text().startswith("_thresher_completion")
-    assert (tmp_path / ".bashrc").is_symlink()
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "csh"])
+def test_completion_is_printed(thresher: Thresher, monkeypatch: pytest.MonkeyPatch, shell: str) -> None:
+    monkeypatch.setenv("SHELL", f"/bin/{shell}")
+    if shell == "csh":
+        thresher.fails("--show-completion", 2, "completion is for bash, zsh and fish; SHELL is 'csh'")
+    else:
+        assert "_THRESHER_COMPLETE" in thresher.ok("--show-completion").out

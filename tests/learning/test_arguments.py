@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,16 +16,13 @@ import pytest
 import thresher
 from tests.layouts import layout_of
 from thresher.cli.app import command_of
-from thresher.cli.parser import Command
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.layout import Layout
 from thresher.learning.model.recipe import Recipe
 from thresher.options.data import LayoutOptions, ReadOptions
-from thresher.options.kinds import Whole
-from thresher.options.messages import on_the_command_line
 from thresher.options.model import RecipeOptions
-from thresher.options.option import Option, Options, declared, settle, words_of
+from thresher.options.option import declared
 from thresher.sklearn import SparseOnlineClassifier
 
 pytestmark = pytest.mark.usefixtures("plainly")
@@ -196,26 +193,6 @@ def test_flat_parameters_change_the_rule() -> None:
         thresher.train(*data, l2=1.0)
     with pytest.raises(ValueError, match="has no parameter eta0"):
         thresher.train(*data, eta0=1.0)
-
-
-class Renamed(TypedDict, total=False):
-    rounds: Annotated[int | None, Option(Whole(1), "N"), "How many."]
-    tries: Annotated[int | None, Option(Whole(1), "N", now="rounds"), "Older name of --rounds, until 0.3."]
-
-
-def test_an_older_name_of_an_option_is_taken_with_a_warning_by_both_faces() -> None:
-    with pytest.warns(FutureWarning, match=r"^tries is now called rounds$"):
-        found: Any = settle(Renamed, {"tries": 3})
-    assert (found["rounds"], found["tries"], found.given) == (3, None, {"rounds": 3})
-    assert words_of(Renamed, found.given) == ["--rounds", "3"], "what a printed command says"
-    with pytest.raises(ValueError, match="tries must be a whole number"):
-        settle(Renamed, {"tries": 0})
-    taken = dict[str, Any]()
-    command = Command("make", Renamed, (), lambda **given: taken.update(given))
-    command.main(["--tries", "4"], standalone_mode=False)
-    with on_the_command_line(), pytest.warns(FutureWarning, match=r"^--tries is now called --rounds$"):
-        found = Options(Renamed, {name: one for name, one in taken.items() if one is not None})
-    assert found["rounds"] == 4
 
 
 FRAME = pd.DataFrame({"age": np.arange(30) - 14.5, "city": ["Rome", "Bonn", "Ulm"] * 10})

@@ -33,15 +33,9 @@ def said(*data: Any, **options: Any) -> str:
 @pytest.mark.parametrize(
     ("name", "text", "interact", "message"),
     [
-        (
-            *("d.vw", VW, "u,a"),
-            r"namespace 'u' of the interaction u,a: the namespaces are ad, user; give whole names, not first",
-        ),
-        (
-            *("d.vw", VW, "user,typo"),
-            r"namespace 'typo' of the interaction user,typo: the namespaces are ad, user$",
-        ),
-        ("d.vw", VW, ",ad", r"namespace '' of the interaction ,ad: the namespaces are ad, user$"),
+        ("d.vw", VW, "u,a", r"namespace 'u' of the interaction u,a; give whole names, not first letters"),
+        ("d.vw", VW, "user,typo", r"namespace 'typo' of the interaction user,typo$"),
+        ("d.vw", VW, ",ad", r"namespace '' of the interaction ,ad$"),
     ],
 )
 def test_an_interaction_of_a_namespace_that_no_row_has(

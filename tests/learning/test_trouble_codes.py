@@ -1,6 +1,5 @@
 """Indexes, codes, quotes and blanks in columns; every remedy is tried on the data that provoked it."""
 
-import csv
 import re
 from pathlib import Path
 from typing import Any
@@ -126,22 +125,6 @@ def test_ranges_of_columns_by_name(tmp_path: Path) -> None:
 
 
 QUOTING: Any = {"sep": "\t", "index": False}
-
-
-@pytest.mark.parametrize("header", [True, False])
-def test_cells_in_quotes(header: bool, tmp_path: Path) -> None:
-    path, options = tmp_path / "a.tsv", {} if header else {"header": False, "label": 1}
-    texts = [f'say "hi" {k % 7}' if k % 9 == 0 else "x" for k in range(ROWS)]
-    quoting = csv.QUOTE_MINIMAL if header else csv.QUOTE_ALL
-    frame(a=chance.integers(0, 9, ROWS), city=texts).to_csv(path, quoting=quoting, header=header, **QUOTING)
-    found = told(path, **options)
-    assert "quoted-cells" in found
-    form, delimiter = remedies(found["quoted-cells"])
-    assert told(path, **options, **form, **delimiter) == {}
-    frame(city=['"', '"a', 'b"', '"c" and "d"'] * (ROWS // 4)).to_csv(
-        path, quoting=csv.QUOTE_NONE, escapechar="\\", quotechar="'", **QUOTING
-    )
-    assert told(path) == {}
 
 
 @pytest.mark.parametrize("every", [5, 50])

@@ -91,51 +91,15 @@ for _line in _LINES.splitlines():
     EXAMPLES.setdefault(re.findall(r"thresher ([\w-]+)", _line)[0], []).append(_line)
 
 
-_VARIABLE = "_THRESHER_COMPLETE"
-_PLACES = {
-    "bash": (".bash_completions/thresher.sh", ".bashrc", "source '{script}'"),
-    "zsh": (".zfunc/_thresher", ".zshrc", "fpath+=~/.zfunc; autoload -Uz compinit; compinit"),
-    "fish": (".config/fish/completions/thresher.fish", "", ""),
-}
-"""By shell, in the home folder: the script, the file that loads it, and the line that does."""
-
-
-def _completing(name: str, act: Callable[[str], None], words: str) -> click.Option:
-    """An option that acts on the user's shell. UsageError for one that cannot complete."""
-
-    def called(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-        if wanted and not ctx.resilient_parsing:
-            shell = Path(os.environ.get("SHELL", "")).name
-            if shell not in _PLACES:
-                raise UsageError(f"completion is for {', '.join(_PLACES)}; SHELL is '{shell}'")
-            act(shell)
-            ctx.exit()
-
-    return click.Option([name], is_flag=True, is_eager=True, expose_value=False, callback=called, help=words)
-
-
-def _script(shell: str) -> str:
-    made = get_completion_class(shell)
-    assert made is not None
-    return made(GROUP, {}, "thresher", _VARIABLE).source()
-
-
-def _install(shell: str) -> None:
-    from thresher.engine.atomic import whole_file
-
-    place, loader, line = _PLACES[shell]
-    script = Path.home() / place
-    script.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(script) as file:
-        file.write(_script(shell) + "\n")
-    if loader:
-        profile, line = Path.home() / loader, line.format(script=script)
-        before = profile.read_text() if profile.exists() else ""
-        if line not in before:
-            with whole_file(profile) as file:
-                file.write(f"{before.rstrip()}\n{line}\n".lstrip("\n"))
-    click.echo(f"{shell} completion installed in {script}")
-    click.echo("Completion will take effect once you restart the terminal")
+def _print_completion(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    """Print the completion of the user's shell. UsageError for one that cannot complete."""
+    if wanted and not ctx.resilient_parsing:
+        shell = Path(os.environ.get("SHELL", "")).name
+        made = get_completion_class(shell)
+        if made is None:
+            raise UsageError(f"completion is for bash, zsh and fish; SHELL is '{shell}'")
+        click.echo(made(GROUP, {}, "thresher", "_THRESHER_COMPLETE").source())
+        ctx.exit()
 
 
 HOMES = {
@@ -220,25 +184,17 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool)
         ctx.exit()
 
 
-_VERSION = click.Option(
-    ["--version"],
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_version,
-    help="Print the version.",
-)
+def _at_once(name: str, act: Callable[..., None], words: str) -> click.Option:
+    """An option that prints something and ends."""
+    return click.Option([name], is_flag=True, is_eager=True, expose_value=False, callback=act, help=words)
+
+
 GROUP = _Commands(
     "thresher",
     help="Sparse linear models, learned from streams of any length.",
     params=[
-        _VERSION,
-        _completing("--install-completion", _install, "Install completion for the current shell."),
-        _completing(
-            "--show-completion",
-            lambda shell: click.echo(_script(shell)),
-            "Show completion for the current shell, to copy it or customize the installation.",
-        ),
+        _at_once("--version", _print_version, "Print the version."),
+        _at_once("--show-completion", _print_completion, "Print tab completion for your shell to load."),
     ],
 )
 

@@ -66,8 +66,7 @@ NOT_UTF8 = "not-utf8"
 """What reading can show of a column: a value in a column that is not known, so that it is ignored; a
 column that the model to start from did not have; a file without a column of the layout; a namespace that an
 interaction names; a value in a column, or a feature of a namespace, that was awaited; a line that repeats
-the header; lines that are not UTF-8, whose `kind` is their number and the byte in the first; a column of
-values that holds none, whose `kind` is what they were and what is there."""
+the header; lines that are not UTF-8, whose `kind` is their number and the byte in the first."""
 
 
 class Noticed(NamedTuple):

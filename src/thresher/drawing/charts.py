@@ -122,14 +122,10 @@ def runs(dots: list[Dot], series: Series) -> list[list[Dot]]:
     return found
 
 
-_SHAPES = ("circle", "square", "diamond", "triangle", "wedge", "pentagon")
-
-
 class Look(NamedTuple):
-    """What distinguishes a series from others, with and without colour."""
+    """What distinguishes a series from others: its lines differ without colour, too."""
 
     colour: str
-    shape: str
     line: str
     """CSS classes of its line"""
     size: float
@@ -140,12 +136,12 @@ def look_of(panel: Panel, number: int) -> Look:
     """The look of a series of a panel; quiet series use no colour."""
     series = panel.series[number]
     if series.quiet:
-        return Look("c0", "circle", "line c0 d0 thin", 3.0)
+        return Look("c0", "line c0 d0 thin", 3.0)
     loud = [one for one in panel.series[:number] if not one.quiet]
     k = sum(one.colour is None for one in loud) if series.colour is None else series.colour - 1
     k, dash = k % len(svg.SERIES), sum(one.kind != "dots" for one in loud) % len(svg.DASHES)
     line = f"line {svg.SERIES[k]} d{dash}{' strong' if series.emphasis else ''}"
-    return Look(svg.SERIES[k], _SHAPES[k], line, 6.5 if series.emphasis else 4.0)
+    return Look(svg.SERIES[k], line, 6.5 if series.emphasis else 4.0)
 
 
 def drawn(series: Series, look: Look, x: Scale, y: Scale) -> list[str]:
@@ -186,19 +182,7 @@ def drawn(series: Series, look: Look, x: Scale, y: Scale) -> list[str]:
 def marker(look: Look, x: float, y: float, title: str = "") -> str:
     """A point with its tooltip."""
     inner = svg.tag("title", svg.text_of(title)) if title else ""
-    kind = f"mark {look.colour}"
-    if look.shape == "circle":
-        return svg.tag("circle", inner, class_=kind, cx=x, cy=y, r=look.size)
-    r, s = look.size * 1.25, look.size * 0.9
-    points = {
-        "square": [(-s, -s), (s, -s), (s, s), (-s, s)],
-        "diamond": [(0, -r), (r, 0), (0, r), (-r, 0)],
-        "triangle": [(0, -r), (r, s), (-r, s)],
-        "wedge": [(0, r), (r, -s), (-r, -s)],
-        "pentagon": [(0, -r), (r, -r / 4), (s * 0.7, s), (-s * 0.7, s), (-r, -r / 4)],
-    }[look.shape]
-    corners = " ".join(f"{svg.number(x + a)},{svg.number(y + b)}" for a, b in points)
-    return svg.tag("polygon", inner, class_=kind, points=corners)
+    return svg.tag("circle", inner, class_=f"mark {look.colour}", cx=x, cy=y, r=look.size)
 
 
 _KEY, _GAP, _LEGEND_LINE, _WIDEST = 26.0, 18.0, 20.0, 260.0

@@ -124,21 +124,6 @@ class Number(Kind):
 
 
 @dataclass(frozen=True)
-class Strength(Number):
-    """A number, or a text such as ``2sd``: so many standard deviations of noise."""
-
-    def read(self, text: str) -> Any:
-        """The number, or the text."""
-        return self.take(text) if text.endswith(DEVIATIONS) else super().read(text)
-
-    def take(self, value: object) -> object:
-        """The same, the number in a text checked."""
-        if isinstance(value, str) and value.endswith(DEVIATIONS):
-            return f"{super().read(value.removesuffix(DEVIATIONS)):g}{DEVIATIONS}"
-        return super().take(value)
-
-
-@dataclass(frozen=True)
 class Choice(Kind):
     """One of a few names."""
 

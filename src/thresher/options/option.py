@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 import os
 import shlex
-import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from inspect import Parameter, Signature, signature
@@ -21,7 +20,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from thresher.data.errors import DataError, shortened
 from thresher.options.kinds import Flag, Kind, WrongValueError
-from thresher.options.messages import as_shown, flag_of, mention
+from thresher.options.messages import flag_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -47,8 +46,6 @@ class Option:
     required: bool = False
     face: str = BOTH
     """who takes it: both faces, the shell, or Python"""
-    now: str = ""
-    """the option's name today, if this is its older one, which is taken with a warning"""
     help: str = ""
     """what stands beside it in the TypedDict"""
     name: str = ""
@@ -111,12 +108,7 @@ class Options(dict[str, Any]):
     """All options of a TypedDict: those given, and the defaults of all others."""
 
     def __init__(self, options: type, given: Mapping[str, Any]) -> None:
-        known, given = declared(options), dict(given)
-        for name in [name for name in given if name in known and known[name].now]:
-            now = known[name].now
-            told = as_shown(f"{mention(name)} is now called {mention(now)}")
-            warnings.warn(told, FutureWarning, stacklevel=2)
-            given[now] = given.pop(name)
+        known = declared(options)
         super().__init__(_defaults(options) | {name: given[name] for name in given if name in known})
         self.options, self.given = options, {name: given[name] for name in known if name in given}
         """`given`: those that the user gave"""

@@ -333,15 +333,17 @@ def is_range(value: object) -> bool:
 
 
 @dataclass(frozen=True)
-class _Strengths(kinds.Strength):
-    """A strength, or a range of numbers."""
+class _Strengths(kinds.Number):
+    """A number, a text such as ``2sd``, so many standard deviations of noise, or a range of numbers."""
 
     def read(self, text: str) -> Any:
         """The number, or the text."""
-        return self.take(text) if is_range(text) else super().read(text)
+        return self.take(text) if is_range(text) or text.endswith(kinds.DEVIATIONS) else super().read(text)
 
     def take(self, value: object) -> Any:
         """The same, the numbers in it checked."""
+        if isinstance(value, str) and value.endswith(kinds.DEVIATIONS):
+            return f"{super().read(value.removesuffix(kinds.DEVIATIONS)):g}{kinds.DEVIATIONS}"
         if not is_range(value):
             return super().take(value)
         from thresher.plans.penalties import PenaltyRange

@@ -15,7 +15,6 @@ sums of mixed keys, so the order of factors, which differs between formats, does
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -248,11 +247,6 @@ def of_namespaces(layout: AnyLayout, seed: Callable[[str], int]) -> Crosses | No
     wild = sum(1 << place for place, factor in enumerate(terms.factors) if factor == ANY)
     seeds = np.array([seed(factor) for factor in terms.factors], np.uint64)
     return _crosses(terms, layout)._replace(seeds=seeds, wild=np.int64(wild))
-
-
-def namespaces_in(text: bytes) -> list[str]:
-    """The namespaces in lines of VW text, by name."""
-    return sorted({str(name, "utf-8", "backslashreplace") for name in re.findall(rb"\|([^\s|:]*)", text)})
 
 
 def extra_of(

@@ -13,10 +13,7 @@ from thresher.data import columns as kinds
 from thresher.data import report as noticed
 from thresher.data.errors import DataError, first_few
 from thresher.data.feature_specs import as_list, terms_of
-from thresher.data.features.crossing import namespaces_in
-from thresher.data.files.paths import called, is_local
-from thresher.data.files.streams import head_of
-from thresher.data.formats.choosing import CSV_OF_TABS
+from thresher.data.files.paths import called
 from thresher.data.formats.tables.column_statistics import ColumnSeen, columns_seen, shown_cell
 from thresher.data.layout import AnyLayout, chosen_in, has_columns
 from thresher.data.report import TO_UTF8, Noticed, Report
@@ -26,8 +23,6 @@ from thresher.options.messages import mention
 
 _FRACTION = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 """A number that is rarely the name of a column."""
-_SHOWN, _HEAD = 12, 1 << 16
-"""How many namespaces are listed, and from how many bytes of a file"""
 _WORDS = 3.0
 """Cells with this many words on average are text."""
 
@@ -71,12 +66,6 @@ def _of_cells(columns: Sequence[ColumnSeen], layout: Any) -> Iterator[Finding]:
     def called(names: Sequence[str]) -> list[str]:
         return [name or f"{layout.columns.index(name) + 1} (without a name)" for name in names]
 
-    if found := [column for column in columns if column.quoted]:
-        names = ", ".join(column.name for column in found[:3]) + (" and others" if len(found) > 3 else "")
-        reason = f"cells of column{'s' * (len(found) > 1)} {names} are in quotes"
-        why = "which are part of the value in TSV"
-        remedy = f"read the file with {CSV_OF_TABS} to remove them"
-        yield Finding("quoted-cells", f"{reason} ({shown_cell(found[0].quoted)}), {why}: {remedy}")
     known = [column for column in columns if column.rows > FEW]
     if named := [column.name for column in known if column.is_index]:
         reason = f"column {', '.join(called(named))} holds row numbers, as pandas and R write them"
@@ -232,28 +221,22 @@ def _of_columns_awaited(report: Report, layout: Any, goes_on: bool) -> Iterator[
         yield Finding("no-such-column", reason)
 
 
-def _no_namespace(report: Report, layout: Any, some: Sequence[str] = ()) -> str | None:
-    """A namespace that options name and no row has; `some` are those of the first rows."""
+def _no_namespace(report: Report, layout: Any) -> str | None:
+    """A namespace that options name and no row has."""
     found = {one.column for one in _noticed(report, noticed.FOUND)}
     never = [one.column for one in _noticed(report, noticed.AWAITED) if one.column not in found]
     if not never:
         return None
     specs = [f"the interaction {one}" for one in layout.interact if never[0] in terms_of([one]).factors]
-    known = f": the namespaces are {first_few(some, _SHOWN)}" if some else ""
-    first = any(one[:1] == never[0] for one in some)
-    whole = "; give whole names, not first letters as for -q" if first else ""
+    whole = "; give whole names, not first letters as for -q" if len(never[0]) == 1 else ""
     of = specs[0] if specs else mention(text=as_list(never[:1]))
-    return f"no row has the namespace '{never[0]}' of {of}{known}{whole}"
+    return f"no row has the namespace '{never[0]}' of {of}{whole}"
 
 
 def check_namespaces(source: Source, report: Report) -> None:
     """`DataError` if no row has a namespace that options name, once all rows have been read."""
-    if source.layout is None or _no_namespace(report, source.layout) is None:
-        return
-    name, some = source.names[0], list[str]()
-    if is_local(name):
-        some = namespaces_in(head_of(name, _HEAD, {}))
-    raise DataError(f"{called(name)}: {_no_namespace(report, source.layout, some)}")
+    if source.layout is not None and (reason := _no_namespace(report, source.layout)) is not None:
+        raise DataError(f"{called(source.names[0])}: {reason}")
 
 
 def _of_lines(report: Report) -> Iterator[Finding]:

@@ -76,8 +76,6 @@ class ColumnSeen(NamedTuple):
     """whether it holds whole numbers that look like codes"""
     is_unsure: bool = False
     """whether all cells of a categorical column are words for a missing value, or a few numbers"""
-    quoted: str = ""
-    """a cell in quotes, if that is how cells are written, but quotes have no meaning"""
 
     @property
     def means_missing(self) -> bool:
@@ -111,10 +109,7 @@ def columns_seen(source: Source, chosen: Sequence[str] = ()) -> list[ColumnSeen]
     if open_:  # another cell may come after the rows examined
         more = _cells_of(source, batch, MOST_ROWS)
         found |= {name: _seen(name, kinds[name], more[name], False) for name in open_}
-    seen = found.values()
-    return (
-        [one._replace(quoted=_quoted(cells[one.name])) for one in seen] if layout.format == "tsv" else [*seen]
-    )
+    return [*found.values()]
 
 
 def categories_of(layout: SettledLayout) -> dict[str, str]:
@@ -240,14 +235,6 @@ def _are_codes(name: str, cells: Sequence[str]) -> bool:
     sizes, in_order = {len(text) for text in texts}, list(cells) == sorted(cells)
     long = min(sizes) >= _INEXACT or (len(sizes) == 1 and min(sizes) >= _LONG and not in_order)
     return long and not all(map(_TIMES.fullmatch, texts))
-
-
-def _quoted(cells: Sequence[str]) -> str:
-    """A cell in quotes, if all cells are, or one that is blank or has doubled quotes inside."""
-    inside = [cell[1:-1] for cell in cells if len(cell) > 1 and cell[0] == cell[-1] == '"']
-    doubled = (one for one in inside if not one.strip() or ('""' in one and '"' not in one.replace('""', "")))
-    example = inside[0] if inside and len(inside) == len(cells) else next(doubled, None)
-    return "" if example is None else f'"{example}"'
 
 
 def _strays(name: str, cells: Sequence[str]) -> tuple[str, ...]:

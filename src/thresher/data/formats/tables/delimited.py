@@ -89,8 +89,6 @@ class _Head(NamedTuple):
     """of its columns"""
     header: bytes
     """see `ColumnEncodings.header`"""
-    cells: list[list[bytes]]
-    """of each column, those in its first rows that are not missing"""
     looks: list[tuple[str, str]]
     """for each column, the kind that it seems to be, and what its values are"""
 
@@ -194,7 +192,7 @@ def _head(text: bytes, name: str, layout: AnyLayout, dialect: Dialect, most: int
         if column:
             is_numeric, spelling = look_at(dict.fromkeys(column))
             looks[c] = NUMERIC if is_numeric else CATEGORICAL, spelling
-    return _Head(name, names, header, values, looks)
+    return _Head(name, names, header, looks)
 
 
 def as_header(line: bytes) -> bytes:

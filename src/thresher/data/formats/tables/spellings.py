@@ -60,12 +60,7 @@ def text_of(value: str | bool | float) -> str:
 
 def spelling_of_texts(texts: Iterable[bytes | str | None]) -> str:
     """What the values are that a format holds as texts; a text of digits is not a number."""
-    spelling = spelling_of(texts)
-    return AS_TEXT if spelling == AS_NUMBER else spelling
-
-
-def spelling_of(texts: Iterable[bytes | str | None]) -> str:
-    """What the values of a column are, by all of its texts."""
-    return look_at(
+    _, spelling = look_at(
         text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text for text in texts if text
-    )[1]
+    )
+    return AS_TEXT if spelling == AS_NUMBER else spelling
