@@ -102,22 +102,6 @@ def test_slopes_of_joint_losses_are_of_tangents_below(spec: str, at: Any, target
     assert beyond >= value + slopes @ step - 1e-9 * (1 + abs(value))
 
 
-@pytest.mark.parametrize("spec", ["quantile:tau=0.3", "absolute:scale=2"])
-@given(MARGINS, MARGINS, st.floats(0.01, 10))
-def test_a_smoothed_loss_is_the_best_of_its_slopes(spec: str, p: float, y: float, width: float) -> None:
-    loss = parts.make("loss", spec)
-    ends = [loss.value_slope(side, 0.0)[1] for side in (-1.0, 1.0)]
-    slopes = np.linspace(ends[0], ends[1], 10_001)
-    best = (slopes * (p - y) - width * slopes**2 / 2).max()
-    smooth = loss.smoothed(width)
-    value, slope = smooth.value_slope(p, y)
-    assert value == pytest.approx(best, abs=width * np.ptp(ends) ** 2 / 1e8 + 1e-12)
-    assert ends[0] <= slope <= ends[1]
-    assert smooth.curvature(p, y) > 0
-    if ends[0] < slope < ends[1]:
-        assert smooth.curvature(p, y) == pytest.approx(1 / width)
-
-
 @pytest.mark.parametrize("spec", ["softmax", "one-vs-rest"])
 @given(st.lists(MARGINS, min_size=2, max_size=5), MARGINS, st.data())
 def test_a_joint_loss_is_one_of_two_classes_in_each_margin(

@@ -33,7 +33,7 @@ def test_the_number_of_passes_is_shown_and_repeats_the_model(thresher: Thresher)
     info = thresher("info a --json").json
     assert info["record"]["passes"] == MADE
     command = shlex.split(info["command"])
-    assert command[-2:] == ["--passes", str(MADE)]
+    assert command[command.index("--passes") + 1] == str(MADE)
     words = [{"DATA": "train.svm", "MODEL": "b"}.get(word, word) for word in command[1:]]
     again = thresher(*words)
     assert "replaying" not in again.err
@@ -43,7 +43,7 @@ def test_the_number_of_passes_is_shown_and_repeats_the_model(thresher: Thresher)
 @pytest.mark.parametrize("options", ["--replay 0", "--replay 1KB", "--passes 1"])
 def test_one_pass_is_shown_too_where_it_is_not_the_default(options: str, thresher: Thresher) -> None:
     assert thresher(f"train train.svm -m a --json {options}").json["passes"] == 1
-    assert thresher("info a --json").json["command"].endswith(" --passes 1")
+    assert " --passes 1 " in f"{thresher('info a --json').json['command']} "
 
 
 def test_rules_by_name_make_one_pass_and_need_not_say_so(thresher: Thresher) -> None:
