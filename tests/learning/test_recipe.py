@@ -96,7 +96,7 @@ def test_a_model_and_its_file_have_the_recipe(tmp_path: Any) -> None:
     loaded, head = model_file.load(tmp_path / "model")
     assert loaded.recipe == recipe
     assert head["recipe"] == recipe.as_dict()
-    assert Model(recipe, batch=4).recipe == replace(recipe, batch=4) != recipe
+    assert Model(recipe, seed=4).recipe == replace(recipe, seed=4) != recipe
 
 
 def test_recipes_are_values(recipe: Recipe) -> None:

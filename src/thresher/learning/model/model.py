@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from thresher import parts
 from thresher.data.chunk import Chunk
+from thresher.data.errors import OneLineError
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data
 from thresher.data.inputs.arrays import numbers_of
@@ -578,7 +579,7 @@ def make_loop(recipe: Recipe, head: Objective, rule: Any, index: Index) -> OneSt
     if head.outputs.kind == "one" and recipe.batch == 1:
         loop = OneState(*made, recipe.average, recipe.calibrate)
     elif recipe.average:
-        raise ValueError(
+        raise OneLineError(
             f"{mention('average')} needs one output, learned row by row: leave it out, or"
             f" {mention('outputs')} and {mention('batch')}"
         )
