@@ -580,8 +580,7 @@ def make_loop(recipe: Recipe, head: Objective, rule: Any, index: Index) -> OneSt
         loop = OneState(*made, recipe.average, recipe.calibrate)
     elif recipe.average:
         raise OneLineError(
-            f"{mention('average')} needs one output, learned row by row: leave it out, or"
-            f" {mention('outputs')} and {mention('batch')}"
+            f"a mean of weights is that of one output, learned row by row: leave {mention('average')} out"
         )
     else:
         of_classes = head.outputs.kind == "classes"
