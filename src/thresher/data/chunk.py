@@ -194,7 +194,7 @@ class Chunk:
         indptr = ends_of(self.indptr, rows)
         keys, values = np.empty(indptr[-1], np.uint64), np.empty(indptr[-1], np.float32)
         arrays = read_only(self.indptr), read_only(self.keys), read_only(self.values)
-        copy_rows(*arrays, None, read_only(rows), indptr, keys, values)
+        copy_rows(*arrays, read_only(rows), indptr, keys, values)
         return Chunk(
             indptr,
             keys,
@@ -370,10 +370,9 @@ def _merged(
     starts: NDArray[np.int64], keys: NDArray[np.uint64], values: NDArray[np.float32]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float32]]:
     """Rows with ascending keys, where the values of repeated keys are added up (in order of appearance)."""
-    row_start = np.zeros(len(keys) + 1, bool)
-    row_start[starts[:-1]] = True
-    row_start = row_start[:-1]
-    if (row_start[1:] | (keys[1:] > keys[:-1])).all():
+    rises = keys[1:] > keys[:-1]
+    rises[starts[(starts > 0) & (starts < len(keys))] - 1] = True  # from the last key of a row to another row
+    if rises.all():
         return starts, keys, values
     row = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     order = np.lexsort((keys, row))

@@ -1,4 +1,4 @@
-"""Loops over examples before their keys become rows: copies, range check, running scales, admission.
+"""Loops over examples before their keys become rows: copies, running scales, admission.
 
 A rest is what float32 loses of a large number: a value x with |x| >= `FAR` of a column that may be centred is
 stored as float32(x), and the rest x - float32(x) stands beside it, if that is not 0. Centring subtracts the
@@ -32,51 +32,17 @@ _ONE = np.uint64(1)
 
 
 @kernel
-def copy_rows(starts, indices, data, last, rows, indptr, keys, values):
-    """Copy `rows` of CSR arrays of any numeric types to the places in `indptr`.
-
-    Returns ``(row with a key above `last` or a value not finite in float32, whether keys do not rise)``; the
-    row is -1 if there is none. If `last` is None, nothing is checked.
-    """
-    bad, unsorted = np.int64(-1), False
+def copy_rows(starts, indices, data, rows, indptr, keys, values):
+    """Copy `rows` of CSR arrays to the places in `indptr`."""
     for i in range(len(rows)):
         if i + _AHEAD < len(rows):
             for k in range(starts[rows[i + _AHEAD]], starts[rows[i + _AHEAD] + 1], _LINE):
                 fetch(indices, np.uint64(k))
                 fetch(data, np.uint64(k))
-        begin, to, size = np.uint64(starts[rows[i]]), np.uint64(indptr[i]), indptr[i + 1] - indptr[i]
-        if last is None:
-            for k in range(size):
-                keys[to + np.uint64(k)] = indices[begin + np.uint64(k)]
-                values[to + np.uint64(k)] = data[begin + np.uint64(k)]
-        else:
-            wrong, falls, highest = _copy_span(indices, data, begin, size, to, keys, values)
-            unsorted |= falls > 0
-            if bad < 0 and (wrong or (size > 0 and highest > last)):
-                bad = rows[i]
-    return bad, unsorted
-
-
-@scalar
-def _copy_span(indices, data, begin, size, to, keys, values):
-    """Copy one row; returns ``(values not finite in float32, times keys do not rise, highest key)``.
-
-    The loops have no early exit and use unsigned indices, so that they are vectorized.
-    """
-    wrong = falls = 0
-    for k in range(size):
-        value = np.float32(data[begin + np.uint64(k)])
-        values[to + np.uint64(k)] = value
-        wrong += value - value != 0
-    for k in range(size):
-        keys[to + np.uint64(k)] = np.uint64(indices[begin + np.uint64(k)])
-    for k in range(1, size):
-        falls += indices[begin + np.uint64(k)] <= indices[begin + np.uint64(k - 1)]
-    highest = keys[to + np.uint64(size - 1)] if size > 0 else np.uint64(0)
-    if falls:
-        for k in range(size):
-            highest = max(highest, keys[to + np.uint64(k)])
-    return wrong, falls, highest
+        begin, to = np.uint64(starts[rows[i]]), np.uint64(indptr[i])
+        for k in range(indptr[i + 1] - indptr[i]):
+            keys[to + np.uint64(k)] = indices[begin + np.uint64(k)]
+            values[to + np.uint64(k)] = data[begin + np.uint64(k)]
 
 
 @scalar

@@ -24,7 +24,7 @@ from thresher.learning.training import trainer
 from thresher.sklearn import inputs
 from thresher.sklearn.estimator import SparseEstimator, parameters, restored_if_broken
 from thresher.sklearn.inputs import Examples
-from thresher.sklearn.row_order import drawn, weighted
+from thresher.sklearn.row_order import DrawnRows, drawn, rows_of, weighted
 
 _CSR = (csr_matrix, csr_array)
 _DTYPES = (np.dtype(np.float32), np.dtype(np.float64))  # in the machine's byte order
@@ -122,16 +122,9 @@ class SparseOnlineEstimator(SparseEstimator):
             model.head.domain.check(matrix.labels, matrix.targets)
             whole, learned, held, seed = drawn(self, matrix, weights, groups)
             passes = self._passes_over(model.recipe, matrix, whole)
-            source = matrices.MatrixSource(
-                matrix,
-                weighted(learned, encoded),
-                seed if self.shuffle else None,
-                passes,
-                self._class_names(),
-            )
-            judged = None if held is None else matrices.MatrixSource(matrix, weighted(held, encoded))
-            if going_on:
-                source.prepare()
+            drawn_rows = weighted(learned, encoded)
+            source = DrawnRows(matrix, drawn_rows, seed if self.shuffle else None, self._class_names())
+            judged = None if held is None else DrawnRows(matrix, weighted(held, encoded))
             solve = not (going_on or self._starts) and self._may_solve(matrix, learned)
             patience = self.patience if self.early_stopping else 0
             ui = self._ui()
@@ -158,9 +151,7 @@ class SparseOnlineEstimator(SparseEstimator):
         before = 0 if first else self._model.examples
         quick = not first and sample_weight is None and "feature_names_in_" not in vars(self)
         chunk = self._one_row(X, y) if quick and self._kind == arrays.MATRIX else None
-        if chunk is not None and not (
-            self._model.centres and np.abs(chunk.values).max(initial=0.0) >= matrices.FAR
-        ):
+        if chunk is not None and not (self._model.centres and np.abs(chunk.values).max(initial=0.0) >= FAR):
             self._model.learn(chunk)
             self._tell(before)
             return self
@@ -170,13 +161,11 @@ class SparseOnlineEstimator(SparseEstimator):
             X, matrix, weights, encoded = taken
             model = self._new_model() if first else self._model
             model.head.domain.check(matrix.labels, matrix.targets)
-            source = matrices.MatrixSource(matrix, weighted(matrices.in_order(weights), encoded))
-            source.prepare()
+            rows = rows_of(matrix, weighted(matrices.in_order(weights), encoded))
             with restored_if_broken(self, matrix, weights):
-                for chunk in source.chunks():
-                    done = model.examples
-                    model.learn(chunk)
-                    model.check_learned(chunk, done + 1)
+                done = model.examples
+                model.learn(rows)
+                model.check_learned(rows, done + 1)
             self._take(X, matrix, model, first)
         self._tell(before)
         if first:

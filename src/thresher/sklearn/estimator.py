@@ -221,28 +221,26 @@ class SparseEstimator(BaseEstimator):
         if self.names:
             inputs.keep_names(self, X, model)
 
-    def _chunks(self, X: Examples) -> Iterator[Chunk]:
+    def _rows(self, X: Examples) -> Chunk:
 
         check_is_fitted(self)
-        _, matrix = inputs.read(self, X, reset=False)
-        return matrices.MatrixSource(matrix, matrices.in_order(np.ones(len(matrix)))).chunks()
+        return inputs.read(self, X, reset=False)[1]
 
     def _margins(self, X: Examples) -> F64:
-        return np.concatenate([self._model.predict(chunk) for chunk in self._chunks(X)])
+        margins: F64 = self._model.predict(self._rows(X))
+        return margins
 
     def explain(self, X: Examples, top: int | None = None) -> list[dict[str, Any]]:
         """Why each row is predicted so: see `thresher.Model.explain`. The labels are those of ``predict``."""
         if top is not None:
             check_whole("top", top, 1)
-        found = list[dict[str, Any]]()
-        names = dict(enumerate(getattr(self, "feature_names_in_", ()) if self._kind == arrays.MATRIX else ()))
-        for chunk in self._chunks(X):
-            explained = explain(self._model, chunk, names)
-            if self._model.head.outputs.kind == "classes":
-                explained.responses.given = self._class_names()
-            found += explained.told(top)
+        rows, by_column = self._rows(X), self._kind == arrays.MATRIX
+        names = dict(enumerate(getattr(self, "feature_names_in_", ()) if by_column else ()))
+        explained = explain(self._model, rows, names)
+        if self._model.head.outputs.kind == "classes":
+            explained.responses.given = self._class_names()
         labels = self.predict(X).tolist()
-        return [{**one, "label": label} for one, label in zip(found, labels, strict=True)]
+        return [{**one, "label": label} for one, label in zip(explained.told(top), labels, strict=True)]
 
     @property
     def model_(self) -> Any:

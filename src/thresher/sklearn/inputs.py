@@ -68,10 +68,11 @@ def read(estimator: Any, X: Any, *, reset: bool) -> tuple[Any, Chunk]:
     if kind == arrays.MATRIX:
         if issparse(X):
             any_data.check_stored(X)
-        # finiteness is checked once, when numbers are copied, with an error that names the entry
+        # finiteness is checked once, by `chunk_of`, with an error that names the entry
         arguments: dict[str, Any] = {"accept_sparse": "csr", "accept_large_sparse": True, "dtype": _FLOATS}
         numbers = validate_data(estimator, X, ensure_all_finite=False, reset=reset, **arguments)
-        return X, any_data.of_matrix(numbers, X, estimator.centres())
+        given = X if hasattr(X, arrays.STREAM) else _without_zeros(numbers)
+        return X, arrays.chunk_of(given, gaps=estimator.centres())
     if kind == arrays.TABLE:
         if len(getattr(X, "shape", (0, 0))) == 1:
             raise any_data.single(X)
@@ -86,6 +87,15 @@ def read(estimator: Any, X: Any, *, reset: bool) -> tuple[Any, Chunk]:
     if not reset:
         findings.warn(agreement.lost_zeros(estimator.model_, source))
     return X, any_data.concat([any_data.concat([one]) for one in source.chunks()])
+
+
+def _without_zeros(numbers: Any) -> Any:
+    """A matrix, of which a sparse one stores no 0 and no entry twice: entries give examples their order."""
+    if issparse(numbers) and not (numbers.has_canonical_format and numbers.data.all()):
+        numbers = numbers.copy()
+        numbers.sum_duplicates()
+        numbers.eliminate_zeros()
+    return numbers
 
 
 def layout_of(estimator: Any) -> Any:

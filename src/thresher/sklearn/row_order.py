@@ -12,6 +12,8 @@ in `partial_fit` nothing is repeated or moved: a weight is an importance, and la
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,12 +22,18 @@ from sklearn.utils import check_random_state
 
 from thresher.data.chunk import Chunk
 from thresher.data.inputs import any_data, matrices
+from thresher.data.order import Order
+from thresher.data.source import MemorySource, Source
 from thresher.learning.training import shares
 from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator
 
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 U64 = NDArray[np.uint64]
+
+
+PIECE = 1 << 17
+"""Non-zeros per chunk, few enough to fit in the processor's cache while they are learned"""
 
 
 class Drawn(NamedTuple):
@@ -63,6 +71,35 @@ def weighted(draw: matrices.Draw, encoded: EncodedLabels) -> matrices.Draw:
     if encoded.factors is None:
         return draw
     return draw._replace(weights=(draw.weights * encoded.factors[draw.rows]).astype(np.float32))
+
+
+def rows_of(matrix: Chunk, draw: matrices.Draw) -> Chunk:
+    """The examples of a draw, with its weights."""
+    as_they_are = np.array_equal(draw.rows, np.arange(len(matrix)))
+    return replace(matrix if as_they_are else matrix.take(draw.rows), weights=draw.weights)
+
+
+class DrawnRows(MemorySource, Order):
+    """The examples of a draw, pass after pass, as a source, and the order of each pass."""
+
+    def __init__(
+        self, matrix: Chunk, draw: matrices.Draw, seed: int | None = None, names: Sequence[str] = ()
+    ) -> None:
+        """`seed` of the order of later passes; None keeps that of `draw`; `names` of the classes."""
+        super().__init__([*rows_of(matrix, draw).pieces(PIECE)], "open", sound=True)
+        self.class_names, self._seed, self._first = names, seed, self._chunks
+        if seed is not None:
+            self.spec, self.steady = "every", False
+
+    def over(self, source: Source, number: int) -> Source:
+        """This source, in the order of pass `number`: pieces permuted, or the rows if there is one piece."""
+        self._chunks = self._first
+        if number > 1 and self._seed is not None:
+            chance = np.random.default_rng([self._seed, number])
+            self._chunks = [self._first[k] for k in chance.permutation(len(self._first))]
+            if len(self._first) == 1:
+                self._chunks = [self._first[0].take(chance.permutation(len(self._first[0])))]
+        return self
 
 
 def held_out(labels: F32, rows: Rows, fraction: float | str, groups: U64 | None = None) -> Flags:

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from thresher.data import Chunk, DataError, MemorySource, Source, open_source, table_source
 from thresher.data import columns as kinds
-from thresher.data.chunk import check_starts, floats
 from thresher.data.chunk import concat as concat
+from thresher.data.chunk import floats
 from thresher.data.columns import check_same as check_same
 from thresher.data.feature_specs import as_list
 from thresher.data.features.names import Names as Names
@@ -526,25 +526,6 @@ def kind_of(X: Any, layout: Any = None) -> str:
     tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
     types = pa.RecordBatchReader.from_stream(few).schema.types
     return arrays.MATRIX if all(any(test(kind) for test in tests) for kind in types) else arrays.TABLE
-
-
-def of_matrix(numbers: Any, given: Any, gaps: bool) -> Chunk:
-    """The rows of a matrix, CSR or dense `numbers` ``(n, d)``, of any integer and float types.
-
-    It was converted from `given`. No entry is repeated or 0, as the order of examples is drawn from entries;
-    numbers may not be finite. With `gaps` rows say what is missing. `DataError` for damaged
-    """
-    if hasattr(numbers, "tocsr"):
-        check_starts(numbers.indptr, min(len(numbers.indices), len(numbers.data)))
-        if not (numbers.has_canonical_format and np.count_nonzero(numbers.data) == len(numbers.data)):
-            numbers = numbers.copy()
-            numbers.sum_duplicates()
-            numbers.eliminate_zeros()
-        found, missing = (numbers.indptr, numbers.indices, numbers.data), None
-    else:
-        found, missing = arrays.nonzeros(numbers, given, gaps)
-    labels = np.zeros(numbers.shape[0], np.float32)
-    return Chunk(*found, labels, labels, rests=arrays.rests_of(found[2], missing) if gaps else None)
 
 
 def in_arrow(X: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thresher.data.chunk import Chunk, StreamPosition, ascends
+from thresher.data.chunk import Chunk, StreamPosition, ascends, check_starts
 from thresher.data.errors import DataError, nonfinite, printable, shortened, shown
 from thresher.data.feature_specs import grams_of
 from thresher.data.features.murmur import hash_bytes, seed_of
@@ -98,7 +98,8 @@ def chunk_of(
         return Chunk.from_csr(starts, places, values, labels, weights, rests)
     except DataError as error:
         numbers = np.asarray(values)
-        finite = np.abs(numbers) < OVERFLOW if numbers.dtype.kind in "fiu" else np.ones(0, bool)
+        with np.errstate(over="ignore"):
+            finite = np.isfinite(numbers.astype(np.float32)) if numbers.dtype.kind in "fiu" else np.ones(0)
         if finite.all():
             raise
         wrong = int(np.argmin(finite))
@@ -150,10 +151,12 @@ def check_stored(X: Any) -> None:
         sound = len(starts) == lines + 1 and ascends(starts, last) and within(X.indices[: starts[-1]], across)
     elif X.format == "dia":
         sound = len(X.offsets) == len(X.data)
-    elif X.format == "csr" and not within(X.indices, columns):
-        wrong = int(np.argmax(X.indices.astype(np.uint64)))
-        row = int(np.searchsorted(X.indptr, wrong, "right")) - 1
-        raise DataError(f"X[{row}, {X.indices[wrong]}] is beyond the last column, {columns - 1}")
+    elif X.format == "csr":
+        check_starts(X.indptr, min(len(X.indices), len(X.data)))
+        if not within(X.indices, columns):
+            wrong = int(np.argmax(X.indices.astype(np.uint64)))
+            row = int(np.searchsorted(X.indptr, wrong, "right")) - 1
+            raise DataError(f"X[{row}, {X.indices[wrong]}] is beyond the last column, {columns - 1}")
     if not sound:
         kind = X.format.upper()
         raise DataError(f"a damaged {kind} matrix: an index is out of range or an array is too short")
@@ -219,9 +222,13 @@ def nonzeros(numbers: NDArray[Any], X: Any, gaps: bool) -> tuple[Csr, NDArray[np
             columns = pa.RecordBatchReader.from_stream(X).read_all().columns
             nulls = np.column_stack([column.is_null().to_numpy() for column in columns])
         there, numbers = there & (gaps | ~nulls), np.where(nulls, numbers.dtype.type(0), numbers)
+    starts = np.concatenate([[0], np.cumsum(np.count_nonzero(there, axis=1))])
+    width = numbers.shape[1]
+    if starts[-1] == numbers.size:  # as of most tables of numbers, in a fifth of the time
+        keys = np.tile(np.arange(width, dtype=np.uint64), len(numbers))
+        return (starts, keys, numbers.reshape(-1)), None if nulls is None else nulls.reshape(-1)
     rows, places = np.nonzero(there)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(numbers)))])
-    found = starts, np.ascontiguousarray(places), numbers[rows, places]
+    found = starts, np.ascontiguousarray(places).view(np.uint64), numbers[rows, places]
     return found, nulls[rows, places] if gaps and nulls is not None else None
 
 

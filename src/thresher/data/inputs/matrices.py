@@ -1,12 +1,4 @@
-"""Rows of CSR arrays of any numeric types, as Chunks in any order; data without files, known by their rows.
-
-A matrix is copied block by block, 2^17 numbers at a time: checks, casts and the permutation take 1.0 ns per
-non-zero for rows in order and 1.4 for rows in random order. Before, they took 1.9 and 6.3; prefetching rows
-four places ahead, and loops over a row without an early exit, which LLVM can vectorise, made the difference.
-For one pass, the arrays of a block are reused; for several, the blocks are kept, up to 400 MB, in one piece
-of memory. In separate pieces they cost 5 to 8 ns per non-zero, more than learning does: every 4 KiB touched
-for the first time is a page fault, but in a large piece only every 2 MiB (0.8 ns).
-"""
+"""Rows in memory: how many keys they have, draws and hashes of them; data that are known by their rows."""
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
@@ -15,20 +7,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import closing
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk, StreamPosition, ends_of, read_only
-from thresher.data.errors import DataError, nonfinite
+from thresher.data.chunk import Chunk, StreamPosition, read_only
 from thresher.data.files.content import Content, changed
-from thresher.data.order import Order
-from thresher.data.report import Report
 from thresher.data.source import Chunks, Source, SourceWrapper
-from thresher.engine.centring import FAR as FAR
-from thresher.engine.centring import copy_rows
 from thresher.engine.compile.jit import kernel
 
 _IN_CACHE = 1 << 14
@@ -77,20 +63,12 @@ class DistinctKeys:
         return round(-places * math.log(max(places - marked, 1) / places))
 
 
-PIECE = 1 << 17
-"""Non-zeros per chunk, few enough to fit in the processor's cache while they are learned"""
-_HELD = 1 << 25
-"""Up to this many values (400 MB) are kept as Chunks for later passes; beyond, every pass copies them.
-
-Copying takes 2.4 ns per value. Holding copies must not double the memory of a large X, and touching a page
-for the first time can cost more than the copy.
-"""
 MOST_COPIES = 16
 """Largest number of copies of an example; if its weight is larger, each copy weighs more than 1."""
 _U1, _U2, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(32)
 _W1, _W2, _W3, _W4 = (np.uint32(c) for c in (0x9E3779B9, 0x85EBCA6B, 0xC2B2AE35, 0x27D4EB2F))
 _W5, _W6 = np.uint32(15), np.uint32(13)
-_ONE, _LAST = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
+_ONE = np.uint64(1)
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
@@ -132,30 +110,6 @@ def _hash(starts, indices, data, longest, out):
             word = (word ^ bits[k] ^ (word >> _W6)) * _W3
             other += word ^ (word >> _W5)
         out[i] = np.uint64(one) << _HALF | np.uint64(other)
-
-
-def _copied(matrix: Chunk, draw: Draw, room: tuple[U64, F32]) -> Chunk:
-    """Copies of the rows of a draw; keys and values lie at the beginning of `room`.
-
-    The arrays of the matrix have any integer and float types. Raises `DataError` for an invalid value.
-    """
-    indptr, rows = ends_of(matrix.indptr, draw.rows), read_only(draw.rows)
-    keys, values = room[0][: indptr[-1]], room[1][: indptr[-1]]
-    starts, given = read_only(matrix.indptr), read_only(matrix.keys)
-    wrong, falls = copy_rows(starts, given, read_only(matrix.values), _LAST, rows, indptr, keys, values)
-    if wrong >= 0:
-        span = slice(matrix.indptr[wrong], matrix.indptr[wrong + 1])
-        columns, numbers = matrix.keys[span], matrix.values[span]
-        with np.errstate(over="ignore"):
-            bad = int(np.argmin(np.isfinite(numbers.astype(np.float32))))
-        what = f"X[{wrong}, {columns[bad]}] is {nonfinite(float(numbers[bad]))}"
-        raise DataError(f"{what}: every value must be finite in float32")
-    rests = None if matrix.rests is None else np.empty_like(values)
-    if matrix.rests is not None:
-        copy_rows(starts, given, read_only(matrix.rests), None, rows, indptr, keys, rests)
-    beside: Any = {name: array[rows] for name, array in matrix.beside().items()}
-    found = Chunk(indptr, keys, values, matrix.labels[rows], draw.weights, rests=rests, **beside)
-    return found.ascending() if falls else found
 
 
 def hashes_of(matrix: Chunk) -> U64:
@@ -243,88 +197,6 @@ def by_content(matrix: Chunk, draw: Draw, seed: int) -> I64:
         first = np.maximum.accumulate(np.where(again, 0, place))
         order = order[np.argsort(mixed(ascending + (place - first).astype(np.uint64) * _U1))]
     return order
-
-
-class MatrixSource(Source, Order):
-    """The examples of a draw, pass after pass, as a source, and the order of each pass.
-
-    A chunk is valid until you request the next one.
-    """
-
-    def __init__(
-        self,
-        matrix: Chunk,
-        draw: Draw,
-        shuffle: int | None = None,
-        passes: int = 1,
-        class_names: Sequence[str] = (),
-    ) -> None:
-        """`shuffle`: seed of the order of all passes after the first; None keeps the order of `draw`."""
-        super().__init__()
-        self.class_names = class_names
-        self._matrix, self._draw, self._seed = matrix, draw, shuffle
-        if shuffle is not None:
-            self.spec, self.steady = "every", False
-        self._number = 1
-        lengths = matrix.indptr[draw.rows + 1] - matrix.indptr[draw.rows]
-        ends = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        cuts = [0]
-        while (lo := cuts[-1]) < len(draw.rows):
-            cuts.append(max(lo + 1, int(np.searchsorted(ends, ends[lo] + PIECE, side="right")) - 1))
-        self._blocks = [*pairwise(cuts)]
-        self._firsts: list[int] = ends[cuts].tolist()
-        """where the values of each block begin among all"""
-        largest = max((hi - lo for lo, hi in pairwise(self._firsts)), default=0)
-        self._room = np.empty(largest, np.uint64), np.empty(largest, np.float32)
-        """of one chunk after another"""
-        self._held: dict[int, Chunk] | None = None
-        """the blocks copied so far, by number"""
-        if passes > 1 and len(self._blocks) > 1 and self._firsts[-1] <= _HELD:
-            self._hold()
-
-    def _hold(self) -> None:
-        """Keep the blocks, in one large piece of memory, which the system can back with huge pages.
-
-        A page fault for every 4 KiB costs more than learning the data on the page.
-        """
-        size = self._firsts[-1]
-        self._held, self._all = {}, (np.empty(size, np.uint64), np.empty(size, np.float32))
-
-    def over(self, source: Source, number: int) -> MatrixSource:
-        """This source, in the order of pass `number`: blocks permuted, or the rows if there is one block."""
-        self._number = number
-        return self
-
-    def chunks(self, start: StreamPosition | None = None) -> Chunks:
-        """One pass."""
-        blocks, draw = np.arange(len(self._blocks)), self._draw
-        if self._number > 1 and self._seed is not None:
-            chance = np.random.default_rng([self._seed, self._number])
-            blocks = chance.permutation(blocks)
-            if len(blocks) == 1:
-                draw = draw.take(chance.permutation(len(draw.rows)))
-        done, self.report = 0, Report()
-        for block in blocks.tolist():
-            chunk = self._chunk(draw, block)
-            self.report.add(len(chunk), len(chunk))
-            place, done = StreamPosition(0, done, done), done + len(chunk)
-            yield chunk.at(place, StreamPosition(0, done, done))
-
-    def prepare(self) -> None:
-        """Copy all examples now, so that a bad one raises `DataError` before any is learned."""
-        if self._held is None:
-            self._hold()
-        for block in range(len(self._blocks)):
-            self._chunk(self._draw, block)
-
-    def _chunk(self, draw: Draw, block: int) -> Chunk:
-        of, held = draw.take(slice(*self._blocks[block])), self._held
-        if held is None or draw is not self._draw:
-            return _copied(self._matrix, of, self._room)
-        if block not in held:
-            first, (keys, values) = self._firsts[block], self._all
-            held[block] = _copied(self._matrix, of, (keys[first:], values[first:]))
-        return held[block]
 
 
 _MASK = (1 << 64) - 1
