@@ -13,8 +13,8 @@ import numpy as np
 
 from thresher import parts
 from thresher.learning.model.model import Model
-from thresher.testing.streams import Examples as Stream
-from thresher.testing.streams import Vector, cut, fingerprint, labels_of, read_weights, stream, stream_of
+from thresher.testing.laws import Examples as Stream
+from thresher.testing.laws import Vector, cut, fingerprint, labels_of, read_weights, stream, stream_of
 
 __all__ = ["Stream", "Vector", "cut", "fingerprint", "labels_of", "read_weights", "stream", "stream_of"]
 

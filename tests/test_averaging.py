@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests import oracles, streams
+from tests import laws, oracles, streams
 from tests.covering import covering_for
 from tests.plain import compiled_if, not_compiled
 from tests.test_laws_of_state import FEATURES, KEYS, ROWS, make_small
@@ -16,7 +16,6 @@ from thresher import parts
 from thresher.learning.model import rule_state as tables
 from thresher.learning.model.model import Model
 from thresher.parts import series
-from thresher.testing import laws
 
 ABLE = [name for name in streams.RULES if parts.lookup("rule", name).DRIFTS is not None]
 DENSE = streams.stream(seed=11, rows=ROWS, features=FEATURES, density=0.1)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.laws import bits, lanes_are_runs, side_by_side
 from tests.plain import compiled_if, not_compiled
 from tests.streams import FLAT, KINDS, LOSSES, RATE, RULES, cut, domain_of, has_rate, settings_of, stream
 from tests.telling import notices_to
@@ -21,7 +22,6 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 from thresher.parts import REGISTRY
-from thresher.testing.laws import bits, lanes_are_runs, side_by_side
 
 WIDE = stream(seed=12, rows=ROWS, features=FEATURES, density=0.1, keys=KEYS).chunk
 FEW = octet.FEW

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import thresher
-from tests import oracles, streams
+from tests import laws, oracles, streams
 from tests.covering import covering_for
 from tests.oracle_base import Oracle, Vector
 from tests.oracles import ORACLES
@@ -22,7 +22,6 @@ from thresher.engine import index as indexes
 from thresher.learning.model.eight_lanes import LaneState
 from thresher.learning.model.model import Model
 from thresher.learning.model.warm_start import start_from
-from thresher.testing import laws
 
 ABLE = [name for name in streams.RULES if parts.lookup("rule", name).CLAMPS is not None]
 SIGNED = {"nonnegative": "0,2,5,7", "nonpositive": "1,3,11"}

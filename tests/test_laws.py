@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests import eager, oracles
 from tests.covering import covering_for
+from tests.laws import ORDINARY, ordinary, progressive, rounding, vanishing_values
 from tests.oracles import ORACLES, Trace
 from tests.plain import compiled_if, not_compiled
 from tests.streams import (
@@ -36,8 +37,6 @@ from tests.streams import (
 )
 from thresher import parts
 from thresher.learning.model.model import Model
-from thresher.testing.laws import progressive, rounding, vanishing_values
-from thresher.testing.streams import ORDINARY, ordinary
 
 EXACT, SINGLE = 1e-10, 1e-4
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import thresher
-from tests import streams
+from tests import laws, streams
 from tests.intakes import table
 from tests.learning import test_calibration as calibrating
 from tests.learning import test_centring as centring
@@ -29,7 +29,6 @@ from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.modelbytes import as_bytes
-from thresher.testing import laws
 
 pytestmark = pytest.mark.usefixtures("plainly")
 ROWS, PLACES = 60, (0, 1, 1, 50, 51)

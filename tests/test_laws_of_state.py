@@ -18,7 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from tests import streams
+from tests import laws, streams
+from tests.laws import SMALL_TABLES, comparable
 from tests.plain import compiled_if, not_compiled
 from tests.streams import KINDS, RULES, Stream, Vector, case, fingerprint, kinds_of, settings_of, stream
 from thresher.data.chunk import Chunk
@@ -27,8 +28,6 @@ from thresher.learning.files import model_file
 from thresher.learning.model import batch_feeder as feed
 from thresher.learning.model.model import Model
 from thresher.parts.registry import REGISTRY
-from thresher.testing import laws
-from thresher.testing.laws import SMALL_TABLES, comparable
 
 STORES = ["growing", "direct", "hashed:6"]
 ROOT = Path(__file__).parent.parent

@@ -17,13 +17,13 @@ from scipy.stats import poisson
 from sklearn.metrics import mean_tweedie_deviance
 
 import thresher
+from tests import laws
 from tests.plain import compiled_if
 from tests.streams import LOSSES, RATES, case
 from thresher import parts
 from thresher.data import labels
 from thresher.parts.bursts import smallest
 from thresher.parts.prox import soft, truncate
-from thresher.testing import laws
 
 # Several settings of every loss; a new one is tested with its defaults.
 OTHERS = {

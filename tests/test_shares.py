@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests import test_lanes
+from tests.laws import bits
 from tests.streams import KINDS, RULES, cut, settings_of
 from tests.test_averaging import ABLE
 from tests.test_lanes import PLACES, UNBORN, recipe_of
@@ -22,7 +23,6 @@ from thresher.learning.model.recipe import Recipe
 from thresher.learning.modelbytes import as_bytes
 from thresher.learning.training.shares import folds_of
 from thresher.plans.folds import Folds
-from thresher.testing.laws import bits
 
 K, ROWS = 3, 59  # not a multiple of K: if a pass continued counting, it would have other folds
 WEIGHTS = np.linspace(0.1, 3, ROWS, dtype=np.float32)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from tests import laws as own_laws
 from tests.commands import HERE
 from tests.own_packages import TEMPLATE, install_template
 from tests.streams import KINDS, kinds_of, stream
@@ -141,10 +142,10 @@ def test_what_differs_is_named(plainly: None) -> None:
     def make(**options: Any) -> Model:
         return Model(made._replace(eta=0.3 + next(calls)), centre=False, **options)
 
-    for law in (laws.cutting, laws.looking, laws.stopping):
+    for law in (laws.cutting, laws.looking, own_laws.stopping):
         with pytest.raises(LawError, match=r", S 'w' of row \d+ is .*, not "):
             law(make, chunk)
-    with pytest.raises(LawError, match=r"in the hashed store, the weight of feature \d+ is .*, not "):
+    with pytest.raises(LawError, match=r"in the growing store, the weight of feature \d+ is .*, not "):
         laws.stores(make, chunk, 40)
 
 

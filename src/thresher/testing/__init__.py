@@ -14,15 +14,22 @@ import numpy as np
 
 from thresher import parts
 from thresher.learning.model.model import Model
-from thresher.learning.model.recipe import Recipe, Spec, penalty_field
+from thresher.learning.model.recipe import Spec
 from thresher.testing import laws
-from thresher.testing.laws import NOT_COMPILED, SMALL_TABLES, LawError, Oracle, set_to
-from thresher.testing.streams import Examples, ordinary, read_weights, stream
+from thresher.testing.laws import (
+    NOT_COMPILED,
+    SMALL_TABLES,
+    Examples,
+    LawError,
+    Oracle,
+    read_weights,
+    set_to,
+    stream,
+)
 
 __all__ = ["LawError", "check_loss", "check_rule"]
 
 _ROWS, _FEATURES = 60, 40
-_ORDINARY_ROWS = 2_000
 _NEAR = 1e-3
 """Compiled code in float32 and plain Python may differ by rounding"""
 
@@ -32,11 +39,10 @@ def check_rule(
 ) -> None:
     """Try a rule on random examples: raise `LawError`, which says what is broken, or return.
 
-    How the stream is cut, where the model is stopped, saved or looked at, how rows are stored, and which
-    other models learn beside it must not change a bit of it; what is saved must predict the same, rows that
-    `idle` frees must be as good as new, averaged weights be the mean of all (if the rule defines `DRIFTS`),
-    compiled code must agree with plain Python, and float32 learn as well as float64, also with weaker
-    penalties. The first run compiles the rule, which takes some seconds.
+    How the stream is cut, how rows are stored, and whether the model is looked at must not change a bit of
+    it; rows that `idle` frees must be as good as new, averaged weights be the mean of all (if the rule
+    defines `DRIFTS`), and compiled code must agree with plain Python. The first run compiles the rule, which
+    takes some seconds.
 
     Args:
         rule: a part, such as ``MyRule(l1=0.1)``, or a SPEC. Its penalties should be strong enough to matter
@@ -71,14 +77,6 @@ def check_rule(
                     laws.cutting(partial(make, batch=7), data.chunk)
                 if made.DRIFTS is not None:
                     laws.averaging(make, data)
-                field = penalty_field(made)
-                value = getattr(made, field) if field else 0.0
-                rules = [
-                    parts.changed("rule", made, {field: value * k / 4} if field else {}) for k in (4, 3, 2, 1)
-                ]
-                laws.lanes_are_runs(
-                    [Recipe(one, loss, centre=False, dtype="float32") for one in rules], data.chunk
-                )
         _check_compiled(made, tried[0])
 
 
@@ -120,26 +118,15 @@ def _make(rule: Any, loss: Spec, **options: Any) -> Model:
 
 def _check_compiled(rule: Any, loss: Spec) -> None:
     make, data = partial(_make, rule, loss), _examples(loss)
-    wide = _examples(loss, keys=np.sort(np.random.default_rng(0).integers(0, 2**64, _FEATURES, np.uint64)))
     with set_to(NOT_COMPILED), np.errstate(all="ignore"):
         plain = laws.learned(make, data.chunk)
     if not plain.nonzero:
         raise LawError(f"nothing is learned from {_ROWS} rows: try larger steps or smaller penalties")
     with set_to(SMALL_TABLES):
         compiled = laws.cutting(make, data.chunk)
-        laws.stopping(make, wide.chunk)
         laws.looking(make, data.chunk)
-        laws.saving(make, data.chunk, stream(14, _ROWS, _FEATURES).chunk)
     found, expected = (read_weights(model, _FEATURES) for model in (compiled, plain))
     laws.require_near("compiled code is plain Python: compiled", found, expected, _NEAR)
-    data = ordinary("normals", _ORDINARY_ROWS, parts.make("loss", loss).DOMAIN)
-    for times in (1.0, 1e-3, 1e-6, 1e-9):
-        weaker = parts.changed("rule", rule, {name: times * getattr(rule, name) for name in rule.PENALTIES})
-        with set_to(NOT_COMPILED), np.errstate(all="ignore"):
-            wanted = laws.progressive(_make(weaker, loss, dtype="float64"), data)
-        laws.rounding(wanted, _make(weaker, loss), data)
-        if not rule.PENALTIES:
-            break
 
 
 @contextmanager
