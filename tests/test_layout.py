@@ -121,15 +121,15 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 61_632,
-    "data": 17_778,
+    "all": 61_254,
+    "data": 17_637,
     "learning": 14_288,
     "parts": 5_445,
-    "engine": 4_959,
+    "engine": 4_925,
     "plans": 3_244,
     "serving": 2_779,
     "options": 2_254,
-    "sklearn": 1_487,
+    "sklearn": 1_473,
     "cli": 1_865,
     "cluster": 976,
     "river": 277,
@@ -139,7 +139,7 @@ SIZES = {
     "runs": 689,
     "drawing": 731,
     "api": 687,
-    "testing": 678,
+    "testing": 489,
     "__init__": 118,
     "_version": 28,
     "__main__": 5,

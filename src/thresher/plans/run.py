@@ -112,7 +112,7 @@ class Training:
     def name(self) -> None:
         """Find and keep the names of features. `DataError`."""
         if self.plan.options.get("names"):
-            keep_names([self.model], self.source)
+            keep_names(self.model, self.source)
         else:
             names_follow(self.model, self.source)
 

@@ -20,9 +20,9 @@ from thresher.data.chunk import Chunk
 from thresher.data.inputs import any_data
 from thresher.data.labels import check_repeated
 from thresher.learning.model import objective, sampling
-from thresher.sklearn.base import SparseOnlineEstimator, chunk_of_row
-from thresher.sklearn.estimator import F64, EncodedLabels, SparseEstimator, parameters
+from thresher.sklearn.estimator import F64, SparseEstimator, chunk_of_row, parameters
 from thresher.sklearn.inputs import ClassWeight, Examples
+from thresher.sklearn.row_order import EncodedLabels
 
 
 def _has_probabilities(estimator: SparseEstimator) -> bool:
@@ -34,13 +34,82 @@ def _has_probabilities(estimator: SparseEstimator) -> bool:
 
 
 @parameters
-class SparseClassifying(ClassifierMixin, SparseEstimator):
-    """A model that predicts one of several classes, or several labels at once."""
+class SparseOnlineClassifier(ClassifierMixin, SparseEstimator):
+    """A sparse linear classifier that learns online: two classes, several, or several labels at once.
+
+    Several classes have a weight vector each: one against the rest for a binary loss (``logistic``,
+    ``hinge``, ``squared-hinge`` ...), or jointly with ``softmax`` and ``crammer-singer``.
+    If y is ``(n, labels)`` of zeros and ones, each label has a model.
+
+    Args:
+        rule: SPEC such as ``"ftrl:alpha=0.1"``, or a part (`thresher rules` lists them). You can set its
+            parameters as ``rule__alpha``; likewise ``loss__`` and ``rate__``.
+        loss: SPEC or part.
+        rate: SPEC or part, for rules with a rate; None: the rule's default.
+        l1, l2: penalties, for rules that have them; they override those in `rule`.
+        eta0: first step size, for rules with a rate; overrides the one in `rate`.
+        passes: over the examples in `fit`. ``"auto"``: with a rule that is made for it, as many as
+            `thresher.train` makes of X, whatever its size: 3 to 40, most over small tables; else 5.
+        shuffle: learn in random order, a new one in each pass. The order depends on `random_state` and the
+            examples, but not on their storage. A `sample_weight` of 2.5 then means two examples and half a
+            one (one over 16 means 16 heavier ones). If False, rows are learned in order, and a weight is an
+            importance, as it always is in `partial_fit`.
+        batch: examples per step. `fit` also uses an incomplete last batch; after `partial_fit` it waits for
+            the next call.
+        average: predict with the mean of the weights before each step; for two classes, without batches.
+            SGDClassifier averages the weights after each step, so its mean is one step ahead.
+        fit_intercept: whether to learn an intercept, which is never penalised.
+        class_weight: ``{class: factor}`` or ``"balanced"``; multiplies importances. With ``shuffle=True`` an
+            example with a `sample_weight` of 3 is learned as three, in different places of the order; with a
+            class weight of 3 it is one example, with one larger step. With ``shuffle=False`` both are equal.
+        sample: ``{class: share}``, or ``"CLASS=SHARE,..."``: learn a share of the examples of a class, with
+            importances 1 / share times as large; with ``,correct`` at the end of the text, as they are, and
+            correct `intercept_` (losses ``logistic`` for two classes, and ``softmax``).
+        calibrate: learn what probability a margin means, from the margin of each example before it is
+            learned, for `predict_proba` and `predict`, which then follows it, and not the sign of
+            `decision_function`; of two or several classes, for any loss, and one pass unless the rule is the
+            default one.
+        warm_start: `fit` continues with the current model.
+        early_stopping: hold out `validation_fraction` of the examples, stratified by class, or the last of
+            them, as time demands (``"last:0.1"``); stop after
+            `patience` passes without a lower hold-out loss, and keep the model of the best pass.
+        scale: ``max-abs`` or ``standard``: divide the columns of a matrix, or the numeric columns of a table,
+            by the largest magnitude or the standard deviation so far. `coef_` refers to the unscaled X.
+        centre: subtract from columns that are hardly ever zero the mean of their values so far; `coef_` and
+            `intercept_` refer to X as it is. None: with the default rule, and with the scale ``standard``.
+        admit: learn a feature from its N-th occurrence on.
+        nonnegative, nonpositive: columns of X whose weights keep this sign: a name, a number (from 0) in a
+            matrix without names, a list of these, or ``"*"`` for all; for rules that can do so
+            (docs/signs.md). For two classes, weights are those of the second.
+        store: ``growing``, ``direct``, ``hashed:BITS``; None: the fastest for the number of columns.
+        dtype: of the state, ``float32`` or ``float64``. Data are float32.
+        layout: how tables and texts become features: a dictionary such as ``{"text": "title"}`` of the
+            options of `thresher.train` about columns, or a `thresher.data.layout.Layout`.
+        names: keep the names of features with a weight (categories, words, dictionary keys); X is read once
+            more to find them. See `get_feature_names_out`.
+        n_jobs: threads that read tables.
+        verbose: 1 prints the table of progress, and the figures of held-out examples after each pass;
+            `partial_fit` the progressive loss, when the number of examples passes a power of two.
+        random_state: seed of the order and of the hold-out.
+
+    Attributes:
+        classes_: ``(classes,)``.
+        coef_, intercept_: weights ``(classes, d)`` and ``(classes,)``; for two classes ``(1, d)``, ``(1,)``.
+        feature_keys_: keys of the features that have a weight.
+        n_iter_: passes made by the last `fit`.
+        t_: one more than the number of examples learned.
+        n_features_in_, feature_names_in_: as in scikit-learn, if X has columns.
+
+    >>> import numpy as np
+    >>> model = SparseOnlineClassifier(l1=0.1, random_state=0).fit(np.eye(4), ["a", "a", "b", "b"])
+    >>> model.predict(np.eye(4)).tolist()
+    ['a', 'a', 'b', 'b']
+    """
 
     _: KW_ONLY
     class_weight: ClassWeight = None
     sample: str | Mapping[Any, float] | None = None
-    """which share of the rows of some classes is learned; None: all"""
+    calibrate: bool = False
 
     def __sklearn_tags__(self) -> object:
         """Sparse X; multi-label unless the loss is for exclusive classes."""
@@ -185,83 +254,6 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         """Logarithms of `predict_proba`."""
         logarithms: F64 = np.log(self.predict_proba(X))
         return logarithms
-
-
-@parameters
-class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
-    """A sparse linear classifier that learns online: two classes, several, or several labels at once.
-
-    Several classes have a weight vector each: one against the rest for a binary loss (``logistic``,
-    ``hinge``, ``squared-hinge`` ...), or jointly with ``softmax`` and ``crammer-singer``.
-    If y is ``(n, labels)`` of zeros and ones, each label has a model.
-
-    Args:
-        rule: SPEC such as ``"ftrl:alpha=0.1"``, or a part (`thresher rules` lists them). You can set its
-            parameters as ``rule__alpha``; likewise ``loss__`` and ``rate__``.
-        loss: SPEC or part.
-        rate: SPEC or part, for rules with a rate; None: the rule's default.
-        l1, l2: penalties, for rules that have them; they override those in `rule`.
-        eta0: first step size, for rules with a rate; overrides the one in `rate`.
-        passes: over the examples in `fit`. ``"auto"``: with a rule that is made for it, as many as
-            `thresher.train` makes of X, whatever its size: 3 to 40, most over small tables; else 5.
-        shuffle: learn in random order, a new one in each pass. The order depends on `random_state` and the
-            examples, but not on their storage. A `sample_weight` of 2.5 then means two examples and half a
-            one (one over 16 means 16 heavier ones). If False, rows are learned in order, and a weight is an
-            importance, as it always is in `partial_fit`.
-        batch: examples per step. `fit` also uses an incomplete last batch; after `partial_fit` it waits for
-            the next call.
-        average: predict with the mean of the weights before each step; for two classes, without batches.
-            SGDClassifier averages the weights after each step, so its mean is one step ahead.
-        fit_intercept: whether to learn an intercept, which is never penalised.
-        class_weight: ``{class: factor}`` or ``"balanced"``; multiplies importances. With ``shuffle=True`` an
-            example with a `sample_weight` of 3 is learned as three, in different places of the order; with a
-            class weight of 3 it is one example, with one larger step. With ``shuffle=False`` both are equal.
-        sample: ``{class: share}``, or ``"CLASS=SHARE,..."``: learn a share of the examples of a class, with
-            importances 1 / share times as large; with ``,correct`` at the end of the text, as they are, and
-            correct `intercept_` (losses ``logistic`` for two classes, and ``softmax``).
-        calibrate: learn what probability a margin means, from the margin of each example before it is
-            learned, for `predict_proba` and `predict`, which then follows it, and not the sign of
-            `decision_function`; of two or several classes, for any loss, and one pass unless the rule is the
-            default one.
-        warm_start: `fit` continues with the current model.
-        early_stopping: hold out `validation_fraction` of the examples, stratified by class, or the last of
-            them, as time demands (``"last:0.1"``); stop after
-            `patience` passes without a lower hold-out loss, and keep the model of the best pass.
-        scale: ``max-abs`` or ``standard``: divide the columns of a matrix, or the numeric columns of a table,
-            by the largest magnitude or the standard deviation so far. `coef_` refers to the unscaled X.
-        centre: subtract from columns that are hardly ever zero the mean of their values so far; `coef_` and
-            `intercept_` refer to X as it is. None: with the default rule, and with the scale ``standard``.
-        admit: learn a feature from its N-th occurrence on.
-        nonnegative, nonpositive: columns of X whose weights keep this sign: a name, a number (from 0) in a
-            matrix without names, a list of these, or ``"*"`` for all; for rules that can do so
-            (docs/signs.md). For two classes, weights are those of the second.
-        store: ``growing``, ``direct``, ``hashed:BITS``; None: the fastest for the number of columns.
-        dtype: of the state, ``float32`` or ``float64``. Data are float32.
-        layout: how tables and texts become features: a dictionary such as ``{"text": "title"}`` of the
-            options of `thresher.train` about columns, or a `thresher.data.layout.Layout`.
-        names: keep the names of features with a weight (categories, words, dictionary keys); X is read once
-            more to find them. See `get_feature_names_out`.
-        n_jobs: threads that read tables.
-        verbose: 1 prints the table of progress, and the figures of held-out examples after each pass;
-            `partial_fit` the progressive loss, when the number of examples passes a power of two.
-        random_state: seed of the order and of the hold-out.
-
-    Attributes:
-        classes_: ``(classes,)``.
-        coef_, intercept_: weights ``(classes, d)`` and ``(classes,)``; for two classes ``(1, d)``, ``(1,)``.
-        feature_keys_: keys of the features that have a weight.
-        n_iter_: passes made by the last `fit`.
-        t_: one more than the number of examples learned.
-        n_features_in_, feature_names_in_: as in scikit-learn, if X has columns.
-
-    >>> import numpy as np
-    >>> model = SparseOnlineClassifier(l1=0.1, random_state=0).fit(np.eye(4), ["a", "a", "b", "b"])
-    >>> model.predict(np.eye(4)).tolist()
-    ['a', 'a', 'b', 'b']
-    """
-
-    _: KW_ONLY
-    calibrate: bool = False
 
     def partial_fit(
         self,

@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.data.inputs import arrays
 from thresher.learning.model import agreement, objective
-from thresher.sklearn.base import as_readout
 from thresher.sklearn.classifier import SparseOnlineClassifier
+from thresher.sklearn.estimator import as_readout
 from thresher.sklearn.regressor import SparseOnlineRegressor
 
 _PROBED = 8

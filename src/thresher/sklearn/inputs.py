@@ -158,7 +158,7 @@ def keep_names(estimator: Any, X: Any, model: Any) -> None:
     if estimator._kind == arrays.MATRIX:
         feature_names.give_names([model], of_columns)
     else:
-        feature_names.keep_names([model], source_of(estimator, X))
+        feature_names.keep_names(model, source_of(estimator, X))
 
 
 def warn_of(estimator: Any, X: object, troubles: list[findings.Finding]) -> None:

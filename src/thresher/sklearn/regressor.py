@@ -1,4 +1,4 @@
-"""SparseOnlineRegressor, and the common part of regressors: encoding targets, predictions, score."""
+"""SparseOnlineRegressor, a number or several."""
 
 from __future__ import annotations
 
@@ -12,14 +12,25 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from thresher.data.chunk import Chunk
 from thresher.learning.model import recipe as recipes
-from thresher.sklearn.base import SparseOnlineEstimator, chunk_of_row
-from thresher.sklearn.estimator import F64, EncodedLabels, SparseEstimator, parameters
+from thresher.sklearn.estimator import F64, SparseEstimator, chunk_of_row, parameters
 from thresher.sklearn.inputs import Examples
+from thresher.sklearn.row_order import EncodedLabels
 
 
 @parameters
-class SparseRegressing(RegressorMixin, SparseEstimator):
-    """A model that predicts one number, or several at once."""
+class SparseOnlineRegressor(RegressorMixin, SparseEstimator):
+    """A sparse linear regressor that learns online: one number, or several at once.
+
+    `loss` is ``squared``, ``absolute``, ``quantile:tau``, ``huber:delta`` or ``poisson`` (which predicts a
+    count, the exponential of the margin). All other parameters and attributes are those of
+    `SparseOnlineClassifier`, with other shapes: `coef_` is ``(d,)`` for a 1-d y and ``(outputs, d)`` for a
+    2-d y; `intercept_` is ``(1,)`` or ``(outputs,)``, like SGDRegressor's.
+
+    >>> import numpy as np
+    >>> model = SparseOnlineRegressor("normalized", passes=50, random_state=0).fit(np.eye(3), [1.0, 2.0, 3.0])
+    >>> model.predict(np.eye(3)).round(2).tolist()
+    [1.0, 2.0, 3.0]
+    """
 
     loss: recipes.Spec = "squared"
     sample: ClassVar[None] = None
@@ -69,22 +80,6 @@ class SparseRegressing(RegressorMixin, SparseEstimator):
         margins = self._margins(X)
         found: F64 = self._model.head.respond(margins, "label", 0.0)
         return found.reshape(len(found), *self._targets)
-
-
-@parameters
-class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
-    """A sparse linear regressor that learns online: one number, or several at once.
-
-    `loss` is ``squared``, ``absolute``, ``quantile:tau``, ``huber:delta`` or ``poisson`` (which predicts a
-    count, the exponential of the margin). All other parameters and attributes are those of
-    `SparseOnlineClassifier`, with other shapes: `coef_` is ``(d,)`` for a 1-d y and ``(outputs, d)`` for a
-    2-d y; `intercept_` is ``(1,)`` or ``(outputs,)``, like SGDRegressor's.
-
-    >>> import numpy as np
-    >>> model = SparseOnlineRegressor("normalized", passes=50, random_state=0).fit(np.eye(3), [1.0, 2.0, 3.0])
-    >>> model.predict(np.eye(3)).round(2).tolist()
-    [1.0, 2.0, 3.0]
-    """
 
     def partial_fit(self, X: Examples, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the examples once, in order, continuing with the current model.

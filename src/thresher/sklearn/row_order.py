@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,8 +25,9 @@ from thresher.data.inputs import any_data, matrices
 from thresher.data.order import Order
 from thresher.data.source import MemorySource, Source
 from thresher.learning.training import shares
-from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator
 
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 U64 = NDArray[np.uint64]
@@ -34,6 +35,14 @@ U64 = NDArray[np.uint64]
 
 PIECE = 1 << 17
 """Non-zeros per chunk, few enough to fit in the processor's cache while they are learned"""
+
+
+class EncodedLabels(NamedTuple):
+    """Labels as the model needs them, and the factor of each importance."""
+
+    labels: F32
+    targets: F32 | None = None
+    factors: F64 | None = None
 
 
 class Drawn(NamedTuple):
@@ -49,7 +58,7 @@ class Drawn(NamedTuple):
     """seed of the orders of all passes"""
 
 
-def drawn(estimator: SparseEstimator, matrix: Chunk, weights: F64, groups: ArrayLike | None) -> Drawn:
+def drawn(estimator: Any, matrix: Chunk, weights: F64, groups: ArrayLike | None) -> Drawn:
     """Draw examples by an estimator's parameters; groups of ``(n,)`` examples are held out whole."""
     shuffle = bool(estimator.shuffle)
     draw = matrices.as_copies(weights) if shuffle else matrices.in_order(weights)
@@ -79,7 +88,7 @@ def rows_of(matrix: Chunk, draw: matrices.Draw) -> Chunk:
     return replace(matrix if as_they_are else matrix.take(draw.rows), weights=draw.weights)
 
 
-class DrawnRows(MemorySource, Order):
+class MatrixSource(MemorySource, Order):
     """The examples of a draw, pass after pass, as a source, and the order of each pass."""
 
     def __init__(

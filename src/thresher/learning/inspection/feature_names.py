@@ -36,9 +36,9 @@ def find_in(models: Sequence[Model | Readout], data: Data, **reading: Any) -> Na
     return give_names(models, partial(find_names, source, look=drawn.add))
 
 
-def keep_names(models: Sequence[Model | Readout], source: Source) -> Names:
-    """Give models the names of their features, read from a source that has names; return all of them."""
-    return give_names(models, partial(find_names, source))
+def keep_names(model: Model | Readout, source: Source) -> None:
+    """Give a model the names of its features, read from a source that has names."""
+    give_names([model], partial(find_names, source))
 
 
 def give_names(models: Sequence[Model | Readout], find: Callable[[NDArray[np.uint64]], Names]) -> Names:
@@ -66,7 +66,7 @@ def names_follow(own: Model, source: Source) -> list[Finding]:
     if not own.names or not source.nameable:
         return []
     if source.rereadable:
-        keep_names([own], source)
+        keep_names(own, source)
         return []
     readout = own.readout()
     known = np.array(list(known_names(readout)), np.uint64)
