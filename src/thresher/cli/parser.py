@@ -79,7 +79,7 @@ _OTHERS = "; ".join(form.title for name, form in FORMATS.items() if name not in 
 DATA = Argument(
     "DATA...",
     f"Files, URLs, globs, or - for standard input: {_TEXTS}, plain or compressed by gzip, bz2, xz or zstd; "
-    f"{_OTHERS}. Also what is new in kafka://HOST:PORT/TOPIC, nats://HOST:PORT/STREAM/SUBJECT or tail:FILE.",
+    f"{_OTHERS}. Also what is new in kafka://HOST:PORT/TOPIC or tail:FILE.",
     many=True,
 )
 MODEL = Argument("MODEL", "A model written by thresher train.")
