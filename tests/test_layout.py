@@ -121,7 +121,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 61_254,
+    "all": 61_255,
     "data": 17_637,
     "learning": 14_288,
     "parts": 5_445,
@@ -129,7 +129,7 @@ SIZES = {
     "plans": 3_244,
     "serving": 2_779,
     "options": 2_254,
-    "sklearn": 1_473,
+    "sklearn": 1_474,
     "cli": 1_865,
     "cluster": 976,
     "river": 277,

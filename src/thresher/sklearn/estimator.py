@@ -363,7 +363,8 @@ class SparseEstimator(BaseEstimator):
         return inputs.read(self, X, reset=False)[1]
 
     def _margins(self, X: Examples) -> F64:
-        margins: F64 = self._model.predict(self._rows(X))
+        rows = self._rows(X)  # which checks that there is a model
+        margins: F64 = self._model.predict(rows)
         return margins
 
     def explain(self, X: Examples, top: int | None = None) -> list[dict[str, Any]]:
