@@ -9,6 +9,7 @@ import pytest
 
 import thresher
 from thresher.data.chunk import Chunk
+from thresher.data.errors import DataError
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model import bags
@@ -198,6 +199,9 @@ def test_a_row_is_predicted_by_the_model_of_its_value(tmp_path: Path) -> None:
         load(tmp_path / "found", "Ulmm")
     with pytest.raises(ModelFileError, match=r"models by shop, not one: .*of\(value\)"):
         model_file.load_readout(tmp_path / "found")
+    for model in (found, tmp_path / "found"):
+        with pytest.raises(DataError, match=r"models by shop, not one: .*of\(value\)"):
+            thresher.export(model, "c")
     with pytest.raises(ValueError, match="no interval"):
         found.interval(rows)
     with pytest.raises(ValueError, match="no spread"):

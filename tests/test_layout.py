@@ -121,9 +121,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 61_255,
+    "all": 61_263,
     "data": 17_637,
-    "learning": 14_288,
+    "learning": 14_291,
     "parts": 5_445,
     "engine": 4_925,
     "plans": 3_244,
@@ -134,8 +134,8 @@ SIZES = {
     "cluster": 976,
     "river": 277,
     "reporting": 1_100,
-    "batch": 1_461,
-    "exporting": 783,
+    "batch": 1_462,
+    "exporting": 787,
     "runs": 689,
     "drawing": 731,
     "api": 687,

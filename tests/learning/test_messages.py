@@ -110,6 +110,16 @@ def mentions() -> Iterator[tuple[str, ast.Call]]:
                 yield f"{path.relative_to(SOURCE)}:{node.lineno}", node
 
 
+def test_what_raises_a_message_with_options_spells_them() -> None:
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Raise) and re.search(r"\b(mention|spelled)", ast.unparse(node)):
+                assert re.match(r"raise (ValueError|TypeError)\b", ast.unparse(node)) is None, (
+                    path,
+                    node.lineno,
+                )
+
+
 PLACEHOLDER = re.compile(r"\b[A-Z]+\b|,\.\.\.")
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import parts
+from thresher.data.errors import OneLineError
 from thresher.engine.protocol import KINDS, writes
 from thresher.options.kinds import DEVIATIONS
 from thresher.options.messages import mention, mention_command
@@ -60,7 +61,7 @@ class BoostPlan:
         if self.method not in METHODS:
             raise ValueError(f"no method is called {self.method!r}; known: {', '.join(METHODS)}")
         if self.deviations and self.method == "parallel":
-            raise ValueError(f"{mention(l1='2sd')} is for {mention(method='newton')}: give a number")
+            raise OneLineError(f"{mention(l1='2sd')} is for {mention(method='newton')}: give a number")
 
     @property
     def shown_l1(self) -> float | str:
@@ -75,7 +76,7 @@ def loss_of(spec: object, method: str = "newton") -> Any:
         names = sorted([*parts.REGISTRY["loss"], *parts.REGISTRY["joint loss"]])
         able = [name for name in names if _solves(method, parts.make("loss", name))]
         given = spec if isinstance(spec, str) else parts.part_name(type(loss))
-        raise ValueError(
+        raise OneLineError(
             f"boost does not support the loss {given} with {mention(method=method)}; choose"
             f" {' or '.join(able)}, or learn it with {mention_command('train')}, {mention(loss=given)}"
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import compress, product
+from os import PathLike, fspath
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,8 @@ from thresher.data.features.ngrams import letters
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.engine.index import HashedIndex, make_index
 from thresher.engine.lookup import mix
-from thresher.learning.model.ensemble import Ensemble, predictor_of
+from thresher.learning.files.choice import not_one
+from thresher.learning.model.ensemble import Ensemble, ModelsByValue, predictor_of
 from thresher.learning.model.objective import Objective
 from thresher.learning.model.prediction import ModelOrFile, Readout
 from thresher.learning.model.scaling import ones
@@ -171,6 +173,8 @@ class RawPrediction(NamedTuple):
 def describe(model: ModelOrFile) -> RawPrediction:
     """What the predictions of a model are. `DataError` for what no target can express, `ModelFileError`."""
     found = predictor_of(model)
+    if isinstance(found, ModelsByValue):
+        raise DataError(not_one(found.column, fspath(model) if isinstance(model, str | PathLike) else None))
     own: list[Any] = found.models if isinstance(found, Ensemble) else [found]
     readouts = [one.readout() for one in own]
     first = readouts[0]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import MOST_CELLS, Chunk
 from thresher.data.columns import LABEL, WEIGHT, ColumnValues, matching, read_beside
+from thresher.data.errors import OneLineError
 from thresher.data.formats.tables.table_rows import bin_of
 from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.source import Source
@@ -190,7 +191,7 @@ def chosen_columns(layout: AnyLayout | None, wanted: Sequence[str]) -> list[str]
         raise ValueError(f"{len(columns)} columns to slice by: at most {MOST} are allowed")
     if len(set(columns)) < len(columns):
         again = next(name for k, name in enumerate(columns) if name in columns[:k])
-        raise ValueError(f"{mention('slices')}: name each column once, not '{again}' twice")
+        raise OneLineError(f"{mention('slices')}: name each column once, not '{again}' twice")
     return columns
 
 

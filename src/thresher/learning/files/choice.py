@@ -219,6 +219,13 @@ def column_of(spec: str) -> str | None:
     return column if kind == BY else None
 
 
+def not_one(column: str, path: str | None = None) -> str:
+    """That models by a column, perhaps of a file, are not one, and how to take one out."""
+    command, models = ("MODELS", "models") if path is None else (path, "thresher.load(path)")
+    one = spelled(f"thresher choose {command} VALUE -m MODEL takes out", f"{models}.of(value) is")
+    return f"models by {column}, not one: {one} the model of a value"
+
+
 def by_option(column: str) -> str:
     """The option for models by a column, in a message."""
     return spelled(f"--by {shlex.quote(column)}", f"models={by_spec(column)!r}")

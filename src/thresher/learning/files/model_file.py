@@ -36,7 +36,7 @@ from thresher.data.files.paths import begins_a_model
 from thresher.data.stored import read as read_as
 from thresher.engine.atomic import whole_file
 from thresher.engine.sound import PACKED, PackedSets, StateError, beneath, given, pack, require, under
-from thresher.learning.files.choice import ALL, FrontierTable, choose, column_of
+from thresher.learning.files.choice import ALL, FrontierTable, choose, column_of, not_one
 from thresher.learning.inspection.formatting import finite
 from thresher.learning.model.agreement import Numbering
 from thresher.learning.model.model import Model, as_model
@@ -600,12 +600,7 @@ class Contents:
             )
             kind = f"an ensemble, not one model: {one} one of its models"
             if values:
-                one = spelled(
-                    f"thresher choose {self.name} VALUE -m MODEL takes out",
-                    "thresher.load(path).of(value) is",
-                )
-                column = column_of(self.run[ENSEMBLE]["rows"])
-                kind = f"models by {column}, not one: {one} the model of a value"
+                kind = not_one(column_of(self.run[ENSEMBLE]["rows"]) or "", self.name)
         elif SELECTION in self.run:
             kind = f"a selection, not a model: {mention_command('train')} learns one"
         if which is None:

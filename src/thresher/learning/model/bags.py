@@ -203,7 +203,7 @@ class Bags:
         found = None if isinstance(spec, bool) else _SPEC.fullmatch(str(spec))
         if found is None:
             by = spelled("", ", or by:COLUMN")
-            raise ValueError(f"an ensemble is N, poisson:N, disjoint:N or halves:N{by}, not {spec!r}")
+            raise OneLineError(f"an ensemble is N, poisson:N, disjoint:N or halves:N{by}, not {spec!r}")
         count = int(found[2] or found[4])
         if not 2 <= count <= _MOST_OF_AN_ENSEMBLE:
             raise ValueError(f"an ensemble has 2 to {_MOST_OF_AN_ENSEMBLE} models, not {count}")
