@@ -14,7 +14,10 @@ from collections.abc import Coroutine, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-import nats
+try:
+    import nats
+except ImportError as error:
+    raise ImportError(f"{error}: pip install nats-py") from error
 from nats.errors import Error
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from nats.js.errors import NotFoundError

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import thresher
+from tests.commands import run
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.learning.files import model_file
@@ -202,6 +203,11 @@ def test_a_row_is_predicted_by_the_model_of_its_value(tmp_path: Path) -> None:
     for model in (found, tmp_path / "found"):
         with pytest.raises(DataError, match=r"models by shop, not one: .*of\(value\)"):
             thresher.export(model, "c")
+    with pytest.raises(TypeError, match=r"models by a column: give one, \.of\(value\)"):
+        thresher.save(found, tmp_path / "one")
+    for more in ([], ["--interval", 0.9]):
+        status, _, said = run("weights", "found", *more, folder=tmp_path)
+        assert (status, "models by shop, not one: thresher choose" in said) == (1, True)
     with pytest.raises(ValueError, match="no interval"):
         found.interval(rows)
     with pytest.raises(ValueError, match="no spread"):
@@ -220,6 +226,7 @@ def test_figures_have_a_line_for_each_value(tmp_path: Path) -> None:
     found.save(tmp_path / "found")
     told = thresher.info(tmp_path / "found")
     assert [one["model"] for one in told["each"]] == ["all", *found.values]
+    assert thresher.info(found)["each"] == told["each"]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -121,9 +121,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 61_263,
-    "data": 17_637,
-    "learning": 14_291,
+    "all": 61_272,
+    "data": 17_641,
+    "learning": 14_292,
     "parts": 5_445,
     "engine": 4_925,
     "plans": 3_244,
@@ -136,9 +136,9 @@ SIZES = {
     "reporting": 1_100,
     "batch": 1_462,
     "exporting": 787,
-    "runs": 689,
+    "runs": 692,
     "drawing": 731,
-    "api": 687,
+    "api": 688,
     "testing": 489,
     "__init__": 118,
     "_version": 28,

@@ -201,6 +201,12 @@ def test_what_is_wrong_with_a_file(source: str, tmp_path: Path, monkeypatch: pyt
     assert [*tmp_path.iterdir()] == [tmp_path / "mine.py"], "nothing is written beside it"
 
 
+def test_an_example_names_the_package_that_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nats", None)
+    with pytest.raises(SpecError, match=r"ImportError: .*pip install nats-py"):
+        load_files([Path(__file__).parents[1] / "examples" / "nats_stream.py"])
+
+
 def test_a_file_is_executed_again_if_it_has_changed(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(rule("Mine"))

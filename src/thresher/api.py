@@ -625,9 +625,9 @@ def info(model: ModelOrFile) -> dict[str, Any]:
     Printed, the result is the text of ``thresher info``. See docs/reading.md.
 
     Args:
-        model: a Model, a Readout, a fitted estimator, or a result of `thresher.path`, `thresher.cv` or
-            `thresher.tune`: its best model; or the path of a file. For a model in memory, ``model`` is None
-            and ``bytes`` are those of the file that `save` writes.
+        model: a Model, a Readout, an Ensemble, a fitted estimator, or a result of `thresher.path`,
+            `thresher.cv` or `thresher.tune`: its best model; or the path of a file. For a model in memory,
+            ``model`` is None and ``bytes`` are those of the file that `save` writes.
 
     Raises `ModelFileError`; `DivergedError` for a model in memory whose weights are not finite; TypeError if
     `model` is not a model.
@@ -637,7 +637,8 @@ def info(model: ModelOrFile) -> dict[str, Any]:
     >>> found["kind"], found["examples"], found["weights"]["positive"]
     ('model', 100, 1)
     """
-    with model_file.file_of(model) as path:
+    write = Ensemble.save if isinstance(model, Ensemble) else model_file.save
+    with model_file.file_of(model, write) as path:
         found = files.describe(path)
     if not isinstance(model, str | os.PathLike):
         found["model"] = None

@@ -130,6 +130,7 @@ ELSEWHERE = {
     "{}, because no row has a feature: check how the data are read": JUDGED,
     "{} must have an object on each line: jq -c '.[]' makes lines of a list,"
     " jq -c . of longer objects": "a body of a request: tests/serving/test_bodies.py",
+    "; for a stream, name the file that reads it: --module FILE ({})": "a module: tests/data/test_remote.py",
     "remove it": "a column without a name, which options cannot name",
     "leave out the features with such values": "changes the data",
     ", or use --dtype float64": OVERFLOWS,

@@ -157,6 +157,8 @@ def test_info(thresher: Thresher) -> None:
     )
     assert told == package.info("e")
     models = package.Ensemble.load("e").models
+    named = thresher("name e train.svm --json").json["nonzero"]
+    assert named == package.load("e").nonzero < sum(model.nonzero for model in models)
     assert [one["nonzero"] for one in told["each"]] == [model.nonzero for model in models]
     assert [one["model"] for one in told["each"]] == [0, 1, 2]
     shown = thresher("info e").out

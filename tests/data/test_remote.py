@@ -1,6 +1,7 @@
 """Remote files yield the same examples as local ones, whatever happens to the connection."""
 
 import gzip
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -205,8 +206,11 @@ def test_http(tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> N
         open_source(f"{server}/none.svm")
 
 
-def test_a_scheme_that_nobody_knows() -> None:
-    with pytest.raises(DataError, match=r"nowhere://host/a.svm: "):
+@pytest.mark.parametrize("there", [True, False], ids=["fsspec", "without"])
+def test_a_scheme_that_nobody_knows(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not there:
+        monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    with pytest.raises(DataError, match=r"nowhere://host/a.svm: .*for a stream, .*module"):
         open_source("nowhere://host/a.svm")
 
 

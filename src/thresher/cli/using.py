@@ -148,7 +148,7 @@ def weights(model: str, options: Options) -> None:
 
         ensemble: Any = load(Path(model))
         check_ensemble(ensemble, "an interval")
-        readout, header = model_file.load_readout(model, "0")
+        readout, header = model_file.load_readout(model, None if ensemble.values else "0")
         named, found = ensemble.models, ensemble.weights(level)
         heaviest, biases = found.heaviest(most), found.biases()
     else:

@@ -158,6 +158,8 @@ def name(
 ) -> tuple[dict[str, int], Callable[[], object]]:
     """Find names for the models in a file; how many weights have one, and what writes them to `target`.
 
+    Of several models, ``nonzero`` is the mean, as after training; ``named`` counts features of any of them.
+
     `ModelFileError`, `DataError`, OSError.
     """
     before, found = stamp(path), model_file.Contents.of(path)
@@ -174,7 +176,8 @@ def name(
         models[k] = header, own | model_file.tensors_of_names(readouts[k].names or Names.of({}))
     if target == path and stamp(path) != before:
         raise DataError(f"{path}: another process has changed it meanwhile: run thresher name again")
-    figures = {"nonzero": sum(int(header["nonzero"]) for header, _ in models.values()), "named": len(names)}
+    nonzero = round(sum(int(header["nonzero"]) for header, _ in models.values()) / len(models))
+    figures = {"nonzero": nonzero, "named": len(names)}
     every = [models.get(k) for k in range(len(found))]
     return figures, partial(model_file.write_all, target, every, found.run, found.beside())
 

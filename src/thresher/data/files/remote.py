@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from thresher.data.errors import DataError
 from thresher.data.files.topics import is_topic
+from thresher.options.messages import mention
 
 TRIES = 6
 DELAY = 0.25
@@ -30,6 +31,7 @@ PIECE = 4 << 20
 """Bytes to request from a stream at a time."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _UNLISTED = re.compile(r"https?://", re.IGNORECASE)
+_STREAMS = "docs/streams.md#another-source"
 _WILD = re.compile(r"[*\[]")
 
 T = TypeVar("T")
@@ -63,6 +65,7 @@ def resolved(url: str) -> tuple[Any, str]:
     import pyarrow as pa
     from pyarrow.fs import FileSystem, FSSpecHandler, PyFileSystem
 
+    stream = f"; for a stream, name the file that reads it: {mention(modules='FILE')} ({_STREAMS})"
     try:
         found: tuple[Any, str] = FileSystem.from_uri(url)
         return found
@@ -73,9 +76,10 @@ def resolved(url: str) -> tuple[Any, str]:
 
         system, path = url_to_fs(url)
     except ImportError as error:
-        raise DataError(f"{url}: needs the packages fsspec and, for http, aiohttp ({error})") from error
+        why = f"needs the packages fsspec and, for http, aiohttp ({error})"
+        raise DataError(f"{url}: {why}" + ("" if _UNLISTED.match(url) else stream)) from error
     except ValueError as error:
-        raise DataError(f"{url}: {reason.splitlines()[0]}") from error
+        raise DataError(f"{url}: {reason.splitlines()[0]}{stream}") from error
     return PyFileSystem(FSSpecHandler(system)), path
 
 

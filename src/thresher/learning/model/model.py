@@ -545,7 +545,8 @@ def as_model(given: Any) -> Model | Readout:
     """The model itself, or the ``model_`` of an estimator or a search; TypeError for anything else."""
     found = given.model_ if hasattr(type(given), "model_") else given
     if not isinstance(found, Model | Readout):
-        several = ", an ensemble: give one of its .models" if isinstance(found, LinearPredictor) else ""
+        of = ", models by a column: give one, .of(value)" if getattr(found, "values", ()) else ""
+        several = of or ", an ensemble: give one of its .models" if isinstance(found, LinearPredictor) else ""
         raise TypeError(f"expected a model, not {type(given).__name__}{several}")
     return found
 
