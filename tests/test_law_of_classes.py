@@ -247,7 +247,8 @@ def test_numbers_are_words_if_one_is_not_plain(
 
 def test_labels_that_no_line_can_have(tmp_path: Path) -> None:
     with not_compiled():
-        model = thresher.train(([{"a": 1.0}] * 2, ["ham", "spam"]), outputs="classes", passes=1)
+        rows = [{"label": "ham", "a": 1.0}, {"label": "spam", "a": 1.0}]
+        model = thresher.train(rows, label="label", outputs="classes", passes=1)
         reader = body_reader(model, "jsonl", 99, words := WordTable(model.classes, most=9))
         for word in ("a\nb", "a\rb", "a\0b", "3,17"):
             with pytest.raises(DataError, match=r"expected one of at most .* none with a line break"):

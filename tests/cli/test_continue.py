@@ -156,14 +156,6 @@ def test_it_goes_on_in_one_pass_if_it_was_made_in_one(thresher: Thresher) -> Non
     assert thresher("train b.svm -m m --continue many -q --json").json["passes"] > 1
 
 
-def test_the_same_rows_again_are_noticed(thresher: Thresher) -> None:
-    thresher("train a.svm -m a --passes 1 -q")
-    assert thresher("train b.svm -m b --continue a -q").err == ""
-    ran = thresher("train b.svm -m c --continue b -q")
-    assert "these rows were learned before, and now a second time" in ran.err
-    assert ran.err.count("\n") == 1
-
-
 def test_a_checkpoint_is_of_one_old_model(thresher: Thresher) -> None:
     thresher("train a.svm -m a --passes 1 -q")
     thresher("train a.svm -m ab --passes 1 --l1 0.3 -q")
