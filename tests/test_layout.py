@@ -121,9 +121,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 61_272,
-    "data": 17_641,
-    "learning": 14_292,
+    "all": 61_314,
+    "data": 17_673,
+    "learning": 14_302,
     "parts": 5_445,
     "engine": 4_925,
     "plans": 3_244,

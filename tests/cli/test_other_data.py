@@ -82,6 +82,10 @@ def test_features_of_another_kind_get_no_option(thresher: Thresher) -> None:
     for name, title in (("csv", "CSV"), ("jsonl", "JSON lines")):
         ran = thresher(f"evaluate s t.{name}")
         assert ran.err.rstrip(")\n").endswith(f"{title}, but the model was trained on svmlight"), ran.err
+    Path("rows.csv").write_text(delimited(ROWS, ",").partition("\n")[2])
+    thresher.ok("train rows.csv -m r -q --no-header --label 1")
+    for command in ("evaluate r s.svm", "train --continue r s.svm -m n"):
+        assert thresher(command).err.endswith("like svmlight, but the model was trained on CSV\n")
 
 
 @pytest.mark.usefixtures("models")

@@ -464,8 +464,11 @@ def test_a_budget_between_two_models_is_used_by_the_range_that_is_named(thresher
     used = thresher(f"{BUDGETED} --json".replace("0.4:1.6:3", finer)).json["budget"]
     assert 0.9 * BUDGET < used["fullest"] <= BUDGET
     ran_out = thresher(f"path train.svm -m g {GRID} --choose nnz:3 --json")
-    sparsest = f"weights: the sparsest has {min(sizes('f'))}; stronger penalties leave fewer"
-    assert f"{sparsest}; choosing that instead" in ran_out.err
+    sparsest = f"weights: the sparsest has {min(sizes('f'))}; stronger penalties leave fewer, such as --l1"
+    assert f"{sparsest} 1.6:160:16; choosing that instead" in ran_out.err
+    assert thresher("choose f nnz:3 -m m").err.endswith(f"{sparsest} 1.6:160:16\n")
+    thresher.ok(*f"path train.svm -m g {GRID} -q".replace("0.4:1.6:3", "1.6:160:16").split())
+    assert thresher("choose g nnz:3 -m m --json").json["nonzero"] <= 3
     taken = thresher(f"choose f nnz:{BUDGET - 1} -m m --json").json
     assert taken["budget"]["used"] == taken["nonzero"] < BUDGET
 

@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -366,7 +367,10 @@ def test_a_line_that_is_no_svmlight(tmp_path: Path, line: str, on_error: str) ->
 @pytest.mark.parametrize(("magic", "remedy"), BINARY.items())
 def test_a_binary_file(tmp_path: Path, magic: bytes, remedy: str) -> None:
     (tmp_path / "some.dat").write_bytes(magic + bytes(range(32)) * 9)
-    assert f"some.dat: a binary file, not text ({remedy}" in error_of(tmp_path / "some.dat")
+    told = f"some.dat: a binary file, not text ({remedy}"
+    assert told in error_of(tmp_path / "some.dat")
+    with pytest.raises(DataError, match=re.escape(told)):
+        open_source(tmp_path / "some.dat", layout=Layout(label="y"))
 
 
 @pytest.mark.parametrize("form", EXAMPLES)

@@ -63,8 +63,14 @@ def _with_hint(
     implied = not (layout is not None and layout.format) and " has no columns: " in str(error)
     if isinstance(error, OddFileError) or not (implied or given.format in TABLES):
         return error
-    plain = not given.delimiter and given.header and not is_stream(name)
-    hint = choosing.hint(previews.text(name), given.format, isinstance(given, SettledLayout)) if plain else ""
+    trained = isinstance(given, SettledLayout | Extension)
+    plain = implied or (not given.delimiter and (given.header or trained))
+    head = previews.text(name) if plain and not is_stream(name) else b""
+    if implied:
+        from thresher.data.files.blocks import check_is_text
+
+        check_is_text(head, name)
+    hint = choosing.hint(head, given.format, trained) if head else ""
     if implied and hint:
         return DataError(f"{name}: {hint}")
     if implied:

@@ -90,7 +90,7 @@ class Block(NamedTuple):
 
 
 def check_is_text(head: bytes, name: str) -> None:
-    """Raise `DataError` if a file that begins with `head` is a model or another binary file.
+    """Raise `DataError` if a file that begins with `head` is a model, another binary file, or of no lines.
 
     A file is binary if its first 64 KB contain a NUL, and either its first byte cannot begin text (a control
     character, or not the first byte of a UTF-8 character) or its first 512 bytes contain eight control
@@ -102,6 +102,8 @@ def check_is_text(head: bytes, name: str) -> None:
     if begins_a_model(head):
         raise DataError(f"{called(name)}: a model of thresher, not data")
     if b"\0" not in head:
+        if b"\r" in head[:-1] and b"\n" not in head:
+            raise OddFileError(f"{called(name)}: lines end with \\r alone: write \\n (tr '\\r' '\\n')")
         return
     controls = len(head[:_START].translate(None, _NO_CONTROLS))
     if head[0] not in _BEGINS_TEXT or controls >= _CONTROLS:

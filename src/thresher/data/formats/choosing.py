@@ -109,6 +109,16 @@ _SEVERAL_LINES = re.compile(rb"\[.*|\{(?!.*\}$).*")
 """The first line of JSON that is not JSON lines"""
 _NUMERIC = re.compile(rb'(?:.*[,\t])?[" ]*' + _NUMBER + rb'[" ]*(?:[,\t].*)?')
 """A row with a number among its cells"""
+_FOREIGN = {
+    rb"%(?:\s.*)?|@(?i:relation)\s.*": "ARFF: remove its header (sed '/^[@%]/d') and use "
+    f"{mention(format='csv', header=False, label='N')}",
+    rb"sep=.": "a table for Excel: remove its first line (sed 1d) and use "
+    f"{mention(format='csv', delimiter='D')}",
+    rb"\S+(?: \d+:\d+:" + _NUMBER + rb")+": "LibFFM: write svmlight (sed -E 's/ [0-9]+:/ /g')",
+    rb"[^\t,;:|]*  [^\t,;:|]*": "columns with several blanks between: write CSV"
+    f" (awk -v OFS=, '{{$1=$1}}1') and use {mention(format='csv')}",
+}
+"""What the first line of text that no format reads is like, and how to make readable text of it"""
 
 
 def format_seen(head: bytes) -> str:
@@ -121,6 +131,18 @@ def format_seen(head: bytes) -> str:
         return next((name for name in listing.TABLES if mention(format=name) in kind), "")
     line = head.partition(b"\n")[0].strip(b"\r ")
     return next((name for name, shape in _SHAPES.items() if shape.fullmatch(line)), "")
+
+
+def foreign(head: bytes) -> str:
+    """How to make readable text of a text that begins with `head`, if no format reads it; else empty.
+
+    >>> foreign(b"1 2:3:0.5")
+    "this looks like LibFFM: write svmlight (sed -E 's/ [0-9]+:/ /g')"
+    """
+    line = head.partition(b"\n")[0].strip(b"\r ")
+    return next(
+        (f"this looks like {what}" for shape, what in _FOREIGN.items() if re.fullmatch(shape, line)), ""
+    )
 
 
 def hint(head: bytes, form: str, trained: bool = False) -> str:
@@ -137,6 +159,8 @@ def hint(head: bytes, form: str, trained: bool = False) -> str:
     line, other = head.partition(b"\n")[0].strip(b"\r "), format_seen(head)
     if binary_kind(head):
         return ""
+    if told := foreign(head):
+        return told
     if _SEVERAL_LINES.fullmatch(line):
         jq = "jq -c 'if type == \"array\" then .[] else . end'"
         use = f" and use {mention(format='jsonl')}" if form != "jsonl" else ""

@@ -23,6 +23,8 @@ from thresher.options.messages import mention
 
 _FRACTION = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 """A number that is rarely the name of a column."""
+_AMOUNT = re.compile(r"(?=.*[,%$£¥€])[^\w,]*\d[\d.,' ]*\W*")
+"""A number with a decimal comma, separators of thousands or a sign of its unit"""
 _WORDS = 3.0
 """Cells with this many words on average are text."""
 
@@ -70,10 +72,12 @@ def _of_cells(columns: Sequence[ColumnSeen], layout: Any) -> Iterator[Finding]:
     if named := [column.name for column in known if column.is_index]:
         reason = f"column {', '.join(called(named))} holds row numbers, as pandas and R write them"
         yield Finding("index-column", f"{reason}: leave it out with {mention(ignore=option(named))}")
-    if named := [column.name for column in known if is_id(column)]:
-        rows = max(column.rows for column in columns)
+    if found := [column for column in known if is_id(column)]:
+        named, rows = [column.name for column in found], max(column.rows for column in columns)
         reason = f"{_several(named, ' differs', ' differ')} in every one of the first {rows:,} rows"
         remedy = f"leave out columns that only identify rows with {mention(ignore=option(named))}"
+        if amount := next((one.example for one in found if _AMOUNT.fullmatch(one.example)), ""):
+            remedy = f"write cells like {shown_cell(amount)} as plain numbers, such as 0.5, or {remedy}"
         yield Finding("id-columns", f"{reason}: {remedy}")
     if found := [column for column in known if column.is_code and not is_id(column)]:
         named, several = [column.name for column in found], len(found) > 1

@@ -51,6 +51,10 @@ class Rated(Protocol):
         """Number of nonzero weights to choose by; None if learning diverged."""
 
     @property
+    def penalty(self) -> float | None:
+        """What made it sparse; None if its rule has no penalty."""
+
+    @property
     def paired_error(self) -> float | None:
         """Standard error of the difference between its figure and the best one."""
 
@@ -175,9 +179,11 @@ def choose(points: Sequence[Rated], text: str) -> int:
         fewest = min(size for _, size in able.values())
         able = {k: one for k, one in able.items() if one[1] <= int(given)}
         if not able:
+            strongest = max(one.penalty or 0.0 for one in points)
+            wider = mention(l1=f"{strongest:.6g}:{100 * strongest:.6g}:16")
+            fewer = f"; stronger penalties leave fewer, such as {wider}" if strongest else ""
             raise UsageError(
-                f"no model has at most {int(given):,} weights: the sparsest has {fewest:,.12g}; stronger "
-                "penalties leave fewer"
+                f"no model has at most {int(given):,} weights: the sparsest has {fewest:,.12g}{fewer}"
             )
     best = min(able, key=lambda k: able[k])
     if kind in ("best", "nnz"):

@@ -183,14 +183,13 @@ def _of_column(column: Any, kind: str | None) -> list[str]:
 def _seen(name: str, kind: str, cells: Sequence[str], chosen: bool) -> ColumnSeen:
     counted = cells[:100] if kind == CATEGORICAL else ()  # numbers are one word
     words = sum(len(cell.split()) for cell in counted) / max(1, len(counted))
-    texts, guessed, dated, example = set(cells), kind == CATEGORICAL and not chosen, False, ""
+    texts, guessed, dated = set(cells), kind == CATEGORICAL and not chosen, False
+    example = cells[0] if cells else ""
     if guessed:  # cells that are neither plain numbers nor missing may all be dates
         stripped = dict.fromkeys(cell.strip() for cell in cells)
         odd = [one for one in stripped if not (NUMBER.fullmatch(_bytes(one)) or means_missing(_bytes(one)))]
         dated = bool(odd) and len(stripped) >= _MANY and all(map(WRITTEN_DATE.fullmatch, odd))
-        example = odd[0] if dated else ""
-    elif cells:
-        example = cells[0]
+        example = odd[0] if dated else example
     strays = _strays(name, cells) if guessed and not dated else ()
     others = {cell for cell in texts if guessed and not NUMBER.fullmatch(_bytes(cell))}
     numbers = guessed and not others and len(texts) >= _MANY and any("." in cell for cell in texts)

@@ -19,15 +19,14 @@ from numpy.typing import NDArray
 
 from thresher.data import columns
 from thresher.data.columns import AS_TEXT, CATEGORICAL, EMPTY, LABEL, LIST, MOST_COLUMNS, NUMERIC, TEXT
-from thresher.data.errors import BadLine, DataError, shown
+from thresher.data.errors import BadLine, DataError, OddFileError, shown
 from thresher.data.features.crossing import room_for_spans
 from thresher.data.features.ngrams import letters, room_for, rooms_for
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, check_is_text
 from thresher.data.files.paths import called, is_stream
 from thresher.data.files.streams import HEAD, LONGEST_HEAD, Previews
 from thresher.data.files.topics import is_topic
-from thresher.data.formats import line_status
-from thresher.data.formats.choosing import CSV_OF_TABS
+from thresher.data.formats import choosing, line_status
 from thresher.data.formats.lines.parse_loop import bad_table, gather, line_at, too_long
 from thresher.data.formats.tables import text_rows as rows
 from thresher.data.formats.tables.spellings import look_at
@@ -53,7 +52,7 @@ from thresher.options.messages import mention
 _QUOTE, _NEWLINE = b'"\n'
 _SAMPLE = 100
 """Rows that show what a column of a later file holds"""
-_WITH_QUOTES = f"quotes have no meaning in TSV: read it with {CSV_OF_TABS}"
+_WITH_QUOTES = f"quotes have no meaning in TSV: read it with {choosing.CSV_OF_TABS}"
 _QUOTED = f"cells are in quotes: read them with {mention(quoting=True)}"
 _OPEN = (
     f"use {mention(quoting=False)} if quotes are part of cells, or write a quote inside a cell as two, in"
@@ -211,9 +210,11 @@ def _can_repeat(cells: list[bytes]) -> bool:
 
 
 def _check_delimiter(line: bytes, dialect: Dialect, name: str) -> None:
-    """Raise `DataError` if the first line has a single cell, but contains another usual delimiter."""
+    """Raise `DataError` if the first line has a single cell, and is not of CSV or has another delimiter."""
     if dialect.delimiter in line:
         return
+    if told := choosing.foreign(line):
+        raise OddFileError(f"{name}: {told}")
     found = [bytes([byte]) for byte in _DELIMITING if byte in line.strip()]
     if found and (found != [b" "] or b":" not in line):  # features of svmlight and VW text have colons
         most = max(found, key=line.count).decode().replace("\t", "\\t")
