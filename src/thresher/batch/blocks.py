@@ -140,7 +140,7 @@ class Blocks(Rounds):
     def improve(self) -> int:
         """Take a Newton step in one class after the other until working sets are violated less."""
         sets = [block.working_set() for block in self.blocks]
-        sweeps, goal = 0, SHARE * self.certificate * self.unit
+        sweeps, goal, l1, l2 = 0, SHARE * self.certificate * self.unit, self.plan.l1, self.plan.l2
         for _ in range(STEPS):
             seen = 0.0
             for k, (block, chosen) in enumerate(zip(self.blocks, sets, strict=True)):
@@ -149,7 +149,10 @@ class Blocks(Rounds):
                 seen = max(seen, float(self.gap[chosen, k].max(initial=0.0)))
                 sweeps += block.step(chosen)
                 self._z[:, k] = block.z - block.columns.base
-            self._level()
+            if self.loss.RELATIVE and (l1 or l2) and not self.plan.deviations:
+                # shift the weights of features in all classes, which changes no loss
+                (mixed,) = np.nonzero((self.w != 0).sum(axis=1)[: len(self.keys)] > 1)
+                self.w[mixed] = level(self.w[mixed], l1, l2)
             if seen <= goal:
                 break
         return sweeps
@@ -159,10 +162,3 @@ class Blocks(Rounds):
         margins = np.empty(self.examples)
         outputs.rivals.for_parts(self.loss)(self.loss, self._z, k, margins)
         self.blocks[k].set_base(-margins)
-
-    def _level(self) -> None:
-        """Shift the weights of features in all classes, if that changes no loss."""
-        l1, l2 = self.plan.l1, self.plan.l2
-        if self.loss.RELATIVE and (l1 or l2) and not self.plan.deviations:
-            (mixed,) = np.nonzero((self.w != 0).sum(axis=1)[: len(self.keys)] > 1)
-            self.w[mixed] = level(self.w[mixed], l1, l2)

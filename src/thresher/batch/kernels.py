@@ -111,13 +111,6 @@ def bound(up, down, d, a):
     return (up * math.expm1(-a * d) + down * math.expm1(a * d)) / a
 
 
-@scalar
-def violation_of(j, penalties, penalised, w, up, down):
-    """The violation of column j; only j < `penalised` are penalised."""
-    held = 1.0 if j < penalised else 0.0
-    return violation(up[j] - down[j], w[j], held * penalties[0], held * penalties[1])
-
-
 @kernel
 def widest(chosen, starts, rows, values, sums, widths):
     """Add |x| of the chosen columns to `sums` of their rows; store the largest over the nonzeros of each."""
@@ -140,9 +133,10 @@ def add_up(chosen, starts, rows, values, slopes, up, down):
 
 @kernel
 def violations(chosen, penalties, penalised, w, up, down, gap):
-    """Set the violation `gap` of the chosen columns."""
+    """Set the violation `gap` of the chosen columns, of which only j < `penalised` are penalised."""
     for j in chosen:
-        gap[j] = violation_of(j, penalties, penalised, w, up, down)
+        held = 1.0 if j < penalised else 0.0
+        gap[j] = violation(up[j] - down[j], w[j], held * penalties[0], held * penalties[1])
 
 
 @kernel

@@ -146,7 +146,14 @@ class Newton(Rounds):
     def measure(self, chosen: I64) -> None:
         """Compute the gradients and violations of the chosen columns."""
         self.gradient[chosen] = self.moments(chosen, self.slopes)
-        self.gap[chosen] = self._violations(chosen, self.gradient[chosen])
+        # distances of 0 from the subgradients, in units of the loadings
+        l1, l2 = self._penalties(chosen)
+        w = self.w[chosen]
+        pull = self.gradient[chosen] + l2 * w
+        found = np.where(w != 0, np.abs(pull + l1 * np.sign(w)), np.maximum(np.abs(pull) - l1, 0.0))
+        if self.intercept and int(chosen[-1]) == len(self.keys):  # beside tiny columns its rounding is large
+            found[-1] = max(found[-1] - _ROUNDING * float(np.abs(self.slopes).sum()), 0.0)
+        self.gap[chosen] = found / self.loadings[chosen]
 
     def objective(self) -> float:
         """See `Rounds`."""
@@ -201,19 +208,17 @@ class Newton(Rounds):
         """The standard deviations of the derivatives at `w`, see `settled`; 1 where there is none."""
         rows, squares = np.count_nonzero(self.columns.weights), float(np.square(self.slopes).sum())
         if self._spreads is None:
-            self._spreads = self._measure_spreads()
+            # psi of the columns over the root of the sum of squared slopes
+            squared, means = np.square(self.columns.weights), np.zeros(len(self.w))
+            total = float(squared.sum()) or 1.0
+            if self.intercept:
+                means[:-1] = self.moments(self._all[:-1], squared) / total
+            about_mean = self.second_moments(self._all, squared, means) / total
+            about_zero = np.square(means)  # a constant column is the intercept's
+            spreads = np.where(about_mean > _TELLS**2 * about_zero, about_mean, about_zero)
+            self._spreads = np.sqrt(spreads)
         found = self._spreads * np.sqrt(squares * rows / self.freedom)
         return np.where(found > 0, found, 1.0)
-
-    def _measure_spreads(self) -> F64:
-        """The psi of the columns over the root of the sum of squared slopes."""
-        squares, means = np.square(self.columns.weights), np.zeros(len(self.w))
-        total = float(squares.sum()) or 1.0
-        if self.intercept:
-            means[:-1] = self.moments(self._all[:-1], squares) / total
-        found, about_zero = self.second_moments(self._all, squares, means) / total, np.square(means)
-        # a constant column is the intercept's
-        return np.sqrt(np.where(found > _TELLS**2 * about_zero, found, about_zero))
 
     def moments(self, chosen: I64, each: F64) -> F64:
         """The sums of x_ij times `each` (n,) over the rows, for the chosen columns (k,)."""
@@ -239,16 +244,6 @@ class Newton(Rounds):
         """l1 and l2 of the chosen columns; 0 for the intercept."""
         held = np.where(chosen < len(self.keys), self.loadings[chosen], 0.0)
         return self.plan.l1 * held, self.plan.l2 * np.square(held)
-
-    def _violations(self, chosen: I64, gradient: F64) -> F64:
-        """Distances of 0 from the subgradients of the chosen columns, in units of their loadings."""
-        l1, l2 = self._penalties(chosen)
-        w = self.w[chosen]
-        pull = gradient + l2 * w
-        found = np.where(w != 0, np.abs(pull + l1 * np.sign(w)), np.maximum(np.abs(pull) - l1, 0.0))
-        if self.intercept and int(chosen[-1]) == len(self.keys):  # beside tiny columns its rounding is large
-            found[-1] = max(found[-1] - _ROUNDING * float(np.abs(self.slopes).sum()), 0.0)
-        return found / self.loadings[chosen]
 
     def working_set(self) -> I64:
         """The columns with a weight, and those with the greatest violations, ascending."""

@@ -45,7 +45,11 @@ class Parallel(Rounds):
         sided = (self.up > 0) != (self.down > 0)
         self.one_sided = int(np.count_nonzero(sided[:features]))
         if self.intercept and not sided[-1]:
-            self._fit_intercept()
+            self.choose(self.all[-1:])
+            for _ in range(_OF_INTERCEPT):
+                if self.move() <= NOISE * (self.up[-1] + self.down[-1]):
+                    break
+            self.ease = 1.0
             self.measure_all()
         pulls, sums = np.abs(self.up - self.down)[:features], (self.up + self.down)[:features]
         self.unit = float(max(pulls.max(initial=0.0), NOISE * sums.max(initial=0.0))) or 1.0
@@ -95,14 +99,6 @@ class Parallel(Rounds):
         self.w[self.chosen] += steps
         self.ease *= ADVANCE
         return violation
-
-    def _fit_intercept(self) -> None:
-        """Move the intercept alone."""
-        self.choose(self.all[-1:])
-        for _ in range(_OF_INTERCEPT):
-            if self.move() <= NOISE * (self.up[-1] + self.down[-1]):
-                break
-        self.ease = 1.0
 
     def _weigh(self) -> None:
         """Compute the loss, and the slopes of all rows, at their margins."""

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher.data.errors import OneLineError
 from thresher.engine.protocol import KINDS, writes
-from thresher.options.kinds import DEVIATIONS
 from thresher.options.messages import mention, mention_command
 
 METHODS = ("newton", "parallel")
@@ -62,11 +61,6 @@ class BoostPlan:
             raise ValueError(f"no method is called {self.method!r}; known: {', '.join(METHODS)}")
         if self.deviations and self.method == "parallel":
             raise OneLineError(f"{mention(l1='2sd')} is for {mention(method='newton')}: give a number")
-
-    @property
-    def shown_l1(self) -> float | str:
-        """L1 as it was given."""
-        return f"{self.l1:g}{DEVIATIONS}" if self.deviations else self.l1
 
 
 def loss_of(spec: object, method: str = "newton") -> Any:

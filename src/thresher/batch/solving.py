@@ -31,6 +31,7 @@ from thresher.learning.diagnostics.findings import FEW, Finding
 from thresher.learning.diagnostics.run_findings import no_importance, no_weights
 from thresher.learning.model.objective import Objective
 from thresher.learning.model.prediction import Readout
+from thresher.options.kinds import DEVIATIONS
 from thresher.options.messages import mention
 
 
@@ -95,7 +96,7 @@ class Boosted(Readout):
         plan = solution.plan
         settings = {
             **{name: getattr(plan, name) for name in ("method", "l2", "tolerance")},
-            "l1": plan.shown_l1,
+            "l1": f"{plan.l1:g}{DEVIATIONS}" if plan.deviations else plan.l1,
             **{name: getattr(solution, name) for name in ("rounds", "sweeps", "objective", "certificate")},
         }
         self.said = {

@@ -152,7 +152,13 @@ class Connection:
         """`LostRayError` if the node has ended, or does within so many seconds."""
         if not self._lost and self._look.poll(int(1000 * patience)):
             self._lost = True
-            _abandon(self.ray)
+            # References to what it held are still dropped. Ray ends this process if one is dropped in the
+            # middle of `ray.shutdown`; it ignores them while it has no core worker.
+            worker: Any = sys.modules.get("ray._private.worker")
+            core = None if worker is None else vars(worker.global_worker).pop("core_worker", None)
+            if core is not None:
+                core.shutdown_driver()
+            self.ray.shutdown()
         if self._lost:
             raise LostRayError
 
@@ -246,19 +252,6 @@ def _silence(silent: bool) -> None:
     worker: Any = sys.modules.get("ray._private.worker")
     if worker is not None:
         worker._worker_logs_enabled = not silent
-
-
-def _abandon(ray: Any) -> None:
-    """Disconnect from a Ray that has ended, though references to what it held are still dropped.
-
-    Ray ends this process if one is dropped in the middle of `ray.shutdown`; it ignores them while it has no
-    core worker.
-    """
-    worker: Any = sys.modules.get("ray._private.worker")
-    core = vars(worker.global_worker).pop("core_worker", None) if worker is not None else None
-    if core is not None:
-        core.shutdown_driver()
-    ray.shutdown()
 
 
 def check_answers(address: str) -> None:

@@ -210,20 +210,16 @@ class Pass:
         readers.start_readers(sum(one.reader is not None for one in self._streams))
         most = _PIECES * readers.count
         while self._next is not None and len(self._streams) < most and readers.has_started():
-            self._streams.append(_Stream(self._next))
+            (file, start, stop), reader = self._next, readers.idle.pop()
+            self._streams.append(stream := _Stream(self._next))
             self._next = next(self._pieces, None)
-            self._ask(self._streams[-1], readers.idle.pop())
-
-    def _ask(self, stream: _Stream, reader: Any) -> None:
-        """Let a reader read a piece."""
-        file, start, stop = stream.piece
-        name = self._source.names[file]
-        path = name if is_remote(name) else os.path.abspath(name)
-        task = Task(path, name, start, stop, self._stamps[file])
-        stream.reader = reader
-        with self._calling():
-            reader.begin.remote(self._setting, task)
-            stream.asked.extend(self._following(reader) for _ in range(_AHEAD))
+            name = self._source.names[file]
+            path = name if is_remote(name) else os.path.abspath(name)
+            task = Task(path, name, start, stop, self._stamps[file])
+            stream.reader = reader
+            with self._calling():
+                reader.begin.remote(self._setting, task)
+                stream.asked.extend(self._following(reader) for _ in range(_AHEAD))
 
     def _following(self, reader: Any) -> tuple[object, object]:
         note, batch = reader.next.options(num_returns=2).remote()

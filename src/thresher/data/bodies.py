@@ -178,7 +178,14 @@ class BodyReader:
         parsed = self._parse(given, labelled, ids)
         limits = self._beyond(parsed.chunk, labelled, labelled or bool(ids))
         if parsed.ids is not None and not all(_is_id(one, False) for one in parsed.ids):
-            fit = parsed.of_examples([*map(_is_id, parsed.ids, self._are_texts(given, ids))])
+            # texts, as lists are read, and finite numbers
+            if self.layout.format == "jsonl":
+                texts = [isinstance(one.get(ids), str) for one in jsonl.objects_in(given.text, every=True)]
+            else:
+                kind = pa.string() if given.batch is None else given.batch.schema.field(ids).type
+                plain = not (pa.types.is_nested(kind) or pa.types.is_floating(kind))
+                texts = [plain] * len(parsed.ids)
+            fit = parsed.of_examples([*map(_is_id, parsed.ids, texts)])
             limits.append((~np.array(fit, bool), repeat(_AN_ID)))
         return _rows(parsed, given.header, limits)
 
@@ -275,7 +282,11 @@ class BodyReader:
             raise TooLargeError(f"{_NAME} has more than {self._most:,} rows: send fewer at a time")
 
     def _parse(self, body: _Body, labelled: bool, ids: str = "") -> Parsed:
-        self._check_width(body)
+        names = body.header.count(self.layout.delimited_by.encode()) if body.header else 0
+        names = names if body.batch is None else body.batch.num_columns
+        if names > len(self.layout.columns) + _MOST_UNKNOWN:  # of lines of JSON, others are not read
+            why = f"has more than {_MOST_UNKNOWN:,} columns that the model does not know: leave them out"
+            raise TooLargeError(f"{_NAME} {why}")
         key = labelled, ids, body.key
         try:
             parser = self._pool[key].pop()
@@ -291,14 +302,6 @@ class BodyReader:
             self._check_names(body, parsed, labelled, ids)
         return parsed._replace(chunk=self._prepare(parsed.with_cells(parsed.chunk)))
 
-    def _check_width(self, body: _Body) -> None:
-        """`TooLargeError` for many columns; what lines of JSON have beside those of the model is not read."""
-        names = body.header.count(self.layout.delimited_by.encode()) if body.header else 0
-        names = names if body.batch is None else body.batch.num_columns
-        if names > len(self.layout.columns) + _MOST_UNKNOWN:
-            why = f"has more than {_MOST_UNKNOWN:,} columns that the model does not know: leave them out"
-            raise TooLargeError(f"{_NAME} {why}")
-
     def _check_names(self, body: _Body, parsed: Parsed, labelled: bool, ids: str) -> None:
         """`DataError` for objects without the column of ids, or without any column of the layout."""
         late = labelled and ids  # labels of rows that have been read
@@ -311,13 +314,6 @@ class BodyReader:
         if strange and there and not there.keys() & self.layout.features.keys():
             given, known = map(listed_words, ([*there], [*self.layout.features]))
             raise DataError(f"no column of {_NAME} ({given}) is one of the model's ({known})")
-
-    def _are_texts(self, body: _Body, ids: str) -> Iterable[bool]:
-        """Whether the id of each row is a text, as lists are read, or a number that is finite."""
-        if self.layout.format == "jsonl":
-            return (isinstance(one.get(ids), str) for one in jsonl.objects_in(body.text, every=True))
-        kind = pa.string() if body.batch is None else body.batch.schema.field(ids).type
-        return repeat(not (pa.types.is_nested(kind) or pa.types.is_floating(kind)))
 
     def _parser(self, body: _Body, labelled: bool, ids: str, namer: Namer | None = None) -> Any:
         form, layout = self.layout.format, self.layout

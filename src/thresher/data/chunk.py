@@ -191,7 +191,8 @@ class Chunk:
 
         self.check_arrays()
         rows: NDArray[Any] = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
-        indptr = ends_of(self.indptr, rows)
+        indptr = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(self.indptr[rows + 1] - self.indptr[rows], out=indptr[1:])
         keys, values = np.empty(indptr[-1], np.uint64), np.empty(indptr[-1], np.float32)
         arrays = read_only(self.indptr), read_only(self.keys), read_only(self.values)
         copy_rows(*arrays, read_only(rows), indptr, keys, values)
@@ -424,10 +425,3 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.setflags(write=False)  # quicker than through `flags`
     return view
-
-
-def ends_of(starts: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The `indptr` (n + 1,) of `rows` (n,), which start at `starts` where they are now."""
-    indptr = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum(starts[rows + 1] - starts[rows], out=indptr[1:])
-    return indptr

@@ -222,8 +222,14 @@ def with_words(opened: Opener, layout: Any) -> object:
     `classes_among` does.
     """
     source = opened(layout, any_words())
-    if not isinstance(source, ParsedSource) or not (source.may_be_words or _begins_with_words(source)):
+    if not isinstance(source, ParsedSource) or not (source.may_be_words or source.layout.format == "vw"):
         return layout
+    if not source.may_be_words:
+        from thresher.data.formats.lines.vw import is_word
+
+        lines = source.previews.text(source.names[0])[:_HEAD].split(b"\n")
+        if not any(is_word(line.partition(b"|")[0]) for line in lines if b"|" in line):
+            return layout
     kinds = tuple(IGNORE if kind in (CATEGORICAL, LIST, TEXT) else kind for kind in source.layout.kinds)
     labels = replace(source.layout, kinds=kinds, interact=(), ngrams=Layout.ngrams)
     domain, counts = any_words(), np.zeros(MOST_CLASSES, np.int64)
@@ -255,12 +261,3 @@ def classes_among(counts: Mapping[bytes, int], name: str) -> tuple[str, ...]:
         return tuple(sorted((label.decode() for label in counts), key=lambda word: word.translate(swapped)))
     except UnicodeDecodeError as error:
         raise DataError(f"{name}: the label {shown(error.object)} is not UTF-8") from error
-
-
-def _begins_with_words(source: ParsedSource) -> bool:
-    if source.layout.format != "vw":
-        return False
-    from thresher.data.formats.lines.vw import is_word
-
-    lines = source.previews.text(source.names[0])[:_HEAD].split(b"\n")
-    return any(is_word(line.partition(b"|")[0]) for line in lines if b"|" in line)

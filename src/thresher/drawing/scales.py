@@ -184,11 +184,7 @@ def write_numbers(values: Sequence[float], percent: bool = False, *, alike: bool
                 break
     if len(set(found)) < len(set(values)):
         found = [f"{value:,.10g}" for value in values]
-    return [_signed(text) for text in found]
-
-
-def _signed(text: str) -> str:
-    return f"−{text[1:]}" if text.startswith("-") else text
+    return [f"−{text[1:]}" if text.startswith("-") else text for text in found]
 
 
 def _alone(value: float) -> str:

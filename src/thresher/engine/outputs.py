@@ -53,16 +53,11 @@ from thresher.engine.verbs import (
 
 
 @helper
-def owned(S, clocks, c):
-    """The outputs with clock c: one or all."""
-    return S[:, :, c : S.shape[2] - clocks.shape[0] + 1 + c]
-
-
-@helper
 def end_step(rule, bias_rule, S, clocks, bclocks):
     """Advance each clock."""
     for c in range(clocks.shape[0]):
-        end_example(rule, bias_rule, owned(S, clocks, c), clocks[c], bclocks[c])
+        own = S[:, :, c : S.shape[2] - clocks.shape[0] + 1 + c]  # the outputs with clock c: one or all
+        end_example(rule, bias_rule, own, clocks[c], bclocks[c])
 
 
 @helper

@@ -126,17 +126,15 @@ class PackedSets:
         found, prefix = State(), f"{number}."
         for whole in self._names.get(PACKED[0], []):
             name = whole.removeprefix(_EACH)
-            array, begins, ends = self._spans.get(name) or self._span(name)
+            if name not in self._spans:
+                array, of_ends = self._get(whole), _ENDS + name
+                require(of_ends in self._names.get(PACKED[1], []), of_ends, "is missing")
+                ends = given({of_ends: self._get(of_ends)}, of_ends, (None,), np.int64)
+                sound = array.ndim > 0 and are_ends(ends[ends >= 0], len(array)) and (ends >= -1).all()
+                require(sound, of_ends, "places in the tensor, in order")
+                before = np.concatenate([np.zeros(1, np.int64), np.maximum.accumulate(ends)[:-1]])
+                self._spans[name] = array, np.maximum(before, 0), ends
+            array, begins, ends = self._spans[name]
             if number < len(ends) and ends[number] >= 0:
                 found[name] = array[begins[number] : ends[number]]
         return found | {n.removeprefix(prefix): self._get(n) for n in self._names.get(prefix[:-1], [])}
-
-    def _span(self, name: str) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]]:
-        array, of_ends = self._get(_EACH + name), _ENDS + name
-        require(of_ends in self._names.get(PACKED[1], []), of_ends, "is missing")
-        ends = given({of_ends: self._get(of_ends)}, of_ends, (None,), np.int64)
-        sound = array.ndim > 0 and are_ends(ends[ends >= 0], len(array)) and (ends >= -1).all()
-        require(sound, of_ends, "places in the tensor, in order")
-        before = np.concatenate([np.zeros(1, np.int64), np.maximum.accumulate(ends)[:-1]])
-        self._spans[name] = array, np.maximum(before, 0), ends
-        return self._spans[name]

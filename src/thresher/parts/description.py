@@ -95,19 +95,19 @@ def describe(kind: str, name: str) -> Description:
             sections["reference"].append(paragraph.removeprefix("Reference:").strip())
         elif not paragraph.startswith(">>>"):
             sections["notes" if sections["lazy"] else "update"].append(paragraph)
+    fields = list[Parameter]()
+    for field, default in parameters(cls).items():
+        if isinstance(default, bool):
+            fields.append(Parameter(field, str(default).lower(), "true or false"))
+        elif isinstance(default, tuple):
+            *names, last = sorted(REGISTRY[field])
+            fields.append(Parameter(field, part_name(type(default)), f"{', '.join(names)} or {last}"))
+        else:
+            fields.append(Parameter(field, f"{default:g}", limit_of(cls, field)))
     return Description(
         kind=kind,
         name=name,
         rate="" if rate is None else spec_of(rate),
-        parameters=tuple(_parameter(cls, *pair) for pair in parameters(cls).items()),
+        parameters=tuple(fields),
         **{section: "\n\n".join(paragraphs) for section, paragraphs in sections.items()},
     )
-
-
-def _parameter(cls: object, field: str, default: object) -> Parameter:
-    if isinstance(default, bool):
-        return Parameter(field, str(default).lower(), "true or false")
-    if isinstance(default, tuple):
-        names = sorted(REGISTRY[field])
-        return Parameter(field, part_name(type(default)), f"{', '.join(names[:-1])} or {names[-1]}")
-    return Parameter(field, f"{default:g}", limit_of(cls, field))

@@ -116,23 +116,17 @@ def note_after_margin(self, margin, importance, value, slope, size, clock):
         if clock[SLOPES] > 0.0:  # a mean, for cubes of slopes may be too large for float32
             clock[TILT] += (slope - clock[TILT]) * (slope * slope / clock[SLOPES])
             clock[SKEW] = -_SURE * abs(clock[SIGNS]) / clock[COUNT] * clock[TILT]
-        clock[PER_LENGTH] = tapered(self.l1, self.taper, clock) / (
-            self.alpha * math.sqrt(clock[LENGTHS] / clock[COUNT])
-        )
+        taper = 1.0
+        if self.taper > 0.0:
+            met = clock[COUNT] * clock[COUNT] / (clock[SQUARES] * abs(clock[PASS])) / self.taper
+            taper = math.sqrt(math.sqrt(1.0 + met * met))  # (1 + (T / taper)^2)^(1/4)
+            if clock[PASS] == 1.0:
+                late, most = math.log(1.0 + met / _LATE), min(1.0, self.l1 * self.l1)
+                clock[THRESHOLD] = math.sqrt(self.l1 * self.l1 + most * late)
+        clock[PER_LENGTH] = taper / (self.alpha * math.sqrt(clock[LENGTHS] / clock[COUNT]))
         clock[FACTOR] = math.sqrt(clock[COUNT] / clock[SQUARES]) * math.exp(clock[GROWTH])
         clock[INVERSE] = clock[PER_LENGTH] / clock[FACTOR]
         clock[FLOOR] = clock[THRESHOLD] * math.sqrt(clock[SLOPES] / clock[COUNT])
-
-
-@scalar
-def tapered(l1, taper, clock):
-    """What to divide rho by, (1 + (T / taper)^2)^(1/4); sets the threshold of the first pass."""
-    if taper <= 0.0:
-        return 1.0
-    met = clock[COUNT] * clock[COUNT] / (clock[SQUARES] * abs(clock[PASS])) / taper
-    if clock[PASS] == 1.0:
-        clock[THRESHOLD] = math.sqrt(l1 * l1 + min(1.0, l1 * l1) * math.log(1.0 + met / _LATE))
-    return math.sqrt(math.sqrt(1.0 + met * met))
 
 
 def slope_after_margin(self, margin, value, slope, size, clock):
@@ -184,7 +178,9 @@ def begin_pass(self, clock, number, S, passes):
     if number > abs(clock[PASS]):
         # In pass p, multiply the threshold and divide kappa by (p / old)^(q / 2), q = min(1, 5 met / t).
         # Not with 30 examples of each pass per feature met: then h goes on adapting.
-        met, t, before = _met(self, S, clock), _telling(clock), abs(clock[PASS])
+        met, t, before = _met(self, S, clock), clock[COUNT], abs(clock[PASS])
+        if t > 0.0:  # examples that tell something: 8 p (1 - p), at most all, p the share of positive slopes
+            t *= min(1.0, 2.0 * (1.0 - (clock[SIGNS] / t) ** 2))
         if t < _ROOMY * met * before:
             factor = math.sqrt(number / before) ** min(1.0, _FEW * met / t if t > 0.0 else 1.0)
             clock[GROWTH] -= math.log(factor)
@@ -193,12 +189,6 @@ def begin_pass(self, clock, number, S, passes):
         clock[PASS] = math.copysign(number, clock[PASS])
     without = grouped(self.group) or fades(self.half_life)
     _relax(0.0 if without else self.relax, number, passes, S, clock)
-
-
-def _telling(clock):
-    """How many examples tell something: 8 p (1 - p) of all, at most all, p the share of positive slopes."""
-    t = clock[COUNT]
-    return t * min(1.0, 2.0 * (1.0 - (clock[SIGNS] / t) ** 2)) if t > 0.0 else t
 
 
 def end_passes(self, clock, S):

@@ -87,7 +87,14 @@ def load_named(name: str) -> None:
         several = " and ".join(sorted(_package(one)[0] for one in found))
         raise SpecError(f"the packages {several} both have a part called {name}: uninstall one of them")
     for one in found:
-        _load(one)
+        begin = f"package {_package(one)[0]}: its module {one.module}"
+        with _registering():
+            try:
+                one.load()
+            except (Exception, SystemExit) as error:
+                raise SpecError(f"{begin} cannot be imported: {_in_words(error)}") from error
+            if not any(name in known for known in REGISTRY.values()):
+                raise SpecError(f"{begin} defines no part called {name}")
 
 
 def load_all() -> None:
@@ -103,17 +110,6 @@ def load_all() -> None:
 def _package(point: EntryPoint) -> tuple[str, str]:
     dist: Any = point.dist  # whose metadata may be incomplete
     return ("", "") if dist is None else (dist.name or "", dist.version or "")
-
-
-def _load(point: EntryPoint) -> None:
-    begin = f"package {_package(point)[0]}: its module {point.module}"
-    with _registering():
-        try:
-            point.load()
-        except (Exception, SystemExit) as error:
-            raise SpecError(f"{begin} cannot be imported: {_in_words(error)}") from error
-        if not any(point.name in known for known in REGISTRY.values()):
-            raise SpecError(f"{begin} defines no part called {point.name}")
 
 
 def load_files(files: Iterable[str | os.PathLike[str]]) -> None:
@@ -210,7 +206,9 @@ def _execute(file: Path, path: Path, name: str, stamp: tuple[int, ...]) -> None:
         with redirect_stdout(sys.stderr):  # standard output is for results
             loader.exec_module(module)
         own = [one for one in vars(module).values() if getattr(one, "__module__", "") == name]
-        if _all_parts() == before and not any(map(_is_ours, own)):
+        bases = [base for one in own if isinstance(one, type) for base in one.__mro__]
+        # a class may be known by its base here, such as the topics of a scheme
+        if _all_parts() == before and not any(base.__module__.startswith("thresher.") for base in bases):
             raise SpecError(f'{file}: defines no part: a class with @part("rule") or the like')
     except (Exception, SystemExit) as error:
         del sys.modules[name], _FILES[name]
@@ -221,13 +219,6 @@ def _execute(file: Path, path: Path, name: str, stamp: tuple[int, ...]) -> None:
         line = _line_of(error, path)
         what = "not Python: " if isinstance(error, SyntaxError | ValueError) and not line else ""
         raise SpecError(f"{file}{line}: {what}{_in_words(error)}") from error
-
-
-def _is_ours(defined: object) -> bool:
-    """Whether something is a class that is known by its base here, such as the topics of a scheme."""
-    return isinstance(defined, type) and any(
-        one.__module__.startswith("thresher.") for one in defined.__mro__
-    )
 
 
 class _FileOfParts(SourceFileLoader):

@@ -215,7 +215,10 @@ class Selection:
         """The table of the most stable features, with a star at those that are kept."""
         shown = [
             {"": "*" if one.pop("kept") else " "}
-            | {_SHOWN_HEADS.get(head, head): _rounded(value) for head, value in one.items()}
+            | {
+                _SHOWN_HEADS.get(head, head): float(f"{value:.4g}") if isinstance(value, float) else value
+                for head, value in one.items()
+            }
             | {"feature": str(one["feature"]), "name": one["name"] or ""}
             for one in self.rows()[:_SHOWN]
         ]
@@ -288,10 +291,6 @@ class Selection:
             fits = arrays["output"].max(initial=0) < max(1, len(own["outputs"]))
             require(fits, SELECTION, "a feature has an output that does not exist")
         return cls(**arrays, **own, called=dict(called or {}))
-
-
-def _rounded(value: object) -> object:
-    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 def _cell(value: object) -> str:

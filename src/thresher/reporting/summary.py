@@ -26,7 +26,10 @@ def top(facts: Facts) -> Markup:
         sentence = "The features that models of half of the rows agree on."
         return el("p", sentence, class_="lead")
     info = model.info
-    number, beside = _learned(info)
+    record = info["record"] or {}
+    passes, number = record.get("passes", 1), info["examples"] or record.get("examples", 0)
+    beside = f"in {passes:,} passes" if passes > 1 else ""
+    number = number // passes if passes > 1 and number % passes == 0 else number
     trained = f"It was trained on {_count(number, 'example')}{', ' + beside if beside else ''}."
     if test is not None:
         more = f" and {len(test.names) - 3} more files" if len(test.names) > 3 else ""
@@ -53,16 +56,6 @@ def top(facts: Facts) -> Markup:
         keys.append(el("div", el("dt", name), el("dd", value, class_="big"), *notes))
     lead = el("p", f"This model predicts {_purpose(model)}. {trained}", class_="lead")
     return joined([lead, el("dl", *keys, class_="keys")])
-
-
-def _learned(info: dict[str, Any]) -> tuple[int, str]:
-    """How many examples the model was trained on, and in how many passes if there were several."""
-    record = info["record"] or {}
-    passes = record.get("passes", 1)
-    number = info["examples"] or record.get("examples", 0)
-    if passes > 1 and number % passes == 0:
-        return number // passes, f"in {passes:,} passes"
-    return number, f"in {passes:,} passes" if passes > 1 else ""
 
 
 def _purpose(model: ReportedModel) -> str:
@@ -150,10 +143,17 @@ def percent(share: float | None) -> str:
 
 def warnings(facts: Facts) -> Markup:
     """Problems, and what helps."""
-    found = [*_of_model(facts), *_of_data(facts)]
+    found, test = _of_model(facts), facts.test
+    if test is not None and not test.figures["examples"]:
+        found.append("The test data contain no examples, so nothing could be measured.")
+    elif test is not None:
+        lines = test.lines
+        found += [_sentence(one.message) for one in test.troubles]
+        if lines.skipped:
+            found.append(f"{lines.skipped:,} of {lines.lines:,} lines of the test data were bad and skipped.")
     listed = el("ul", *(el("li", one) for one in found[:20]), class_="warnings")
     listed = listed if found else el("p", "No warnings.")
-    unknown = facts.test is None and facts.model is not None and facts.model.info["columns"]
+    unknown = test is None and facts.model is not None and facts.model.info["columns"]
     note = "The model file does not keep warnings about columns: those of DATA are shown with them."
     return section("warnings", "Warnings", listed, el("p", note) if unknown else Markup())
 
@@ -188,15 +188,3 @@ def _of_model(facts: Facts) -> list[str]:
 def _sentence(message: str) -> str:
     found = as_stored(message)
     return found[:1].upper() + found[1:]
-
-
-def _of_data(facts: Facts) -> list[str]:
-    test = facts.test
-    if test is None:
-        return []
-    lines, found = test.lines, [_sentence(one.message) for one in test.troubles]
-    if not test.figures["examples"]:
-        return ["The test data contain no examples, so nothing could be measured."]
-    if lines.skipped:
-        found.append(f"{lines.skipped:,} of {lines.lines:,} lines of the test data were bad and skipped.")
-    return found

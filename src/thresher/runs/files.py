@@ -319,18 +319,15 @@ def _told_record(one: dict[str, Any]) -> list[str]:
         "  ".join([f"{one['kind']} after row {one['after_row']:,}", formatting.shown(one["time"]), *more])
     ]
     rows = one.get("rows", [])
-    lines += ["  " + _told_row(row) for row in rows[:_ROWS_SHOWN]]
+    for row in rows[:_ROWS_SHOWN]:
+        features = [f"{printable(name)}={formatting.shown(value)}" for name, value in row["features"].items()]
+        left = len(features) - _FEATURES_SHOWN
+        features[_FEATURES_SHOWN:] = [f"... and {left:,} more"] if left > 0 else []
+        parts = [f"row {row['row']:,}"] if "row" in row else []
+        parts += [f"id {printable(row['id'])}"] if "id" in row else []
+        parts += [f"label {formatting.shown(row['label'])}"] if "label" in row else []
+        parts += [f"importance {formatting.shown(row['importance'])}"] if row["importance"] != 1 else []
+        lines.append("  " + "  ".join([*parts, *features]))
     if len(rows) > _ROWS_SHOWN:
         lines.append(f"  ... and {len(rows) - _ROWS_SHOWN:,} more rows: {flag_of('json')} has all")
     return lines
-
-
-def _told_row(row: dict[str, Any]) -> str:
-    features = [f"{printable(name)}={formatting.shown(value)}" for name, value in row["features"].items()]
-    more = len(features) - _FEATURES_SHOWN
-    features[_FEATURES_SHOWN:] = [f"... and {more:,} more"] if more > 0 else []
-    parts = [f"row {row['row']:,}"] if "row" in row else []
-    parts += [f"id {printable(row['id'])}"] if "id" in row else []
-    parts += [f"label {formatting.shown(row['label'])}"] if "label" in row else []
-    parts += [f"importance {formatting.shown(row['importance'])}"] if row["importance"] != 1 else []
-    return "  ".join([*parts, *features])

@@ -88,7 +88,11 @@ class Predicting:
                     answers = self.model.intervals(rows.chunk, self.level).reshape(len(rows.chunk), -1)
                 else:
                     margins = self.model.margins(rows.chunk)
-                    answers = self._answers(margins)
+                    answers = (
+                        self.model.head.decide(margins, self.threshold, self.model.lowest_label)
+                        if self.output == DECISION
+                        else self.model.respond(margins, self.output)
+                    )
                 kind: Any = "label" if self.output == DECISION else self.output
                 written = self.model.head.written(answers, kind, shown(self.model.classes or ()))
                 skipped = NAN if kind == "label" else "\t".join([NAN] * math.prod(answers.shape[1:]))
@@ -99,15 +103,6 @@ class Predicting:
             if margins is not None:
                 self.broken += int(self.model.head.broken(margins).sum())
             yield lines
-
-    def _answers(self, margins: NDArray[np.float64]) -> NDArray[np.generic]:
-        if self.output != DECISION:
-            found: NDArray[Any] = self.model.respond(margins, self.output)
-            return found
-        decided: NDArray[np.generic] = self.model.head.decide(
-            margins, self.threshold, self.model.lowest_label
-        )
-        return decided
 
 
 def _threshold(model: Any, options: Options) -> float | None:

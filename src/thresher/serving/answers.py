@@ -77,7 +77,8 @@ class Answers:
         found = filled(self._said.values(margins, asked), rows.gaps, repeat(None))
         one, head = pa.float64(), self._model.head
         kind = one if self._said.is_one else pa.struct([(name, one) for name in self._said.names])
-        if asked == "label" and self._said.says_words:
+        words = self._model.classes
+        if asked == "label" and words and head.worded(np.zeros(0), words).dtype == object:
             kind = pa.string()
         elif asked == "label" and head.outputs.kind == "labels":
             kind = pa.list_(pa.int64())

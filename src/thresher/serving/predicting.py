@@ -175,7 +175,11 @@ class Predictions:
 
         def answer(one: tuple[Any, Any, int], ack: Ack) -> Answer:
             rows, _, at = one
-            return _learned(rows, ack if at < 0 else Ack(ack.first + at, ack.first + at + rows.good - 1))
+            if at >= 0:
+                ack = Ack(ack.first + at, ack.first + at + rows.good - 1)
+            count = 0 if ack.repeated else rows.good
+            errors = rows.bad[:_ERRORS]
+            return told(RowsLearned(ack.first, ack.last, count, len(rows.bad), errors, ack.repeated))
 
         return _later(found, [ack for _, ack, _ in found], answer)
 
@@ -260,10 +264,3 @@ def _later(
 def _predicted(rows: Rows, body: bytes, media: str = LINES) -> Answer:
     """The answer to rows, with the status of an error if none of them is good."""
     return Answer(200 if rows.good or not rows.bad else 400, body, media)
-
-
-def _learned(rows: Rows, ack: Ack) -> Answer:
-    """The answer to rows that are on disk."""
-    count = 0 if ack.repeated else rows.good
-    found = RowsLearned(ack.first, ack.last, count, len(rows.bad), rows.bad[:_ERRORS], ack.repeated)
-    return told(found)

@@ -46,7 +46,10 @@ def serve(model: Path, options: Options) -> None:
     """Serve the model until a signal comes. `UsageError`, `ModelFileError`, `DataError`, OSError."""
     limits, allowed = LIMITS._replace(body=int(options["most_body"].amount)), None
     if options["token"] is not None:
-        token = _token_in(options["token"])
+        token = options["token"].read_bytes().strip()
+        if not token or not all(33 <= byte < 127 for byte in token):
+            form = "a token is a line of letters, digits and signs, without spaces"
+            raise UsageError(f"{options['token']}: {form}")
 
         def allowed(given: bytes) -> bool:
             scheme, _, found = given.partition(b" ")
@@ -72,14 +75,6 @@ def serve(model: Path, options: Options) -> None:
                 runner.run(_answer(site, predicting, limits.timeout, listener, model))
         finally:
             service.close()
-
-
-def _token_in(file: Path) -> bytes:
-    """The token in a file. `UsageError`, OSError."""
-    token = file.read_bytes().strip()
-    if not token or not all(33 <= byte < 127 for byte in token):
-        raise UsageError(f"{file}: a token is a line of letters, digits and signs, without spaces")
-    return token
 
 
 def settings_of(options: Options) -> Settings:

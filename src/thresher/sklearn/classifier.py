@@ -125,25 +125,33 @@ class SparseOnlineClassifier(ClassifierMixin, SparseEstimator):
         y = check_array(
             y, accept_sparse="csr", ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0
         )
-        if not issparse(y) and (y.ndim == 1 or y.shape[1] == 1):
-            y = column_or_1d(y, warn=True)
+        if issparse(y) or (y.ndim > 1 and y.shape[1] != 1):
+            if type_of_target(y, input_name="y") != "multilabel-indicator":
+                raise ValueError(
+                    "y with several columns must contain only zeros and ones (several labels per example)"
+                )
+            if self.class_weight is not None:
+                raise ValueError("class_weight does not work with several labels per example")
+            targets = np.ascontiguousarray(y.toarray() if issparse(y) else y, np.float32)
             if reset:
-                self._note_classes(y[weights > 0], named, whole)
-            return self._encoded_classes(y, weights, whole)
-        if type_of_target(y, input_name="y") != "multilabel-indicator":
-            raise ValueError(
-                "y with several columns must contain only zeros and ones (several labels per example)"
-            )
-        if self.class_weight is not None:
-            raise ValueError("class_weight does not work with several labels per example")
-        targets = np.ascontiguousarray(y.toarray() if issparse(y) else y, np.float32)
+                self.classes_, self._multilabel = np.arange(targets.shape[1]), True
+            if not self._multilabel or targets.shape[1] != len(self.classes_):
+                raise ValueError(
+                    f"y has {targets.shape[1]} columns, but the model has {len(self.classes_)} classes"
+                )
+            return EncodedLabels(targets[:, 0].copy(), targets)
+        y = column_or_1d(y, warn=True)
         if reset:
-            self.classes_, self._multilabel = np.arange(targets.shape[1]), True
-        if not self._multilabel or targets.shape[1] != len(self.classes_):
-            raise ValueError(
-                f"y has {targets.shape[1]} columns, but the model has {len(self.classes_)} classes"
-            )
-        return EncodedLabels(targets[:, 0].copy(), targets)
+            self._note_classes(y[weights > 0], named, whole)
+        if self._multilabel:
+            raise ValueError(f"y has one column, but the model has {len(self.classes_)} labels")
+        codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
+        strange = (self.classes_[codes] != y) & (weights > 0)
+        if strange.any():
+            raise ValueError(f"y contains the class {y[strange][0]}, not one of {self.classes_.tolist()}")
+        factors = None if self.class_weight is None else self._class_factors(codes, weights, whole)[codes]
+        labels = 2 * codes - 1 if self._outputs() == "one" else codes
+        return EncodedLabels(labels.astype(np.float32), None, factors)
 
     def _note_classes(self, y: NDArray[Any], named: Any, whole: bool) -> None:
         if y.dtype.kind not in "biuSU":
@@ -163,17 +171,6 @@ class SparseOnlineClassifier(ClassifierMixin, SparseEstimator):
         last = len(classes) - 1
         labels = (-1.0, 1.0) if self._outputs() == "one" else range(last + 1)
         self._labels = dict(zip(classes.tolist(), map(float, labels), strict=True))
-
-    def _encoded_classes(self, y: NDArray[Any], weights: F64, whole: bool) -> EncodedLabels:
-        if self._multilabel:
-            raise ValueError(f"y has one column, but the model has {len(self.classes_)} labels")
-        codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
-        strange = (self.classes_[codes] != y) & (weights > 0)
-        if strange.any():
-            raise ValueError(f"y contains the class {y[strange][0]}, not one of {self.classes_.tolist()}")
-        factors = None if self.class_weight is None else self._class_factors(codes, weights, whole)[codes]
-        labels = 2 * codes - 1 if self._outputs() == "one" else codes
-        return EncodedLabels(labels.astype(np.float32), None, factors)
 
     def _class_factors(self, codes: NDArray[np.generic], weights: F64, whole: bool) -> F64:
         """The factor of each class ``(classes,)``."""

@@ -157,14 +157,16 @@ class SparseEstimator(BaseEstimator):
                 begin_with(model, self.n_features_in_, coef_init, intercept_init)
             model.head.domain.check(matrix.labels, matrix.targets)
             whole, learned, held, seed = drawn(self, matrix, weights, groups)
-            passes = self._passes_over(model.recipe, matrix, whole)
+            count = self._passes_over(model.recipe, matrix, whole)
             drawn_rows = weighted(learned, encoded)
             source = MatrixSource(matrix, drawn_rows, seed if self.shuffle else None, self._class_names())
             judged = None if held is None else MatrixSource(matrix, weighted(held, encoded))
-            solve = not (going_on or self._starts) and self._may_solve(matrix, learned)
+            lengths = matrix.indptr[learned.rows + 1] - matrix.indptr[learned.rows]
+            new = self.passes == passes.AUTO and not (going_on or self._starts)
+            solve = new and wide.may_be_wide(len(lengths), int(lengths.sum()))
             patience = self.patience if self.early_stopping else 0
             ui = self._ui()
-            plan = trainer.TrainingPlan(passes, ui.report_every, patience=patience, solve=solve)
+            plan = trainer.TrainingPlan(count, ui.report_every, patience=patience, solve=solve)
             run = trainer.Trainer(model, source, plan, order=source, holdout=judged, ui=ui)
             troubles = run.run().warnings
             self.n_iter_ = min(run.position.number, run.repetition.passes)
@@ -173,10 +175,15 @@ class SparseEstimator(BaseEstimator):
         return self
 
     def _take(self, X: Examples, matrix: Chunk, model: Any, new: bool) -> None:
-        """Take a model that has learned X, if it is not that of the estimator."""
+        """Take a model that has learned X, if it is `new`, with the columns that it knows; keep names."""
         if new:
             self._model, self._sparse, self._learned_by = model, None, _lasting_of(self)
-        self._note_features(X, matrix, model, new)
+            if self._kind == arrays.MATRIX:
+                low, last = int(matrix.keys.min(initial=self.n_features_in_)), self.n_features_in_ - 1
+                model.numbering = agreement.Numbering(low, last, True)
+                model.matches_names = hasattr(self, "feature_names_in_")
+        if self.names:
+            inputs.keep_names(self, X, model)
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, named: Any = None) -> Self:
 
@@ -316,11 +323,6 @@ class SparseEstimator(BaseEstimator):
             return int(self.passes)
         return passes.passes_over(matrix, whole.rows) if automatic else _PASSES
 
-    def _may_solve(self, matrix: Chunk, whole: matrices.Draw) -> bool:
-        """Whether a new model of the examples may be solved in memory, as far as their numbers tell."""
-        lengths = matrix.indptr[whole.rows + 1] - matrix.indptr[whole.rows]
-        return self.passes == passes.AUTO and wide.may_be_wide(len(lengths), int(lengths.sum()))
-
     def _ui(self) -> progress.Ui:
         """Who is told how training goes: nobody, unless the estimator is `verbose`."""
         if not self.verbose:
@@ -347,15 +349,6 @@ class SparseEstimator(BaseEstimator):
         check_consistent_length(weights, y)
         encoded = self._encoded(y, weights, reset, whole, named)
         return X, replace(matrix, labels=encoded.labels, targets=encoded.targets), weights, encoded
-
-    def _note_features(self, X: object, matrix: Chunk, model: Model, new: bool) -> None:
-        """Note of a model that learned X which columns it knows, if it is `new`, and keep names."""
-        if new and self._kind == arrays.MATRIX:
-            low, last = int(matrix.keys.min(initial=self.n_features_in_)), self.n_features_in_ - 1
-            model.numbering = agreement.Numbering(low, last, True)
-            model.matches_names = hasattr(self, "feature_names_in_")
-        if self.names:
-            inputs.keep_names(self, X, model)
 
     def _rows(self, X: Examples) -> Chunk:
 
@@ -519,7 +512,8 @@ class SparseEstimator(BaseEstimator):
 @contextmanager
 def restored_if_broken(estimator: SparseEstimator, matrix: Chunk, weights: F64) -> Iterator[None]:
     """Restore the model after an error, if numbers are so large that they can break weights."""
-    large = divergence.is_extreme(matrix.values, matrix.labels, matrix.targets, weights)
+    numbers = matrix.values, matrix.labels, matrix.targets, weights
+    large = any(one is not None and (np.abs(one) >= divergence.EXTREME).any() for one in numbers)
     kept = copy.copy(estimator._model) if large and "_model" in vars(estimator) else None
     try:
         yield

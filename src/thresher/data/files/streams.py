@@ -169,8 +169,15 @@ class _Inflated:
 
     def readinto(self, buffer: memoryview) -> int:
         while True:
-            if self._decoder.eof and not self._next_member():
-                return 0
+            if self._decoder.eof:  # the next member, or padding with zeros
+                rest = self._decoder.unused_data.lstrip(b"\0")
+                while _is_open(rest) and (more := self._raw.read(_PIECE)):
+                    rest = (rest + more).lstrip(b"\0")
+                if not rest:
+                    return 0
+                if compression_of(rest) != self._kind:
+                    raise ValueError("unexpected bytes after the compressed data")
+                self._decoder, self._input = _decoder(self._kind), rest
             ended = False
             if not self._input and getattr(self._decoder, "needs_input", True):
                 self._input = self._raw.read(_PIECE)
@@ -182,18 +189,6 @@ class _Inflated:
                 return len(output)
             if ended and not self._decoder.eof:
                 raise EOFError("unexpected end of the file")
-
-    def _next_member(self) -> bool:
-        """Begin the next member; False if only zero padding follows. Raises ValueError for anything else."""
-        rest = self._decoder.unused_data.lstrip(b"\0")
-        while _is_open(rest) and (more := self._raw.read(_PIECE)):
-            rest = (rest + more).lstrip(b"\0")
-        if not rest:
-            return False
-        if compression_of(rest) != self._kind:
-            raise ValueError("unexpected bytes after the compressed data")
-        self._decoder, self._input = _decoder(self._kind), rest
-        return True
 
     def close(self) -> None:
         self._raw.close()

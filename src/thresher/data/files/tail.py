@@ -80,7 +80,13 @@ class Tail(Topic, scheme="tail"):
 
         The oldest come first. Both are empty if what was read is gone.
         """
-        files, at = [*self._rotated(), self._path], known.end[_read_last(known) or ""]
+        rotated = [
+            one
+            for one in self._path.parent.iterdir()
+            if self._rotation(one.name) and one.is_file() and not one.samefile(self._path)
+        ]
+        rotated.sort(key=lambda one: (one.stat().st_mtime_ns, one.name))
+        files, at = [*rotated, self._path], known.end[_read_last(known) or ""]
         same = [one for one in files if at <= one.stat().st_size and _identity(one, at) == known.id]
         return same, files[files.index(same[0]) :] if same else []
 
@@ -103,15 +109,6 @@ class Tail(Topic, scheme="tail"):
         made = Extent(name, "", begin, end, lost, tuple(end))
         read = _read_last(made)
         return made if read is None else made._replace(id=_identity(self._path.with_name(read), end[read]))
-
-    def _rotated(self) -> list[Path]:
-        """The files beside it that it was before, the oldest first."""
-        found = [
-            one
-            for one in self._path.parent.iterdir()
-            if self._rotation(one.name) and one.is_file() and not one.samefile(self._path)
-        ]
-        return sorted(found, key=lambda one: (one.stat().st_mtime_ns, one.name))
 
     def _rotation(self, name: str) -> re.Match[str] | None:
         """What rotation has added to this name, if it has."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from thresher.data.chunk import Chunk, StreamPosition
+from thresher.data.chunk import StreamPosition
 from thresher.data.errors import BadLine, DataError
 from thresher.data.files import content as contents
 from thresher.data.files.blocks import BLOCK_BYTES, LINES, Block, BlockReader, block_ends
@@ -250,16 +250,11 @@ class ParsedSource(Source):
             )
             if len(parsed.chunk) or parsed.gaps:
                 chunk = parsed.chunk.at(place, StreamPosition(file, block.end, line))
-                yield parsed._replace(chunk=parsed.with_cells(self._grouped(chunk, parsed)))
-
-    def _grouped(self, chunk: Chunk, parsed: reading.Parsed) -> Chunk:
-        if parsed.ids is None or not (self.marked or self.layout.grouped_by):
-            return chunk
-        names = parsed.of_examples(parsed.ids)
-        none = {""} if self.marked else {"", *self.layout.missing}
-        known = self._known
-        hashes = [known["" if one in none else one] for one in names]
-        return replace(chunk, groups=np.array(hashes, np.uint64))
+                if parsed.ids is not None and (self.marked or self.layout.grouped_by):
+                    none = {""} if self.marked else {"", *self.layout.missing}
+                    names = ["" if one in none else one for one in parsed.of_examples(parsed.ids)]
+                    chunk = replace(chunk, groups=np.array([self._known[one] for one in names], np.uint64))
+                yield parsed._replace(chunk=parsed.with_cells(chunk))
 
     def _count(self, block: Block | Span, parsed: reading.Parsed, line: int) -> None:
         name = self.names[block.file]

@@ -41,7 +41,7 @@ import hashlib
 import inspect
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -72,11 +72,6 @@ _OTHERS = re.compile(r"[/\\](?:numba|thresher)[/\\]")
 _WRAPPED = re.compile(
     r"Failed in \w+ mode pipeline|During: |raised from |There are \d+ candidate|\s*- Of which "
 )
-
-
-def _part_of(function: Callable[..., object], kinds: Sequence[object]) -> type | None:
-    cls: Any = getattr(kinds[0], "instance_class", None) if kinds else None
-    return cls if cls in KINDS and getattr(cls, function.__name__, None) is function else None
 
 
 def check_returned(function: Callable[..., Any], cls: type, returned: object) -> None:
@@ -222,8 +217,10 @@ class LinkedCompiler(compiler.CompilerBase):
 
     def compile_extra(self, function: Any) -> Any:
         """The function; `PartError` if it is a method of a part and cannot be compiled, or what it calls."""
-        cls = _part_of(function, self.state.args)
-        if cls is None:
+        kinds = self.state.args
+        cls: Any = getattr(kinds[0], "instance_class", None) if kinds else None
+        own: Any = getattr(cls, function.__name__, None)
+        if cls not in KINDS or function is not own:
             return super().compile_extra(function)
         try:
             compiled = super().compile_extra(function)

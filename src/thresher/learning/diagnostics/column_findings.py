@@ -170,22 +170,20 @@ def _of_columns_met(report: Report, layout: Any, goes_on: bool) -> Iterator[Find
         late, missing = next(iter(renamed.items()))
         reason = f"{missing.place} has no column {missing.column}, so every row has a missing value there"
         now = f"column {late.column} is {'new' if late.what == noticed.NEW else 'ignored'}"
-        meant = f"did you mean {missing.column}?{_likewise(len(renamed) - 1)}"
+        more = len(renamed) - 1
+        others = f" (and {more} more column{'s' * (more > 1)} likewise)" if more else ""
+        meant = f"did you mean {missing.column}?{others}"
         yield Finding("missing-columns", f"{reason}; {now}: {meant}")
     if found := [one for one in lacking if one not in renamed.values()]:
-        file, others = found[0].place, len({one.place for one in found}) - 1
+        file, more = found[0].place, len({one.place for one in found}) - 1
         names = [one.column for one in found if one.place == file]
-        files = f"{file} has" if not others else f"{file} and {others} more file{'s' * (others > 1)} have"
+        files = f"{file} has" if not more else f"{file} and {more} more file{'s' * (more > 1)} have"
         reason = f"{files} no column{'s' * (len(names) > 1)} {first_few(names)}"
         remedy = "add it"
         if layout is not None and not goes_on:
             ignored = kinds.as_option_value(names, layout.columns)
             remedy += f", or leave it out of all files with {mention(ignore=ignored)}"
         yield Finding("missing-columns", f"{reason}, so every row has a missing value there: {remedy}")
-
-
-def _likewise(more: int) -> str:
-    return f" (and {more} more column{'s' * (more > 1)} likewise)" if more else ""
 
 
 def _late(found: Sequence[Noticed], layout: Any) -> str:

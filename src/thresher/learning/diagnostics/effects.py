@@ -36,13 +36,6 @@ Effects = tuple[tuple[str | None, float], ...]
 U64 = NDArray[np.uint64]
 
 
-def _mixed(x: U64) -> U64:
-    """The finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
 class DrawnRows:
     """Rows drawn uniformly from a stream: those whose numbers have the lowest hashes.
 
@@ -59,7 +52,11 @@ class DrawnRows:
 
     def add(self, chunk: Chunk, first: int) -> None:
         """Add the next rows, which begin with row number `first`."""
-        hashes = _mixed(np.arange(first, first + len(chunk), dtype=np.uint64))
+        x = np.arange(first, first + len(chunk), dtype=np.uint64)
+        # the finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        hashes = x ^ (x >> np.uint64(31))
         new = hashes < self._end
         if not new.any():
             return

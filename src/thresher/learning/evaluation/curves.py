@@ -44,7 +44,10 @@ class Binned:
             with np.errstate(divide="ignore"):
                 places = np.log(predicted) - np.log1p(-predicted)
             self._squares += float(weights @ (predicted - truth) ** 2)
-        cells = cells_of_numbers(places)
+        with np.errstate(over="ignore"):
+            bits = (places.astype(np.float32) + np.float32(0)).view(np.uint32)
+        ascending = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))  # cells ascend with predictions
+        cells = (ascending >> np.uint32(32 - BITS)).astype(np.int64)
         for sums, values in zip(self._sums, (weights, weights * predicted, weights * truth), strict=True):
             np.add.at(sums, cells, values)
         self._weight += float(weights.sum())
@@ -129,15 +132,6 @@ def error_of_mean(
     mean = total / weight
     spread = max(total2 - 2 * mean * crossed + mean * mean * squares, 0.0)
     return math.sqrt(spread * count / (count - 1)) / weight
-
-
-def cells_of_numbers(predicted: F64) -> NDArray[np.int64]:
-    """The cell of each prediction; cells ascend with predictions."""
-    with np.errstate(over="ignore"):
-        bits = (predicted.astype(np.float32) + np.float32(0)).view(np.uint32)
-    ascending = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))
-    cells: NDArray[np.int64] = (ascending >> np.uint32(32 - BITS)).astype(np.int64)
-    return cells
 
 
 MOST = 200

@@ -277,24 +277,23 @@ class _Numbers:
             if self.binned is not None
             else {"rmse_by_output": np.sqrt(self._errors / self._weight).tolist()}
         )
+        of_quantiles = Figures()  # the share of labels that are not above one, and of several their losses
+        if self._level is not None:
+            coverage, losses = ((one / self._weight).tolist() for one in (self._below, self._pinball))
+            rows = zip(self._levels.tolist(), coverage, losses, strict=True)
+            of_quantiles = (
+                {"quantiles": [{"level": a, "coverage": b, "loss": c} for a, b, c in rows]}
+                if len(self._levels)
+                else {"level": self._level, "coverage": float(np.mean(coverage))}
+            )
         return {
             "base_rmse": math.sqrt(float(self._squares.mean()) / self._weight),
             "mae": self._absolute / self._weight,
             "r2": float((1.0 - self._errors / self._squares).mean()) if known else None,
             **deviance,
-            **self._of_quantiles(),
+            **of_quantiles,
             **by_output,
         }
-
-    def _of_quantiles(self) -> Figures:
-        """The share of labels that are not above a quantile, and of several their losses; {} for a mean."""
-        if self._level is None:
-            return {}
-        coverage, losses = ((one / self._weight).tolist() for one in (self._below, self._pinball))
-        if not len(self._levels):
-            return {"level": self._level, "coverage": float(np.mean(coverage))}
-        rows = zip(self._levels.tolist(), coverage, losses, strict=True)
-        return {"quantiles": [{"level": a, "coverage": b, "loss": c} for a, b, c in rows]}
 
 
 class Assessment:

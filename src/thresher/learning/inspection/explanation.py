@@ -51,16 +51,6 @@ class Responses:
         names = self.names
         return values if found.ndim == 1 else [dict(zip(names, row, strict=False)) for row in values]
 
-    @property
-    def says_words(self) -> bool:
-        """Whether labels are texts."""
-        classes = self._model.classes
-        return bool(classes) and self._model.head.worded(np.zeros(0), classes).dtype == object
-
-    def by_name(self, each: Any) -> object:
-        """One number as it is, several by the names of their outputs."""
-        return each if self.is_one else dict(zip(self.names, each, strict=True))
-
 
 class Term(NamedTuple):
     """What a feature adds to the margin of a row. Numbers are lists for many outputs, one for each."""
@@ -121,7 +111,9 @@ class Explanation(NamedTuple):
             output = None if outputs is None else outputs[row]
 
             def picked(each: Any, output: int | None = output) -> object:
-                return said.by_name(each) if output is None else each[output]
+                if output is not None:
+                    return each[output]
+                return each if said.is_one else dict(zip(said.names, each, strict=True))
 
             terms = self.terms(row, output)
             left = np.reshape([one.contribution for one in terms[top:] if top], (-1, len(self.intercepts)))

@@ -88,20 +88,16 @@ class ByColumn(Share):
         if len(self._values.known) > len(self.names):
             self._know([*self._values.known])
         if self.kept and first == sum(map(len, self._numbers)):
-            self._count(chunk, numbers)
+            self._numbers.append(numbers)  # new rows, which may come again
+            grown = np.zeros((self.parts, 2), np.int64)
+            grown[: len(self._counted)] = self._counted
+            counting = chunk.weights > 0
+            np.add.at(grown[:, 0], numbers[counting], 1)
+            np.add.at(grown[:, 1], numbers[counting], np.diff(chunk.indptr)[counting])
+            self._counted = grown
+            if grown[:, 0].sum() > self.kept:
+                self.kept, self._numbers = 0, [np.zeros(0, np.int32)]
         return replace(chunk, cells=numbers[:, np.newaxis])
-
-    def _count(self, chunk: Chunk, numbers: NDArray[np.int32]) -> None:
-        """Note new rows, which may come again."""
-        self._numbers.append(numbers)
-        grown = np.zeros((self.parts, 2), np.int64)
-        grown[: len(self._counted)] = self._counted
-        counting = chunk.weights > 0
-        np.add.at(grown[:, 0], numbers[counting], 1)
-        np.add.at(grown[:, 1], numbers[counting], np.diff(chunk.indptr)[counting])
-        self._counted = grown
-        if grown[:, 0].sum() > self.kept:
-            self.kept, self._numbers = 0, [np.zeros(0, np.int32)]
 
     def dealt(self, chunk: Chunk, first: int) -> Callable[[int], Chunk]:
         """All rows, or those of the value of a part."""

@@ -159,11 +159,6 @@ def no_margin_fits(loss: Any, label: float) -> bool:
     return True
 
 
-def is_extreme(*arrays: NDArray[np.generic] | None) -> bool:
-    """Whether any number in the arrays is so large that weights may become non-finite."""
-    return any(array is not None and bool((np.abs(array) >= EXTREME).any()) for array in arrays)
-
-
 def ranges(chunk: Chunk, batch: int, begin: int) -> Iterator[tuple[int, int, bool]]:
     """Split the rows of `chunk` from `begin`, the start of a batch, into ranges ``lo, hi, extreme``.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import fields, replace
-from itertools import chain
+from itertools import chain, product
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,7 +33,7 @@ from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.scaling import Spreads
 from thresher.learning.training.passes import is_automatic
 from thresher.learning.training.record import Optimum, Record
-from thresher.learning.training.wide import DEVIATIONS, can_solve, solve, together
+from thresher.learning.training.wide import DEVIATIONS, solve, together
 from thresher.options.messages import mention, mention_command
 
 OWN = ("rule", "rate", "loss", "average", "intercept", "dtype")
@@ -71,9 +71,11 @@ class Part:
 
     @classmethod
     def of(cls, recipes: Sequence[Recipe]) -> Part:
-        """New lanes."""
-        for other in recipes[1:]:
-            _check_alike(recipes[0], other)
+        """New lanes. ValueError for recipes that cannot learn side by side."""
+        for field, other in product(fields(Recipe), recipes[1:]):
+            mine, theirs = getattr(recipes[0], field.name), getattr(other, field.name)
+            if field.name not in OWN and mine != theirs:
+                raise ValueError(f"lanes: {field.name} must be the same for all, not {mine!r} and {theirs!r}")
         feed = BatchFeeder(recipes[0])
         models = [Model.lane(recipe, feed) for recipe in recipes]
         for model, loop in zip(models, batched([model.loop for model in models]), strict=True):
@@ -411,12 +413,6 @@ class ModelSet:
         self.flush()
         return self.share.settle(self, passes)
 
-    @property
-    def may_be_solved(self) -> bool:
-        """Whether all models can be solved in memory, and begin without weights."""
-        fresh = not any(model.warm for model in self.models)
-        return fresh and all(can_solve(recipe) for recipe in self.recipes)
-
     def solve(self, rows: Chunk) -> None:
         """Solve each model in memory over its share of all `rows` of a pass, which it has learned."""
         self.flush()
@@ -598,11 +594,3 @@ def going_on(models: Sequence[Model | None], dropped: dict[int, str]) -> ModelSe
             mine.curve, mine.names = model.curve, model.names
             mine.numbering, mine.named = model.numbering, model.named
     return found
-
-
-def _check_alike(one: Recipe, other: Recipe) -> None:
-    """ValueError for recipes that cannot learn side by side."""
-    for field in fields(Recipe):
-        mine, theirs = getattr(one, field.name), getattr(other, field.name)
-        if field.name not in OWN and mine != theirs:
-            raise ValueError(f"lanes: {field.name} must be the same for all, not {mine!r} and {theirs!r}")

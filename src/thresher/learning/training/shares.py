@@ -149,14 +149,10 @@ def as_text(part: HeldOutPart) -> str:
     return f"every-{part}th" if isinstance(part, int) else repr(float(1 / part))
 
 
-def are_given(groups: object) -> bool:
-    """Whether rows have groups, given as an array, or as a column that is not empty."""
-    return groups is not None and not (isinstance(groups, str) and not groups)
-
-
 def check_ungrouped(part: HeldOutPart, groups: object) -> None:
     """`DataError` if rows are to stay together in `groups`, and `part` is not drawn."""
-    if not isinstance(part, LastRows | MatchingRows) or not are_given(groups):
+    without = groups is None or (isinstance(groups, str) and not groups)  # an array, or the name of a column
+    if without or not isinstance(part, LastRows | MatchingRows):
         return
     rows = "the last rows" if isinstance(part, LastRows) else "the rows that meet a condition"
     raise DataError(

@@ -44,7 +44,7 @@ from thresher.learning.training.progress import Figures, Recent, Row, Tally, Ui,
 from thresher.learning.training.record import COUNTS, Record, solution_in_words
 from thresher.learning.training.scores import Patience, Scores
 from thresher.learning.training.shares import HeldOutPart, as_text
-from thresher.learning.training.wide import is_wide
+from thresher.learning.training.wide import can_solve, is_wide
 
 _ALL_TOLD = 10
 """Passes up to which the end of each is told."""
@@ -367,21 +367,23 @@ class Trainer:
 
     def _solve(self) -> None:
         """Solve the models in memory, if all rows are kept and few beside columns: see `wide`."""
-        kept = self.repetition
-        if not (self.plan.solve or kept.may_be_wide) or self._earlier or not self.models.may_be_solved:
+        kept, models = self.repetition, self.models
+        if not (self.plan.solve or kept.may_be_wide) or self._earlier:
+            return
+        if any(model.warm for model in models.models) or not all(map(can_solve, models.recipes)):
             return
         read = self.holdout.rest(self.source if kept.keeps else self.reread())
         read = kept.over(read, 2, held=self.order.reads(2) == 1)
         with closing(self.order.over(read, 2).chunks()) as chunks:
             # copies, since a chunk may be valid for a while only
             rows = concat([concat([chunk]) for chunk in chunks])
-        recipe = self.models.recipe
+        recipe = models.recipe
         if not is_wide(rows.counting(), gaps=recipe.layout is not None and recipe.layout.gaps):
             return
         kept.end()
         what = f"{len(rows.counting()):,} rows, fewer than columns that are always there"
         self.ui.say(f"{what}: solving in memory (docs/default.md)")
-        self.models.solve(rows)
+        models.solve(rows)
 
     def _check_position(self, rows: int) -> None:
         """`DataError` if an earlier run cannot have learned `position.learned` of a chunk of `rows` rows."""
@@ -400,7 +402,13 @@ class Trainer:
             rows = chunk.rows(lo, hi)
             self.models.name_classes(self.source)
             self._line = lo + (0 if chunk.place is None else chunk.place.line)
-            self._learn_stretch(rows, again)
+            begin = 0
+            while begin < len(rows):  # at most `at_once` values between pauses
+                end = rows.end_within(begin, self.at_once) if self.at_once else len(rows)
+                self._stretch = rows.rows(begin, end), self._line + begin
+                self.models.learn(self._stretch[0], again=again)
+                self.pause()
+                begin = end
             if not again:
                 outputs = self.models.parts[0].models[0].head.outputs
                 lowest = outputs.low if outputs.kind == "classes" else None
@@ -412,16 +420,6 @@ class Trainer:
                 self.handle_due()
             lo = hi
             self.pause()
-
-    def _learn_stretch(self, rows: Chunk, again: bool) -> None:
-        """Learn rows, at most `at_once` values between pauses."""
-        lo = 0
-        while lo < len(rows):
-            hi = rows.end_within(lo, self.at_once) if self.at_once else len(rows)
-            self._stretch = rows.rows(lo, hi), self._line + lo
-            self.models.learn(self._stretch[0], again=again)
-            self.pause()
-            lo = hi
 
     def skip(self, first: int, count: int, error: DivergedError) -> None:
         """Count rows that the model leaves out as skipped: see `BatchFeeder.skip`."""

@@ -460,13 +460,9 @@ def take_rows(batch: pa.RecordBatch, rows: NDArray[np.int64]) -> pa.RecordBatch:
     if kinds != batch.schema.types:
         fields = [one.with_type(kind) for one, kind in zip(batch.schema, kinds, strict=True)]
         batch = batch.cast(pa.schema(fields))
-    return batch.take(_places(rows))
-
-
-def _places(rows: object) -> pa.Array:
-    """Numbers of rows, as `take` wants them. `pa.array` would import pandas, if it is installed."""
     whole = np.ascontiguousarray(rows, np.int64)
-    return pa.Array.from_buffers(pa.int64(), len(whole), [None, pa.py_buffer(whole)])
+    # `pa.array` would import pandas, if it is installed
+    return batch.take(pa.Array.from_buffers(pa.int64(), len(whole), [None, pa.py_buffer(whole)]))
 
 
 def rows_not_utf8(array: pa.Array) -> NDArray[np.int64]:

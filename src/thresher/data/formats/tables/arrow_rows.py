@@ -63,13 +63,6 @@ def _offset(words, at):
 
 
 @scalar
-def _all_blank(text, at, end):
-    while at < end and is_blank(byte(text, at)):
-        at += 1
-    return at >= end
-
-
-@scalar
 def _key(form, data, offsets, indices, at, seed, blanks, naming, column):
     """The key of entry `at` of a column of texts or keys: ``(key, whether the entry has a value)``.
 
@@ -81,7 +74,10 @@ def _key(form, data, offsets, indices, at, seed, blanks, naming, column):
     if form == SHORT:
         begin, end = np.int64(load_half(offsets, 4 * at)), np.int64(load_half(offsets, 4 * at + 4))
     key = murmur3_64(data, begin, end - begin, seed)
-    there = end > begin and (blanks or not _all_blank(data, begin, end))
+    first = begin
+    while first < end and not blanks and is_blank(byte(data, first)):
+        first += 1
+    there = first < end
     if there:
         offer(naming, key, data, begin, end - begin, column)
     return key, there

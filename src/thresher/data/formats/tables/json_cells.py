@@ -241,13 +241,6 @@ def _literal(text, at):
     return at + 5 if is_false else _BAD, TRUTHS
 
 
-@scalar
-def _scalar_end(text, at):
-    """The position after the number or literal at `at`; -1 if it is none."""
-    end = _number(text, at)[0] if byte(text, at) == _MINUS or 48 <= byte(text, at) <= 57 else _BAD
-    return end if end >= 0 else _literal(text, at)[0]
-
-
 @compiled_apart
 def _nested(text, at, objects):
     """The position after the list or object at `at`, which is not read; -1 if it is bad, or deep."""
@@ -262,7 +255,8 @@ def _nested(text, at, objects):
         elif code == _QUOTE:
             at = _string(text, at, objects)[0]
         else:
-            at = _scalar_end(text, at)
+            end = _number(text, at)[0] if code == _MINUS or 48 <= code <= 57 else _BAD
+            at = end if end >= 0 else _literal(text, at)[0]
         while at >= 0 and (closed or not opens):
             if closed:
                 depth, inside, at = depth - 1, inside >> _ONE, at + 1

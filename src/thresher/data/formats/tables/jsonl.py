@@ -315,7 +315,15 @@ class JsonlParser(RowParser):
         return bool(line.strip()) and (kinds.where is None or object_in(line) is not None)
 
     def _cells(self, held: Sequence[bytes], kinds: ColumnEncodings, wanted: Sequence[str]) -> list[list[str]]:
-        return cells_in(held, wanted)
+        # numbers as written; empty where a field is absent or null
+        found, nested = list[list[str]]([] for _ in wanted), any("." in field for field in wanted)
+        for line in held:
+            one = object_in(line) or {}
+            read = flat(one, ()) | one if nested else one
+            for field, cells in zip(wanted, found, strict=True):
+                value = read.get(field)
+                cells.append(value if isinstance(value, str) else "" if value is None else _written(value))
+        return found
 
     def _parsed(
         self, block: Block, state: NDArray[np.int64], kinds: ColumnEncodings
@@ -365,7 +373,9 @@ class JsonlParser(RowParser):
         if isinstance(read, _Object):
             for name, value in read.fields.items():
                 if value is not None and (what := self._watched(name)):
-                    noticed.append((what, name, number + 1, _looks(value)))
+                    look = CATEGORICAL if isinstance(value, str | bool) else NUMERIC
+                    look = "" if isinstance(value, list | dict) else look
+                    noticed.append((what, name, number + 1, look))
             usual = f"{_written(read.values)}\n".encode()
             padded = bytearray(usual + bytes(PAD))  # writable, as blocks are: or it would be compiled again
             state[line_status.AT] = 0
@@ -434,13 +444,6 @@ def read_object(line: bytes) -> dict[str, object] | BadLine:
     return read if isinstance(read, dict) else BadLine("", 0, 1, "a JSON object", shown(line), line)
 
 
-def _looks(value: object) -> str:
-    """What a field looks like that has this value; empty for a list or an object."""
-    if isinstance(value, list | dict):
-        return ""
-    return CATEGORICAL if isinstance(value, str | bool) else NUMERIC
-
-
 def _sorted(found: Iterable[tuple[str, str, int, str]]) -> Noted:
     """What was noticed first of each field, in an order that does not depend on where blocks are cut.
 
@@ -456,18 +459,6 @@ def _sorted(found: Iterable[tuple[str, str, int, str]]) -> Noted:
 def is_broken(text: str) -> bool:
     """Whether a text has half of a surrogate pair."""
     return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)
-
-
-def cells_in(lines: Iterable[bytes], fields: Sequence[str]) -> list[list[str]]:
-    """Fields of the object in each line, numbers as written; empty where they are absent or null."""
-    found, nested = list[list[str]]([] for _ in fields), any("." in field for field in fields)
-    for line in lines:
-        one = object_in(line) or {}
-        read = flat(one, ()) | one if nested else one
-        for field, cells in zip(fields, found, strict=True):
-            value = read.get(field)
-            cells.append(value if isinstance(value, str) else "" if value is None else _written(value))
-    return found
 
 
 def objects_in(text: bytes, every: bool = False) -> list[dict[str, object]]:
