@@ -224,13 +224,16 @@ def test_lines_of_json(where: str, tmp_path: Path) -> None:
     ]
     kept, path = [k for k in plain(LINES[where]) if k != 50], tmp_path / "a.jsonl"
     path.write_text("\n".join([lines[k] for k in kept]))
-    expected = rows_of(read_all(path))
+    expected = rows_of(read_all(path, ids="n"))
     lines[50] += "}"
     lines.insert(100, "")
     path.write_text("\n".join(lines) + "\n")
     for block in (1, 1 << 20):
-        source = open_source(path, where=where, on_error="skip", block_bytes=block)
-        assert [row for chunk in source.chunks() for row in rows_of(chunk)] == expected
+        source = open_source(path, where=where, on_error="skip", block_bytes=block, ids="n")
+        found = list(source.rows())
+        assert [row for parsed in found for row in rows_of(parsed.chunk)] == expected
+        ids = [one for parsed in found for one in parsed.of_examples(parsed.ids or ())]
+        assert ids == [str(k) for k in kept]
         assert [one.line for one in source.report.first_bad] == [51]
         assert (source.report.lines, source.report.blank) == (len(kept) + 2, 1)
     with pytest.raises(DataError, match="excluded by --where 'n > 200'"):
@@ -273,3 +276,15 @@ def test_cells_of_csv(where: str, tmp_path: Path) -> None:
         assert ids == [str(k) for k in kept]
         assert [one.line for one in source.report.first_bad] == [52]
         assert (source.report.lines, source.report.blank) == (len(kept) + 4, 3)
+
+
+@pytest.mark.parametrize("where", ["b >= 1", "b < 0", "b is null"])
+@pytest.mark.parametrize(
+    "row", ['0,"y"z,5', '0,1,"q"r', '1,"q', 'r",4', '0,"open,4', '0,1,"open', "0,1", "0,1,2,3"]
+)
+def test_a_row_without_cells_is_bad_whatever_the_filter(where: str, row: str, tmp_path: Path) -> None:
+    path = tmp_path / "w.csv"
+    path.write_text(f'label,a,b\n1,x,3\n{row}\n0,"y,""z",-1\n1,"",\n')
+    source = open_source(path, where=where, on_error="skip")
+    assert sum(map(len, source.chunks())) == 1
+    assert [one.line for one in source.report.first_bad] == [3]

@@ -10,8 +10,10 @@ blank line is a row whose cell is missing: other programs write null so.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -277,6 +279,13 @@ def cells_of(line: bytes, dialect: Dialect, most: int = MOST_COLUMNS + 1) -> lis
     return cells
 
 
+@lru_cache
+def _quoted_row(delimiter: bytes, count: int) -> re.Pattern[bytes]:
+    """What a line of so many cells, some of which may be in quotes, must match."""
+    end, cell = re.escape(delimiter), rb'(?:"(?:[^"]|"")*+"|(?!")[^%b]*+)' % re.escape(delimiter)
+    return re.compile(rb"%b(?:%b%b){%d}" % (cell, end, cell, count - 1))
+
+
 def _lines(block: Block, begin: int) -> list[bytes]:
     """The lines of a block from `begin` on."""
     return block.text[begin : block.size].tobytes().split(b"\n")[:-1]
@@ -333,6 +342,10 @@ class RowParser:
         """Whether a line holds a row, good or bad."""
         return bool(line.strip())
 
+    def _has_cells(self, line: bytes, kinds: ColumnEncodings) -> bool:
+        """Whether the cells of a row can be told apart; if not, it is bad, whatever a filter says."""
+        raise NotImplementedError
+
     def _cells(self, held: Sequence[bytes], kinds: ColumnEncodings, wanted: Sequence[str]) -> list[list[str]]:
         """For each column `wanted`, its cells in the lines that hold rows; empty where there is none."""
         raise NotImplementedError
@@ -342,7 +355,8 @@ class RowParser:
         if (where := kinds.where) is None:
             return block, 0
         lines = _lines(block, begin)
-        holding = [k for k, line in enumerate(lines) if self._holds_row(line, kinds)]
+        holds, has_cells = self._holds_row, self._has_cells
+        holding = [k for k, line in enumerate(lines) if holds(line, kinds) and has_cells(line, kinds)]
         found = self._cells([lines[k] for k in holding], kinds, where.columns)
         cells = dict(zip(where.columns, found, strict=True))
         excluded = np.delete(holding, where.rows(cells, len(holding))).astype(int).tolist()
@@ -485,6 +499,12 @@ class DelimitedParser(RowParser):
             return bool(bare) or len(kinds.names) == 1
         may_be = bare[:1] in (header[:1], header[:1].upper(), MARK[:1], b'"')  # quicker
         return not (may_be and as_header(bare) == header)
+
+    def _has_cells(self, line: bytes, kinds: ColumnEncodings) -> bool:
+        if not self._dialect.quotes or b'"' not in line:
+            return line.count(self._dialect.delimiter) == len(kinds.names) - 1
+        cells = _quoted_row(self._dialect.delimiter, len(kinds.names))
+        return cells.fullmatch(line.removesuffix(b"\r")) is not None
 
     def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
         column, outcome = divmod(code, line_status.OUTCOMES)

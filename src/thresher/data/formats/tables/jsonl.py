@@ -310,9 +310,8 @@ class JsonlParser(RowParser):
             self._kept.append({*layout.ignore, *self._roles[-1]})
             self._fields.append(ObjectFields(one.names, self._roles[-1], self._kept[-1], self._watched))
 
-    def _holds_row(self, line: bytes, kinds: ColumnEncodings) -> bool:
-        """Whether a line is not blank, and an object if rows are chosen by a filter."""
-        return bool(line.strip()) and (kinds.where is None or object_in(line) is not None)
+    def _has_cells(self, line: bytes, kinds: ColumnEncodings) -> bool:
+        return object_in(line) is not None
 
     def _cells(self, held: Sequence[bytes], kinds: ColumnEncodings, wanted: Sequence[str]) -> list[list[str]]:
         # numbers as written; empty where a field is absent or null
