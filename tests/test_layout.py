@@ -121,8 +121,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 61_132,
-    "data": 17_643,
+    "all": 61_139,
+    "data": 17_650,
     "learning": 14_255,
     "parts": 5_426,
     "engine": 4_915,

@@ -172,7 +172,7 @@ def test_no_line_is_an_object(tmp_path: Path) -> None:
         open_source(tmp_path / "d.jsonl")
 
 
-DEEP = ("[" * 150_000 + "]" * 150_000, '{"o":' * 60_000 + "1" + "}" * 60_000)
+DEEP = ("[" * 150_000 + "]" * 150_000, *('{"o":' * deep + "1" + "}" * deep for deep in (200, 400, 60_000)))
 
 
 @pytest.mark.parametrize("value", [*DEEP, "1" * 5000])

@@ -139,6 +139,7 @@ def test_a_label_finds_its_row_however_the_id_is_written(ask: Asked, service: Le
         (b'{"id": "' + b"a" * 1001 + b'", "label": 1}', "line 1: expected an id"),
         (b'{"id": "\\ud800", "label": 1}', "line 1: expected an id"),
         (b'{"id": ' + b"[" * 9000, "nested too deeply"),
+        (b'{"id": ' + b'{"a": ' * 400 + b"1" + b"}" * 400 + b', "label": 1}', "nested too deeply"),
     ],
 )
 def test_labels_that_are_wrong_are_refused(ask: Asked, service: Learning, body: bytes, words: str) -> None:

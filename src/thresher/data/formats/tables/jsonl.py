@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
+from itertools import accumulate
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -87,6 +89,9 @@ class _Whole(_Number):
         return "0" if self.written == "-0" else self.written
 
 
+_DEEPEST = 200
+"""How deep lists and objects may be nested, which Python reads and writes by recursion"""
+_BRACKETS_AND_TEXTS = re.compile(rb'[][{}]|"(?:[^"\\]|\\.)*+"?')
 _DECODER = json.JSONDecoder(parse_int=_Whole, parse_float=_Number, parse_constant=_Number)
 _TYPES = {
     _Whole: pa.int64(),
@@ -430,14 +435,16 @@ class JsonlParser(RowParser):
 
 def read_object(line: bytes) -> dict[str, object] | BadLine:
     """The object of a line; or the bad line."""
+    if line.count(b"[") + line.count(b"{") > _DEEPEST:
+        steps = ((one in b"[{") - (one in b"]}") for one in _BRACKETS_AND_TEXTS.findall(line))
+        if max(accumulate(steps)) > _DEEPEST:
+            return BadLine("", 0, 1, "a JSON object", "one that is nested too deeply", line)
     try:
         read = _DECODER.decode(str(line, "utf-8"))
     except json.JSONDecodeError as error:
         rest = error.doc[error.pos :].encode()
         expected = LINE_END if error.msg == "Extra data" and line[:1] == b"{" else "a JSON object"
         return BadLine("", 0, error.pos + 1, expected, shown(rest), line)
-    except RecursionError:
-        return BadLine("", 0, 1, "a JSON object", "one that is nested too deeply", line)
     except UnicodeDecodeError as error:
         return BadLine("", 0, error.start + 1, "UTF-8", f"{shown(line[error.start :])}; {TO_UTF8}", line)
     return read if isinstance(read, dict) else BadLine("", 0, 1, "a JSON object", shown(line), line)
