@@ -121,8 +121,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 61_139,
-    "data": 17_650,
+    "all": 61_140,
+    "data": 17_651,
     "learning": 14_255,
     "parts": 5_426,
     "engine": 4_915,

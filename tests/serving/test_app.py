@@ -19,7 +19,7 @@ from thresher.learning.model.ensemble import load
 from thresher.serving.bodies import Bodies
 from thresher.serving.endpoints import NAMES
 from thresher.serving.errors import RefusedError
-from thresher.serving.openapi import ENDPOINTS, Refusal
+from thresher.serving.openapi import ARROW, ENDPOINTS, Refusal
 from thresher.serving.predicting import BatchKind
 from thresher.serving.protocol import HttpConnection
 from thresher.serving.service import Service
@@ -423,3 +423,15 @@ def test_answers_name_no_options(service: Learning) -> None:
         assert said in text
         assert "--" not in text, text
         assert "=" not in text, text
+
+
+@pytest.mark.parametrize("name", ["hour", "new", "label", "key"])
+def test_columns_of_one_name_are_refused_in_arrow_too(ask: Asked, name: str) -> None:
+    names, sink = ["hour", "colour", "label", "key", name, name], pa.BufferOutputStream()
+    table = pa.table([[3], ["red"], [1], ["a"], [1], [1]], names)
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    for path in ("/predict", "/predict?ids=key", "/learn"):
+        told = ask("POST", path, sink.getvalue().to_pybytes(), content_type=ARROW)
+        assert told.status == 400
+        assert f"two columns are called '{name}': rename one" in told.json["error"]

@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.data.columns import LABEL, identity
+from thresher.data.columns import LABEL, check_once, identity
 from thresher.data.errors import DataError, OddFileError, printable
 from thresher.data.features.names import Namer, Names
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, check_is_text
@@ -269,6 +269,7 @@ class BodyReader:
             if source.tell() != len(body) or not body.endswith(END_OF_STREAM):
                 raise DataError(f"{_NAME} is not one whole Arrow stream")
             schema = stream.schema
+            check_once(schema.names, _NAME)
             whole = pa.Table.from_batches(batches, schema).combine_chunks().to_batches()
             batch = whole[0] if whole else pa.RecordBatch.from_pylist([], schema)
             return _Body(body, key=None, batch=sound(batch, [*schema.names]))
