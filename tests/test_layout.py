@@ -121,13 +121,13 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 61_140,
+    "all": 61_143,
     "data": 17_651,
     "learning": 14_255,
     "parts": 5_426,
     "engine": 4_915,
-    "plans": 3_243,
-    "serving": 2_772,
+    "plans": 3_244,
+    "serving": 2_774,
     "options": 2_254,
     "sklearn": 1_465,
     "cli": 1_865,

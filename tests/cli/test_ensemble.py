@@ -186,7 +186,7 @@ def test_checkpoints_of_other_commands(thresher: Thresher, monkeypatch: pytest.M
         with pytest.raises(SystemExit):
             thresher(f"{COMMAND} --checkpoint-every 100")
     ran = thresher("path train.svm -m e --rule ftrl --resume")
-    refused = "thresher: e.checkpoint: a checkpoint of thresher train --ensemble, which can resume it\n"
+    refused = "thresher: e.checkpoint: a checkpoint of thresher train, which can resume it\n"
     assert ran == (1, "", refused)
     with pytest.raises(ModelFileError, match=r"checkpoint: a checkpoint of thresher\.ensemble, which can"):
         package.train("train.svm", checkpoint="e.checkpoint", resume=True)
@@ -196,6 +196,27 @@ def test_checkpoints_of_other_commands(thresher: Thresher, monkeypatch: pytest.M
     assert thresher("train train.svm -m e -q --rule ftrl --l1 0.1").status == 0
     shutil.move("e", "e.checkpoint")
     assert "e.checkpoint: a finished model, not a checkpoint" in thresher(f"{COMMAND} --resume").err
+
+
+def test_a_checkpoint_says_whether_it_was_made_by_a_column(
+    thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("rows.csv").write_text("label,shop,x\n" + "1,1,2\n-1,2,3\n" * 9)
+    thresher.ok("train rows.csv --by shop -m by.model -q")
+    with monkeypatch.context() as patch:
+        patch.setattr(package.Ensemble, "save", lambda *given, **named: exit(3))
+        for name, options in (("by", "--by shop"), ("some", "--ensemble 4")):
+            with pytest.raises(SystemExit):
+                thresher(f"train rows.csv -m {name} {options} -q --checkpoint-every 5")
+    made = "the checkpoint was made with"
+    thresher.fails("train rows.csv -m by --resume --ensemble 3", 2, f"{made} --by shop; leave --ensemble out")
+    thresher.fails(
+        "train rows.csv -m some --resume --by x", 2, f"{made} --ensemble poisson:4; leave --by out"
+    )
+    thresher.fails("path rows.csv -m by --resume", 1, "by.checkpoint: a checkpoint of thresher train, which")
+    thresher.fails(
+        "serve by.model --learn --log log", 2, "by.model holds several models, which can be served"
+    )
 
 
 def test_rows_before_a_bad_one_are_answered_by_the_model_of_their_value(thresher: Thresher) -> None:

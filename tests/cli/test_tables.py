@@ -120,8 +120,16 @@ def test_a_model_of_dictionaries_reads_no_table(folder: Path, thresher: Thresher
     (folder / "table.csv").write_text("a,b,click\n1,x,1\n")
     (folder / "rows.vw").write_text("| a:1 |b x\n")
     for data, title in (("rows.jsonl", "JSON lines"), ("table.csv", "CSV")):
-        learn = f"trained on rows of named features, not on {title}: let it learn a table, Model.learn("
+        learn = (
+            f"trained on rows of named features, not on {title}: let a new model learn a table, Model.learn("
+        )
         thresher.fails(f"predict m.model {data} --format {data.partition('.')[2]}", 1, learn)
-    thresher.fails("evaluate m.model table.csv", 1, "give rows as in training, or let it learn a table")
+    thresher.fails(
+        "evaluate m.model table.csv", 1, "give rows as in training, or let a new model learn a table"
+    )
+    (folder / "labelled.jsonl").write_text('{"a": 1, "b": "x", "label": 1}\n')
+    (folder / "ids.svm").write_text("1 1:1\n")
+    for data in ("labelled.jsonl", "ids.svm"):
+        thresher.fails(f"train {data} --continue m.model -m n", 1, "learned from rows of named features, ")
     found = thresher.ok("predict m.model rows.vw").out
     assert float(found) == pytest.approx(model.predict_one({"a": 1, "b": "x"}))

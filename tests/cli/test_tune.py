@@ -57,6 +57,10 @@ def test_the_command_is_right(options: str, thresher: Thresher, request: pytest.
     assert not held or f"--holdout {found['report_on']}" in options
 
 
+def test_an_empty_list_of_rules_is_refused(thresher: Thresher) -> None:
+    thresher.fails("tune train.svm -m a --rules=", 2, "no rule is called ''")
+
+
 def test_help_leaves_out_what_is_refused(thresher: Thresher) -> None:
     words = set(re.findall(r"--[a-z0-9-]+", thresher("tune --help all").out))
     refused = {"--rule", "--rate", "--alpha", "--l1"}

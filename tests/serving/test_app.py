@@ -170,6 +170,7 @@ def test_paths_methods_and_parameters_that_do_not_exist(ask: Asked) -> None:
     assert ask("POST", "/predict?output=x", RED).json == {
         "error": "output must be one of probability, label, margin, explain"
     }
+    assert ask("POST", "/predict?ids=", RED).json == {"error": "the parameter ids is empty"}
     assert ask("POST", "/predict?outputs=margin", RED).json["error"].endswith("known: ids, output, top")
     assert ask("POST", "/predict?output=margin&output=label", RED).status == 400
     for path, one in ((one.path.replace("{name}", "clicks"), one) for one in ENDPOINTS.values()):

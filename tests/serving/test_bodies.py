@@ -522,7 +522,9 @@ def test_models_of_data_in_memory() -> None:
     with pytest.raises(RefusedError) as caught:
         Bodies(named, 10).read(b"1 1:2", "text/x-svmlight", labelled=False)
     assert caught.value.status == 415
-    with pytest.raises(RefusedError, match=r"not on JSON lines: let it learn a table, .*; send text/x-vw"):
+    with pytest.raises(
+        RefusedError, match=r"not on JSON lines: let a new model learn a table, .*; send text/x-vw"
+    ):
         Bodies(named, 10).read(b'{"a": 1}', "application/json", labelled=False)
     found = Bodies(named, 10).read(b"| a:1\n| b:2\n", "text/x-vw", labelled=False)
     np.testing.assert_array_equal(named.margins(found.chunk), named.predict([{"a": 1}, {"b": 2}], "margin"))

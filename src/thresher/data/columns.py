@@ -86,7 +86,7 @@ def check_settled(layout: layouts.SettledLayout) -> layouts.SettledLayout:
     return layout
 
 
-LEARN_A_TABLE = "let it learn a table, Model.learn(rows, label=...)"
+LEARN_A_TABLE = "let a new model learn a table, Model.learn(rows, label=...)"
 _NO_LABEL = f"name the label column ({mention(label='COL')})"
 
 

@@ -213,8 +213,8 @@ def prepare(plan: Plan, data: Data, ui: Ui, made: type[T], outputs: Sequence[Pat
         source = checked_data(started, source)
     elif earlier is not None:
         known = () if models.layout is None else models.layout.columns
+        source = checked_data(models.lead, source, "the model was")  # before its layout is that of these data
         models.layout = extended(models.layout, source.layout)
-        source = checked_data(models.lead, source, "the model was")
     else:
         models.layout = source.layout
     if training.judge != LOSS:

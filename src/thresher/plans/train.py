@@ -45,14 +45,15 @@ class Many(Plan):
     def difference(self, models: ModelSet, before: TrainingState | None = None) -> Iterator[Difference]:
         """The models must be as many, and learn the same rows, as well."""
         yield from super().difference(models)
-        then, now, option = models.share.spec, self._spec, "by" if self._column else "models"
+        then, now = models.share.spec, self._spec
         if self._selects:
             bags, own = Bags.of(then), Bags.of(now)
             for option, one, other in (("bags", bags.count, own.count), ("share", bags.share, own.share)):
                 if one != other:
                     yield Difference(option, one, (option,))
         elif then != now:
-            yield Difference(option, column_of(then) or then, (option,))
+            made, given = ("by" if column_of(spec) else "models" for spec in (then, now))
+            yield Difference(made, column_of(then) or then, (given,))
 
     def new(self, recipe: Recipe, initial: Readout | None, data: Opened) -> ModelSet:
         """The models, all with the same weights; those of values come with their first rows."""

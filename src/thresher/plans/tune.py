@@ -468,7 +468,7 @@ def prepare(data: Data, options: Options, ui: Ui, *, outputs: Sequence[Path | No
             )
     every, judge = held_apart(options)
     made, kept = passes_asked(options)
-    rules = options["rules"] or RULES
+    rules = RULES if options["rules"] is None else options["rules"]
     with of_options():
         # columns are centred if they are for one of the rules by default
         centre = any(is_centred(rule, options["scale"], options["centre"]) for rule in rules_of(rules))

@@ -165,6 +165,8 @@ def _check(asked: Asked, endpoint: Endpoint, given: Sequence[str]) -> None:
     for one in endpoint.parameters:
         if one.choices and asked.query.get(one.name, one.choices[0]) not in one.choices:
             raise RefusedError(400, f"{one.name} must be one of {', '.join(one.choices)}")
+        if asked.query.get(one.name) == "":
+            raise RefusedError(400, f"the parameter {one.name} is empty")
 
 
 def too_large(limits: Limits) -> RefusedError:

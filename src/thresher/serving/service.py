@@ -178,7 +178,7 @@ class LearningService(Service):
         self._grown, self._complete = threading.Condition(), False
         head, what = self.model.head, settings.unlabelled
         if isinstance(self.model, ensemble.Ensemble):
-            raise UsageError(f"{path} is an ensemble, which can be served, but does not learn here")
+            raise UsageError(f"{path} holds several models, which can be served, but do not learn here")
         if what != DROP and head.domain.name != "binary":
             raise UsageError(f"--unlabelled {what} is for two classes, and this model has other labels")
         with open(path, "rb") as file:

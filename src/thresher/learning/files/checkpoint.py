@@ -158,7 +158,7 @@ class TrainingState:
 
 _COMMANDS = {
     **{name: mention_command(name) for name in ("train", "path", "select")},
-    "ensemble": spelled("thresher train --ensemble", function_of("ensemble")),
+    "ensemble": spelled("thresher train", function_of("ensemble")),
 }
 """What writes the checkpoints of each plan"""
 _MOST = 256
