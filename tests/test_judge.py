@@ -119,8 +119,13 @@ def test_choices_by_a_figure_that_should_be_high() -> None:
 def test_what_cannot_judge() -> None:
     assert check_judge("lift@1%") == "lift@1%"
     for wrong in ("lift", "lift@0", "loss@3", "auc@1%", "coverage", 3):
-        with pytest.raises(ValueError, match="judge must be one of loss"):
+        with pytest.raises(ValueError, match="one of loss"):
             check_judge(wrong)
+    for wrong, near in (("accuracy", "error"), ("aucc", "auc")):
+        with pytest.raises(
+            ValueError, match=rf"^judge must be one of .*, not '{wrong}'; did you mean {near}\?"
+        ):
+            frontier(AMOUNTS, wrong, loss="squared")
     for judge in ("d2", "lift@2"):
         with pytest.raises(ValueError, match=f"{judge} is no figure of this model, which has loss, "):
             frontier(AMOUNTS, judge, loss="squared")

@@ -121,14 +121,14 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 61_143,
+    "all": 61_159,
     "data": 17_651,
-    "learning": 14_255,
-    "parts": 5_426,
+    "learning": 14_259,
+    "parts": 5_429,
     "engine": 4_915,
     "plans": 3_244,
     "serving": 2_774,
-    "options": 2_254,
+    "options": 2_263,
     "sklearn": 1_465,
     "cli": 1_865,
     "cluster": 965,

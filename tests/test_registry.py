@@ -47,6 +47,7 @@ CLASSES = [(kind, name) for kind in KINDS for name in sorted(parts.REGISTRY[kind
         ("rule", "truncated-gradient:theta=gravity,gravity=theta", ["gravity", "theta"]),
         ("rule", "pegasos:project=maybe", ["project must be true or false, not 'maybe'"]),
         ("loss", 7, ["expected the name of a loss or a loss, not 7"]),
+        ("loss", np.zeros(300), ["not array([0., 0., ", "..."]),
         ("rule", "ft-ftrl:group", ["group must be one of single, l2, linf"]),
         ("rule", "ft-ftrl:group=l2:3", ["no group is called 'l2:3'", "known: l2"]),
     ],

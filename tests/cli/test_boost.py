@@ -1,5 +1,6 @@
 """``thresher boost``: its figures, its table, its model in other commands, errors and interruption."""
 
+import re
 import signal
 import subprocess
 from itertools import pairwise
@@ -73,6 +74,14 @@ def test_its_model_serves_the_other_commands(thresher: Thresher, folder: Path) -
     assert header["solver"]["method"] == "newton"
     assert header["solver"]["l1"] == 0.5
     assert not [name for name in tensors if name.startswith("state.")]
+
+
+def test_help_names_the_losses_of_the_error(thresher: Thresher) -> None:
+    with pytest.raises(ValueError, match="boost does not support the loss hinge") as refused:
+        boost("train.svm", "hinge")
+    able = str(refused.value).partition("; choose ")[2].partition(", or ")[0].split(" or ")
+    words = re.sub(r"-\n +", "-", thresher("boost --help").out)
+    assert {"gamma", "softmax"} < {*able} <= {*re.findall(r"[\w-]+", words)}
 
 
 def test_info_shows_the_loss_and_the_certificate_of_many_penalties(thresher: Thresher) -> None:

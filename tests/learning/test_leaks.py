@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 
 import thresher
+from thresher.sklearn import SparseOnlineClassifier
 
 pytestmark = pytest.mark.usefixtures("plainly")
 
@@ -46,6 +47,12 @@ def test_a_column_that_tells_the_class(name: str, options: dict[str, Any]) -> No
         ", and column refund alone tells the label in the first rows: if it is filled in with the label or"
         ' after it, leave it out, ignore="refund"'
     )
+
+
+def test_an_estimator_names_the_column_of_its_layout() -> None:
+    table = TABLE.assign(text="some words", refund=TELLING["larger"])
+    with pytest.warns(thresher.TroubleWarning, match="column refund alone tells the label"):
+        SparseOnlineClassifier(layout={"text": ["text"]}).fit(table, Y)
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,10 @@ SYNONYMS = {
     "log-loss": "logistic",
     "mse": "squared",
     "mae": "absolute",
+    "accuracy": "error",
+    "penalty": "l1 l2",
+    "c": "l1 l2",
+    "patience": "early-stop",
     "cross-entropy": "logistic softmax",
 }
 """Names that other tools use, and ours: of options, their values, commands, parts and formats"""

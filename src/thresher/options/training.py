@@ -76,9 +76,13 @@ def _initial(model: object) -> object:
 
 
 def _judge(text: object) -> str:
-    from thresher.learning.files.choice import check_judge
+    from thresher.learning.files.choice import JUDGES, check_judge
+    from thresher.options.synonyms import did_you_mean
 
-    return check_judge(text)
+    try:
+        return check_judge(text)
+    except ValueError as error:
+        raise kinds.WrongValueError(str(error), did_you_mean(str(text), JUDGES)) from None
 
 
 def _svg(path: Path) -> None:
@@ -365,7 +369,8 @@ class SolverOptions(TypedDict, total=False):
     loss: Annotated[
         Spec,
         Option(kinds.Kind(), "SPEC", default=BOOSTED),
-        "exponential (AdaBoost's), logistic, squared, huber, poisson; softmax for several classes.",
+        "exponential (AdaBoost's), logistic, squared, huber, poisson, gamma, tweedie; softmax or one-vs-rest"
+        " for several classes.",
     ]
     outputs: Annotated[
         str | None,

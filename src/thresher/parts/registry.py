@@ -18,6 +18,7 @@ import math
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Collection
 from types import ModuleType
 from typing import Any, TypeVar
@@ -59,6 +60,7 @@ T = TypeVar("T", bound=type)
 
 
 _PLAIN_NUMBER = re.compile(r"\d*\.?\d+(e[+-]?\d+)?")
+_LONGEST = 80
 _FAMILIES = {"loss": ("loss", "joint loss")}  # a SPEC of kind "loss" may name either
 
 
@@ -284,7 +286,8 @@ def make(kind: str, spec: Any, **nested: Any) -> Any:
     """
     ready = any(type(spec) in REGISTRY[k].values() for k in _FAMILIES.get(kind, (kind,)))
     if not ready and not isinstance(spec, str):
-        raise SpecError(f"expected the name of a {kind} or a {kind}, not {spec!r}")
+        found = textwrap.shorten(repr(spec), _LONGEST, placeholder="...")
+        raise SpecError(f"expected the name of a {kind} or a {kind}, not {found}")
     name, _, rest = ("", "", "") if ready else spec.partition(":")
     cls = type(spec) if ready else lookup(kind, name.strip())
     without = [] if ready else [field for field in cls._fields if field not in cls._field_defaults]

@@ -225,9 +225,9 @@ class Selection:
         if not shown:
             return ["no feature lives in any half"]
         lines = table_of_rows(shown, [head for head in shown[0] if any(one[head] != "" for one in shown)])
-        kept, others = (int(those[_SHOWN:].sum()) for those in (self.kept, ~self.kept))
-        more = f"... and {kept:,} more that are kept, {others:,} that are not"
-        return [*lines, more] if kept or others else lines
+        counts = {"that are kept": self.kept[_SHOWN:], "that are not kept": ~self.kept[_SHOWN:]}
+        more = ", ".join(f"{those.sum():,} more {which}" for which, those in counts.items() if those.any())
+        return [*lines, f"... and {more}"] if more else lines
 
     def plot(self, **shape: Any) -> str:
         """The SVG that ``thresher select --plot`` draws.

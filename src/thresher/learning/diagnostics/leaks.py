@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk, concat
 from thresher.data.columns import FEATURES, NUMBERS
 from thresher.data.features.names import find_names
+from thresher.data.layout import SettledLayout
 from thresher.data.source import Source
 from thresher.engine.sound import Array
 from thresher.learning.diagnostics.advice import feature_names
@@ -40,8 +41,11 @@ Column = tuple[Any, NDArray[np.intp], Array]
 """Its name, or the key of a feature; the rows where it has a value; the values"""
 
 
-def telling(source: Source, head: Objective) -> list[str]:
-    """The names of the columns or features of `source` of which each tells the label alone. `DataError`."""
+def telling(source: Source, head: Objective, trained: SettledLayout | None) -> list[str]:
+    """The names of the columns or features of `source` of which each tells the label alone. `DataError`.
+
+    Features of rows without a layout are those of the layout that the model was `trained` with.
+    """
     source = source.origin or source  # a cache has no cells
     one_label = head.outputs.kind in ("one", "classes") and source.rereadable
     if not one_label or source.acknowledged:  # a log grows, and its rows go
@@ -69,7 +73,7 @@ def telling(source: Source, head: Objective) -> list[str]:
     report, keys = source.report, np.array(found, np.uint64)
     names = find_names(source, keys) if source.nameable else None
     source.report = report
-    return feature_names(found, layout, names)
+    return feature_names(found, layout or trained, names)
 
 
 def _first(source: Source, columns: list[str], most: int) -> Chunk:

@@ -384,7 +384,7 @@ def _leak(run: Run) -> str | None:
     suspicious = good or lacking or run.model.head.is_exponential
     if run.source is None or run.seen.rows < LEAST or not suspicious:
         return None
-    if not (names := telling(run.source, run.model.head)):
+    if not (names := telling(run.source, run.model.head, run.model.layout)):
         return None
     alone = f"{first_few(names)} {'alone tells' if len(names) == 1 else 'each tell'} the label"
     known, layout = "if it is filled in with the label or after it, leave it out", run.source.layout

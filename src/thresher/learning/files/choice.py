@@ -145,11 +145,11 @@ def check_choice(text: object) -> str:
 
 
 def check_judge(text: object) -> str:
-    """The name of a figure to judge by, with ``_`` for ``-``; ValueError."""
+    """The name of a figure to judge by, with ``_`` for ``-``; ValueError with what it must be."""
     name = str(text).replace("-", "_")
     if name not in JUDGES and not re.fullmatch(r"(precision|recall|lift)@([1-9]\d*|\d*\.?\d+%)", name):
         most = "precision@, recall@ or lift@ with a number of examples or a share, such as lift@1%"
-        raise ValueError(f"judge must be one of {', '.join(JUDGES)}, or {most}, not {text!r}")
+        raise ValueError(f"one of {', '.join(JUDGES)}, or {most}")
     return name
 
 
