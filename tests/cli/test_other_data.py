@@ -79,10 +79,6 @@ def test_a_model_of_parquet_names_the_format_of_a_text(thresher: Thresher) -> No
 @pytest.mark.usefixtures("models")
 def test_features_of_another_kind_get_no_option(thresher: Thresher) -> None:
     assert thresher("evaluate m s.svm").err.endswith("like svmlight, but the model was trained on CSV\n")
-    Path("bare.csv").write_text(Path("t.csv").read_text().partition("\n")[2])
-    assert thresher("train bare.csv --no-header --label 1 -m b -q").status == 0
-    for command in ("evaluate b", "train -m n --continue b"):
-        assert thresher(f"{command} s.svm").err.endswith("like svmlight, but the model was trained on CSV\n")
     for name, title in (("csv", "CSV"), ("jsonl", "JSON lines")):
         ran = thresher(f"evaluate s t.{name}")
         assert ran.err.rstrip(")\n").endswith(f"{title}, but the model was trained on svmlight"), ran.err
