@@ -121,8 +121,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 61_159,
-    "data": 17_651,
+    "all": 61_163,
+    "data": 17_655,
     "learning": 14_259,
     "parts": 5_429,
     "engine": 4_915,

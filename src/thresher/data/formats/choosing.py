@@ -121,6 +121,10 @@ _FOREIGN = {
 """What the first line of text that no format reads is like, and how to make readable text of it"""
 
 
+def _first_line(head: bytes) -> bytes:
+    return head.partition(b"\n")[0].strip(b"\r ")
+
+
 def format_seen(head: bytes) -> str:
     """The format that the beginning of a file shows; empty if it shows none.
 
@@ -129,7 +133,7 @@ def format_seen(head: bytes) -> str:
     """
     if kind := binary_kind(head):
         return next((name for name in listing.TABLES if mention(format=name) in kind), "")
-    line = head.partition(b"\n")[0].strip(b"\r ")
+    line = _first_line(head)
     return next((name for name, shape in _SHAPES.items() if shape.fullmatch(line)), "")
 
 
@@ -139,7 +143,7 @@ def foreign(head: bytes) -> str:
     >>> foreign(b"1 2:3:0.5")
     "this looks like LibFFM: write svmlight (sed -E 's/ [0-9]+:/ /g')"
     """
-    line = head.partition(b"\n")[0].strip(b"\r ")
+    line = _first_line(head)
     return next(
         (f"this looks like {what}" for shape, what in _FOREIGN.items() if re.fullmatch(shape, line)), ""
     )
@@ -156,7 +160,7 @@ def hint(head: bytes, form: str, trained: bool = False) -> str:
     >>> hint(b"label,size", "svmlight", trained=True)
     'this looks like CSV, but the model was trained on svmlight'
     """
-    line, other = head.partition(b"\n")[0].strip(b"\r "), format_seen(head)
+    line, other = _first_line(head), format_seen(head)
     if binary_kind(head):
         return ""
     if told := foreign(head):
