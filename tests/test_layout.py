@@ -121,11 +121,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 61_163,
+    "all": 61_081,
     "data": 17_655,
-    "learning": 14_259,
-    "parts": 5_429,
-    "engine": 4_915,
+    "learning": 14_258,
+    "parts": 5_421,
+    "engine": 4_842,
     "plans": 3_244,
     "serving": 2_774,
     "options": 2_263,

@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.engine import lookup
-from thresher.engine.sound import Array, StateError, Tensors, ascending, given, require
+from thresher.engine.sound import Array, State, StateError, Tensors, ascending, given, require
 
 Flags = NDArray[np.bool_]
 U8 = NDArray[np.uint8]
@@ -83,8 +83,7 @@ class Resolved(NamedTuple):
 class _Index:
     """The common part of all indexes. Rows are numbered below `size`, in order of first use or of key."""
 
-    FOUND_AHEAD: ClassVar[bool] = False
-    """whether it pays, and is safe, to find rows in threads that read"""
+    NAME: ClassVar[str]
     size: int
     """rows of each table"""
     seen: U8
@@ -103,9 +102,15 @@ class _Index:
     def _tables(self) -> list[RowTable]:
         return [table for one in self._joined if (table := one()) is not None]
 
-    def _resize_tables(self) -> None:
+    def _resize(self, size: int) -> None:
+        self.size = size
         for table in self._tables():
-            table.S = lookup.resized(table.S, self.size)
+            table.S = lookup.resized(table.S, size)
+
+    @property
+    def used(self) -> int:
+        """Number of rows in use: the first ones. All others are zeros."""
+        return len(self.seen)
 
     @property
     def features_seen(self) -> int:
@@ -113,14 +118,14 @@ class _Index:
         return int(np.count_nonzero(self.seen))
 
     @property
-    def used(self) -> int:
-        """Number of rows in use: the first ones. All others are zeros."""
-        return self.size
-
-    @property
     def met(self) -> NDArray[np.bool_]:
         """Which of the rows in use were met (used,)."""
-        return self.seen[: self.used] > 0
+        return self.seen > 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of keys, slots and marks."""
+        return sum(own.nbytes for own in vars(self).values() if isinstance(own, np.ndarray))
 
     def features(self, most: int | None = None) -> U64:
         """Key of each row in use, or of the first `most`."""
@@ -134,14 +139,16 @@ class _Index:
         """Free idle rows, then make room for `needed` more."""
         raise AssertionError("every example fits an index of this kind")
 
-    @property
-    def nbytes(self) -> int:
-        return self.seen.nbytes
-
-    def tensors(self) -> dict[str, Array]:
+    def tensors(self) -> State:
+        """Everything that `restore` needs."""
         return {"seen": self.seen}
 
-    def restore(self, tensors: dict[str, Array]) -> None:
+    def check(self, tensors: Tensors, batch: int) -> int:
+        """The number of rows of a table; StateError for a state impossible with batches of `batch`."""
+        return len(given(tensors, "seen", self.seen.shape, np.uint8))
+
+    def restore(self, tensors: State) -> None:
+        """Restore the index from `tensors`."""
         self.seen = tensors["seen"].copy()
 
 
@@ -154,101 +161,73 @@ class GrowingIndex(_Index):
     """
 
     NAME: ClassVar[str] = "growing"
-    FOUND_AHEAD = True
+    used = 1
+    """Number of rows in use, including the null row, which comes first and is empty"""
+    slots: U32
+    known: U64
+    """keys by row: with `slots`, what `lookup.find_or_add` finds rows in"""
 
-    def __init__(self) -> None:
+    def __init__(self, tensors: State | None = None) -> None:
         super().__init__()
         self.seen = np.zeros(0, np.uint8)  # keys are counted when their rows are created
-        self.size = FIRST_SIZE
-        self._known = np.zeros(self.size, np.uint64)
-        self._slots = lookup.empty_index(self.size)
-        self._most = 0
-        """most features in use before rows were freed"""
-        self._count = 1  # the null row
+        self.restore(tensors or {"keys": np.zeros(1, np.uint64), "counts": np.array([0, 0, FIRST_SIZE])})
 
-    def __getstate__(self) -> dict[str, Array]:
-        """What a copy or a pickle, which has no tables, starts from."""
-        return self.tensors()
-
-    def __setstate__(self, tensors: dict[str, Array]) -> None:
-        """Start like that."""
-        GrowingIndex.__init__(self)
-        self.restore(tensors)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of keys and slots."""
-        return self._known.nbytes + self._slots.nbytes
+    def __reduce__(self) -> tuple[type[GrowingIndex], tuple[State]]:
+        """Copies and pickles have no tables."""
+        return GrowingIndex, (self.tensors(),)
 
     @property
     def features_seen(self) -> int:
         """Number of distinct keys met: exact until a row is freed, then the most that were in use at once."""
-        return max(self._most, self._count - 1)
-
-    @property
-    def used(self) -> int:
-        """Number of rows in use, including the null row, which comes first and is empty."""
-        return self._count
+        return max(self._most, self.used - 1)
 
     @property
     def met(self) -> NDArray[np.bool_]:
         """Which of the rows in use were met (used,): all but the null row."""
-        return np.arange(self._count) > 0
+        return np.arange(self.used) > 0
 
     def features(self, most: int | None = None) -> U64:
         """Key of each row in use, or of the first `most`; 0 for the null row."""
-        return self._known[: self._count if most is None else min(most, self._count)]
+        return self.known[: self.used if most is None else min(most, self.used)]
 
     def resolve(self, keys: U64, indptr: I64, values: F32, lo: int, hi: int, rows: U32) -> Resolved:
         """Rows of as many of the examples lo..hi-1 as fit; new keys are added."""
-        tables = self._slots, self._known, self._count, self.size
-        hi, used = lookup.find_or_add(*tables, keys, indptr, lo, hi, rows)
-        self.added(used)
+        tables = self.slots, self.known, self.used, self.size
+        hi, self.used = lookup.find_or_add(*tables, keys, indptr, lo, hi, rows)
         return Resolved(hi, indptr, rows, values)
 
     def make_room(self, needed: int) -> None:
         """Free rows that are idle in every table, then make room for `needed`; MemoryError beyond 2^32."""
-        kept = self._count
-        if kept + needed > ALWAYS_KEPT:
-            before = self._count
+        before = self.used
+        if before + needed > ALWAYS_KEPT:
             self._most = self.features_seen
             idle = np.ones(before, np.bool_)
             for table in self._tables():
                 idle &= table.idle(before)
             idle[0] = False  # the null row
-            self._count = lookup.close_up(words_of(self._known), idle)
-            self.freed += before - self._count
+            self.used = lookup.close_up(words_of(self.known), idle)
+            self.freed += before - self.used
             for table in self._tables():
                 lookup.close_up(words_of(table.S), idle)
-                if self._count < before:
-                    table.moved(self._count)
-            kept = self._count
+                if self.used < before:
+                    table.moved(self.used)
+        kept = self.used
         size = max(min(2 * kept, ALWAYS_KEPT), kept + kept // 2, kept + needed)
         if size > _MOST_ROWS:
             raise MemoryError("more than 2^32 live features")
         if size == self.size:
-            self._slots[:] = 0
+            self.slots[:] = 0
         else:
-            self._slots = np.empty(0, np.uint32)  # free it before allocating the new arrays
-            self.size = size
-            self._resize_tables()
-            self._known = lookup.resized(self._known, size)
-            self._slots = lookup.empty_index(size)
-        lookup.reindex(self._slots, self._known, kept)
-
-    @property
-    def tables(self) -> tuple[U32, U64]:
-        """What `lookup.find_or_add` finds rows in."""
-        return self._slots, self._known
-
-    def added(self, used: int) -> None:
-        """So many rows are in use now: those that were not are new."""
-        self._count = max(used, self._count)
+            self.slots = np.empty(0, np.uint32)  # free it before allocating the new arrays
+            self._resize(size)
+            self.known = lookup.resized(self.known, size)
+            self.slots = lookup.empty_index(size)
+        lookup.reindex(self.slots, self.known, kept)
 
     def find(self, keys: U64, indptr: I64, values: F32) -> Resolved:
         """Rows to read from; adds nothing."""
         rows = np.empty(keys.size, np.uint32)
-        lookup.find(self._slots, self._known, keys, rows)
+        lookup.find(self.slots, self.known, keys, rows)
         return Resolved(indptr.size - 1, indptr, rows, values)
 
     def enter(self, keys: U64) -> U64:
@@ -257,7 +236,7 @@ class GrowingIndex(_Index):
         self.restore({"keys": known, "counts": np.array([len(keys), 0, len(known)])})
         return np.arange(1, len(known), dtype=np.uint64)
 
-    def tensors(self) -> dict[str, Array]:
+    def tensors(self) -> State:
         """Everything that `restore` needs."""
         counts = np.array([self.features_seen, self.freed, self.size], np.int64)
         return {"keys": self.features(), "counts": counts}
@@ -278,30 +257,25 @@ class GrowingIndex(_Index):
         require(distinct and known[0] == 0, "keys", "every key needs one row, and row 0 has no key")
         return count
 
-    def restore(self, tensors: dict[str, Array]) -> None:
+    def restore(self, tensors: State) -> None:
         """Restore the index from `tensors`."""
         self._most, self.freed, self.size = (int(v) for v in tensors["counts"])
-        self._count = len(tensors["keys"])
-        self._known = lookup.resized(tensors["keys"], self.size)
-        self._slots = lookup.empty_index(self.size)
-        lookup.reindex(self._slots, self._known, self._count)
+        self.used = len(tensors["keys"])
+        self.known = lookup.resized(tensors["keys"], self.size)
+        self.slots = lookup.empty_index(self.size)
+        if self.used > 1:
+            lookup.reindex(self.slots, self.known, self.used)
 
 
 class DirectIndex(_Index):
-    """The key is the row: for small, dense ids. Grows to the largest id met."""
+    """The key is the row: for small, dense ids. Grows to the largest id met. An empty null row comes last."""
 
     NAME: ClassVar[str] = "direct"
     LARGEST: ClassVar[int] = 1 << 31
 
     def __init__(self) -> None:
         super().__init__()
-        self.size = FIRST_SIZE
-        self.seen = np.zeros(self.used, np.uint8)
-
-    @property
-    def used(self) -> int:
-        """Number of rows in use, without the empty null row after them."""
-        return self.size - 1
+        self.restore({"seen": np.zeros(FIRST_SIZE - 1, np.uint8)})
 
     def resolve(self, keys: U64, indptr: I64, values: F32, lo: int, hi: int, rows: U32) -> Resolved:
         """Keys are rows; the learning loop reports those beyond the table."""
@@ -316,9 +290,8 @@ class DirectIndex(_Index):
             raise OverflowError(
                 f"feature id {largest} is too large for the direct store; use the growing store"
             )
-        self.size = 1 << (largest + 1).bit_length()  # the same, however many keys are given at once
-        self._resize_tables()
-        self.seen = lookup.resized(self.seen, self.used)
+        self._resize(1 << (largest + 1).bit_length())  # the same, however many keys are given at once
+        self.seen = lookup.resized(self.seen, self.size - 1)
         return True
 
     def find(self, keys: U64, indptr: I64, values: F32) -> Resolved:
@@ -332,8 +305,7 @@ class DirectIndex(_Index):
         largest = int(keys.max(initial=0))
         if largest >= self.LARGEST:
             raise StateError(f"feature id {largest} is too large for the direct store")
-        self.size = largest + 2
-        self.seen = np.zeros(self.used, np.uint8)
+        self.restore({"seen": np.zeros(largest + 1, np.uint8)})
         self.seen[keys] = 1
         return keys
 
@@ -343,10 +315,10 @@ class DirectIndex(_Index):
         require(1 <= rows < 2 * self.LARGEST, "seen", "there must be at least one row")
         return rows
 
-    def restore(self, tensors: dict[str, Array]) -> None:
+    def restore(self, tensors: State) -> None:
         """Restore the index from `tensors`."""
-        self.seen = tensors["seen"].copy()
-        self.size = self.seen.size + 1
+        super().restore(tensors)
+        self.size = self.used + 1
 
 
 class HashedIndex(_Index):
@@ -366,24 +338,10 @@ class HashedIndex(_Index):
 
     def __init__(self, bits: int = 20, seed: int = 0, signed: bool = False) -> None:
         super().__init__()
-        self.check_options(bits, seed)
         self.bits, self.seed, self.signed = bits, seed, signed
         self.size = 1 << bits
         self.seen = np.zeros(self.size, np.uint8)
         self._last = np.zeros(self.size, np.int64)
-
-    @staticmethod
-    def check_options(bits: int, seed: int) -> None:
-        """ValueError for bits or a seed out of range."""
-        if not 1 <= bits <= 31:
-            raise ValueError(f"hashed store: bits must lie in 1..31, not {bits}")
-        if not 0 <= seed < 1 << 64:
-            raise ValueError(f"hashed store: the seed must lie in 0..2^64 - 1, not {seed}")
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of marks."""
-        return self.seen.nbytes + self._last.nbytes
 
     def resolve(self, keys: U64, indptr: I64, values: F32, lo: int, hi: int, rows: U32) -> Resolved:
         """Rows of the examples lo..hi-1."""
@@ -403,10 +361,6 @@ class HashedIndex(_Index):
             raise StateError(f"{keys.max()} is not a row of the store {self.NAME}:{self.bits}")
         return keys
 
-    def check(self, tensors: Tensors, batch: int) -> int:
-        """The number of rows of a table; StateError for an impossible state."""
-        return len(given(tensors, "seen", self.seen.shape, np.uint8))
-
 
 Index = GrowingIndex | DirectIndex | HashedIndex
 
@@ -414,9 +368,6 @@ Index = GrowingIndex | DirectIndex | HashedIndex
 def words_of(table: Array) -> U32:
     """A view of a table as rows of 32-bit words."""
     return np.asarray(table).reshape(len(table), math.prod(table.shape[1:])).view(np.uint32)
-
-
-_BITS = "20"
 
 
 def make_index(spec: str, seed: int = 0) -> Index:
@@ -437,7 +388,6 @@ def store_spec(spec: str, seed: int = 0, *, full: bool = True) -> str:
     if not options:
         return kind.NAME
     bits, own, signed = options
-    HashedIndex.check_options(bits, own)
     numbers = f"{bits},{own}" if full or own != seed else f"{bits}"
     return f"{kind.NAME}:{numbers}" + (f",{HashedIndex.SIGNED}" if signed else "")
 
@@ -450,13 +400,15 @@ def _read(spec: str, seed: int) -> tuple[type[Index], tuple[int, int, bool] | tu
     numbers = rest.split(",") if rest else []
     signed = numbers[-1:] == [HashedIndex.SIGNED]
     numbers = numbers[:-1] if signed else numbers
-    if (
-        name == HashedIndex.NAME
-        and len(numbers) <= 2
-        and all(re.fullmatch("[0-9]{1,20}", n) for n in numbers)
-    ):
-        bits, own = [*(int(n) for n in numbers or (_BITS,)), seed][:2]
-        return HashedIndex, (bits, own, signed)
-    raise ValueError(
-        f"no store is called {spec!r}; known: growing, direct, hashed:BITS, hashed:BITS,{HashedIndex.SIGNED}"
-    )
+    whole = len(numbers) <= 2 and all(re.fullmatch("[0-9]{1,20}", n) for n in numbers)
+    if name != HashedIndex.NAME or not whole:
+        raise ValueError(
+            f"no store is called {spec!r}; known: growing, direct, hashed:BITS,"
+            f" hashed:BITS,{HashedIndex.SIGNED}"
+        )
+    bits, own = [*map(int, numbers or ["20"]), seed][:2]
+    if not 1 <= bits <= 31:
+        raise ValueError(f"hashed store: bits must lie in 1..31, not {bits}")
+    if not 0 <= own < 1 << 64:
+        raise ValueError(f"hashed store: the seed must lie in 0..2^64 - 1, not {own}")
+    return HashedIndex, (bits, own, signed)

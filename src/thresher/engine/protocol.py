@@ -10,14 +10,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from thresher.engine.compile import jit
 from thresher.engine.compile.jit import in_place
-
-T = TypeVar("T", bound=type)
 
 NUMBER, PAIR, TRUTH = "a number", "two numbers, (loss, slope)", "true or false"
 RETURNS: dict[str, str] = {}
@@ -58,6 +56,7 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
     "rate": {},
     "group": {},
     "rule": {
+        "SLOTS": (),  # the columns of its state: every rule must say them
         "CLOCK": ("unused",),
         "PENALTIES": (),
         "DTYPE": "float32",
@@ -66,9 +65,6 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
         "RELATIVE_IMPORTANCE": False,  # whether multiplying all importances by a number changes nothing
         "AUTOMATIC": False,  # columns are centred and short streams replayed, unless the user says otherwise
     },
-}
-NEEDED: dict[str, dict[str, str]] = {
-    kind: {"SLOTS": "the columns of its state"} if kind == "rule" else {} for kind in ATTRIBUTES
 }
 
 
@@ -96,32 +92,11 @@ def verb(
         declared = Verb(default, required, compiled, list(inspect.signature(default).parameters))
         for kind in kinds:
             PROTOCOL[kind][name] = declared
-        if compiled:  # `implements` has checked the parameters, so Numba need not
+        if compiled:  # `part` has checked the parameters, so Numba need not
             jit.declare(call, "helper" if arrays else "borrowing", method)
         return call
 
     return declare
-
-
-def implements(kind: str) -> Callable[[T], T]:
-    """Class decorator: check a NamedTuple against the verbs of a kind and add the defaults.
-
-    Raises TypeError if a required verb is missing or parameters have other names.
-    """
-
-    def complete(cls: T) -> T:
-        KINDS[cls] = kind
-        for name, declared in PROTOCOL[kind].items():
-            method, takes = getattr(cls, name, None), ", ".join(declared.parameters)
-            if method is None and declared.required:
-                raise TypeError(f"{kind} {cls.__name__} must define {name}({takes})")
-            if method is None:
-                setattr(cls, name, declared.default)
-            elif list(inspect.signature(method).parameters)[1:] != declared.parameters[1:]:
-                raise TypeError(f"{kind} {cls.__name__}: {name} takes ({takes}), by these names")
-        return cls
-
-    return complete
 
 
 def writes(cls: Any, name: str) -> bool:

@@ -14,6 +14,7 @@ import os
 import re
 import shlex
 import sys
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
@@ -153,11 +154,6 @@ def reduced(self: Any) -> object:
     return _received, (kind, name, module, file, where, self._asdict())
 
 
-def itself(self: object, memo: object = None) -> Any:
-    """``__copy__`` and ``__deepcopy__`` of parts that are not built in, which cannot change."""
-    return self
-
-
 def _received(kind: str, name: str, module: str, file: str, cls: Any, values: dict[str, Any]) -> object:
     if cls is not None and cls not in DEFINED:
         REGISTRY[kind][name], DEFINED[cls] = cls, (kind, name)
@@ -233,11 +229,8 @@ def _line_of(error: BaseException, path: Path) -> str:
     """A colon and the line of the file at which an error was raised, if it was."""
     if isinstance(error, SyntaxError) and error.filename in (str(path), None):
         return f":{error.lineno}" if error.lineno else ""
-    line, trace = 0, error.__traceback__
-    while trace is not None:
-        line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == str(path) else line
-        trace = trace.tb_next
-    return f":{line}" if line else ""
+    lines = [at.lineno for at in traceback.extract_tb(error.__traceback__) if at.filename == str(path)]
+    return f":{lines[-1]}" if lines else ""
 
 
 def _in_words(error: BaseException) -> str:

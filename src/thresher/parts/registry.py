@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import math
 import os
 import re
@@ -29,10 +30,9 @@ from thresher.engine import verbs as verbs  # declares the verbs checked here
 from thresher.engine.protocol import (
     ATTRIBUTES,
     IN_SPECS,
-    NEEDED,
+    KINDS,
     NEVER,
     PROTOCOL,
-    implements,
     rebuilt,
     writes,
 )
@@ -44,7 +44,6 @@ from thresher.parts.origins import (
     MAIN,
     entry_points,
     is_built_in,
-    itself,
     load_all,
     load_named,
     reduced,
@@ -74,31 +73,23 @@ def part(kind: str, **declared: object) -> Callable[[T], T]:
     if kind not in REGISTRY:
         kinds = ", ".join(f'@part("{one}")' for one in REGISTRY)
         raise TypeError(f"a part is one of {kinds}; not {getattr(kind, '__name__', kind)!r}")
-    known = {*NEEDED[kind], *ATTRIBUTES[kind], *OPTIONAL}
+    known = {*ATTRIBUTES[kind], *OPTIONAL}
     if unknown := declared.keys() - known:
         raise TypeError(f"a {kind} cannot declare {min(unknown)}; it can declare {', '.join(sorted(known))}")
 
     def register(cls: T) -> T:
-        fields = getattr(cls, "_fields", None)
+        begin, fields = f"{kind} {cls.__name__}", getattr(cls, "_fields", None)
         if fields is None:
-            raise TypeError(f"{kind} {cls.__name__} must be a NamedTuple: class {cls.__name__}(NamedTuple)")
+            raise TypeError(f"{begin} must be a NamedTuple: class {cls.__name__}(NamedTuple)")
         if not fields:
             raise TypeError(
-                f"{kind} {cls.__name__} needs at least one field: Numba takes a NamedTuple without fields for"
+                f"{begin} needs at least one field: Numba takes a NamedTuple without fields for"
                 " an empty tuple, which has no methods; add one, such as factor: float = 1.0"
             )
         for name, value in declared.items():
             setattr(cls, name, value)
-        implements(kind)(cls)
-        for needed in NEEDED[kind]:
-            if needed not in vars(cls):
-                raise TypeError(
-                    f"{kind} {cls.__name__} must say {needed} = ('name', ...): {NEEDED[kind][needed]}"
-                )
-        for name, value in ATTRIBUTES[kind].items():
-            if not hasattr(cls, name):
-                setattr(cls, name, value)
-        check_declarations(kind, cls)
+        _complete(begin, kind, cls)
+        _check_declarations(begin, kind, cls)
         before = REGISTRY[kind].get(part_name(cls))
         if before is not None and is_built_in(before) and cls.__module__ != before.__module__:
             raise TypeError(f"a {kind} is already called {part_name(cls)}: give {cls.__name__} another name")
@@ -112,21 +103,10 @@ def part(kind: str, **declared: object) -> Callable[[T], T]:
         DEFINED[cls] = kind, part_name(cls)
         if not is_built_in(cls):
             cls.__reduce__ = reduced  # type: ignore[assignment]
-            cls.__copy__ = cls.__deepcopy__ = itself  # type: ignore[attr-defined]
+            cls.__copy__ = cls.__deepcopy__ = lambda self, memo=None: self  # type: ignore[attr-defined]
         return cls
 
     return register
-
-
-@functools.cache
-def _drift_at(places: tuple[int, ...]) -> object:
-    """The verb `drift` of a rule whose drifts are numbers of its clock."""
-
-    def drift(self, clock, out):
-        for k in range(len(places)):
-            out[k] = clock[places[k]]
-
-    return drift
 
 
 def _check_values_at_birth(kind: str, cls: Any) -> None:
@@ -258,25 +238,23 @@ def find(kind: str, name: str) -> Any:
 
 def lookup(kind: str, name: str) -> Any:
     """The class registered under a name; SpecError with near matches otherwise."""
-    cls = find(kind, name)
+    cls, known = find(kind, name), _family(kind)
     if cls is not None:
         return cls
-    raise SpecError(f"no {kind} is called {name!r}; {_hint(kind, name, _family(kind))}")
-
-
-def _hint(kind: str, name: str, known: dict[str, type]) -> str:
     plain = name.lower().replace("_", "-")
-    for other in ("rule", "loss", "rate"):
-        if other != kind and plain in _family(other):
-            return f"it is a {other} ({mention(**{other: plain})})"
-    if kind == "rate" and _PLAIN_NUMBER.fullmatch(plain):
-        return f"did you mean constant:{plain} or inverse-sqrt:{plain}?"
+    others = [one for one in ("rule", "loss", "rate") if one != kind and plain in _family(one)]
     started = re.match(r"([\w-]+)[\s,;=(]+(.*?)\)?$", plain)
-    if started and started[1] in known:
-        return f"write {started[1]}:{started[2]}"
-    elsewhere = [one.name for one in entry_points()]
-    near = meant(plain, [*known, *elsewhere])
-    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known))}"
+    if others:
+        hint = f"it is a {others[0]} ({mention(**{others[0]: plain})})"
+    elif kind == "rate" and _PLAIN_NUMBER.fullmatch(plain):
+        hint = f"did you mean constant:{plain} or inverse-sqrt:{plain}?"
+    elif started and started[1] in known:
+        hint = f"write {started[1]}:{started[2]}"
+    elif near := meant(plain, [*known, *(one.name for one in entry_points())]):
+        hint = f"did you mean {' or '.join(near)}?"
+    else:
+        hint = f"known: {', '.join(sorted(known))}"
+    raise SpecError(f"no {kind} is called {name!r}; {hint}")
 
 
 def make(kind: str, spec: Any, **nested: Any) -> Any:
@@ -284,43 +262,33 @@ def make(kind: str, spec: Any, **nested: Any) -> Any:
 
     `nested` sets fields that are parts themselves, such as ``rate=``. SpecError.
     """
-    ready = any(type(spec) in REGISTRY[k].values() for k in _FAMILIES.get(kind, (kind,)))
-    if not ready and not isinstance(spec, str):
+    if any(type(spec) in REGISTRY[k].values() for k in _FAMILIES.get(kind, (kind,))):
+        cls, values = type(spec), spec._asdict()
+    elif isinstance(spec, str):
+        cls, values = _read(kind, spec)
+    else:
         found = textwrap.shorten(repr(spec), _LONGEST, placeholder="...")
         raise SpecError(f"expected the name of a {kind} or a {kind}, not {found}")
-    name, _, rest = ("", "", "") if ready else spec.partition(":")
-    cls = type(spec) if ready else lookup(kind, name.strip())
-    without = [] if ready else [field for field in cls._fields if field not in cls._field_defaults]
-    if without:
-        raise SpecError(
-            f"{part_name(cls)} has no default for {without[0]}, which a SPEC needs: give it one in class"
-            f" {cls.__qualname__.rpartition('.')[2]}, such as {without[0]}: float = 1.0"
-        )
-    values = {} if ready else _read_fields(cls, rest)
     for field in nested:
         if field not in cls._fields:
             raise SpecError(f"{kind} {part_name(cls)} has no {field}")
-    if ready:
-        return rebuilt(spec, **nested) if nested else spec
-    return cls(**values, **nested)
+    return cls(**values | nested) if nested or isinstance(spec, str) else spec
 
 
 def changed(kind: str, value: object, fields: dict[str, Any]) -> Any:
     """The part with some fields changed: a SPEC if `value` is one. SpecError for a field it does not have."""
     made = make(kind, value)
     for field in fields:
-        check_field(made, field, field)
+        _check_field(type(made), field, type(made)._fields)
     new = rebuilt(made, **fields)
     return spec_of(new) if isinstance(value, str) else new
 
 
-def check_field(made: Any, field: str, parameter: str) -> None:
-    """SpecError, naming `parameter`, if the part does not have the field."""
-    if field not in type(made)._fields:
-        raise _no_parameter(type(made), parameter, type(made)._fields)
-
-
-def _no_parameter(cls: Any, parameter: str, known: Collection[str]) -> SpecError:
+def _check_field(cls: Any, field: str, known: Collection[str], said: str = "") -> None:
+    """SpecError unless the field is among the `known` ones of a part; it was `said` by that name."""
+    if field in known:
+        return
+    parameter = said or field
     instead = meant(parameter, cls._fields)
     listed = f"it has {', '.join(known)}" if known else "it takes none"
     if instead and instead[0] not in known:  # a part of its own
@@ -330,7 +298,7 @@ def _no_parameter(cls: Any, parameter: str, known: Collection[str]) -> SpecError
         has = f"did you mean {instead[0]}? ({listed})"
     else:
         has = listed + (f"; {SPARSE_RULES} have one" if parameter == "l1" else "")
-    return SpecError(f"{part_name(cls)} has no parameter {parameter}; {has}")
+    raise SpecError(f"{part_name(cls)} has no parameter {parameter}; {has}")
 
 
 def lacking(rule: object, options: Collection[str]) -> set[str]:
@@ -355,11 +323,18 @@ def parameters(cls: Any) -> dict[str, Any]:
 
 def fields_said(kind: str, spec: str) -> dict[str, object]:
     """The fields that a SPEC sets. SpecError."""
-    name, _, rest = spec.partition(":")
-    return _read_fields(lookup(kind, name.strip()), rest)
+    return _read(kind, spec)[1]
 
 
-def _read_fields(cls: Any, text: str) -> dict[str, object]:
+def _read(kind: str, spec: str) -> tuple[Any, dict[str, object]]:
+    """The class that a SPEC names, and the fields that it sets."""
+    name, _, text = spec.partition(":")
+    cls = lookup(kind, name.strip())
+    if without := [field for field in cls._fields if field not in cls._field_defaults]:
+        raise SpecError(
+            f"{part_name(cls)} has no default for {without[0]}, which a SPEC needs: give it one in class"
+            f" {cls.__qualname__.rpartition('.')[2]}, such as {without[0]}: float = 1.0"
+        )
     known = parameters(cls)
     in_order = [field for field in known if field not in IN_SPECS]
     raw: dict[str, str] = {}
@@ -377,12 +352,11 @@ def _read_fields(cls: Any, text: str) -> dict[str, object]:
                     f"{part_name(cls)} takes at most {len(in_order)} values: {', '.join(in_order)}"
                 )
             field, value = in_order[place], field
-        if field not in known:
-            raise _no_parameter(cls, field, known)
+        _check_field(cls, field, known)
         if field in raw:
             raise SpecError(f"{part_name(cls)}: {field} is given twice")
         raw[field] = value
-    return {field: _read_value(cls, raw, field) for field in raw}
+    return cls, {field: _read_value(cls, raw, field) for field in raw}
 
 
 def _read_value(cls: Any, raw: dict[str, str], field: str) -> Any:
@@ -410,9 +384,12 @@ def _read_value(cls: Any, raw: dict[str, str], field: str) -> Any:
 
 def spec_of(value: object) -> str:
     """The SPEC that makes this part, without nested parts."""
-    fields = parameters(type(value))
-    shown = ",".join(f"{f}={_write(getattr(value, f))}" for f in fields)
-    return f"{part_name(type(value))}:{shown}"
+    shown = []
+    for field in parameters(type(value)):
+        own = getattr(value, field)
+        text = part_name(type(own)) if isinstance(own, tuple) else repr(float(own))
+        shown.append(f"{field}={str(own).lower() if isinstance(own, bool) else text}")
+    return f"{part_name(type(value))}:{','.join(shown)}"
 
 
 def clamped(rule: Any, sign: float) -> object:
@@ -426,12 +403,6 @@ def clamped(rule: Any, sign: float) -> object:
     return tuple.__new__(clamped_class(cls, sign), rule)
 
 
-def _write(value: Any) -> str:
-    if isinstance(value, tuple):
-        return part_name(type(value))
-    return str(value).lower() if isinstance(value, bool) else repr(float(value))
-
-
 def rule_of(rule: object, rate: object = None, eta0: float | None = None, **fields: float | None) -> Any:
     """The rule with its rate and some fields changed (None: unchanged). SpecError for a field it lacks.
 
@@ -441,7 +412,7 @@ def rule_of(rule: object, rate: object = None, eta0: float | None = None, **fiel
     made = make("rule", rule)
     flat: dict[str, object] = {name: value for name, value in fields.items() if value is not None}
     if rate is not None or eta0 is not None:
-        check_field(made, "rate", "rate" if rate is not None else "eta0")
+        _check_field(type(made), "rate", type(made)._fields, "rate" if rate is not None else "eta0")
         given = make("rate", made.rate if rate is None else rate)
         flat["rate"] = given if eta0 is None else changed("rate", given, {"eta0": eta0})
     return changed("rule", made, flat) if flat else made
@@ -471,9 +442,37 @@ _LEFT_TO_THE_COMPILER = ArithmeticError, AttributeError, NameError, TypeError, V
 _LINKS = {"loss": "link(self, margin)", "joint loss": "links(self, margins, out)"}
 
 
-def check_declarations(kind: str, cls: Any) -> None:
-    """TypeError, naming the part, if a field or an attribute is not what it must be."""
-    begin = f"{kind} {cls.__name__}"
+def _complete(begin: str, kind: str, cls: Any) -> None:
+    """Add the defaults of the verbs and attributes of a kind. TypeError if what is there does not fit."""
+    KINDS[cls] = kind
+    for name, verb in PROTOCOL[kind].items():
+        method, takes = getattr(cls, name, None), ", ".join(verb.parameters)
+        if method is None and verb.required:
+            raise TypeError(f"{begin} must define {name}({takes})")
+        if method is None:
+            setattr(cls, name, verb.default)
+        elif list(inspect.signature(method).parameters)[1:] != verb.parameters[1:]:
+            raise TypeError(f"{begin}: {name} takes ({takes}), by these names")
+    if kind == "rule" and "SLOTS" not in vars(cls):
+        raise TypeError(f"{begin} must say SLOTS = ('name', ...): the columns of its state")
+    for name, value in ATTRIBUTES[kind].items():
+        if not hasattr(cls, name):
+            setattr(cls, name, value)
+
+
+@functools.cache
+def _drift_at(places: tuple[int, ...]) -> object:
+    """The verb `drift` of a rule whose drifts are numbers of its clock."""
+
+    def drift(self, clock, out):
+        for k in range(len(places)):
+            out[k] = clock[places[k]]
+
+    return drift
+
+
+def _check_declarations(begin: str, kind: str, cls: Any) -> None:
+    """TypeError if a field or an attribute is not what it must be."""
     for field, default in cls._field_defaults.items():
         if not isinstance(default, int | float | np.number | tuple):
             raise TypeError(
@@ -494,7 +493,7 @@ def check_declarations(kind: str, cls: Any) -> None:
         if kind == "loss" and cls.PROBABILITY and cls.DOMAIN != "binary":
             raise TypeError(f'{begin}: PROBABILITY = True needs DOMAIN = "binary", not {cls.DOMAIN!r}')
         verb = _LINKS[kind].partition("(")[0]
-        if cls.PROBABILITY and getattr(cls, verb) is PROTOCOL[kind][verb].default:
+        if cls.PROBABILITY and not writes(cls, verb):
             raise TypeError(
                 f"{begin}: PROBABILITY = True needs {_LINKS[kind]}, which turns margins into probabilities"
             )

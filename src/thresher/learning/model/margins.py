@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, read_only
 from thresher.engine import kernels, outputs
-from thresher.engine.index import Index, Resolved
+from thresher.engine.index import GrowingIndex, Index, Resolved
 from thresher.engine.sound import Array
 
 Read = Callable[[Array, Array], None]
@@ -87,7 +87,7 @@ def table_margins(index: Index, weights: Array, bias: Array, chunk: Chunk) -> Ar
 
 def finder_in(index: Index) -> Callable[[Chunk], Chunk] | None:
     """What looks up the keys of chunks in an index before these are used; None: it saves nothing."""
-    if not index.FOUND_AHEAD:
+    if not isinstance(index, GrowingIndex):
         return None
     return lambda chunk: replace(chunk, found=(index, chunk.keys, _find(index, chunk)))
 

@@ -142,7 +142,7 @@ class Ready:
         assert isinstance(index, GrowingIndex)
         assert means is not None
         self._most, self._index, self._means, self._table = most, index, means, model.table
-        self._slots, self._kept, self._layout = index.tables[0], means.kept, model.layout
+        self._slots, self._kept, self._layout = index.slots, means.kept, model.layout
         self.arrays = arrays = RowBuffers(most + len(means.keys), model.table.dtype)
         loop = getattr(model, "loop", None)
         self.learn = None if loop is None else loop.learner_of_row(arrays)
@@ -153,17 +153,16 @@ class Ready:
         """the margins ``(1,)`` that the model gives the row that was found, which has so many features"""
         limits, room = (np.uint64(SMALL), float(EXTREME)), 0 if self.learn is None else index.size
         before = arrays.given, arrays.numbers, *limits, read_only(means.keys), means.kept
-        after = arrays.raw, arrays.own, index.tables, room, arrays.found
+        after = arrays.raw, arrays.own, (index.slots, index.known), room, arrays.found
         self._find, self._add = (*before, False, *after), (*before, True, *after)
 
     def holds(self, model: LinearPredictor, count: int) -> bool:
         """Whether the model has the tables that are in the arguments, and so many features have room."""
-        slots, known = self._index.tables
         return (
-            (model.table is self._table and slots is self._slots and count <= self._most)
+            (model.table is self._table and self._index.slots is self._slots and count <= self._most)
             and (model.index is self._index and self._means.kept is self._kept)
             and (model.layout is self._layout and model.numbering is None)
-            and (self._index.used == 1 or known.item(1) > SMALL)
+            and (self._index.used == 1 or self._index.known.item(1) > SMALL)
         )
 
     def add(self, features: Features) -> tuple[int, bool] | None:
@@ -176,7 +175,7 @@ class Ready:
         total, used, more = one_row(*self._add)
         if total < 0:
             return None
-        self._index.added(used)
+        self._index.used = used
         return total, more
 
     def find(self, features: Features) -> int:
