@@ -121,9 +121,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 61_081,
+    "all": 60_943,
     "data": 17_655,
-    "learning": 14_258,
+    "learning": 14_256,
     "parts": 5_421,
     "engine": 4_842,
     "plans": 3_244,
@@ -134,7 +134,7 @@ SIZES = {
     "cluster": 965,
     "river": 277,
     "reporting": 1_088,
-    "batch": 1_438,
+    "batch": 1_302,
     "exporting": 787,
     "runs": 684,
     "drawing": 727,

@@ -16,12 +16,11 @@ from tests.covering import covering
 from tests.streams import Stream, Vector, stream
 from thresher import Chunk, DataError, TroubleWarning
 from thresher.batch import parallel
-from thresher.batch.columns import columns_of
+from thresher.batch.columns import in_columns
 from thresher.batch.kernels import LEAP, best_step, violation
 from thresher.batch.newton import Newton
 from thresher.batch.parallel import Parallel
 from thresher.batch.rounds import METHODS, BoostPlan, Round, loss_of
-from thresher.data import MemorySource
 from thresher.engine.compile.jit import kernel
 
 LOSSES = ["exponential", "logistic", "logistic:positive=3"]
@@ -99,7 +98,7 @@ def boosted(data: Stream, loss: str, **options: Any) -> tuple[Vector, Any]:
 
 
 def solver_of(data: Stream, loss: str, intercept: bool = True, **options: Any) -> Newton:
-    return Newton(columns_of(MemorySource(data.chunk), intercept), loss_of(loss), BoostPlan(**options))
+    return Newton(in_columns(data.chunk.counting(), intercept), loss_of(loss), BoostPlan(**options))
 
 
 @pytest.mark.parametrize(
@@ -158,7 +157,7 @@ def test_the_unit_is_the_l1_that_leaves_no_feature(loss: str, intercept: bool) -
 
 
 def parallel_of(data: Stream, loss: str, intercept: bool = True, **options: Any) -> Parallel:
-    columns = columns_of(MemorySource(data.chunk), intercept)
+    columns = in_columns(data.chunk.counting(), intercept)
     return Parallel(columns, loss_of(loss), BoostPlan(method="parallel", **options))
 
 
@@ -170,7 +169,7 @@ def test_no_parallel_step_makes_it_worse(
 ) -> None:
     monkeypatch.setattr(parallel, "ADVANCE", advance)
     solver = parallel_of(data_of(5), loss, l1=l1, l2=l2)
-    solver.measure_all()
+    solver.measure(solver.all)
     before = solver.objective()
     solver.choose(solver.all)
     for _ in range(40):
@@ -249,7 +248,7 @@ def test_newton_satisfies_the_conditions_on_nasty_columns(
 def test_newton_goes_on_with_loadings_and_offsets(loss: str) -> None:
     """Loadings psi are columns divided by psi; an offset is a column of known weight."""
     data, psi = nasty(loss), np.array([1.0, 2.0, 1e-3, 1e3, 1.0, 0.5, 1.0, 1.0, 3.0])
-    columns = columns_of(MemorySource(data.chunk), True)
+    columns = in_columns(data.chunk.counting(), True)
     moved, there = 0.3 * data.X[:, 0], data.importance > 0
     loaded = Newton(
         replace(columns, base=moved[there]), loss_of(loss), BoostPlan(l1=1.5, l2=0.2, tolerance=1e-9)

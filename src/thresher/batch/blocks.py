@@ -20,7 +20,7 @@ import numpy as np
 
 from thresher.batch.columns import FeatureColumns
 from thresher.batch.newton import SHARE, STEPS, Newton
-from thresher.batch.rounds import F64, BoostPlan, Rounds
+from thresher.batch.rounds import F64, I64, BoostPlan, Rounds
 from thresher.engine import outputs
 from thresher.learning.model.objective import Objective
 
@@ -49,89 +49,57 @@ def level(w: F64, l1: float, l2: float) -> F64:
 class Blocks(Rounds):
     """Minimises the sum of a joint loss over rows, plus penalties of all weights; `w` is (d + 1, classes).
 
-    `labels` of the columns are the numbers of classes.
+    `labels` of the columns are the numbers of classes; `z`, `gap` and `loadings` have a column for each.
     """
 
     def __init__(self, columns: FeatureColumns, head: Objective, plan: BoostPlan) -> None:
-        count = head.count
-        super().__init__(
-            columns.keys, columns.intercept, float(columns.labels.min(initial=0.0)), plan, (count,)
-        )
-        self.loss, self.examples, self.columns = head.joint, len(columns.labels), columns
+        super().__init__(columns, head.joint, plan, head.count)
         self._targets = columns.labels[:, np.newaxis] - head.outputs.low
-        self._z = np.zeros((self.examples, count))
+        self.z, self.loadings = np.zeros((self.examples, head.count)), np.ones(self.w.shape)
         self.blocks: list[Newton] = []
-        for k in range(count):
+        for k in range(head.count):
             own = replace(columns, labels=np.where(self._targets[:, 0] == k, 1.0, -1.0))
             block = Newton(own, self.loss.ONE, plan)
-            self.w[:, k] = block.w
-            block.w, block.gap, self._z[:, k] = self.w[:, k], self.gap[:, k], block.z
+            self.w[:, k], self.z[:, k] = block.w, block.z
+            block.w, block.gap, block.loadings = self.w[:, k], self.gap[:, k], self.loadings[:, k]
             self.blocks.append(block)
         for _ in range(_CYCLES):
             before = self.w.copy()
             for k, block in enumerate(self.blocks):
                 self._face(k)
                 block.fit_intercept()
-                self._z[:, k] = block.z - block.columns.base
+                self.z[:, k] = block.z - block.columns.base
             if np.abs(self.w - before).max(initial=0.0) <= 1e-8:
                 break
 
-    @property
-    def loadings(self) -> F64:
-        """Those of `Newton` for each class, (d + 1, classes)."""
-        return np.column_stack([block.loadings for block in self.blocks])
-
-    @loadings.setter
-    def loadings(self, loadings: F64) -> None:
-        for block, own in zip(self.blocks, loadings.T, strict=True):
-            block.loadings = own
-
-    @property
-    def freedom(self) -> int:
-        """The least of `Newton`."""
-        return min(block.freedom for block in self.blocks)
-
-    def noise(self) -> F64:
-        """The standard deviations of the derivatives, see `newton.settled`."""
-        return np.column_stack([block.noise() for block in self.blocks])
-
-    def margins(self) -> F64:
-        """Those of the rows (n, classes)."""
-        return self._z
-
-    def penalise(self, plan: BoostPlan) -> None:
-        """See `Rounds`."""
-        super().penalise(plan)
-        for block in self.blocks:
-            block.penalise(plan)
-
-    def close(self) -> None:
-        """See `Rounds`."""
-        for block in self.blocks:
-            block.close()
+    def noise(self) -> tuple[F64, int]:
+        """Those of `Newton` for each class (d + 1, classes), and the least degrees of freedom."""
+        found, freedom = zip(*(block.noise() for block in self.blocks), strict=True)
+        return np.column_stack(found), min(freedom)
 
     def start(self) -> None:
         """See `Rounds`."""
         for block in self.blocks:
+            block.plan = self.plan
             block.start()
         self.unit = max(block.unit for block in self.blocks)
 
-    def measure_all(self) -> None:
+    def measure(self, chosen: I64) -> None:
         """See `Rounds`."""
         for k, block in enumerate(self.blocks):
             self._face(k)
-            block.measure_all()
+            block.measure(chosen)
 
     def objective(self) -> float:
         """See `Rounds`."""
         losses = np.empty(self.examples)
         score = outputs.score_outputs.for_parts(self.loss)
-        score(self.loss, self._z, self._targets, self.columns.weights, losses)
-        return float(losses.sum()) + sum(block.penalty() for block in self.blocks)
+        score(self.loss, self.z, self._targets, self.columns.weights, losses)
+        return float(losses.sum()) + sum(block.penalty(self.all, block.w) for block in self.blocks)
 
     def endless(self) -> str | None:
         """See `Rounds`."""
-        if self.intercept and any(block.alike() for block in self.blocks):
+        if self.columns.intercept and any(block.alike() for block in self.blocks):
             return "a class has no examples"
         why = [block.endless() for block in self.blocks]
         enough = all if self.loss.RELATIVE else any
@@ -148,10 +116,10 @@ class Blocks(Rounds):
                 block.measure(chosen)
                 seen = max(seen, float(self.gap[chosen, k].max(initial=0.0)))
                 sweeps += block.step(chosen)
-                self._z[:, k] = block.z - block.columns.base
+                self.z[:, k] = block.z - block.columns.base
             if self.loss.RELATIVE and (l1 or l2) and not self.plan.deviations:
                 # shift the weights of features in all classes, which changes no loss
-                (mixed,) = np.nonzero((self.w != 0).sum(axis=1)[: len(self.keys)] > 1)
+                (mixed,) = np.nonzero((self.w != 0).sum(axis=1)[: self.features] > 1)
                 self.w[mixed] = level(self.w[mixed], l1, l2)
             if seen <= goal:
                 break
@@ -160,5 +128,5 @@ class Blocks(Rounds):
     def _face(self, k: int) -> None:
         """Let the block of class k know the margins of the others."""
         margins = np.empty(self.examples)
-        outputs.rivals.for_parts(self.loss)(self.loss, self._z, k, margins)
+        outputs.rivals.for_parts(self.loss)(self.loss, self.z, k, margins)
         self.blocks[k].set_base(-margins)

@@ -48,17 +48,11 @@ def rows_of(source: Source) -> Chunk:
     return concat([concat([chunk]) for chunk in source.chunks()])
 
 
-def columns_of(source: Source, intercept: bool) -> FeatureColumns:
-    """Read a whole pass of `source`, without rows of importance 0.
-
-    Takes 24 bytes per stored value at the peak and 8 afterwards. Raises the errors of the source, and
-    OverflowError for more than 2**31 - 1 examples.
-    """
-    return in_columns(rows_of(source).counting(), intercept)
-
-
 def in_columns(whole: Chunk, intercept: bool) -> FeatureColumns:
-    """The examples of a chunk by feature; OverflowError for more than 2**31 - 1."""
+    """The examples of a chunk by feature; OverflowError for more than 2**31 - 1.
+
+    Takes 24 bytes per stored value at the peak, with those of the chunk, and 8 afterwards.
+    """
     if len(whole) > np.iinfo(np.int32).max:
         raise OverflowError(f"{len(whole):,} examples: the batch solver takes at most 2**31 - 1")
     keys, column = _numbered(whole.keys)

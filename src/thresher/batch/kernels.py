@@ -94,23 +94,6 @@ def _newton(up, down, w, a, force, l2, lo, hi):
     return d
 
 
-@scalar
-def masses(begin, end, rows, values, slopes):
-    """``(up, down)`` of the column in begin..end-1."""
-    up, down = 0.0, 0.0
-    for p in range(np.uint64(begin), np.uint64(end)):
-        fall = -float(values[p]) * slopes[rows[p]]
-        up += max(fall, 0.0)
-        down += max(-fall, 0.0)
-    return up, down
-
-
-@scalar
-def bound(up, down, d, a):
-    """B(d), the upper bound on the change of the loss."""
-    return (up * math.expm1(-a * d) + down * math.expm1(a * d)) / a
-
-
 @kernel
 def widest(chosen, starts, rows, values, sums, widths):
     """Add |x| of the chosen columns to `sums` of their rows; store the largest over the nonzeros of each."""
@@ -128,7 +111,12 @@ def widest(chosen, starts, rows, values, sums, widths):
 def add_up(chosen, starts, rows, values, slopes, up, down):
     """Set `up` and `down` (k,) to the masses of the chosen columns."""
     for k in range(chosen.size):
-        up[k], down[k] = masses(starts[chosen[k]], starts[chosen[k] + 1], rows, values, slopes)
+        rise, fall = 0.0, 0.0
+        for p in range(np.uint64(starts[chosen[k]]), np.uint64(starts[chosen[k] + 1])):
+            share = -float(values[p]) * slopes[rows[p]]
+            rise += max(share, 0.0)
+            fall += max(-share, 0.0)
+        up[k], down[k] = rise, fall
 
 
 @kernel
@@ -150,7 +138,7 @@ def steps_at_once(chosen, widths, ease, penalties, penalised, w, up, down, steps
         d = best_step(up[j], down[j], w[j], a, LEAP / widths[k], held * l1, held * l2) if a > 0.0 else 0.0
         steps[k] = d
         if d != 0.0:
-            total += bound(up[j], down[j], d, a)
+            total += (up[j] * math.expm1(-a * d) + down[j] * math.expm1(a * d)) / a  # B(d)
     return total
 
 

@@ -46,10 +46,6 @@ _POOR, _GOOD, _DAMPING = 0.25, 0.75, 1e-3
 """Shares of the fall that the model expected, below and above which damping changes; its least value"""
 
 
-def _penalty(w: F64, l1: F64, l2: F64) -> float:
-    return float((l1 * np.abs(w) + 0.5 * l2 * np.square(w)).sum())
-
-
 def settled(solver: Any, callback: Callable[[Round], None] = lambda _: None) -> tuple[Round, int]:
     """Solve with penalties in standard deviations of noise, measured until they stand; the last round, turns.
 
@@ -69,17 +65,19 @@ def settled(solver: Any, callback: Callable[[Round], None] = lambda _: None) -> 
     done, turns = Round(0, 0, 0.0, 0.0, 0, 0.0), 0
 
     def tell(row: Round) -> Round:
-        return row._replace(
-            number=done.number + row.number,
-            sweeps=done.sweeps + row.sweeps,
-            seconds=done.seconds + row.seconds,
+        number, sweeps, seconds = (
+            done.number + row.number,
+            done.sweeps + row.sweeps,
+            done.seconds + row.seconds,
         )
+        return row._replace(number=number, sweeps=sweeps, seconds=seconds)
 
     while turns < _TURNS:
-        loadings, enough = solver.noise(), max(_STANDS, 1.0 / solver.freedom)
+        loadings, freedom = solver.noise()
+        enough = max(_STANDS, 1.0 / freedom)
         if turns and (np.abs(loadings - solver.loadings) <= enough * loadings).all():
             break
-        solver.loadings, turns = loadings, turns + 1
+        solver.loadings[:], turns = loadings, turns + 1
         done = tell(solver.run(lambda row: callback(tell(row))))
     return done, turns
 
@@ -93,36 +91,28 @@ class Newton(Rounds):
     """
 
     def __init__(self, columns: FeatureColumns, loss: Any, plan: BoostPlan) -> None:
-        super().__init__(columns.keys, columns.intercept, float(columns.labels.min(initial=0.0)), plan)
-        self.columns, self.loss, self.examples = columns, loss, len(columns.labels)
+        super().__init__(columns, loss, plan)
         self.z, self.loadings = columns.base.copy(), np.ones(len(self.w))
         self.slopes, self.curvatures = np.zeros(self.examples), np.zeros(self.examples)
         self.gradient, self._damping = np.zeros(len(self.w)), 0.0
         self._spreads: F64 | None = None
-        self._pool = (
-            ThreadPoolExecutor(plan.threads) if plan.threads > 1 and len(columns.values) >= _WORTH else None
-        )
-        self._all = np.arange(len(self.w))
+        threads = plan.threads > 1 and len(columns.values) >= _WORTH
+        self._pool = ThreadPoolExecutor(plan.threads) if threads else None  # which end with the solver
         self._enough, self._draws = 0.0, np.random.default_rng(0)
         self._derive()
         self.fit_intercept()
-        features = self._all[: len(self.keys)]
-        steepest = np.abs(self.moments(features, self.slopes))
-        noise = np.sqrt(self.second_moments(features, self.slopes**2, np.zeros(len(features))))
+        features = self.all[: self.features]
+        steepest = np.abs(self._moments(features, self.slopes))
+        noise = np.sqrt(self._moments(features, self.slopes**2, np.zeros(len(features))))
         self._steepest = np.maximum(steepest, NOISE * noise)
-
-    def close(self) -> None:
-        """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown()
 
     def fit_intercept(self) -> None:
         """Move the intercept alone to its best, if there is one."""
-        if self.intercept and not self.alike():
+        if self.columns.intercept and not self.alike():
             for _ in range(_SWEEPS):
                 if abs(self.slopes.sum()) <= NOISE * np.abs(self.slopes).sum():
                     break
-                self._step(self._all[-1:], np.array([self.slopes.sum()]), 0.0)
+                self._step(self.all[-1:], np.array([self.slopes.sum()]), 0.0)
 
     def set_base(self, base: F64) -> None:
         """Replace the base of the rows (n,), with the same weights."""
@@ -130,55 +120,33 @@ class Newton(Rounds):
         self.columns = replace(self.columns, base=base)
         self._derive()
 
-    def margins(self) -> F64:
-        """Those of the rows (n,), with their base."""
-        return self.z
-
     def start(self) -> None:
         """See `Rounds`."""
         self._enough = 0.0
-        self.unit = float((self._steepest / self.loadings[: len(self.keys)]).max(initial=0.0)) or 1.0
-
-    def measure_all(self) -> None:
-        """See `Rounds`."""
-        self.measure(self._all)
+        self.unit = float((self._steepest / self.loadings[: self.features]).max(initial=0.0)) or 1.0
 
     def measure(self, chosen: I64) -> None:
         """Compute the gradients and violations of the chosen columns."""
-        self.gradient[chosen] = self.moments(chosen, self.slopes)
+        self.gradient[chosen] = self._moments(chosen, self.slopes)
         # distances of 0 from the subgradients, in units of the loadings
         l1, l2 = self._penalties(chosen)
         w = self.w[chosen]
         pull = self.gradient[chosen] + l2 * w
         found = np.where(w != 0, np.abs(pull + l1 * np.sign(w)), np.maximum(np.abs(pull) - l1, 0.0))
-        if self.intercept and int(chosen[-1]) == len(self.keys):  # beside tiny columns its rounding is large
+        if (
+            self.columns.intercept and int(chosen[-1]) == self.features
+        ):  # beside tiny columns its rounding is large
             found[-1] = max(found[-1] - _ROUNDING * float(np.abs(self.slopes).sum()), 0.0)
         self.gap[chosen] = found / self.loadings[chosen]
 
     def objective(self) -> float:
         """See `Rounds`."""
-        return self._loss + self.penalty()
+        return self._loss + self.penalty(self.all, self.w)
 
-    def penalty(self) -> float:
-        """The penalties of all weights."""
-        return _penalty(self.w, *self._penalties(self._all))
-
-    def endless(self) -> str | None:
-        """See `Rounds`."""
-        c, counts = self.columns, self.columns.weights > 0
-        if self.loss.DOMAIN == "nonnegative" and self.alike() and self.intercept:
-            return "all labels are 0"
-        if self.loss.DOMAIN != "binary":
-            return None
-        sides = np.where(c.labels > 0, 1.0, -1.0)
-        sided = 0
-        if not (self.plan.l1 or self.plan.l2) and len(self.keys):
-            signed = c.values * (sides * counts)[c.rows]
-            one, other = (
-                np.add.reduceat(part > 0, c.starts[:-1])[: len(self.keys)] for part in (signed, -signed)
-            )
-            sided = int(np.count_nonzero((one > 0) != (other > 0)))
-        return self.why_endless(self.alike(), bool((self.z * sides > 0)[counts].all()), sided)
+    def penalty(self, chosen: I64, w: F64) -> float:
+        """The penalties of the chosen columns if they had the weights `w`."""
+        l1, l2 = self._penalties(chosen)
+        return float((l1 * np.abs(w) + 0.5 * l2 * np.square(w)).sum())
 
     def improve(self) -> int:
         """See `Rounds`."""
@@ -198,57 +166,59 @@ class Newton(Rounds):
         self.measure(chosen)
         return sweeps
 
-    @property
-    def freedom(self) -> int:
-        """Rows less weights less 1, at least 1."""
-        rows = int(np.count_nonzero(self.columns.weights))
-        return max(rows - int(np.count_nonzero(self.w[: len(self.keys)])) - 1, 1)
+    def noise(self) -> tuple[F64, int]:
+        """The standard deviations of the derivatives at `w`, see `settled`; 1 where there is none.
 
-    def noise(self) -> F64:
-        """The standard deviations of the derivatives at `w`, see `settled`; 1 where there is none."""
+        And the degrees of freedom: rows less weights less 1, at least 1.
+        """
         rows, squares = np.count_nonzero(self.columns.weights), float(np.square(self.slopes).sum())
+        freedom = max(int(rows) - int(np.count_nonzero(self.w[: self.features])) - 1, 1)
         if self._spreads is None:
             # psi of the columns over the root of the sum of squared slopes
             squared, means = np.square(self.columns.weights), np.zeros(len(self.w))
             total = float(squared.sum()) or 1.0
-            if self.intercept:
-                means[:-1] = self.moments(self._all[:-1], squared) / total
-            about_mean = self.second_moments(self._all, squared, means) / total
+            if self.columns.intercept:
+                means[:-1] = self._moments(self.all[:-1], squared) / total
+            about_mean = self._moments(self.all, squared, means) / total
             about_zero = np.square(means)  # a constant column is the intercept's
             spreads = np.where(about_mean > _TELLS**2 * about_zero, about_mean, about_zero)
             self._spreads = np.sqrt(spreads)
-        found = self._spreads * np.sqrt(squares * rows / self.freedom)
-        return np.where(found > 0, found, 1.0)
+        found = self._spreads * np.sqrt(squares * rows / freedom)
+        return np.where(found > 0, found, 1.0), freedom
 
-    def moments(self, chosen: I64, each: F64) -> F64:
-        """The sums of x_ij times `each` (n,) over the rows, for the chosen columns (k,)."""
+    def _moments(self, chosen: I64, each: F64, means: F64 | None = None) -> F64:
+        """The sums of x_ij times `each` (n,) over the rows, for the chosen columns (k,).
+
+        With `means` (k,) those of (x_ij - means_k)^2 times `each`. Threads take pieces with about the same
+        number of stored values.
+        """
         c, out = self.columns, np.empty(len(chosen))
-        self._spread(
-            chosen,
-            lambda lo, hi: descent.first_moments(chosen, lo, hi, c.starts, c.rows, c.values, each, out),
-        )
-        return out
+        data = c.starts, c.rows, c.values, each
+        total = 0.0 if means is None else float(each.sum())
 
-    def second_moments(self, chosen: I64, each: F64, means: F64) -> F64:
-        """The sums of (x_ij - means_k)^2 times `each` (n,), for the chosen columns (k,)."""
-        c, out, total = self.columns, np.empty(len(chosen)), float(each.sum())
-        self._spread(
-            chosen,
-            lambda lo, hi: descent.second_moments(
-                chosen, lo, hi, c.starts, c.rows, c.values, each, total, means, out
-            ),
-        )
+        def work(lo: int, hi: int) -> None:
+            if means is None:
+                descent.first_moments(chosen, lo, hi, *data, out)
+            else:
+                descent.second_moments(chosen, lo, hi, *data, total, means, out)
+
+        ends = np.array([len(chosen)])
+        if self._pool is not None:
+            stored = np.cumsum(c.starts[chosen + 1] - c.starts[chosen])
+            most = np.linspace(0, stored[-1] if len(stored) else 0, BLOCKS + 1)[1:-1]
+            ends = np.append(np.searchsorted(stored, most), len(chosen))
+        self._in_pieces(np.append(0, ends), work)
         return out
 
     def _penalties(self, chosen: I64) -> tuple[F64, F64]:
         """l1 and l2 of the chosen columns; 0 for the intercept."""
-        held = np.where(chosen < len(self.keys), self.loadings[chosen], 0.0)
+        held = np.where(chosen < self.features, self.loadings[chosen], 0.0)
         return self.plan.l1 * held, self.plan.l2 * np.square(held)
 
     def working_set(self) -> I64:
         """The columns with a weight, and those with the greatest violations, ascending."""
         alive = self.w != 0
-        alive[len(self.keys) :] = True
+        alive[self.features :] = True
         (violated,) = np.nonzero(~alive & (self.gap > 0))
         most = max(_LEAST, (_GROWTH - 1) * int(alive.sum()))
         if len(violated) > most:
@@ -257,43 +227,40 @@ class Newton(Rounds):
         return np.flatnonzero(alive)
 
     def _step(self, chosen: I64, gradient: F64, enough: float) -> int:
-        """Take a Newton step with the chosen columns; descent ends if its violations are `enough` in all."""
-        c, free, h = self.columns, chosen[: len(chosen) - self.intercept], self.curvatures
+        """Take a Newton step with the chosen columns; descent ends if its violations are `enough` in all.
+
+        Moves by the step, or by half of it, or half of that ... so that the objective falls.
+        """
+        c, h = self.columns, self.curvatures
+        free = chosen[: len(chosen) - c.intercept]
         if self._damping:
             size = float(h.sum()) or float(np.abs(self.slopes).sum())
             h = h + c.weights * (self._damping * size / float(c.weights.sum()))
-        total = float(h.sum()) if self.intercept else 0.0
+        total = float(h.sum()) if c.intercept else 0.0
         inverse = 1.0 / total if total > 0.0 else 0.0
-        means = self.moments(free, h) if self.intercept else np.zeros(len(free))
-        moments = self.second_moments(free, h, means * inverse)
+        means = self._moments(free, h) if c.intercept else np.zeros(len(free))
+        moments = self._moments(free, h, means * inverse)
         flat = moments <= descent.FLAT * means * means * inverse
         columns = gradient[: len(free)], means, np.where(flat, 0.0, moments), *self._penalties(free)
         model = np.column_stack([*columns, self.loadings[free]])
-        pull = float(gradient[-1]) if self.intercept else 0.0
-        w, p, seed = self.w[free], np.zeros(self.examples), int(self._draws.integers(1 << 62))
+        pull = float(gradient[-1]) if c.intercept else 0.0
+        v, p, seed = self.w[free], np.zeros(self.examples), int(self._draws.integers(1 << 62))
         data = free, c.starts, c.rows, c.values
-        sweeps = int(descent.descend(*data, h, model, (pull, inverse), w, p, enough, _SWEEPS, seed))
-        steps, shift = w - self.w[free], np.zeros(self.examples)
+        sweeps = int(descent.descend(*data, h, model, (pull, inverse), v, p, enough, _SWEEPS, seed))
+        steps, shift = v - self.w[free], np.zeros(self.examples)
         descent.shift_rows(free, steps, c.starts, c.rows, c.values, shift)
-        if self.intercept:
+        if c.intercept:
             rise = -(pull + float((means * steps).sum())) * inverse
             steps, shift = np.append(steps, rise), shift + rise
-        self._search(chosen, gradient, steps, shift)
-        return sweeps
-
-    def _search(self, chosen: I64, gradient: F64, steps: F64, shift: F64) -> None:
-        """Move by the steps, or by half of them, or half of that ... so that the objective falls."""
         (l1, l2), w, z, before = self._penalties(chosen), self.w[chosen], self.z, self._loss
-
-        held = _penalty(w, l1, l2)
+        held = self.penalty(chosen, w)
         expected = float((gradient * steps + l1 * (np.abs(w + steps) - np.abs(w)) + l2 * w * steps).sum())
         bent = 0.5 * float((self.curvatures * shift * shift).sum() + (l2 * steps * steps).sum())
-        for halvings in range(_HALVINGS):
-            part = 0.5**halvings
+        for part in (0.5**halvings for halvings in range(_HALVINGS)):
             v = w + part * steps
             self.z = z + part * shift
             self._derive()
-            change = self._loss - before + _penalty(v, l1, l2) - held
+            change = self._loss - before + self.penalty(chosen, v) - held
             if change <= _SUFFICIENT * part * expected + _ROUNDING * abs(before):
                 self.w[chosen] = v
                 break
@@ -301,47 +268,22 @@ class Newton(Rounds):
             self.z, part = z, 0.0
             self._derive()
         promised = expected + bent
-        if promised >= -_ROUNDING * abs(before):
-            return
-        agreement = change / promised if part == 1.0 else part
-        if agreement < _POOR:
-            self._damping = max(10 * self._damping, _DAMPING)
-        elif agreement > _GOOD:
-            self._damping = 0.1 * self._damping if self._damping > _DAMPING else 0.0
+        if promised < -_ROUNDING * abs(before):
+            agreement = change / promised if part == 1.0 else part
+            if agreement < _POOR:
+                self._damping = max(10 * self._damping, _DAMPING)
+            elif agreement > _GOOD:
+                self._damping = 0.1 * self._damping if self._damping > _DAMPING else 0.0
+        return sweeps
 
     def _derive(self) -> None:
+        """Compute the loss, and the derivatives of all rows, at their margins."""
         c, compiled = self.columns, derive.for_parts(self.loss)
+        rows = c.labels, c.weights, self.z, self.slopes, self.curvatures
         cuts = np.linspace(0, self.examples, BLOCKS + 1).astype(np.int64)
-        self._loss = float(
-            sum(
-                self._in_threads(
-                    cuts,
-                    lambda lo, hi: compiled(
-                        self.loss, lo, hi, c.labels, c.weights, self.z, self.slopes, self.curvatures
-                    ),
-                )
-            )
-        )
+        self._loss = float(sum(self._in_pieces(cuts, lambda lo, hi: compiled(self.loss, lo, hi, *rows))))
 
-    def _spread(self, chosen: I64, work: Callable[[int, int], object]) -> None:
-        """Call `work` for pieces of the chosen columns with about the same number of stored values."""
-        if self._pool is None:
-            work(0, len(chosen))
-            return
-        ends = np.cumsum(self.columns.starts[chosen + 1] - self.columns.starts[chosen])
-        cuts = np.searchsorted(ends, np.linspace(0, ends[-1] if len(ends) else 0, BLOCKS + 1)[1:-1])
-        self._in_threads(np.concatenate([[0], cuts, [len(chosen)]]).astype(np.int64), work)
-
-    def _in_threads(self, cuts: I64, work: Callable[[int, int], object]) -> list[Any]:
-        """Call ``work(lo, hi)`` for all pieces between cuts, in threads; results are in order."""
-        spans = [(lo, hi) for lo, hi in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True) if lo < hi]
-        if self._pool is None:
-            return [work(*span) for span in spans]
-        return list(self._pool.map(lambda span: work(*span), spans))
-
-    def alike(self) -> bool:
-        """Whether the labels of the rows that count let the intercept grow without end."""
-        labels = self.columns.labels[self.columns.weights > 0]
-        if self.loss.DOMAIN == "binary":
-            return len(np.unique(labels > 0)) < 2
-        return self.loss.DOMAIN == "nonnegative" and not labels.any()
+    def _in_pieces(self, cuts: I64, work: Callable[[int, int], Any]) -> list[Any]:
+        """Call ``work(lo, hi)`` for all pieces between cuts, in threads if any; results are in order."""
+        each = map if self._pool is None else self._pool.map
+        return [*each(work, cuts[:-1].tolist(), cuts[1:].tolist())]

@@ -29,34 +29,30 @@ class Parallel(Rounds):
     """
 
     def __init__(self, columns: FeatureColumns, loss: Any, plan: BoostPlan) -> None:
-        lowest = float(columns.labels.min(initial=0.0))
-        super().__init__(columns.keys, columns.intercept, lowest, plan)
-        self.columns, self.loss, self.examples = columns, loss, len(columns.labels)
+        super().__init__(columns, loss, plan)
         self.penalties = (float(plan.l1), float(plan.l2))
-        self.up, self.down, self.all = np.zeros(len(self.w)), np.zeros(len(self.w)), np.arange(len(self.w))
-        self.ease, self.one_sided, self.chosen, self._widths = 1.0, 0, self.all, np.zeros(0)
-        self._z, self._slopes = np.zeros(self.examples), np.zeros(self.examples)
+        self.up, self.down = np.zeros(len(self.w)), np.zeros(len(self.w))
+        self.ease, self.chosen, self._widths = 1.0, self.all, np.zeros(0)
+        self.z, self._slopes = np.zeros(self.examples), np.zeros(self.examples)
         self._weigh()
 
     def start(self) -> None:
         """Fit the intercept alone, and compute the unit of the certificate there."""
-        self.measure_all()
-        features = len(self.keys)
-        sided = (self.up > 0) != (self.down > 0)
-        self.one_sided = int(np.count_nonzero(sided[:features]))
-        if self.intercept and not sided[-1]:
+        self.measure(self.all)
+        if self.columns.intercept and (self.up[-1] > 0) == (self.down[-1] > 0):
             self.choose(self.all[-1:])
             for _ in range(_OF_INTERCEPT):
                 if self.move() <= NOISE * (self.up[-1] + self.down[-1]):
                     break
             self.ease = 1.0
-            self.measure_all()
-        pulls, sums = np.abs(self.up - self.down)[:features], (self.up + self.down)[:features]
+            self.measure(self.all)
+        up, down = self.up[: self.features], self.down[: self.features]
+        pulls, sums = np.abs(up - down), up + down
         self.unit = float(max(pulls.max(initial=0.0), NOISE * sums.max(initial=0.0))) or 1.0
 
     def objective(self) -> float:
         """The loss plus the penalties."""
-        (l1, l2), w = self.penalties, self.w[: len(self.keys)]
+        (l1, l2), w = self.penalties, self.w[: self.features]
         return self._loss + l1 * float(np.abs(w).sum()) + 0.5 * l2 * float(np.square(w).sum())
 
     def improve(self) -> int:
@@ -68,15 +64,12 @@ class Parallel(Rounds):
             sweeps += 1
         return sweeps
 
-    def measure_all(self) -> None:
-        """Compute the masses and violations of all columns."""
-        self._measure(self.all)
-
-    def _measure(self, chosen: I64) -> None:
+    def measure(self, chosen: I64) -> None:
+        """Compute the masses and violations of the chosen columns."""
         c, up, down = self.columns, np.zeros(len(chosen)), np.zeros(len(chosen))
         kernels.add_up(chosen, c.starts, c.rows, c.values, self._slopes, up, down)
         self.up[chosen], self.down[chosen] = up, down
-        kernels.violations(chosen, self.penalties, len(self.keys), self.w, self.up, self.down, self.gap)
+        kernels.violations(chosen, self.penalties, self.features, self.w, self.up, self.down, self.gap)
 
     def choose(self, chosen: I64) -> None:
         """Set the columns to move, ascending; compute widths from the sum of |x| over them in each row."""
@@ -85,17 +78,17 @@ class Parallel(Rounds):
 
     def move(self) -> float:
         """Move all chosen columns by one step; returns the largest violation before it."""
-        self._measure(self.chosen)
+        self.measure(self.chosen)
         violation = float(self.gap[self.chosen].max(initial=0.0))
-        before, margins, c = self._loss, self._z.copy(), self.columns
-        held, steps = (self.penalties, len(self.keys), self.w, self.up, self.down), np.zeros(len(self.chosen))
+        before, margins, c = self._loss, self.z.copy(), self.columns
+        held, steps = (self.penalties, self.features, self.w, self.up, self.down), np.zeros(len(self.chosen))
         while True:
             bound = kernels.steps_at_once(self.chosen, self._widths, self.ease, *held, steps)
-            descent.shift_rows(self.chosen, steps, c.starts, c.rows, c.values, self._z)
+            descent.shift_rows(self.chosen, steps, c.starts, c.rows, c.values, self.z)
             self._weigh()
             if self._loss <= before + bound or self.ease == 1.0:  # at the proved width it holds
                 break
-            self._z[:], self.ease = margins, min(1.0, self.ease * RETREAT)
+            self.z[:], self.ease = margins, min(1.0, self.ease * RETREAT)
         self.w[self.chosen] += steps
         self.ease *= ADVANCE
         return violation
@@ -103,10 +96,4 @@ class Parallel(Rounds):
     def _weigh(self) -> None:
         """Compute the loss, and the slopes of all rows, at their margins."""
         c, compiled = self.columns, kernels.weigh.for_parts(self.loss)
-        self._loss = float(compiled(self.loss, c.labels, c.weights, self._z, self._slopes))
-
-    def endless(self) -> str | None:
-        """See `Rounds`."""
-        positive = self.columns.labels > 0
-        separated = bool((self._z * np.where(positive, 1, -1) > 0).all())
-        return self.why_endless(bool(positive.all() or not positive.any()), separated, self.one_sided)
+        self._loss = float(compiled(self.loss, c.labels, c.weights, self.z, self._slopes))

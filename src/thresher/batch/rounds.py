@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import parts
+from thresher.batch.columns import FeatureColumns
 from thresher.data.errors import OneLineError
 from thresher.engine.protocol import KINDS, writes
 from thresher.options.messages import mention, mention_command
@@ -96,35 +97,26 @@ NOISE = 1e-6
 class Rounds(ABC):
     """Minimises sum_i c_i loss(y_i, w.x_i + b) + l1 |w|_1 + l2 |w|^2 / 2 over w and, if present, b.
 
-    `keys` (d,) are those of the features. `w` holds the weights, followed by the intercept; `gap` is the
-    violation of each column when last computed. Subclasses say how columns move.
+    `w` holds the weights of the features, followed by the intercept, and `z` the margins of the rows (n,);
+    `gap` is the violation of each column when last computed, and `all` are the numbers of the columns.
+    Subclasses say how columns move. `plan` may be replaced between two runs; a run begins at `w`.
     """
 
-    examples: int
+    z: F64
 
-    def __init__(
-        self,
-        keys: NDArray[np.uint64],
-        intercept: bool,
-        lowest_label: float,
-        plan: BoostPlan,
-        outputs: tuple[int, ...] = (),
-    ) -> None:
-        self.keys, self.intercept, self.lowest_label, self.plan = keys, intercept, lowest_label, plan
-        self.w, self.gap = (np.zeros((len(keys) + intercept, *outputs)) for _ in range(2))
-        self.unit = 1.0
-
-    def penalise(self, plan: BoostPlan) -> None:
-        """Let the next run have other penalties."""
-        self.plan = plan
+    def __init__(self, columns: FeatureColumns, loss: Any, plan: BoostPlan, *outputs: int) -> None:
+        self.columns, self.loss, self.plan = columns, loss, plan
+        self.examples, self.features = len(columns.labels), len(columns.keys)
+        self.w, self.gap = (np.zeros((len(columns.starts) - 1, *outputs)) for _ in range(2))
+        self.unit, self.all = 1.0, np.arange(len(self.w))
 
     @abstractmethod
     def start(self) -> None:
         """Compute the unit of the certificate."""
 
     @abstractmethod
-    def measure_all(self) -> None:
-        """Compute the violations of all columns."""
+    def measure(self, chosen: I64) -> None:
+        """Compute the violations of the chosen columns."""
 
     @abstractmethod
     def objective(self) -> float:
@@ -134,27 +126,15 @@ class Rounds(ABC):
     def improve(self) -> int:
         """Move some columns; returns the sweeps over them."""
 
-    @abstractmethod
-    def endless(self) -> str | None:
-        """Why the objective has no minimum, if that is known; None otherwise."""
-
-    def close(self) -> None:  # noqa: B027
-        """Let go of what is held for the work: nothing, unless a subclass holds something."""
-
     def run(self, callback: Callable[[Round], None] = lambda _: None) -> Round:
         """Solve, calling `callback` with every round; returns the last round, that of the final `w`."""
         started, sweeps = time.perf_counter(), 0
         self.start()
         for number in range(self.plan.rounds + 1):
-            self.measure_all()
-            row = Round(
-                number,
-                sweeps,
-                self.objective(),
-                self.certificate,
-                int(np.count_nonzero(self.w[: len(self.keys)])),
-                time.perf_counter() - started,
-            )
+            self.measure(self.all)
+            nonzero = int(np.count_nonzero(self.w[: self.features]))
+            found = sweeps, self.objective(), self.certificate, nonzero, time.perf_counter() - started
+            row = Round(number, *found)
             callback(row)
             if row.certificate <= self.plan.tolerance:
                 break
@@ -171,13 +151,25 @@ class Rounds(ABC):
         """
         return float(self.gap.max(initial=0.0)) / self.unit
 
-    def why_endless(self, alike: bool, separated: bool, one_sided: int) -> str | None:
-        """Why two classes have no best weights: rows are of one, all on their side, columns are of one."""
-        unpenalised = not (self.plan.l1 or self.plan.l2)
-        if alike and (self.intercept or unpenalised):
+    def alike(self) -> bool:
+        """Whether the labels of the rows that count let the intercept grow without end."""
+        labels = self.columns.labels[self.columns.weights > 0]
+        if self.loss.DOMAIN == "binary":
+            return len(np.unique(labels > 0)) < 2
+        return self.loss.DOMAIN == "nonnegative" and not labels.any()
+
+    def endless(self) -> str | None:
+        """Why the objective has no minimum, if that is known; None otherwise."""
+        c, free = self.columns, not (self.plan.l1 or self.plan.l2)
+        if self.loss.DOMAIN != "binary":
+            return "all labels are 0" if c.intercept and self.alike() else None
+        if self.alike() and (c.intercept or free):
             return "all examples are of one class"
-        if unpenalised and separated:
+        sides, counts, sided = np.where(c.labels > 0, 1.0, -1.0), c.weights > 0, 0
+        if free and (self.z * sides > 0)[counts].all():
             return "the classes are separable and nothing is penalised"
-        if unpenalised and one_sided:
-            return f"{one_sided:,} features support one class only and nothing is penalised"
-        return None
+        if free and self.features:
+            signed = c.values * (sides * counts)[c.rows]
+            one, other = (np.logical_or.reduceat(part > 0, c.starts[:-1]) for part in (signed, -signed))
+            sided = int(np.count_nonzero((one != other)[: self.features]))
+        return f"{sided:,} features support one class only and nothing is penalised" if sided else None

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from thresher.batch.blocks import Blocks
-from thresher.batch.columns import FeatureColumns, columns_of, in_columns, rows_of
+from thresher.batch.columns import FeatureColumns, in_columns, rows_of
 from thresher.batch.newton import Newton, settled
 from thresher.batch.parallel import Parallel
 from thresher.batch.rounds import F64, I64, BoostPlan, Round, Rounds, loss_of
@@ -35,11 +34,11 @@ from thresher.options.kinds import DEVIATIONS
 from thresher.options.messages import mention
 
 
-def solver_over(columns: FeatureColumns, head: Objective, plan: BoostPlan) -> Newton | Blocks:
+def solver_over(columns: FeatureColumns, head: Objective, plan: BoostPlan) -> Rounds:
     """A solver for the examples in memory."""
     if head.count > 1:
         return Blocks(columns, head, plan)
-    return Newton(columns, head.loss, plan)
+    return (Parallel if plan.method == "parallel" else Newton)(columns, head.loss, plan)
 
 
 STORE = "growing"
@@ -79,19 +78,20 @@ class Boosted(Readout):
     """A fitted model with float64 weights; `solution` says how good they are."""
 
     def __init__(self, solver: Rounds, head: Objective, solution: Solution, source: Source) -> None:
-        w, features = solver.w, len(solver.keys)
+        w, features, columns = solver.w, solver.features, solver.columns
         alive = np.flatnonzero(w[:features].reshape(features, head.count).any(axis=1))
-        bias = w[features:].flatten() if solver.intercept else np.zeros(head.count)
-        super().__init__(head, STORE, solver.keys[alive], w[alive], bias, solver.lowest_label)
+        bias = w[features:].flatten() if columns.intercept else np.zeros(head.count)
+        lowest = float(columns.labels.min(initial=0.0))
+        super().__init__(head, STORE, columns.keys[alive], w[alive], bias, lowest)
         self.solution = solution
         self.warnings: list[Finding] = []
         """trouble with the data or the model"""
         self.frontier: Any = None
         """the models of all penalties, of which it is the one chosen; None if there is one penalty"""
-        self.has_intercept = solver.intercept
+        self.has_intercept = columns.intercept
         self.layout = source.layout
         named = not features or (self.layout is not None and has_columns(self.layout))
-        span = None if named else (int(solver.keys[0]), int(solver.keys[-1]))
+        span = None if named else (int(columns.keys[0]), int(columns.keys[-1]))
         self.note_kind(span, source)
         plan = solution.plan
         settings = {
@@ -137,18 +137,18 @@ def _boosted(solver: Rounds, head: Objective, last: Round, source: Source, start
     endless = solver.endless() if solver.examples else None
     done = last.number, last.sweeps, last.objective, last.certificate, endless
     took = time.perf_counter() - started
-    solution = Solution(solver.plan, solver.examples, len(solver.keys), *done, took)
+    solution = Solution(solver.plan, solver.examples, solver.features, *done, took)
     return Boosted(solver, head, solution, source)
 
 
 def _along(
     columns: FeatureColumns, head: Objective, plan: BoostPlan, penalties: Sequence[float]
-) -> Iterator[tuple[int, Newton | Blocks, Round]]:
+) -> Iterator[tuple[int, Rounds, Round]]:
     """The number of each penalty, from the largest down, and the solver after it; each begins at the last."""
-    with closing(solver_over(columns, head, plan)) as solver:
-        for k in reversed(range(len(penalties))):
-            solver.penalise(replace(plan, l1=penalties[k]))
-            yield k, solver, solver.run()
+    solver = solver_over(columns, head, plan)
+    for k in reversed(range(len(penalties))):
+        solver.plan = replace(plan, l1=penalties[k])
+        yield k, solver, solver.run()
 
 
 def solved_along(
@@ -179,16 +179,16 @@ def solved_along(
     if not count:
         raise DataError(no_importance(len(whole)).message)
     del whole
-    with closing(solver_over(columns, head, plan)) as solver:
-        solver.start()
-        values = penalties(solver.unit)
+    solver = solver_over(columns, head, plan)
+    solver.start()
+    values = penalties(solver.unit)
     rows = Chunk.from_csr(np.zeros(count + 1, np.int64), [], [], columns.labels, weights)
     margins = [np.zeros((count, head.count) if head.count > 1 else count) for _ in values]
     for fold in range(folds):
         say(f"fold {fold + 1} of {folds}: {len(values)} penalties")
         rest = replace(columns, weights=np.where(of_rows == fold, 0.0, weights))
         for k, solver, _ in _along(rest, head, plan, values):
-            margins[k][of_rows == fold] = solver.margins()[of_rows == fold]
+            margins[k][of_rows == fold] = solver.z[of_rows == fold]
     say(f"all rows: {len(values)} penalties")
     models = [
         _boosted(solver, head, last, source, started)
@@ -213,16 +213,9 @@ def solved(
     """
     seen = columns_seen(source)
     started += prepare_readers()
-    columns = columns_of(source, intercept)
-    made: Newton | Blocks | Parallel = (
-        Parallel(columns, head.loss, plan) if plan.method == "parallel" else solver_over(columns, head, plan)
-    )
-    with closing(made) as solver:
-        check_namespaces(source, source.report)
-        if plan.deviations and not isinstance(solver, Parallel):
-            last, _ = settled(solver, callback)
-        else:
-            last = solver.run(callback)
-        found = _boosted(solver, head, last, source, started)
+    solver = solver_over(in_columns(rows_of(source).counting(), intercept), head, plan)
+    check_namespaces(source, source.report)
+    last = settled(solver, callback)[0] if plan.deviations else solver.run(callback)
+    found = _boosted(solver, head, last, source, started)
     found.warnings = troubles_of(found, seen, source.report)
     return found

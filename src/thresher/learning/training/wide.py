@@ -18,7 +18,6 @@ correlations of p columns, about p n / (p + n) for n rows of independent ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -163,10 +162,9 @@ def _solved(columns: FeatureColumns, loss: Any, deviations: float) -> tuple[Mini
     from thresher.learning.model.batch_feeder import processors
 
     plan = BoostPlan(l1=deviations, tolerance=_TOLERANCE, threads=processors())
-    with closing(Newton(columns, loss, plan)) as solver:
-        last, turns = settled(solver)
-        gradient = solver.moments(np.arange(len(solver.w)), solver.slopes)
+    solver = Newton(columns, loss, plan)
+    last, turns = settled(solver)
     each = zip(solver.z, columns.labels, columns.weights, strict=True)
     examples = np.array([c * np.array(loss.value_slope(z, y)) for z, y, c in each])
-    found = Minimum(solver.w, gradient, solver.loadings, examples)
+    found = Minimum(solver.w, solver.gradient, solver.loadings, examples)
     return found, Optimum(deviations, last.objective, last.certificate, turns)
