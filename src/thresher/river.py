@@ -71,21 +71,21 @@ class _OneModel(_Checked):
         given, self.loss, self._labels = locals(), loss, dict[str, object]()
         for name in _OF_MODEL:
             setattr(self, name, given[name])
-        made = {name: getattr(self, name) for name in _OF_MODEL}
-        self._model = Model(**made | {"loss": loss or self._LOSS, "outputs": self._OUTPUTS})
+        made = {name: given[name] for name in _OF_MODEL}
+        self.model = Model(**made | {"loss": loss or self._LOSS, "outputs": self._OUTPUTS})
+        """that has learned: `save` it, look at its `weights_frame`, go on with `thresher`"""
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, object]]:
         yield {}
 
     def _check_probabilities(self) -> None:
-        if not self._model.head.has_probabilities:
-            raise NotImplementedError(f"the loss {self._model.recipe.loss} has no probabilities: calibrate")
+        if not self.model.head.has_probabilities:
+            raise NotImplementedError(f"the loss {self.model.recipe.loss} has no probabilities: calibrate")
 
-    @property
-    def model(self) -> Model:
-        """The model that has learned: `save` it, look at its `weights_frame`, go on with `thresher`."""
-        return self._model
+    def _label(self, y: Any) -> Any:
+        """A label as the model takes it."""
+        return y
 
     @classmethod
     def of(cls, model: Model) -> Self:
@@ -97,20 +97,25 @@ class _OneModel(_Checked):
         if not fits:
             raise ValueError(f"{cls.__name__} cannot go on with {model!r}")
         found = cls(**given)
-        found._model = model
+        found.model = model
         return found
 
     @property
     def _raw_memory_usage(self) -> int:
-        return self._model.nbytes
+        return self.model.nbytes
 
-    def _learn_many(self, X: object, y: Iterable[Any], w: Iterable[float] | None) -> None:
+    def learn_one(self, x: Features, y: Any, w: float = 1.0) -> None:
+        """Learn the features `x` and the label `y`, with importance `w`."""
+        self.model.learn_one(_row(x), self._label(y), w)
+
+    def learn_many(self, X: object, y: Iterable[Any], w: Iterable[float] | None = None) -> None:
+        """Learn the rows of a frame of pandas or polars, in order."""
         if rows := dictionaries_of(X):
-            self._model.learn(rows, [*y], None if w is None else [*w])
+            self.model.learn(rows, [*map(self._label, y)], None if w is None else [*w])
 
     def _predictions(self, X: object, output: Any) -> NDArray[Any]:
         rows = dictionaries_of(X)
-        return self._model.predict(rows, output) if rows else np.zeros(0)
+        return self.model.predict(rows, output) if rows else np.zeros(0)
 
 
 def _like(X: Any, values: Any, names: list[object] | None = None) -> Any:
@@ -131,13 +136,6 @@ def _row(x: object) -> Features:
     return x
 
 
-def _truth(y: Any) -> int:
-    """A label of two classes as a number."""
-    if not isinstance(y, Hashable) or y not in (True, False, -1):
-        raise ValueError(f"expected True or False as label, found {y!r:.40}; use a MulticlassClassifier")
-    return int(y)
-
-
 class Classifier(_OneModel, _base.MiniBatchClassifier):
     """A sparse linear classifier of two classes, `True` and `False`.
 
@@ -150,25 +148,22 @@ class Classifier(_OneModel, _base.MiniBatchClassifier):
 
     """
 
-    def learn_one(self, x: Features, y: object, w: float = 1.0) -> None:
-        """Learn the features `x` and the label `y`, with importance `w`."""
-        self._model.learn_one(_row(x), _truth(y), w)
+    def _label(self, y: Any) -> int:
+        if not isinstance(y, Hashable) or y not in (True, False, -1):
+            raise ValueError(f"expected True or False as label, found {y!r:.40}; use a MulticlassClassifier")
+        return int(y)
 
     def predict_one(self, x: Features, **kwargs: object) -> bool:
         """Whether `True` is more likely."""
-        if self._model.recipe.calibrate:
-            return bool(self._model.predict_one(_row(x), "label") > 0)
-        return bool(self._model.predict_one(_row(x)) > 0)
+        if self.model.recipe.calibrate:
+            return bool(self.model.predict_one(_row(x), "label") > 0)
+        return bool(self.model.predict_one(_row(x)) > 0)
 
     def predict_proba_one(self, x: Features, **kwargs: object) -> dict[bool, float]:
         """The probabilities of both classes; NotImplementedError if the loss has none."""
         self._check_probabilities()
-        found: float = self._model.predict_one(_row(x), "probability")
+        found: float = self.model.predict_one(_row(x), "probability")
         return {False: 1.0 - found, True: found}
-
-    def learn_many(self, X: object, y: Iterable[object], w: Iterable[float] | None = None) -> None:
-        """Learn the rows of a frame of pandas or polars, in order."""
-        self._learn_many(X, map(_truth, y), w)
 
     def predict_many(self, X: object) -> Any:
         """Whether `True` is more likely, for each row: a Series."""
@@ -195,18 +190,10 @@ class Regressor(_OneModel, _base.MiniBatchRegressor):
 
     _LOSS, _CLASSIFIES = "squared", False
 
-    def learn_one(self, x: Features, y: float, w: float = 1.0) -> None:
-        """Learn the features `x` and the number `y`, with importance `w`."""
-        self._model.learn_one(_row(x), y, w)
-
     def predict_one(self, x: Features, **kwargs: object) -> float:
         """The prediction for the features `x`."""
-        found: float = self._model.predict_one(_row(x), "label")
+        found: float = self.model.predict_one(_row(x), "label")
         return found
-
-    def learn_many(self, X: object, y: Iterable[float], w: Iterable[float] | None = None) -> None:
-        """Learn the rows of a frame of pandas or polars, in order."""
-        self._learn_many(X, y, w)
 
     def predict_many(self, X: object) -> Any:
         """The prediction for each row: a Series."""
@@ -228,42 +215,34 @@ class MulticlassClassifier(_OneModel, _base.MiniBatchClassifier):
 
     _multiclass, _OUTPUTS = True, "classes"
 
-    def _word(self, y: object) -> str:
+    def _label(self, y: Any) -> str:
         word = str(int(y)) if isinstance(y, float) and y.is_integer() else str(y).strip()
         self._labels.setdefault(word, y)
         return word
 
     def _known(self) -> list[object]:
         """The labels met, in the order of the model's classes."""
-        words = self._model.classes
-        each = self._model.head.worded(np.arange(len(words)), words).tolist() if words else []
+        words = self.model.classes
+        each = self.model.head.worded(np.arange(len(words)), words).tolist() if words else []
         return [self._labels.get(str(one), one) for one in each]
-
-    def learn_one(self, x: Features, y: object, w: float = 1.0) -> None:
-        """Learn the features `x` and the class `y`, with importance `w`."""
-        self._model.learn_one(_row(x), self._word(y), w)
 
     def predict_one(self, x: Features, **kwargs: object) -> object:
         """The class with the largest margin; None before the first."""
         known = self._known()
-        return known[int(np.argmax(self._model.predict_one(_row(x))))] if known else None
+        return known[int(np.argmax(self.model.predict_one(_row(x))))] if known else None
 
     def predict_proba_one(self, x: Features, **kwargs: object) -> dict[object, float]:
         """The probability of each class; NotImplementedError if the loss has none."""
         self._check_probabilities()
         if not (known := self._known()):
             return {}
-        shares = self._model.head.probabilities(np.atleast_2d(self._model.predict_one(_row(x))))
+        shares = self.model.head.probabilities(np.atleast_2d(self.model.predict_one(_row(x))))
         return dict(zip(known, shares[0].tolist(), strict=False))
-
-    def learn_many(self, X: object, y: Iterable[object], w: Iterable[float] | None = None) -> None:
-        """Learn the rows of a frame of pandas or polars, in order."""
-        self._learn_many(X, map(self._word, y), w)
 
     def predict_many(self, X: object) -> Any:
         """The class with the largest margin, for each row: a Series."""
         rows, known = dictionaries_of(X), self._known()
-        found = self._model.predict(rows).argmax(axis=1).tolist() if rows and known else []
+        found = self.model.predict(rows).argmax(axis=1).tolist() if rows and known else []
         classes: list[object] = [known[k] for k in found] if known else [None] * len(rows)
         return _like(X, classes)
 
@@ -273,5 +252,5 @@ class MulticlassClassifier(_OneModel, _base.MiniBatchClassifier):
         rows, known = dictionaries_of(X), self._known()
         if not (rows and known):
             return _like(X, np.zeros((len(rows), len(known))), known)
-        shares = self._model.head.probabilities(self._model.predict(rows))
+        shares = self.model.head.probabilities(self.model.predict(rows))
         return _like(X, shares[:, : len(known)], known)
