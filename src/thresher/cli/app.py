@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -98,7 +97,7 @@ def _print_completion(ctx: click.Context, parameter: click.Parameter, wanted: bo
         made = get_completion_class(shell)
         if made is None:
             raise UsageError(f"completion is for bash, zsh and fish; SHELL is '{shell}'")
-        click.echo(made(GROUP, {}, "thresher", "_THRESHER_COMPLETE").source())
+        click.echo(made(ctx.command, {}, "thresher", "_THRESHER_COMPLETE").source())
         ctx.exit()
 
 
@@ -178,29 +177,22 @@ class _Commands(click.Group):
             formatter.write_dl([*SHORT.items()])
 
 
-def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        click.echo(f"thresher {__version__}")
-        ctx.exit()
-
-
-def _at_once(name: str, act: Callable[..., None], words: str) -> click.Option:
-    """An option that prints something and ends."""
-    return click.Option([name], is_flag=True, is_eager=True, expose_value=False, callback=act, help=words)
-
-
-GROUP = _Commands(
-    "thresher",
-    help="Sparse linear models, learned from streams of any length.",
-    params=[
-        _at_once("--version", _print_version, "Print the version."),
-        _at_once("--show-completion", _print_completion, "Print tab completion for your shell to load."),
-    ],
+@click.group("thresher", cls=_Commands)
+@click.version_option(__version__, message="thresher %(version)s", help="Print the version.")
+@click.option(
+    "--show-completion",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_completion,
+    help="Print tab completion for your shell to load.",
 )
+def group() -> None:
+    """Sparse linear models, learned from streams of any length."""
 
 
 def run(arguments: list[str]) -> Any:
     """Run one command with its arguments; without arguments, print the help."""
     if arguments and arguments[0] not in NAMES and not arguments[0].startswith("-"):
         raise unknown_command(arguments[0], NAMES)
-    return GROUP(arguments or ["--help"], prog_name="thresher", standalone_mode=False)
+    return group(arguments or ["--help"], prog_name="thresher", standalone_mode=False)

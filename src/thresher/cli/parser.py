@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any, NamedTuple
 
@@ -99,18 +101,17 @@ def command(options: type, *arguments: Argument, hidden: Collection[str] = ()) -
     return register
 
 
+@dataclass(frozen=True)
 class _Value(click.ParamType):  # type: ignore[type-arg]
     """The kind of an option as a type of click's."""
 
+    one: Option
     name = "value"
-
-    def __init__(self, one: Option) -> None:
-        self._one = one
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """The value; BadParameter."""
         try:
-            return self._one.read(value)
+            return self.one.read(value)
         except ValueError as error:
             raise click.BadParameter(str(error), ctx, param) from error
 
@@ -214,24 +215,13 @@ class Command(click.Command):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Return the arguments left over. BadParameter for an option that is given twice: only one counts."""
         ctx.meta[_ARGUMENTS] = tuple(args)
-        single = [
-            one for one in self.params if isinstance(one, click.Option) and not (one.multiple or one.is_flag)
-        ]
-        named, seen = {name: one for one in single for name in one.opts}, set[str]()
-        rest = iter(args)
-        for arg in rest:
-            if arg == "--":
-                break
-            name, equals, _ = arg.partition("=")
-            if (one := named.get(name)) is None or one.name is None:
-                continue
-            if one.name in seen:
-                listed = self.known[one.name].kind.columns and ",..." in str(one.metavar)
+        _, _, given = self.make_parser(ctx).parse_args([*args])
+        for one, times in Counter(given).items():
+            option = self.known.get(str(one.name))
+            if option and times > 1 and not (option.kind.switch or isinstance(option.kind, Repeated)):
+                listed = option.kind.columns and ",..." in option.metavar
                 several = ": separate several by commas" if listed else ""
                 raise click.BadParameter(f"given twice{several}", ctx, one)
-            seen.add(one.name)
-            if not equals:
-                next(rest, None)
         return super().parse_args(ctx, args)
 
 

@@ -5,7 +5,6 @@ Files of another kind are never overwritten.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -46,13 +45,8 @@ def check_targets(path: Path | None, options: Options, inputs: Iterable[str | Pa
 
 def check_drawn(options: Options) -> None:
     """UsageError if the picture or the table in the options exists, is not empty, and is of another kind."""
-    check_picture(options.get("plot"))
+    check_kind(options.get("plot"), "an SVG picture", lambda head: b"<svg" in head)
     check_kind(options.get("table"), "a table", lambda head: b"\t" in head.partition(b"\n")[0])
-
-
-def check_picture(path: str | os.PathLike[str] | None) -> None:
-    """UsageError if `path` exists, is not empty, and is not an SVG picture."""
-    check_kind(None if path is None else Path(path), "an SVG picture", lambda head: b"<svg" in head)
 
 
 def check_predictions(path: Path | None, words: Collection[str], identified: bool = False) -> None:

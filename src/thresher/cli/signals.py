@@ -32,38 +32,22 @@ def prepare() -> None:
         # an unbuffered one (PYTHONUNBUFFERED) loses what a full disk rejects
         whole: Any = io.BufferedWriter(sys.stdout.buffer)
         sys.stdout = io.TextIOWrapper(whole, sys.stdout.encoding, sys.stdout.errors, line_buffering=True)
-    closed = sys.stderr is None
-    raw = io.FileIO(2, "w", closefd=False) if closed else getattr(sys.stderr.buffer, "raw", sys.stderr.buffer)
     sys.stderr = io.TextIOWrapper(
-        io.BufferedWriter(_Forgiving(raw)),
-        encoding="utf-8" if closed else sys.stderr.encoding,
+        io.BufferedWriter(_Forgiving(2, "w", closefd=False)),
+        encoding="utf-8" if sys.stderr is None else sys.stderr.encoding,
         errors="backslashreplace",
         line_buffering=True,
         write_through=True,
     )
 
 
-class _Forgiving(io.RawIOBase):
+class _Forgiving(io.FileIO):
     """Drops what the stream does not accept."""
 
-    def __init__(self, raw: Any) -> None:
-        self._raw = raw
-
-    def writable(self) -> bool:
-        return True
-
-    def isatty(self) -> bool:
-        return bool(self._raw.isatty())
-
-    def fileno(self) -> int:
-        return int(self._raw.fileno())
-
     def write(self, data: Any) -> int:
-        try:
-            written = self._raw.write(data)
-        except OSError:
-            written = None
-        return len(data) if written is None else int(written)
+        with contextlib.suppress(OSError):
+            return super().write(data) or len(data)
+        return len(data)
 
 
 def discard_unwritten(stream: Any) -> None:

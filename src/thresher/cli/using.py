@@ -58,7 +58,7 @@ def evaluate(model: str, data: list[str], options: Options) -> None:
     from thresher.runs.using import measure
 
     path = Path(model)
-    saving.check_picture(options["plot"])
+    saving.check_drawn(options)
     saving.check_model_first(path, data, "evaluate")
     figures, lines_read, troubles = measure(load(path, options["choose"]), data, options, inputs=[path])
     output.tell_skipped(lines_read)

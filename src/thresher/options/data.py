@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
+from thresher.data.feature_specs import as_list
 from thresher.data.formats.listing import DEFAULT, FORMATS, listed
 from thresher.options import kinds
 from thresher.options.option import PYTHON, Option
@@ -52,9 +53,7 @@ def _byte(given: object) -> str:
 
 def _joined(value: object) -> str:
     """Several columns, patterns or namespaces, as a list in one text."""
-    from thresher.data.feature_specs import as_list
-
-    return value if isinstance(value, str) else as_list(kinds.NameList().take(value))
+    return value if isinstance(value, str) else as_list(kinds.names(value))
 
 
 class SyntaxOptions(TypedDict, total=False):
@@ -73,12 +72,12 @@ class SyntaxOptions(TypedDict, total=False):
     header: Annotated[bool, Option(_FLAG, unset="header"), "Whether the first line names the columns."]
     delimiter: Annotated[
         str,
-        Option(kinds.Text(_byte, lambda byte: byte.replace("\t", r"\t")), "BYTE", unset="comma, tab"),
+        Option(kinds.Text(_byte, write=lambda byte: byte.replace("\t", r"\t")), "BYTE", unset="comma, tab"),
         "Byte between the cells of CSV and TSV; \\t is a tab.",
     ]
     missing: Annotated[
         str | Sequence[str],
-        Option(kinds.NameList(columns=False), "CELL,..."),
+        Option(kinds.WORDS, "CELL,..."),
         "Cells of CSV and TSV that mean a missing value, in addition to empty ones. A missing value adds "
         "nothing to a prediction; a missing number counts as the mean of its column if that is centred.",
     ]
@@ -93,7 +92,7 @@ class SyntaxOptions(TypedDict, total=False):
         "Whether svmlight lines may begin with label:weight. If not, a first field with a colon is a "
         "feature, and the row has no label.",
     ]
-    ignore: Annotated[Columns, Option(kinds.NameList(), _COLUMNS), "Columns to leave out."]
+    ignore: Annotated[Columns, Option(kinds.COLUMNS, _COLUMNS), "Columns to leave out."]
 
 
 class WritingOptions(SyntaxOptions, total=False):
@@ -101,7 +100,7 @@ class WritingOptions(SyntaxOptions, total=False):
 
     where: Annotated[
         str,
-        Option(kinds.Text(), "FILTER", default=""),
+        Option(kinds.TEXT, "FILTER", default=""),
         "Which rows of a table to read: COL = VALUE or another comparison, COL in "
         "(VALUE, ...), COL is null, COL is not null; join several with and; put strings and dates in single "
         "quotes.",
@@ -119,47 +118,45 @@ class FeatureOptions(TypedDict, total=False):
     ]
     classes: Annotated[
         str | Sequence[str],
-        Option(
-            kinds.NameList(columns=False), "WORD,...", unset="found by reading the labels first, and sorted"
-        ),
+        Option(kinds.WORDS, "WORD,...", unset="found by reading the labels first, and sorted"),
         "Labels that are words, in the order of their classes; of two, the second is the positive class.",
     ]
-    weight: Annotated[str | int, Option(kinds.Column(), "COL"), "Column of the importance weight."]
+    weight: Annotated[str | int, Option(kinds.COLUMN, "COL"), "Column of the importance weight."]
     offset: Annotated[
         str | int,
-        Option(kinds.Column(), "COL"),
+        Option(kinds.COLUMN, "COL"),
         "Column of numbers that are added to the margin, in learning and in prediction; base in VW text.",
     ]
     group: Annotated[
         str | int,
-        Option(kinds.Column(), "COL"),
+        Option(kinds.COLUMN, "COL"),
         "Keep rows with the same value on one side of --holdout and in one fold: a column, which is then no "
         "feature; qid in svmlight; tag, or a namespace, in VW text.",
     ]
     numeric: Annotated[
         Columns,
-        Option(kinds.NameList(), _COLUMNS, unset="those that hold only numbers"),
+        Option(kinds.COLUMNS, _COLUMNS, unset="those that hold only numbers"),
         "Numeric columns: names, numbers, ranges (2-14, C14-C21) or patterns (I*), separated by commas; a "
         "name with a comma is in double quotes.",
     ]
     bins: Annotated[
         Columns,
-        Option(kinds.NameList(), _COLUMNS),
+        Option(kinds.COLUMNS, _COLUMNS),
         "Columns of counts, put in bins that widen with the count: each bin is a feature.",
     ]
     categorical: Annotated[
         Columns,
-        Option(kinds.NameList(), _COLUMNS, unset="all other columns"),
+        Option(kinds.COLUMNS, _COLUMNS, unset="all other columns"),
         "Categorical columns: each value is a feature.",
     ]
     text: Annotated[
         Columns,
-        Option(kinds.NameList(), _COLUMNS),
+        Option(kinds.COLUMNS, _COLUMNS),
         "Text columns, or namespaces of VW text: their words or other n-grams are features.",
     ]
     ngrams: Annotated[
         str,
-        Option(kinds.Text(), "SPEC", unset="words=1"),
+        Option(kinds.TEXT, "SPEC", unset="words=1"),
         "Which n-grams: words=LO-HI, chars=LO-HI, case (keep capitals), tokens=words|letters|blanks, "
         "shortest=N, scale=count|binary|log, norm; separated by commas.",
     ]
@@ -174,7 +171,7 @@ class FeatureOptions(TypedDict, total=False):
     ]
     hash: Annotated[
         Literal["64", "vw"],
-        Option(kinds.Text(), "HASH", unset="64"),
+        Option(kinds.TEXT, "HASH", unset="64"),
         "How names are hashed: 64, or vw (with --bits) for the indices of Vowpal Wabbit.",
     ]
 
@@ -192,12 +189,12 @@ class JudgingOptions(WritingOptions, total=False):
 
     label: Annotated[
         str | int,
-        Option(kinds.Column(), "COL", unset="as in training"),
+        Option(kinds.COLUMN, "COL", unset="as in training"),
         "Label column of a table: its name, or its number.",
     ]
     weight: Annotated[
         str | int,
-        Option(kinds.Column(), "COL", unset="as in training"),
+        Option(kinds.COLUMN, "COL", unset="as in training"),
         "Importance column of a table: its name, or its number; '' counts all rows alike.",
     ]
 
@@ -218,7 +215,7 @@ class ElsewhereOptions(TypedDict, total=False):
     ]
     ray: Annotated[
         str | None,
-        Option(kinds.Text(), "ADDRESS"),
+        Option(kinds.TEXT, "ADDRESS"),
         "A Ray cluster whose machines read the files; auto: the one this machine is in.",
     ]
     layout: Annotated[AnyLayout | None, Option(kinds.Kind(), face=PYTHON)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated, TypedDict
 
@@ -24,7 +25,7 @@ class SliceOption(TypedDict, total=False):
 
     slices: Annotated[
         str | Sequence[str],
-        Option(kinds.Repeated(kinds.Column()), "COL", default=(), unset="none"),
+        Option(kinds.Repeated(kinds.COLUMN), "COL", default=(), unset="none"),
         "Also show figures for each value of a column of a table, given by name, number or pattern; repeat "
         "for more.",
     ]
@@ -36,7 +37,7 @@ class WhichModel(TypedDict, total=False):
     choose: Annotated[
         str | None,
         Option(
-            kinds.Text(kinds.text),
+            kinds.TEXT,
             "WHICH",
             unset="that of --choose when the file was written; of an ensemble, all; by column, each its rows",
         ),
@@ -72,7 +73,7 @@ def _costs(value: object) -> tuple[float, float]:
 class _OfPrediction(TypedDict, total=False):
     output_class: Annotated[
         str | None,
-        Option(kinds.Text(kinds.text), "CLASS", unset="all"),
+        Option(kinds.TEXT, "CLASS", unset="all"),
         "With --output explain: of several classes, or outputs, only the numbers of this one; or of the one "
         "that is predicted, predicted.",
     ]
@@ -82,7 +83,7 @@ class _Cost(TypedDict, total=False):
     cost: Annotated[
         str | dict[str, float] | None,
         Option(
-            kinds.Text(_costs, lambda costs: "fn={:.12g},fp={:.12g}".format(*costs)),
+            kinds.Text(_costs, write=lambda costs: "fn={:.12g},fp={:.12g}".format(*costs)),
             "fn=COST,fp=COST",
             unset="none",
         ),
@@ -105,11 +106,11 @@ class PredictCommand(
     """The options of ``thresher predict``."""
 
     output_file: Annotated[
-        Path | None, Option(kinds.File(), "FILE", short="-o", unset="standard output"), "Where to write."
+        Path | None, Option(kinds.FILE, "FILE", short="-o", unset="standard output"), "Where to write."
     ]
     output: Annotated[
         str,
-        Option(kinds.Choice(OUTPUTS), "|".join(OUTPUTS), default="margin"),
+        Option(kinds.Text(partial(kinds.one_of, OUTPUTS)), "|".join(OUTPUTS), default="margin"),
         "The weighted sum; the probability of the positive class; the class (or mean; for labels, those "
         "predicted, separated by commas); the class by --cost or --threshold; for an ensemble, the standard "
         "deviation of the probabilities of its models, or of their margins if there are no probabilities, or "
@@ -118,7 +119,7 @@ class PredictCommand(
     ]
     id: Annotated[
         str,
-        Option(kinds.Column(), "COL", default=""),
+        Option(kinds.COLUMN, "COL", default=""),
         "Print this column of a table, by name or number, and a tab before each prediction; tag prints the "
         "tags of VW text. It is a feature only if the model was trained on it. Tabs and line breaks in it "
         "are written as \\t, \\n and \\r.",
@@ -192,7 +193,7 @@ class EvaluateRun(MeasuringRun, _TopAndCost, _Calibration):
 class _Page(TypedDict, total=False):
     output_file: Annotated[
         Path | None,
-        Option(kinds.File(), "FILE.html", short="-o", unset="MODEL.html"),
+        Option(kinds.FILE, "FILE.html", short="-o", unset="MODEL.html"),
         "The page to write. An existing file is replaced only if it is a report.",
     ]
 
@@ -214,7 +215,7 @@ class WeightsCommand(ModulesOption, total=False):
 
     output_class: Annotated[
         str | None,
-        Option(kinds.Text(kinds.text), "CLASS", unset="all"),
+        Option(kinds.TEXT, "CLASS", unset="all"),
         "Of several classes, or outputs, only this one.",
     ]
 
@@ -235,12 +236,12 @@ class ExportCommand(ModulesOption, total=False):
 
     to: Annotated[
         str,
-        Option(kinds.Choice(TARGETS), "|".join(TARGETS), required=True),
+        Option(kinds.Text(partial(kinds.one_of, TARGETS)), "|".join(TARGETS), required=True),
         "C99 source; JavaScript, for CommonJS and pages (js) or as a module (mjs); an ONNX model; or "
         "JSON that describes the prediction.",
     ]
     output_file: Annotated[
-        Path | None, Option(kinds.File(), "FILE", short="-o", unset="standard output"), "Where to write."
+        Path | None, Option(kinds.FILE, "FILE", short="-o", unset="standard output"), "Where to write."
     ]
 
 
@@ -264,7 +265,7 @@ class NameCommand(data.WritingOptions, ModulesOption, training.JsonOption, total
     """The options of ``thresher name``."""
 
     output_file: Annotated[
-        Path | None, Option(kinds.File(), "FILE", short="-o", unset="MODEL itself"), "Where to write."
+        Path | None, Option(kinds.FILE, "FILE", short="-o", unset="MODEL itself"), "Where to write."
     ]
     on_error: Annotated[str, Option(data.ON_ERROR, "WHAT", default="skip"), data.OF_BAD_LINES]
 

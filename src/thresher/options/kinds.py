@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
+from functools import partial
 from operator import index
 from pathlib import Path
 from typing import Any
 
-DEVIATIONS = "sd"
+from thresher.data.feature_specs import as_list, in_list, names_in, unquoted
+
+AUTO, DEVIATIONS = "auto", "sd"
 """What follows a number of standard deviations"""
 
 
@@ -68,30 +71,27 @@ class Whole(Kind):
     low: int
     high: int | None = None
     even: bool = False
+    auto: bool = False
+    """whether it may also be the word ``auto``"""
 
-    @property
-    def wanted(self) -> str:
-        """What is expected, in words."""
-        if self.high is None:
-            return f"a whole number of at least {self.low:,}"
-        return f"{'an even' if self.even else 'a whole'} number from {self.low:,} to {self.high:,}"
-
-    def read(self, text: str) -> int:
+    def read(self, text: str) -> Any:
         """The number."""
         try:
-            return self.take(int(_plain(text)))
-        except (ValueError, OverflowError):
-            raise WrongValueError(self.wanted) from None
+            number: Any = int(_plain(text))
+        except ValueError:
+            number = text
+        return self.take(number)
 
-    def take(self, value: Any) -> int:
+    def take(self, value: Any) -> Any:
         """The number; NumPy's too."""
-        try:
-            number = index(value)
-        except TypeError:
-            raise WrongValueError(self.wanted) from None
-        beyond = number < self.low or (self.high is not None and number > self.high)
-        if isinstance(value, bool) or beyond or (self.even and number % 2):
-            raise WrongValueError(self.wanted)
+        if self.auto and isinstance(value, str) and value == AUTO:
+            return value
+        number = _whole(value)
+        if number is None or not self.low <= number <= (self.high or number) or (self.even and number % 2):
+            least, most = f"{self.low:,}", f"{self.high:,}" if self.high else ""
+            kind = "an even number" if self.even else "a whole number"
+            span = f"from {least} to {most}" if most else f"of at least {least}"
+            raise WrongValueError(f"{'auto or ' if self.auto else ''}{kind} {span}")
         return number
 
 
@@ -124,117 +124,27 @@ class Number(Kind):
 
 
 @dataclass(frozen=True)
-class Choice(Kind):
-    """One of a few names."""
-
-    names: tuple[str, ...]
-
-    def read(self, text: str) -> str:
-        """The name."""
-        if text not in self.names:
-            from thresher.data.formats.listing import listed
-            from thresher.options.synonyms import did_you_mean
-
-            raise WrongValueError(listed([*self.names], "or"), did_you_mean(text, self.names))
-        return text
-
-
-def text(value: object) -> str:
-    """A text. `WrongValueError`."""
-    if not isinstance(value, str):
-        raise WrongValueError("text")
-    return value
-
-
-def text_with_content(value: object) -> str:
-    """A text that is not empty. `WrongValueError`."""
-    if not text(value):
-        raise WrongValueError("text")
-    return str(value)
-
-
-@dataclass(frozen=True)
 class Text(Kind):
     """A text with a form of its own, which `check` brings to its usual form. It raises ValueErrors."""
 
-    check: Callable[[Any], Any] = text
+    check: Callable[[Any], Any]
+    parse: Callable[[str], Any] | None = None
+    """what a word of the command line means, if it is not checked like a text from Python"""
     write: Callable[[Any], str] = str
     """what is typed for a value"""
     columns: bool = False
 
-    def take(self, value: object) -> object:
+    def read(self, text: str) -> Any:
         """The text in its usual form."""
+        return (self.parse or self.check)(text)
+
+    def take(self, value: object) -> Any:
+        """The same of a value from Python."""
         return self.check(value)
 
     def written(self, value: object) -> list[str]:
         """The text that is typed."""
         return [self.write(value)]
-
-
-@dataclass(frozen=True)
-class File(Kind):
-    """A path; `check` raises ValueErrors."""
-
-    check: Callable[[Path], None] | None = None
-
-    def take(self, value: object) -> Path:
-        """The path."""
-        if not isinstance(value, str | os.PathLike) or not os.fspath(value):
-            raise WrongValueError("the name of a file")
-        path = Path(value)
-        if self.check is not None:
-            self.check(path)
-        return path
-
-
-@dataclass(frozen=True)
-class Column(Kind):
-    """A column: its name, in double quotes if it has a comma, or its number, counted from 1."""
-
-    columns = True
-
-    def read(self, text: str) -> str:
-        """The name."""
-        from thresher.data.feature_specs import unquoted
-
-        return unquoted(text)
-
-    def take(self, value: object) -> str:
-        """The name, or the number as text."""
-        return _column(value)
-
-    def written(self, value: Any) -> list[str]:
-        """The name, in quotes if it needs them."""
-        from thresher.data.feature_specs import in_list
-
-        return [in_list(value)]
-
-
-@dataclass(frozen=True)
-class NameList(Kind):
-    """Names or numbers of columns, ranges and patterns, or words: a list with commas between."""
-
-    columns: bool = True
-
-    def read(self, text: str) -> tuple[str, ...]:
-        """The names."""
-        from thresher.data.feature_specs import names_in
-
-        return names_in(text)
-
-    def take(self, value: Any) -> tuple[str, ...]:
-        """The names in a text or in a list."""
-        if isinstance(value, str):
-            return self.read(value)
-        wanted = "names or positions of columns" if self.columns else "texts"
-        several = _several(value, wanted)
-        return tuple(_column(one, wanted) for one in (sorted(several) if isinstance(value, Set) else several))
-
-    def written(self, value: Any) -> list[str]:
-        """The list."""
-        from thresher.data.feature_specs import as_list
-
-        return [as_list(value)]
 
 
 @dataclass(frozen=True)
@@ -256,20 +166,68 @@ class Repeated(Kind):
         return [word for one in value for word in self.of.written(one)]
 
 
+def text(value: object, empty: bool = True) -> str:
+    """A text, which may be `empty`. `WrongValueError`."""
+    if not isinstance(value, str) or not (value or empty):
+        raise WrongValueError("text")
+    return value
+
+
+def path(value: object) -> Path:
+    """A path. `WrongValueError`."""
+    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+        raise WrongValueError("the name of a file")
+    return Path(value)
+
+
+def one_of(names: Collection[str], value: Any) -> str:
+    """One of a few names. `WrongValueError`."""
+    if value not in names:
+        from thresher.data.formats.listing import listed
+        from thresher.options.synonyms import did_you_mean
+
+        raise WrongValueError(listed([*names], "or"), did_you_mean(str(value), names))
+    return str(value)
+
+
+def column(value: Any, wanted: str = "the name or position of a column") -> str:
+    """The name of a column, or its number, counted from 1, as text. `WrongValueError`."""
+    if isinstance(value, str):
+        return value
+    if (number := _whole(value)) is None:
+        raise WrongValueError(wanted)
+    return str(number)
+
+
+def names(value: Any, wanted: str = "names or positions of columns") -> tuple[str, ...]:
+    """The names or numbers of columns, ranges and patterns, in a text or in a list. `WrongValueError`."""
+    if isinstance(value, str):
+        return names_in(value)
+    several = _several(value, wanted)
+    return tuple(column(one, wanted) for one in (sorted(several) if isinstance(value, Set) else several))
+
+
+TEXT, FILLED, FILE = Text(text), Text(partial(text, empty=False)), Text(path)
+COLUMN = Text(column, unquoted, in_list, columns=True)
+"""A column: its name, in double quotes if it has a comma, or its number"""
+COLUMNS = Text(names, write=as_list, columns=True)
+"""A list with commas between"""
+WORDS = Text(partial(names, wanted="texts"), write=as_list)
+
+
+def _whole(value: Any) -> int | None:
+    """A whole number, NumPy's too; None for anything else."""
+    try:
+        return None if isinstance(value, bool) else index(value)
+    except TypeError:
+        return None
+
+
 def _plain(text: str) -> str:
     """The text of a number as people write it. ValueError for what only Python reads: ``1_000``."""
     if "_" in text or not text.isascii():
         raise ValueError
     return text
-
-
-def _column(value: Any, wanted: str = "the name or position of a column") -> str:
-    try:
-        if isinstance(value, bool):
-            raise WrongValueError(wanted)
-        return value if isinstance(value, str) else str(index(value))
-    except TypeError:
-        raise WrongValueError(wanted) from None
 
 
 def _several(value: Any, wanted: str) -> list[Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from thresher.options import training
-from thresher.options.kinds import File, Kind, Number, Text, Whole, WrongValueError
+from thresher.options.kinds import FILE, Kind, Number, Text, Whole, WrongValueError
 from thresher.options.model import (
     LaneOptions,
     LossOption,
@@ -85,7 +85,7 @@ class PathCommand(RuleOption, LossOption, PathOptions, training.TableOption, Tal
 
     model: Annotated[
         Path,
-        Option(File(), "MODELS", short="-m", required=True, face=SHELL),
+        Option(FILE, "MODELS", short="-m", required=True, face=SHELL),
         "Where to write the models of all penalties, in one file. Where one is needed, it is the one that "
         "was chosen; thresher choose takes out any of them.",
     ]
@@ -123,9 +123,7 @@ class CvCommand(RuleOption, LossOption, CvOptions, TalkOptions, total=False):
 
     model: Annotated[
         Path | None,
-        Option(
-            File(), "MODEL", short="-m", unset="nowhere; the command that trains it is printed", face=SHELL
-        ),
+        Option(FILE, "MODEL", short="-m", unset="nowhere; the command that trains it is printed", face=SHELL),
         "Where to write the model of all rows with the chosen penalty.",
     ]
 
@@ -207,7 +205,7 @@ class SelectCommand(RuleOption, LossOption, SelectOptions, training.TableOption,
 
     model: Annotated[
         Path,
-        Option(File(), "MODEL", short="-m", required=True, face=SHELL),
+        Option(FILE, "MODEL", short="-m", required=True, face=SHELL),
         "Where to write what was found of all features.",
     ]
     plot: Annotated[

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from thresher.options.kinds import File, Flag, Kind, Number, Repeated, Text, Whole, text_with_content
+from thresher.options.kinds import FILE, FILLED, Flag, Kind, Number, Repeated, Whole
 from thresher.options.option import DEFAULT_RULE, PYTHON, Option
 
 if TYPE_CHECKING:
@@ -19,8 +19,7 @@ else:
 _SPEC = "NAME:FIELD=VALUE,..."
 PART = Kind()
 """A part or its SPEC; `Recipe` checks it."""
-_WORD = Text(text_with_content)
-"""A text that `Recipe` checks."""
+
 _SIGNED = (
     "Columns whose weights are never {}, in every step: names, numbers, ranges or patterns of numeric "
     "columns, or ids of features; * for all features."
@@ -32,7 +31,7 @@ class ModulesOption(TypedDict, total=False):
 
     modules: Annotated[
         str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-        Option(Repeated(File()), "FILE", default=(), unset="none"),
+        Option(Repeated(FILE), "FILE", default=(), unset="none"),
         "A file of Python that defines rules, losses or rates, for this command to know; it is executed. "
         "Repeat for more. Those of installed packages are known without it.",
     ]
@@ -85,7 +84,7 @@ class ShapeOptions(TypedDict, total=False):
     outputs: Annotated[
         str | None,
         Option(
-            _WORD,
+            FILLED,
             "OUTPUTS",
             unset="one; classes for a multiclass loss, or if the labels are three or more words",
         ),
@@ -107,7 +106,7 @@ class ShapeOptions(TypedDict, total=False):
     ]
     scale: Annotated[
         str | None,
-        Option(_WORD, "max-abs|standard", unset="none"),
+        Option(FILLED, "max-abs|standard", unset="none"),
         "Divide the numeric columns of a table, or each feature of other data, by its largest magnitude or "
         "its standard deviation so far, measured in the first pass; zeros stay zero.",
     ]
@@ -125,7 +124,7 @@ class ShapeOptions(TypedDict, total=False):
     ]
     store: Annotated[
         str,
-        Option(_WORD, "STORE", default="growing"),
+        Option(FILLED, "STORE", default="growing"),
         "How weights are stored: growing; direct, the id is the row; hashed:BITS, a fixed 2^BITS rows; or "
         "hashed:BITS,signed, where features that share a row cancel on average.",
     ]

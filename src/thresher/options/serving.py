@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypedDict
 
-from thresher.options.kinds import Choice, File, Kind, Text, Whole, WrongValueError
+from thresher.options.kinds import FILE, TEXT, Kind, Text, Whole, WrongValueError, one_of
 from thresher.options.model import ModulesOption
 from thresher.options.option import SWITCH, Option
 
@@ -65,7 +66,7 @@ class LearningOptions(TypedDict, total=False):
     learn: Annotated[bool, SWITCH, "Learn from the rows that /learn and /label bring."]
     log: Annotated[
         Path | None,
-        Option(File(), "DIR"),
+        Option(FILE, "DIR"),
         "The folder of the log, in which rows are before they are learned.",
     ]
     snapshot_every: Annotated[
@@ -93,7 +94,7 @@ class LearningOptions(TypedDict, total=False):
     ]
     unlabelled: Annotated[
         str,
-        Option(Choice(UNLABELLED), "|".join(UNLABELLED), default=DROP),
+        Option(Text(partial(one_of, UNLABELLED)), "|".join(UNLABELLED), default=DROP),
         "What becomes of a row whose label has not come: it is learned as negative, or not learned.",
     ]
 
@@ -103,12 +104,12 @@ class ServeCommand(LearningOptions, ModulesOption, total=False):
 
     host: Annotated[
         str,
-        Option(Text(), "HOST", default="127.0.0.1"),
+        Option(TEXT, "HOST", default="127.0.0.1"),
         "The address to listen at; 0.0.0.0 for all of this machine.",
     ]
     port: Annotated[int, Option(Whole(0, 65535), "N", default=8000), "The port; 0 for any that is free."]
     token: Annotated[
-        Path | None, Option(File(), "FILE", unset="none"), "The file with the token that clients must have."
+        Path | None, Option(FILE, "FILE", unset="none"), "The file with the token that clients must have."
     ]
     most_body: Annotated[
         Quantity,

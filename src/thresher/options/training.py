@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
@@ -30,28 +30,10 @@ HOLDOUT = "FILE|SHARE|every-Nth|last:SHARE|FILTER"
 
 
 @dataclass(frozen=True)
-class _Passes(kinds.Whole):
-    """A number of passes, or auto."""
-
-    @property
-    def wanted(self) -> str:
-        """What is expected, in words."""
-        return f"auto or {super().wanted}"
-
-    def read(self, text: str) -> Any:
-        """The number, or auto."""
-        return text if text == "auto" else super().read(text)
-
-    def take(self, value: object) -> Any:
-        """The number, or auto."""
-        return value if isinstance(value, str) and value == "auto" else super().take(value)
-
-
-@dataclass(frozen=True)
 class _Lines(kinds.Whole):
     """A number of examples; Python may say 0 for rows at 1, 2, 4, 8 and so on."""
 
-    def read(self, text: str) -> int:
+    def read(self, text: str) -> Any:
         """The number, 1 or more."""
         return kinds.Whole(1).read(text)
 
@@ -85,10 +67,12 @@ def _judge(text: object) -> str:
         raise kinds.WrongValueError(str(error), did_you_mean(str(text), JUDGES)) from None
 
 
-def _svg(path: Path) -> None:
+def _svg(value: object) -> Path:
     from thresher.learning.inspection.plots import check_ending
 
+    path = kinds.path(value)
     check_ending(str(path))
+    return path
 
 
 def _bags(text: Any) -> str:
@@ -97,16 +81,14 @@ def _bags(text: Any) -> str:
     return Bags.of(text).spec
 
 
-PICTURE, SHELL_PICTURE = (
-    Option(kinds.File(_svg), "FILE.svg"),
-    Option(kinds.File(_svg), "FILE.svg", face=SHELL),
-)
+PICTURE = Option(kinds.Text(_svg), "FILE.svg")
+SHELL_PICTURE = replace(PICTURE, face=SHELL)
 GOING_ON = kinds.Text(_initial)
 GOING_ON_FROM = (
     "Go on from {} with other data, as if they followed those learned before. What defines a model is kept; "
     "--passes, --order, --holdout and the like are those of this run."
 )
-_PASSES = _Passes(1, 10**9)
+_PASSES = kinds.Whole(1, 10**9, auto=True)
 _OF_PASSES = (
     "Passes over the data. auto: with the default rule 3 to 40 over data that fit in --replay, the most if "
     "there are many rows for each feature; with other rules, and over longer data, one."
@@ -177,7 +159,7 @@ class EarlyStopOptions(JudgeOption, total=False):
 class CheckpointOptions(TypedDict, total=False):
     """How a run that was stopped goes on."""
 
-    checkpoint: Annotated[AnyPath | None, Option(kinds.File(), face=PYTHON)]
+    checkpoint: Annotated[AnyPath | None, Option(kinds.FILE, face=PYTHON)]
     checkpoint_every: Annotated[
         int | None,
         Option(kinds.Whole(1), "N", unset="only when stopped"),
@@ -210,7 +192,7 @@ class TableOption(TypedDict, total=False):
 
     table: Annotated[
         Path | None,
-        Option(kinds.File(), "FILE.tsv", face=SHELL),
+        Option(kinds.FILE, "FILE.tsv", face=SHELL),
         "Also write the table to a file, tab-separated.",
     ]
 
@@ -220,7 +202,7 @@ class ModelFile(TypedDict, total=False):
 
     model: Annotated[
         Path,
-        Option(kinds.File(), "MODEL", short="-m", required=True, face=SHELL),
+        Option(kinds.FILE, "MODEL", short="-m", required=True, face=SHELL),
         "Where to write the model.",
     ]
 
@@ -290,7 +272,7 @@ class TrainCommand(ModelFile, RuleOption, LossOption, TrainOptions, TalkOptions,
 
     curve: Annotated[
         Path | None,
-        Option(kinds.File(), "FILE", face=SHELL),
+        Option(kinds.FILE, "FILE", face=SHELL),
         "Also write the table to a file, tab-separated.",
     ]
     weights_only: Annotated[
@@ -305,7 +287,7 @@ class TrainCommand(ModelFile, RuleOption, LossOption, TrainOptions, TalkOptions,
     ]
     by: Annotated[
         str | None,
-        Option(kinds.Column(), "COL", face=SHELL),
+        Option(kinds.COLUMN, "COL", face=SHELL),
         "Train a model for each value of a column, such as a country or a shop, beside one of all rows, and "
         "write them to one file. Each row is predicted by the model of its value; values never seen, by "
         "that of all rows.",
