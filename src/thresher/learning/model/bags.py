@@ -30,7 +30,7 @@ from thresher.data.errors import DataError, OneLineError
 from thresher.data.inputs.matrices import DistinctKeys
 from thresher.data.source import Source
 from thresher.engine.index import GrowingIndex
-from thresher.engine.lookup import mix, scatter
+from thresher.engine.lookup import mix, resized, scatter
 from thresher.engine.sound import State, Tensors, given, require
 from thresher.learning.files import model_file
 from thresher.learning.files.choice import by_option, by_spec, column_of
@@ -89,13 +89,10 @@ class ByColumn(Share):
             self._know([*self._values.known])
         if self.kept and first == sum(map(len, self._numbers)):
             self._numbers.append(numbers)  # new rows, which may come again
-            grown = np.zeros((self.parts, 2), np.int64)
-            grown[: len(self._counted)] = self._counted
-            counting = chunk.weights > 0
-            np.add.at(grown[:, 0], numbers[counting], 1)
-            np.add.at(grown[:, 1], numbers[counting], np.diff(chunk.indptr)[counting])
-            self._counted = grown
-            if grown[:, 0].sum() > self.kept:
+            self._counted, counting = resized(self._counted, self.parts), chunk.weights > 0
+            np.add.at(self._counted[:, 0], numbers[counting], 1)
+            np.add.at(self._counted[:, 1], numbers[counting], np.diff(chunk.indptr)[counting])
+            if self._counted[:, 0].sum() > self.kept:
                 self.kept, self._numbers = 0, [np.zeros(0, np.int32)]
         return replace(chunk, cells=numbers[:, np.newaxis])
 

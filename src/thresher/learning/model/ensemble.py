@@ -166,8 +166,6 @@ def deviation(given: Sequence[F64]) -> F64:
     return np.sqrt(total([(one - middle) ** 2 for one in given]) / (len(given) - 1))
 
 
-_BAGGED = "poisson"
-"""The rows of models whose deviation is that of a bootstrap"""
 _LEAST = 1e-15
 """The least probability that has log-odds"""
 _BLOCK = 1 << 16
@@ -409,15 +407,13 @@ class Ensemble(LinearPredictor, Generic[M]):
             raise UsageError(
                 f"the level of an interval is between 0 and 1, at most {MOST_LEVEL}, not {level!r}"
             )
-        if self.rows != _BAGGED:
+        if self.rows != POISSON:  # whose deviation is that of a bootstrap
             raise UsageError(
-                f"an interval needs bagged models, and the rows of these are {self.rows}: use"
-                f" {spelled('thresher train --ensemble 64', 'thresher.ensemble(..., models=64)')}"
+                f"an interval needs bagged models, and the rows of these are {self.rows}: use {_BAGS}"
             )
         if count < FEWEST:
             raise UsageError(
-                f"an interval needs at least {FEWEST} models, and the ensemble has {count}: use"
-                f" {spelled('thresher train --ensemble 64', 'thresher.ensemble(..., models=64)')}"
+                f"an interval needs at least {FEWEST} models, and the ensemble has {count}: use {_BAGS}"
             )
 
     def save(self, path: str | PathLike[str], *, state: bool = True) -> None:

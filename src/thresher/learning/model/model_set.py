@@ -7,10 +7,10 @@ such as a path of penalties, cross-validation or an ensemble is a list of recipe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import fields, replace
-from itertools import chain, product
+from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
@@ -82,31 +82,13 @@ class Part:
             model.loop = loop
         return cls(models)
 
-    def learn(self, chunk: Chunk, again: bool) -> list[tuple[int, str]]:
-        """Let all lanes learn; the numbers of those that diverged, and why.
-
-        `DivergedError` if none is left.
-        """
+    def learn(self, chunk: Chunk, again: bool) -> None:
+        """Let all lanes learn; `fallen` tells which of them diverged."""
         if self.alive:
             self.feed.learn([self.models[k] for k in self.alive], chunk, again=again)
-        return self._fallen()
 
-    def finish(self) -> list[tuple[int, str]]:
-        """Learn the examples of an incomplete batch as a smaller batch; as `learn`."""
-        if self.alive:
-            self.feed.finish([self.models[k] for k in self.alive])
-        return self._fallen()
-
-    def check_finite(self) -> list[tuple[int, str]]:
-        """Drop lanes with a non-finite weight or other state; as `learn`."""
-        for k in self.alive:
-            try:
-                self.models[k].check_finite()
-            except DivergedError as error:
-                self.models[k].stop(error)
-        return self._fallen()
-
-    def _fallen(self) -> list[tuple[int, str]]:
+    def fallen(self) -> list[tuple[int, str]]:
+        """Drop the lanes that diverged: their numbers, and why. `DivergedError` if none is left."""
         errors = [(k, error) for k in self.alive if (error := self.models[k].error)]
         for k, error in errors:
             self.drop(k, str(error))
@@ -123,17 +105,6 @@ class Part:
         """Stop a lane, keeping its state if it is still to be `read`."""
         self.models[number].loop.leave(read)
         self.alive = [k for k in self.alive if k != number]
-
-    def put_back(self, number: int, state: State) -> None:
-        """Restore a model from `state`; among others, it stops learning with them."""
-        before = self.models[number]
-        if before.is_alone:
-            before.restore(state)
-            return
-        self.rest(number, read=False)
-        self.models[number] = model = Model(before.recipe)
-        model.curve = before.curve
-        model.restore(state)
 
     def state(self) -> State:
         """The whole learning state as arrays; that of lane k under ``lane.k.``."""
@@ -318,11 +289,15 @@ class ModelSet:
         return self if self.share.together else self.models[number]
 
     def put_back(self, number: int, state: State) -> None:
-        """Restore what is scored as `number`."""
-        if self.share.together:
-            self.restore(state)
-        else:
-            self.parts[0].put_back(number, state)
+        """Restore what is scored as `number`; a model among others stops learning with them."""
+        before, part = self.holder(number), self.parts[0]
+        if isinstance(before, ModelSet) or before.is_alone:
+            before.restore(state)
+            return
+        part.rest(number, read=False)
+        part.models[number] = model = Model(before.recipe)
+        model.curve = before.curve
+        model.restore(state)
 
     def keep_records(self, records: Callable[[int], Record], seen: StreamStatistics, source: Source) -> None:
         """Set the records, given the one of each model by its number.
@@ -456,7 +431,8 @@ class ModelSet:
         if self.spreads is not None and not again:
             self.spreads.add(chunk, self.layout is not None and self.layout.gaps)
         if not self.share.deals:
-            self._settle([(0, self.parts[0].learn(chunk, again))])
+            self.parts[0].learn(chunk, again)
+            self._settle()
             return
         self._waiting.append(self.share.noted(chunk, self._row - self._first_row))
         self._row += len(chunk)
@@ -477,12 +453,14 @@ class ModelSet:
         self._grow()
         every = range(len(self.parts))
 
-        def learn(numbers: Sequence[int]) -> list[tuple[int, list[tuple[int, str]]]]:
-            given = ((p, dealt(p)) for p in numbers if self._is_due(p))
-            return [(p, self.parts[p].learn(rows, self._again)) for p, rows in given if len(rows)]
+        def learn(numbers: Sequence[int]) -> None:
+            for p in numbers:
+                if self._is_due(p) and len(rows := dealt(p)):
+                    self.parts[p].learn(rows, self._again)
 
         at_once = [every[:1], every[1:]] if self.share.worth else [every[p : p + 1] for p in every]
-        self._settle(chain.from_iterable(each(learn, at_once, chunk.nnz if compiled else 0)))
+        each(learn, at_once, chunk.nnz if compiled else 0)
+        self._settle()
 
     def _grow(self) -> None:
         """Make the parts that the share has met."""
@@ -494,17 +472,25 @@ class ModelSet:
     def finish(self) -> None:
         """Learn the examples of incomplete batches as smaller batches."""
         self.flush()
-        self._settle([(p, part.finish()) for p, part in enumerate(self.parts)])
+        for part in self.parts:
+            if part.alive:
+                part.feed.finish([part.models[k] for k in part.alive])
+        self._settle()
 
     def check_finite(self) -> None:
         """Drop models with a non-finite weight or other state; `DivergedError` if none is left."""
-        self.flush()
-        self._settle([(p, part.check_finite()) for p, part in enumerate(self.parts)])
+        models = self.models
+        for model in (models[k] for k in self.alive):
+            try:
+                model.check_finite()
+            except DivergedError as error:
+                model.stop(error)
+        self._settle()
 
-    def _settle(self, fallen: Iterable[tuple[int, Sequence[tuple[int, str]]]]) -> None:
-        """Tell of recipes that diverged in a part; `DivergedError` if none is left that did not."""
-        for p, some in fallen:
-            for k, reason in some:
+    def _settle(self) -> None:
+        """Drop the models that diverged, and tell of their recipes; `DivergedError` if none is left."""
+        for p, fallen in enumerate([part.fallen() for part in self.parts]):
+            for k, reason in fallen:
                 if k not in self.told:
                     self.told.add(k)
                     what = f"{self.recipes[k].rule}: {self.share.where(p)}{reason}"
@@ -524,14 +510,10 @@ class ModelSet:
     def state(self) -> State:
         """The whole learning state as arrays; that of part p under ``p.``."""
         self.flush()
-        counters = [self._given, self._pass, self._row, self._first_row, self.share.last]
-        whole: State = {
-            _COUNTERS: np.array(counters),
-            **beneath(_SHARE, self.share.state()),
-        }
+        counters = np.array([self._given, self._pass, self._row, self._first_row, self.share.last])
+        whole = {_COUNTERS: counters, **beneath(_SHARE, self.share.state())}
         whole |= pack([part.state() for part in self.parts])
-        whole |= beneath(_SPREADS, {} if self.spreads is None else self.spreads.state())
-        return whole
+        return whole | beneath(_SPREADS, {} if self.spreads is None else self.spreads.state())
 
     def check(self, state: Tensors) -> None:
         """StateError if this set cannot be in `state`, whose parts it makes."""

@@ -53,7 +53,7 @@ from thresher.learning.model.divergence import rows_beyond
 from thresher.learning.model.margins import any_output, finder_in, table_margins
 from thresher.learning.model.objective import F64, Objective, Output
 from thresher.learning.model.recipe import with_gaps
-from thresher.learning.model.scaling import NO_MEANS, Divisors, Means, divisors_of, means_of, ones
+from thresher.learning.model.scaling import NO_MEANS, Divisors, Means, divided, divisors_of, means_of, ones
 from thresher.learning.model.single_rows import Ready, Row, RowBuffers, as_data, margins_of, margins_of_table
 from thresher.options.checks import check_whole
 from thresher.options.data import ReadOptions
@@ -632,7 +632,7 @@ class Readout(LinearPredictor):
 
     def _prepared(self, chunk: Chunk) -> Chunk:
         chunk = chunk if self.means is None else self.means.of(chunk)
-        return chunk if self.divisors is None else self.divisors.of(chunk)
+        return chunk if self.divisors is None else divided(chunk, self.divisors.at(chunk.keys))
 
     def _products(self, rows: Chunk, bias: NDArray[np.generic]) -> F64:
         found: F64 = table_margins(self.index, self._table, bias, rows)

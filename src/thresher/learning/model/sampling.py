@@ -66,13 +66,13 @@ class Sample(NamedTuple):
         *pairs, rest = _SHARE.split(plain)
         if not pairs or rest or not all(pairs) or plain.endswith(","):
             raise OneLineError(f"{mention('sample')} must be {_FORM}, not {wanted!r}")
-        found = [
-            (label.strip(), _share(share.strip()))
-            for label, share in zip(pairs[::2], pairs[1::2], strict=True)
-        ]
-        if bad := [label for label, share in found if not 0 < share < 1]:
-            raise OneLineError(f"{mention('sample')}: the share of {bad[0]} must lie between 0 and 1")
-        if len(shares := dict(found)) < len(found):
+        shares = dict[str, float]()
+        for label, share in zip(map(str.strip, pairs[::2]), map(str.strip, pairs[1::2]), strict=True):
+            number = _number(share.removesuffix("%")) or 0.0
+            shares[label] = number / 100.0 if share.endswith("%") else number
+            if not 0 < shares[label] < 1:
+                raise OneLineError(f"{mention('sample')}: the share of {label} must lie between 0 and 1")
+        if len(shares) < len(pairs) // 2:
             raise OneLineError(f"{mention('sample')} {wanted}: give each label once")
         return cls(shares, bool(how), how == _BEFORE)
 
@@ -139,11 +139,6 @@ def can_correct(head: Objective) -> bool:
 def text_of(label: object) -> str:
     """A label as a text."""
     return f"{label:.9g}" if isinstance(label, float | np.floating) else str(label)
-
-
-def _share(text: str) -> float:
-    number = _number(text.removesuffix("%"))
-    return 0.0 if number is None else number / (100.0 if text.endswith("%") else 1.0)
 
 
 def _number(text: str) -> float | None:

@@ -23,8 +23,8 @@ would have to be kept out of all three; NaN beside the values, as in matrices, t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +52,9 @@ FIRST_ROOM = 1 << 6
 
 
 class Columns:
-    """Columns by their keys ``(columns,)``, which ascend at first; columns are numbered from 1.
+    """Columns by their keys ``(columns,)``, which ascend at first, and what is `kept` of each.
+
+    Columns are numbered from 1; `kept` ``(1 + columns, ...)`` begins with what features have that are none.
 
     If every feature is one, they grow: each feature seen so far is a column, numbered in the order of
     appearance, and memory grows with them. They have their own index, keyed by the features as read. The
@@ -61,18 +63,19 @@ class Columns:
     row. In checkpoints keys ascend, so the file does not depend on the order in which they were seen.
     """
 
-    def __init__(self, keys: U64, grow: bool = False) -> None:
+    def __init__(self, keys: U64, kept: NDArray[Any], grow: bool = False) -> None:
+        self.kept = kept
         self._known = np.concatenate([np.zeros(1, np.uint64), keys])
         self._count, self.grow = len(self._known), grow
         self._make_room(FIRST_ROOM if grow else 0)
 
+    @classmethod
+    def growing(cls, *shape: int) -> Columns:
+        """None so far; `shape` is that of what is kept of a column."""
+        return cls(np.zeros(0, np.uint64), np.zeros((1, *shape)), grow=True)
+
     def __len__(self) -> int:
         return self._count - 1
-
-    @property
-    def met(self) -> U64:
-        """The keys of the columns, in order of their numbers."""
-        return self._known[1 : self._count]
 
     def numbers(self, keys: U64) -> Numbers:
         """The column of each key; 0 for a feature that is not a column."""
@@ -91,7 +94,15 @@ class Columns:
             lo, self._count = find_or_add(*tables, keys, indptr, lo, hi, numbers)
             if lo < hi:
                 self._make_room(int(indptr[lo + 1] - indptr[lo]))
+        if self._count > len(self.kept):
+            self.kept = resized(self.kept, 2 * len(self))
         return numbers
+
+    def in_order(self) -> tuple[U64, NDArray[Any]]:
+        """Keys in ascending order, and what is kept ``(1 + columns, ...)`` in this order."""
+        met = self._known[1 : self._count]
+        order = np.argsort(met)
+        return met[order], self.kept[np.append(0, order + 1)]
 
     def _make_room(self, needed: int) -> None:
         if needed:
@@ -106,19 +117,16 @@ class Divisors:
     def __init__(self, keys: U64, by: F64) -> None:
         self.keys, self.by = keys, by
         """keys ascend"""
-        self._columns = Columns(keys)
+        self._columns = Columns(keys, np.concatenate([np.ones(1), by]))
 
     def at(self, keys: U64) -> F64:
         """The divisors of these features; 1 for features that are not columns."""
-        found: F64 = np.concatenate([np.ones(1), self.by])[self._columns.numbers(keys)]
+        found: F64 = self._columns.kept[self._columns.numbers(keys)]
         return found
 
-    def of(self, chunk: Chunk) -> Chunk:
-        """`chunk` with its columns divided, rounded to float32."""
-        return _divided(chunk, self.at(chunk.keys))
 
-
-def _divided(chunk: Chunk, by: F64) -> Chunk:
+def divided(chunk: Chunk, by: F64) -> Chunk:
+    """`chunk` with its values divided by these numbers, rounded to float32."""
     return replace(chunk, values=(chunk.values / by).astype(np.float32))
 
 
@@ -150,18 +158,18 @@ class Scaling:
     """the divisors for statistics ``(n, *SHAPE)`` of so many rows; 1 for a column without values"""
 
     def __init__(self) -> None:
-        self._columns: Columns | None = None
-        self._kept: NDArray[np.generic] = np.zeros((1, *self.SHAPE))
+        self._columns = Columns.growing(*self.SHAPE)
         self._by: F64 | None = None
         """divisors in order of column numbers, cached until examples are added"""
 
     def bind(self, layout: SettledLayout | None) -> None:
         """Scale the numeric columns of `layout`; `DataError` if it has none.
 
-        Without columns, every feature is scaled from the first example on. Has no effect after the first
-        call.
+        Without columns, every feature is scaled from the first example on. Has no effect once columns are
+        known.
         """
-        if self._columns is not None or layout is None or not has_columns(layout):
+        known = len(self._columns) or not self._columns.grow
+        if known or layout is None or not has_columns(layout):
             return
         if NUMERIC not in layout.kinds:
             nothing = f"there is nothing to scale by {self.NAME}"
@@ -175,58 +183,45 @@ class Scaling:
                         f" that: leave numeric columns out of {mention('interact')} ('{factor}'), or make"
                         f" '{name}' categorical"
                     )
-        self._begin(Columns(np.array(sorted(numeric_keys(layout)), np.uint64)), None)
-
-    def _begin(self, columns: Columns, kept: NDArray[np.generic] | None) -> None:
-        self._columns, self._by = columns, None
-        self._kept = np.zeros((len(columns) + 1, *self.SHAPE)) if kept is None else kept.copy()
+        keys = np.array(sorted(numeric_keys(layout)), np.uint64)
+        self._columns = Columns(keys, np.zeros((len(keys) + 1, *self.SHAPE)))
 
     def running(self, chunk: Chunk, before: int) -> Chunk:
         """Add `chunk`, which follows `before` examples; divide each value by its divisor at that example."""
-        if self._columns is None:
-            self._begin(Columns(np.zeros(0, np.uint64), grow=True), None)
-        assert self._columns is not None
         numbers, out = self._columns.meet(chunk), np.empty(chunk.nnz, np.float32)
-        if len(self._columns) >= len(self._kept):
-            self._kept = resized(self._kept, 2 * len(self._columns))
         self._by = None
         self._take_in(numbers, chunk, before, out)
         return replace(chunk, values=out)
 
     def read(self, chunk: Chunk, rows: int) -> Chunk:
         """`chunk`, divided by the divisors after `rows` examples; changes nothing."""
-        if self._columns is None:
+        columns = self._columns
+        if not len(columns):
             return chunk
-        numbers = self._columns.numbers(chunk.keys)
-        if self._by is None and chunk.nnz < len(self._columns):  # few values: compute only their divisors
-            return _divided(chunk, self._divisors(self._kept[numbers], rows))
+        numbers = columns.numbers(chunk.keys)
+        if self._by is None and chunk.nnz < len(columns):  # few values: compute only their divisors
+            return divided(chunk, self._divisors(columns.kept[numbers], rows))
         if self._by is None:
-            self._by = self._divisors(self._kept[: len(self._columns) + 1], rows)
-        return _divided(chunk, self._by[numbers])
+            self._by = self._divisors(columns.kept[: len(columns) + 1], rows)
+        return divided(chunk, self._by[numbers])
 
     def divisors(self, rows: int, needed: U64 | None) -> Divisors | None:
         """The divisors after `rows` examples; None before the columns are known.
 
         If every feature is a column, only divisors of the features `needed` are included; None: of all.
         """
-        if self._columns is None:
+        if not len(self._columns):
             return None
-        keys, kept = self._in_order()
+        keys, kept = self._columns.in_order()
+        kept = kept[1:]
         if needed is not None and self._columns.grow:
             wanted = np.isin(keys, needed, assume_unique=True)
             keys, kept = keys[wanted], kept[wanted]
         return Divisors(keys, self._divisors(kept, rows))
 
-    def _in_order(self) -> tuple[U64, NDArray[np.generic]]:
-        """Keys in ascending order, and the statistics of each."""
-        met = np.zeros(0, np.uint64) if self._columns is None else self._columns.met
-        order = np.argsort(met)
-        return met[order], self._kept[1:][order]
-
     def state(self) -> State:
         """Columns and statistics."""
-        keys, kept = self._in_order()
-        return {"scale.keys": keys, "scale.kept": np.concatenate([self._kept[:1], kept])}
+        return dict(zip(("scale.keys", "scale.kept"), self._columns.in_order(), strict=True))
 
     def check(self, state: Tensors) -> None:
         """StateError unless `state` holds statistics of this scale."""
@@ -235,8 +230,8 @@ class Scaling:
 
     def restore(self, state: State) -> None:
         """Continue from `state`."""
-        if len(keys := state["scale.keys"].copy()):
-            self._begin(Columns(keys, self._columns is None or self._columns.grow), state["scale.kept"])
+        keys, kept = state["scale.keys"].copy(), state["scale.kept"].copy()
+        self._columns, self._by = Columns(keys, kept, self._columns.grow), None
 
 
 class MaxAbs(Scaling):
@@ -249,7 +244,7 @@ class MaxAbs(Scaling):
     NAME = "max-abs"
 
     def _take_in(self, columns: Numbers, chunk: Chunk, before: int, out: F32) -> None:
-        preparing.scale_by_largest(self._kept, columns, read_only(chunk.values), out)
+        preparing.scale_by_largest(self._columns.kept, columns, read_only(chunk.values), out)
 
     def _divisors(self, kept: Array, rows: int) -> F64:
         return np.where(kept > 0, kept, 1.0)
@@ -273,7 +268,7 @@ class Standard(Scaling):
 
     def _take_in(self, columns: Numbers, chunk: Chunk, before: int, out: F32) -> None:
         numbers = (read_only(chunk.indptr), read_only(chunk.values))
-        preparing.scale_by_deviation(self._kept, before, columns, *numbers, out)
+        preparing.scale_by_deviation(self._columns.kept, before, columns, *numbers, out)
 
     def _divisors(self, kept: NDArray[np.generic], rows: int) -> F64:
         by = np.empty(len(kept))
@@ -296,7 +291,7 @@ FIRST = int(preparing.SPARE) + 1
 """A column occurs in one of this many first examples."""
 
 
-_NO_MEANS, _NO_RESTS = (np.zeros(0, np.uint64), np.zeros((0, 3))), np.zeros(0, np.float32)
+_NO_RESTS = np.zeros(0, np.float32)
 
 
 class Spreads:
@@ -309,22 +304,19 @@ class Spreads:
     """
 
     def __init__(self) -> None:
-        self._columns = Columns(np.zeros(0, np.uint64), grow=True)
-        self._sums, self._rows = np.zeros((1, 4)), 0
+        self._columns, self._rows = Columns.growing(4), 0
 
     def add(self, chunk: Chunk, gaps: bool) -> None:
         """Add the next examples; with `gaps`, a stored 0 is a missing number."""
         chunk = chunk.counting()
         numbers = self._columns.meet(chunk)
-        if len(self._columns) >= len(self._sums):
-            self._sums = resized(self._sums, 2 * len(self._columns))
         rests = _NO_RESTS if chunk.rests is None else chunk.rests
-        preparing.add_spreads(self._sums, numbers, gaps, read_only(chunk.values), read_only(rests))
+        preparing.add_spreads(self._columns.kept, numbers, gaps, read_only(chunk.values), read_only(rests))
         self._rows += len(chunk)
 
     def of(self, keys: U64) -> F64:
         """The s of these features; 0 for those that do not vary, or were never there."""
-        sums = self._sums[self._columns.numbers(keys)].T
+        sums = self._columns.kept[self._columns.numbers(keys)].T
         count, mean = np.maximum(sums[preparing.ROWS], 1), sums[preparing.MEAN]
         zeros = 1 - sums[preparing.ROWS] / np.maximum(self._rows - sums[preparing.MISSING], 1)
         found: F64 = np.sqrt(sums[preparing.SQUARES] / count + np.square(mean) * zeros)
@@ -332,9 +324,8 @@ class Spreads:
 
     def state(self) -> State:
         """Features in ascending order, their sums, and the number of examples."""
-        order = np.argsort(self._columns.met)
-        sums = self._sums[: len(order) + 1][np.append(0, order + 1)]
-        return {"keys": self._columns.met[order], "sums": sums, "rows": np.array([self._rows])}
+        keys, sums = self._columns.in_order()
+        return {"keys": keys, "sums": sums, "rows": np.array([self._rows])}
 
     def check(self, state: Tensors) -> None:
         """StateError unless `state` holds such sums."""
@@ -344,10 +335,11 @@ class Spreads:
 
     def restore(self, state: State) -> None:
         """Go on from a `state`."""
-        self._columns, self._sums = Columns(state["keys"].copy(), grow=True), state["sums"].copy()
+        self._columns = Columns(state["keys"].copy(), state["sums"].copy(), grow=True)
         (self._rows,) = state["rows"].tolist()
 
 
+@dataclass(eq=False)
 class Means:
     """Columns that are centred, by their keys ``(columns,)``, which ascend, and what is `kept` of each.
 
@@ -355,21 +347,14 @@ class Means:
     nothing to a margin.
     """
 
-    def __init__(self, keys: U64, kept: F64, gaps: bool = False) -> None:
-        self.keys, self.kept, self.gaps = keys, kept, gaps
+    keys: U64 = field(default_factory=lambda: np.zeros(0, np.uint64))
+    kept: F64 = field(default_factory=lambda: np.zeros((0, 3)))
+    gaps: bool = False
 
     @property
     def means(self) -> F64:
         """The means ``(columns,)``."""
         return self.kept[:, preparing.CENTRE]
-
-    def __eq__(self, other: object) -> bool:
-        """Whether the same values are subtracted from the same columns."""
-        if not isinstance(other, Means):
-            return False
-        return np.array_equal(self.keys, other.keys) and np.array_equal(self.means, other.means)
-
-    __hash__ = None  # type: ignore[assignment]
 
     def of(self, chunk: Chunk, counts: bool = False) -> Chunk:
         """`chunk` with the means subtracted, in float64, then rounded to float32; its rows may be counted."""
@@ -387,7 +372,7 @@ class Means:
         return {"centre.keys": self.keys, **own, "centre.gaps": np.array([self.gaps])}
 
 
-NO_MEANS = Means(*_NO_MEANS)
+NO_MEANS = Means()
 
 
 def ones(keys: U64) -> Chunk:
@@ -408,10 +393,8 @@ class Centring(Means):
     value is the sum of its float32 and of its rest, if it has one.
     """
 
-    def __init__(self) -> None:
-        super().__init__(*_NO_MEANS)
-        self._wanted: U64 | None = None
-        """keys that may be columns; None: all"""
+    _wanted: U64 | None = None
+    """keys that may be columns; None: all"""
 
     def bind(self, layout: SettledLayout | None) -> None:
         """Centre the numeric columns of `layout`, if it has columns."""
@@ -436,8 +419,8 @@ class Centring(Means):
             self.keys, self.kept = keys[order], np.concatenate([self.kept, fresh])[order]
             parts.append(self.of(row, counts=True))
         rest = chunk if first == 0 else chunk.rows(first, len(chunk))
-        if len(rest) and self._changes(rest):
-            rest = self.of(rest, counts=True)
+        if len(rest):
+            rest = self.read(rest, counts=True)
             self.drop_columns()
         if first == 0:
             return rest
@@ -453,12 +436,10 @@ class Centring(Means):
         if not kept.all():
             self.keys, self.kept = self.keys[kept], self.kept[kept]
 
-    def _changes(self, chunk: Chunk) -> bool:
-        return bool(len(self.keys) or self.gaps or chunk.rests is not None)
-
-    def read(self, chunk: Chunk) -> Chunk:
-        """`chunk`, centred by the means so far, which do not change."""
-        return self.of(chunk) if self._changes(chunk) else chunk
+    def read(self, chunk: Chunk, counts: bool = False) -> Chunk:
+        """`chunk`, centred by the means so far, which do not change unless its rows are counted."""
+        changes = len(self.keys) or self.gaps or chunk.rests is not None
+        return self.of(chunk, counts) if changes else chunk
 
     def start_from(self, means: Means) -> int:
         """Go on with these columns and no others; returns the number of examples from which that is so."""
