@@ -128,7 +128,7 @@ class Halving(tuning.Race):
 def race_of(chunk: Chunk) -> list[Model]:
     lanes = ModelSet([Recipe("ftrl", l1=0.01 * k) for k in range(1, 7)], race=Halving(6, 25))
     for i in range(0, len(chunk), 5):
-        lanes.learn(chunk, i, min(i + 5, len(chunk)))
+        lanes.learn(chunk.rows(i, min(i + 5, len(chunk))))
     return [copy(lanes.models[k]) for k in lanes.alive]
 
 
@@ -150,7 +150,7 @@ def test_folds_and_bags_number_the_rows_of_the_data() -> None:
         folds, ensemble = ModelSet([recipe], Folds(3, whole=True)), bagged(recipe, Bagged(bags))
         for begin in range(0, ROWS, 7):
             for one in (folds, ensemble):
-                one.learn(chunk, begin, min(begin + 7, ROWS))
+                one.learn(chunk.rows(begin, min(begin + 7, ROWS)))
         for k in range(3):
             own = learned(recipe, chunk.take(there & (folds_of(0, ROWS, 3, 0) != k)))
             assert fingerprint(copy(folds.models[k])) == fingerprint(own)

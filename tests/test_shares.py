@@ -139,12 +139,12 @@ def test_they_go_on_from_their_state(kind: str, batch: int, monkeypatch: pytest.
     first.begin_pass(1, 2)
     first.learn(DENSE)
     first.begin_pass(2, 2)
-    first.learn(DENSE, 0, 40, again=True)
+    first.learn(DENSE.rows(0, 40), again=True)
     state = {name: array.copy() for name, array in first.state().items()}
     second.restore(state)
     second.begin_pass(2, 2)
     for one in (first, second):
-        one.learn(DENSE, 40, again=True)
+        one.learn(DENSE.rows(40, len(DENSE)), again=True)
         one.finish()
     whole = taught(recipes, SHARES[kind](), DENSE, passes=2)
     assert [bits(model) for model in second.models] == [bits(model) for model in whole.models]

@@ -28,6 +28,7 @@ from thresher.learning.diagnostics.column_findings import (
 )
 from thresher.learning.diagnostics.findings import FEW, Finding
 from thresher.learning.diagnostics.run_findings import no_importance, no_weights
+from thresher.learning.model.agreement import note_kind
 from thresher.learning.model.objective import Objective
 from thresher.learning.model.prediction import Readout
 from thresher.options.kinds import DEVIATIONS
@@ -92,7 +93,7 @@ class Boosted(Readout):
         self.layout = source.layout
         named = not features or (self.layout is not None and has_columns(self.layout))
         span = None if named else (int(columns.keys[0]), int(columns.keys[-1]))
-        self.note_kind(span, source)
+        note_kind(self, span, source)
         plan = solution.plan
         settings = {
             **{name: getattr(plan, name) for name in ("method", "l2", "tolerance")},

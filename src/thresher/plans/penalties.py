@@ -167,7 +167,7 @@ def _learn_first(recipe: Recipe, chunks: Iterable[Chunk], rows: int) -> tuple[li
     few = replace(recipe, store="growing")  # 29 tables with millions of rows would take gigabytes
     lanes, left, read = ModelSet([with_penalty(few, value) for value in _PILOT]), rows, 0
     for chunk in chunks:
-        lanes.learn(chunk, 0, chunk.end_of(0, left))
+        lanes.learn(chunk.rows(0, chunk.end_of(0, left)))
         left = rows - lanes.examples
         read += int(np.count_nonzero(chunk.weights))
         if not left:

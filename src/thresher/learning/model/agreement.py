@@ -48,18 +48,18 @@ class Numbering(NamedTuple):
     """whether the ids are columns of a matrix"""
 
 
-def numbering_of(
-    span: tuple[int, int] | None, columns: int | None, layout: AnyLayout | None, before: Numbering | None
-) -> Numbering | None:
-    """That of data with these keys, a matrix with `columns` or a file, and those `before`; None: unknown."""
+def note_kind(model: Any, span: tuple[int, int] | None, source: Source) -> None:
+    """Note which features data of a source have that a model learned, with their lowest and highest key."""
+    model.named = model.named or (kind_of(source).data == _NAMED and (span is None or span[1] > SMALL))
+    columns = source.columns
     if columns is not None:
         found = Numbering(columns if span is None else span[0], columns - 1, True)
-    elif span is None or span[1] > SMALL or not _has_ids(layout):
-        return before
+    elif span is None or span[1] > SMALL or not _has_ids(model.layout):
+        return
     else:
         found = Numbering(*span, False)
-    low, high, matrix = before or found
-    return Numbering(min(found.low, low), max(found.high, high), found.matrix and matrix)
+    low, high, matrix = model.numbering or found
+    model.numbering = Numbering(min(found.low, low), max(found.high, high), found.matrix and matrix)
 
 
 def _has_ids(layout: AnyLayout | None) -> bool:
@@ -200,21 +200,17 @@ def _keys_in(model: Any) -> NDArray[np.uint64]:
     return np.append(model.index.features(_SAMPLE)[1:], columns.keys)
 
 
-def are_named(source: Source, span: tuple[int, int] | None) -> bool:
-    """Whether rows of a source, with these keys, are dictionaries of named features or texts."""
-    return kind_of(source).data == _NAMED and (span is None or span[1] > SMALL)
-
-
 def knows_names(model: object) -> bool:
     """Whether rows of named features are for this model: `in_agreement` agrees, if they have no others."""
     return kind_of_model(model).data in ("", _NAMED)
 
 
-def agree(before: FeatureKind, now: FeatureKind) -> bool:
-    """Whether data of these kinds can have features in common."""
-    if not before.features or not now.features or before.features == now.features:
-        return True
-    return {before.features, now.features} == {NAMES, IDS} and (before.features == IDS or before.numbers)
+def check_kinds(before: FeatureKind, now: FeatureKind, trained: str = _TRAINED, given: str = "") -> None:
+    """`DataError`, as `refusal` has it, unless data of these kinds can have features in common."""
+    alike = not before.features or not now.features or before.features == now.features
+    numbers = {before.features, now.features} == {NAMES, IDS} and (before.features == IDS or before.numbers)
+    if not (alike or numbers):
+        raise refusal(before, now, trained, given)
 
 
 def refusal(before: FeatureKind, now: FeatureKind, trained: str = _TRAINED, given: str = "") -> DataError:
@@ -231,9 +227,7 @@ def refusal(before: FeatureKind, now: FeatureKind, trained: str = _TRAINED, give
 
 def check_format(model: object, layout: AnyLayout | None) -> None:
     """`DataError` if files with this layout have features of another kind than those of the model."""
-    before, now = kind_of_model(model), _kind_in(layout)
-    if now is not None and not agree(before, now):
-        raise refusal(before, now)
+    check_kinds(kind_of_model(model), _kind_in(layout) or FeatureKind())
 
 
 def names_refused(model: object, layout: AnyLayout) -> Callable[[Chunk], Chunk]:
@@ -260,8 +254,7 @@ def in_agreement(model: Any, source: Source, trained: str = _TRAINED, given: str
     `DataError` for features of another kind, and for a matrix with another number of columns.
     """
     before, now, numbering = kind_of_model(model), kind_of(source), model.numbering
-    if not agree(before, now):
-        raise refusal(before, now, trained, given)
+    check_kinds(before, now, trained, given)
     if now.data == _NAMED and before.features == NAMES and model.layout is not None and model.layout.text:
         texts = f"{trained} {before.data} with the n-grams of {', '.join(model.layout.text)}"
         raise DataError(f"{texts}, which {_NAMED} do not get: give a file of {before.data}")
@@ -333,8 +326,7 @@ class _NumbersAsInModel(Watched):
 def check_holdout(source: Source, held: Source) -> Source:
     """The hold-out; `DataError` if it has other features than the data."""
     data, found = kind_of(source), kind_of(held)
-    if not agree(data, found):
-        raise refusal(data, found, "the data are")
+    check_kinds(data, found, "the data are")
     width, other = source.columns, held.columns
     if width is not None and other not in (None, width):
         raise DataError(f"the data have {width:,} columns, the hold-out {other:,}: give the same columns")

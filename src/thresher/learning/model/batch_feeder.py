@@ -46,7 +46,7 @@ from thresher.learning.model.preprocessing import Preprocessor
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.rule_state import BEFORE_END as BEFORE_END_OF_LOOP
 from thresher.learning.model.rule_state import ManyState, OneState
-from thresher.learning.model.sampling import Sample, Sampler
+from thresher.learning.model.sampling import LEFT_OUT, Sample, Sampler
 from thresher.learning.model.single_rows import features_of, ready_for
 from thresher.options.checks import check_chunk
 
@@ -178,7 +178,7 @@ class BatchFeeder:
     @property
     def left_out(self) -> int:
         """Number of examples left out of a sample."""
-        return 0 if self.intake.sampler is None else self.intake.sampler.left_out
+        return 0 if self.intake.sampler is None else int(self.intake.sampler.noted[LEFT_OUT])
 
     def learn(
         self,
@@ -285,15 +285,14 @@ class BatchFeeder:
                     self._turn.release()
 
     def _learn_in_batches(self, learners: Sequence[Model], chunk: Chunk) -> None:
-        lo, stop = 0, len(chunk)
-        if len(self.pending):
-            missing = min(self.batch - len(self.pending), stop - lo)
-            self.pending = concat([self.pending, chunk.rows(lo, lo + missing)])
-            lo += missing
-            self._at -= self.batch - missing
+        lo, stop, waiting = 0, len(chunk), len(self.pending)
+        if waiting:
+            lo = min(self.batch - waiting, stop)
+            self.pending = concat([self.pending, chunk.rows(0, lo)])
             if len(self.pending) == self.batch:
+                self._at -= waiting
                 self._finish(learners)
-            self._at += self.batch - missing
+                self._at += waiting
         whole = stop - (stop - lo) % self.batch
         self._at += lo
         self._learn(learners, chunk.rows(lo, whole))
@@ -342,10 +341,7 @@ class BatchFeeder:
                 lo = self._learn_piece(chunk, fed, lo, hi)
                 fed = [one for one in fed if not one.learner.error]
             for one in fed if extreme else ():
-                try:
-                    one.learner.check_learned(rows, self.learned - len(rows) + 1)
-                except DivergedError as error:
-                    one.learner.stop(error)
+                one.learner.check_learned(rows, self.learned - len(rows) + 1)
 
     def _learn_piece(self, chunk: Chunk, fed: list[_Feeding], lo: int, stop: int) -> int:
         hi = stop if self.skip is None else min(stop, lo + self._stride)

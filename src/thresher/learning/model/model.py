@@ -42,10 +42,10 @@ from thresher.learning.model.divergence import (
 )
 from thresher.learning.model.margins import any_output
 from thresher.learning.model.objective import F64, FittedLink, Objective
-from thresher.learning.model.prediction import LinearPredictor, Readout
+from thresher.learning.model.prediction import LinearPredictor, Readout, teach
 from thresher.learning.model.recipe import Recipe, Spec
 from thresher.learning.model.rule_state import ManyState, OneState
-from thresher.learning.model.scaling import Means
+from thresher.learning.model.sampling import LAST_LABEL
 from thresher.learning.model.single_rows import LABELS, SCALARS, Row, RowBuffers, check_row, is_plain
 from thresher.learning.training.progress import Curve, CurvePoint, Tally
 from thresher.learning.training.record import Record
@@ -99,6 +99,7 @@ class Model(LinearPredictor):
         self.store = store_spec(recipe.store, recipe.seed)
         self._sound = 0
         self.feed, self.index, self.is_alone = feed, feed.index, alone
+        self.only_means, self._prepared = feed.intake.only_means, feed.intake.read
         """`is_alone`: whether it is the only learner of its feed"""
         self.error: DivergedError | None = None
         """why a lane has stopped learning; None while it learns"""
@@ -132,8 +133,8 @@ class Model(LinearPredictor):
 
         return summary(self)
 
-    def __copy__(self) -> Model:
-        """An independent copy in the same state."""
+    def __copy__(self, memo: object = None) -> Model:
+        """An independent copy in the same state: models share nothing mutable."""
         model = Model(self.recipe)
         with self.feed.at_rest():
             model.restore(self.state())
@@ -143,9 +144,7 @@ class Model(LinearPredictor):
         model.numbering, model.named = self.numbering, self.named
         return model
 
-    def __deepcopy__(self, memo: object) -> Model:
-        """As `__copy__`: models share nothing mutable."""
-        return copy(self)
+    __deepcopy__ = __copy__
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle as the bytes of a model file. Raises `DivergedError` as `save`."""
@@ -234,8 +233,6 @@ class Model(LinearPredictor):
         if isinstance(data, Chunk):
             self.feed.learn([self], data, *args, **given)
         else:
-            from thresher.learning.model.prediction import teach
-
             teach(self, data, *args, **given)
 
     def learn_one(self, row: Row, label: Any, weight: float = 1.0, *, classes: Any = None) -> None:
@@ -311,19 +308,23 @@ class Model(LinearPredictor):
         self.error = error
 
     def check_learned(self, chunk: Chunk, first: int) -> None:
-        """Raise `DivergedError` if a weight is not finite after `chunk`, whose first example is `first`."""
-        self._check(broken_row(self.loop, chunk), self.loop.clocks(), first, chunk)
+        """Stop if a weight is not finite after `chunk`, whose first example is `first`."""
+        if error := self._broken(broken_row(self.loop, chunk), self.loop.clocks(), first, chunk):
+            self.stop(error)
 
     def check_finite(self) -> None:
         """Raise `DivergedError` if a weight or any other part of the state is not finite."""
         state = self.state()
         rows = (first_broken(rows) for rows in (self.loop.settled(), state["S"]))
         row = next((one for one in rows if one >= 0), -1)
-        self._check(row, {"bias": self.loop.intercepts(), **state}, self._sound + 1)
+        if error := self._broken(row, {"bias": self.loop.intercepts(), **state}, self._sound + 1):
+            raise error
         self._sound = self.feed.learned
 
-    def _check(self, row: int, others: Tensors, first: int, chunk: Chunk | None = None) -> None:
-        """Raise `DivergedError` for a broken `row`, unless it is -1, and for broken `others`.
+    def _broken(
+        self, row: int, others: Tensors, first: int, chunk: Chunk | None = None
+    ) -> DivergedError | None:
+        """The error for a broken `row`, unless it is -1, or for broken `others`; None if there are none.
 
         They broke in one of the examples from `first` on.
         """
@@ -333,11 +334,11 @@ class Model(LinearPredictor):
         else:
             name = next((name for name, array in others.items() if not is_finite(array)), None)
             if name is None:
-                return
+                return None
             broken = _SHOWN.get(name, f"the state ({name})")
         last = self.feed.learned
         when = f"one of the examples {first} to {last}" if first < last else f"example {last}"
-        raise self.diverged(f"{broken} is not finite after {when}", chunk)
+        return self.diverged(f"{broken} is not finite after {when}", chunk)
 
     def diverged(self, what: str, chunk: Chunk | None = None) -> DivergedError:
         """An error with what happened, the largest features of `chunk`, and a remedy."""
@@ -397,7 +398,7 @@ class Model(LinearPredictor):
         Of a list of labels the first; NaN if it is empty.
         """
         if self.feed.intake.sampler is not None:
-            return self.feed.intake.sampler.last_label
+            return float(self.feed.intake.sampler.noted[LAST_LABEL])
         if self.head.outputs.kind != "labels":
             return float(given.labels[-1])
         held = np.flatnonzero(self.head.targets(given.rows(len(given) - 1, len(given)))[0] > 0)
@@ -452,7 +453,7 @@ class Model(LinearPredictor):
         added = 0.0 if self.correction is None else float(self.correction[0])
         return FittedLink.learned(self.loop.calibration, self.head, added)
 
-    def _bias(self) -> NDArray[np.generic]:
+    def _bias(self) -> Array:
         """The intercepts of the loop, corrected if rows were sampled."""
         bias, added = self.loop.bias(), self.correction
         return bias if added is None else (bias + added[: len(bias)]).astype(bias.dtype)
@@ -485,11 +486,6 @@ class Model(LinearPredictor):
         return keys[order], settled[rows][order]
 
     @property
-    def only_means(self) -> Means | None:
-        """As in `LinearPredictor`."""
-        return self.feed.intake.only_means
-
-    @property
     def table(self) -> Array:
         """As in `LinearPredictor`."""
         return self.loop.S
@@ -497,9 +493,6 @@ class Model(LinearPredictor):
     def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64] | None:
         """As in `LinearPredictor`."""
         return None if self.correction is not None else self.loop.reader_of_row(arrays)
-
-    def _prepared(self, chunk: Chunk) -> Chunk:
-        return self.feed.intake.read(chunk)
 
     def _products(self, rows: Chunk, bias: NDArray[np.generic]) -> F64:
         return self.loop.margins(rows, bias)

@@ -25,6 +25,7 @@ from thresher.engine.sound import PackedSets, State, Tensors, beneath, given, pa
 from thresher.learning.diagnostics.effects import keep_effects
 from thresher.learning.diagnostics.run_findings import with_warnings
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
+from thresher.learning.model.agreement import note_kind
 from thresher.learning.model.batch_feeder import BatchFeeder, each
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.eight_lanes import batched
@@ -312,7 +313,7 @@ class ModelSet:
         if self.share.together:
             self.lead.examples = self.examples
         for model in (*kept, *self.models):
-            model.note_kind(seen.span, source)
+            note_kind(model, seen.span, source)
         for k, model in enumerate(whole):
             if k not in self.told:
                 model.drawn = seen.drawn
@@ -410,13 +411,11 @@ class ModelSet:
         for model in self.models:
             model.end_passes()
 
-    def learn(self, chunk: Chunk, /, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None:
-        """Let each part learn its share of the rows lo <= i < hi of `chunk`. See `Model.learn`.
+    def learn(self, chunk: Chunk, /, *, again: bool = False) -> None:
+        """Let each part learn its share of the rows of `chunk`. See `Model.learn`.
 
         Raises the `DivergedError` of the last model if none is left.
         """
-        if lo > 0 or hi is not None:
-            chunk = chunk.rows(lo, len(chunk) if hi is None else hi)
         if self.race is None:
             self._learn(chunk, again)
             return

@@ -74,7 +74,15 @@ class Outputs(NamedTuple):
                 raise ValueError(f"{spec}: give at least 2 and at most {MOST_CLASSES}")
             return cls("classes", most=most)
         if str(spec).startswith(_QUANTILES):
-            return cls._of_levels(str(spec).removeprefix(_QUANTILES))
+            try:
+                levels = tuple(map(float, str(spec).removeprefix(_QUANTILES).split(",")))
+            except ValueError:
+                levels = ()
+            inside = all(0.0 < one < 1.0 for one in levels)
+            if not inside or len(levels) < 2 or [*levels] != sorted({*levels}):
+                form = "two or more ascending levels in (0, 1), such as quantiles:0.1,0.5,0.9"
+                raise OneLineError(f"{spec}: give {form}")
+            return cls("quantiles", 1, len(levels), levels)
         found = re.fullmatch(r"(classes|labels|values):(?:(-?[0-9]{1,18})-)?(-?[0-9]{1,18})", str(spec))
         if not found or (found[1] == "values" and found[2]):
             raise ValueError(
@@ -89,19 +97,6 @@ class Outputs(NamedTuple):
         kind: Literal["classes", "labels"] = "classes" if found[1] == "classes" else "labels"
         of_classes(kind, low, high)
         return cls(kind, low, high)
-
-    @classmethod
-    def _of_levels(cls, text: str) -> Outputs:
-        """Quantiles of these levels, a list. ValueError."""
-        try:
-            levels = tuple(map(float, text.split(",")))
-        except ValueError:
-            levels = ()
-        inside = all(0.0 < one < 1.0 for one in levels)
-        if not inside or len(levels) < 2 or [*levels] != sorted({*levels}):
-            form = "two or more ascending levels in (0, 1), such as quantiles:0.1,0.5,0.9"
-            raise OneLineError(f"quantiles:{text}: give {form}")
-        return cls("quantiles", 1, len(levels), levels)
 
     @property
     def spec(self) -> str:
@@ -246,7 +241,7 @@ class Objective:
         if not math.isfinite(threshold):
             raise ValueError(f"the threshold must be a finite number, not {threshold:g}")
 
-    def decide(self, margins: F64, threshold: float, lowest_label: float) -> F64:
+    def decide(self, margins: F64, threshold: float | None, lowest_label: float) -> F64:
         """The label ``(n,)`` of two classes by a threshold, as `positive` takes it."""
         return np.where(self.positive(margins, threshold), 1.0, lowest_label)
 
@@ -371,7 +366,7 @@ class Objective:
             classes: F64 = np.argmax(margins, axis=1) + float(self.outputs.low)
             return classes
         if output == "label" and self.classifies:
-            return np.where(self.positive(margins), 1.0, lowest_label)
+            return self.decide(margins, None, lowest_label)
         out = np.empty_like(margins)
         if margins.ndim == 1:
             kernels.respond.for_parts(self.loss)(self.loss, margins, out)

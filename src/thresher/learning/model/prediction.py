@@ -42,12 +42,11 @@ from thresher.learning.files.choice import by_option
 from thresher.learning.model.agreement import (
     NAMES,
     Numbering,
-    are_named,
     check_format,
     in_agreement,
     kind_of_model,
     names_refused,
-    numbering_of,
+    note_kind,
 )
 from thresher.learning.model.divergence import rows_beyond
 from thresher.learning.model.margins import any_output, finder_in, table_margins
@@ -238,15 +237,12 @@ class LinearPredictor:
     """values of a column that have a model of their own"""
     centres: bool
     """whether columns are centred"""
+    only_means: Means | None = None
+    """the means of columns, if rows are prepared for prediction by these alone"""
     drawn: DrawnRows | None = None
     """rows that were learned, or in which names were found, by which effects of columns are measured"""
     index: Index
     """that of the weights; of several models, that of the first"""
-
-    def note_kind(self, span: tuple[int, int] | None, source: Source) -> None:
-        """Note which features data of a source have that were learned, with their lowest and highest key."""
-        self.named = self.named or are_named(source, span)
-        self.numbering = numbering_of(span, source.columns, self.layout, self.numbering)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -346,11 +342,9 @@ class LinearPredictor:
         Raises ValueError for an output that this loss does not have, `DataError` for data that cannot be
         read.
         """
-
-        def answer(chunk: Chunk) -> Array:
-            return self._answer(self.margins(chunk), output)
-
-        return self._of_all(data, self.predict, reading, answer)
+        return self._of_all(
+            data, self.predict, reading, lambda chunk: self._answer(self.margins(chunk), output)
+        )
 
     def _answer(self, margins: F64, output: Output) -> Array:
         found = self.respond(margins, output)
@@ -379,16 +373,6 @@ class LinearPredictor:
     def score_one(self, row: Row) -> object:
         """The margin of one row, or one for each output: ``predict([row])[0]``, but fast."""
         return self.predict_one(row)
-
-    @property
-    def only_means(self) -> Means | None:
-        """The means of columns, if rows are prepared for prediction by these alone."""
-        return None
-
-    @property
-    def table(self) -> Array:
-        """What the weights are read from."""
-        raise NotImplementedError
 
     @cached_property
     def idle(self) -> list[Ready]:
@@ -560,14 +544,15 @@ class Readout(LinearPredictor):
         self.record: Record | None = None
         """how the model was trained, if that is known"""
         self.divisors, self.means, self.centres = divisors, means, means is not None
+        self.only_means = None if divisors is not None else means or NO_MEANS
         self.unmet = np.zeros_like(bias) if unmet is None else unmet
         inner = weights.shape[1:]
         self.index = make_index(store)
         rows = self.index.enter(keys)
-        self._table = np.zeros((self.index.size, *inner), weights.dtype)  # takes no memory until written
+        self.table = np.zeros((self.index.size, *inner), weights.dtype)  # takes no memory until written
         if self.unmet.any():
-            self._table[:] = self.unmet.reshape(inner)
-        self._table[rows] = weights
+            self.table[:] = self.unmet.reshape(inner)
+        self.table[rows] = weights
 
     if not TYPE_CHECKING:
 
@@ -607,23 +592,13 @@ class Readout(LinearPredictor):
         """Replace the intercepts; for centred values they change by as much."""
         self.centred_bias = self.centred_bias + (given - self.bias)
 
-    @property
-    def only_means(self) -> Means | None:
-        """As in `LinearPredictor`."""
-        return None if self.divisors is not None else self.means or NO_MEANS
-
-    @property
-    def table(self) -> Array:
-        """As in `LinearPredictor`."""
-        return self._table
-
     def __getstate__(self) -> dict[str, Any]:
         """Without what is ready for single rows."""
         return {**vars(self), "idle": []}
 
     def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64] | None:
         """As in `LinearPredictor`."""
-        return margins_of_table(arrays) if self._table.ndim == 1 else None
+        return margins_of_table(arrays) if self.table.ndim == 1 else None
 
     @property
     def intercept(self) -> Any:
@@ -635,7 +610,7 @@ class Readout(LinearPredictor):
         return chunk if self.divisors is None else divided(chunk, self.divisors.at(chunk.keys))
 
     def _products(self, rows: Chunk, bias: NDArray[np.generic]) -> F64:
-        found: F64 = table_margins(self.index, self._table, bias, rows)
+        found: F64 = table_margins(self.index, self.table, bias, rows)
         return found
 
     def _bias(self) -> NDArray[np.generic]:
@@ -670,7 +645,7 @@ class Readout(LinearPredictor):
     @property
     def nbytes(self) -> int:
         """Bytes in memory."""
-        own = self.keys.nbytes + self.weights.nbytes + self._table.nbytes + self.index.nbytes
+        own = self.keys.nbytes + self.weights.nbytes + self.table.nbytes + self.index.nbytes
         names = self.names
         return own + (names.features.nbytes + names.ends.nbytes + names.letters.nbytes if names else 0)
 
@@ -736,7 +711,7 @@ def teach(
         for chunk in chunks:
             model.name_classes(source)
             model.learn(chunk, again=again)
-            model.note_kind(chunk.span(), source)
+            note_kind(model, chunk.span(), source)
             new = new or (named is not None and not np.isin(chunk.keys, named.features).all())
     unnamed = names_follow(model, source) if new else []
     warn(troubles_of_reading(source.report, source.layout if first else None) + unnamed)

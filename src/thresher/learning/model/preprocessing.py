@@ -139,6 +139,8 @@ class Preprocessor:
         self._scaling = None if scale is None else make_scaling(scale)
         self.admission = None if admit is None else Admission(admit, seed)
         """which features are admitted; None: all"""
+        self.only_means = None if self._scaling is not None else self._centring or NO_MEANS
+        """the means, if rows are prepared for prediction by these alone"""
         parts = sampler, self._centring, self._scaling, self.admission
         self._parts = [part for part in parts if part is not None]
         self._rows = 0
@@ -151,7 +153,9 @@ class Preprocessor:
     def start_from(self, means: Means) -> None:
         """Continue from the means of another model, if columns are centred."""
         assert self._centring is not None
-        self._rows = self._centring.start_from(means)
+        counts = np.maximum(means.kept[:, preparing.COUNT], preparing.UNDECIDED)
+        kept = np.column_stack([counts, np.zeros(len(counts)), means.means])
+        self._centring.keys, self._centring.kept, self._rows = means.keys, kept, FIRST
 
     def divisors(self, needed: NDArray[np.uint64] | None = None) -> Divisors | None:
         """The current divisors of columns; None without a scale. See `Scaling.divisors`."""
@@ -181,11 +185,6 @@ class Preprocessor:
         """`chunk` prepared for prediction: by the current means and divisors, which do not change."""
         chunk = chunk if self._centring is None else self._centring.read(chunk)
         return chunk if self._scaling is None else self._scaling.read(chunk, self._rows)
-
-    @property
-    def only_means(self) -> Means | None:
-        """The means, if rows are prepared for prediction by these alone."""
-        return None if self._scaling is not None else self._centring or NO_MEANS
 
     @property
     def counts_only_means(self) -> bool:

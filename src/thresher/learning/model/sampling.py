@@ -159,7 +159,8 @@ class Sampler:
     def __init__(self, sample: Sample, head: Objective, seed: int) -> None:
         self._sample, self._head, self._seed = sample, head, seed
         self._shares = sample.of_classes(head)
-        self._noted = np.zeros(3)
+        self.noted = np.zeros(3)
+        """how many rows were offered, and left out, and the label of the last one that was learned"""
 
     def bind(self, layout: SettledLayout | None) -> None:
         """Set the words that labels are. `DataError` for another one in the sample."""
@@ -179,16 +180,6 @@ class Sampler:
         return self._shares
 
     @property
-    def left_out(self) -> int:
-        """How many rows were left out."""
-        return int(self._noted[LEFT_OUT])
-
-    @property
-    def last_label(self) -> float:
-        """The label of the last row that was learned; 0 before it."""
-        return float(self._noted[LAST_LABEL])
-
-    @property
     def correction(self) -> F64 | None:
         """What is added to the intercepts, of all classes that may come; None if they are not corrected."""
         if not self._sample.correct or self._shares is None:
@@ -201,20 +192,21 @@ class Sampler:
         of_classes, low = self._check(), self._head.outputs.low
         classes = chunk.labels > 0 if self._head.count == 1 else chunk.labels - np.float32(low)
         shares = of_classes[classes.astype(np.int64)]
-        first = int(self._noted[OFFERED])
+        first = int(self.noted[OFFERED])
         numbers = np.arange(first, first + len(chunk), dtype=np.uint64)
         kept: NDArray[np.bool_] = unit(bits_of(numbers, self._seed, SAMPLE)) < shares
         kept |= self._sample.before
         rows = chunk if kept.all() else chunk.take(kept)
-        self._noted[:LAST_LABEL] += len(chunk), len(chunk) - len(rows)
-        self._noted[LAST_LABEL:] = rows.labels[-1:] if len(rows) else self.last_label
+        self.noted[:LAST_LABEL] += len(chunk), len(chunk) - len(rows)
+        if len(rows):
+            self.noted[LAST_LABEL] = rows.labels[-1]
         if self._sample.correct:
             return rows
         return replace(rows, weights=(rows.weights / shares[kept]).astype(np.float32))
 
     def state(self) -> State:
         """The state that counting continues from."""
-        return {"sample.rows": self._noted.copy()}
+        return {"sample.rows": self.noted.copy()}
 
     def check(self, state: Tensors) -> None:
         """StateError for impossible counts."""
@@ -225,4 +217,4 @@ class Sampler:
 
     def restore(self, state: State) -> None:
         """Continue from `state`."""
-        self._noted[:] = state["sample.rows"]
+        self.noted[:] = state["sample.rows"]

@@ -441,12 +441,6 @@ class Centring(Means):
         changes = len(self.keys) or self.gaps or chunk.rests is not None
         return self.of(chunk, counts) if changes else chunk
 
-    def start_from(self, means: Means) -> int:
-        """Go on with these columns and no others; returns the number of examples from which that is so."""
-        counts = np.maximum(means.kept[:, preparing.COUNT], preparing.UNDECIDED)
-        self.keys, self.kept = means.keys, np.column_stack([counts, np.zeros(len(counts)), means.means])
-        return FIRST
-
     def state(self) -> State:
         """Columns and means."""
         return {"centre.keys": self.keys, "centre.kept": self.kept}

@@ -135,9 +135,9 @@ def margins_of_table(arrays: RowBuffers) -> Callable[[Any, int], F64]:
 
 
 class Ready:
-    """The arguments of compiled functions for one model, and its arrays for rows of so many features."""
+    """The arguments of compiled functions for a Model or Readout, and its arrays for rows."""
 
-    def __init__(self, model: LinearPredictor, most: int) -> None:
+    def __init__(self, model: Any, most: int) -> None:
         index, means = model.index, model.only_means
         assert isinstance(index, GrowingIndex)
         assert means is not None
@@ -156,7 +156,7 @@ class Ready:
         after = arrays.raw, arrays.own, (index.slots, index.known), room, arrays.found
         self._find, self._add = (*before, False, *after), (*before, True, *after)
 
-    def holds(self, model: LinearPredictor, count: int) -> bool:
+    def holds(self, model: Any, count: int) -> bool:
         """Whether the model has the tables that are in the arguments, and so many features have room."""
         return (
             (model.table is self._table and self._index.slots is self._slots and count <= self._most)
