@@ -16,39 +16,56 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from thresher._version import __version__
 
 if _TYPE_CHECKING:
-    from thresher.api import (
-        boost,
-        cv,
-        ensemble,
-        evaluate,
-        export,
-        info,
-        load,
-        name_features,
-        path,
-        predict,
-        report,
-        save,
-        select,
-        train,
-        tune,
-    )
-    from thresher.batch.solving import Boosted
-    from thresher.data import Chunk, open_source
-    from thresher.data.errors import DataError
-    from thresher.learning.diagnostics.findings import TroubleWarning
-    from thresher.learning.files.model_file import ModelFileError
-    from thresher.learning.model.divergence import DivergedError
-    from thresher.learning.model.ensemble import Ensemble
-    from thresher.learning.model.model import Model
-    from thresher.learning.model.prediction import Readout
-    from thresher.learning.training.interruption import Interrupted
-    from thresher.options.option import UsageError
-    from thresher.parts.origins import SpecError
-    from thresher.parts.registry import part
-    from thresher.plans.models import Frontier, Tuned
-    from thresher.plans.stability import Selection
+    from thresher.api import boost as boost
+    from thresher.api import cv as cv
+    from thresher.api import ensemble as ensemble
+    from thresher.api import evaluate as evaluate
+    from thresher.api import export as export
+    from thresher.api import info as info
+    from thresher.api import load as load
+    from thresher.api import name_features as name_features
+    from thresher.api import path as path
+    from thresher.api import predict as predict
+    from thresher.api import report as report
+    from thresher.api import save as save
+    from thresher.api import select as select
+    from thresher.api import train as train
+    from thresher.api import tune as tune
+    from thresher.batch.solving import Boosted as Boosted
+    from thresher.data import Chunk as Chunk
+    from thresher.data import open_source as open_source
+    from thresher.data.errors import DataError as DataError
+    from thresher.learning.diagnostics.findings import TroubleWarning as TroubleWarning
+    from thresher.learning.files.model_file import ModelFileError as ModelFileError
+    from thresher.learning.model.divergence import DivergedError as DivergedError
+    from thresher.learning.model.ensemble import Ensemble as Ensemble
+    from thresher.learning.model.model import Model as Model
+    from thresher.learning.model.prediction import Readout as Readout
+    from thresher.learning.training.interruption import Interrupted as Interrupted
+    from thresher.options.option import UsageError as UsageError
+    from thresher.parts.origins import SpecError as SpecError
+    from thresher.parts.registry import part as part
+    from thresher.plans.models import Frontier as Frontier
+    from thresher.plans.models import Tuned as Tuned
+    from thresher.plans.stability import Selection as Selection
 
+_API = (
+    "boost",
+    "cv",
+    "ensemble",
+    "evaluate",
+    "export",
+    "info",
+    "load",
+    "name_features",
+    "path",
+    "predict",
+    "report",
+    "save",
+    "select",
+    "train",
+    "tune",
+)
 _HOMES = {
     "Boosted": "thresher.batch.solving",
     "Chunk": "thresher.data",
@@ -67,49 +84,16 @@ _HOMES = {
     "UsageError": "thresher.options.option",
     "open_source": "thresher.data",
     "part": "thresher.parts.registry",
+    **dict.fromkeys(_API, "thresher.api"),
 }
-"""Where names are that are not functions of `thresher.api`"""
-__all__ = [
-    "Boosted",
-    "Chunk",
-    "DataError",
-    "DivergedError",
-    "Ensemble",
-    "Frontier",
-    "Interrupted",
-    "Model",
-    "ModelFileError",
-    "Readout",
-    "Selection",
-    "SpecError",
-    "TroubleWarning",
-    "Tuned",
-    "UsageError",
-    "__version__",
-    "boost",
-    "cv",
-    "ensemble",
-    "evaluate",
-    "export",
-    "info",
-    "load",
-    "name_features",
-    "open_source",
-    "part",
-    "path",
-    "predict",
-    "report",
-    "save",
-    "select",
-    "train",
-    "tune",
-]
+"""The modules of the public names"""
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> object:
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module 'thresher' has no attribute {name!r}")
-    found: object = getattr(_importlib.import_module(_HOMES.get(name, "thresher.api")), name)
+    found: object = getattr(_importlib.import_module(_HOMES[name]), name)
     return found
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -35,16 +35,16 @@ from thresher.options.checks import check_flag
 from thresher.options.data import ReadOptions
 from thresher.options.judging import EvaluateRun, MeasuringRun
 from thresher.options.model import ModulesOption
-from thresher.options.option import settle, takes
-from thresher.plans import cv as plans_cv
-from thresher.plans import path as plans_path
-from thresher.plans import select as plans_select
-from thresher.plans import train as plans_train
+from thresher.options.option import Options, settle, takes
 from thresher.plans import tune as plans_tune
+from thresher.plans.cv import CrossValidation
 from thresher.plans.models import Frontier, Tuned, with_choice
-from thresher.plans.run import Training, bags_of
+from thresher.plans.path import Paths
+from thresher.plans.run import Plan, bags_of
 from thresher.plans.run_setup import labels_or_part
+from thresher.plans.select import Selecting
 from thresher.plans.stability import Selection
+from thresher.plans.train import Many
 from thresher.runs import boost as runs_boost
 from thresher.runs import files, using
 
@@ -138,18 +138,9 @@ def train(
     >>> train(np.eye(4), [1, 1, -1, -1], l1=0.01, passes=3).nonzero
     4
     """
-    labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
-    given = settle(training.TrainCommand, {**options, "rule": rule, "loss": loss}, train)
-    with reading_elsewhere(given["workers"], given["ray"]):
-        ui = Ui() if given["report_every"] is None else ProgressLines(print)
-        try:
-            run = plans_train.prepare(with_labels(data, labels, sample_weight), given, ui)
-        except NothingNewError as nothing:
-            unchanged: Model = nothing.model
-            return unchanged
-        model: Model = _learned(run)
-        if run.will_name:
-            run.name()
+    own = {**options, "loss": loss}
+    with _given(training.TrainCommand, train, data, y, sample_weight, own) as (inputs, given):
+        model: Model = _learned(Plan(given), inputs)
     if given["plot"] is not None:
         stages = plots.stages_of_curve(model.curve, model.nonzero)
         plots.write(Path(given["plot"]), plots.learning(stages, str(model.recipe.loss), model.holdout))
@@ -188,18 +179,10 @@ def ensemble(
     >>> len(found.models), found.spread([{140: 0.5}]).shape
     (4, (1,))
     """
-    labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
-    given = settle(training.EnsembleRun, {**options, "rule": rule, "loss": loss}, ensemble)
-    with reading_elsewhere(given["workers"], given["ray"]):
-        inputs = with_labels(data, labels, sample_weight)
-        ui = Ui() if given["report_every"] is None else ProgressLines(print)
+    own = {**options, "loss": loss}
+    with _given(training.EnsembleRun, ensemble, data, y, sample_weight, own) as (inputs, given):
         bags = (bags_of(given["continue_from"]) or 8) if models is None else models
-        try:
-            run = plans_train.prepare(inputs, given, ui, bags=bags)
-        except NothingNewError as nothing:
-            unchanged: Ensemble[Model] = nothing.model
-            return unchanged
-        found: Ensemble[Model] = _learned(run)
+        found: Ensemble[Model] = _learned(Many(given, bags), inputs)
     return found
 
 
@@ -235,10 +218,9 @@ def path(
     >>> frontier.choose("nnz:1000").nonzero <= 1000
     True
     """
-    labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
-    given = settle(lanes.PathCommand, {**options, "rule": rule, "loss": loss}, path)
-    with reading_elsewhere(given["workers"], given["ray"]):
-        run = plans_path.prepare(with_labels(data, labels, sample_weight), given, Ui())
+    own = {**options, "loss": loss}
+    with _given(lanes.PathCommand, path, data, y, sample_weight, own) as (inputs, given):
+        run = Paths(given).prepare(inputs, Ui())
         outcome = _outcome(run)
     return with_choice(replace(run.frontier(), warnings=warn(outcome.warnings)))
 
@@ -280,12 +262,10 @@ def cv(
     >>> found.choose("nnz:900").nonzero <= 900
     True
     """
-    labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
-    given = settle(lanes.CvCommand, {**options, "rule": rule, "loss": loss}, cv)
-    check_flag("refit", refit)
-    with reading_elsewhere(given["workers"], given["ray"]):
-        inputs = with_labels(data, labels, sample_weight)
-        run = plans_cv.prepare(inputs, given, Ui(), refit=bool(refit))
+    own = {**options, "loss": loss}
+    with _given(lanes.CvCommand, cv, data, y, sample_weight, own) as (inputs, given):
+        check_flag("refit", refit)
+        run = CrossValidation(given, bool(refit)).prepare(inputs, Ui())
         outcome, found = _outcome(run), run.judge()
     warnings = warn([*outcome.warnings, *found.warnings])
     return with_choice(replace(found, warnings=warnings, choice=given["choose"]))
@@ -323,10 +303,8 @@ def tune(
     >>> len(found.trials), found.report["examples"]
     (8, 200)
     """
-    labels, loss = labels_or_part(data, y, "loss", options.get("loss"), None)
-    given = settle(lanes.TuneOptions, {**options, "loss": loss}, tune)
-    with reading_elsewhere(given["workers"], given["ray"]):
-        search = plans_tune.prepare(with_labels(data, labels, sample_weight), given, Ui())
+    with _given(lanes.TuneOptions, tune, data, y, sample_weight, options, "loss") as (inputs, given):
+        search = plans_tune.prepare(inputs, given, Ui())
         search.run()
         found = search.result()
     return replace(found, warnings=warn(found.warnings))
@@ -369,12 +347,10 @@ def select(
     >>> found.threshold, bool(found.share[0] == 1.0), bool(5 < found.kept.sum() < 300)
     (0.75, True, True)
     """
-    labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
-    given = settle(lanes.SelectCommand, {**options, "rule": rule, "loss": loss}, select)
-    with reading_elsewhere(given["workers"], given["ray"]):
-        inputs = with_labels(data, labels, sample_weight)
-        run = plans_select.prepare(inputs, given, Ui())
-        found = run.select(_outcome(run))
+    own = {**options, "loss": loss}
+    with _given(lanes.SelectCommand, select, data, y, sample_weight, own) as (inputs, given):
+        run = Selecting(given).prepare(inputs, Ui())
+        found: Selection = run.select(_outcome(run))
     return replace(found, warnings=warn(found.warnings))
 
 
@@ -418,12 +394,10 @@ def boost(
     >>> model.solution.converged, len(model.keys) < 50
     (True, True)
     """
-    labels, loss = labels_or_part(data, y, "loss", options.get("loss", training.BOOSTED), training.BOOSTED)
-    given = settle(training.BoostOptions, {**options, "loss": loss}, boost)
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be a function, or None, not {callback!r}")
-    with reading_elsewhere(given["workers"], given["ray"]):
-        _, run = runs_boost.prepare(with_labels(data, labels, sample_weight), given, Ui())
+    with _given(training.BoostOptions, boost, data, y, sample_weight, options, "loss") as (inputs, given):
+        _, run = runs_boost.prepare(inputs, given, Ui())
         found = run(callback or (lambda _: None))
     found.warnings = warn(found.warnings)
     return found
@@ -671,18 +645,43 @@ def name_features(
     return find_in([as_model(model)], data, **reading)
 
 
-def _outcome(run: Any) -> Outcome:
+@contextmanager
+def _given(
+    command: type,
+    function: Callable[..., object],
+    data: Data,
+    y: Any,
+    sample_weight: ArrayLike | None,
+    options: Mapping[str, object],
+    kind: str = "rule",
+) -> Iterator[tuple[Data, Options]]:
+    """Data with their labels, and all options of a run; within this block, files are read as these say.
+
+    In place of labels, `y` may be a part of this `kind`.
+    """
+    labels, part = labels_or_part(data, y, kind, options.get(kind))
+    given = settle(command, {**options, kind: part}, function)
+    with reading_elsewhere(given["workers"], given["ray"]):
+        yield with_labels(data, labels, sample_weight), given
+
+
+def _outcome(run: Plan) -> Outcome:
     """Run; its checkpoint is removed."""
-    trainer = run.trainer
-    with closing(trainer.stopper):
-        outcome: Outcome = run.run()
-    trainer.discard_checkpoint()
+    with closing(run.trainer.stopper):
+        outcome = run.run()
+    run.trainer.discard_checkpoint()
     return outcome
 
 
-def _learned(run: Training) -> Any:
-    """What was trained, with its warnings and the figures on the hold-out."""
-    outcome = _outcome(run)
-    model = run.model
+def _learned(plan: Plan, data: Data) -> Any:
+    """What a plan trains, with its warnings and the figures on the hold-out."""
+    ui = Ui() if plan.options["report_every"] is None else ProgressLines(print)
+    try:
+        plan.prepare(data, ui)
+    except NothingNewError as nothing:
+        return nothing.model
+    outcome, model = _outcome(plan), plan.trainer.model
     model.warnings, model.holdout = warn(outcome.warnings), outcome.holdout
+    if plan.will_name:
+        plan.name_features()
     return model

@@ -19,7 +19,7 @@ USAGE = {
     "train train.svm -m m --rule ftr": "did you mean ftrl?",
     "train train.svm -m m --l1 1_0": "--l1: expected a number, not '1_0'",
     "train train.svm -m m --l1 1:9:3": "'1:9:3'; for several values, see thresher path and tune",
-    "path train.svm -m f --l1 1_0:20:3": "with numbers above 0, not '1_0:20:3'",
+    "path train.svm -m f --l1 1_0:20:3": "must be numbers above 0, not '1_0:20:3'",
     "-m m train train.svm": "no such option: -m; options come after the name of the command",
     "evaluate train.svm model": "train.svm is not a model, model is one: the model comes first",
     "train train.svm -m ab.csv": "ab.csv exists and is not a model: name another file, or remove it",

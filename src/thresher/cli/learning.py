@@ -26,7 +26,7 @@ _OF_SOLUTION = ("examples", "rounds", "sweeps", "objective", "certificate", "con
 
 @contextmanager
 def _prepared(
-    prepare: Callable[..., Any], data: list[str], options: Options, **more: Any
+    plan: Callable[..., Any], data: list[str], options: Options, *more: Any
 ) -> Iterator[tuple[Any, Path]]:
     """A run that signals stop, with a checkpoint beside its model; and the path of the model."""
     from thresher.cli.console import console
@@ -34,7 +34,7 @@ def _prepared(
     path = options["model"]
     options["checkpoint"] = Path(f"{path}.checkpoint")
     saving.check_targets(path, options, data)
-    run = prepare(data, options, console(options["quiet"]), outputs=[path], **more)
+    run = plan(options, *more).prepare(data, console(options["quiet"]), [path])
     with closing(run.trainer.stopper.listen()):
         yield run, path
 
@@ -62,8 +62,8 @@ def train(data: list[str], options: Options) -> None:
     from thresher.learning.inspection import plots
     from thresher.learning.inspection.formatting import of_first_pass
     from thresher.learning.model.objective import in_words
-    from thresher.plans.run import WITHOUT_NAMES, bags_of
-    from thresher.plans.train import prepare
+    from thresher.plans.run import WITHOUT_NAMES, Plan, bags_of
+    from thresher.plans.train import Many
 
     checkpoint_path, state = Path(f"{options['model']}.checkpoint"), not options["weights_only"]
     if options["by"] and options["ensemble"]:
@@ -74,15 +74,16 @@ def train(data: list[str], options: Options) -> None:
         bags = bags_in(checkpoint_path)
     if bags and options["names"]:
         raise UsageError("--names works with one model only: use thresher name afterwards")
-    with _saved_anyway(options), _prepared(prepare, data, options, bags=bags) as (run, path):
+    plan = (Many, bags) if bags else (Plan,)
+    with _saved_anyway(options), _prepared(plan[0], data, options, *plan[1:]) as (run, path):
         said = WITHOUT_NAMES.format(path) if options["names"] else f"the model is saved in {path}"
-        outcome: Outcome = saving.finish(run, lambda: run.model.save(path, state=state), said)
+        outcome: Outcome = saving.finish(run, lambda: run.trainer.model.save(path, state=state), said)
         with saving.unbroken(path, run.trainer.stopper):
             complete = run.save(path, state)
             with saving.saved_before(path):
                 output.write_curve(options["curve"], outcome.table)
                 if options["plot"] is not None:
-                    stages, loss = plots.stages_of_table(outcome.table), str(run.model.recipe.loss)
+                    stages, loss = plots.stages_of_table(outcome.table), str(run.trainer.model.recipe.loss)
                     plots.write(options["plot"], plots.learning(stages, loss, outcome.holdout))
             output.tell_outcome(outcome)
             figures = {**run.figures(outcome), "model": str(path)}
@@ -105,10 +106,10 @@ def path(data: list[str], options: Options) -> None:
     from thresher.plans.budget import use_of
     from thresher.plans.frontier import picture
     from thresher.plans.models import lane_lines, table_of_points
-    from thresher.plans.path import prepare
+    from thresher.plans.path import Paths
 
     which = options["choose"]
-    with _prepared(prepare, data, options) as (run, path):
+    with _prepared(Paths, data, options) as (run, path):
         stopper = run.trainer.stopper
 
         def keep() -> None:  # if training is stopped in a replay
@@ -144,12 +145,12 @@ def cv(data: list[str], options: Options) -> None:
     """
     from thresher.cli.console import console
     from thresher.data.sources.reader import prepare_readers
-    from thresher.plans import cv as plans
+    from thresher.plans.cv import CrossValidation
     from thresher.plans.models import of_estimates
 
     model, started, ui = options["model"], time.perf_counter(), console(options["quiet"])
     saving.check_targets(model, options, data)
-    run = plans.prepare(data, options, ui, refit=model is not None, outputs=[model])
+    run = CrossValidation(options, model is not None).prepare(data, ui, [model])
     started += prepare_readers()
     outcome: Outcome = saving.finish(run)
     found = run.judge()
@@ -237,9 +238,9 @@ def select(data: list[str], options: Options) -> None:
     reaches a threshold, from which at most --false false features are expected.
     """
     from thresher.learning.inspection import plots
-    from thresher.plans.select import prepare
+    from thresher.plans.select import Selecting
 
-    with _prepared(prepare, data, options) as (run, path):
+    with _prepared(Selecting, data, options) as (run, path):
         outcome = saving.finish(run, lambda: run.select(outcome).save(path), f"the selection is in {path}")
         found = run.select(outcome)
         with saving.unbroken(path, run.trainer.stopper):

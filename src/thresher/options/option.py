@@ -99,17 +99,12 @@ def declared(options: Options) -> dict[str, Option]:
     return found
 
 
-@functools.cache
-def _defaults(options: type) -> dict[str, object]:
-    return {name: one.default for name, one in declared(options).items()}
-
-
 class Options(dict[str, Any]):
     """All options of a TypedDict: those given, and the defaults of all others."""
 
     def __init__(self, options: type, given: Mapping[str, Any]) -> None:
         known = declared(options)
-        super().__init__(_defaults(options) | {name: given[name] for name in given if name in known})
+        super().__init__({name: given.get(name, one.default) for name, one in known.items()})
         self.options, self.given = options, {name: given[name] for name in known if name in given}
         """`given`: those that the user gave"""
 

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from thresher.data.inputs.any_data import Data
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.training.progress import Ui
 from thresher.learning.training.trainer import Outcome
 from thresher.options.lanes import AUTO
 from thresher.options.layouts import of_options
 from thresher.options.messages import flag_of, spelled
 from thresher.options.option import Options
-from thresher.plans import run
 from thresher.plans.budget import use_of
 from thresher.plans.folds import (
     Folds,
@@ -32,12 +28,14 @@ from thresher.plans.models import Frontier
 from thresher.plans.path import check_varied, recipes_of
 from thresher.plans.penalties import PenaltyRange, leaves_penalty_open, penalty_name
 from thresher.plans.repeat import passes_said, train_command
-from thresher.plans.run import Opened, Plan, Training
+from thresher.plans.run import Opened, Plan
 
 
-class CrossValidating(Plan):
+class CrossValidation(Plan):
     """Models of all rows outside each fold; with `refit`, of all rows too."""
 
+    missed: Sequence[Finding] = ()
+    """that no penalty satisfies what was to be chosen"""
     name, judges, varies, dealt = "cv", True, True, "be in a different fold"
 
     rereads = 1
@@ -65,14 +63,6 @@ class CrossValidating(Plan):
         recipes = [recipe] if self.penalty is None else recipes_of(recipe, self.options, data)
         return ModelSet(recipes, Folds(self.options["folds"], recipe.seed, whole=self._refit))
 
-
-class Validation(Training):
-    """Cross-validation that is prepared."""
-
-    plan: CrossValidating
-    missed: Sequence[Finding] = ()
-    """that no penalty satisfies what was to be chosen"""
-
     def judge(self) -> Frontier:
         """Evaluate the folds by reading the data once more."""
         trainer, models, judge = self.trainer, self.trainer.models, self.trainer.plan.judge
@@ -83,12 +73,12 @@ class Validation(Training):
             scores = FoldScores(models, folds, chunks, judge)
         points = estimates_of(models, folds, scores.figures, judge)
         final = [one.model for one in points if one.model is not None]
-        return Frontier(self.plan.penalty, points, final, scores.troubles(), folds=folds)
+        return Frontier(self.penalty, points, final, scores.troubles(), folds=folds)
 
     def choose(self, found: Frontier) -> tuple[int, str, dict[str, Any] | None]:
         """The number of the chosen penalty, the criterion used, and the use of a budget of weights."""
-        number, which, self.missed = chosen_of(found.points, self.plan.options["choose"], self.ui.warn)
-        use = use_of(found.points, number, self.plan.options["choose"])
+        number, which, self.missed = chosen_of(found.points, self.options["choose"], self.ui.warn)
+        use = use_of(found.points, number, self.options["choose"])
         if use and not found.models:
             remedy = f"give {spelled(flag_of('model'), 'refit=True')} to choose by its own"
             self.ui.warn(f"weights are means over the folds, and a model of all rows has more: {remedy}")
@@ -98,14 +88,4 @@ class Validation(Training):
         """The command that trains a model of all rows."""
         figures, recipe = outcome.figures, self.trainer.models.recipe
         passes = passes_said(figures["passes"], recipe, figures.get("solved"))
-        return train_command(data, self.plan.options["model"], self.plan.options, rule=rule, passes=passes)
-
-
-def prepare(
-    data: Data, options: Options, ui: Ui, *, refit: bool, outputs: Sequence[Path | None] = ()
-) -> Validation:
-    """Prepare cross-validation; with `refit`, a model of all rows is trained too.
-
-    `outputs` are files that will be written. Raises `UsageError`, `DataError`, OSError.
-    """
-    return run.prepare(CrossValidating(options, refit), data, ui, Validation, outputs)
+        return train_command(data, self.options["model"], self.options, rule=rule, passes=passes)

@@ -23,7 +23,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -164,10 +164,6 @@ def check_size(recipe: Recipe, count: int, models: int, whole: bool) -> None:
         raise MemoryError(f"for {what}, {begin}: take fewer folds or penalties, or a smaller store")
 
 
-_COUNTED = ("examples",)
-"""Figures without a meaningful mean."""
-
-
 @dataclass(frozen=True)
 class Estimate:
     """A recipe that was evaluated by cross-validation.
@@ -176,10 +172,14 @@ class Estimate:
     the standard deviation of these values divided by the square root of their number.
     """
 
-    recipe: Recipe = field(repr=False, compare=False)
-    """with the layout of its data"""
+    penalty: float | None
+    """None if the rule has no penalty"""
+    spec: str
+    """SPEC of the rule"""
     folds: list[Figures]
     """the figures in each fold; none if it was dropped"""
+    figures: dict[str, float | None]
+    """means of the figures of `Evaluation`; standard errors have the suffix ``_se``"""
     counts: list[int]
     """number of nonzero weights in each fold"""
     dropped: str | None = None
@@ -192,29 +192,9 @@ class Estimate:
     """the figure to choose by"""
 
     @property
-    def penalty(self) -> float | None:
-        """None if the rule has no penalty."""
-        rule = self.recipe.rule_part
-        return None if penalty_field(rule) is None else penalty_in(rule)
-
-    @property
-    def spec(self) -> str:
-        """SPEC of the rule."""
-        return str(self.recipe.rule)
-
-    @property
     def nonzero(self) -> float | None:
         """Mean number of nonzero weights over folds."""
         return None if self.dropped else float(np.mean(self.counts))
-
-    @cached_property
-    def figures(self) -> dict[str, float | None]:
-        """Means of the figures of `Evaluation`; standard errors have the suffix ``_se``."""
-        found = dict[str, float | None]()
-        for name in self.folds[0] if self.folds else ():
-            if name not in _COUNTED:
-                found[name], found[f"{name}_se"] = _mean([_finite(fold[name]) for fold in self.folds])
-        return found
 
     @property
     def size(self) -> float | None:
@@ -255,17 +235,24 @@ def estimates_of(
     They have the standard errors of their differences from the best on the same folds.
     """
     parts, whole = models.parts[: folds.count], models.parts[-1].models if folds.whole else None
-    found = [
-        Estimate(
-            recipe,
-            figures[k],
-            [part.models[k].nonzero for part in parts],
-            models.dropped.get(k),
-            None if whole is None else whole[k],
-            judge=judge,
+    found = list[Estimate]()
+    for k, recipe in enumerate(models.recipes):
+        rule, means = recipe.rule_part, dict[str, float | None]()
+        for name in figures[k][0] if figures[k] else ():
+            if name != "examples":  # which have no meaningful mean
+                means[name], means[f"{name}_se"] = _mean([_finite(fold[name]) for fold in figures[k]])
+        found.append(
+            Estimate(
+                None if penalty_field(rule) is None else penalty_in(rule),
+                str(recipe.rule),
+                figures[k],
+                means,
+                [part.models[k].nonzero for part in parts],
+                models.dropped.get(k),
+                None if whole is None else whole[k],
+                judge=judge,
+            )
         )
-        for k, recipe in enumerate(models.recipes)
-    ]
     judged = [[_finite(one[judge]) for one in each.folds] for each in found]
     known = [k for k, one in enumerate(found) if one.criterion < math.inf]
     best = min(known, key=lambda k: found[k].criterion, default=0)

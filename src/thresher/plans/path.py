@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from thresher.data.inputs.any_data import Data
 from thresher.data.order import make_order
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.files import model_file
@@ -17,7 +16,7 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, going_on
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.training.progress import Ui, of_earlier
+from thresher.learning.training.progress import of_earlier
 from thresher.learning.training.record import Difference, Record
 from thresher.options.lanes import AUTO
 from thresher.options.layouts import of_options
@@ -25,7 +24,7 @@ from thresher.options.messages import mention
 from thresher.options.model import RecipeOptions
 from thresher.options.option import Options, UsageError, given_in
 from thresher.options.training import BEST
-from thresher.plans import budget, run
+from thresher.plans import budget
 from thresher.plans.frontier import chosen_of, points_of
 from thresher.plans.models import Frontier
 from thresher.plans.penalties import (
@@ -36,7 +35,7 @@ from thresher.plans.penalties import (
     with_penalty,
 )
 from thresher.plans.repeat import passes_said, train_command
-from thresher.plans.run import Opened, Plan, Training, check_same, of_recipe
+from thresher.plans.run import Opened, Plan, check_same, of_recipe
 
 
 def check_varied(options: Options, base: Recipe) -> None:
@@ -75,6 +74,8 @@ class Paths(Plan):
     """A model for each of many penalties, side by side; a tenth of the rows is held out to choose by."""
 
     name, held, varies = "path", 10, True
+    missed: Sequence[Finding] = ()
+    """that no model satisfied what was to be chosen, when they were saved"""
 
     def __init__(self, options: Options) -> None:
         if isinstance(options["holdout"], str) and options["holdout"] == "none":
@@ -124,31 +125,24 @@ class Paths(Plan):
         if rule and not same:
             yield Difference("rule", recipe.rule, tuple(rule))
 
-
-class FrontierTraining(Training):
-    """Training of lanes."""
-
-    missed: Sequence[Finding] = ()
-    """that no model satisfied what was to be chosen, when they were saved"""
-
     @property
     def goes_on(self) -> bool:
         """Whether the models had learned other data before, which others would lack."""
-        return self.plan.options["continue_from"] is not None
+        return self.options["continue_from"] is not None
 
     def frontier(self) -> Frontier:
         """The trained models."""
         first = self.trainer
         points = points_of(first.models, first.scores, first.policy.scored, first.plan.judge)
         models = first.models.models
-        choice = self.plan.options["choose"] or BEST
+        choice = self.options["choose"] or BEST
         return Frontier(penalty_name(models[0].rule), points, models, choice=choice)
 
     def save_frontier(self, found: Frontier, path: Path, *, say: bool = True) -> FrontierTable:
         """Write the models; return their table. OSError, `DataError`."""
-        kept = bool(self.plan.options["state"]) or self.goes_on
+        kept = bool(self.options["state"]) or self.goes_on
         told = [self.ui.warn] if say else []
-        number, which, self.missed = chosen_of(found.points, self.plan.options["choose"], *told)
+        number, which, self.missed = chosen_of(found.points, self.options["choose"], *told)
         return found.write(path, number, which, kept)
 
     def command(self, data: Sequence[str], found: FrontierTable, chosen: Model) -> str | None:
@@ -159,8 +153,8 @@ class FrontierTraining(Training):
         """
         if self.goes_on:
             return None
-        options, made = self.plan.options, chosen.record or Record()
-        held = (options["holdout"] or "every-10th") if self.plan.held else None
+        options, made = self.options, chosen.record or Record()
+        held = (options["holdout"] or "every-10th") if self.held else None
         return train_command(
             data,
             None,
@@ -169,11 +163,3 @@ class FrontierTraining(Training):
             passes=passes_said(made.passes, chosen.recipe, made.solved),
             holdout=held if budget.budget_of(found.choice) is not None else None,
         )
-
-
-def prepare(data: Data, options: Options, ui: Ui, outputs: Sequence[Path | None] = ()) -> FrontierTraining:
-    """Prepare the training of a model for each of many penalties; `outputs` are files that will be written.
-
-    Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
-    """
-    return run.prepare(Paths(options), data, ui, FrontierTraining, outputs)

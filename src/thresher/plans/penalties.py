@@ -25,6 +25,7 @@ from thresher.data.errors import DataError
 from thresher.data.source import Source
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe, penalty_field
+from thresher.options.kinds import Number
 
 _MOST = 256
 PILOT_ROWS = 4096
@@ -90,39 +91,30 @@ class PenaltyRange:
         self.values: list[float] = []
         """empty if the range is to be found in the data"""
         listed = isinstance(text, Sequence | np.ndarray) and not isinstance(text, str) and np.ndim(text)
-        if not listed and not isinstance(text, str):
-            raise ValueError(f"penalties must be a list, or a range LO:HI:N or auto:N, not {text!r}")
-        found = None if listed else re.fullmatch(r"(?:(auto)|([^:]+):([^:]+))(?::(\d+))?", text)
+        found = re.fullmatch(r"(?:auto|([^:]+):([^:]+))(?::(\d+))?", text) if isinstance(text, str) else None
         if not listed and not found:
-            raise ValueError(
-                f"a range of penalties must be LO:HI:N or auto:N, such as 0.1:10:16, not {text!r}"
-            )
-        self.count = int(found[4] or 16) if found else len(text)
+            what = "a range of penalties must be LO:HI:N or auto:N, such as 0.1:10:16"
+            if not isinstance(text, str):
+                what = "penalties must be a list, or a range LO:HI:N or auto:N"
+            raise ValueError(f"{what}, not {text!r}")
+        self.count = int(found[3] or 16) if found else len(text)
         if not 2 <= self.count <= _MOST:
             raise ValueError(f"a range must have 2 to {_MOST} penalties, not {self.count}")
-        if found is None:
-            try:
-                self.values = [0.0 if isinstance(value, str) else float(value) for value in text]
-            except (TypeError, ValueError):
-                self.values = [0.0]
-            if not all(0 < value < math.inf for value in self.values):
-                raise ValueError(f"penalties must be numbers above 0, not {text!r}")
-            if not all(low < high for low, high in pairwise(self.values)):
-                raise ValueError(f"penalties must ascend, not {text!r}")
+        if found and found[1] is None:
             return
-        if found[1]:
-            return
+        number = Number()
         try:
-            ends = [float("" if "_" in end else end) for end in found.group(2, 3)]  # Python reads 1_0 as 10
+            ends = map(number.read, found.group(1, 2)) if found else map(number.take, text)
+            values = [float(value) for value in ends]
         except ValueError:
-            ends = [0.0]
-        if not all(0 < end < math.inf for end in ends):
-            raise ValueError(f"a range of penalties must be LO:HI:N with numbers above 0, not {text!r}")
-        self.values = self._between(*ends)
+            values = [0.0]
+        if not all(0 < value < math.inf for value in values):
+            raise ValueError(f"penalties must be numbers above 0, not {text!r}")
+        if not all(low < high for low, high in pairwise(values)):
+            raise ValueError(f"penalties must ascend, not {text!r}")
+        self.values = self._between(*values) if found else values
 
     def _between(self, low: float, high: float) -> list[float]:
-        if not low < high:
-            raise ValueError(f"a range of penalties must ascend: {low:g} is not below {high:g}")
         with np.errstate(over="ignore"):  # rules refuse penalties that are too large
             return [float(value) for value in np.geomspace(low, high, self.count)]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self
 
 from thresher.data.columns import same_columns
 from thresher.data.errors import DataError
@@ -49,77 +49,6 @@ from thresher.plans import run_setup
 WITHOUT_NAMES = "the model is saved in {} without the names of features; thresher name adds them"
 
 
-@dataclass
-class Training:
-    """A training that is prepared."""
-
-    trainer: Trainer
-    plan: Plan
-    source: Source
-    """the data as they were opened"""
-    data: Data
-    read: dict[str, Any]
-    """how the data are opened"""
-    ui: Ui
-
-    @property
-    def model(self) -> Any:
-        """What is trained; after `run`, what it has become."""
-        return self.trainer.model
-
-    def run(self) -> Outcome:
-        """Train. Raises `Interrupted`, `DataError`, `DivergedError`."""
-        outcome = self.trainer.run()
-        if getattr(self.model, "names", None) and not self.will_name:
-            outcome.warnings += names_follow(self.model, self.source)
-        return outcome
-
-    def save(self, path: Path, state: bool) -> bool:
-        """Write the model, then again with names if they are wanted; False if a signal interrupted that.
-
-        OSError; `DataError` if names cannot be read.
-        """
-        self.model.save(path, state=state)
-        self.trainer.discard_checkpoint()
-        if not self.will_name:
-            return True
-        self.ui.say("reading the names of features")
-        try:
-            if not self.trainer.stopper.unless_asked(self.name):
-                return False
-        except DataError as error:
-            raise DataError(f"{error} ({WITHOUT_NAMES.format(path)})") from error
-        self.model.save(path, state=state)
-        return True
-
-    def figures(self, outcome: Outcome) -> dict[str, Any]:
-        """Figures of what `run` has learned, and of the run."""
-        model, waiting, found = self.model, self.model.features_waiting, dict[str, Any]()
-        for name, value in outcome.figures.items():
-            found[name] = value
-            if name == "features_seen":
-                found |= {} if waiting is None else {"features_waiting": waiting}
-                found |= {} if model.names is None else {"named": len(model.names)}
-                found |= {"calibration": of_calibration(model.head)} if model.recipe.calibrate else {}
-        return found | self.plan.figures(model)
-
-    @property
-    def will_name(self) -> bool:
-        """Whether names are found once the model is learned: asked for, or those it started from go on."""
-        started = bool(getattr(self.model, "names", None)) and self.source.rereadable
-        return bool(self.plan.options.get("names")) or started
-
-    def name(self) -> None:
-        """Find and keep the names of features. `DataError`."""
-        if self.plan.options.get("names"):
-            keep_names(self.model, self.source)
-        else:
-            names_follow(self.model, self.source)
-
-
-T = TypeVar("T", bound=Training)
-
-
 class Opened(NamedTuple):
     """The data, as a plan meets them."""
 
@@ -127,11 +56,38 @@ class Opened(NamedTuple):
     order: Order
     again: Callable[[], Source]
     """opens them once more"""
-    ui: Ui
+
+
+class _Beginning(NamedTuple):
+    """What a training begins with."""
+
+    data: Data
+    topics: tuple[Extent, ...]
+    """what is read of topics"""
+    training: TrainingPlan
+    models: ModelSet | None
+    """those that go on, or are resumed; None for new ones"""
+    before: TrainingState | None
+    """the state in a checkpoint that is resumed"""
+    started: Readout | None
+    """the weights that new models start from"""
+    earlier: Record | None
+    """the record of models that go on"""
+    recipe: Recipe
+    read: dict[str, Any]
+    """how the data are opened"""
 
 
 class Plan:
-    """What is learned from one reading of the data: here, one model. Others say what differs."""
+    """What is learned from one reading of the data: here, one model. Others say what differs.
+
+    It is prepared, runs, and then tells what was learned.
+    """
+
+    trainer: Trainer
+    source: Source
+    """the data as they were opened"""
+    ui: Ui
 
     name = "train"
     """the command, which can resume it"""
@@ -176,166 +132,194 @@ class Plan:
         """What options say otherwise than models that are to go on, or are resumed in the state `before`."""
         yield from of_recipe(given_in(self.options, RecipeOptions), models.recipe)
 
-    def figures(self, model: Any) -> dict[str, Any]:
-        """Figures to report about the final model, beside those of every model."""
-        return {}
+    def prepare(self, data: Data, ui: Ui, outputs: Sequence[Path | None] = ()) -> Self:
+        """Open the data, and prepare the training; `outputs` are files that will be written.
 
-
-def prepare(plan: Plan, data: Data, ui: Ui, made: type[T], outputs: Sequence[Path | None] = ()) -> T:
-    """Prepare a training; `outputs` are files that will be written.
-
-    Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
-    """
-    options, checkpoint_path = plan.options, plan.options.get("checkpoint")
-    training, judge = run_setup.plan_of(options, ui, plan.name, checkpoint_path, plan.held)
-    begun = _begin(plan, data, training, ui)
-    data, topics, training, models, before, started, earlier, recipe, read = begun
-    if training.judge != LOSS and judge is None and not (training.holdout_every or plan.judges):
-        raise UsageError(f"{mention(judge=training.judge)} needs {mention('holdout')}")
-    order = make_order(options["order"] or (before.order if before else "as-is"), recipe.seed)
-    if plan.dealt and training.passes > 1 and not order.steady:
-        raise UsageError(
-            f"with the order {order.spec}, a row would {plan.dealt} in each pass: use once or as-is"
-        )
-    domain = recipe.objective.domain
-    domain_now = domain.of_model(earlier is not None)
-    source = open_data(data, domain_now, **read)
-    held = run_setup.holdout_of(judge, domain, source, read, training.passes == 1)
-    run_setup.check_written(outputs, options, data, source, held)
-    if earlier is not None and isinstance(source, LogSource) and source.begin.row:
-        ui.warn(f"{source.folder}: begins with row {source.begin.row + 1:,}; those before have been removed")
-    known: Sequence[str] = ()
-    classes = () if models is None else models.lead.classes
-    if models is None:
-        again = partial(run_setup.again_of, data, source, domain, read)
-        models = plan.new(recipe, started, Opened(source, order, again, ui))
-        models.layout = source.layout
-        source = checked_data(started, source)
-    elif earlier is not None:
-        known = () if models.layout is None else models.layout.columns
-        source = checked_data(models.lead, source, "the model was")  # before its layout is that of these data
-        models.layout = extended(models.layout, source.layout)
-    else:
-        models.layout = source.layout
-    if training.judge != LOSS:
-        with of_options():
-            Judged(models.lead, training.judge)
-    if source.words is not None:
-        source.words.add(classes)
-        models.name_classes(source)
-    models.share.attach(source, held)
-    models.say, first = ui.say, models.models[0]
-    if options.get("names"):
-        check_names_again(source, first.store)
-    if models.recipe.calibrate and training.passes > 1 and not is_automatic(models.recipe):
-        raise UsageError(
-            f"a calibration is learned from the margins of rows that are new: use {mention(passes=1)}"
-        )
-    reads = Passes(source, order.reads(training.passes) + plan.rereads, cached=options["cache"])
-    words: Any = source.words or (source.layout.classes if source.layout else ())
-    ui.show_classes(models.recipe.objective, words)
-    trainer = Trainer(
-        models,
-        reads.first,
-        training,
-        reread=reads.later,
-        order=order,
-        holdout=held,
-        ui=ui,
-        stopper=ui.stopper(checkpoint=checkpoint_path is not None),
-        columns=[one for one in columns_seen(source) if one.name not in known],
-        topics=topics,
-    )
-    if earlier is not None:
-        trainer.follow(earlier)
-    if before is not None and checkpoint_path is not None:
-        with model_file.naming_file(checkpoint_path):
-            trainer.continue_from(before)
-    # it skips what it cannot learn of rows that were acknowledged
-    if trainer.source.acknowledged and first.is_alone:
-        first.feed.skip = trainer.skip
-    return made(trainer, plan, source, data, read, ui)
-
-
-class _Beginning(NamedTuple):
-    """What a training begins with."""
-
-    data: Data
-    topics: tuple[Extent, ...]
-    """what is read of topics"""
-    training: TrainingPlan
-    models: ModelSet | None
-    """those that go on, or are resumed; None for new ones"""
-    before: TrainingState | None
-    """the state in a checkpoint that is resumed"""
-    started: Readout | None
-    """the weights that new models start from"""
-    earlier: Record | None
-    """the record of models that go on"""
-    recipe: Recipe
-    read: dict[str, Any]
-    """how the data are opened"""
-
-
-def _begin(plan: Plan, data: Data, training: TrainingPlan, ui: Ui) -> _Beginning:
-    """New models, perhaps with the weights of another; or trained ones, which go on or are resumed."""
-    options, part = plan.options, training.holdout_every
-    init, old, checkpoint_path = (options.get(name) for name in ("init", "continue_from", "checkpoint"))
-    resumes = bool(options.get("resume"))
-    if init is not None and (resumes or old is not None):
-        begun, other = ("training", "resume") if resumes else ("model", "continue_from")
-        how = "continues one" if resumes else "goes on with one"
-        both = f"{mention('init')} starts a new {begun}, {mention(other)} {how}"
-        raise UsageError(f"{both}: give only one of them")
-    if checkpoint_path is not None and not resumes:
-        look_at(checkpoint_path, ui)
-    models, earlier = (None, None) if old is None else plan.go_on(old)
-    if resumes and checkpoint_path is not None:
-        resumed, before = checkpoint.load(checkpoint_path, plan.name)
-        check_same(plan.difference(resumed, before), "the checkpoint")
-        check_same(of_reading(options, resumed.layout, before), "the checkpoint")
-        if models is not None and (
-            before.earlier != earlier
-            or replace(resumed.recipe, layout=None) != replace(models.recipe, layout=None)
-        ):
-            said = mention("continue_from")
+        Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
+        """
+        options, checkpoint_path = self.options, self.options.get("checkpoint")
+        training, judge = run_setup.plan_of(options, ui, self.name, checkpoint_path, self.held)
+        begun = self._begin(data, training, ui)
+        data, topics, training, models, before, started, earlier, recipe, read = begun
+        if training.judge != LOSS and judge is None and not (training.holdout_every or self.judges):
+            raise UsageError(f"{mention(judge=training.judge)} needs {mention('holdout')}")
+        order = make_order(options["order"] or (before.order if before else "as-is"), recipe.seed)
+        if self.dealt and training.passes > 1 and not order.steady:
             raise UsageError(
-                f"the checkpoint was made without {said}; leave it out"
-                if before.earlier is None
-                else "the checkpoint goes on from another model, or from this one as it was before: give the"
-                f" same {said}, or leave it out"
+                f"with the order {order.spec}, a row would {self.dealt} in each pass: use once or as-is"
             )
-        read = run_setup.reading_of(options, part) | {
-            "layout": run_setup.layout_of_checkpoint(options, resumed.layout)
-        }
-        again = run_setup.with_extents(data, before.topics, ui, resumes=True)
-        training = run_setup.agree(training, options, before)
-        return _Beginning(*again, training, resumed, before, None, None, resumed.recipe, read)
-    data, topics = run_setup.with_extents(data, () if earlier is None else earlier.topics, ui)
-    if topics and options["passes"] is None and options["replay"] is None:
-        training = replace(training, passes=1, replay=0)  # the next run goes on after these rows
-    if topics and not data:
-        if models is None or earlier is None:
-            raise DataError(f"{topics[0].name}: no messages yet")
-        raise run_setup.nothing_new(models.lead, earlier, topics)
-    if models is not None:
-        # one pass unless asked for more, if the model was made in one; what a server has logged, it has
-        # learned in one
-        asked = options["passes"] is not None or options["replay"] is not None
-        if not asked and earlier is not None and (earlier.passes == 1 or run_setup.is_logged(data)):
-            training = replace(training, passes=1, replay=0)
-        layout, words = _layout(data, options, models.lead, grouped=True), models.lead.classes
-        if words and not (layout and layout.classes):  # rows in memory are labelled with the same words
-            layout = replace(layout or Layout(), classes=words)
-        check_ungrouped(part, run_setup.groups_of(layout, options))
-        read = run_setup.reading_of(options, part) | {"layout": layout}
-        return _Beginning(data, topics, training, models, None, None, earlier, models.recipe, read)
-    started = None if init is None else _readout_of(init)
-    layout = _layout(data, options, started)
-    defining = options.but(l1=None) if plan.varies else options
-    recipe, read = run_setup.recipe_for(data, defining, layout, part, ui, started)
-    plan.look(recipe)
-    return _Beginning(data, topics, training, None, None, started, None, recipe, read)
+        domain = recipe.objective.domain
+        domain_now = domain.of_model(earlier is not None)
+        source = open_data(data, domain_now, **read)
+        held = run_setup.holdout_of(judge, domain, source, read, training.passes == 1)
+        run_setup.check_written(outputs, options, data, source, held)
+        if earlier is not None and isinstance(source, LogSource) and source.begin.row:
+            begin = f"begins with row {source.begin.row + 1:,}"
+            ui.warn(f"{source.folder}: {begin}; those before have been removed")
+        known: Sequence[str] = ()
+        classes = () if models is None else models.lead.classes
+        if models is None:
+            again = partial(run_setup.again_of, data, source, domain, read)
+            models = self.new(recipe, started, Opened(source, order, again))
+            models.layout = source.layout
+            source = checked_data(started, source)
+        elif earlier is not None:
+            known = () if models.layout is None else models.layout.columns
+            # before its layout is that of these data
+            source = checked_data(models.lead, source, "the model was")
+            models.layout = extended(models.layout, source.layout)
+        else:
+            models.layout = source.layout
+        if training.judge != LOSS:
+            with of_options():
+                Judged(models.lead, training.judge)
+        if source.words is not None:
+            source.words.add(classes)
+            models.name_classes(source)
+        models.share.attach(source, held)
+        models.say, first = ui.say, models.models[0]
+        if options.get("names"):
+            check_names_again(source, first.store)
+        if models.recipe.calibrate and training.passes > 1 and not is_automatic(models.recipe):
+            raise UsageError(
+                f"a calibration is learned from the margins of rows that are new: use {mention(passes=1)}"
+            )
+        reads = Passes(source, order.reads(training.passes) + self.rereads, cached=options["cache"])
+        words: Any = source.words or (source.layout.classes if source.layout else ())
+        ui.show_classes(models.recipe.objective, words)
+        trainer = Trainer(
+            models,
+            reads.first,
+            training,
+            reread=reads.later,
+            order=order,
+            holdout=held,
+            ui=ui,
+            stopper=ui.stopper(checkpoint=checkpoint_path is not None),
+            columns=[one for one in columns_seen(source) if one.name not in known],
+            topics=topics,
+        )
+        if earlier is not None:
+            trainer.follow(earlier)
+        if before is not None and checkpoint_path is not None:
+            with model_file.naming_file(checkpoint_path):
+                trainer.continue_from(before)
+        # it skips what it cannot learn of rows that were acknowledged
+        if trainer.source.acknowledged and first.is_alone:
+            first.feed.skip = trainer.skip
+        self.trainer, self.source, self.ui = trainer, source, ui
+        return self
+
+    def _begin(self, data: Data, training: TrainingPlan, ui: Ui) -> _Beginning:
+        """New models, perhaps with the weights of another; or trained ones, which go on or are resumed."""
+        options, part = self.options, training.holdout_every
+        init, old, checkpoint_path = (options.get(name) for name in ("init", "continue_from", "checkpoint"))
+        resumes = bool(options.get("resume"))
+        if init is not None and (resumes or old is not None):
+            begun, other = ("training", "resume") if resumes else ("model", "continue_from")
+            how = "continues one" if resumes else "goes on with one"
+            both = f"{mention('init')} starts a new {begun}, {mention(other)} {how}"
+            raise UsageError(f"{both}: give only one of them")
+        if checkpoint_path is not None and not resumes:
+            look_at(checkpoint_path, ui)
+        models, earlier = (None, None) if old is None else self.go_on(old)
+        if resumes and checkpoint_path is not None:
+            resumed, before = checkpoint.load(checkpoint_path, self.name)
+            check_same(self.difference(resumed, before), "the checkpoint")
+            check_same(of_reading(options, resumed.layout, before), "the checkpoint")
+            if models is not None and (
+                before.earlier != earlier
+                or replace(resumed.recipe, layout=None) != replace(models.recipe, layout=None)
+            ):
+                said = mention("continue_from")
+                reason = f"was made without {said}; leave it out"
+                if before.earlier is not None:
+                    reason = (
+                        "goes on from another model, or from this one as it was before:"
+                        f" give the same {said}, or leave it out"
+                    )
+                raise UsageError(f"the checkpoint {reason}")
+            read = run_setup.reading_of(options, part) | {
+                "layout": run_setup.layout_of_checkpoint(options, resumed.layout)
+            }
+            again = run_setup.with_extents(data, before.topics, ui, resumes=True)
+            training = run_setup.agree(training, options, before)
+            return _Beginning(*again, training, resumed, before, None, None, resumed.recipe, read)
+        data, topics = run_setup.with_extents(data, () if earlier is None else earlier.topics, ui)
+        if topics and options["passes"] is None and options["replay"] is None:
+            training = replace(training, passes=1, replay=0)  # the next run goes on after these rows
+        if topics and not data:
+            if models is None or earlier is None:
+                raise DataError(f"{topics[0].name}: no messages yet")
+            raise run_setup.nothing_new(models.lead, earlier, topics)
+        if models is not None:
+            # one pass unless asked for more, if the model was made in one; what a server has logged, it has
+            # learned in one
+            asked = options["passes"] is not None or options["replay"] is not None
+            if not asked and earlier is not None and (earlier.passes == 1 or run_setup.is_logged(data)):
+                training = replace(training, passes=1, replay=0)
+            layout, words = _layout(data, options, models.lead, grouped=True), models.lead.classes
+            if words and not (layout and layout.classes):  # rows in memory are labelled with the same words
+                layout = replace(layout or Layout(), classes=words)
+            check_ungrouped(part, run_setup.groups_of(layout, options))
+            read = run_setup.reading_of(options, part) | {"layout": layout}
+            return _Beginning(data, topics, training, models, None, None, earlier, models.recipe, read)
+        started = None if init is None else _readout_of(init)
+        layout = _layout(data, options, started)
+        defining = options.but(l1=None) if self.varies else options
+        recipe, read = run_setup.recipe_for(data, defining, layout, part, ui, started)
+        self.look(recipe)
+        return _Beginning(data, topics, training, None, None, started, None, recipe, read)
+
+    def run(self) -> Outcome:
+        """Train. Raises `Interrupted`, `DataError`, `DivergedError`."""
+        outcome = self.trainer.run()
+        if getattr(self.trainer.model, "names", None) and not self.will_name:
+            outcome.warnings += names_follow(self.trainer.model, self.source)
+        return outcome
+
+    def save(self, path: Path, state: bool) -> bool:
+        """Write the model, then again with names if they are wanted; False if a signal interrupted that.
+
+        OSError; `DataError` if names cannot be read.
+        """
+        self.trainer.model.save(path, state=state)
+        self.trainer.discard_checkpoint()
+        if not self.will_name:
+            return True
+        self.ui.say("reading the names of features")
+        try:
+            if not self.trainer.stopper.unless_asked(self.name_features):
+                return False
+        except DataError as error:
+            raise DataError(f"{error} ({WITHOUT_NAMES.format(path)})") from error
+        self.trainer.model.save(path, state=state)
+        return True
+
+    @property
+    def will_name(self) -> bool:
+        """Whether names are found once the model is learned: asked for, or those it started from go on."""
+        started = bool(getattr(self.trainer.model, "names", None)) and self.source.rereadable
+        return bool(self.options.get("names")) or started
+
+    def name_features(self) -> None:
+        """Find and keep the names of features. `DataError`."""
+        if self.options.get("names"):
+            keep_names(self.trainer.model, self.source)
+        else:
+            names_follow(self.trainer.model, self.source)
+
+    def figures(self, outcome: Outcome) -> dict[str, Any]:
+        """Figures of what `run` has learned, and of the run."""
+        model, found = self.trainer.model, dict[str, Any]()
+        for name, value in outcome.figures.items():
+            found[name] = value
+            if name == "features_seen":
+                waiting = model.features_waiting
+                found |= {} if waiting is None else {"features_waiting": waiting}
+                found |= {} if model.names is None else {"named": len(model.names)}
+                found |= {"calibration": of_calibration(model.head)} if model.recipe.calibrate else {}
+        return found
 
 
 def _readout_of(model: ModelOrFile) -> Readout:

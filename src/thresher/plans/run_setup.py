@@ -329,7 +329,7 @@ def classes_in(
     return loss, outputs, {**read, "layout": layout}, ""
 
 
-def labels_or_part(data: object, y: Any, kind: str, given: object, default: object) -> tuple[Any, Any]:
+def labels_or_part(data: object, y: Any, kind: str, given: object) -> tuple[Any, Any]:
     """Split `y` into labels and a part of this kind, which may be given in place of labels.
 
     TypeError for two parts, and for the name of a column of a table.
@@ -340,7 +340,7 @@ def labels_or_part(data: object, y: Any, kind: str, given: object, default: obje
     named = isinstance(columns, Iterable) and y in [one for one in columns if isinstance(one, str)]
     if named and parts.find(kind, y.partition(":")[0]) is None:
         raise TypeError(f"{y!r} is a column of the data: did you mean label={y!r}?")
-    if given != default:
+    if given is not None:
         raise TypeError(f"two {'losses' if kind == 'loss' else 'rules'} are given, {y!r} and {given!r}")
     return None, y
 

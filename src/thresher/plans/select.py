@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -18,43 +19,37 @@ from thresher.learning.training.progress import Ui
 from thresher.learning.training.trainer import Outcome
 from thresher.options.layouts import of_options
 from thresher.options.option import Options
-from thresher.parts import make
-from thresher.plans import run
-from thresher.plans.penalties import for_halves, penalty_in
-from thresher.plans.run import Training
+from thresher.plans.penalties import for_halves
 from thresher.plans.stability import Selection, selection_of, troubles_of
 from thresher.plans.train import Many
 
 
-class Selecting(Training):
-    """A selection that is prepared."""
+class Selecting(Many):
+    """Models of half-samples, whose penalty is twice that of the rule unless it is given."""
+
+    def __init__(self, options: Options) -> None:
+        asked = options.but(holdout=None, early_stop=None)
+        if not isinstance(options["rule"], Recipe):
+            with of_options():
+                l1 = for_halves(options["rule"], options["l1"])
+            asked = asked if l1 is None else asked.but(l1=l1)
+        super().__init__(asked, Bags(options["bags"], HALVES, share=options["share"]).spec)
+        self._doubled = asked["l1"] != options["l1"]
+
+    def prepare(self, data: Data, ui: Ui, outputs: Sequence[Path | None] = ()) -> Self:
+        """As that of any plan. `UsageError` for a store whose features have no names."""
+        super().prepare(data, ui, outputs)
+        with of_options():
+            check_nameable(self.trainer.models.recipe.store)
+        if self._doubled:  # noise that is measured at the solution needs no larger penalty
+            self.trainer.models.share.deviations /= 2
+        return self
 
     def select(self, outcome: Outcome) -> Selection:
         """What the halves have selected, with names if they were asked for. `DataError`."""
-        options, models = self.plan.options, self.trainer.models
+        options, models = self.options, self.trainer.models
         found = selection_of(models, options["false"], options["nonzero"])
         called = known_names(models.models[0].readout())
         if options["names"]:
             called |= dict(find_names(self.source, np.sort(found.keys)))
         return replace(found, called=called, warnings=[*outcome.warnings, *troubles_of(found)])
-
-
-def prepare(data: Data, options: Options, ui: Ui, *, outputs: Sequence[Path | None] = ()) -> Selecting:
-    """Prepare a selection; `outputs` are files that will be written.
-
-    Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
-    """
-    bags = Bags(options["bags"], HALVES, share=options["share"]).spec
-    asked = options.but(holdout=None, early_stop=None)
-    if not isinstance(options["rule"], Recipe):
-        with of_options():
-            l1 = for_halves(options["rule"], options["l1"])
-        asked = asked if l1 is None else asked.but(l1=l1)
-    training = run.prepare(Many(asked, bags), data, ui, Selecting, outputs)
-    model = training.model.models[0]
-    with of_options():
-        check_nameable(model.recipe.store)
-    own = None if asked["l1"] == options["l1"] else penalty_in(make("rule", options["rule"]))
-    if own is not None:  # noise that is measured at the solution needs no larger penalty
-        training.trainer.models.share.deviations *= own / penalty_in(model.recipe.rule_part)
-    return training

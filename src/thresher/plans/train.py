@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-from thresher.data.inputs.any_data import Data
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import column_of
 from thresher.learning.model import bags as bagging
@@ -15,13 +13,12 @@ from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import start_from
-from thresher.learning.training.progress import Ui
 from thresher.learning.training.record import Difference, Record
+from thresher.learning.training.trainer import Outcome
 from thresher.options.layouts import of_options
 from thresher.options.messages import mention
 from thresher.options.option import Options, UsageError
-from thresher.plans import run
-from thresher.plans.run import Opened, Plan, Training, check_same
+from thresher.plans.run import Opened, Plan, check_same
 
 
 class Many(Plan):
@@ -66,24 +63,9 @@ class Many(Plan):
                     start_from(model, initial)
         return models
 
-    def figures(self, model: Any) -> dict[str, Any]:
-        """What the models are."""
+    def figures(self, outcome: Outcome) -> dict[str, Any]:
+        """What the models are, too."""
+        found, model = super().figures(outcome), self.trainer.model
         if self._column:
-            return {"by": self._column, "values": len(model.values)}
-        return {"ensemble": self._spec}
-
-
-def prepare(
-    data: Data,
-    options: Options,
-    ui: Ui,
-    *,
-    bags: int | str | None = None,
-    outputs: Sequence[Path | None] = (),
-) -> Training:
-    """Prepare the training of one model, or of an ensemble with `bags`.
-
-    `outputs` are files that will be written. Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
-    """
-    plan = Plan(options) if bags is None else Many(options, bags)
-    return run.prepare(plan, data, ui, Training, outputs)
+            return found | {"by": self._column, "values": len(model.values)}
+        return found | {"ensemble": self._spec}

@@ -27,8 +27,7 @@ from thresher.learning.training import progress
 from thresher.learning.training.ahead import learn_anything
 from thresher.options.option import settle
 from thresher.options.training import TrainCommand
-from thresher.plans import train as plans
-from thresher.plans.run import Training
+from thresher.plans.run import Plan
 
 _PATIENCE = 0.005
 """Seconds that learning waits for readers, of whom others may come all the time"""
@@ -103,7 +102,7 @@ class _Unheard(progress.Ui):
     hears = False
 
 
-def _prepared(model: Path, source: LiveLog, state: Path) -> Training:
+def _prepared(model: Path, source: LiveLog, state: Path) -> Plan:
     """The training that goes on with a model, or with a checkpoint. `LogError` if it needs that."""
     again = state.exists()
     if source.begin.row and not again:
@@ -113,7 +112,7 @@ def _prepared(model: Path, source: LiveLog, state: Path) -> Training:
         )
     given = {"continue_from": model, "passes": 1, "checkpoint": state, "resume": again}
     try:
-        return plans.prepare(source, settle(TrainCommand, given), _Unheard())
+        return Plan(settle(TrainCommand, given)).prepare(source, _Unheard())
     except model_file.ModelFileError as error:
         if not again or state.name not in str(error):
             raise
@@ -166,7 +165,7 @@ class Learning:
     @property
     def model(self) -> Any:
         """The model that learns."""
-        return self._run.model
+        return self._run.trainer.model
 
     @property
     def _place(self) -> StreamPosition:
