@@ -22,7 +22,7 @@ from click.shell_completion import get_completion_class
 
 from thresher._version import __version__
 from thresher.cli.errors import OutputClosedError, what_ended
-from thresher.cli.parser import REGISTERED, Command, unknown_command
+from thresher.cli.parser import REGISTERED, Command
 from thresher.options.option import Options, UsageError
 
 _LINES = """\
@@ -194,5 +194,12 @@ def group() -> None:
 def run(arguments: list[str]) -> Any:
     """Run one command with its arguments; without arguments, print the help."""
     if arguments and arguments[0] not in NAMES and not arguments[0].startswith("-"):
-        raise unknown_command(arguments[0], NAMES)
+        from thresher.options.synonyms import meant
+
+        word = arguments[0]
+        near = meant(word, [*NAMES, "--help", "--version"])
+        if os.path.isfile(word):
+            near = [f"train {word} -m MODEL"]
+        more = f"; did you mean thresher {near[0]}?" if near else " (see thresher --help)"
+        raise UsageError(f"no command is called '{word}'{more}")
     return group(arguments or ["--help"], prog_name="thresher", standalone_mode=False)

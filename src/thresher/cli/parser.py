@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -14,7 +13,7 @@ import click
 
 from thresher.data.formats.listing import EXAMPLES, FORMATS, listed
 from thresher.options.kinds import Repeated
-from thresher.options.option import PYTHON, Option, UsageError, declared
+from thresher.options.option import PYTHON, Option, declared
 
 _EXTRA = re.compile(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)\.?")
 _ARGUMENTS, _HEADING = "thresher.arguments", "thresher.heading"
@@ -273,14 +272,3 @@ def _unknown_option(option: str, context: click.Context) -> str:
         option = whole[0].partition("=")[0] if whole else option
     near = [flags[name] for name in meant(option.lstrip("-"), flags)]
     return f"no such option: {option}" + (f"; did you mean {' or '.join(near)}?" if near else "")
-
-
-def unknown_command(word: str, known: Sequence[str]) -> UsageError:
-    """The error for an unknown command."""
-    from thresher.options.synonyms import meant
-
-    near = (
-        [f"train {word} -m MODEL"] if os.path.isfile(word) else meant(word, [*known, "--help", "--version"])
-    )
-    more = f"; did you mean thresher {near[0]}?" if near else " (see thresher --help)"
-    return UsageError(f"no command is called '{word}'{more}")

@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -73,16 +72,15 @@ def _end() -> None:
 
 
 class Interrupter:
-    """Raises KeyboardInterrupt once; calls `end` if that does not end the process (a compiler is running)."""
+    """Raises KeyboardInterrupt once, and ends the process if that does not (a compiler is running)."""
 
-    def __init__(self, end: Callable[[], None] = _end) -> None:
-        self.came, self._end = False, end
+    came = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal."""
         if not self.came:
             self.came = True
-            timer = threading.Timer(_GRACE, self._end)
+            timer = threading.Timer(_GRACE, _end)
             timer.daemon = True
             timer.start()
             raise KeyboardInterrupt

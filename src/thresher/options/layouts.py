@@ -16,12 +16,17 @@ from thresher.options.option import Options, UsageError, given_in
 
 
 @contextmanager
-def of_options() -> Iterator[None]:
-    """Within this block, a ValueError that is not about data is about options: `UsageError`."""
+def of_options(*kinds: type[ValueError]) -> Iterator[None]:
+    """Within this block, a ValueError that is not about data, or is one of these `kinds`, is about options.
+
+    It becomes a `UsageError`.
+    """
     try:
         yield
+    except UsageError:
+        raise
     except ValueError as error:
-        if type(error) not in (ValueError, OneLineError):
+        if type(error) not in (ValueError, OneLineError) and not isinstance(error, kinds):
             raise
         raise UsageError(str(error)) from error
 
@@ -33,19 +38,8 @@ def layout_asked(options: Options) -> AnyLayout | None:
         raise UsageError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
     if given and layout is not None:
         raise UsageError(f"{next(iter(given))} is a field of the layout: set it there, or leave out layout")
-    with of_layouts():
+    with of_options(DataError):
         return Layout(**given) if given else layout
-
-
-@contextmanager
-def of_layouts() -> Iterator[None]:
-    """Within this block, a `DataError` is about options for reading: `UsageError`."""
-    try:
-        yield
-    except UsageError:
-        raise
-    except DataError as error:
-        raise UsageError(str(error)) from error
 
 
 def layout_like(trained: SettledLayout | None, options: Options) -> AnyLayout | None:
@@ -59,6 +53,6 @@ def layout_like(trained: SettledLayout | None, options: Options) -> AnyLayout | 
         option = mention(ignore=as_list(needed[:1]))
         raise UsageError(f"{option}: the model was trained on this column and needs it")
     more = tuple(name for name in names if kinds.get(name, EMPTY) == EMPTY)
-    with of_layouts():
+    with of_options(DataError):
         like = for_new_data(trained, {"format": None, **given})
     return replace(like, ignore=like.ignore + more)

@@ -48,7 +48,6 @@ from thresher.learning.training.shares import Rows, folds_of, folds_of_groups
 from thresher.options.messages import mention
 from thresher.plans.penalties import penalty_in
 
-_MOST_FOLDS, _MOST_MODELS = 1000, 4096
 _MOST_MODELS = 4096
 PIECE = 1 << 17
 """Nonzeros evaluated at a time: each of many models reads them in one call."""

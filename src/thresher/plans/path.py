@@ -125,11 +125,6 @@ class Paths(Plan):
         if rule and not same:
             yield Difference("rule", recipe.rule, tuple(rule))
 
-    @property
-    def goes_on(self) -> bool:
-        """Whether the models had learned other data before, which others would lack."""
-        return self.options["continue_from"] is not None
-
     def frontier(self) -> Frontier:
         """The trained models."""
         first = self.trainer
@@ -140,7 +135,7 @@ class Paths(Plan):
 
     def save_frontier(self, found: Frontier, path: Path, *, say: bool = True) -> FrontierTable:
         """Write the models; return their table. OSError, `DataError`."""
-        kept = bool(self.options["state"]) or self.goes_on
+        kept = bool(self.options["state"]) or self.options["continue_from"] is not None
         told = [self.ui.warn] if say else []
         number, which, self.missed = chosen_of(found.points, self.options["choose"], *told)
         return found.write(path, number, which, kept)
@@ -151,7 +146,7 @@ class Paths(Plan):
         For a budget of weights, on the same rows: a model of more rows has more weights. None for a model
         that has gone on, of whose rows these are only the last.
         """
-        if self.goes_on:
+        if self.options["continue_from"] is not None:
             return None
         options, made = self.options, chosen.record or Record()
         held = (options["holdout"] or "every-10th") if self.held else None

@@ -31,11 +31,8 @@ def train_command(data: Sequence[str], model: Path | None, options: Options, **o
     kinds = RecipeOptions, TableOptions, OnErrorOption, ModulesOption
     said = {name: value for one in kinds for name, value in given_in(options, one).items()}
     said |= {"order": options.given.get("order"), **dict.fromkeys((*OF_RULES, "eta0")), **own}
-    return _train(data, "MODEL" if model is None else str(model), said)
-
-
-def _train(data: Sequence[str], model: str, said: dict[str, Any]) -> str:
-    return command("train", [*data, "-m", model], words_of(TrainCommand, said))
+    target = "MODEL" if model is None else str(model)
+    return command("train", [*data, "-m", target], words_of(TrainCommand, said))
 
 
 def passes_said(passes: int, recipe: Recipe, solved: object = None) -> int | None:
@@ -88,7 +85,7 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any], **own: ob
     said["weights_only"] = None if info["bytes"]["state"] else True
     if recipe.objective.outputs.most:
         said.pop("classes", None)  # the model has those met so far, and meets others
-    return _train(["DATA"], "MODEL", said | own)
+    return command("train", ["DATA", "-m", "MODEL"], words_of(TrainCommand, said | own))
 
 
 def _solving(header: dict[str, Any], layout: SettledLayout) -> str | None:

@@ -40,7 +40,7 @@ from thresher.learning.training.record import Difference, Record
 from thresher.learning.training.shares import HeldOutPart, check_ungrouped
 from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
 from thresher.options.data import LayoutOptions
-from thresher.options.layouts import layout_asked, of_layouts, of_options
+from thresher.options.layouts import layout_asked, of_options
 from thresher.options.messages import mention, mention_command
 from thresher.options.model import RecipeOptions
 from thresher.options.option import Options, UsageError, given_in
@@ -344,7 +344,7 @@ def _layout(
     ids = started is not None and kind_of_model(started).features != COLUMNS
     if started is None or (ids and not run_setup.are_files(data)) or is_matrix(data):
         return found
-    with of_layouts():
+    with of_options(DataError):
         return layout_from(started, found, grouped)
 
 
@@ -410,16 +410,16 @@ def _other(recipe: Recipe, field: str, options: dict[str, Any]) -> bool:
 
 def of_reading(options: Options, layout: SettledLayout | None, before: TrainingState) -> Iterator[Difference]:
     """What options say otherwise on how data are read than a checkpoint and its layout. `DataError`."""
-    order, replay = options["order"], options["replay"]
-    patience = options.get("early_stop")
-    if patience and before.patience != patience and before.position.number > 1:
-        yield Difference("early_stop", before.patience or None, ("early_stop",))
-    if options.get("judge") not in (None, before.judge) and before.position.number > 1:
-        yield Difference("judge", before.judge, ("judge",))
-    if order not in (None, before.order):
-        yield Difference("order", before.order, ("order",))
-    if replay is not None and before.replay and bytes_of(replay) != before.replay:
-        yield Difference("replay", before.replay, ("replay",))
+    replay, later = options["replay"], before.position.number > 1
+    asked = {
+        "early_stop": (before.patience or None, options.get("early_stop") if later else None),
+        "judge": (before.judge, options.get("judge") if later else None),
+        "order": (before.order, options["order"]),
+        "replay": (before.replay, bytes_of(replay) if replay is not None and before.replay else None),
+    }
+    for name, (then, now) in asked.items():
+        if now not in (None, then):
+            yield Difference(name, then, (name,))
     if layout is None:
         return
     given = given_in(options, LayoutOptions)

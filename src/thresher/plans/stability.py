@@ -192,20 +192,14 @@ class Selection:
 
     def rows(self) -> list[dict[str, Any]]:
         """A dictionary per feature, the most stable first."""
-        found = zip(
-            *(one.tolist() for one in (self.keys, self.kept, self.share, self.mean, self.low, self.high)),
-            *(one.tolist() for one in (self.sign_changes, self.output)),
-            strict=True,
-        )
-        return [
-            {
-                "feature": key,
-                "name": self.called.get(key),
-                **dict(zip(_HEADS[2:-1], rest[:-1], strict=True)),
-                **({"output": self.outputs[rest[-1]]} if self.outputs else {}),
-            }
-            for key, *rest in found
-        ]
+        columns: dict[str, list[Any]] = {
+            "feature": self.keys.tolist(),
+            "name": [self.called.get(key) for key in self.keys.tolist()],
+            **{name: getattr(self, name).tolist() for name in _HEADS[2:-1]},
+        }
+        if self.outputs:
+            columns["output"] = [self.outputs[k] for k in self.output.tolist()]
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def kept_rows(self) -> list[dict[str, Any]]:
         """`rows` of the kept features."""

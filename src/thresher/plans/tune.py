@@ -41,7 +41,6 @@ from thresher.learning.training.passes import Passes, ReplayBuffer, bytes_to_kee
 from thresher.learning.training.progress import Ui
 from thresher.learning.training.shares import HeldOutPart
 from thresher.learning.training.trainer import Trainer, TrainingPlan
-from thresher.options.checks import check_whole
 from thresher.options.lanes import VARIED
 from thresher.options.layouts import layout_asked, of_options
 from thresher.options.messages import mention
@@ -59,7 +58,6 @@ from thresher.plans.run_setup import (
 RULES = ("ft-ftrl", "adagrad-fobos")
 FIRST = 1024
 """rows before any lane is dropped"""
-MOST = 4096
 _LEFT = 4
 """minimum number of lanes that learn to the end of a round"""
 _BEHIND = 2.0
@@ -126,28 +124,28 @@ class Race:
         self.ended = until <= 0
         """whether no more rows count"""
         self.ends: list[int] = [0]
-        self._sums: list[list[float]] = [[0.0] * (1 + lanes)]
+        self.sums: list[list[float]] = [[0.0] * (1 + lanes)]
+        """up to each end, the importance of the rows, and the progressive loss of each lane"""
 
     def due(self, done: int) -> int:
         """Rows from row `done` to the end of its block, or to the last mark if that comes first."""
         width = _width(done)
         return _WHOLE if self.ended else min(width - done % width, self._until - done)
 
-    def end_of_block(self, lanes: ModelSet) -> None:
-        """Record the sums at the end of a block, or at the last row; judge at a mark."""
+    def end_of_block(self, lanes: ModelSet, over: bool = False) -> None:
+        """Record the sums at the end of a block, or if no more rows count (`over`); judge at a mark."""
         done = lanes.examples
-        if self.ended or (done != self._until and done % _width(done)):
+        if self.ended or not (over or done == self._until or done % _width(done) == 0):
             return
-        self._note(lanes)
-        self.ended = done == self._until
+        if done > self.ends[-1]:
+            sums = [math.inf] * len(self.sums[0])
+            for k in lanes.alive:
+                sums[1 + k], sums[0] = lanes.models[k].tally
+            self.ends.append(done)
+            self.sums.append(sums)
+        self.ended = over or done == self._until
         if not self.ended and done >= FIRST and done & (done - 1) == 0:
             self.judge(lanes)
-
-    def end(self, lanes: ModelSet) -> None:
-        """Let no more rows count."""
-        if not self.ended:
-            self._note(lanes)
-            self.ended = True
 
     def judge(self, lanes: ModelSet) -> None:
         """Drop the weaker half, except for lanes only slightly worse than the best."""
@@ -158,34 +156,15 @@ class Race:
                 more = 100 * (losses[k] / losses[ranked[0]] - 1) if losses[ranked[0]] > 0 else math.inf
                 lanes.parts[0].drop(k, f"{more:.3g} % more loss than the best at row {lanes.examples:,}")
 
-    def _note(self, lanes: ModelSet) -> None:
-        """Record the sums of all lanes up to here, unless already recorded."""
-        if self.ends[-1] == lanes.examples:
-            return
-        found = [math.inf] * len(self._sums[0])
-        for k in lanes.alive:
-            found[1 + k], found[0] = lanes.models[k].tally
-        self.ends.append(lanes.examples)
-        self._sums.append(found)
-
-    def _late(self) -> F64:
+    def late(self) -> F64:
         """Importance and losses of each block in the last half of the rows (blocks, 1 + lanes)."""
         first = int(np.searchsorted(self.ends, self.ends[-1] / 2))
         with np.errstate(invalid="ignore"):  # for dropped lanes
-            return np.diff(np.array(self._sums[first:]), axis=0)
-
-    def sums(self, number: int) -> tuple[float, float]:
-        """Sums of progressive loss and importance of a lane so far."""
-        return self._sums[-1][1 + number], self._sums[-1][0]
+            return np.diff(np.array(self.sums[first:]), axis=0)
 
     def losses(self) -> F64:
         """Sum of losses of each lane in the last half of the rows."""
-        return np.asarray(self._late()[:, 1:].sum(axis=0))
-
-    def averages(self) -> list[float]:
-        """Mean losses of each lane in the last half of the rows."""
-        weight = float(self._late()[:, 0].sum()) or 1.0
-        return [float(loss) / weight for loss in self.losses()]
+        return np.asarray(self.late()[:, 1:].sum(axis=0))
 
     def excess(self, one: int, other: int) -> float:
         """How much higher the loss of lane `one` is than that of `other` in the last half of the rows.
@@ -193,7 +172,7 @@ class Race:
         In standard errors. With the difference d_b in block b, its importance w_b and m = sum d / sum w, one
         is that of a ratio: sqrt(B / (B - 1) sum (d_b - m w_b)^2) for B blocks.
         """
-        late = self._late()
+        late = self.late()
         weights, difference = late[:, 0], late[:, 1 + one] - late[:, 1 + other]
         total, count = float(difference.sum()), len(late)
         centred = difference - total / (float(weights.sum()) or 1.0) * weights
@@ -218,7 +197,6 @@ class Tuner:
     def __init__(
         self, base: Recipe, rules: str | Sequence[str] = RULES, budget: int = 64, until: int | None = None
     ) -> None:
-        check_whole("budget", budget, 1, MOST)
         self.base, self.rules = base, rules_of(rules)
         for rule in self.rules:
             Model(replace(base, rule=rule, rate=None, layout=None))
@@ -281,9 +259,9 @@ class Tuner:
         """Record the results of a round; `error` is set if all lanes diverged."""
         self._error = self._error or error
         assert isinstance(lanes.race, Race)
-        lanes.race.end(lanes)
+        lanes.race.end_of_block(lanes, over=True)
         first = len(self.trials) - len(lanes.models)
-        losses = lanes.race.averages()
+        losses = (lanes.race.losses() / (float(lanes.race.late()[:, 0].sum()) or 1.0)).tolist()
         for k, model in enumerate(lanes.models):
             trial = self.trials[first + k]
             trial.dropped = lanes.dropped.get(k)
@@ -297,8 +275,8 @@ class Tuner:
                 self.chosen = first + k
         if self.chosen is not None and self.chosen >= first:
             self.model = copy(lanes.models[self.chosen - first])
-            now, then = self.model.tally, lanes.race.sums(self.chosen - first)
-            self.late = now[0] - then[0], now[1] - then[1]
+            now, then = self.model.tally, lanes.race.sums[-1]
+            self.late = now[0] - then[1 + self.chosen - first], now[1] - then[0]
 
     def winner(self) -> tuple[Trial, Model]:
         """The best trial and model. Raises `DivergedError` if no setting finished training."""
@@ -368,7 +346,7 @@ class Search:
         readings = len(tuner.rounds) + self._counts + (passes if passes > 1 else 0)
         self._reads = Passes(source, order.reads(readings), cached=cached)
         self._ui = ui
-        self._started = False
+        self._started = self._counts
         self.interrupted = False
         """whether Ctrl-C came when the best setting was known, and learned in further passes"""
         self.lines: Report | None = None
@@ -382,7 +360,7 @@ class Search:
     def run(self) -> None:
         """Run all rounds. Raises `DataError`."""
         if self._counts:
-            source = self._order.over(self._holdout.rest(self._source()), 1)
+            source = self._order.over(self._holdout.rest(self._reads.first), 1)
             with closing(source.chunks()) as chunks:
                 rows = sum(len(chunk.counting()) for chunk in chunks)
             self.lines = self._reads.first.report
@@ -425,14 +403,11 @@ class Search:
         finally:
             stopper.close()
 
-    def _source(self) -> Source:
-        """The source of the next reading."""
-        started, self._started = self._started, True
-        return self._reads.later() if started else self._reads.first
-
     def _trainer(self, model: Any, plan: TrainingPlan, **extras: Any) -> Trainer:
         extras |= {"ui": self._ui, "judging": self._holdout}
-        return Trainer(model, self._source(), plan, order=self._order, columns=self._columns, **extras)
+        source = self._reads.later() if self._started else self._reads.first
+        self._started = True
+        return Trainer(model, source, plan, order=self._order, columns=self._columns, **extras)
 
     def result(self) -> Tuned:
         """The winner, with figures on rows not used for choosing. `DivergedError` if there is no winner."""

@@ -50,11 +50,9 @@ class Predicting:
 
     model: Any
     source: Source
-    output: Any
+    options: Options
     level: float
     """of intervals"""
-    top: int | None = None
-    """maximum number of terms of an explanation"""
     threshold: float | None = None
     """of decisions: a probability, or a margin of a loss without"""
     explained: Callable[[NDArray[np.float64]], list[int]] | None = None
@@ -71,29 +69,30 @@ class Predicting:
         def shown(words: Sequence[str]) -> Sequence[str]:
             return [*map(printable, words)] if escaped else words
 
+        output: Any = self.options["output"]
         for rows in self.source.rows():
             margins: NDArray[np.float64] | None = None
-            if self.output == EXPLAIN:  # JSON, which escapes control characters by itself
+            if output == EXPLAIN:  # JSON, which escapes control characters by itself
                 found = explain(self.model, rows.chunk)
                 margins = found.margins
                 outputs = None if self.explained is None else self.explained(margins)
-                objects = rows.in_place(found.told(self.top, outputs), SKIPPED)
+                objects = rows.in_place(found.told(self.options["top"], outputs), SKIPPED)
                 if rows.ids is not None:
                     objects = [{"id": name, **one} for name, one in zip(rows.ids, objects, strict=True)]
                 lines = [json.dumps(finite(one)) for one in objects]
             else:
-                if self.output == "spread":
+                if output == "spread":
                     answers = self.model.spreads(rows.chunk)
-                elif self.output == "interval":
+                elif output == "interval":
                     answers = self.model.intervals(rows.chunk, self.level).reshape(len(rows.chunk), -1)
                 else:
                     margins = self.model.margins(rows.chunk)
                     answers = (
                         self.model.head.decide(margins, self.threshold, self.model.lowest_label)
-                        if self.output == DECISION
-                        else self.model.respond(margins, self.output)
+                        if output == DECISION
+                        else self.model.respond(margins, output)
                     )
-                kind: Any = "label" if self.output == DECISION else self.output
+                kind: Any = "label" if output == DECISION else output
                 written = self.model.head.written(answers, kind, shown(self.model.classes or ()))
                 skipped = NAN if kind == "label" else "\t".join([NAN] * math.prod(answers.shape[1:]))
                 lines = rows.in_place(written, skipped)
@@ -169,7 +168,7 @@ def predict(
     more = {"ids": options["id"], "unlabelled": True, "live": True}
     source = source_for(model, data, model.head.open_domain, more=more, **given_in(options, ReadOptions))
     check_written(outputs, options, data, source, inputs=inputs)
-    return Predicting(model, source, wanted, level, options["top"], threshold, explained)
+    return Predicting(model, source, options, level, threshold, explained)
 
 
 def check_ensemble(model: object, wanted: str) -> None:
