@@ -69,10 +69,10 @@ def test_means_and_standard_errors() -> None:
         assert one.paired_error == pytest.approx(difference.std(ddof=1) / 2)
         assert "examples" not in one.figures
     counts = [900, 901], [500], [3, 3, 3, 4]
-    sizes = [replace(one, counts=each) for one, each in zip(found, counts, strict=True)]
+    sizes = [replace(one, nonzero=float(np.mean(each))) for one, each in zip(found, counts, strict=True)]
     chosen = {which: choose(sizes, which) for which in ("best", "within:2%", "within:200%", "nnz:499", "1se")}
     assert chosen == {"best": 1, "within:2%": 1, "within:200%": 2, "nnz:499": 2, "1se": 1}
-    close = replace(sizes[2], folds=[{"loss": found[1].loss + 0.01}], paired_error=0.02)
+    close = replace(sizes[2], holdout={"loss": found[1].loss + 0.01}, paired_error=0.02)
     assert choose([*sizes[:2], close], "1se") == 2
     with pytest.raises(ValueError, match=r"at most 3 weights: the sparsest has 3\.25"):
         choose(sizes, "nnz:3")

@@ -439,13 +439,13 @@ def table_of(path: str) -> FrontierTable:
 
 
 def sizes(path: str) -> list[int]:
-    return [point.nonzero for point in table_of(path).points]
+    return [int(point.size) for point in table_of(path).points]
 
 
 def test_a_budget_between_two_models_is_used_by_the_range_that_is_named(thresher: Thresher) -> None:
     ran = thresher(f"{BUDGETED} --json")
     table, use = table_of("f"), ran.json["budget"]
-    assert use["used"] == use["fullest"] == table.points[table.chosen].nonzero < 0.5 * BUDGET
+    assert use["used"] == use["fullest"] == table.points[table.chosen].size < 0.5 * BUDGET
     assert use["next"] > BUDGET
     low, high = (table.points[k].penalty for k in (table.chosen - 1, table.chosen))
     assert use["between"] == f"{low:g}:{high:g}:16"

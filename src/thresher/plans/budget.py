@@ -28,9 +28,9 @@ def use_of(points: Sequence[Any], number: int, which: str) -> dict[str, Any] | N
     most = budget_of(which)
     if most is None:
         return None
-    able = sorted((one.size or 0, -(one.penalty or 0.0)) for one in points if one.criterion < math.inf)
+    able = sorted((one.size, -(one.penalty or 0.0)) for one in points if one.criterion < math.inf)
     within, beyond = ([one for one in able if (one[0] <= most) == side] for side in (True, False))
-    fullest, heavier, used = within[-1:], beyond[:1], points[number].size or 0
+    fullest, heavier, used = within[-1:], beyond[:1], points[number].size
     found = {"weights": most, "used": used, "fullest": None, "next": None, "between": None}
     found |= {"fullest": fullest[0][0]} if fullest else {}
     found |= {"next": heavier[0][0]} if heavier else {}

@@ -22,7 +22,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
 
@@ -37,7 +37,7 @@ from thresher.learning.diagnostics.findings import (
     unlike,
     weightless_fold,
 )
-from thresher.learning.files.choice import LOSS, Point, criterion_of
+from thresher.learning.files.choice import LOSS, Point
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share
 from thresher.learning.model.recipe import Recipe, penalty_field
@@ -164,60 +164,35 @@ def check_size(recipe: Recipe, count: int, models: int, whole: bool) -> None:
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A recipe that was evaluated by cross-validation.
+class Estimate(Point):
+    """A recipe that was evaluated by cross-validation: its `figures` are means over the folds that have them.
 
-    The mean of a figure is over the folds that have it (the AUC needs both classes). Its standard error is
-    the standard deviation of these values divided by the square root of their number.
+    The AUC needs both classes. The standard error of a mean, with the suffix ``_se``, is the standard
+    deviation of these values divided by the square root of their number. That of a difference is over folds.
     """
 
-    penalty: float | None
-    """None if the rule has no penalty"""
-    spec: str
-    """SPEC of the rule"""
-    folds: list[Figures]
+    folds: list[Figures] = field(default_factory=list)
     """the figures in each fold; none if it was dropped"""
-    figures: dict[str, float | None]
-    """means of the figures of `Evaluation`; standard errors have the suffix ``_se``"""
-    counts: list[int]
-    """number of nonzero weights in each fold"""
-    dropped: str | None = None
-    """why it was dropped, or None"""
+    counts: list[int] = field(default_factory=list)
+    """number of nonzero weights in each fold, of which `nonzero` is the mean"""
     model: Model | None = field(default=None, compare=False)
     """the model of all rows, if there is one"""
-    paired_error: float | None = None
-    """standard error, over folds, of the difference between its figure and the best"""
-    judge: str = LOSS
-    """the figure to choose by"""
 
     @property
-    def nonzero(self) -> float | None:
-        """Mean number of nonzero weights over folds."""
-        return None if self.dropped else float(np.mean(self.counts))
+    def figures(self) -> Figures:
+        """Means of the figures of `Evaluation`, with their standard errors; none if it was dropped."""
+        return self.holdout or {}
 
     @property
-    def size(self) -> float | None:
+    def size(self) -> float:
         """The number of weights to choose by: of the model of all rows, if there is one."""
-        return self.nonzero if self.dropped or self.model is None else self.model.nonzero
+        return super().size if self.dropped or self.model is None else self.model.nonzero
 
-    @property
-    def loss(self) -> float:
-        """The mean loss; infinite if dropped."""
-        found = self.figures.get("loss")
-        return float("inf") if self.dropped is not None or found is None else found
-
-    @property
-    def criterion(self) -> float:
-        """See `criterion_of`: of the mean, used for choosing; infinite if dropped."""
-        if self.dropped is not None or not self.figures:
-            return float("inf")
-        return criterion_of(self.judge, self.figures)
-
-    def mean(self) -> Point:
-        """A point of the frontier of all rows, with the means of the figures."""
-        nonzero, held = round(self.size or 0), self.figures if self.loss < math.inf else None
-        own = nonzero, None, held, self.paired_error, self.dropped, self.judge
-        return Point(self.penalty or 0.0, self.spec, *own)
+    def told(self) -> Point:
+        """The point of the frontier of all rows, as a file has it."""
+        own = {one.name: getattr(self, one.name) for one in fields(Point)}
+        held = self.holdout if self.loss < math.inf else None
+        return Point(**own | {"penalty": self.penalty or 0.0, "nonzero": round(self.size), "holdout": held})
 
     def as_dict(self, name: str | None) -> dict[str, Any]:
         """The content in JSON, with the penalty under its `name`."""
@@ -235,28 +210,31 @@ def estimates_of(
     """
     parts, whole = models.parts[: folds.count], models.parts[-1].models if folds.whole else None
     found = list[Estimate]()
-    for k, recipe in enumerate(models.recipes):
-        rule, means = recipe.rule_part, dict[str, float | None]()
-        for name in figures[k][0] if figures[k] else ():
+    for k, (recipe, own) in enumerate(zip(models.recipes, figures, strict=True)):
+        rule, dropped, means = recipe.rule_part, models.dropped.get(k), Figures()
+        for name in own[0] if own else ():
             if name != "examples":  # which have no meaningful mean
-                means[name], means[f"{name}_se"] = _mean([_finite(fold[name]) for fold in figures[k]])
-        found.append(
-            Estimate(
-                None if penalty_field(rule) is None else penalty_in(rule),
-                str(recipe.rule),
-                figures[k],
-                means,
-                [part.models[k].nonzero for part in parts],
-                models.dropped.get(k),
-                None if whole is None else whole[k],
-                judge=judge,
-            )
+                means[name], means[f"{name}_se"] = _mean([_finite(fold[name]) for fold in own])
+        counts = [part.models[k].nonzero for part in parts]
+        estimate = Estimate(
+            None if penalty_field(rule) is None else penalty_in(rule),
+            str(recipe.rule),
+            None if dropped else float(np.mean(counts)),
+            None,
+            means or None,
+            None,
+            dropped,
+            judge,
+            own,
+            counts,
+            None if whole is None else whole[k],
         )
-    judged = [[_finite(one[judge]) for one in each.folds] for each in found]
+        found.append(estimate)
+    judged = [[_finite(one[judge]) for one in own] for own in figures]
     known = [k for k, one in enumerate(found) if one.criterion < math.inf]
     best = min(known, key=lambda k: found[k].criterion, default=0)
-    for k, own in enumerate(judged):
-        pairs = zip(own, judged[best], strict=True) if own else ()
+    for k, values in enumerate(judged):
+        pairs = zip(values, judged[best], strict=True) if values else ()
         error = _mean([None if a is None or b is None else a - b for a, b in pairs])[1]
         found[k] = replace(found[k], paired_error=error)
     return found

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.drawing import Axis, Series, chart
 from thresher.learning.diagnostics.findings import Finding
-from thresher.learning.evaluation.evaluate import Evaluation
-from thresher.learning.files.choice import LOSS, Point, Rated, choose, instead_of
+from thresher.learning.files.choice import LOSS, Point, choose, instead_of
 from thresher.learning.model.model_set import ModelSet
-from thresher.learning.model.objective import F64, Objective
-from thresher.learning.training.scores import PairedLosses, Scored, Scores
+from thresher.learning.training.scores import Scored, Scores
 from thresher.options.training import BEST
 from thresher.plans.penalties import penalty_in
 
@@ -45,21 +40,7 @@ def points_of(
     return found
 
 
-def points_held_out(
-    head: Objective, rows: Chunk, margins: Sequence[F64], penalties: Sequence[float], sizes: Sequence[int]
-) -> list[Point]:
-    """A point for each penalty, whose models predict the `margins` of rows that they did not learn."""
-    held, losses = [Evaluation(head) for _ in penalties], PairedLosses(len(penalties))
-    each = [one.add(rows, own) for one, own in zip(held, margins, strict=True)]
-    losses.add(np.array(each), rows.weights.astype(np.float64))
-    best = min(range(len(held)), key=losses.mean)
-    return [
-        Point(l1, f"l1={l1:g}", sizes[k], None, held[k].figures(), losses.error_of_difference(k, best))
-        for k, l1 in enumerate(penalties)
-    ]
-
-
-def end_of_range(points: Sequence[Rated], number: int) -> str | None:
+def end_of_range(points: Sequence[Point], number: int) -> str | None:
     """A message if the chosen penalty is the first or the last of several, else None."""
     if len(points) < 2 or number not in (0, len(points) - 1):
         return None
@@ -68,7 +49,7 @@ def end_of_range(points: Sequence[Rated], number: int) -> str | None:
 
 
 def chosen_of(
-    points: Sequence[Rated], which: str, say: Callable[[str], object] = lambda line: None
+    points: Sequence[Point], which: str, say: Callable[[str], object] = lambda line: None
 ) -> tuple[int, str, list[Finding]]:
     """The index of the point that `which` selects, and the criterion used: another if none satisfies it.
 
@@ -102,11 +83,11 @@ def picture(points: Sequence[Point], chosen: int, **shape: Any) -> str:
     """The SVG: a dot for each penalty, a line through those that no other beats, the chosen one large."""
     measure = measure_of(points)
     known = [point for point in points if point.criterion < _INFINITE]
-    best = pareto_front([(point.nonzero, point.criterion, point.figure) for point in known])
+    best = pareto_front([(point.size, point.criterion, point.figure) for point in known])
     large = [points[chosen]] if points[chosen].criterion < _INFINITE else []
     told = "No model has a finite loss."
     for point in large:
-        sizes = [one.nonzero for one in known]
+        sizes = [one.size for one in known]
         told = (
             f"{len(known)} models with {min(sizes):,} to {max(sizes):,} non-zero weights; the one chosen has "
             f"{point.nonzero:,} and a {measure} of {point.figure:.4g}."
@@ -115,7 +96,7 @@ def picture(points: Sequence[Point], chosen: int, **shape: Any) -> str:
     def dots(name: str, points: Sequence[Point], colour: int, emphasis: bool = False) -> Series:
         name_of = points[0].judge.replace("_", " ") if points else ""
         titles = [f"{one.spec}: {one.nonzero:,} weights, {name_of} {one.figure:.6g}" for one in points]
-        places = [point.nonzero for point in points], [point.figure for point in points]
+        places = [point.size for point in points], [point.figure for point in points]
         return Series(name, *places, "dots", titles=titles, colour=colour, emphasis=emphasis)
 
     return chart(

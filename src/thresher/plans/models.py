@@ -222,7 +222,7 @@ class Frontier:
 
     def _told(self) -> list[Point]:
         """The points as a file and a picture have them: of folds, the means."""
-        return self.points if self.folds is None else [one.mean() for one in self.points]
+        return self.points if self.folds is None else [one.told() for one in self.points]
 
 
 def with_choice(found: Frontier) -> Frontier:

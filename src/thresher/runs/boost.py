@@ -12,7 +12,9 @@ from thresher.batch.solving import Boosted, objective_of, solved, solved_along
 from thresher.data.labels import listed_words
 from thresher.data.source import Source
 from thresher.data.sources.reader import default_threads
+from thresher.learning.files.choice import Point
 from thresher.learning.training.progress import Ui
+from thresher.learning.training.scores import Scores
 from thresher.options.kinds import DEVIATIONS
 from thresher.options.layouts import layout_asked, of_options
 from thresher.options.messages import mention, mention_command
@@ -20,7 +22,7 @@ from thresher.options.option import Options, UsageError
 from thresher.options.training import is_range
 from thresher.plans import run_setup
 from thresher.plans.folds import Folds
-from thresher.plans.frontier import chosen_of, points_held_out
+from thresher.plans.frontier import chosen_of
 from thresher.plans.models import Frontier
 from thresher.plans.penalties import PenaltyRange
 
@@ -82,8 +84,12 @@ def prepare(
         folds = Folds(options["folds"])
         made = wanted.down_from, folds.count, folds.folds_of, ui.say
         models, margins, rows = solved_along(*solving, *made)
-        penalties, sizes = [one.solution.plan.l1 for one in models], [one.nonzero for one in models]
-        points = points_held_out(head, rows, margins, penalties, sizes)
+        scores, points = Scores(dict(enumerate(models))), list[Point]()
+        scores.add(rows, margins)  # of models that did not learn these rows
+        best = scores.best()
+        for k, one in enumerate(models):
+            l1, close = one.solution.plan.l1, scores.error_of_difference(k, best)
+            points.append(Point(l1, f"l1={l1:g}", one.nonzero, None, scores.figures(k), close))
         number, which, missed = chosen_of(points, options["choose"], ui.warn)
         found = models[number]
         found.frontier = Frontier("l1", points, models, choice=which)

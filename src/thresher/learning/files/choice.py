@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from thresher.data.stored import read
 from thresher.engine.sound import require
@@ -35,38 +35,16 @@ ALL = "all"
 """What the model of all rows is called beside these"""
 
 
-class Rated(Protocol):
-    """What `choose` needs to know of a model, or of a penalty evaluated in several folds."""
-
-    @property
-    def judge(self) -> str:
-        """The figure to choose by."""
-
-    @property
-    def criterion(self) -> float:
-        """See `criterion_of`; infinite if learning diverged."""
-
-    @property
-    def size(self) -> float | None:
-        """Number of nonzero weights to choose by; None if learning diverged."""
-
-    @property
-    def penalty(self) -> float | None:
-        """What made it sparse; None if its rule has no penalty."""
-
-    @property
-    def paired_error(self) -> float | None:
-        """Standard error of the difference between its figure and the best one."""
-
-
 @dataclass(frozen=True)
 class Point:
     """A model on the frontier."""
 
-    penalty: float
+    penalty: float | None
+    """None if its rule has no penalty"""
     spec: str
     """SPEC of its rule; training with it alone gives the same model"""
-    nonzero: int
+    nonzero: int | float | None
+    """None if it was dropped from cross-validation"""
     progressive_loss: float | None
     """None if nothing was learned"""
     holdout: Figures | None
@@ -79,6 +57,12 @@ class Point:
     """the figure of the hold-out to choose by"""
 
     @property
+    def loss(self) -> float:
+        """The held-out loss; without a hold-out the progressive loss; infinite for a dropped lane."""
+        found = self.progressive_loss if self.holdout is None else self.holdout["loss"]
+        return float("inf") if self.dropped is not None or found is None else float(found)
+
+    @property
     def figure(self) -> float:
         """The figure that it is chosen by, as it is; infinite if there is none."""
         if self.dropped is not None or self.holdout is None:
@@ -89,19 +73,14 @@ class Point:
     @property
     def criterion(self) -> float:
         """The figure, with its sign changed if the largest is best; infinite if there is none."""
-        without = self.dropped is not None or self.holdout is None
-        return self.loss if without else criterion_of(self.judge, self.holdout or {})
+        if self.dropped is not None or self.holdout is None:
+            return self.loss
+        return criterion_of(self.judge, self.holdout)
 
     @property
-    def loss(self) -> float:
-        """The held-out loss; without a hold-out the progressive loss; infinite for a dropped lane."""
-        found = self.progressive_loss if self.holdout is None else self.holdout["loss"]
-        return float("inf") if self.dropped is not None or found is None else float(found)
-
-    @property
-    def size(self) -> int:
-        """The number of nonzero weights."""
-        return self.nonzero
+    def size(self) -> float:
+        """The number of nonzero weights to choose by."""
+        return self.nonzero or 0
 
     def as_dict(self, name: str) -> dict[str, Any]:
         """The content in JSON, with the penalty under its `name`."""
@@ -134,6 +113,7 @@ class FrontierTable:
         require(found.chosen < len(found.points), "frontier", "no model has the number of the chosen one")
         for point in found.points:
             check_figures(point.holdout, point.judge)
+            require(None not in (point.penalty, point.nonzero), "frontier", "expected numbers")
         return found
 
 
@@ -161,7 +141,7 @@ def criterion_of(judge: str, figures: Figures) -> float:
     return float(found) if judge in _FALLING else -float(found)
 
 
-def choose(points: Sequence[Rated], text: str) -> int:
+def choose(points: Sequence[Point], text: str) -> int:
     """Number of the point selected by `text`.
 
     ``best``: the lowest loss, or the best figure of another judge. ``1se``: the sparsest model whose loss is
@@ -171,7 +151,7 @@ def choose(points: Sequence[Rated], text: str) -> int:
     weights. ValueError if there is no such model.
     """
     check_choice(text)
-    able = {k: (one.criterion, one.size or 0) for k, one in enumerate(points) if one.criterion < float("inf")}
+    able = {k: (one.criterion, one.size) for k, one in enumerate(points) if one.criterion < float("inf")}
     if not able:
         raise ValueError("no model has a finite loss: learning diverged, or all importance weights are zero")
     kind, _, given = text.partition(":")
@@ -208,9 +188,9 @@ def no_standard_error(judge: str) -> str:
     return f"1se needs the standard errors of losses: {instead}"
 
 
-def instead_of(points: Sequence[Rated], text: str) -> str:
+def instead_of(points: Sequence[Point], text: str) -> str:
     """What to choose if no point satisfies `text`: the fewest weights for ``nnz:N``, else the best."""
-    sizes = [one.size or 0 for one in points if one.criterion < float("inf")]
+    sizes = [one.size for one in points if one.criterion < float("inf")]
     return f"nnz:{math.ceil(min(sizes))}" if text.startswith("nnz:") and sizes else "best"
 
 

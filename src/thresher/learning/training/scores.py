@@ -6,11 +6,10 @@ row that is hard for all says nothing about which to choose.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.engine.sound import Array, copied
@@ -19,51 +18,17 @@ from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.evaluation.figures import Judged
 from thresher.learning.files.choice import LOSS, criterion_of
 from thresher.learning.model.model_set import ModelSet
+from thresher.learning.model.objective import F64
 from thresher.learning.training.progress import Figures
 
 
-class PairedLosses:
-    """Mean losses of several models on the same rows, and standard errors of their differences.
+class Scores:
+    """Figures of models, by number, on the same rows, and standard errors of their differences in loss.
 
     With losses l_ir of model i on row r and importances w_r, the mean difference of models i and j is
     m = sum_r d_r / W, d_r = w_r (l_ir - l_jr), W = sum_r w_r, and its standard error is that of
     `error_of_mean`. Only sums over rows are kept.
-
-    >>> paired = PairedLosses(2)
-    >>> paired.add(np.array([[1.0, 1.0], [2.0, 4.0]]), np.ones(2))
-    >>> paired.mean(1), paired.error_of_difference(0, 1)
-    (3.0, 1.0)
     """
-
-    def __init__(self, count: int) -> None:
-        self._products: NDArray[np.float64] = np.zeros((count, count))
-        self._with_weights: NDArray[np.float64] = np.zeros(count)
-        self._sums: NDArray[np.float64] = np.zeros(count)
-        self._weight = self._squares = 0.0
-        self._count = 0
-
-    def add(self, losses: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
-        """Add losses ``(models, n)``, already multiplied by the importances ``(n,)``."""
-        self._products += losses @ losses.T
-        self._with_weights += losses @ weights
-        self._sums += losses.sum(axis=1)
-        self._weight += float(weights.sum())
-        self._squares += float(weights @ weights)
-        self._count += int(np.count_nonzero(weights))
-
-    def mean(self, i: int) -> float:
-        """Mean loss of a model; NaN without rows."""
-        return float(self._sums[i]) / self._weight if self._weight else float("nan")
-
-    def error_of_difference(self, i: int, j: int) -> float | None:
-        """Standard error of the mean difference of the losses of two models; None for less than two rows."""
-        squares = self._products[i, i] + self._products[j, j] - 2.0 * self._products[i, j]
-        total, crossed = self._sums[i] - self._sums[j], self._with_weights[i] - self._with_weights[j]
-        return error_of_mean(self._count, self._weight, self._squares, total, squares, crossed)
-
-
-class Scores:
-    """Figures of models, by number, on the same rows, and standard errors of their differences in loss."""
 
     def __init__(self, models: Mapping[int, Any], chunks: Iterable[Chunk] = (), judge: str = LOSS) -> None:
         self.models, self._judge = {**models}, judge
@@ -71,19 +36,26 @@ class Scores:
             k: Evaluation(model.head) if judge == LOSS else Judged(model, judge)
             for k, model in models.items()
         }
-        self._losses = PairedLosses(len(models))
+        self._products: F64 = np.zeros((len(models), len(models)))
+        self._with_weights, self._sums = np.zeros((2, len(models)))
+        self._weight = self._squares = 0.0
         for chunk in chunks:
             self.add(chunk)
 
-    def add(self, chunk: Chunk) -> None:
-        """Predict the rows of `chunk` that count."""
-        chunk = chunk.counting()
-        losses = [
-            self._evaluations[k].add(chunk, model.predict(chunk, "margin"))
-            for k, model in self.models.items()
-        ]
-        if len(losses) > 1:
-            self._losses.add(np.array(losses), chunk.weights.astype(np.float64))
+    def add(self, chunk: Chunk, margins: Sequence[F64] | None = None) -> None:
+        """Predict the rows of `chunk` that count, or take the `margins` of each model for them."""
+        if margins is None:
+            chunk = chunk.counting()
+            margins = [model.predict(chunk, "margin") for model in self.models.values()]
+        each, weights = self._evaluations.values(), chunk.weights.astype(np.float64)
+        losses = np.empty((len(self.models), len(chunk)))
+        for own, one, predicted in zip(losses, each, margins, strict=True):
+            own[:] = one.add(chunk, predicted)
+        self._products += losses @ losses.T
+        self._with_weights += losses @ weights
+        self._sums += losses.sum(axis=1)
+        self._weight += float(weights.sum())
+        self._squares += float(weights @ weights)
 
     @property
     def examples(self) -> int:
@@ -106,9 +78,10 @@ class Scores:
         if self._judge != LOSS:
             return None
         places = list(self.models)
-        if one == other:
-            return 0.0 if self.examples > 1 else None
-        return self._losses.error_of_difference(places.index(one), places.index(other))
+        i, j = places.index(one), places.index(other)
+        squares = self._products[i, i] + self._products[j, j] - 2.0 * self._products[i, j]
+        total, crossed = self._sums[i] - self._sums[j], self._with_weights[i] - self._with_weights[j]
+        return error_of_mean(self.examples, self._weight, self._squares, total, squares, crossed)
 
 
 class Scored(NamedTuple):
