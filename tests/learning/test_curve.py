@@ -14,7 +14,7 @@ from thresher.data.chunk import Chunk
 from thresher.data.source import MemorySource
 from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.model_file import ModelFileError
-from thresher.learning.inspection.plots import stages_of_curve, stages_of_table
+from thresher.learning.inspection.plots import stages_of_curve
 from thresher.learning.model import model as model_module
 from thresher.learning.model.bags import bagged, share_of
 from thresher.learning.model.model import Model
@@ -46,7 +46,7 @@ def test_a_point_is_what_a_model_of_so_many_examples_is() -> None:
         assert point == (point.examples, *alone.tally, alone.nonzero, alone.features_seen)
         assert alone.curve[-1] == point
     assert 0 < (whole[-1].nonzero or 0) < whole[-1].features_seen
-    assert whole[-1].average == trained().tally.average
+    assert whole[-1].tally.average == trained().tally.average
 
 
 @pytest.mark.parametrize("options", [{"batch": 7}, {"passes": 3, "holdout_every": 4}, EARLY])
@@ -159,7 +159,8 @@ def test_they_are_those_of_a_training_in_one_pass(options: dict[str, Any], chunk
     assert several.repeated.weight == pytest.approx(3 * one.tally.weight)
     assert one.repeated == (0.0, 0.0)
     assert several.repeated.average != pytest.approx(several.tally.average)
-    assert {point.average for point in several.curve if point.examples >= len(PASSED)} == {one.tally.average}
+    ends = [point.tally for point in several.curve if point.examples >= len(PASSED)]
+    assert {end.average for end in ends} == {one.tally.average}
 
 
 def test_rows_may_come_again_between_new_ones() -> None:
@@ -207,9 +208,8 @@ def test_the_table_tells_from_where_on_rows_come_again() -> None:
     weights = [float(PASSED.weights[:58].sum()), float(PASSED.weights[58:].sum() + PASSED.weights.sum())]
     lost = sum(row.loss_since * weight for row, weight in zip(later, weights, strict=True))
     assert lost == pytest.approx(model.repeated.loss)
-    assert [stage.again for stage in stages_of_table(outcome.table)] == [False] * 8 + [True] * 2
     drawn = stages_of_curve(model.curve, model.nonzero)
-    assert [stage.again for stage in drawn] == [stage.examples > 70 for stage in drawn]
+    assert [stage.in_pass for stage in drawn] == [1 + (stage.examples > 70) for stage in drawn]
 
 
 def test_penalties_are_compared_by_the_first_pass() -> None:

@@ -58,8 +58,9 @@ def test_terms_add_up(name: str, table: Path, tmp_path: Path) -> None:
         for row in range(len(chunk)):
             terms = found.terms(row)
             parts = np.array([term.contribution for term in terms]).reshape(len(terms), -1)
-            scale = np.abs(parts).sum(axis=0) + np.abs(found.intercepts)
-            assert np.all(np.abs(found.intercepts + parts.sum(axis=0) - found.margins[row]) <= 1e-12 * scale)
+            intercepts = found.summed.intercepts
+            scale = np.abs(parts).sum(axis=0) + np.abs(intercepts)
+            assert np.all(np.abs(intercepts + parts.sum(axis=0) - found.margins[row]) <= 1e-12 * scale)
             sizes = np.abs(parts).max(axis=1)
             assert (np.diff(sizes) <= 0).all()
             assert (sizes > 0).all()
@@ -78,7 +79,7 @@ def test_of_what_the_model_multiplies(table: Path) -> None:
     weights = dict(zip(*model.weights(), strict=True))
     assert found["size"].weight == weights[size]
     assert model.intercept == pytest.approx(
-        explain(model, chunk).intercepts[0] - sum(means[key] * weights.get(key, 0.0) for key in means)
+        explain(model, chunk).summed.intercepts[0] - sum(means[key] * weights.get(key, 0.0) for key in means)
     )
 
 
@@ -106,7 +107,7 @@ def test_an_ensemble_is_explained_if_its_models_multiply_the_same(table: Path) -
     chunk = rows_of(plain, table).rows(0, 5)
     found = explain(plain, chunk)
     for row in range(5):
-        total = found.intercepts[0] + sum(term.contribution for term in found.terms(row))
+        total = found.summed.intercepts[0] + sum(term.contribution for term in found.terms(row))
         assert total == pytest.approx(found.margins[row], rel=1e-12)
     centred: Any = thresher.ensemble(table, ignore="kind", models=2, centre=True)
     with pytest.raises(ValueError, match="scale columns differently"):

@@ -83,8 +83,8 @@ def train(data: list[str], options: Options) -> None:
             with saving.saved_before(path):
                 output.write_curve(options["curve"], outcome.table)
                 if options["plot"] is not None:
-                    stages, loss = plots.stages_of_table(outcome.table), str(run.trainer.model.recipe.loss)
-                    plots.write(options["plot"], plots.learning(stages, loss, outcome.holdout))
+                    loss = str(run.trainer.model.recipe.loss)
+                    plots.write(options["plot"], plots.learning(outcome.table, loss, outcome.holdout))
             output.tell_outcome(outcome)
             figures = {**run.figures(outcome), "model": str(path)}
             figures |= {f"holdout_{name}": value for name, value in (outcome.holdout or {}).items()}

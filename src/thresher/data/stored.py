@@ -28,9 +28,16 @@ def read(kind: type[T], given: Any, where: str) -> T:
     return found
 
 
-def said(one: Any, fields_of: dict[str, Any]) -> dict[str, Any]:
+def said(one: Any) -> dict[str, Any]:
     """The fields of a dataclass as a file holds them: without those `UNSAID` that are empty."""
-    return {name: value for name, value in fields_of.items() if value or name not in one.UNSAID}
+    found, unsaid = (
+        {field.name: getattr(one, field.name) for field in fields(one)},
+        getattr(one, "UNSAID", ()),
+    )
+    for name, value in found.items():
+        if is_dataclass(value):
+            found[name] = value.as_dict() if hasattr(value, "as_dict") else said(value)
+    return {name: value for name, value in found.items() if value or name not in unsaid}
 
 
 def _check_fields(given: object, found: object, where: str) -> None:

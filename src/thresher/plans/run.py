@@ -24,7 +24,7 @@ from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import LOSS
 from thresher.learning.files.model_file import ENSEMBLE, Contents, looks_like_ours, readout_of
-from thresher.learning.inspection.feature_names import check_namer, keep_names, names_follow
+from thresher.learning.inspection.feature_names import check_nameable, keep_names, names_follow
 from thresher.learning.model.agreement import COLUMNS, kind_of_model
 from thresher.learning.model.bags import spec_of
 from thresher.learning.model.ensemble import Ensemble
@@ -369,7 +369,7 @@ def look_at(checkpoint_path: Path, ui: Ui) -> None:
 
 def check_names_again(source: Source, store: str) -> None:
     """`UsageError` or `DataError` if names cannot be found once the model is learned."""
-    check_namer(source, store)
+    check_nameable(store, source)
     if not source.rereadable:
         raise UsageError(
             f"{mention(names=True)} reads the data again, but a stream can be read only once: use"

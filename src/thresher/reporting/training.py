@@ -48,9 +48,9 @@ def training(facts: Facts) -> Markup:
     # the points of the curve; the last is the final model
     stages = plots.stages_of_curve(model_file.curve_in(model.header), info["nonzero"])
     end = Stage(info["examples"], math.nan, info["progressive_loss"], info["nonzero"], info["features_seen"])
-    end = end._replace(again="loss_of_later_passes" in info)
+    end = end._replace(in_pass=1 + ("loss_of_later_passes" in info))
     if stages and stages[-1].examples >= end.examples:
-        stages[-1] = end._replace(since=stages[-1].since)
+        stages[-1] = end._replace(loss_since=stages[-1].loss_since)
     else:
         stages.append(end)
     if len(stages) < 2:
@@ -61,10 +61,12 @@ def training(facts: Facts) -> Markup:
     heads = ["Examples", "Progressive loss", "Loss since", "Non-zero weights", "Features seen"]
     rows = list[list[Any]]()
     for one in stages[-40:]:
-        average, since = (None if math.isnan(each) else each for each in (one.average, one.since))
-        rows.append([one.examples, None if one.again else average, since, one.nonzero, one.features_seen])
+        average, since = (None if math.isnan(each) else each for each in (one.average, one.loss_since))
+        rows.append(
+            [one.examples, None if one.in_pass > 1 else average, since, one.nonzero, one.features_seen]
+        )
     numbers = details(table("Progressive loss and sparsity by examples learned", heads, rows))
-    reading = _READING + (_LATER if stages[-1].again else "")
+    reading = _READING + (_LATER if stages[-1].in_pass > 1 else "")
     shown = figure(picture, reading, numbers, beside=True)
     return section("training", "How training went", shown)
 

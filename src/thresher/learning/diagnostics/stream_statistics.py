@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ import numpy as np
 from thresher.data.chunk import Chunk
 from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
+from thresher.data.stored import said
 from thresher.engine.sound import require
 from thresher.learning.diagnostics.effects import DrawnRows
 from thresher.learning.model.objective import Objective
@@ -218,8 +219,7 @@ class StreamStatistics:
 
     def as_dict(self) -> dict[str, Any]:
         """The state for a checkpoint."""
-        own = {one.name: getattr(self, one.name) for one in fields(self)}
-        return own | {"features": list(self.sizes.items())}
+        return said(self) | {"features": list(self.sizes.items())}
 
 
 _STEPS = 40

@@ -64,18 +64,13 @@ class Evaluation:
             self._kept.append((margins, labels > 0, chunk.weights.copy()))
         return losses
 
-    @property
-    def average_loss(self) -> float:
-        """Mean loss; NaN without examples."""
-        return self._mean(self._loss)
-
     def figures(self) -> dict[str, float | int | None]:
         """``examples loss error``, with ``auc`` for two classes; ``examples loss rmse`` for regression.
 
         For lists of classes, the error is the share of wrong pairs of example and class, and ``micro_f1`` =
         2 hits / (true pairs + predicted pairs), None if there are no such pairs.
         """
-        shared: dict[str, float | int | None] = {"examples": self.examples, "loss": self.average_loss}
+        shared: dict[str, float | int | None] = {"examples": self.examples, "loss": self._mean(self._loss)}
         if not self.head.classifies:
             return {**shared, "rmse": float(np.sqrt(self._mean(self._wrong)))}
         shared["error"] = self._mean(self._wrong)

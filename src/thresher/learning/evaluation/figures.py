@@ -368,29 +368,21 @@ class Assessment:
         return told
 
 
-class Judged:
+class Judged(Assessment):
     """The figures of `Evaluation`, and the one by which a model is judged. ValueError if it has none."""
 
     def __init__(self, model: Any, judge: str) -> None:
-        self._all, self._judge = Assessment(model, None), judge
-        there = [*filter(self._all.figures().__contains__, JUDGES)]
+        super().__init__(model, None)
+        self._judge = judge
+        there = [*filter(super().figures().__contains__, JUDGES)]
         if judge not in there and not ("@" in judge and model.head.is_of_two):
             raise ValueError(f"{judge} is no figure of this model, which has {', '.join(there)}")
-
-    @property
-    def examples(self) -> int:
-        """The number of rows."""
-        return self._all.plain.examples
-
-    def add(self, chunk: Chunk, margins: F64) -> F64:
-        """Like `Evaluation.add`."""
-        return self._all.add(chunk, margins)
 
     def figures(self) -> Figures:
         """With that of the judge at the end."""
         name, _, part = self._judge.partition("@")
-        whole = self._all.at([part], None)["top"][0] if part else self._all.figures()
-        return {**self._all.plain.figures(), self._judge: whole[name]}
+        whole = self.at([part], None)["top"][0] if part else super().figures()
+        return {**self.plain.figures(), self._judge: whole[name]}
 
 
 def assessed(model: Any, source: Source, threshold: float | None = None, *also: Listener) -> Assessment:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypedDict
 
@@ -109,8 +108,11 @@ class TrainingState:
     topics: tuple[Extent, ...] = ()
     """what this run reads of topics"""
 
-    def check_same_data(self, before: TrainingState) -> None:
-        """Raise ValueError unless the data are those of `before`; their content is checked as it is read."""
+    def check_same(self, before: TrainingState) -> None:
+        """ValueError unless the data, the rows and their order are those of `before`.
+
+        Content is checked as it is read.
+        """
         then, now = before.data, self.data
         if then.names != now.names:
             raise ValueError(f"written while training on other data ({then.names})")
@@ -118,28 +120,17 @@ class TrainingState:
             both = then.size and now.size
             sizes = f"of {then.size:,} bytes, which now have {now.size:,}" if both else "of a different size"
             raise ValueError(f"made while training on {then.names} {sizes}: train again from the start")
-
-    def difference(self, before: TrainingState) -> Iterator[Difference]:
-        """What is otherwise in an earlier run, which this one is to resume."""
-        pairs: dict[str, tuple[Any, Any]] = {
-            "where": (before.data.where, self.data.where),
-            "holdout": (str(before.holdout), str(self.holdout)),
-            "order": (before.order, self.order),
-        }
-        for option, (then, now) in pairs.items():
-            if then != now:
-                yield Difference(option, then, (option,) if now else ())
+        for option, was, given in (
+            ("where", then.where, now.where),
+            ("holdout", str(before.holdout), str(self.holdout)),
+            ("order", before.order, self.order),
+        ):
+            if was != given:
+                raise ValueError(Difference(option, was, (option,) if given else ()).told("the checkpoint"))
 
     def as_dict(self) -> dict[str, Any]:
         """The form in a header, without the state of the best pass."""
-        found = {
-            **{field.name: getattr(self, field.name) for field in fields(self)},
-            "scored": [one[:-1] for one in self.scored],
-            "position": {**vars(self.position), "report": self.position.report.as_dict()},
-            "seen": self.seen.as_dict(),
-            "earlier": None if self.earlier is None else self.earlier.as_dict(),
-        }
-        return said(self, found)
+        return said(self) | {"scored": [one[:-1] for one in self.scored]}
 
     @classmethod
     def from_dict(cls, given: object) -> TrainingState:

@@ -78,11 +78,6 @@ class Explanation(NamedTuple):
     offsets: NDArray[np.float32] | None = None
     """``(n,)``, which are added too, if the model was trained with any"""
 
-    @property
-    def intercepts(self) -> F64:
-        """Intercepts ``(outputs,)``."""
-        return self.summed.intercepts
-
     def terms(self, row: int, output: int | None = None) -> list[Term]:
         """The terms of a row, the largest contribution first, without those that add nothing.
 
@@ -116,14 +111,16 @@ class Explanation(NamedTuple):
                 return each if said.is_one else dict(zip(said.names, each, strict=True))
 
             terms = self.terms(row, output)
-            left = np.reshape([one.contribution for one in terms[top:] if top], (-1, len(self.intercepts)))
+            left = np.reshape(
+                [one.contribution for one in terms[top:] if top], (-1, len(self.summed.intercepts))
+            )
             rest = left.sum(axis=0).tolist()
             shown = [
                 one._asdict() | {n: picked(getattr(one, n)) for n in ("weight", "contribution")}
                 for one in terms[:top]
             ]
             offset = {} if self.offsets is None else {"offset": self.offsets.item(row)}
-            sums = self.intercepts.tolist(), rest
+            sums = self.summed.intercepts.tolist(), rest
             intercept, rest = (picked(one[0] if said.is_one else one) for one in sums)
             shown_values = dict(zip(asked, values, strict=True))
             if output is not None:

@@ -29,7 +29,7 @@ def find_in(models: Sequence[Model | Readout], data: Data, **reading: Any) -> Na
     check_nameable(own.store)
     options: dict[str, Any] = {"on_error": "skip", **reading}
     source = source_for(own, data, own.head.open_domain, more={"unlabelled": True}, **options)
-    check_namer(source, own.store)
+    check_nameable(own.store, source)
     drawn = DrawnRows()
     for one in models:
         one.drawn = drawn
@@ -108,15 +108,10 @@ def is_nameable(readout: Readout) -> bool:
     return kind_of_features(readout.layout.format) != "ids" and not np.isin(readout.keys, known).all()
 
 
-def check_namer(source: Source, store: str) -> None:
-    """`DataError` if features have no names, in this store or in these data."""
-    check_nameable(store)
-    if not source.nameable:
-        raise DataError("a matrix or a log has no feature names: give files, a table, dictionaries or texts")
-
-
-def check_nameable(store: str) -> None:
-    """`DataError` if a weight can stand for several features."""
+def check_nameable(store: str, source: Source | None = None) -> None:
+    """`DataError` if a weight can stand for several features, or features of `source` have no names."""
     if store.startswith(HashedIndex.NAME):
         why = "weights of a hashed store have no names, as features may share one"
         raise DataError(f"{why}: use {mention(store='growing')}")
+    if source is not None and not source.nameable:
+        raise DataError("a matrix or a log has no feature names: give files, a table, dictionaries or texts")

@@ -20,17 +20,16 @@ _HALF = 0.5
 
 
 class Stage(NamedTuple):
-    """A point of training, as drawn."""
+    """A point of a curve, as a `Row` of the table."""
 
     examples: int
-    since: float
-    """average loss since the stage before"""
+    loss_since: float
     average: float
     nonzero: int | None
     """None if not counted"""
     features_seen: int
-    again: bool = False
-    """whether it is in a later pass: `since` is then the loss of rows seen before"""
+    in_pass: int = 1
+    """2: in any later pass"""
 
 
 def checked(path: str | os.PathLike[str]) -> Path:
@@ -59,14 +58,6 @@ def draw(plot: Path | None, picture: Callable[[], str], table: Path | None, rows
             write(path, made())
 
 
-def stages_of_table(table: Sequence[Row]) -> list[Stage]:
-    """The points of the progressive table."""
-    return [
-        Stage(row.examples, row.loss_since, row.average, row.nonzero, row.features_seen, row.in_pass > 1)
-        for row in table
-    ]
-
-
 def stages_of_curve(curve: Curve, nonzero: int) -> list[Stage]:
     """The points of a model's curve; `nonzero` weights are left at the end.
 
@@ -75,12 +66,15 @@ def stages_of_curve(curve: Curve, nonzero: int) -> list[Stage]:
     found, before = [], Tally(0.0, 0.0)
     for point in curve:
         since, again = point.tally.since(before).average, point.tally == before and point.weight > 0
-        found.append(Stage(point.examples, since, point.average, point.nonzero, point.features_seen, again))
+        own = point.tally.average, point.nonzero, point.features_seen
+        found.append(Stage(point.examples, since, *own, in_pass=1 + again))
         before = point.tally
     return [*found[:-1], *(stage._replace(nonzero=nonzero) for stage in found[-1:])]
 
 
-def learning(stages: Sequence[Stage], loss: str, holdout: dict[str, Any] | None = None, **shape: Any) -> str:
+def learning(
+    stages: Sequence[Row | Stage], loss: str, holdout: dict[str, Any] | None = None, **shape: Any
+) -> str:
     """Progressive loss, and non-zero weights beside features seen, over the examples.
 
     Args:
@@ -93,15 +87,15 @@ def learning(stages: Sequence[Stage], loss: str, holdout: dict[str, Any] | None 
     # the default table has lines at 1, 2, 4, 8 ... examples, that of --report-every evenly spaced ones
     early = bool(examples) and 5 * examples[len(examples) // 2] < examples[-1]
     axis = Axis("examples", log=early, whole=True, low=None if early else 0)
-    first = stages[: next((k for k, stage in enumerate(stages) if stage.again), len(stages))]
-    average, since = [stage.average for stage in first], [stage.since for stage in stages]
+    first = stages[: next((k for k, stage in enumerate(stages) if stage.in_pass > 1), len(stages))]
+    average, since = [stage.average for stage in first], [stage.loss_since for stage in stages]
     shown = [
         Series("since the line before", examples[: len(first)], since[: len(first)], quiet=True),
         Series("average so far", examples[: len(first)], average),
     ]
-    later = [stage for stage in stages[len(first) :] if not math.isnan(stage.since)]
+    later = [stage for stage in stages[len(first) :] if not math.isnan(stage.loss_since)]
     if later:
-        places, losses_again = [stage.examples for stage in later], [stage.since for stage in later]
+        places, losses_again = [stage.examples for stage in later], [stage.loss_since for stage in later]
         shown.append(Series("rows seen before", places, losses_again, quiet=True))
     if holdout is not None and holdout["loss"] is not None and examples:
         shown.append(Series("held-out rows", examples[-1:], [holdout["loss"]], "dots", emphasis=True))

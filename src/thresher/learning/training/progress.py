@@ -241,14 +241,9 @@ class CurvePoint(NamedTuple):
         """The sums."""
         return Tally(self.loss, self.weight)
 
-    @property
-    def average(self) -> float:
-        """Progressive loss; NaN if the total importance is zero."""
-        return self.tally.average
-
     def as_dict(self) -> dict[str, Any]:
         """The content in JSON."""
-        own = {"examples": self.examples, "progressive_loss": self.average}
+        own = {"examples": self.examples, "progressive_loss": self.tally.average}
         return own | {"nonzero": self.nonzero, "features_seen": self.features_seen}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 from thresher.data.files.topics import Extent
@@ -113,7 +113,7 @@ class Record:
 
     def as_dict(self) -> dict[str, Any]:
         """The record as stored in the header."""
-        return said(self, asdict(self) | {"warnings": list(self.warnings)})
+        return said(self) | {"warnings": list(self.warnings)}
 
     def of_pass(self, number: int) -> Record:
         """The record of the model of this pass."""

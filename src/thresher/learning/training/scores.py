@@ -39,6 +39,8 @@ class Scores:
         self._products: F64 = np.zeros((len(models), len(models)))
         self._with_weights, self._sums = np.zeros((2, len(models)))
         self._weight = self._squares = 0.0
+        self.examples = 0
+        """rows that count"""
         for chunk in chunks:
             self.add(chunk)
 
@@ -47,6 +49,7 @@ class Scores:
         if margins is None:
             chunk = chunk.counting()
             margins = [model.predict(chunk, "margin") for model in self.models.values()]
+        self.examples += len(chunk)
         each, weights = self._evaluations.values(), chunk.weights.astype(np.float64)
         losses = np.empty((len(self.models), len(chunk)))
         for own, one, predicted in zip(losses, each, margins, strict=True):
@@ -56,11 +59,6 @@ class Scores:
         self._sums += losses.sum(axis=1)
         self._weight += float(weights.sum())
         self._squares += float(weights @ weights)
-
-    @property
-    def examples(self) -> int:
-        """The number of rows that count."""
-        return next((one.examples for one in self._evaluations.values()), 0)
 
     def figures(self, number: int) -> Figures:
         """The figures of `Evaluation` for a model, and that of the judge."""

@@ -211,10 +211,8 @@ class Trainer:
 
     def continue_from(self, before: TrainingState) -> None:
         """Resume from `before`, whose model this trainer has. ValueError if the data or the order differ."""
-        now, place = self.training_state(), before.position.place
-        now.check_same_data(before)
-        for one in now.difference(before):
-            raise ValueError(one.told("the checkpoint"))
+        self.training_state().check_same(before)
+        place = before.position.place
         if place is not None and place[0] >= len(self.source.names):
             raise ValueError(f"the position is in file {place[0] + 1}, which does not exist")
         self.position, self.label, self.table = before.position, before.label, list(before.table)
