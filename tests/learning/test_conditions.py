@@ -21,7 +21,7 @@ from thresher.data.layout import Layout
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.modelbytes import as_bytes
 from thresher.learning.training.holdout import difference
-from thresher.learning.training.shares import MatchingRows, as_text, groups_held_out, part_of
+from thresher.learning.training.shares import MatchingRows, as_text, held_out, part_of
 
 ROWS = 120
 CHANCE = np.random.default_rng(3)
@@ -367,7 +367,7 @@ def test_namespaces_of_vw_text() -> None:
     Path("rows.vw").write_text("".join(lines))
     groups = [f"u{k // 4} x:a" for k in range(HELD)]
     found = thresher.train("rows.vw", "ft-ftrl:l1=0.01", group="user", holdout=0.2, passes=1)
-    held = groups_held_out(_hashes(groups), 0, 5, 0)
+    held = held_out(0, len(groups), 5, 0, _hashes(groups))
     assert found.examples == HELD - held.sum()
     with pytest.warns(thresher.TroubleWarning, match=r"no row has a group \(usr\), so rows were drawn one"):
         thresher.train("rows.vw", "ft-ftrl:l1=0.01", group="usr", holdout=0.2, passes=1)

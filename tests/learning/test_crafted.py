@@ -498,9 +498,9 @@ def test_the_best_pass_is_checked_before_training_goes_on(stopped: Path, tmp_pat
 
 
 SETS: list[tuple[str, Any, str]] = [
-    ("recipes", [], "give at least one recipe"),
+    ("recipes", [], "recipes: it has another number of models"),
     ("recipes", None, "lanes.recipes: expected array, got null"),
-    ("share", "folds:3", "an ensemble is N"),
+    ("share", "folds:3", "an ensemble is N|it has another number of models"),
     ("share", "poisson:3", "it has another number of (models|curves)|counters is missing"),
     ("dropped", [[2, "why"]], "there are fewer models"),
     ("dropped", [[-1, "why"]], "-1: expected a number from 0 to"),

@@ -18,7 +18,7 @@ from thresher.data import Chunk, DataError, MemorySource, open_source
 from thresher.data.layout import Layout
 from thresher.data.source import GroupHashes
 from thresher.learning.training.holdout import Holdout
-from thresher.learning.training.shares import folds_of_groups, groups_held_out
+from thresher.learning.training.shares import folds_of, held_out
 
 pytestmark = pytest.mark.usefixtures("plainly", "own_folder")
 
@@ -102,11 +102,11 @@ def test_a_group_is_on_one_side_and_in_one_fold(cut: int) -> None:
     learned = [int(row) for chunk in holdout.rest(MemorySource(pieces)).chunks() for row in chunk.keys]
     held = sorted({*range(600)} - {*learned})
     assert 60 < len(held) < 180
-    assert held == np.flatnonzero(groups_held_out(groups, 0, 5, 0)).tolist()
+    assert held == np.flatnonzero(held_out(0, len(groups), 5, 0, groups)).tolist()
     named = groups != 0
     assert not {*groups[learned][named[learned]].tolist()} & {*groups[held][named[held]].tolist()}
     assert 1 < (~named[held]).sum() < 11  # rows without a group are drawn alone
-    folds = folds_of_groups(groups, 0, 4, 0)
+    folds = folds_of(0, len(groups), 4, 0, groups)
     assert all(len({*folds[(groups == one)].tolist()}) == 1 for one in range(1, 121))
     assert np.bincount(folds).min() > 100
 

@@ -305,7 +305,8 @@ class DirectIndex(_Index):
         largest = int(keys.max(initial=0))
         if largest >= self.LARGEST:
             raise StateError(f"feature id {largest} is too large for the direct store")
-        self.restore({"seen": np.zeros(largest + 1, np.uint8)})
+        self.seen = np.zeros(largest + 1, np.uint8)  # no copy: pages that no key touches take no memory
+        self.size = self.used + 1
         self.seen[keys] = 1
         return keys
 

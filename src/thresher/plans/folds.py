@@ -30,13 +30,7 @@ import numpy as np
 
 from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError
-from thresher.learning.diagnostics.findings import (
-    Finding,
-    no_groups,
-    one_class_in_folds,
-    unlike,
-    weightless_fold,
-)
+from thresher.learning.diagnostics.findings import Finding, no_groups, unlike
 from thresher.learning.files.choice import LOSS, Point
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share
@@ -44,7 +38,7 @@ from thresher.learning.model.recipe import Recipe, penalty_field
 from thresher.learning.training.holdout import counts_of, difference
 from thresher.learning.training.progress import Figures
 from thresher.learning.training.scores import Scores
-from thresher.learning.training.shares import Rows, folds_of, folds_of_groups
+from thresher.learning.training.shares import Rows, folds_of
 from thresher.options.messages import mention
 from thresher.plans.penalties import penalty_in
 
@@ -84,9 +78,7 @@ class Folds(Share):
 
     def folds_of(self, chunk: Chunk, first: int) -> Rows:
         """The fold of each row (n,) of `chunk`, whose first row has the number `first`."""
-        if chunk.groups is not None:
-            return folds_of_groups(chunk.groups, first, self.count, self.seed)
-        return folds_of(first, len(chunk), self.count, self.seed)
+        return folds_of(first, len(chunk), self.count, self.seed, chunk.groups)
 
     def where(self, part: int) -> str:
         """Which rows a part learns, in words."""
@@ -137,14 +129,22 @@ class FoldScores:
     def troubles(self) -> list[Finding]:
         """Trouble with the rows of the folds."""
         found = [no_groups("")] if self._in_groups and not self._named else []
-        found += [weightless_fold(self._weightless)] if self._weightless else []
+        if self._weightless:
+            reason = f"no row of fold {self._weightless} has an importance above 0"
+            remedy = f"check the importances, or take fewer {mention('folds')}"
+            figures = "so the figures are those of the other folds"
+            found.append(Finding("empty-holdout", f"{reason}, {figures}: {remedy}"))
         for k, held in enumerate(self._classes if self._named else []):
             learned = sum((other for other in self._classes if other is not held), Counter[float]())
             if reason := difference(held, learned, f"rows of fold {k + 1}", self._called):
                 remedy = f"use another {mention('seed')}, or leave {mention('group')} out"
                 return [*found, unlike(reason, remedy)]
         if not self._weightless and 0 < len(self._without_auc) < len(self._classes):
-            found.append(one_class_in_folds(self._without_auc))
+            first, count = self._without_auc[0], len(self._without_auc)
+            which = f"fold {first}" if count == 1 else f"{count} folds, such as fold {first},"
+            reason = f"the rows of {which} have one class only, so the AUC is that of the others"
+            remedy = f"take fewer {mention('folds')}, or another {mention('seed')}"
+            found.append(unlike(reason, remedy))
         return found
 
 

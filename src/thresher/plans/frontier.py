@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.drawing import Axis, Series, chart
 from thresher.learning.diagnostics.findings import Finding
-from thresher.learning.files.choice import LOSS, Point, choose, instead_of
+from thresher.learning.files.choice import LOSS, Point, choose
 from thresher.learning.model.model_set import ModelSet
+from thresher.learning.model.objective import F64
 from thresher.learning.training.scores import Scored, Scores
 from thresher.options.training import BEST
 from thresher.plans.penalties import penalty_in
@@ -40,6 +43,17 @@ def points_of(
     return found
 
 
+def points_held_out(models: Sequence[Any], rows: Chunk, margins: Sequence[F64]) -> list[Point]:
+    """A point for each of the models of `boost`, by their `margins` for rows that they did not learn."""
+    scores, found = Scores(dict(enumerate(models))), list[Point]()
+    scores.add(rows, margins)
+    best = scores.best()
+    for k, model in enumerate(models):
+        l1, close = model.solution.plan.l1, scores.error_of_difference(k, best)
+        found.append(Point(l1, f"l1={l1:g}", model.nonzero, None, scores.figures(k), close))
+    return found
+
+
 def end_of_range(points: Sequence[Point], number: int) -> str | None:
     """A message if the chosen penalty is the first or the last of several, else None."""
     if len(points) < 2 or number not in (0, len(points) - 1):
@@ -61,7 +75,8 @@ def chosen_of(
     except ValueError as error:
         if which == BEST:
             raise DataError(str(error)) from error
-        instead = instead_of(points, which)
+        sizes = [one.size for one in points if one.criterion < _INFINITE]  # the fewest weights, or the best
+        instead = f"nnz:{math.ceil(min(sizes))}" if which.startswith("nnz:") and sizes else BEST
         reason = f"{error}; choosing {'the best' if instead == BEST else 'that'} instead"
         return *chosen_of(points, instead, say)[:2], [Finding("choice", reason)]
     if message := end_of_range(points, number):

@@ -7,13 +7,15 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
+from thresher.engine.atomic import check_writable
 from thresher.learning.diagnostics.findings import Finding, warn
 from thresher.learning.files.choice import FrontierTable, Point, choose
 from thresher.learning.files.model_file import FRONTIER, Contents, ModelFileError, save_all
 from thresher.learning.inspection.formatting import shown, tab_separated
-from thresher.learning.inspection.plots import checked, write
+from thresher.learning.inspection.plots import check_ending, write
 from thresher.learning.model.model import Model
 from thresher.options.messages import flag_of, mention_command
 from thresher.options.option import UsageError
@@ -195,9 +197,9 @@ class Frontier:
 
     def plot(self, path: str | PathLike[str], which: str | None = None) -> None:
         """Draw loss over the number of weights to an SVG file. Raises OSError, ValueError."""
-        target = checked(path)
-        chosen = self.number(which)
-        write(target, picture(self._told(), chosen))
+        check_ending(fspath(path))
+        check_writable(Path(path))
+        write(Path(path), picture(self._told(), self.number(which)))
 
     def table(self, which: str | None = None) -> str:
         """The models as tab-separated values, with a header. Raises ValueError."""

@@ -12,9 +12,7 @@ from thresher.batch.solving import Boosted, objective_of, solved, solved_along
 from thresher.data.labels import listed_words
 from thresher.data.source import Source
 from thresher.data.sources.reader import default_threads
-from thresher.learning.files.choice import Point
 from thresher.learning.training.progress import Ui
-from thresher.learning.training.scores import Scores
 from thresher.options.kinds import DEVIATIONS
 from thresher.options.layouts import layout_asked, of_options
 from thresher.options.messages import mention, mention_command
@@ -22,7 +20,7 @@ from thresher.options.option import Options, UsageError
 from thresher.options.training import is_range
 from thresher.plans import run_setup
 from thresher.plans.folds import Folds
-from thresher.plans.frontier import chosen_of
+from thresher.plans.frontier import chosen_of, points_held_out
 from thresher.plans.models import Frontier
 from thresher.plans.penalties import PenaltyRange
 
@@ -84,12 +82,7 @@ def prepare(
         folds = Folds(options["folds"])
         made = wanted.down_from, folds.count, folds.folds_of, ui.say
         models, margins, rows = solved_along(*solving, *made)
-        scores, points = Scores(dict(enumerate(models))), list[Point]()
-        scores.add(rows, margins)  # of models that did not learn these rows
-        best = scores.best()
-        for k, one in enumerate(models):
-            l1, close = one.solution.plan.l1, scores.error_of_difference(k, best)
-            points.append(Point(l1, f"l1={l1:g}", one.nonzero, None, scores.figures(k), close))
+        points = points_held_out(models, rows, margins)
         number, which, missed = chosen_of(points, options["choose"], ui.warn)
         found = models[number]
         found.frontier = Frontier("l1", points, models, choice=which)

@@ -276,7 +276,8 @@ class SparseEstimator(BaseEstimator):
             raise ValueError(f"n_jobs must be a whole number or None, not {self.n_jobs!r}")
         held = self.validation_fraction
         share = isinstance(held, float | np.floating) and 0 < held < 1
-        if self.early_stopping and not (share or shares.is_last(held)):
+        last = str(held).startswith("last:") and shares.part_of(held)
+        if self.early_stopping and not (share or last):
             raise ValueError(
                 "validation_fraction must be a number between 0 and 1, or the last rows, such as 'last:0.1',"
                 f" not {held!r}"
@@ -460,7 +461,16 @@ class SparseEstimator(BaseEstimator):
         """
         check_is_fitted(self)
         if not self._weighs_columns():
-            return feature_names.names_with_weight(self._model.readout())
+            readout = self._model.readout()
+            feature_names.check_nameable(readout.store)
+            known = feature_names.known_names(readout)
+            keys = readout.keys[readout.weights.reshape(len(readout.keys), -1).any(axis=1)].tolist()
+            if readout.names is None and not all(key in known for key in keys):
+                raise ValueError(
+                    "the names of these features were not kept (feature_keys_ has their keys): fit with"
+                    " names=True, or find them with thresher.name_features(model, X)"
+                )
+            return np.array([known.get(key, str(key)) for key in keys], object)
         coef = self.coef_
         weighs = np.unique((coef if issparse(coef) else np.atleast_2d(coef)).nonzero()[1])
         return np.asarray(_check_feature_names_in(self, input_features)[weighs])

@@ -111,12 +111,6 @@ def divergence_remedy(recipe: Recipe, large: str | None, label: float = 0.0) -> 
     return f"{either}{named}"
 
 
-def label_remedy(label: float) -> str:
-    """What helps if the loss of a label is infinite, whatever the model predicts."""
-    refused = 'DOMAIN = "positive" in the class of the loss refuses labels of 0'
-    return f"it is infinite for the label {label:g}, whatever is predicted; leave such rows out ({refused})"
-
-
 def step_size(recipe: Recipe) -> str:
     """The step size parameter and its value, in parentheses; empty if the rule has none."""
     rule = recipe.rule_part

@@ -140,16 +140,36 @@ def _of_names(columns: Sequence[ColumnSeen], layout: Any) -> Iterator[Finding]:
         yield Finding("no-such-column", f"no column matches {listed}: {hint}")
 
 
-def troubles_of_reading(report: Report, layout: object = None, goes_on: bool = False) -> list[Finding]:
+def troubles_of_reading(report: Report, layout: Any = None, goes_on: bool = False) -> list[Finding]:
     """Trouble with columns that reading has shown; `layout`: the one settled for these data, if any.
 
     `goes_on`: whether the model had learned other data before, so that its columns are as they are.
     """
-    return [
-        *_of_columns_met(report, layout, goes_on),
-        *_of_columns_awaited(report, layout, goes_on),
-        *_of_lines(report),
-    ]
+    found = [*_of_columns_met(report, layout, goes_on)]
+    if layout:
+        there = {one.column for one in _noticed(report, noticed.FOUND)}
+        awaited = getattr(layout, "awaited", ()) if layout.format == "jsonl" else ()
+        if names := [name for name in awaited if name not in there]:
+            kind_of = dict(zip(layout.columns, layout.kinds, strict=True))
+            hint = kinds.column_meant(names[0], [name for name in layout.columns if name not in awaited])
+            option = mention(**{kind_of[names[0]]: kinds.as_option_value(names[:1], layout.columns)})
+            reason = f"no row has a value in column {names[0]} ({option}): {hint}"
+            found.append(Finding("no-such-column", reason))
+        elif not goes_on and (never := _no_namespace(report, layout)):
+            found.append(Finding("no-such-column", never))
+    for one in _noticed(report, noticed.HEADER)[:1]:
+        reason = f"the line {one.place} repeats the header, as in the middle of joined files"
+        remedy = "such lines are skipped; remove them from the data"
+        found.append(Finding("repeated-header", f"{reason}: {remedy}"))
+    for one in _noticed(report, noticed.NOT_UTF8)[:1]:
+        count, at = one.kind.split(" ")
+        of_lines = at != "0"
+        place = f"{one.place}:{at}" if of_lines else f"{one.place}, column {one.column}"
+        what = "line" if of_lines else "row"
+        lines = f"1 {what} has" if count == "1" else f"{int(count):,} {what}s have"
+        reason = f"{lines} text that is not UTF-8 ({place}), so it differs from the same text in UTF-8"
+        found.append(Finding("not-utf8", f"{reason}: {TO_UTF8 if of_lines else 'store it as UTF-8'}"))
+    return found
 
 
 def _noticed(report: Report, what: str) -> list[Noticed]:
@@ -208,21 +228,6 @@ def _late(found: Sequence[Noticed], layout: Any) -> str:
     return f"{reason}: {remedy}{mention(ignore=kinds.as_option_value(names, layout.columns))}"
 
 
-def _of_columns_awaited(report: Report, layout: Any, goes_on: bool) -> Iterator[Finding]:
-    """Columns that an option names, and that never had a value; or a namespace that no row has."""
-    if not layout:
-        return
-    found = {one.column for one in _noticed(report, noticed.FOUND)}
-    awaited = getattr(layout, "awaited", ()) if layout.format == "jsonl" else ()
-    if names := [name for name in awaited if name not in found]:
-        kind_of = dict(zip(layout.columns, layout.kinds, strict=True))
-        hint = kinds.column_meant(names[0], [name for name in layout.columns if name not in awaited])
-        option = mention(**{kind_of[names[0]]: kinds.as_option_value(names[:1], layout.columns)})
-        yield Finding("no-such-column", f"no row has a value in column {names[0]} ({option}): {hint}")
-    elif not goes_on and (reason := _no_namespace(report, layout)):
-        yield Finding("no-such-column", reason)
-
-
 def _no_namespace(report: Report, layout: Any) -> str | None:
     """A namespace that options name and no row has."""
     found = {one.column for one in _noticed(report, noticed.FOUND)}
@@ -239,18 +244,3 @@ def check_namespaces(source: Source, report: Report) -> None:
     """`DataError` if no row has a namespace that options name, once all rows have been read."""
     if source.layout is not None and (reason := _no_namespace(report, source.layout)) is not None:
         raise DataError(f"{called(source.names[0])}: {reason}")
-
-
-def _of_lines(report: Report) -> Iterator[Finding]:
-    """Lines and cells that are written unlike the others."""
-    for one in _noticed(report, noticed.HEADER)[:1]:
-        reason = f"the line {one.place} repeats the header, as in the middle of joined files"
-        yield Finding("repeated-header", f"{reason}: such lines are skipped; remove them from the data")
-    for one in _noticed(report, noticed.NOT_UTF8)[:1]:
-        count, at = one.kind.split(" ")
-        of_lines = at != "0"
-        place = f"{one.place}:{at}" if of_lines else f"{one.place}, column {one.column}"
-        what = "line" if of_lines else "row"
-        lines = f"1 {what} has" if count == "1" else f"{int(count):,} {what}s have"
-        reason = f"{lines} text that is not UTF-8 ({place}), so it differs from the same text in UTF-8"
-        yield Finding("not-utf8", f"{reason}: {TO_UTF8 if of_lines else 'store it as UTF-8'}")

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, concat
-from thresher.data.features.names import BETWEEN, Names, numeric_keys
+from thresher.data.features.names import BETWEEN, numeric_keys
 from thresher.data.layout import SettledLayout
 from thresher.engine.sound import Tensors, given, require
 from thresher.learning.model.objective import F64
@@ -121,9 +121,24 @@ class Grouping(NamedTuple):
         names = [b"", *(name.encode("utf-8", "surrogateescape") for name in layout.kind_of)]
         mine = {name: number for number, name in enumerate(layout.columns, 1)}
         found = {key: mine[name] for key, name in numeric_keys(layout).items()}
+        known, columns = {name: number for number, name in enumerate(names) if number}, bool(layout.kind_of)
+
+        def column(name: bytes) -> bytes:
+            """The column of a feature, whose name may contain equals signs; its namespace; empty if none."""
+            space, equals, _ = name.partition(b"=")
+            while columns and space not in known and len(space) < len(name):
+                space += b"=" + name[len(space) + 1 :].partition(b"=")[0]
+            return space if columns or equals else b""
+
         if model.names is not None:
-            numbers = _groups_of_names(model.names, names, bool(layout.kind_of))
-            found |= dict(zip(model.names.features.tolist(), numbers, strict=True))
+            letters, begin = model.names.letters.tobytes(), 0
+            for key, end in zip(model.names.features.tolist(), model.names.ends.tolist(), strict=True):
+                name, begin = letters[begin:end], end
+                group = _BETWEEN.join(map(column, name.split(_BETWEEN)))
+                if group not in known:
+                    known[group] = len(names)
+                    names.append(group)
+                found[key] = known[group]
         keys = np.array(sorted(found), np.uint64)
         return cls(names, keys, np.array([found[key] for key in keys.tolist()], np.int64))
 
@@ -137,29 +152,6 @@ class Grouping(NamedTuple):
     def called(self, number: int) -> str | None:
         """The name of a group; None for the features without a name."""
         return None if number == UNNAMED else self.names[number].decode("utf-8", "backslashreplace")
-
-
-def _groups_of_names(names: Names, groups: list[bytes], columns: bool) -> list[int]:
-    """The number of the group of each name; new groups are appended to `groups`."""
-    known = {name: number for number, name in enumerate(groups) if number}
-
-    def column(name: bytes) -> bytes:
-        """The column of a feature, whose name may contain equals signs; its namespace; empty if none."""
-        space, equals, _ = name.partition(b"=")
-        while columns and space not in known and len(space) < len(name):
-            space += b"=" + name[len(space) + 1 :].partition(b"=")[0]
-        return space if columns or equals else b""
-
-    letters, begin, found = names.letters.tobytes(), 0, list[int]()
-    for end in names.ends.tolist():
-        name, begin = letters[begin:end], end
-        group = _BETWEEN.join(map(column, name.split(_BETWEEN))) if _BETWEEN in name else column(name)
-        number = known.get(group)
-        if number is None:
-            number = known[group] = len(groups)
-            groups.append(group)
-        found.append(number)
-    return found
 
 
 def effects_of(model: Any, drawn: DrawnRows) -> Effects:

@@ -6,7 +6,7 @@ Here are those of hold-outs, folds and evaluation; `column_findings` and `run_fi
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,22 +53,9 @@ def weightless_held_out() -> Finding:
     return Finding("empty-holdout", f"{reason}: {remedy}")
 
 
-def weightless_fold(fold: int) -> Finding:
-    """A fold whose rows do not count."""
-    reason = f"no row of fold {fold} has an importance above 0, so the figures are those of the other folds"
-    return Finding("empty-holdout", f"{reason}: check the importances, or take fewer {mention('folds')}")
-
-
 def unlike(reason: str, remedy: str) -> Finding:
     """Rows that are held out, or in a fold, and have other classes than those that are learned."""
     return Finding("unlike-holdout", f"{reason}: {remedy}")
-
-
-def one_class_in_folds(folds: Sequence[int]) -> Finding:
-    """Folds for which there is no AUC."""
-    which = f"fold {folds[0]}" if len(folds) == 1 else f"{len(folds)} folds, such as fold {folds[0]},"
-    reason = f"the rows of {which} have one class only, so the AUC is that of the others"
-    return unlike(reason, f"take fewer {mention('folds')}, or another {mention('seed')}")
 
 
 def no_groups(name: str) -> Finding:

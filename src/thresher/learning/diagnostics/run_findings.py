@@ -195,7 +195,7 @@ def _sorted_labels(run: Run) -> str | None:
     seen, counts, n = run.seen, Counter(run.seen.labels), len(run.seen.labels)
     if seen.rows <= FEW:
         return None
-    expected, shift = None, 0.0
+    expected, shift, changes = None, 0.0, seen.rises + seen.falls
     if len(counts) <= n / 4:  # not too many values: so many changes are expected in random order
         shares = [count / n for count in counts.values()]
         if seen.low < seen.high <= 1 and {seen.low, seen.high} >= set(counts):
@@ -205,15 +205,15 @@ def _sorted_labels(run: Run) -> str | None:
     if len(counts) == 2:  # how far the share of one differs before and after a row, of a tenth or more each
         ones, k = np.cumsum(np.array(seen.labels) == max(counts)), np.arange(max(1, n // 10), n - n // 10)
         shift = float(np.abs(ones[k - 1] / k - (ones[-1] - ones[k - 1]) / (n - k)).max(initial=0.0))
-    if expected is not None and expected >= 20 and seen.changes <= _GROUPED * expected:
-        times = "once" if seen.changes == 1 else f"{seen.changes:,} times"
+    if expected is not None and expected >= 20 and changes <= _GROUPED * expected:
+        times = "once" if changes == 1 else f"{changes:,} times"
         random = f"where a random order would have about {round(expected):,}"
         return f"the label changes {times} in {seen.rows:,} rows, {random}"
     if (
         expected is None
         and not run.tells_classes
-        and seen.changes >= 50
-        and min(seen.rises, seen.falls) <= 0.01 * seen.changes
+        and changes >= 50
+        and min(seen.rises, seen.falls) <= 0.01 * changes
     ):
         return f"the label {'rises' if seen.rises else 'falls'} from row to row"
     both = "up to some row nearly all labels are the same, and from there on nearly all are the other"
@@ -395,19 +395,6 @@ def _leak(run: Run) -> str | None:
     return f"{good_too}{alone} in the first rows: {known}"
 
 
-def _usual_amount(run: Run) -> float | None:
-    """What labels usually are where they are not 0, if that is far from 1, and the mean is exp(margin).
-
-    The first zeros drive an intercept that begins at a mean of 1 far down, where the slope of an amount that
-    follows is so large that no later one counts.
-    """
-    head, seen = run.model.head, run.seen
-    if not (head.is_exponential and seen.zeros) or head.loss.SCALES:
-        return None
-    usual = float(f"{np.median([label for label in seen.labels if label > 0] or [seen.high]):.1g}")
-    return None if 1 / _FAR_FROM_ONE < usual < _FAR_FROM_ONE else usual
-
-
 _EXPLAINS_LOSS = {
     *("sorted-labels", "importances", "scales", "overfitting", "unresolved-labels"),
     "learned-noise",
@@ -442,8 +429,13 @@ def troubles_of(run: Run) -> list[Finding]:
         remedy = f"use a smaller step size{smaller}, or {remedy}" if smaller else remedy
         if recipe.offset:
             remedy = f"check the offsets (of an exposure, give the logarithm), {remedy}"
-        if unit := _usual_amount(run):
-            remedy = f"divide the labels by {unit:,.15g}, multiply predictions by it, and {remedy}"
+        head = run.model.head
+        if head.is_exponential and seen.zeros and not head.loss.SCALES:
+            # the first zeros drive an intercept that begins at a mean of 1 far down, where the slope of an
+            # amount that follows is so large that no later one counts
+            usual = float(f"{np.median([one for one in seen.labels if one > 0] or [seen.high]):.1g}")
+            if not 1 / _FAR_FROM_ONE < usual < _FAR_FROM_ONE:
+                remedy = f"divide the labels by {usual:,.15g}, multiply predictions by it, and {remedy}"
         found.append(Finding("worse-than-constant", f"{run.against_base}: {remedy}"))
     return found
 

@@ -165,11 +165,6 @@ class StreamStatistics:
         if over or not self.marks or examples >= 2 * self.marks[-1][0]:
             self.marks.append((examples, *tally))
 
-    def passed(self, tally: Tally, heldout: float | None) -> None:
-        """Record the end of a pass, given the sums over all passes."""
-        tally = tally.since(self.start.total)
-        self.passes.append((tally.loss, tally.weight, heldout))
-
     def of_model(self, curve: Curve, tally: Tally, repeated: Tally) -> StreamStatistics:
         """A copy with the loss curve of one model, nothing held out, and all later passes as one."""
         seen, first = copy(self), self.start.examples
@@ -189,22 +184,11 @@ class StreamStatistics:
         return seen
 
     @property
-    def figures(self) -> dict[str, float | int | None]:
-        """The number of examples, and their progressive loss."""
-        loss = Tally(*self.marks[-1][1:]).average if self.marks else None
-        return {"new_examples": self.rows, "new_progressive_loss": loss}
-
-    @property
     def late(self) -> float:
         """Progressive loss of roughly the second half of the first pass."""
         marks = [(0, 0.0, 0.0), *(mark for mark in self.marks if mark[0] >= 100)]
         marks = marks if len(marks) > 1 else [(0, 0.0, 0.0), *self.marks[-1:]]
         return Tally(*marks[-1][1:]).since(Tally(*marks[-2][1:])).average if self.marks else float("nan")
-
-    @property
-    def changes(self) -> int:
-        """How often the label changes."""
-        return self.rises + self.falls
 
     @property
     def pass_losses(self) -> list[float]:

@@ -127,9 +127,6 @@ def _row(name: str, sums: NDArray[np.float64], head: Objective) -> Figures:
     row: Figures = {"value": name, "examples": examples, "weight": weight}
     row |= {"small": examples < _FEW or rarer < _FEW_OF_CLASS, "loss": of["loss"] / weight}
 
-    def ends(figure: str, low: float | None, high: float | None) -> None:
-        row[f"{figure}_low"], row[f"{figure}_high"] = low, high
-
     def of_mean(figure: str) -> tuple[float, float] | tuple[None, None]:
         more = (of[figure], of[f"{figure}2"], of[f"{figure}_weight"])
         error = error_of_mean(examples, weight, of["weight2"], *more)
@@ -140,18 +137,18 @@ def _row(name: str, sums: NDArray[np.float64], head: Objective) -> Figures:
     low, high = of_mean("loss")
     if low is not None and head.classifies and head.has_probabilities:  # such losses are positive
         low = max(low, 0.0)
-    ends("loss", low, high)
+    row["loss_low"], row["loss_high"] = low, high
     if head.classifies:
         row["error"] = of["wrong"] / weight
-        ends("error", *wilson(of["wrong"] / weight, count))
+        row["error_low"], row["error_high"] = wilson(of["wrong"] / weight, count)
     else:
         row["rmse"] = math.sqrt(of["wrong"] / weight)
-        low, high = of_mean("wrong")
-        ends("rmse", *(None if end is None else math.sqrt(max(end, 0.0)) for end in (low, high)))
+        ends = (None if end is None else math.sqrt(max(end, 0.0)) for end in of_mean("wrong"))
+        row["rmse_low"], row["rmse_high"] = ends
     if head.outputs.kind != "classes":
         row["observed"] = of["outcome"] / weight
         if two:
-            ends("observed", *wilson(of["outcome"] / weight, count))
+            row["observed_low"], row["observed_high"] = wilson(of["outcome"] / weight, count)
         row["predicted"] = of["predicted"] / weight
     if head.outputs.kind == "one":
         row["ratio"] = of["predicted"] / of["outcome"] if of["outcome"] else None
@@ -195,28 +192,18 @@ def chosen_columns(layout: AnyLayout | None, wanted: Sequence[str]) -> list[str]
     return columns
 
 
-def slices_of(
-    source: Source, columns: Sequence[str], head: Objective, threshold: float | None = None
-) -> list[Slices]:
-    """The slices of `source`, by the columns meant by `columns`, whose cells it gives from now on.
-
-    Raises the errors of `chosen_columns`, and DataError.
-    """
-    chosen, layout, before = chosen_columns(source.layout, columns), source.layout, len(source.sliced)
-    read_beside(source, chosen, lambda column: mention(slices=column))
-    each = [ColumnValues(column, layout, MOST_CELLS - 1, _bin) for column in chosen if layout]
-    return [Slices(k, values, head, threshold) for k, values in enumerate(each, before)]
-
-
 def measured(
     model: Any, source: Source, threshold: float | None, columns: Sequence[str]
 ) -> tuple[Assessment, Figures]:
     """How good a model is on `source`, and figures of the rows with each value of some columns, by column.
 
     Of models by value, also of each value that has a model of its own; of others, those of the model of all
-    rows. Raises the errors of `assessed` and of `slices_of`.
+    rows. Raises the errors of `assessed` and of `chosen_columns`, and `DataError`.
     """
-    slices = slices_of(source, columns, model.head, threshold)
+    chosen, before = chosen_columns(source.layout, columns), len(source.sliced)
+    read_beside(source, chosen, lambda column: mention(slices=column))
+    each = [ColumnValues(one, source.layout, MOST_CELLS - 1, _bin) for one in chosen if source.layout]
+    slices = [Slices(k, values, model.head, threshold) for k, values in enumerate(each, before)]
     if model.values:
         slices = [Slices(0, model.column_values(), model.head, threshold, every=True), *slices]
     found = assessed(model, source, threshold, *slices)

@@ -12,7 +12,7 @@ from thresher.data.files.topics import Extent
 from thresher.data.report import Report
 from thresher.data.source import Source
 from thresher.data.stored import read, said
-from thresher.engine.sound import StateError, beneath, require, under
+from thresher.engine.sound import beneath, require, under
 from thresher.learning.diagnostics.effects import DrawnRows
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import model_file
@@ -161,7 +161,7 @@ class SavedSet(TypedDict):
     """What `ModelSet.described` tells of."""
 
     share: str
-    recipes: list[Any]
+    recipes: list[dict[str, Any]]
     dropped: list[tuple[int, str]]
     resting: list[int]
     curves: list[Any]
@@ -215,29 +215,19 @@ def load(path: Path, plan: str = "train") -> tuple[ModelSet, TrainingState]:
 
 def _revived(saved: SavedSet, state: dict[str, Any]) -> ModelSet:
     """The models that `ModelSet.described` tells of."""
-    try:
-        recipes = [Recipe.from_dict(one) for one in saved["recipes"]]
-        seed = recipes[0].seed if recipes else 0
-        share = share_of(saved["share"], seed) if saved["share"] else Share()
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise StateError(f"recipes: damaged ({error})") from error
-    most = 1 if saved["share"] else _MOST
-    if len(recipes) > most:
-        raise StateError("it has another number of models")
-    models = ModelSet(recipes, share)
-    curves = [*map(curve_of, saved["curves"])]
-    dropped = dict(saved["dropped"])
-    if not {*dropped, *saved["resting"]} <= {*range(len(recipes))}:
-        raise StateError("there are fewer models")
+    spec, dropped = saved["share"], dict(saved["dropped"])
+    recipes = [Recipe.from_dict(read(model_file.OfRecipe, one, "recipe")) for one in saved["recipes"]]
+    require(0 < len(recipes) <= (1 if spec else _MOST), "recipes", "it has another number of models")
+    require({*dropped, *saved["resting"]} <= {*range(len(recipes))}, "dropped", "there are fewer models")
+    models = ModelSet(recipes, share_of(spec, recipes[0].seed) if spec else Share())
+    require(len(saved["curves"]) == len(models.models), "curves", "it has another number of curves")
     for k, reason in dropped.items():
         models.parts[0].drop(k, reason)
     models.restore(state)
     for k in saved["resting"]:
         models.parts[0].rest(k)
-    if len(curves) != len(models.models):
-        raise StateError("it has another number of curves")
-    for model, curve in zip(models.models, curves, strict=True):
-        model.curve = curve
+    for model, curve in zip(models.models, saved["curves"], strict=True):
+        model.curve = curve_of(curve)
     return models
 
 

@@ -188,12 +188,6 @@ def no_standard_error(judge: str) -> str:
     return f"1se needs the standard errors of losses: {instead}"
 
 
-def instead_of(points: Sequence[Point], text: str) -> str:
-    """What to choose if no point satisfies `text`: the fewest weights for ``nnz:N``, else the best."""
-    sizes = [one.size for one in points if one.criterion < float("inf")]
-    return f"nnz:{math.ceil(min(sizes))}" if text.startswith("nnz:") and sizes else "best"
-
-
 def by_spec(column: str) -> str:
     """How rows are dealt to models by a column, as files and options spell it."""
     return f"{BY}:{column}"

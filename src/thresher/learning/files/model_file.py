@@ -67,26 +67,6 @@ class Edition(TypedDict):
     version: str
 
 
-class _Run(TypedDict, total=False):
-    """What is known of the run that made the models."""
-
-    lanes: Any
-    training: Any
-    frontier: Any
-    ensemble: Any
-    selection: Any
-
-
-class _File(Edition):
-    """Fields of a file."""
-
-    models: list[dict[str, Any] | None]
-    shared: dict[str, Any]
-    run: _Run
-    crc32: dict[str, Any]
-    needs: NotRequired[tuple[parts.Need, ...]]
-
-
 class ModelFields(Edition):
     """Fields of a model; those of any type are checked where they are used."""
 
@@ -110,12 +90,24 @@ class ModelFields(Edition):
     solver: NotRequired[Any]
 
 
-LANES, TRAINING, FRONTIER, ENSEMBLE, SELECTION = "lanes", "training", "frontier", "ensemble", "selection"
-"""What is known of a run"""
-RUN = (LANES, TRAINING, FRONTIER, ENSEMBLE, SELECTION)
+RUN = LANES, TRAINING, FRONTIER, ENSEMBLE, SELECTION = (
+    *("lanes", "training", "frontier", "ensemble", "selection"),
+)
+"""What is known of the run that made the models"""
 _OF_FILE = {*Edition.__annotations__, *RUN, "needs"}
 """Fields of a model's header that stand once in a file"""
 _typed_dict: Any = TypedDict
+_File = _typed_dict(
+    "_File",
+    {
+        **get_type_hints(Edition),
+        "models": list[dict[str, Any] | None],
+        "shared": dict[str, Any],
+        "run": _typed_dict("_Run", dict.fromkeys(RUN, Any), total=False),
+        "crc32": dict[str, Any],
+        "needs": NotRequired[tuple[parts.Need, ...]],
+    },
+)
 _KINDS = get_type_hints(Recipe)
 RECIPE = {
     **{one.name: _KINDS[one.name] for one in fields(Recipe)},
@@ -126,7 +118,7 @@ RECIPE = {
     "sample": str | None,
 }
 """Fields of the recipe of a model that can keep learning"""
-_Recipe = _typed_dict("_Recipe", RECIPE)
+OfRecipe = _typed_dict("OfRecipe", RECIPE)
 _OfWeights = _typed_dict(
     "_OfWeights",
     {
@@ -518,7 +510,7 @@ class Contents:
             record_of(found)
             curve_in(found)
             learns = found["recipe"].get("rule") is not None
-            read_as(_Recipe if learns else _OfWeights, found["recipe"], "recipe")
+            read_as(OfRecipe if learns else _OfWeights, found["recipe"], "recipe")
             for name in ("intercept", "examples", "features_seen", "progressive_loss") if learns else ():
                 require(name in found, "model", f"{name} is missing")
         return found | self.run

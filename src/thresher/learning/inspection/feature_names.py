@@ -87,19 +87,6 @@ def known_names(readout: Readout) -> dict[int, str]:
     return found | dict(readout.names or {})
 
 
-def names_with_weight(readout: Readout) -> NDArray[np.generic]:
-    """The names of the features with a weight, by key; ValueError if they were not kept."""
-    check_nameable(readout.store)
-    known, weights = known_names(readout), readout.weights.reshape(len(readout.keys), readout.head.count)
-    keys = readout.keys[weights.any(axis=1)].tolist()
-    if readout.names is None and not all(key in known for key in keys):
-        raise ValueError(
-            "the names of these features were not kept (feature_keys_ has their keys): fit with names=True,"
-            " or find them with thresher.name_features(model, X)"
-        )
-    return np.array([known.get(key, str(key)) for key in keys], object)
-
-
 def is_nameable(readout: Readout) -> bool:
     """Whether weights without a name have names that can be read from data."""
     if readout.store.startswith(HashedIndex.NAME) or readout.layout is None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from thresher.drawing import Axis, Panel, Series, chart, panels
-from thresher.engine.atomic import check_writable, whole_file
+from thresher.engine.atomic import whole_file
 from thresher.learning.evaluation.curves import Binned, wilson
 from thresher.learning.model.objective import Objective
 from thresher.learning.training.progress import Curve, Row, Tally
@@ -30,13 +29,6 @@ class Stage(NamedTuple):
     features_seen: int
     in_pass: int = 1
     """2: in any later pass"""
-
-
-def checked(path: str | os.PathLike[str]) -> Path:
-    """The path of a picture, checked to be writable. ValueError if it does not end in .svg; OSError."""
-    check_ending(os.fspath(path))
-    check_writable(Path(path))
-    return Path(path)
 
 
 def check_ending(name: str) -> None:

@@ -27,7 +27,6 @@ from thresher.engine.sound import Array, State, Tensors
 from thresher.learning.diagnostics.advice import (
     divergence_remedy,
     feature_name,
-    label_remedy,
     largest_in,
 )
 from thresher.learning.diagnostics.findings import Finding
@@ -345,8 +344,11 @@ class Model(LinearPredictor):
         large = None if chunk is None else largest_in(chunk, self.layout, self.names)
         numbers = [] if chunk is None or self.head.classifies else [chunk.labels, chunk.targets]
         label = max((float(np.abs(one).max(initial=0)) for one in numbers if one is not None), default=0.0)
-        if chunk is not None and self.head.count == 1 and no_margin_fits(self.loss, float(chunk.labels[-1])):
-            return DivergedError(what, label_remedy(float(chunk.labels[-1])))
+        last = 0.0 if chunk is None else float(chunk.labels[-1])
+        if chunk is not None and self.head.count == 1 and no_margin_fits(self.loss, last):
+            refused = 'DOMAIN = "positive" in the class of the loss refuses labels of 0'
+            reason = f"it is infinite for the label {last:g}, whatever is predicted"
+            return DivergedError(what, f"{reason}; leave such rows out ({refused})")
         return DivergedError(what, divergence_remedy(self.recipe, large, label))
 
     @property

@@ -32,7 +32,6 @@ from thresher.learning.training.shares import (
     MatchingRows,
     as_text,
     check_ungrouped,
-    groups_held_out,
     held_out,
 )
 from thresher.options.messages import mention
@@ -78,23 +77,18 @@ def difference(
     if not n or not m:
         return ""
 
-    def shares(label: float) -> tuple[float, float, float]:
-        """The share of a class in both, and together."""
-        a, b = held.get(label, 0), learned.get(label, 0)
-        return a / n, b / m, (a + b) / (n + m)
-
-    def errors(label: float) -> float:
-        """How many standard errors the shares of a class are apart."""
-        a, b, both = shares(label)
+    of, errors = dict[float, tuple[float, float, float]](), dict[float, float]()
+    for label in {*held, *learned, 1.0}:  # its share in both, and together, and how far these are apart
+        count, other = held.get(label, 0), learned.get(label, 0)
+        a, b, both = of[label] = count / n, other / m, (count + other) / (n + m)
         error = math.sqrt(both * (1 - both) * (1 / n + 1 / m))
-        return abs(a - b) / error if error else 0.0
-
+        errors[label] = abs(a - b) / error if error else 0.0
     there = [label for label, count in held.items() if count]
     alone = len(there) == 1 and n * (1 - learned.get(there[0], 0) / m) >= _ROWS
     labels = [1.0] if {*held, *learned} <= {1.0, -1.0} else [*{*held, *learned}]
-    worst = there[0] if alone and len(labels) > 1 else max(labels, key=lambda k: (errors(k), k))
-    a, b, both = shares(worst)
-    few = n + m <= _FEW or n * abs(a - both) < _ROWS or errors(worst) <= _ERRORS
+    worst = there[0] if alone and len(labels) > 1 else max(labels, key=lambda k: (errors[k], k))
+    a, b, both = of[worst]
+    few = n + m <= _FEW or n * abs(a - both) < _ROWS or errors[worst] <= _ERRORS
     if not alone and (few or (abs(a - b) <= _POINTS and max(a, b) < _TIMES * min(a, b))):
         return ""
     share = f"{_percent(a)} of the {which}"
@@ -175,11 +169,10 @@ class Holdout:
                 if isinstance(last, MatchingRows):
                     assert chunk.groups is not None
                     held = np.asarray(chunk.groups != 0)
-                elif chunk.groups is None:
-                    held = held_out(offered, len(chunk), last, self.seed)
                 else:
-                    self._in_groups, self._named = True, self._named or bool(chunk.groups.any())
-                    held = groups_held_out(chunk.groups, offered, last, self.seed)
+                    held = held_out(offered, len(chunk), last, self.seed, chunk.groups)
+                    if chunk.groups is not None:
+                        self._in_groups, self._named = True, self._named or bool(chunk.groups.any())
                 offered += len(chunk)
                 yield chunk, held
             return

@@ -88,11 +88,6 @@ def part_of(given: Any) -> HeldOutPart | None:
     return share.denominator if share.numerator == 1 else 1 / share
 
 
-def is_last(given: object) -> bool:
-    """Whether it is a hold-out of the last rows. ValueError for one without a valid size."""
-    return isinstance(given, str) and given.startswith("last:") and isinstance(part_of(given), LastRows)
-
-
 def _share(given: Any) -> Fraction:
     """A number, or a percentage, as a share; 0 if it is out of range."""
     number, whole = (given[:-1], 100) if str(given).endswith("%") else (given, 1)
@@ -191,8 +186,12 @@ def unit(bits: U64) -> NDArray[np.float64]:
     return (bits >> _LOW_BITS).astype(np.float64) * _UNIT
 
 
-def held_out(first: int, rows: int, every: EveryNth, seed: int) -> NDArray[np.bool_]:
+def held_out(
+    first: int, rows: int, every: EveryNth, seed: int, groups: U64 | None = None
+) -> NDArray[np.bool_]:
     """Which of the rows `first`, `first` + 1 ... are held out: one of every `every`.
+
+    With `groups`, rows of one stay together: each group is held out with the probability 1 / `every`.
 
     In each run of N rows that begins at a multiple of N, the place of the one is drawn. If `every` is a
     fraction N / M, the M cells k of a run have the places from floor(k N / M) to floor((k + 1) N / M) - 1,
@@ -204,6 +203,8 @@ def held_out(first: int, rows: int, every: EveryNth, seed: int) -> NDArray[np.bo
     >>> np.flatnonzero(held_out(0, 60, 10, 0)).tolist()
     [0, 13, 23, 37, 42, 54]
     """
+    if groups is not None:
+        return unit(bits_of(together(groups, first), seed, HOLDOUT)) < float(1 / every)
     size, drawn = every.numerator, every.denominator
     runs, places = np.divmod(np.arange(first, first + rows), size)
     if drawn > 1:
@@ -216,15 +217,17 @@ def held_out(first: int, rows: int, every: EveryNth, seed: int) -> NDArray[np.bo
     return held
 
 
-def folds_of(first: int, rows: int, count: int, seed: int) -> Rows:
+def folds_of(first: int, rows: int, count: int, seed: int, groups: U64 | None = None) -> Rows:
     """The fold of each of the rows `first`, `first` + 1 ...
 
     Each run of `count` rows that begins at a multiple of `count` has one row in each fold, in an order drawn
-    for that run.
+    for that run. With `groups`, rows of one stay together, in a fold that is drawn.
 
     >>> folds_of(0, 12, 3, 0).tolist()
     [0, 2, 1, 2, 1, 0, 0, 2, 1, 0, 2, 1]
     """
+    if groups is not None:
+        return (unit(bits_of(together(groups, first), seed, FOLDS)) * count).astype(np.int64)
     begin, end = first // count, -(-(first + rows) // count)
     numbers = np.arange(begin * count, end * count, dtype=np.uint64)
     bits = bits_of(numbers, seed, FOLDS).reshape(-1, count)
@@ -232,19 +235,6 @@ def folds_of(first: int, rows: int, count: int, seed: int) -> Rows:
     return np.asarray(places.reshape(-1)[first - begin * count :][:rows], np.int64)
 
 
-def groups_held_out(groups: U64, first: int, every: EveryNth, seed: int) -> NDArray[np.bool_]:
-    """Which rows are held out if rows of a group stay together: each group with the probability 1 / `every`.
-
-    `first` is the number of the first row; a row without a group, 0, is drawn alone.
-    """
-    return unit(bits_of(together(groups, first), seed, HOLDOUT)) < float(1 / every)
-
-
-def folds_of_groups(groups: U64, first: int, count: int, seed: int) -> Rows:
-    """The fold of each row if rows of a group stay together; arguments as for `groups_held_out`."""
-    return (unit(bits_of(together(groups, first), seed, FOLDS)) * count).astype(np.int64)
-
-
 def together(groups: U64, first: int) -> U64:
-    """A number for each row that is the same for rows of a group."""
+    """A number for each row that is the same for rows of a group; a row without a group, 0, is alone."""
     return np.where(groups == 0, np.arange(first, first + len(groups), dtype=np.uint64), groups)

@@ -281,13 +281,17 @@ class Trainer:
         self._keep_record(best)
         given, left_out, weightless = self.holdout.given, self.model.left_out, self._seen.weightless
         seconds, compiling = self._spent()
+        marks, news = self._seen.marks, dict[str, float | int | None]()
+        if self._earlier is not None:
+            loss = Tally(*marks[-1][1:]).average if marks else None
+            news = {"new_examples": self._seen.rows, "new_progressive_loss": loss}
         solved = self.models.solution_of(self.model)
         figures = {
             "examples": self.models.examples,
             "passes": best or passes,
             **({"solved": solution_in_words(asdict(solved))} if solved is not None else {}),
             "progressive_loss": self.model.tally.average,
-            **({} if self._earlier is None else self._seen.figures),
+            **news,
             **({"left_out": left_out} if left_out else {}),
             "nonzero": self.model.nonzero,
             "features_seen": self.model.features_seen,
@@ -480,8 +484,8 @@ class Trainer:
         else:
             with closing(held.chunks()) as chunks:
                 self._score(self.models.scored, self.stopper.each(chunks, self.interrupt))
-        both = total([self.model.tally, self.model.repeated])
-        self._seen.passed(both, self.figures["loss"] if self.figures else None)
+        both = total([self.model.tally, self.model.repeated]).since(self._seen.start.total)
+        self._seen.passes.append((*both, self.figures["loss"] if self.figures else None))
         over = self.policy.after_pass(self.models, number, self.scores)
         # of many passes that nobody chose, the ends of 1, 2, 4, 8 ... and the last are told
         quiet = self.plan.replay and passes > _ALL_TOLD and number & (number - 1) and number < passes

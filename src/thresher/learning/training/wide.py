@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk
 from thresher.engine.index import HashedIndex
 from thresher.engine.protocol import writes
-from thresher.engine.sound import Array
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.rule_state import Minimum
 from thresher.learning.training.record import Optimum
@@ -123,7 +122,10 @@ def _solve(model: Model, prepared: Chunk, columns: FeatureColumns, deviations: f
     head, bias = model.head, model.loop.bias().astype(np.float64)
     l1, count = float(model.rule.l1), len(columns.keys)
     solutions, found, unknown = list[Minimum](), list[Optimum](), np.zeros(count + 1)
-    for k, labels in enumerate(_targets(model, prepared).T):
+    targets = head.targets(prepared)
+    if head.outputs.kind == "classes":
+        targets = np.where(targets == np.arange(head.count), 1.0, -1.0)
+    for k, labels in enumerate(targets.T):
         if np.ptp(labels) == 0.0:
             solutions.append(Minimum(np.append(unknown[1:], bias[k]), unknown, unknown, np.zeros((0, 2))))
             continue
@@ -145,14 +147,6 @@ def together(found: Sequence[Optimum]) -> Optimum | None:
         return None
     objective, certificate = sum(one.objective for one in found), max(one.certificate for one in found)
     return Optimum(found[0].deviations, objective, certificate, max(one.rounds for one in found))
-
-
-def _targets(model: Model, rows: Chunk) -> Array:
-    """The labels of each output ``(n, outputs)``."""
-    targets = model.head.targets(rows)
-    if model.head.outputs.kind != "classes":
-        return targets
-    return np.where(targets == np.arange(model.head.count), 1.0, -1.0)
 
 
 def _solved(columns: FeatureColumns, loss: Any, deviations: float) -> tuple[Minimum, Optimum]:
