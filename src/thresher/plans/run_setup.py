@@ -41,7 +41,7 @@ from thresher.learning.files.choice import LOSS
 from thresher.learning.model.agreement import check_holdout
 from thresher.learning.model.objective import classes_of, default_outputs
 from thresher.learning.model.prediction import Readout
-from thresher.learning.model.recipe import Recipe, with_gaps, without_means
+from thresher.learning.model.recipe import Recipe, with_gaps
 from thresher.learning.training.passes import AUTO, REPLAY, agreed_passes
 from thresher.learning.training.progress import Ui
 from thresher.learning.training.record import Record
@@ -185,9 +185,11 @@ def reading_of(options: Options, part: HeldOutPart = 0) -> dict[str, Any]:
 def recipe_of(options: Options, started: Readout | None, **settings: object) -> Recipe:
     """The recipe that the options define. `UsageError`, also for a parameter with two values."""
     names = [*declared(RecipeOptions)]
-    wanted = {name: options[name] for name in names if options.get(name) is not None} | settings
+    uncentred = started is not None and started.means is None
+    wanted: dict[str, Any] = {"centre": False} if uncentred else {}
+    wanted |= {name: options[name] for name in names if options.get(name) is not None} | settings
     try:
-        found = Recipe(**without_means(wanted, started))
+        found = Recipe(**wanted)
     except parts.SpecError:
         raise
     except ValueError as error:

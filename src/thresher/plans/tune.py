@@ -258,7 +258,6 @@ class Tuner:
     def settle(self, lanes: ModelSet, error: DivergedError | None = None) -> None:
         """Record the results of a round; `error` is set if all lanes diverged."""
         self._error = self._error or error
-        assert isinstance(lanes.race, Race)
         lanes.race.end_of_block(lanes, over=True)
         first = len(self.trials) - len(lanes.models)
         losses = (lanes.race.losses() / (float(lanes.race.late()[:, 0].sum()) or 1.0)).tolist()

@@ -50,7 +50,7 @@ class Numbering(NamedTuple):
 
 def note_kind(model: Any, span: tuple[int, int] | None, source: Source) -> None:
     """Note which features data of a source have that a model learned, with their lowest and highest key."""
-    model.named = model.named or (kind_of(source).data == _NAMED and (span is None or span[1] > SMALL))
+    model.named = model.named or (kind_of(source).data == NAMED and (span is None or span[1] > SMALL))
     columns = source.columns
     if columns is not None:
         found = Numbering(columns if span is None else span[0], columns - 1, True)
@@ -143,7 +143,7 @@ class _Numbered(Watched):
 
 
 COLUMNS, NAMES, IDS = "columns", "names", "ids"
-_NAMED, _TRAINED = "rows of named features", "the model was trained on"
+NAMED, _TRAINED = "rows of named features", "the model was trained on"
 _FILES = [form.title for form in FORMATS.values()]
 
 
@@ -164,7 +164,7 @@ def kind_of(source: Source) -> FeatureKind:
         return found
     if source.columns is not None:
         return FeatureKind(IDS, "a matrix")
-    return FeatureKind(NAMES, _NAMED) if source.nameable else FeatureKind()
+    return FeatureKind(NAMES, NAMED) if source.nameable else FeatureKind()
 
 
 def _kind_in(layout: AnyLayout | None) -> FeatureKind | None:
@@ -186,7 +186,7 @@ def kind_of_model(model: Any) -> FeatureKind:
     if small:
         return FeatureKind(IDS, "a matrix")
     named = model.named or (len(keys) and keys.min() > SMALL)
-    return FeatureKind(NAMES, _NAMED) if named else FeatureKind()
+    return FeatureKind(NAMES, NAMED) if named else FeatureKind()
 
 
 def _keys_in(model: Any) -> NDArray[np.uint64]:
@@ -200,11 +200,6 @@ def _keys_in(model: Any) -> NDArray[np.uint64]:
     return np.append(model.index.features(_SAMPLE)[1:], columns.keys)
 
 
-def knows_names(model: object) -> bool:
-    """Whether rows of named features are for this model: `in_agreement` agrees, if they have no others."""
-    return kind_of_model(model).data in ("", _NAMED)
-
-
 def check_kinds(before: FeatureKind, now: FeatureKind, trained: str = _TRAINED, given: str = "") -> None:
     """`DataError`, as `refusal` has it, unless data of these kinds can have features in common."""
     alike = not before.features or not now.features or before.features == now.features
@@ -215,9 +210,9 @@ def check_kinds(before: FeatureKind, now: FeatureKind, trained: str = _TRAINED, 
 
 def refusal(before: FeatureKind, now: FeatureKind, trained: str = _TRAINED, given: str = "") -> DataError:
     """The error for data of another kind; `given` names their type in Python."""
-    if before.data == _NAMED and now.features == COLUMNS and now.data in _FILES:
-        return DataError(f"{trained} {_NAMED}, not on {now.data}: {LEARN_A_TABLE}")
-    if before.data == _NAMED and given:
+    if before.data == NAMED and now.features == COLUMNS and now.data in _FILES:
+        return DataError(f"{trained} {NAMED}, not on {now.data}: {LEARN_A_TABLE}")
+    if before.data == NAMED and given:
         return DataError(f"{trained} named features: give rows as dictionaries or texts, not {given}")
     return DataError(
         f"{trained} {before.data}, whose features are {before.features}; the features of {now.data} are"
@@ -255,16 +250,16 @@ def in_agreement(model: Any, source: Source, trained: str = _TRAINED, given: str
     """
     before, now, numbering = kind_of_model(model), kind_of(source), model.numbering
     check_kinds(before, now, trained, given)
-    if now.data == _NAMED and before.features == NAMES and model.layout is not None and model.layout.text:
+    if now.data == NAMED and before.features == NAMES and model.layout is not None and model.layout.text:
         texts = f"{trained} {before.data} with the n-grams of {', '.join(model.layout.text)}"
-        raise DataError(f"{texts}, which {_NAMED} do not get: give a file of {before.data}")
+        raise DataError(f"{texts}, which {NAMED} do not get: give a file of {before.data}")
     if numbering is not None and numbering.matrix and not model.matches_names:
         _warn_by_position(source, "the model was trained on a matrix")
     if before.features == now.features == COLUMNS:
         warn(lost_zeros(model, source))
     if before.features == IDS and now.features == NAMES:
         source = _NumbersAsInModel(source, refusal(before, now, trained, given), wanted=True)
-    if before.data == _NAMED == now.data and len(_keys_in(model)):
+    if before.data == NAMED == now.data and len(_keys_in(model)):
         numbers = FeatureKind(IDS, "rows of numbered features")
         source = _NumbersAsInModel(source, refusal(before, numbers, trained), wanted=False)
     if numbering is not None and source.columns is not None:

@@ -85,7 +85,7 @@ _PREFIX = "pending."
 NONE = concat([])
 """A chunk without rows"""
 BEFORE_END = "feed-before-end."
-_ARRAYS = ("indptr", "keys", "values", "labels", "weights")
+_ARRAYS = ("indptr", "keys", "values", "labels", "weights", "targets", "cells", "offsets")
 
 
 def _check_pending(state: Tensors, batch: int, head: Objective, shifted: bool) -> None:
@@ -423,8 +423,8 @@ class BatchFeeder:
         counts = np.array([self.learned, self.lowest_label])
         whole = {**self.index.tensors(), **self.intake.state(), "counters": counts}
         if self.batch > 1:
-            own = replace(self.pending, groups=None).arrays()
-            held: dict[str, Any] = own | {"targets": own.get("targets", np.zeros((0, 0), np.float32))}
+            held = replace(self.pending, groups=None).arrays()
+            held.setdefault("targets", np.zeros((0, 0), np.float32))
             whole |= beneath(_PREFIX, held) | beneath(BEFORE_END, self._before_end)
         return whole
 
@@ -462,9 +462,8 @@ class BatchFeeder:
         self._extremes = True  # nothing is known about the data before
         self._before_end = under(state, BEFORE_END)
         if self.batch > 1:
-            held: dict[str, Any] = {name: state[_PREFIX + name].copy() for name in _ARRAYS}
-            targets = state[_PREFIX + "targets"].copy()
-            held["targets"] = targets if targets.size else None
-            tensors: Tensors = state
-            held |= {name: tensors.get(_PREFIX + name) for name in ("cells", "offsets")}
+            there = (name for name in _ARRAYS if _PREFIX + name in state)
+            held: dict[str, Any] = {name: state[_PREFIX + name].copy() for name in there}
+            if not held["targets"].size:
+                del held["targets"]
             self.pending = Chunk(**held).counting()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import fields, replace
 from itertools import product
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,19 +39,7 @@ from thresher.options.messages import mention, mention_command
 
 OWN = ("rule", "rate", "loss", "average", "intercept", "dtype")
 """Fields of a Recipe in which the models of a part may differ."""
-_FEW = 64
-"""Parts that can be asked for figures at any time"""
 _COUNTERS, _SHARE, _SPREADS = "counters", "share.", "spreads."
-
-
-class Referee(Protocol):
-    """Watches lanes, and drops those that are too weak."""
-
-    def due(self, done: int) -> int:
-        """Number of examples after which it is to be asked again."""
-
-    def end_of_block(self, lanes: ModelSet) -> None:
-        """So many examples are learned."""
 
 
 class Part:
@@ -119,8 +107,7 @@ class Part:
         self.feed.check(state, own, self.models[0].head)
 
     def restore(self, state: State) -> None:
-        """Continue from the `state` of lanes with these recipes. StateError."""
-        self.check(state)
+        """Continue from a `state` of lanes with these recipes that `check` accepts."""
         self.feed.restore(state)
         for k in self.alive:
             self.models[k].continue_from(under(state, f"lane.{k}."))
@@ -206,7 +193,7 @@ class ModelSet:
         share: Share | None = None,
         *,
         say: Callable[[str], None] = lambda line: None,
-        race: Referee | None = None,
+        race: Any = None,
         parts: list[Part] | None = None,
     ) -> None:
         if not recipes:
@@ -215,7 +202,7 @@ class ModelSet:
         self.spreads = Spreads() if self.share.measures else None
         self.parts, self.say = parts or [Part.of(recipes) for _ in range(self.share.parts)], say
         self.race = race
-        """drops weak lanes"""
+        """drops weak lanes: says by `due` after how many examples it is to be asked, at the `end_of_block`"""
         self._whole: Any = None
         self._given = 0
         """examples so far, if they are dealt to several parts"""
@@ -346,8 +333,7 @@ class ModelSet:
 
     def name_classes(self, source: Source) -> None:
         """Know the words of all classes that a source has met."""
-        known = self.layout.classes if self.layout else ()
-        if source.words is not None and source.words.count > len(known):
+        if source.words is not None and source.words.count > len(self.parts[0].models[0].classes):
             for model in self.models:
                 model.name_classes(source)
 
@@ -360,10 +346,6 @@ class ModelSet:
         """Whether the rules of all models are automatic, and rows come as the share needs them."""
         ready = steady or not self.share.deals
         return ready and all(is_automatic(recipe) for recipe in self.recipes)
-
-    def is_dear(self, done: int) -> bool:
-        """Whether figures after `done` examples are not worth dealing so few rows to each part."""
-        return self.share.parts > _FEW and done < self.share.worth * self.share.parts
 
     def begin_pass(self, number: int, passes: int = 0) -> None:
         """Start pass `number`, from 1, of `passes` over the same data, or resume it after a stop."""

@@ -622,11 +622,9 @@ class Readout(LinearPredictor):
 
     def weights_of(self, keys: NDArray[np.uint64]) -> F64:
         """Weights ``(features, outputs)`` of features, known or not, for values as they are: unscaled."""
-        places = np.searchsorted(self.keys, keys)
-        there = np.append(self.keys, np.uint64(0))[places] == keys
-        there &= places < len(self.keys)
-        found = np.tile(self.unmet.astype(np.float64), (len(keys), 1))
-        found[there] = self.weights.reshape(len(self.keys), self.head.count)[places[there]]
+        found, there = np.tile(self.unmet.astype(np.float64), (len(keys), 1)), np.isin(keys, self.keys)
+        places = np.searchsorted(self.keys, keys[there])
+        found[there] = self.weights.reshape(len(self.keys), self.head.count)[places]
         if self.divisors is None or self.store.startswith(HashedIndex.NAME):
             return found
         return found / self.divisors.at(keys)[:, np.newaxis]

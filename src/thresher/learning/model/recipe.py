@@ -216,12 +216,6 @@ def with_gaps(layout: AnyLayout | None, centre: bool | None) -> AnyLayout:
     return found if found.gaps == bool(centre) else replace(found, gaps=bool(centre))
 
 
-def without_means(of_model: Mapping[str, object], weights: Any) -> dict[str, Any]:
-    """The options of a model that starts from `weights`: columns are centred only if they were."""
-    uncentred = weights is not None and weights.means is None
-    return {**({"centre": False} if uncentred else {}), **of_model}
-
-
 def settings(stored: Header) -> dict[str, Any]:
     """The fields of a stored recipe to show: those that define every model, and others if not the default."""
     shown = {one.name: one.default for one in fields(Recipe) if one.name != "layout" and one.name in stored}

@@ -431,18 +431,12 @@ class RuleState:
         if "again" in state:
             again = given(state, "again", (3,), np.float64, finite=False)
             require(again[2] in (0.0, 1.0), "again", "whether examples come again is 0 or 1")
-        for rule, table, name, mine in (
-            (self.rule, state["S"], "clock", self.clock),
-            (
-                self.bias_rule,
-                given(state, "B", (*self.B.shape[:2], *inner), self.dtype),
-                "bclock",
-                self.bclock,
-            ),
-        ):
+        given(state, "B", (*self.B.shape[:2], *inner), self.dtype)
+        of_rows, of_bias = ("S", "clock", self.rule, self.clock), ("B", "bclock", self.bias_rule, self.bclock)
+        for table, name, rule, mine in (of_rows, of_bias):
             own = inner if self.own_clocks else mine.shape[:-1]
             clocks = given(state, name, (*own, mine.shape[-1]), np.float64)
-            for output, clock in self._outputs(table, clocks):
+            for output, clock in self._outputs(state[table], clocks):
                 wrong = rule.sound(output, clock, steps)
                 require(not wrong, name, wrong)
 

@@ -89,9 +89,11 @@ class Sample(NamedTuple):
         they come. ValueError for other labels, for models without classes, and for a correction that the loss
         does not have.
         """
-        name = parts.part_name(type(head.loss))
-        if not head.classifies or head.outputs.kind not in ("one", "classes"):
-            raise OneLineError(f"{mention('sample')} is for classes, not for {_meant(head, name)}")
+        kind = head.outputs.kind
+        with_outputs = "" if kind == "one" else f" with outputs {kind}"
+        meant = f"the loss {parts.part_name(type(head.loss))}{with_outputs}"
+        if not head.classifies or kind not in ("one", "classes"):
+            raise OneLineError(f"{mention('sample')} is for classes, not for {meant}")
         if self.correct and not can_correct(head):
             uncorrected = f"leave {_CORRECT[1:]} out of {mention('sample')}"
             if self.before:
@@ -99,8 +101,7 @@ class Sample(NamedTuple):
                     f"give importances of 1/SHARE, {mention('weight')}, instead of {mention('sample')}"
                 )
             raise OneLineError(
-                f"the margins of {_meant(head, name)} are no log odds, which alone can be corrected:"
-                f" {uncorrected}"
+                f"the margins of {meant} are no log odds, which alone can be corrected: {uncorrected}"
             )
         count = head.outputs.most or max(2, head.count)
         shares, said = np.ones(count), set[int]()
@@ -146,11 +147,6 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def _meant(head: Objective, loss: str) -> str:
-    kind = head.outputs.kind
-    return f"the loss {loss}" if kind == "one" else f"the loss {loss} with outputs {kind}"
 
 
 class Sampler:

@@ -142,11 +142,9 @@ class Signs:
 
     def projected(self, keys: U64, weights: NDArray[np.generic]) -> NDArray[np.generic]:
         """The weights (n, ...) of features, with 0 for each that has the wrong sign."""
-        signs = np.full(len(keys), self.of_class)
-        if self and self.of_class == parts.LISTED:
-            listed, own = self.listed()
-            places = np.minimum(np.searchsorted(listed, keys), max(len(listed) - 1, 0))
-            signs = np.where(listed[places] == keys, own[places], 0.0) if len(listed) else signs
+        signs, (listed, own) = np.full(len(keys), self.of_class), self.listed()
+        there = np.isin(keys, listed)
+        signs[there] = own[np.searchsorted(listed, keys[there])]
         wrong = weights * signs.reshape(-1, *[1] * (weights.ndim - 1)) < 0
         return np.where(wrong, weights.dtype.type(0), weights)
 

@@ -28,7 +28,7 @@ from thresher.engine.centring import one_row
 from thresher.engine.index import GrowingIndex
 from thresher.engine.kernels import add_up
 from thresher.engine.sound import Array
-from thresher.learning.model.agreement import SMALL, knows_names
+from thresher.learning.model.agreement import NAMED, SMALL, kind_of_model
 from thresher.learning.model.divergence import EXTREME
 from thresher.learning.model.objective import F64
 
@@ -188,7 +188,9 @@ class Ready:
 def _takes_rows(model: LinearPredictor) -> bool:
     """Whether rows of named features may be taken here."""
     growing = isinstance(model.index, GrowingIndex)
-    return growing and not (model.only_means is None or model.shifted or model.sliced) and knows_names(model)
+    if not growing or model.only_means is None or model.shifted or model.sliced:
+        return False
+    return kind_of_model(model).data in ("", NAMED)  # which `in_agreement` lets have named features
 
 
 def features_of(model: LinearPredictor, row: object) -> Features | None:

@@ -48,6 +48,8 @@ from thresher.learning.training.wide import can_solve, is_wide
 
 _ALL_TOLD = 10
 """Passes up to which the end of each is told."""
+_FEW_PARTS = 64
+"""Parts of a set that can be asked for figures at any time"""
 _LONG = 1 << 30
 """Bytes that take about a second to read."""
 
@@ -433,7 +435,8 @@ class Trainer:
     def handle_due(self) -> None:
         """Between two examples: add to curve and table, stop or save a checkpoint, whatever is due."""
         done, every = self.models.examples, self.plan.report_every
-        since, dear = done - self._seen.start.examples, self.models.is_dear(done)
+        since, share = done - self._seen.start.examples, self.models.share
+        dear = share.parts > _FEW_PARTS and done < share.worth * share.parts  # rows still wait to be dealt
         if progress.is_due(done):
             self.models.mark()
             if self.position.number == 1 and not dear:
