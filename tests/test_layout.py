@@ -121,14 +121,14 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 60_302,
+    "all": 60_246,
     "data": 17_662,
-    "learning": 13_914,
+    "learning": 13_867,
     "parts": 5_421,
     "engine": 4_843,
-    "plans": 3_086,
+    "plans": 3_087,
     "serving": 2_773,
-    "options": 2_188,
+    "options": 2_178,
     "sklearn": 1_475,
     "cli": 1_819,
     "cluster": 965,

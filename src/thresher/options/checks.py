@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from thresher.data.chunk import Chunk
 from thresher.data.errors import OneLineError
 from thresher.options.messages import mention
 
@@ -23,12 +22,3 @@ def check_flag(name: str, value: object) -> None:
     """ValueError unless `value` is True or False (or 1 or 0)."""
     if not isinstance(value, bool | int | np.bool_ | np.integer) or value not in (0, 1):
         raise ValueError(f"{name} must be True or False, not {value!r}")
-
-
-def check_chunk(given: object) -> None:
-    """TypeError unless `given` is a Chunk; `DataError` if its arrays do not fit together."""
-    if not isinstance(given, Chunk):
-        raise TypeError(
-            f"expected a Chunk, not {type(given).__name__}: thresher.data.inputs.arrays.chunk_of makes one"
-        )
-    given.check_arrays()

@@ -48,7 +48,6 @@ from thresher.learning.model.rule_state import BEFORE_END as BEFORE_END_OF_LOOP
 from thresher.learning.model.rule_state import ManyState, OneState
 from thresher.learning.model.sampling import LEFT_OUT, Sample, Sampler
 from thresher.learning.model.single_rows import features_of, ready_for
-from thresher.options.checks import check_chunk
 
 if TYPE_CHECKING:
     from thresher.learning.model.model import Model
@@ -189,7 +188,7 @@ class BatchFeeder:
         again: bool = False,
     ) -> None:
         """Let all `learners` predict, then learn, rows lo <= i < hi of `chunk`. See `Model.learn`."""
-        check_chunk(chunk)
+        chunk.check_arrays()
         self._take_turn()
         try:
             stop = len(chunk) if hi is None else hi

@@ -489,11 +489,11 @@ class Model(LinearPredictor):
 
     @property
     def table(self) -> Array:
-        """As in `LinearPredictor`."""
+        """The state of all features, which weights are read from."""
         return self.loop.S
 
     def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64] | None:
-        """As in `LinearPredictor`."""
+        """As in `Readout`."""
         return None if self.correction is not None else self.loop.reader_of_row(arrays)
 
     def _products(self, rows: Chunk, bias: NDArray[np.generic]) -> F64:

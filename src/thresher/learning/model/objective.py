@@ -17,7 +17,6 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from numbers import Real
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
@@ -232,8 +231,6 @@ class Objective:
         """ValueError for a threshold of decisions that this model cannot use."""
         if threshold is None:
             return
-        if not isinstance(threshold, Real):
-            raise ValueError(f"the threshold must be a number, not {threshold!r}")
         if not self.classifies or self.outputs.kind == "classes":
             raise ValueError("a threshold is for two classes or lists of them; this model predicts neither")
         if self.has_probabilities and not 0.0 <= threshold <= 1.0:

@@ -379,10 +379,6 @@ class LinearPredictor:
         """What is ready for single rows, and not in use: one for each thread that was in a row at a time."""
         return []
 
-    def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64] | None:
-        """What gives the margins of a row without making a chunk of it, if anything does: see `Ready`."""
-        return None
-
     @reads_elsewhere
     def predict_proba(self, data: Data, **reading: Unpack[ReadOptions]) -> F64:
         """Probabilities ``(n, classes)`` float64: of the negative and positive class, or of each class.
@@ -597,7 +593,7 @@ class Readout(LinearPredictor):
         return {**vars(self), "idle": []}
 
     def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64] | None:
-        """As in `LinearPredictor`."""
+        """What gives the margins of a row without making a chunk of it, if anything does: see `Ready`."""
         return margins_of_table(arrays) if self.table.ndim == 1 else None
 
     @property
