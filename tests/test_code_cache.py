@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.processes import printed, run, start_code
-from thresher.engine.atomic import CacheWarning, UnsafeFolderError, private_folder
+from thresher.engine.atomic import CacheWarning, UnsafeFolderError, cache_folder, private_folder
 from thresher.engine.compile import codecache
 
 LINKS = {"logistic": 0.731059, "squared": 1.0, "poisson": 2.718282}
@@ -172,7 +172,7 @@ def test_a_folder_that_may_only_be_read_is_used(monkeypatch: pytest.MonkeyPatch)
     """As in an image that root has built and another user runs: nobody else can write there."""
     with tempfile.TemporaryDirectory() as made:
         monkeypatch.setenv("THRESHER_CACHE_DIR", f"{made}/cache")
-        place = private_folder(codecache.code_folder())
+        place = private_folder(cache_folder() / "code")
         path = place / "a.nbc"
         codecache.write_code(path, b"key", b"code")
         for one in (path, place, place.parent, Path(made)):

@@ -94,22 +94,28 @@ def _status_of(path: Path) -> os.stat_result | None:
 
 @contextmanager
 def _temporary_file(target: Path, mode: str, cached: bool) -> Iterator[IO[Any]]:
-    """A new file, which then takes the place of `target`; locked until then, even if it is closed before."""
+    """A new file, which then takes the place of `target`; locked until then."""
     for attempts_left in (2, 1, 0):
         temporary = temporary_path(target)
-        with unfinished(temporary), open(temporary, mode.replace("w", "x")) as file, _held(file) as ours:
-            if attempts_left and not (ours and temporary.exists()):
-                continue  # another process took it for abandoned before it was locked
-            with file:
+        try:
+            _unfinished.add(temporary)  # before it exists, because a signal may arrive as soon as it does
+            with open(temporary, mode.replace("w", "x")) as file, file:  # closed even if one is interrupted
+                ours = lock(file.fileno()) is not False and temporary.exists()
+                if attempts_left and not ours:
+                    continue  # another process took it for abandoned before it was locked
                 yield file
                 file.flush()
                 if not cached:
                     os.fsync(file.fileno())
-            before = None if cached else _status_of(target)
-            if cached or before is not None:
-                os.chmod(temporary, stat.S_IMODE(before.st_mode) if before else 0o600)
-            os.replace(temporary, target)
-            break
+                before = None if cached else _status_of(target)
+                if cached or before is not None:
+                    os.chmod(temporary, stat.S_IMODE(before.st_mode) if before else 0o600)
+                os.replace(temporary, target)
+                break
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            _unfinished.discard(temporary)
     if not cached:
         clear_abandoned(target)
 
@@ -117,28 +123,8 @@ def _temporary_file(target: Path, mode: str, cached: bool) -> Iterator[IO[Any]]:
 def remove_unfinished() -> None:
     """Remove the files that this process is writing, because it is about to exit."""
     for temporary in tuple(_unfinished):
-        _remove(temporary)
-
-
-@contextmanager
-def unfinished(temporary: Path) -> Iterator[None]:
-    """Remove a file if the block fails, or if the process has to exit before its end.
-
-    The block creates it, because a signal may arrive as soon as it exists.
-    """
-    try:
-        _unfinished.add(temporary)
-        yield
-    except BaseException:
-        _remove(temporary)
-        raise
-    finally:
-        _unfinished.discard(temporary)
-
-
-def _remove(temporary: Path) -> None:
-    with contextlib.suppress(OSError):
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def _prefix_of(target: Path) -> str:
@@ -150,16 +136,6 @@ def _prefix_of(target: Path) -> str:
 def temporary_path(target: Path) -> Path:
     """A new temporary name next to `target`."""
     return target.with_name(f"{_prefix_of(target)}{secrets.token_hex(4)}{SUFFIX}")
-
-
-@contextmanager
-def _held(file: IO[Any]) -> Iterator[bool]:
-    """Lock an open file until the block ends; yield False if another process has the lock."""
-    descriptor = os.dup(file.fileno())
-    try:
-        yield lock(descriptor) is not False
-    finally:
-        os.close(descriptor)
 
 
 def stamp(path: Path) -> tuple[int, int, int] | None:
@@ -243,14 +219,12 @@ def cache_folder() -> Path:
     chosen = os.environ.get("THRESHER_CACHE_DIR")
     if chosen:
         return Path(chosen)
-    if sys.platform == "darwin":
-        return _home() / "Library" / "Caches" / "thresher"
-    return Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache") / "thresher"
-
-
-def _home() -> Path:
+    mac = sys.platform == "darwin"
+    kept = None if mac else os.environ.get("XDG_CACHE_HOME")
+    if kept:
+        return Path(kept) / "thresher"
     try:
-        return Path.home()
+        return Path.home() / ("Library/Caches" if mac else ".cache") / "thresher"
     except RuntimeError as error:  # no HOME, and the user is not in the password database
         raise FileNotFoundError(2, "no home folder; THRESHER_CACHE_DIR can name a cache folder") from error
 
@@ -264,19 +238,17 @@ def private_folder(path: Path) -> Path:
     for missing in reversed([folder for folder in (path, *path.parents) if not folder.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
     whole = Path(os.path.realpath(path))
-    _check(whole, os.stat(whole), sticky=False)
+    check_private(whole, os.stat(whole))
     for parent in whole.parents:
-        _check(parent, os.stat(parent), sticky=True)
+        check_private(parent, os.stat(parent), sticky=True)
     return path
 
 
-def check_private_file(descriptor: int, path: Path) -> None:
-    """`UnsafeFolderError` if anyone but this user and root can write to an open file."""
-    _check(path, os.fstat(descriptor), sticky=False)
+def check_private(path: Path, status: os.stat_result, sticky: bool = False) -> None:
+    """`UnsafeFolderError` if anyone but this user and root can write to what has this status.
 
-
-def _check(path: Path, status: os.stat_result, sticky: bool) -> None:
-    """In a `sticky` folder, such as /tmp, users cannot rename or remove other users' files."""
+    In a `sticky` folder, such as /tmp, users cannot rename or remove other users' files.
+    """
     if status.st_uid not in (os.geteuid(), 0):
         raise UnsafeFolderError(f"{path} belongs to another user; THRESHER_CACHE_DIR can name another folder")
     if status.st_mode & _WRITABLE_BY_OTHERS and not (sticky and status.st_mode & stat.S_ISVTX):

@@ -115,25 +115,10 @@ def on_stack(parts):
     return parts
 
 
-# A number for each lane, on the stack
-
-
 @in_place
 def lanes_like(value):
     """An uninitialised array (LANES,) for values of this type."""
     return np.empty(LANES, object)  # holds values of any type, unconverted
-
-
-@in_place
-def take_lane(lanes, k):
-    """The number of lane k."""
-    return lanes[k]
-
-
-@in_place
-def put(lanes, k, value):
-    """Write the number of lane k."""
-    lanes[k] = value
 
 
 # Clocks, on the stack
@@ -185,19 +170,19 @@ def fetch_lanes(parts, S, j):
     """Prefetch row j of all lanes into the cache; see `fetch`."""
 
 
-# Scratch (entries, LANES)
+# Numbers of lanes: on the stack (LANES,), or in scratch (entries, LANES)
 
 
 @in_place
-def held(scratch, at, k):
-    """The value stored at entry `at` for lane k."""
-    return scratch[at, k]
+def take(numbers, place):
+    """The number at a place: lane k, or (entry, k) in scratch."""
+    return numbers[place]
 
 
 @in_place
-def hold(scratch, at, k, w):
-    """Store a value there."""
-    scratch[at, k] = w
+def put(numbers, place, value):
+    """Write the number at a place."""
+    numbers[place] = value
 
 
 class LaneStream(NamedTuple):
@@ -251,9 +236,9 @@ def settle(k, side, j, x, scratch, at, example):
     rule, now = part_of(side.row_rule, k), now_of(side.rule, side.nows, k)
     row = row_of(side.row_rule, side.table, j, k)
     w = meet(rule, row, 0, weight(rule, row, 0, now), x, now)
-    hold(scratch, at, k, w)
-    put(example.margins, k, take_lane(example.margins, k) + w * x)
-    put(example.sizes, k, take_lane(example.sizes, k) + size_before_margin(rule, row, 0, x, now))
+    put(scratch, (at, k), w)
+    put(example.margins, k, take(example.margins, k) + w * x)
+    put(example.sizes, k, take(example.sizes, k) + size_before_margin(rule, row, 0, x, now))
 
 
 @scalar
@@ -278,16 +263,16 @@ def lose(losses, label, alive, example):
 @scalar
 def turn(k, own, bias, home, alive, example):
     """Update the clocks with the example and store the slope to step with."""
-    living, size, one = alive[k] != 0, take_lane(example.sizes, k), own.table.dtype.type(1)
-    value = take_lane(example.values, k) * example.importance
-    slope = take_lane(example.slopes, k) * example.importance
+    living, size, one = alive[k] != 0, take(example.sizes, k), own.table.dtype.type(1)
+    value = take(example.values, k) * example.importance
+    slope = take(example.slopes, k) * example.importance
     if bias.table.shape[0] > 0:
         row, now = row_of(bias.row_rule, bias.table, home, k), now_of(bias.rule, bias.nows, k)
         size += size_before_margin(part_of(bias.row_rule, k), row, 0, one, now)
     rule, clock = part_of(own.rule, k), clock_of(own.rule, own.clocks, k)
     bias_rule, bclock = part_of(bias.rule, k), clock_of(bias.rule, bias.clocks, k)
-    margin, importance = take_lane(example.margins, k), example.importance
-    b = raised(take_lane(example.biases, k), example.offsets, example.place)
+    margin, importance = take(example.margins, k), example.importance
+    b = raised(take(example.biases, k), example.offsets, example.place)
     slope = aim(rule, bias_rule, margin, b, importance, value, value, slope, size, clock, bclock)
     put(example.steps, k, own.table.dtype.type(slope if living else 0.0))
     put_clock(own.rule, own.clocks, k, clock, living)
@@ -298,29 +283,17 @@ def turn(k, own, bias, home, alive, example):
 def note_outgrown(k, side, j, x, example):
     """Record whether lane k steps row j and the row is `outgrown`."""
     row, now = row_of(side.row_rule, side.table, j, k), now_of(side.rule, side.nows, k)
-    grown = outgrown(part_of(side.row_rule, k), row, 0, x, now) & (take_lane(example.steps, k) != 0)
+    grown = outgrown(part_of(side.row_rule, k), row, 0, x, now) & (take(example.steps, k) != 0)
     put(example.grown, k, 1 if grown else 0)
 
 
 @scalar
-def move(k, stepping, side, j, w, x, example):
-    """Step row j of lane k from its settled weight."""
-    row, slope = row_of(side.row_rule, side.table, j, k), take_lane(example.steps, k)
+def move(k, stepping, side, j, x, weights, entry, example):
+    """Step row j of lane k from its settled weight, which is among `weights`."""
+    row, slope = row_of(side.row_rule, side.table, j, k), take(example.steps, k)
     now = now_of(side.rule, side.nows, k)
-    stepping(part_of(side.row_rule, k), row, 0, w, x, slope, now)
+    stepping(part_of(side.row_rule, k), row, 0, take(weights, (*entry, k)), x, slope, now)
     put_row(side.row_rule, side.table, j, k, row, slope != 0)
-
-
-@scalar
-def move_weight(k, stepping, side, j, x, scratch, at, example):
-    """Step row j from the stored weight."""
-    move(k, stepping, side, j, held(scratch, at, k), x, example)
-
-
-@scalar
-def move_bias(k, side, home, example):
-    """Step the intercept."""
-    move(k, step, side, home, take_lane(example.biases, k), side.table.dtype.type(1), example)
 
 
 @scalar
@@ -336,11 +309,11 @@ def move_all(own, bias, home, rows, values, begin, end, scratch, example):
             for k in range(LANES):
                 grown |= example.grown[k]
             if grown != 0:
-                each_lane(move_weight, (step, own, rows[p], values[p], scratch, p - begin, example))
+                each_lane(move, (step, own, rows[p], values[p], scratch, (p - begin,), example))
             else:
-                each_lane(move_weight, (step_within, own, rows[p], values[p], scratch, p - begin, example))
+                each_lane(move, (step_within, own, rows[p], values[p], scratch, (p - begin,), example))
         if bias.table.shape[0] > 0:
-            each_lane(move_bias, (bias, home, example))
+            each_lane(move, (step, bias, home, bias.table.dtype.type(1), example.biases, (), example))
 
 
 @scalar

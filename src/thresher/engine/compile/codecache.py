@@ -34,12 +34,7 @@ from typing import Any
 import llvmlite
 import numpy as np
 
-from thresher.engine.atomic import (
-    CacheWarning,
-    cache_folder,
-    check_private_file,
-    private_folder,
-)
+from thresher.engine.atomic import CacheWarning, cache_folder, check_private, private_folder
 from thresher.engine.compile import machine
 
 _LIBRARIES = {*sys.stdlib_module_names, "numpy", "numba", "llvmlite"} - {"__main__"}
@@ -126,16 +121,11 @@ NOT_WARNED = threading.Lock()
 """Acquired forever by the first warning"""
 
 
-def code_folder() -> Path:
-    """The folder of compiled code; it may not exist."""
-    return cache_folder() / "code"
-
-
 @functools.cache
 def usable_folder() -> Path | None:
-    """The folder if it is safe and this user may read it; else None, with one warning per process."""
+    """The folder of code if it is safe and this user may read it; else None, with one warning per process."""
     try:
-        folder = private_folder(code_folder())
+        folder = private_folder(cache_folder() / "code")
         if not os.access(folder, os.X_OK):
             raise PermissionError(13, "not readable", str(folder))
     except OSError as error:
@@ -233,7 +223,7 @@ def read_code(path: Path, key: bytes) -> bytes | None:
     try:
         with open(path, "rb") as file:
             if path.parent != SHIPPED:
-                check_private_file(file.fileno(), path)
+                check_private(path, os.fstat(file.fileno()))
             whole = file.read()
     except OSError:
         return None

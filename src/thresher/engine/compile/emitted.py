@@ -187,20 +187,6 @@ def _emit_lanes(context, builder, signature, values):
     return room(context, builder, signature.return_type, (LANES,))._getvalue()
 
 
-@emits(lanes.take_lane, lambda lanes, k: lanes.dtype)
-def _emit_taken(context, builder, signature, values):
-    lanes, k = values
-    return load(builder, entry(builder, data_of(context, builder, signature.args[0], lanes), k), STACK)
-
-
-@emits(lanes.put, lambda lanes, k, value: types.void)
-def _emit_put(context, builder, signature, values):
-    lanes, k, value = values
-    item = context.cast(builder, value, signature.args[2], signature.args[0].dtype)
-    store(builder, item, entry(builder, data_of(context, builder, signature.args[0], lanes), k), STACK)
-    return context.get_dummy_value()
-
-
 @emits(lanes.clocks_like, lambda parts, value: types.Array(types.unliteral(value), 2, "C"))
 def _emit_clocks(context, builder, signature, values):
     return room(context, builder, signature.return_type, (_scalars(signature), LANES))._getvalue()
@@ -267,19 +253,23 @@ def _emit_fetch(context, builder, signature, values):
     return context.get_dummy_value()
 
 
-@emits(lanes.held, lambda scratch, at, k: scratch.dtype)
-def _emit_held(context, builder, signature, values):
-    scratch, at, k = values
-    data = data_of(context, builder, signature.args[0], scratch)
-    return load(builder, _of_lane(builder, data, at, k), SCRATCH)
+def _number(context, builder, kinds, numbers, place):
+    """The address of the number at a place, and the kind of memory where it is."""
+    *entry, k = _tools.unpack_tuple(builder, place) if isinstance(kinds[1], types.BaseTuple) else [place]
+    address = _of_lane(builder, data_of(context, builder, kinds[0], numbers), *entry or (0,), k)
+    return address, SCRATCH if entry else STACK
 
 
-@emits(lanes.hold, lambda scratch, at, k, w: types.void)
-def _emit_hold(context, builder, signature, values):
-    scratch, at, k, w = values
-    data = data_of(context, builder, signature.args[0], scratch)
-    item = context.cast(builder, w, signature.args[3], signature.args[0].dtype)
-    store(builder, item, _of_lane(builder, data, at, k), SCRATCH)
+@emits(lanes.take, lambda numbers, place: numbers.dtype)
+def _emit_take(context, builder, signature, values):
+    return load(builder, *_number(context, builder, signature.args, *values))
+
+
+@emits(lanes.put, lambda numbers, place, value: types.void)
+def _emit_put(context, builder, signature, values):
+    *at, value = values
+    item = context.cast(builder, value, signature.args[2], signature.args[0].dtype)
+    store(builder, item, *_number(context, builder, signature.args, *at))
     return context.get_dummy_value()
 
 
