@@ -121,11 +121,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 60_246,
+    "all": 60_064,
     "data": 17_662,
-    "learning": 13_867,
-    "parts": 5_421,
-    "engine": 4_843,
+    "learning": 13_862,
+    "parts": 5_369,
+    "engine": 4_721,
     "plans": 3_087,
     "serving": 2_773,
     "options": 2_178,
@@ -139,7 +139,7 @@ SIZES = {
     "runs": 682,
     "drawing": 727,
     "api": 687,
-    "testing": 489,
+    "testing": 486,
     "__init__": 102,
     "_version": 28,
     "__main__": 5,

@@ -281,7 +281,7 @@ def test_the_smallest_but_so_many(values: list[float], data: st.DataObject) -> N
 @pytest.mark.parametrize("cls", [*parts.REGISTRY["rule"].values(), *parts.REGISTRY["rate"].values()])
 def test_what_is_tuned_can_be(cls: Any) -> None:
     """Numbers of the part, between two that it takes, round its default."""
-    for name, (low, high) in getattr(cls, "TUNED", {}).items():
+    for name, (low, high) in (cls.TUNED or {}).items():
         default = cls._field_defaults[name]
         assert 0 < low < default < high
         for end in (low, high):

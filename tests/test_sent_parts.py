@@ -11,8 +11,9 @@ import pytest
 from sklearn.base import clone
 
 from thresher import part
+from thresher.engine.protocol import KINDS
 from thresher.parts import REGISTRY, SpecError, lookup
-from thresher.parts.origins import DEFINED, MAIN, expect
+from thresher.parts.origins import MAIN, expect
 from thresher.sklearn import SparseOnlineClassifier
 
 
@@ -80,7 +81,7 @@ def test_a_class_that_is_sent_whole_is_the_class_of_the_part() -> None:
     receive, given = old(2.0).__reduce__()
     defined("one", "two")
     assert type(receive(*given)) is old
-    del DEFINED[old]
+    del KINDS[old]
     assert type(receive(*given)) is old
     assert lookup("rate", "cooled") is old
     assert np.isfinite(receive(*given).one)

@@ -69,7 +69,7 @@ def number_keys(
     if cuts.shape[0] == 0:
         return -1
     for k in range(keys.shape[0]):
-        slot = place(slots, words, keys[k])
+        slot = place(slots, words, keys[k], home(slots, keys[k]))
         if slots[slot] == 0:
             if total - first == most:
                 cuts[count, 0], cuts[count, 1] = k, total - 1

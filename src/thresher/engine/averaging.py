@@ -174,12 +174,6 @@ def catch_up(past, row_rule, S, rows, begin, end):
         S[rows[p], S.shape[1] - 1] = past.place[SEEN]
 
 
-@helper
-def is_full(past):
-    """Whether the ring has no room for another example."""
-    return past.place[SEEN] - past.place[BASE] == past.ring.shape[0] - 1
-
-
 @kernel
 def read(row_rule, S, past, rows, out):
     """Like `kernels.read`, for the mean weights."""

@@ -12,8 +12,8 @@ arguments instead of 19 and gave the same models, but Numba checks the types of 
 an example of three non-zeros took 18 µs instead of 15. A first run with `--average` took 0.2 to 0.5 s of CPU
 time longer to compile, of 9.7, and `ft-ftrl` was 2 % slower in two measurements.
 
-Without averaging `past` is None. Numba evaluates ``past is not None`` before it infers types, so none of that
-code is compiled.
+Without averaging `past` is None, and `state` if nothing is calibrated. Numba evaluates ``past is not None``
+before it infers types, so none of that code is compiled.
 
 The direct store marks and checks rows inside `learn` (`seen`). A separate pass over the keys took 0.9 ns per
 non-zero, since they are read from memory twice; inside the loop it overlaps with the sum of the margin and
@@ -26,7 +26,8 @@ import math
 
 import numpy as np
 
-from thresher.engine.averaging import COLUMNS, begin_anew, catch_up, is_full, remember
+from thresher.engine.averaging import BASE, COLUMNS, SEEN, begin_anew, catch_up, remember
+from thresher.engine.calibrating import calibrate
 from thresher.engine.compile.jit import helper, inlined, kernel, scalar
 from thresher.engine.lookup import fetch
 from thresher.engine.protocol import snapshot
@@ -83,15 +84,6 @@ def aim(rule, bias_rule, margin, b, importance, value, counted, slope, size, clo
 
 
 @inlined
-def move(row_rule, bias_row_rule, S, now, B, bnow, rows, values, scratch, begin, end, b, slope):
-    """Step every coordinate of an example from its settled weight, held in `scratch` and `b`."""
-    for p in range(begin, end):
-        step(row_rule, S, rows[p], scratch[p - begin], values[p], slope, now)
-    if B.shape[0] > 0:
-        step(bias_row_rule, B, rows.dtype.type(0), b, S.dtype.type(1), slope, bnow)
-
-
-@inlined
 def move_clocks(rule, bias_rule, clock, bclock):
     """Advance the clocks to the next example; return the factor to multiply every row by."""
     tick(rule, clock)
@@ -127,7 +119,8 @@ def close(past, rule, row_rule, bias_rule, S, rows, begin, end, clock, bclock):
         constrain(rule, S, rows, begin, end, clock)
         now = snapshot(row_rule, clock, S)
         factor = move_clocks(rule, bias_rule, clock, bclock)
-        if factor != 1.0 or is_full(past):
+        full = past.place[SEEN] - past.place[BASE] == past.ring.shape[0] - 1
+        if factor != 1.0 or full:
             begin_anew(past, row_rule, S, now)
         if factor != 1.0:
             multiply(rule, S[:, : S.shape[1] - COLUMNS], factor)
@@ -136,7 +129,7 @@ def close(past, rule, row_rule, bias_rule, S, rows, begin, end, clock, bclock):
 @kernel
 def learn(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock,
-    indptr, rows, values, labels, weights, offsets, lo, hi, limit, scratch, past, seen, tally,
+    indptr, rows, values, labels, weights, offsets, lo, hi, limit, scratch, past, state, seen, tally,
 ):  # fmt: skip
     """Predict, then learn, examples lo..hi-1; return the first example not learned.
 
@@ -145,7 +138,8 @@ def learn(
     A row's settled weight is kept in `scratch` (as long as the longest example) between reading and stepping,
     so that it is rounded to the state's dtype once per example. Arithmetic on weights is in that dtype, on
     the clock in float64. `offsets` are added to the margins, unless None. `past` is None, or adds up weights
-    for averaging. `tally` sums weighted loss and weight.
+    for averaging; `state` is None, or learns what margins mean (`calibrating`). `tally` sums
+    weighted loss and weight.
     """
     home = rows.dtype.type(0)  # same type as rows, so `step` is compiled once
     marking, marks, last = seen.size > 0, np.uint64(seen.size), np.uint64(indptr[hi] - 1)
@@ -173,6 +167,9 @@ def learn(
             return i
         importance = float(weights[i])
         count(tally, importance, value, margin + lift)
+        if state is not None:
+            given = link(loss, tally[LAST_MARGIN])
+            calibrate(state, given, tally[LAST_MARGIN], importance, labels[i] > 0)
         if past is not None:
             remember(past, rule, B, b)
         value, slope = value * importance, slope * importance
@@ -184,7 +181,10 @@ def learn(
             now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
             if past is not None:
                 catch_up(past, row_rule, S, rows, begin, end)
-            move(row_rule, bias_row_rule, S, now, B, bnow, rows, values, scratch, begin, end, b, slope)
+            for p in range(begin, end):
+                step(row_rule, S, rows[p], scratch[p - begin], values[p], slope, now)
+            if B.shape[0] > 0:
+                step(bias_row_rule, B, home, b, S.dtype.type(1), slope, bnow)
         close(past, rule, row_rule, bias_rule, S, rows, begin, end, clock, bclock)
     return hi
 

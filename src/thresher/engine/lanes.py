@@ -223,11 +223,11 @@ class Example(NamedTuple):
 
 
 @scalar
-def read_clocks(side):
-    """Take snapshots of the clocks, like `snapshot`."""
-    for c in range(side.clocks.shape[0]):
+def copy_clocks(source, target):
+    """Copy clocks (scalars, LANES), or take snapshots of them, like `snapshot`."""
+    for c in range(source.shape[0]):
         for k in range(LANES):
-            side.nows[c, k] = side.clocks[c, k]
+            target[c, k] = source[c, k]
 
 
 @scalar
@@ -340,8 +340,8 @@ def learn_one(losses, own, bias, stream, i, hi, scratch, seen, tally, alive, fac
     )
     zero, home, rows, S = own.table.dtype.type(0), np.uint64(0), stream.rows, own.table
     marking, marks = seen.size > 0, np.uint64(seen.size)
-    read_clocks(own)
-    read_clocks(bias)
+    copy_clocks(own.clocks, own.nows)
+    copy_clocks(bias.clocks, bias.nows)
     for k in range(LANES):
         example.margins[k], example.sizes[k], example.biases[k] = zero, zero, zero
     for p in range(begin, end):
@@ -360,8 +360,8 @@ def learn_one(losses, own, bias, stream, i, hi, scratch, seen, tally, alive, fac
             margin = example.margins[k] + raised(example.biases[k], example.offsets, example.place)
             count(tally[k], example.importance, example.values[k], margin)
     each_lane(turn, (own, bias, home, alive, example))
-    read_clocks(own)
-    read_clocks(bias)
+    copy_clocks(own.clocks, own.nows)
+    copy_clocks(bias.clocks, bias.nows)
     move_all(own, bias, home, rows, stream.values, begin, end, scratch, example)
     each_lane(tick_lane, (own, bias, alive, factors))
     columns = S.shape[1] - unscaled(part_of(own.row_rule, 0))
@@ -382,13 +382,10 @@ def run(parts, S, own_clocks, B, own_bclocks, stream, lo, hi, scratch, seen, tal
     bclocks, bnows = clocks_like(bias_rule, 0.0), clocks_like(bias_rule, zero)
     own = Side(rule, on_stack(parts[2]), S, clocks, nows)
     bias = Side(bias_rule, on_stack(parts[4]), B, bclocks, bnows)
-    for k in range(LANES):
-        for c in range(clocks.shape[0]):
-            clocks[c, k] = own_clocks[k, c]
-        for c in range(bclocks.shape[0]):
-            bclocks[c, k] = own_bclocks[k, c]
-    read_clocks(own)
-    read_clocks(bias)
+    copy_clocks(own_clocks.T, clocks)
+    copy_clocks(own_bclocks.T, bclocks)
+    copy_clocks(own.clocks, own.nows)
+    copy_clocks(bias.clocks, bias.nows)
     first, now, row = part_of(own.row_rule, 0), now_of(rule, nows, 0), row_of(own.row_rule, S, home, 0)
     w, size = (
         meet(first, row, 0, weight(first, row, 0, now), one, now),
@@ -409,11 +406,8 @@ def run(parts, S, own_clocks, B, own_bclocks, stream, lo, hi, scratch, seen, tal
         if not learn_one(losses, own, bias, stream, i, hi, scratch, seen, tally, alive, factors, example):
             done = i
             break
-    for k in range(LANES):
-        for c in range(clocks.shape[0]):
-            own_clocks[k, c] = clocks[c, k]
-        for c in range(bclocks.shape[0]):
-            own_bclocks[k, c] = bclocks[c, k]
+    copy_clocks(clocks, own_clocks.T)
+    copy_clocks(bclocks, own_bclocks.T)
     return done
 
 

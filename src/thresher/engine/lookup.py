@@ -28,9 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.engine.compile.jit import emitted_by, in_place, kernel, scalar
-
-emitted_by("thresher.engine.compile.emitted")
+from thresher.engine.compile.jit import in_place, kernel, scalar
 
 FITS = 1 << 18
 """An index with this many entries fits in the cache."""
@@ -85,13 +83,7 @@ def home(slots, key):
 
 
 @scalar
-def place(slots, known, key):
-    """The slot where `key` is, or would be, stored."""
-    return place_from(slots, known, key, home(slots, key))
-
-
-@scalar
-def place_from(slots, known, key, h):
+def place(slots, known, key, h):
     """The slot where `key`, whose home is `h`, is, or would be, stored."""
     first = near(slots)
     if key < first:
@@ -141,7 +133,7 @@ def find_or_add(slots, known, count, limit, keys, indptr, lo, hi, rows):
         if count + np.int64(end - begin) > limit:
             return i, count
         for p in range(begin, end):
-            h = place_from(slots, known, keys[p], home_fetched(slots, known, rows, keys, p, first, last))
+            h = place(slots, known, keys[p], home_fetched(slots, known, rows, keys, p, first, last))
             row = slots[h]
             if row == 0:
                 row = np.uint32(count)
@@ -158,7 +150,7 @@ def find(slots, known, keys, rows):
     first, last = np.uint64(0), np.uint64(keys.size) if fetches(slots) else np.uint64(0)
     for p in range(np.uint64(keys.size)):
         h = home_fetched(slots, known, rows, keys, p, first, last)
-        rows[p] = slots[place_from(slots, known, keys[p], h)]
+        rows[p] = slots[place(slots, known, keys[p], h)]
 
 
 @kernel

@@ -49,13 +49,15 @@ _OF_LOSSES: dict[str, Any] = dict.fromkeys(
     ("PROBABILITY", "BOOSTABLE", "SHIFTS", "SCALES", "LOG_ODDS"), False
 )
 _OF_LOSSES["LEVEL"] = None
+_OF_FIELDS: dict[str, Any] = {"LIMITS": {}, "TUNED": None}
 # Attributes that a part may define beside its verbs.
 ATTRIBUTES: dict[str, dict[str, Any]] = {
-    "loss": {"DOMAIN": "real", **_OF_LOSSES},
-    "joint loss": {"DOMAIN": "classes", "ONE": None, "RELATIVE": False, **_OF_LOSSES},
-    "rate": {},
-    "group": {},
+    "loss": {"DOMAIN": "real", **_OF_LOSSES, **_OF_FIELDS},
+    "joint loss": {"DOMAIN": "classes", "ONE": None, "RELATIVE": False, **_OF_LOSSES, **_OF_FIELDS},
+    "rate": _OF_FIELDS,
+    "group": _OF_FIELDS,
     "rule": {
+        **_OF_FIELDS,
         "SLOTS": (),  # the columns of its state: every rule must say them
         "CLOCK": ("unused",),
         "PENALTIES": (),
@@ -125,7 +127,7 @@ def in_dtype(value: Any, dtype: Any) -> Any:
 @functools.lru_cache(maxsize=256, typed=True)
 def _in_dtype(value: Any, kinds: tuple[type, ...], dtype: Any) -> Any:
     """`kinds` tell parts within it apart that are equal tuples, such as groups and rates."""
-    cast, limits = np.dtype(dtype).type, getattr(type(value), "LIMITS", {})
+    cast, limits = np.dtype(dtype).type, type(value).LIMITS
     numbers = {f: cast(v) for f, v in value._asdict().items() if isinstance(v, float)}
     never = {f: None for f, v in numbers.items() if limits.get(f) == NEVER and np.isinf(v)}
     return tuple.__new__(type(value), (value._asdict() | numbers | never).values())

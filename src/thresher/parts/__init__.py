@@ -23,6 +23,7 @@ from thresher.parts.origins import expect as expect
 from thresher.parts.origins import homes as homes
 from thresher.parts.origins import load_files as load_files
 from thresher.parts.origins import needs_of as needs_of
+from thresher.parts.origins import part_name as part_name
 from thresher.parts.registry import changed as changed
 from thresher.parts.registry import clamped as clamped
 from thresher.parts.registry import fields_said as fields_said
@@ -33,7 +34,6 @@ from thresher.parts.registry import make as make
 from thresher.parts.registry import names as names
 from thresher.parts.registry import no_probabilities as no_probabilities
 from thresher.parts.registry import parameters as parameters
-from thresher.parts.registry import part_name as part_name
 from thresher.parts.registry import rule_of as rule_of
 from thresher.parts.registry import spec_of as spec_of
 

@@ -92,22 +92,16 @@ def cap(S, time, below, capped, caps, cut):
             members += S[caps, MEMBERS]
     if members == 0.0:
         return below, capped, caps
-    if caps >= below + capped:
-        caps = without_empty(S, caps)
+    if caps >= below + capped:  # remove those without members
+        kept = 0
+        for place in range(caps):
+            if S[place, MEMBERS] > 0.0:
+                S[kept, TIME], S[kept, CAP] = S[place, TIME], S[place, CAP]
+                S[kept, MEMBERS] = S[place, MEMBERS]
+                kept += 1
+        caps = kept
     S[caps, TIME], S[caps, CAP], S[caps, MEMBERS] = time, max((total - cut) / members, 0.0), members
     return below, capped, caps + 1
-
-
-@helper
-def without_empty(S, caps):
-    """Remove caps without members from the stack; return the number left."""
-    kept = 0
-    for place in range(caps):
-        if S[place, MEMBERS] > 0.0:
-            S[kept, TIME], S[kept, CAP] = S[place, TIME], S[place, CAP]
-            S[kept, MEMBERS] = S[place, MEMBERS]
-            kept += 1
-    return kept
 
 
 def inconsistent(S, below, capped, caps):

@@ -8,7 +8,8 @@ import textwrap
 from typing import NamedTuple
 
 from thresher.options.messages import flag_of
-from thresher.parts.registry import REGISTRY, limit_of, lookup, parameters, part_name, spec_of
+from thresher.parts.origins import REGISTRY, part_name
+from thresher.parts.registry import LEAST, lookup, parameters, spec_of
 
 _SENTENCE = re.compile(r"(.*?\.)(?:\s+[A-Z`]|$)", re.DOTALL)
 _WIDTH, _RATE = 100, flag_of("rate")
@@ -103,7 +104,7 @@ def describe(kind: str, name: str) -> Description:
             *names, last = sorted(REGISTRY[field])
             fields.append(Parameter(field, part_name(type(default)), f"{', '.join(names)} or {last}"))
         else:
-            fields.append(Parameter(field, f"{default:g}", limit_of(cls, field)))
+            fields.append(Parameter(field, f"{default:g}", cls.LIMITS.get(field, LEAST)))
     return Description(
         kind=kind,
         name=name,

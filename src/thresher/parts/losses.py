@@ -43,8 +43,7 @@ class Logistic(NamedTuple):
     LIMITS = {"positive": "> 0"}
 
     def value_slope(self, margin, y):
-        sign = 1.0 if y > 0 else -1.0
-        cost = self.positive if y > 0 else 1.0
+        sign, cost = (1.0, self.positive) if y > 0 else (-1.0, 1.0)
         z = margin * sign
         e = math.exp(-abs(z))
         if z > 0:
@@ -79,8 +78,7 @@ class Exponential(NamedTuple):
     LIMITS = {"positive": "> 0"}
 
     def value_slope(self, margin, y):
-        sign = 1.0 if y > 0 else -1.0
-        cost = self.positive if y > 0 else 1.0
+        sign, cost = (1.0, self.positive) if y > 0 else (-1.0, 1.0)
         value = cost * math.exp(-sign * margin)
         return value, -sign * value
 
@@ -128,8 +126,7 @@ class Perceptron(NamedTuple):
     LIMITS = {"positive": "> 0"}
 
     def value_slope(self, margin, y):
-        sign = 1.0 if y > 0 else -1.0
-        cost = self.positive if y > 0 else 1.0
+        sign, cost = (1.0, self.positive) if y > 0 else (-1.0, 1.0)
         if sign * margin > 0:
             return 0.0, 0.0
         return cost * abs(margin), -cost * sign
@@ -176,8 +173,7 @@ class ModifiedHuber(NamedTuple):
     LIMITS = {"positive": "> 0"}
 
     def value_slope(self, margin, y):
-        sign = 1.0 if y > 0 else -1.0
-        cost = self.positive if y > 0 else 1.0
+        sign, cost = (1.0, self.positive) if y > 0 else (-1.0, 1.0)
         z = sign * margin
         if z >= 1:
             return 0.0, 0.0
@@ -346,7 +342,7 @@ class Gamma(NamedTuple):
 
     offset: float = 0.0
     DOMAIN = "positive"
-    LIMITS = {"offset": "any number"}
+    LIMITS, link = Poisson.LIMITS, Poisson.link
     SCALES = True
 
     def value_slope(self, margin, y):
@@ -356,10 +352,6 @@ class Gamma(NamedTuple):
 
     def curvature(self, margin, y):
         return y * math.exp(-margin - self.offset)
-
-    def link(self, margin):
-        """The expected amount."""
-        return math.exp(margin + self.offset)
 
 
 @part("loss")

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from thresher.engine.protocol import ATTRIBUTES
+from thresher.engine.protocol import ATTRIBUTES, KINDS
 from thresher.options.messages import as_shown, mention, spelled, warn_user
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ ENTRY_POINTS = "thresher.parts"
 """The group of the entry points"""
 REGISTRY: dict[str, dict[str, type]] = {kind: {} for kind in ATTRIBUTES}
 """Kind -> name -> class"""
-DEFINED: dict[type, tuple[str, str]] = {}
-"""Class -> kind and name, of all parts that were ever defined"""
 _PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _VERSION = re.compile(r"([A-Za-z0-9][A-Za-z0-9.!+_-]*)?")
 """What the metadata of packages allow"""
@@ -65,6 +63,12 @@ class Need(NamedTuple):
     version: str = ""
     file: str = ""
     """name of the file that defines it, without its folder, if it is not from a package"""
+
+
+def part_name(cls: type) -> str:
+    """The name of a part: ``TruncatedGradient`` is ``truncated-gradient``."""
+    own = cls.__qualname__.rpartition(".")[2]
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", own).lower()
 
 
 def entry_points() -> list[EntryPoint]:
@@ -147,16 +151,16 @@ def expect(homes: dict[tuple[str, str], tuple[str, str]]) -> None:
 def reduced(self: Any) -> object:
     """``__reduce__`` of parts that are not built in: another process defines the class first."""
     cls = type(self)
-    if cls not in DEFINED:  # a subclass, which is found as any class is
+    if cls not in KINDS:  # a subclass, which is found as any class is
         return copyreg.__newobj__, (cls, *self), getattr(self, "__dict__", None) or None  # type: ignore[attr-defined]
-    (kind, name), (module, file) = DEFINED[cls], _home_of(cls)
+    kind, name, (module, file) = KINDS[cls], part_name(cls), _home_of(cls)
     where = cls if module == "__main__" else None  # typed at a prompt: cloudpickle sends it whole
     return _received, (kind, name, module, file, where, self._asdict())
 
 
 def _received(kind: str, name: str, module: str, file: str, cls: Any, values: dict[str, Any]) -> object:
-    if cls is not None and cls not in DEFINED:
-        REGISTRY[kind][name], DEFINED[cls] = cls, (kind, name)
+    if cls is not None and cls not in KINDS:
+        REGISTRY[kind][name], KINDS[cls] = cls, kind
     if cls is None and name not in REGISTRY[kind]:
         _load_home(kind, name, module, file)
     made: Any = cls or REGISTRY[kind][name]
@@ -212,7 +216,10 @@ def _execute(file: Path, path: Path, name: str, stamp: tuple[int, ...]) -> None:
             raise
         if isinstance(error, SpecError) and str(error).startswith(f"{file}: "):
             raise
-        line = _line_of(error, path)
+        lines = [at.lineno for at in traceback.extract_tb(error.__traceback__) if at.filename == str(path)]
+        if isinstance(error, SyntaxError) and error.filename in (str(path), None):
+            lines = [error.lineno]
+        line = f":{lines[-1]}" if lines and lines[-1] else ""
         what = "not Python: " if isinstance(error, SyntaxError | ValueError) and not line else ""
         raise SpecError(f"{file}{line}: {what}{_in_words(error)}") from error
 
@@ -223,14 +230,6 @@ class _FileOfParts(SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType:
         found: CodeType = self.source_to_code(self.get_data(self.path), self.path)
         return found
-
-
-def _line_of(error: BaseException, path: Path) -> str:
-    """A colon and the line of the file at which an error was raised, if it was."""
-    if isinstance(error, SyntaxError) and error.filename in (str(path), None):
-        return f":{error.lineno}" if error.lineno else ""
-    lines = [at.lineno for at in traceback.extract_tb(error.__traceback__) if at.filename == str(path)]
-    return f":{lines[-1]}" if lines else ""
 
 
 def _in_words(error: BaseException) -> str:
@@ -278,10 +277,9 @@ def needs_of(made: Iterable[Any]) -> list[Need]:
     waiting, found = [*made], list[Need]()
     for one in waiting:  # which grows
         waiting += [inner for inner in one if isinstance(inner, tuple)]
-        cls = next((cls for cls in type(one).__mro__ if cls in DEFINED), None)
+        cls = next((cls for cls in type(one).__mro__ if cls in KINDS), None)
         if cls is not None and not is_built_in(cls):
-            kind, name = DEFINED[cls]
-            found.append(Need(kind, name, **_origin(cls, name)))
+            found.append(Need(KINDS[cls], part_name(cls), **_origin(cls, part_name(cls))))
     return list(dict.fromkeys(found))
 
 

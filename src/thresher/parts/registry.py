@@ -40,12 +40,12 @@ from thresher.options.messages import mention
 from thresher.options.synonyms import meant
 from thresher.parts.clamped import clamped_class
 from thresher.parts.origins import (
-    DEFINED,
     MAIN,
     entry_points,
     is_built_in,
     load_all,
     load_named,
+    part_name,
     reduced,
 )
 from thresher.parts.origins import REGISTRY as REGISTRY
@@ -73,9 +73,9 @@ def part(kind: str, **declared: object) -> Callable[[T], T]:
     if kind not in REGISTRY:
         kinds = ", ".join(f'@part("{one}")' for one in REGISTRY)
         raise TypeError(f"a part is one of {kinds}; not {getattr(kind, '__name__', kind)!r}")
-    known = {*ATTRIBUTES[kind], *OPTIONAL}
-    if unknown := declared.keys() - known:
-        raise TypeError(f"a {kind} cannot declare {min(unknown)}; it can declare {', '.join(sorted(known))}")
+    if unknown := declared.keys() - ATTRIBUTES[kind].keys():
+        known = ", ".join(sorted(ATTRIBUTES[kind]))
+        raise TypeError(f"a {kind} cannot declare {min(unknown)}; it can declare {known}")
 
     def register(cls: T) -> T:
         begin, fields = f"{kind} {cls.__name__}", getattr(cls, "_fields", None)
@@ -100,7 +100,6 @@ def part(kind: str, **declared: object) -> Callable[[T], T]:
             _check_first_steps(cls)
         _attach_to_module(cls)
         REGISTRY[kind][part_name(cls)] = cls
-        DEFINED[cls] = kind, part_name(cls)
         if not is_built_in(cls):
             cls.__reduce__ = reduced  # type: ignore[assignment]
             cls.__copy__ = cls.__deepcopy__ = lambda self, memo=None: self  # type: ignore[attr-defined]
@@ -123,7 +122,7 @@ def _check_values_at_birth(kind: str, cls: Any) -> None:
             if isinstance(cls._field_defaults.get(field), float) and not isinstance(value, float):
                 raise SpecError(f"{part_name(cls)}: {field} must be a number, not {value!r}")
             if isinstance(value, float):
-                limit = limit_of(cls, field)
+                limit = cls.LIMITS.get(field, LEAST)
                 bounded = "inf" not in limit and not math.isinf(cls._field_defaults.get(field, 0.0) or 0.0)
                 if math.isnan(value) or (bounded and math.isinf(value)) or not LIMITS[limit](value):
                     finite = "finite and " if math.isinf(value) else ""
@@ -180,12 +179,6 @@ def _as_float(value: object) -> object:
     return value
 
 
-def limit_of(cls: Any, field: str) -> str:
-    """The range of a number in this field, in words."""
-    limit: str = getattr(cls, "LIMITS", {}).get(field, ">= 0")
-    return limit
-
-
 def _attach_to_module(cls: type) -> None:
     """Move a class of ``__main__`` to a module of its own in `sys.modules`.
 
@@ -200,12 +193,6 @@ def _attach_to_module(cls: type) -> None:
     home.__dict__.update({k: v for k, v in vars(main).items() if not k.startswith("__")})
     setattr(home, cls.__qualname__, cls)
     cls.__module__ = name
-
-
-def part_name(cls: type) -> str:
-    """The name of a part: ``TruncatedGradient`` is ``truncated-gradient``."""
-    own = cls.__qualname__.rpartition(".")[2]
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", own).lower()
 
 
 def _family(kind: str) -> dict[str, type]:
@@ -265,7 +252,8 @@ def make(kind: str, spec: Any, **nested: Any) -> Any:
     if any(type(spec) in REGISTRY[k].values() for k in _FAMILIES.get(kind, (kind,))):
         cls, values = type(spec), spec._asdict()
     elif isinstance(spec, str):
-        cls, values = _read(kind, spec)
+        values = fields_said(kind, spec)
+        cls = find(kind, spec.partition(":")[0].strip())
     else:
         found = textwrap.shorten(repr(spec), _LONGEST, placeholder="...")
         raise SpecError(f"expected the name of a {kind} or a {kind}, not {found}")
@@ -321,13 +309,8 @@ def parameters(cls: Any) -> dict[str, Any]:
     return {f: d for f, d in defaults if f in IN_SPECS or not isinstance(d, tuple)}
 
 
-def fields_said(kind: str, spec: str) -> dict[str, object]:
+def fields_said(kind: str, spec: str) -> dict[str, Any]:
     """The fields that a SPEC sets. SpecError."""
-    return _read(kind, spec)[1]
-
-
-def _read(kind: str, spec: str) -> tuple[Any, dict[str, object]]:
-    """The class that a SPEC names, and the fields that it sets."""
     name, _, text = spec.partition(":")
     cls = lookup(kind, name.strip())
     if without := [field for field in cls._fields if field not in cls._field_defaults]:
@@ -356,7 +339,7 @@ def _read(kind: str, spec: str) -> tuple[Any, dict[str, object]]:
         if field in raw:
             raise SpecError(f"{part_name(cls)}: {field} is given twice")
         raw[field] = value
-    return cls, {field: _read_value(cls, raw, field) for field in raw}
+    return {field: _read_value(cls, raw, field) for field in raw}
 
 
 def _read_value(cls: Any, raw: dict[str, str], field: str) -> Any:
@@ -433,8 +416,8 @@ LIMITS: dict[str, Callable[[float], bool]] = {
     "any number": lambda v: True,
 }
 """The ranges that a part can set for a field"""
-OPTIONAL = "LIMITS", "TUNED"
-"""What parts of any kind can declare of their fields"""
+LEAST = ">= 0"
+"""The range of other fields"""
 _DOMAINS = "binary", "real", "nonnegative", "positive"
 """labels that a loss of one output can take"""
 _DTYPES = "float32", "float64"
@@ -479,12 +462,12 @@ def _check_declarations(begin: str, kind: str, cls: Any) -> None:
                 f"{begin}: the default of {field} must be a number, True or False, not {default!r}:"
                 f" {field}: float = 1.0"
             )
-    for field, limit in getattr(cls, "LIMITS", {}).items():
+    for field, limit in cls.LIMITS.items():
         if limit not in LIMITS:
             known = ", ".join(map(repr, LIMITS))
             raise TypeError(f"{begin}: LIMITS[{field!r}] must be one of {known}; not {limit!r}")
-    for name in (*OPTIONAL, "PENALTIES"):
-        for field in getattr(cls, name, ()):
+    for name in ("LIMITS", "TUNED", "PENALTIES"):
+        for field in getattr(cls, name, None) or ():
             if field not in cls._fields:
                 raise TypeError(f"{begin}: {name} names {field!r}; its fields are {', '.join(cls._fields)}")
     if kind in _LINKS:

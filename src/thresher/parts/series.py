@@ -47,17 +47,6 @@ def left(half_life, amount, missed):
 _SHORT = 0.02  # below this, a few terms of a power series are exact; above it, there is no cancellation
 
 
-@scalar
-def moments(n):
-    """Sums of u^2 and u^4 over n consecutive numbers u of mean 0.
-
-    >>> moments(3.0)
-    (2.0, 2.0)
-    """
-    second = n * (n * n - 1.0) / 12.0
-    return second, second * (3.0 * n * n - 7.0) / 20.0
-
-
 @helper
 def decays(middle, n, rate):
     """Sum of exp(-rate m) - 1 over n consecutive m >= 0 of mean `middle`.
@@ -67,8 +56,8 @@ def decays(middle, n, rate):
     """
     half, falling = 0.5 * n * rate, math.exp(-rate * middle)
     if half < _SHORT:
-        second, fourth = moments(n)
-        square = rate * rate
+        square, second = rate * rate, n * (n * n - 1.0) / 12.0  # sums of powers of n numbers of mean 0
+        fourth = second * (3.0 * n * n - 7.0) / 20.0
         bulge = falling * square * (0.5 * second + square * fourth / 24.0)
     else:
         ends = math.exp(half - rate * middle) - math.exp(-half - rate * middle)
@@ -80,15 +69,6 @@ _BLOCK = 64  # steps whose sizes are computed at once, vectorised four at a time
 
 
 @helper
-def added(pulls):
-    """Sum of a block, as four independent partial sums."""
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    for i in range(0, _BLOCK, 4):
-        a, b, c, d = a + pulls[i], b + pulls[i + 1], c + pulls[i + 2], d + pulls[i + 3]
-    return (a + b) + (c + d)
-
-
-@helper
 def replayed(rate, l1, w, s, t):
     """Weight w after the penalties of steps s..t-1: by blocks, then one by one where it may reach zero."""
     pulls = np.empty(_BLOCK)
@@ -96,7 +76,12 @@ def replayed(rate, l1, w, s, t):
         count = min(_BLOCK, int(t - s))
         for i in range(count):
             pulls[i] = at(rate, s + i) * l1
-        whole = added(pulls) if count == _BLOCK else math.inf
+        whole = math.inf
+        if count == _BLOCK:  # four independent partial sums
+            a, b, c, d = 0.0, 0.0, 0.0, 0.0
+            for i in range(0, _BLOCK, 4):
+                a, b, c, d = a + pulls[i], b + pulls[i + 1], c + pulls[i + 2], d + pulls[i + 3]
+            whole = (a + b) + (c + d)
         if whole < abs(w):
             w -= math.copysign(whole, w)
         else:

@@ -24,12 +24,6 @@ COLUMNS = ("v", "place", "heap", "key", "size")
 
 
 @scalar
-def raised(w, threshold):
-    """The v of a weight."""
-    return w + threshold if w > 0 else w - threshold
-
-
-@scalar
 def put(S, place, row, key):
     """Store `row` at `place`."""
     S[place - 1, HEAP], S[place - 1, KEY] = row, key

@@ -74,13 +74,13 @@ F64 = NDArray[np.float64]
 
 def ranges_of(rule: Any) -> dict[str, Range]:
     """The parameters of a rule worth tuning, with their ranges; a field of its rate is ``rate.eta0``."""
-    own = getattr(type(rule), "TUNED", None)
+    own = rule.TUNED
     if own is None:  # the rule does not say: a factor of 100 around its penalties
         given = {name: float(getattr(rule, name)) for name in rule.PENALTIES}
         own = {name: (v / 100, v * 100) for name, v in given.items() if 0 < v < math.inf}
     found = dict(own)
     if hasattr(rule, "rate"):
-        found |= {f"rate.{name}": ends for name, ends in getattr(type(rule.rate), "TUNED", {}).items()}
+        found |= {f"rate.{name}": ends for name, ends in (rule.rate.TUNED or {}).items()}
     return found
 
 

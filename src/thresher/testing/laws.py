@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.engine import calibrating, index, kernels
+from thresher.engine import index
 from thresher.engine.compile.jit import Kernel
 from thresher.engine.protocol import PROTOCOL
 from thresher.learning.files import model_file
@@ -117,10 +117,7 @@ Setting = tuple[Any, str, Any]
 """An object, the name of an attribute, its value"""
 
 
-NOT_COMPILED: tuple[Setting, ...] = (
-    (Kernel, "for_parts", lambda self, *parts: self.function),
-    (calibrating, "learn", kernels.learn.function),
-)
+NOT_COMPILED: tuple[Setting, ...] = ((Kernel, "for_parts", lambda self, *parts: self.function),)
 """Models run uncompiled; the index of the growing store stays compiled."""
 SMALL_TABLES: tuple[Setting, ...] = (
     (index, "FIRST_SIZE", 8),

@@ -30,7 +30,7 @@ from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.source import Source
 from thresher.data.text.words import byte
 from thresher.engine.compile.jit import kernel, scalar
-from thresher.engine.lookup import empty_index, place
+from thresher.engine.lookup import empty_index, home, place
 
 KEY, FACTORS, A, B, C, FIELDS = 0, 1, 2, 3, 4, 5
 """Columns of an entry, a row of uint64. After the key: for a name 0, its space, where it begins in `letters`
@@ -78,13 +78,13 @@ def names_any(naming):
 
 @scalar
 def _row(naming, key):
-    return naming.slots[place(naming.slots, naming.keys, key)]
+    return naming.slots[place(naming.slots, naming.keys, key, home(naming.slots, key))]
 
 
 @scalar
 def _want(naming, key):
     """Add a key whose name is wanted, if there is room."""
-    slot, row = place(naming.slots, naming.keys, key), naming.state[KEYS] + 1
+    slot, row = place(naming.slots, naming.keys, key, home(naming.slots, key)), naming.state[KEYS] + 1
     if naming.slots[slot] == 0 and row < naming.keys.size:
         naming.slots[slot], naming.keys[row], naming.wanted[row] = row, key, True
         naming.state[KEYS] = row

@@ -28,11 +28,6 @@ PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 _one_at_a_time = threading.RLock()
 
 
-def emitted_by(module: str) -> None:
-    """The module of this name has bodies written by hand (`translate.emits`) for functions of its caller."""
-    DECLARED.append(lambda: import_module(module))
-
-
 def _translate() -> Any:
     return import_module("thresher.engine.compile.translate")
 
@@ -81,7 +76,7 @@ class InPlace:
 
 
 in_place: Any = InPlace
-"""Decorator for a function in plain Python, whose body is in the module that `emitted_by` names"""
+"""Decorator for a function in plain Python, whose body is in the module `emitted`"""
 
 
 def emitted(signature: str) -> Callable[[Callable[..., Any]], Any]:

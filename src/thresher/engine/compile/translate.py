@@ -42,6 +42,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numba
@@ -448,6 +449,7 @@ def machine_code(function: Callable[..., object], args: tuple[object, ...]) -> t
 
     Code has addresses of this process if it uses large constant arrays, or functions of other languages.
     """
+    import_module("thresher.engine.compile.emitted")
     while DECLARED:
         DECLARED.pop(0)()
     flags: Any = compiler.Flags()

@@ -83,7 +83,7 @@ def _measuring(recipe: Recipe) -> str:
 
 def _step_sizes(rule: Any) -> list[str]:
     """The parameters of a rule that are step sizes: any positive number will do."""
-    limits = getattr(type(rule), "LIMITS", {})
+    limits = rule.LIMITS
     return [name for name in _STEP_SIZES if name in rule._fields and limits.get(name, "> 0") == "> 0"]
 
 

@@ -477,10 +477,7 @@ class OneState(RuleState):
 
     def __init__(self, head: Objective, rule: Any, dtype: Any, index: Index, *kinds: bool) -> None:
         super().__init__(head, rule, dtype, index, (), None, *kinds)
-        parts_of_loop = head.loss, rule, self.bias_rule
-        self._learn = kernels.learn.for_parts(*parts_of_loop)
-        if self.calibration is not None:
-            self._calibrating = calibrating.learn_calibrating.for_parts(*parts_of_loop)
+        self._learn = kernels.learn.for_parts(head.loss, rule, self.bias_rule)
 
     def learn(
         self, resolved: Resolved, lo: int, targets: F32, weights: F32, offsets: F32 | None, longest: int
@@ -490,18 +487,16 @@ class OneState(RuleState):
         kept: Any = None
         if self.history is not None:
             kept = self.history.past(self.clock, longest)
-        limits = (read_only(weights), offsets, lo, resolved.hi, self.limit, room, kept)
-        if self.calibration is None or self.again:  # margins of these are not those of new examples
-            return int(self._learn(*self._arguments(self.head.loss, resolved, targets, *limits)))
-        args = self._arguments(self.head.loss, resolved, targets, *limits, self.calibration)
-        return int(self._calibrating(*args))
+        meant = None if self.again else self.calibration  # margins of these are not those of new examples
+        limits = (read_only(weights), offsets, lo, resolved.hi, self.limit, room, kept, meant)
+        return int(self._learn(*self._arguments(self.head.loss, resolved, targets, *limits)))
 
     def learner_of_row(self, arrays: RowBuffers) -> Callable[[], bool] | None:
         """As in `RuleState`."""
         if self.history is not None or self.calibration is not None:
             return None
         of_row = Resolved(1, arrays.ends, arrays.rows, arrays.values), arrays.targets, arrays.weights
-        limits = None, 0, 1, float("inf"), arrays.room, None
+        limits = None, 0, 1, float("inf"), arrays.room, None, None
         args, compiled, clock = self._arguments(self.head.loss, *of_row, *limits), self._learn, self.bclock
         origin = self._origin if len(self.B) else -1
         if origin >= 0 and not clock[self._started]:

@@ -46,7 +46,8 @@ class L1Ball(NamedTuple):
         return soft(S[j, threshold_heap.V], now[THRESHOLD])
 
     def step(self, S, j, w, x, slope, now):
-        S[j, threshold_heap.V] = threshold_heap.raised(w - now[ETA] * slope * x, now[THRESHOLD])
+        moved = w - now[ETA] * slope * x
+        S[j, threshold_heap.V] = moved + now[THRESHOLD] if moved > 0 else moved - now[THRESHOLD]
 
     def constrain(self, S, rows, begin, end, clock):
         """Raise the threshold until the live weights fit."""
