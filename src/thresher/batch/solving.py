@@ -78,13 +78,17 @@ class Solution:
 class Boosted(Readout):
     """A fitted model with float64 weights; `solution` says how good they are."""
 
-    def __init__(self, solver: Rounds, head: Objective, solution: Solution, source: Source) -> None:
+    def __init__(self, solver: Rounds, head: Objective, last: Round, source: Source, started: float) -> None:
+        """The model of a solver after its last round."""
         w, features, columns = solver.w, solver.features, solver.columns
         alive = np.flatnonzero(w[:features].reshape(features, head.count).any(axis=1))
         bias = w[features:].flatten() if columns.intercept else np.zeros(head.count)
         lowest = float(columns.labels.min(initial=0.0))
         super().__init__(head, STORE, columns.keys[alive], w[alive], bias, lowest)
-        self.solution = solution
+        plan, endless = solver.plan, solver.endless() if solver.examples else None
+        done = last.number, last.sweeps, last.objective, last.certificate, endless
+        took = time.perf_counter() - started
+        self.solution = solution = Solution(plan, solver.examples, features, *done, took)
         self.warnings: list[Finding] = []
         """trouble with the data or the model"""
         self.frontier: Any = None
@@ -94,7 +98,6 @@ class Boosted(Readout):
         named = not features or (self.layout is not None and has_columns(self.layout))
         span = None if named else (int(columns.keys[0]), int(columns.keys[-1]))
         note_kind(self, span, source)
-        plan = solution.plan
         settings = {
             **{name: getattr(plan, name) for name in ("method", "l2", "tolerance")},
             "l1": f"{plan.l1:g}{DEVIATIONS}" if plan.deviations else plan.l1,
@@ -131,15 +134,6 @@ def troubles_of(found: Boosted, columns: Sequence[ColumnSeen], report: Report) -
         )
         found_so_far.append(Finding("no-certificate", f"{reason}: {remedy}"))
     return found_so_far
-
-
-def _boosted(solver: Rounds, head: Objective, last: Round, source: Source, started: float) -> Boosted:
-    """The model of a solver after its last round."""
-    endless = solver.endless() if solver.examples else None
-    done = last.number, last.sweeps, last.objective, last.certificate, endless
-    took = time.perf_counter() - started
-    solution = Solution(solver.plan, solver.examples, solver.features, *done, took)
-    return Boosted(solver, head, solution, source)
 
 
 def _along(
@@ -192,7 +186,7 @@ def solved_along(
             margins[k][of_rows == fold] = solver.z[of_rows == fold]
     say(f"all rows: {len(values)} penalties")
     models = [
-        _boosted(solver, head, last, source, started)
+        Boosted(solver, head, last, source, started)
         for _, solver, last in _along(columns, head, plan, values)
     ]
     for model in models:
@@ -217,6 +211,6 @@ def solved(
     solver = solver_over(in_columns(rows_of(source).counting(), intercept), head, plan)
     check_namespaces(source, source.report)
     last = settled(solver, callback)[0] if plan.deviations else solver.run(callback)
-    found = _boosted(solver, head, last, source, started)
+    found = Boosted(solver, head, last, source, started)
     found.warnings = troubles_of(found, seen, source.report)
     return found

@@ -109,23 +109,12 @@ class Reader:
             yield Note((), True, str(error).replace(task.path, task.name)), []
 
 
-def difference(wanted: dict[str, str]) -> str:
-    """How the versions here differ from those of the learner; empty if they do not."""
-    return next(
-        (
-            f"a worker on {platform.node()} has {name} {here}, the learner has {wanted[name]}: "
-            "install the same versions on all machines"
-            for name, here in versions().items()
-            if here != wanted.get(name, here)
-        ),
-        "",
-    )
-
-
 def _check(setting: Setting, task: Task) -> None:
     """`DataError` if the file has changed, or if another version would read it."""
-    if differs := difference(setting.versions):
-        raise DataError(differs)
+    for name, here in versions().items():
+        if here != (wanted := setting.versions.get(name, here)):
+            has = f"a worker on {platform.node()} has {name} {here}, the learner has {wanted}"
+            raise DataError(f"{has}: install the same versions on all machines")
     if task.stamp is not None and (now := stamp_of(task.path)) != task.stamp:
         how = f"cannot be found on {platform.node()}" if now is None else "changed while it was read"
         raise DataError(f"{task.path}: {how}")

@@ -66,7 +66,7 @@ class RayReaders:
         self._started = False
         self.idle, self.starting = list[Any](), list[tuple[Any, Any]]()
         """readers that wait for a piece; those that start, with the answer that they run"""
-        self._failed = self._losses = 0
+        self._failed = self.losses = 0
         self.alone = False
         """whether no reader takes pieces at the moment"""
 
@@ -115,13 +115,6 @@ class RayReaders:
                     self.idle.append(one[0])
                     self.alone, self._failed = False, 0
         return bool(self.idle)
-
-    def say_lost(self, name: str) -> None:
-        """Say that a reader of a file was lost, the first few times."""
-        self._losses += 1
-        last = " (further losses are not reported)" if self._losses == REPORTED else ""
-        if self._losses <= REPORTED:
-            self.warn(f"a reader of {name} was lost; this process reads the rest of its piece{last}")
 
     def read(self, source: TextSource, start: StreamPosition, watches: Watches | None) -> Pass:
         """Begin a pass over `source`, or the rest of one from `start` on."""
@@ -233,39 +226,40 @@ class Pass:
 
     def _blocks_of(self, stream: _Stream) -> Iterator[tuple[reading.Span, reading.Parsed]]:
         piece, at, name = stream.piece, stream.piece.start, self._source.names[stream.piece.file]
+        readers = self._readers
         while True:
             try:
-                note, reference = self._batch_of(stream)
+                note_of, batch = stream.asked.popleft()
+                readers.connection.wait([note_of, batch], count=2)
+                with self._calling():
+                    try:
+                        note: Note = self._ray.get(note_of)
+                    except self._ray.exceptions.RayTaskError as error:
+                        raise DataError(f"a reader failed: {_first_line(error)}") from error
+                    if stream.reader is not None and not note.ended:
+                        stream.asked.append(self._following(stream.reader))
                 if note.error:
                     raise DataError(note.error)
                 if note.ended:
                     self._free(stream)
                     return
-                with self._readers.connection.borrowed(reference) as packed:
+                with readers.connection.borrowed(batch) as packed:
                     for k, span in enumerate(note.spans):
                         yield self._positions.span(piece.file, *span), unpack(packed[k], self._arenas)
                         at = span[1]
                 self._begin()
             except self._ray.exceptions.RayError:
-                self._readers.say_lost(name)
+                readers.losses += 1
+                last = " (further losses are not reported)" if readers.losses == REPORTED else ""
+                if readers.losses <= REPORTED:
+                    readers.warn(
+                        f"a reader of {name} was lost; this process reads the rest of its piece{last}"
+                    )
                 if stream.reader is not None:
-                    self._readers.kill(stream.reader)
+                    readers.kill(stream.reader)
                     stream.reader = None
                 yield from self._read_here(piece._replace(start=at))
                 return
-
-    def _batch_of(self, stream: _Stream) -> tuple[Note, Any]:
-        """The next batch of a piece, and its note, which is waited for."""
-        note_of, reference = stream.asked.popleft()
-        self._readers.connection.wait([note_of, reference], count=2)
-        with self._calling():
-            try:
-                note: Note = self._ray.get(note_of)
-            except self._ray.exceptions.RayTaskError as error:
-                raise DataError(f"a reader failed: {_first_line(error)}") from error
-            if stream.reader is not None and not note.ended:
-                stream.asked.append(self._following(stream.reader))
-        return note, reference
 
     def _read_here(self, piece: reading.Piece) -> Iterator[tuple[reading.Span, reading.Parsed]]:
         """What the learner reads itself."""

@@ -60,8 +60,6 @@ def reads_elsewhere(function: F) -> F:
 
     @functools.wraps(function)
     def reading(*args: Any, workers: int | None = None, ray: str | None = None, **options: Any) -> Any:
-        if workers is None and ray is None:
-            return function(*args, **options)
         with reading_elsewhere(workers, ray):
             return function(*args, **options)
 

@@ -84,8 +84,7 @@ def placed(series: Series, x: Scale, y: Scale) -> list[Dot]:
     for k, (a, b) in enumerate(zip(series.x, series.y, strict=True)):
         across, up = x.place(a), y.place(b)
         if across is not None and up is not None:
-            ends = (series.low[k], series.high[k]) if series.low and series.high else None
-            low, high = (y.place(ends[0]), y.place(ends[1])) if ends else (None, None)
+            low, high = (None if ends is None else y.place(ends[k]) for ends in (series.low, series.high))
             found.append(Dot(k, across, up, low, high))
     return found
 
@@ -158,20 +157,19 @@ def drawn(series: Series, look: Look, x: Scale, y: Scale) -> list[str]:
         corners = " ".join(f"{svg.number(a)},{svg.number(b)}" for a, b in around)
         found += [svg.tag("polygon", class_=f"area {look.colour}", points=corners)] if len(ends) > 1 else []
     if not line:
-        lines = ""
+        lines = list[str | float]()
         for dot in dots:
             if dot.low is not None and dot.high is not None:
-                left, right, middle = svg.number(dot.x - 4), svg.number(dot.x + 4), svg.number(dot.x)
-                low, high = svg.number(dot.low), svg.number(dot.high)
-                lines += f"M{left} {low}H{right}M{middle} {low}V{high}M{left} {high}H{right}"
-        found += [svg.tag("path", class_=f"whisker {look.colour}", d=lines)] if lines else []
-    path = ""
+                lines += ["M", dot.x - 4, dot.low, "H", dot.x + 4, "M", dot.x, dot.low, "V", dot.high]
+                lines += ["M", dot.x - 4, dot.high, "H", dot.x + 4]
+        found += [svg.path(f"whisker {look.colour}", *lines)] if lines else []
+    steps = list[str | float]()
     for first, *rest in (group for group in groups if len(group) > 1):
-        path += f"M{svg.number(first.x)} {svg.number(first.y)}"
-        between = "H{}V{}" if series.kind == "steps" else "L{} {}"
-        path += "".join(between.format(svg.number(dot.x), svg.number(dot.y)) for dot in rest)
-    if path:
-        found.append(svg.tag("path", class_=look.line, d=path))
+        steps += ["M", first.x, first.y]
+        for dot in rest:
+            steps += ["H", dot.x, "V", dot.y] if series.kind == "steps" else ["L", dot.x, dot.y]
+    if steps:
+        found.append(svg.path(look.line, *steps))
     alone = [group[0] for group in groups if len(group) == 1]
     for dot in dots if series.kind in ("dots", "both") else alone:
         title = series.titles[dot.number] if series.titles else ""
@@ -207,12 +205,12 @@ def _lines(panel: Panel, room: float) -> list[list[tuple[list[str], str, float]]
         if series.name:
             look, key = look_of(panel, k), list[str]()
             if series.kind != "dots":
-                key.append(svg.tag("path", class_=look.line, d="M0 0H20"))
+                key.append(svg.path(look.line, "M0 0H20"))
             if series.kind in ("dots", "both"):
                 key.append(marker(look, 10, 0))
             keys.append((key, series.name))
     if panel.diagonal:
-        keys.append(([svg.tag("path", class_="reference", d="M0 0H20")], panel.diagonal))
+        keys.append(([svg.path("reference", "M0 0H20")], panel.diagonal))
     lines, left, most = list[list[tuple[list[str], str, float]]](), 0.0, min(_WIDEST, room - _KEY)
     for key, name in keys if len(keys) > 1 else []:
         wide = min(svg.width_of(svg.fitted(name, most)), most)
@@ -286,11 +284,10 @@ def panels(
 ) -> str:
     """Panels stacked vertically, with aligned plots; `height` is that of each. For the rest, see `chart`."""
     head = _LINE + _EDGE if headed else _EDGE / 2
-    laid = [
-        _placed(panel, head + k * height, head + (k + 1) * height, width) for k, panel in enumerate(shown)
-    ]
-    if len(shown) == 1 and headed:  # the given height is that of the picture
-        laid = [_placed(shown[0], head, height, width)]
+    laid = list[_PlacedPanel]()
+    for k, panel in enumerate(shown):
+        alone = len(shown) == 1 and headed  # then the given height is that of the picture
+        laid.append(_placed(panel, head + k * height, height if alone else head + (k + 1) * height, width))
     left = max((svg.width_of(tick.text, 12) for one in laid for tick in one.ticks), default=0.0) + _EDGE + 8
     body = [svg.label(title, _EDGE, _LINE + 2, "head", room=width - 2 * _EDGE)] if headed else []
     for one in laid:
@@ -322,16 +319,10 @@ def _panel(laid: _PlacedPanel, left: float, width: float) -> list[str]:
     if panel.y.title:
         body.append(svg.label(panel.y.title, _EDGE, laid.plot - 12, "tick", room=width - 2 * _EDGE))
     floor, across = laid.bottom + (_STRIP if panel.strip else 0), ticks_across(x)
-    upright = "".join(
-        f"M{svg.number(tick.place)} {svg.number(laid.plot)}V{svg.number(laid.bottom)}" for tick in across
-    )
-    level = "".join(
-        f"M{svg.number(left)} {svg.number(tick.place)}H{svg.number(right)}" for tick in laid.ticks
-    )
-    body += [svg.tag("path", class_="grid", d=level + upright)] if level + upright else []
-    body.append(
-        svg.tag("path", class_="axis", d=f"M{svg.number(left)} {svg.number(floor)}H{svg.number(right)}")
-    )
+    grid = [one for tick in laid.ticks for one in ("M", left, tick.place, "H", right)]
+    grid += [one for tick in across for one in ("M", tick.place, laid.plot, "V", laid.bottom)]
+    body += [svg.path("grid", *grid)] if grid else []
+    body.append(svg.path("axis", "M", left, floor, "H", right))
     body += [svg.label(tick.text, left - 8, tick.place + 4, "tick", "end") for tick in laid.ticks]
     for tick in across:
         half = svg.width_of(tick.text, 12) / 2
@@ -343,8 +334,8 @@ def _panel(laid: _PlacedPanel, left: float, width: float) -> list[str]:
     low, high = max(x.low, laid.y.low), min(x.high, laid.y.high)
     ends = [scale.place(value) for value in (low, high) for scale in (x, laid.y)]
     if panel.diagonal and low < high and None not in ends:
-        a, b, c, d = (svg.number(one or 0.0) for one in ends)
-        body.append(svg.tag("path", class_="reference", d=f"M{a} {b}L{c} {d}"))
+        a, b, c, d = (one or 0.0 for one in ends)
+        body.append(svg.path("reference", "M", a, b, "L", c, d))
     looks = [look_of(panel, k) for k in range(len(panel.series))]
     pairs = zip(panel.series, looks, strict=True)
     marks = [mark for series, look in pairs for mark in drawn(series, look, x, laid.y)]

@@ -5,6 +5,7 @@ Every text and attribute is escaped here, and nowhere else.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 
@@ -96,6 +97,12 @@ def tag(name: str, *children: str, **attributes: str | float | None) -> str:
     )
     inner = "".join(children)
     return f"<{name}{written}>{inner}</{name}>" if inner else f"<{name}{written}/>"
+
+
+def path(kind: str, *steps: str | float) -> str:
+    """A path of commands and coordinates in pixels, such as ``"M", 1.0, 2.0, "H", 9.0``."""
+    written = " ".join(one if isinstance(one, str) else number(one) for one in steps)
+    return tag("path", class_=kind, d=re.sub(" ?([A-Z]) ?", r"\1", written))
 
 
 def text_of(text: str) -> str:

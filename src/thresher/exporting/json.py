@@ -10,7 +10,7 @@ from typing import Any
 
 from thresher._version import __version__
 from thresher.data.columns import NUMERIC, TEXT
-from thresher.exporting.description import ExportedColumn, ExportedModel, RawPrediction, letter_ranges
+from thresher.exporting.description import ExportedModel, RawPrediction, letter_ranges
 
 EDITION = 1
 """Raised when a reader of the last one would predict something else"""
@@ -29,7 +29,11 @@ def described(found: RawPrediction) -> dict[str, Any]:
         "written_by": f"thresher {__version__}",
         "rows": "columns" if found.columns else "ids",
         "mask": str(found.mask),
-        "columns": [*map(_column, found.columns)],
+        "columns": [
+            {"name": one.name, "kind": one.kind, "spelled": one.spelled, "numbers": one.numbers}
+            | ({"key": str(one.key)} if one.kind == NUMERIC else {"seed": str(one.seed)})
+            for one in found.columns
+        ],
         "missing": [*layout.missing],
         "missing_is_mean": found.missing_is_mean,
         "products": [[*one] for one in found.products],
@@ -43,11 +47,6 @@ def described(found: RawPrediction) -> dict[str, Any]:
         "labels": found.labels,
         "link": found.link._asdict(),
     }
-
-
-def _column(one: ExportedColumn) -> dict[str, Any]:
-    key = {"key": str(one.key)} if one.kind == NUMERIC else {"seed": str(one.seed)}
-    return {"name": one.name, "kind": one.kind, "spelled": one.spelled, "numbers": one.numbers, **key}
 
 
 def _model(one: ExportedModel) -> dict[str, Any]:

@@ -62,11 +62,20 @@ def joined(children: Sequence[str]) -> Markup:
     return Markup("".join(child if isinstance(child, Markup) else text(child) for child in children))
 
 
-def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[Any]], note: str = "") -> Markup:
+def table(
+    caption: str,
+    heads: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    note: str = "",
+    most: int | None = None,
+) -> Markup:
     """A table whose first column names the rows; it scrolls on its own if it is too wide.
 
-    Numbers have four digits and commas between thousands; unknown ones are shown as -.
+    Numbers have four digits and commas between thousands; unknown ones are shown as -. At `most` so many
+    rows are shown, of which a note then tells.
     """
+    if most is not None and len(rows) > most:
+        rows, note = rows[:most], f"The first {most} of {len(rows):,}."
     numbers = [
         all(isinstance(row[k], Markup) or not isinstance(row[k], str) for row in rows)
         for k in range(len(heads))
@@ -121,15 +130,10 @@ def slice_tables(slices: dict[str, list[dict[str, Any]]]) -> list[Markup]:
     return found
 
 
-def details(numbers: str) -> Markup:
-    """The numbers of a picture, closed until the reader opens them."""
-    return el("details", el("summary", "The numbers"), numbers)
-
-
-def figure(picture: str, reading: str, *more: str, beside: bool = False) -> Markup:
-    """A picture, an explanation below or `beside` it, and its numbers as a table."""
-    kind = "beside" if beside else None
-    return joined([el("figure", Markup(picture), el("figcaption", reading), class_=kind), *more])
+def figure(picture: str, reading: str, numbers: str, beside: bool = False) -> Markup:
+    """A picture, an explanation below or `beside` it, and its numbers, closed until the reader opens them."""
+    shown = el("figure", Markup(picture), el("figcaption", reading), class_="beside" if beside else None)
+    return joined([shown, el("details", el("summary", "The numbers"), numbers)])
 
 
 def section(name: str, title: str, *inside: str) -> Markup:

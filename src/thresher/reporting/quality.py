@@ -120,7 +120,7 @@ def _calibration(model: ReportedModel, test: Test) -> html.Markup:
         for one, each in zip(binned.bins(), ends, strict=True)
     ]
     heads = ["Predicted", "Observed", *(["95% from", "to"] if head.classifies else []), _weight(test)]
-    numbers = html.details(html.table("Predicted and observed, by bins of equal weight", heads, rows))
+    numbers = html.table("Predicted and observed, by bins of equal weight", heads, rows)
     if head.classifies:
         return _titled("Calibration", picture, _CALIBRATION, numbers)
     return _titled("Predicted and observed", picture, _OBSERVED, numbers)
@@ -130,15 +130,14 @@ def _curves(test: Test) -> list[html.Markup]:
     """ROC and precision-recall curves of two classes."""
     if not test.assessment.head.is_of_two or (auc := test.figures["auc"]) is None:
         return []
-    ranking, average, rate = (
-        test.assessment.plain.ranking(),
-        test.figures["average_precision"],
-        test.figures["base_rate"],
-    )
+    ranking, figures = test.assessment.plain.ranking(), test.figures
+    average, rate = figures["average_precision"], figures["base_rate"]
     axes = Axis("false positive rate", **_SHARE), Axis("true positive rate", **_SHARE)
-    series = [Series(f"model (AUC {auc:.3f})", *_xy(ranking.roc()))]
+    x, y = zip(*ranking.roc(), strict=True)
+    series = [Series(f"model (AUC {auc:.3f})", x, y)]
     roc = chart("ROC curve", f"area {auc:.4g}", *axes, series, diagonal="chance", name="roc", **_TALL)
-    series = [Series(f"model (average {average:.3f})", *_xy(ranking.precision_recall()))]
+    x, y = zip(*ranking.precision_recall(), strict=True)
+    series = [Series(f"model (average {average:.3f})", x, y)]
     series.append(Series("base rate", [0.0, 1.0], [rate, rate], quiet=True))
     axes, title = (Axis("recall", **_SHARE), Axis("precision", **_SHARE)), "Precision and recall"
     precision = chart(title, f"average {average:.4g}", *axes, series, name="precision", **_TALL)
@@ -147,19 +146,15 @@ def _curves(test: Test) -> list[html.Markup]:
     return [_titled("ROC curve", roc, _ROC, of_roc), _titled(title, precision, _PR, numbers)]
 
 
-def _titled(title: str, picture: str, reading: str, *more: html.Markup) -> html.Markup:
-    return html.el("div", html.el("h3", title), html.figure(picture, reading, *more))
-
-
-def _xy(points: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
-    return [x for x, _ in points], [y for _, y in points]
+def _titled(title: str, picture: str, reading: str, numbers: html.Markup) -> html.Markup:
+    return html.el("div", html.el("h3", title), html.figure(picture, reading, numbers))
 
 
 def _points(caption: str, heads: list[str], points: list[tuple[float, float]]) -> html.Markup:
     """Some points of a curve as a table."""
     step = max(1, -(-len(points) // _TABLE))
     rows = [[f"{x:.4g}", y] for x, y in [*points[:-1:step], points[-1]]]
-    return html.details(html.table(f"{caption}: some points", heads, rows))
+    return html.table(f"{caption}: some points", heads, rows)
 
 
 def _classes(test: Test) -> html.Markup:

@@ -38,7 +38,7 @@ def top(facts: Facts) -> Markup:
     seen = info["features_seen"]
     least = "at least " if info.get("features_freed") else ""
     live = f"of {least}{_count(seen or 0, 'feature')} seen"
-    share = f"{live}: {percent(info['features_live'] / seen)} have a weight" if seen else ""
+    share = f"{live}: {_figure(info['features_live'] / seen, True)} have a weight" if seen else ""
     loss, size = info["progressive_loss"], size_shown(info["bytes"]["to_predict"])
     known, file = "unknown" if loss is None else f"{loss:.4g}", size_shown(info["bytes"]["file"])
     of_training: list[Key] = [
@@ -94,9 +94,11 @@ def _of_test(figures: dict[str, Any], model: ReportedModel) -> list[Key]:
             ("Error on test data (RMSE)", rmse, f"{base} by always predicting the mean"),
             ("Variance explained (R²)", *explained),
         ]
-    error = "Error on test data", percent(figures["error"])
+    error = "Error on test data", _figure(figures["error"], True)
     least = figures.get("base_error")
-    beside = f"{percent(least)} by always predicting the most frequent class" if least is not None else ""
+    beside = (
+        f"{_figure(least, True)} by always predicting the most frequent class" if least is not None else ""
+    )
     if not unbalanced(figures):
         return [(*error, beside), _second(figures, head)]
     found = [_second(figures, head)]  # instead of an error that always answering no has too
@@ -107,8 +109,8 @@ def _of_test(figures: dict[str, Any], model: ReportedModel) -> list[Key]:
         total, means = sum(one["weight"] for one in bins), "mean distance of prediction and outcome"
         if total and rate is not None:
             mean = sum(one["predicted"] * one["weight"] for one in bins) / total
-            means = f"{percent(mean)} predicted on average, {percent(rate)} came true"
-        found.append(("Calibration error", percent(figures["calibration_error"]), means))
+            means = f"{_figure(mean, True)} predicted on average, {_figure(rate, True)} came true"
+        found.append(("Calibration error", _figure(figures["calibration_error"], True), means))
     return found if len(found) == 3 else [*found, (*error, beside)]
 
 
@@ -128,17 +130,15 @@ def _second(figures: dict[str, Any], head: Objective) -> Key:
     return name.replace("_", " ").replace("f1", "F1"), _figure(figures.get(name)), "1 is perfect"
 
 
-def _figure(value: float | None) -> str:
-    return "unknown" if value is None or math.isnan(value) else f"{value:.4g}"
+def _figure(value: float | None, percent: bool = False) -> str:
+    """A number with four digits, or a share as a percentage with three.
 
-
-def percent(share: float | None) -> str:
-    """A share as a percentage with three digits.
-
-    >>> percent(0.0731), percent(None)
-    ('7.31%', 'unknown')
+    >>> _figure(0.0731), _figure(0.0731, True), _figure(None)
+    ('0.0731', '7.31%', 'unknown')
     """
-    return "unknown" if share is None or math.isnan(share) else f"{100 * share:.3g}%"
+    if value is None or math.isnan(value):
+        return "unknown"
+    return f"{100 * value:.3g}%" if percent else f"{value:.4g}"
 
 
 def warnings(facts: Facts) -> Markup:

@@ -10,7 +10,7 @@ from thresher.learning.inspection import plots
 from thresher.learning.inspection.plots import Stage
 from thresher.plans.frontier import measure_of, picture
 from thresher.reporting.facts import Facts
-from thresher.reporting.html import Markup, details, el, figure, named, section, table
+from thresher.reporting.html import Markup, el, figure, named, section, table
 
 SHAPE: dict[str, Any] = {"style": False, "headed": False, "width": 400}
 """Shape of every picture: two fit side by side on a desk, one on a phone. The page contains the styles."""
@@ -65,7 +65,7 @@ def training(facts: Facts) -> Markup:
         rows.append(
             [one.examples, None if one.in_pass > 1 else average, since, one.nonzero, one.features_seen]
         )
-    numbers = details(table("Progressive loss and sparsity by examples learned", heads, rows))
+    numbers = table("Progressive loss and sparsity by examples learned", heads, rows)
     reading = _READING + (_LATER if stages[-1].in_pass > 1 else "")
     shown = figure(picture, reading, numbers, beside=True)
     return section("training", "How training went", shown)
@@ -94,8 +94,7 @@ def frontier(facts: Facts) -> Markup:
         ]
         for k, one in enumerate(found.points)
     ]
-    note = f"The first {_POINTS} of {len(rows):,}." if len(rows) > _POINTS else ""
-    numbers = details(table("The models, from the weakest penalty", heads, rows[:_POINTS], note))
+    numbers = table("The models, from the weakest penalty", heads, rows, most=_POINTS)
     inside = figure(shown, _OF_FRONTIER, numbers, beside=True)
     return section("frontier", "Loss against size", el("p", sentence), inside)
 
@@ -121,11 +120,10 @@ def selection(facts: Facts) -> Markup:
             *(one[name] for name in ("share", "mean", "low", "high")),
             "yes" if one["sign_changes"] else "no",
         ]
-        for one in found.rows()[:_KEPT]
+        for one in found.rows()
     ]
-    note = f"The first {_KEPT} of {len(found.keys):,}." if len(found.keys) > _KEPT else ""
     heads = ["Feature", "", "Share", "Mean weight", "Low", "High", "Sign changes"]
-    numbers = details(table("Features, the most stable first", heads, rows, note))
+    numbers = table("Features, the most stable first", heads, rows, most=_KEPT)
     shown = found.plot(name="stability", height=320, **SHAPE)
     inside = figure(shown, _OF_FEATURES, numbers, beside=True)
     return section("selection", "Stable features", el("p", sentence), inside)

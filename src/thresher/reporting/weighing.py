@@ -111,10 +111,9 @@ def _groups(info: dict[str, Any]) -> Markup:
             one["effect"],
             one.get("features", ""),
         ]
-        for one in found[:_GROUPS]
+        for one in found
     ]
-    note = f"The first {_GROUPS} of {len(found):,}." if len(found) > _GROUPS else ""
-    shown = table("Columns and namespaces by effect", _HEADS, rows, note)
+    shown = table("Columns and namespaces by effect", _HEADS, rows, most=_GROUPS)
     return joined([el("h3", "What matters, by column"), el("p", _EFFECTS, class_="note"), shown])
 
 

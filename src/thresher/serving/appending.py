@@ -157,11 +157,6 @@ class Memory:
             for one in [*islice(known, max(len(known) - self.most_keys, 0))]:
                 del known[one]
 
-    def know(self, classes: Sequence[str]) -> None:
-        """The next classes that the log has named."""
-        if self.words is not None and classes:
-            self.named = self.words.add(classes) + 1
-
     def read(self, folder: Path, wait: int) -> None:
         """Read a log whose rows wait so many microseconds, and go on as if no time had passed since its end.
 
@@ -172,7 +167,8 @@ class Memory:
         for some in segments.records_from(folder):
             for record in some:
                 note, head = record.note(), record.head
-                self.know(note.get("classes", ()))
+                if self.words is not None and "classes" in note:
+                    self.named = self.words.add(note["classes"]) + 1
                 ids, time_of_log = note.get("ids", []), min(head.time, wall)
                 if head.kind == records.KEPT:
                     chunk = record.rows()
@@ -219,7 +215,6 @@ class Draft:
         self._learned = ChainMap[bytes, LearnedRow]({}, memory.learned)
         self._kept, self._gone = ChainMap[str, KeptRow | None]({}, memory.kept), set[str]()  # type: ignore[arg-type]
         """as the memory will be; None for rows that are kept no longer, and their ids"""
-        self._fates = [LearnedRow(self._now, labelled) for labelled in (False, True)]
 
     def _add(self, kind: int, chunk: Chunk, **note: Any) -> tuple[int, int]:
         """Add an entry; return the numbers of its first and last row."""
@@ -239,7 +234,7 @@ class Draft:
         self._count -= 1
         self._bytes -= row.size(one)
         if learned:
-            self._learned[fingerprint(one)] = self._fates[labelled]
+            self._learned[fingerprint(one)] = LearnedRow(self._now, labelled)
 
     def settle(self) -> None:
         """The entries are on disk: let the memory know."""
@@ -392,11 +387,8 @@ class Appender:
         self._most, self._synced = most_waiting, synced
         self._queue: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._closed = False
-        self._thread = threading.Thread(target=self._work, name="thresher-log", daemon=True)
-
-    def start(self) -> None:
-        """Begin to write."""
-        self._thread.start()
+        self.thread = threading.Thread(target=self._work, name="thresher-log", daemon=True)
+        """which writes, once it is started"""
 
     def submit(self, work: Callable[..., A], *given: object) -> Future[A]:
         """Put in line what is asked of a `Draft`, one of its methods, with its arguments. `RefusedError`."""
@@ -412,7 +404,7 @@ class Appender:
         """Write what is in line, and end."""
         self._closed = True
         self._queue.put(None)
-        self._thread.join()
+        self.thread.join()
         self.writer.close()
 
     def _work(self) -> None:

@@ -18,7 +18,7 @@ from thresher.runs import files
 from thresher.serving import openapi
 from thresher.serving.errors import Answer, RefusedError, refusal, told
 from thresher.serving.metrics import Metrics
-from thresher.serving.openapi import ENDPOINTS, Endpoint
+from thresher.serving.openapi import ENDPOINTS
 from thresher.serving.predicting import BatchKind, Later, Predictions
 from thresher.serving.reading import Asked, HttpRequest, head_of
 from thresher.serving.service import Service
@@ -74,10 +74,27 @@ class Endpoints:
                 raise RefusedError(401, why, headers={"WWW-Authenticate": "Bearer"})
             if not name:
                 raise RefusedError(404, f"there is no such path; there are {', '.join(NAMES)}")
-            _check(asked, ENDPOINTS[name], [name for name, _ in given])
+            endpoint, names = ENDPOINTS[name], [one for one, _ in given]
+            methods = ("GET", "HEAD") if endpoint.method == "GET" else (endpoint.method,)
+            if asked.method.decode() not in methods:
+                allow = ", ".join(methods)
+                raise RefusedError(405, f"use the method {allow}", headers={"Allow": allow})
+            queries = sorted(one.name for one in endpoint.parameters if one.place == "query")
+            for one in names:
+                if one not in queries:
+                    known = f"known: {', '.join(queries)}" if queries else "it takes none"
+                    raise RefusedError(400, f"{asked.path} has no parameter {one[:40]!r}; {known}")
+                if names.count(one) > 1:
+                    raise RefusedError(400, f"the parameter {one} is given twice")
+            for parameter in endpoint.parameters:
+                value, choices = asked.query.get(parameter.name), parameter.choices
+                if choices and value is not None and value not in choices:
+                    raise RefusedError(400, f"{parameter.name} must be one of {', '.join(choices)}")
+                if value == "":
+                    raise RefusedError(400, f"the parameter {parameter.name} is empty")
         except RefusedError as error:
             return asked._replace(refusal=refusal(error))
-        return asked._replace(kind=BatchKind.of(asked) if ENDPOINTS[name].takes else None)
+        return asked._replace(kind=BatchKind.of(asked) if endpoint.takes else None)
 
     async def answer(self, request: HttpRequest) -> Answer:
         """The answer to a request."""
@@ -147,26 +164,6 @@ class Endpoints:
         if request.asked.header(b"if-none-match") == tag["ETag"]:
             return Answer(304, b"", "", tag)
         return Answer(200, b"", "application/octet-stream", tag, file=path.open("rb"))
-
-
-def _check(asked: Asked, endpoint: Endpoint, given: Sequence[str]) -> None:
-    """`RefusedError` for a method or a parameter of the query that an endpoint does not take."""
-    methods = ("GET", "HEAD") if endpoint.method == "GET" else (endpoint.method,)
-    if asked.method.decode() not in methods:
-        allow = ", ".join(methods)
-        raise RefusedError(405, f"use the method {allow}", headers={"Allow": allow})
-    queries = sorted(one.name for one in endpoint.parameters if one.place == "query")
-    for name in given:
-        if name not in queries:
-            known = f"known: {', '.join(queries)}" if queries else "it takes none"
-            raise RefusedError(400, f"{endpoint.path} has no parameter {name[:40]!r}; {known}")
-        if given.count(name) > 1:
-            raise RefusedError(400, f"the parameter {name} is given twice")
-    for one in endpoint.parameters:
-        if one.choices and asked.query.get(one.name, one.choices[0]) not in one.choices:
-            raise RefusedError(400, f"{one.name} must be one of {', '.join(one.choices)}")
-        if asked.query.get(one.name) == "":
-            raise RefusedError(400, f"the parameter {one.name} is empty")
 
 
 def too_large(limits: Limits) -> RefusedError:

@@ -6,7 +6,6 @@ on like a training that was: from a checkpoint, with the rest of the log.
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections import deque
@@ -144,6 +143,8 @@ class Learning:
         """`file`: the newest whole model"""
         source = LiveLog(folder, wait, self._turn)
         self._run = _prepared(model, source, folder / _CHECKPOINT)
+        self.model: Any = self._run.trainer.model
+        """the model that learns"""
         source.domain = self.model.head.domain
         trainer = self._run.trainer
         self.at_once = trainer.at_once = max(1, _AT_ONCE // self.model.head.count)
@@ -163,11 +164,6 @@ class Learning:
         self.thread = threading.Thread(target=self._work, name="thresher-learning", daemon=True)
 
     @property
-    def model(self) -> Any:
-        """The model that learns."""
-        return self._run.trainer.model
-
-    @property
     def _place(self) -> StreamPosition:
         return self._run.trainer.position.place or StreamPosition(0, 0, 0)
 
@@ -177,18 +173,11 @@ class Learning:
         if at.offset > self._place.offset:
             trainer.position = replace(trainer.position, place=StreamPosition(0, at.offset, at.row))
 
-    def _sums(self) -> progress.Recent:
+    def lately(self) -> progress.Recent:
         """Sums over the last rows."""
         with self._lock:
             rows, tallies, *others = zip(*self._recent, strict=True)
         return progress.Recent(sum(rows), progress.total(tallies), *map(sum, others))
-
-    def lately(self) -> tuple[float, float, float]:
-        """Progressive loss, mean prediction and mean label of the last rows; NaN if they are not known."""
-        found = self._sums()
-        if not found.looked:
-            return found.tally.average, math.nan, math.nan
-        return found.tally.average, found.predicted / found.looked, found.labels / found.looked
 
     def start(self) -> None:
         """Compile what is not compiled yet, then begin to learn."""
@@ -237,7 +226,7 @@ class Learning:
         trainer, trouble, self._when = self._run.trainer, "", time.monotonic()
         try:
             if checkpoint:
-                trainer.recent = self._sums()
+                trainer.recent = self.lately()
                 trainer.save_checkpoint()
             ended = trainer.as_if_ended()
             ended.save(self.file)

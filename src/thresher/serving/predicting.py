@@ -57,13 +57,6 @@ class Later(NamedTuple):
     answers: Callable[[], list[Answer] | Later]
 
 
-class Predicted(NamedTuple):
-    """Rows, and the answer."""
-
-    rows: Rows
-    answer: Answer
-
-
 class _Serving(NamedTuple):
     """A model that serves, and what reads rows and writes answers for it."""
 
@@ -88,26 +81,24 @@ class Predictions:
             self._own = own = _Serving(model, bodies, Answers(model))
         return own
 
-    def predict(
-        self, body: bytes, media: str, output: str = "", ids: str = "", top: str = "", arrow: bool = False
-    ) -> Predicted:
+    def predict(self, body: bytes, kind: BatchKind) -> tuple[Rows, Answer]:
         """The rows of a body and the answer, perhaps as an Arrow stream. `RefusedError`."""
         model, bodies, answers = self.now
-        answers.check(output, top)
-        if output == EXPLAIN and arrow:
+        answers.check(kind.output, kind.top)
+        if kind.output == EXPLAIN and kind.arrow:
             raise RefusedError(406, "explanations are lines of JSON, not an Arrow stream")
-        rows = bodies.read(body, media, labelled=False, ids=ids)
+        rows = bodies.read(body, kind.media, labelled=False, ids=kind.ids)
         self._count(rows, "predicted")
-        if output != EXPLAIN:
-            written = answers.write(rows, self._service.margins(rows.chunk, model), output, arrow)
+        if kind.output != EXPLAIN:
+            written = answers.write(rows, self._service.margins(rows.chunk, model), kind.output, kind.arrow)
         else:
             try:
-                names = bodies.names(body, media, rows.chunk.keys)
+                names = bodies.names(body, kind.media, rows.chunk.keys)
                 found = self._service.explain(rows.chunk, names, model)
             except ValueError as error:
                 raise RefusedError(400, error.args[0]) from error
-            written = lines_of(rows, found.told(int(top) if top else None))
-        return Predicted(rows, _predicted(rows, written, ARROW if arrow else LINES))
+            written = lines_of(rows, found.told(int(kind.top) if kind.top else None))
+        return rows, _predicted(rows, written, ARROW if kind.arrow else LINES)
 
     def labelled(self, body: bytes, media: str) -> Rows:
         """The rows of a body, with labels; at least one is good. `RefusedError`."""
@@ -124,7 +115,7 @@ class Predictions:
             for times in (1, 2):
                 self.work([body] * times, [""] * times, BatchKind("/predict", media))
             with suppress(RefusedError):
-                self.predict(body, media, EXPLAIN)
+                self.predict(body, BatchKind("/predict", media, EXPLAIN))
                 if self._service.learns:
                     self.now.bodies.read(body, media, labelled=True)
         self._metrics.rows.clear()
@@ -162,26 +153,25 @@ class Predictions:
             whole = plain[0].whole
             alike = all(one.whole is whole for one in plain) and sum(one.good for one in plain) == len(whole)
             shared = _attempt(self._service.learn, whole if alike else concat([one.chunk for one in plain]))
-        # answers, or rows with the future of their record, and where they begin in it; -1 if they are alone
-        found, at = list[tuple[Rows | Answer, Future[Ack] | Answer, int]](), 0
+        # the record of each, or why there is none; and where the rows begin in it
+        acks, begins, at = list[Future[Ack] | Answer](), list[int](), 0
         for one, key in pairs:
+            begins.append(0 if key else at)
             if isinstance(one, Answer):
-                found.append((one, one, -1))
+                acks.append(one)
             elif key:
-                found.append((one, _attempt(self._service.learn, one.chunk, key), -1))
+                acks.append(_attempt(self._service.learn, one.chunk, key))
             else:
-                found.append((one, shared, at))
+                acks.append(shared)
                 at += one.good
 
-        def answer(one: tuple[Any, Any, int], ack: Ack) -> Answer:
-            rows, _, at = one
-            if at >= 0:
-                ack = Ack(ack.first + at, ack.first + at + rows.good - 1)
-            count = 0 if ack.repeated else rows.good
-            errors = rows.bad[:_ERRORS]
-            return told(RowsLearned(ack.first, ack.last, count, len(rows.bad), errors, ack.repeated))
+        def answer(one: tuple[Rows, int], ack: Ack) -> Answer:
+            rows, first = one[0], ack.first + one[1]
+            count, errors = 0 if ack.repeated else rows.good, rows.bad[:_ERRORS]
+            last = first + rows.good - 1
+            return told(RowsLearned(first, last, count, len(rows.bad), errors, ack.repeated))
 
-        return _later(found, [ack for _, ack, _ in found], answer)
+        return _later([*zip(read, begins, strict=True)], acks, answer)
 
     def _predict(self, bodies: Sequence[bytes], kind: BatchKind) -> list[Answer] | Later:
         """Predict the rows of several bodies; with ids, keep them until their labels come, in one record."""
@@ -206,17 +196,16 @@ class Predictions:
 
     def _predict_each(self, bodies: Sequence[bytes], kind: BatchKind) -> list[Answer] | Later:
         """The answers to bodies, whatever is wrong with them."""
-        asked = kind.media, kind.output, kind.ids, kind.top, kind.arrow
-        found = [_attempt(self.predict, one, *asked) for one in bodies]
-        if not kind.ids:
-            return [one if isinstance(one, Answer) else one.answer for one in found]
-        kept = [
-            one
-            if isinstance(one, Answer)
-            else _attempt(self._service.keep, one.rows.good_ids, one.rows.chunk)
-            for one in found
-        ]
-        return _later(found, kept, lambda one, _: one.answer)
+        answers, work = list[Answer](), list[Future[Any] | Answer]()
+        for body in bodies:
+            found = _attempt(self.predict, body, kind)
+            rows, answer = (None, found) if isinstance(found, Answer) else found
+            answers.append(answer)
+            if rows is None or not kind.ids:
+                work.append(answer)
+            else:
+                work.append(_attempt(self._service.keep, rows.good_ids, rows.chunk))
+        return _later(answers, work, lambda answer, _: answer)
 
     def _label(self, bodies: Sequence[bytes]) -> list[Answer] | Later:
         """Let the service learn kept rows with the labels of several bodies, in one record."""

@@ -33,7 +33,7 @@ from thresher.learning.model import ensemble
 from thresher.learning.model.prediction import LinearPredictor
 from thresher.options.option import UsageError
 from thresher.options.serving import DROP, NEGATIVE
-from thresher.serving.appending import EXPIRED_AT_ONCE, MICRO, Ack, Appender, Draft, Memory, ticking
+from thresher.serving.appending import EXPIRED_AT_ONCE, MICRO, A, Ack, Appender, Draft, Memory, ticking
 from thresher.serving.errors import RefusedError
 from thresher.serving.learning import Learning, Snapshots
 from thresher.serving.openapi import LabelsLearned
@@ -205,7 +205,6 @@ class LearningService(Service):
             self._memory = Memory(*kept, words=self.words, named=len(self.model.classes))
             self._memory.read(folder, int(settings.wait * MICRO))
             self._appender = Appender(self.writer, self._memory, settings.most_waiting, self._grow)
-            self._submit = self._appender.submit
             self._learning = Learning(path, folder, self._wait, settings.snapshots, self._fault, say)
             self.model = self._learning.model
         except BaseException:
@@ -216,7 +215,7 @@ class LearningService(Service):
     def start(self) -> None:
         """Begin to learn; ready once all that is in the log is learned."""
         self._learning.start()
-        self._appender.start()
+        self._appender.thread.start()
         self._sweeper.start()
 
     def _grow(self, end: segments.LogPosition) -> None:
@@ -264,7 +263,6 @@ class LearningService(Service):
 
     def learn(self, chunk: Chunk, key: str = "") -> Future[Ack]:
         """Write rows to the log, which are then learned; answered once they are on disk. `RefusedError`."""
-        self._check_learning()
         rows = replace(chunk, labels=self._as_logged(chunk.labels))
         return self._submit(Draft.learn, rows, key)
 
@@ -281,7 +279,6 @@ class LearningService(Service):
 
     def keep(self, ids: Sequence[str], chunk: Chunk) -> Future[Ack]:
         """Keep rows until their labels come; answered once they are on disk. `RefusedError`."""
-        self._check_learning()
         return self._submit(Draft.keep, ids, chunk)
 
     def label(
@@ -293,15 +290,16 @@ class LearningService(Service):
         once and negatives a wait later would be another share of positives, whenever the traffic changes.
         `RefusedError`.
         """
-        self._check_learning()
         later = self.settings.unlabelled == NEGATIVE
         return self._submit(Draft.label, several, self._as_logged(labels), importances, later)
 
-    def _check_learning(self) -> None:
+    def _submit(self, work: Callable[..., A], *given: object) -> Future[A]:
+        """Put in line what is asked of a `Draft`, unless learning has stopped or is far behind."""
         if self._reason:
             raise RefusedError(503, f"learning has stopped: {self._reason}")
         if (behind := self._synced.row - self._learning.learned) >= self.settings.most_behind:
             raise RefusedError(429, f"{behind:,} rows are still to be learned", 1.0)
+        return self._appender.submit(work, *given)
 
     def _sweep(self) -> None:
         while not self._closing.wait(_SWEEP):
@@ -311,7 +309,7 @@ class LearningService(Service):
         """Let go rows from before a time by `ticking`, and files of the log that are not wanted any more."""
         negative = float(self._negative) if self.settings.unlabelled == NEGATIVE else None
         try:
-            while self._submit(Draft.expire, before, negative).result() == EXPIRED_AT_ONCE:
+            while self._appender.submit(Draft.expire, before, negative).result() == EXPIRED_AT_ONCE:
                 pass
             self._remove_old()
             self._untended = ""
@@ -343,7 +341,8 @@ class LearningService(Service):
     def status(self) -> Status:
         """The state of the service."""
         learning, appender = self._learning, self._appender
-        loss, predicted, label = learning.lately()
+        lately = learning.lately()
+        looked = lately.looked or math.nan
         reason = self._reason or appender.trouble
         return Status(
             ready=self._caught_up and not self._closing.is_set(),
@@ -356,9 +355,9 @@ class LearningService(Service):
             log_bytes=self._synced.offset,
             sync_seconds=appender.sync_seconds,
             syncs=appender.syncs,
-            loss=loss,
-            predicted=predicted,
-            label=label,
+            loss=lately.tally.average,
+            predicted=lately.predicted / looked,
+            label=lately.labels / looked,
             nonzero=learning.nonzero,
             features_seen=learning.model.features_seen,
             skipped=learning.skipped,

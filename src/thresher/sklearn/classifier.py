@@ -220,17 +220,14 @@ class SparseOnlineClassifier(ClassifierMixin, SparseEstimator):
 
     def decision_function(self, X: Examples) -> F64:
         """Margins ``(n,)`` for the second of two classes, or ``(n, classes)``."""
-        return self._decisions(self._margins(X))
-
-    def _decisions(self, margins: F64) -> F64:
+        margins = self._margins(X)
         if len(self.classes_) > 2 or self._multilabel or margins.ndim == 1:
             return margins
         return margins[:, 1] - margins[:, 0]
 
     def predict(self, X: Examples) -> NDArray[Any]:
         """Classes ``(n,)``, or zeros and ones ``(n, labels)``."""
-        margins = self._margins(X)  # first, as it checks that there is a model
-        margins = self._decisions(margins)
+        margins = self.decision_function(X)
         if margins.ndim > 1 and not self._multilabel:
             return np.asarray(self.classes_[margins.argmax(axis=1)])
         codes = np.asarray(self._model.head.positive(margins), np.int64)

@@ -165,8 +165,9 @@ class SparseEstimator(BaseEstimator):
             new = self.passes == passes.AUTO and not (going_on or self._starts)
             solve = new and wide.may_be_wide(len(lengths), int(lengths.sum()))
             patience = self.patience if self.early_stopping else 0
-            ui = self._ui()
-            plan = trainer.TrainingPlan(count, ui.report_every, patience=patience, solve=solve)
+            ui = progress.ProgressLines(print) if self.verbose else progress.Ui()
+            every = 0 if self.verbose else None
+            plan = trainer.TrainingPlan(count, every, patience=patience, solve=solve)
             run = trainer.Trainer(model, source, plan, order=source, holdout=judged, ui=ui)
             troubles = run.run().warnings
             self.n_iter_ = min(run.position.number, run.repetition.passes)
@@ -207,10 +208,17 @@ class SparseEstimator(BaseEstimator):
             model = self._new_model() if first else self._model
             model.head.domain.check(matrix.labels, matrix.targets)
             rows = rows_of(matrix, weighted(matrices.in_order(weights), encoded))
-            with restored_if_broken(self, matrix, weights):
-                done = model.examples
+            # numbers so large that they can break weights: the model is restored after an error
+            numbers, done = (matrix.values, matrix.labels, matrix.targets, weights), model.examples
+            large = any(one is not None and (np.abs(one) >= divergence.EXTREME).any() for one in numbers)
+            kept = copy.copy(model) if large and not first else None
+            try:
                 model.learn(rows)
                 model.check_learned(rows, done + 1)
+            except divergence.DivergedError:
+                if kept is not None:
+                    model.__dict__.update(vars(kept))  # in place: others may refer to it
+                raise
             self._take(X, matrix, model, first)
         self._tell(before)
         if first:
@@ -240,7 +248,24 @@ class SparseEstimator(BaseEstimator):
 
     def _new_model(self) -> Model:
 
-        model = Model(self._recipe())
+        recipe = recipes.Recipe(
+            self._rule(),
+            self.loss,
+            outputs=self._outputs(),
+            batch=self.batch,
+            average=self.average,
+            scale=self.scale,
+            centre=self.centres(),
+            admit=self.admit,
+            store=self._store(),
+            intercept=self.fit_intercept,
+            dtype=self.dtype,
+            sample=None if self.sample is None else self._sampled(),
+            calibrate=self.calibrate,
+            nonnegative=inputs.columns_listed(self, "nonnegative", self.nonnegative),
+            nonpositive=inputs.columns_listed(self, "nonpositive", self.nonpositive),
+        )
+        model = Model(recipe)
         model.layout = self._layout_of_model()
         return model
 
@@ -287,26 +312,6 @@ class SparseEstimator(BaseEstimator):
 
         return rule_of(self.rule, self.rate, self.eta0, l1=self.l1, l2=self.l2)
 
-    def _recipe(self) -> recipes.Recipe:
-
-        return recipes.Recipe(
-            self._rule(),
-            self.loss,
-            outputs=self._outputs(),
-            batch=self.batch,
-            average=self.average,
-            scale=self.scale,
-            centre=self.centres(),
-            admit=self.admit,
-            store=self._store(),
-            intercept=self.fit_intercept,
-            dtype=self.dtype,
-            sample=None if self.sample is None else self._sampled(),
-            calibrate=self.calibrate,
-            nonnegative=inputs.columns_listed(self, "nonnegative", self.nonnegative),
-            nonpositive=inputs.columns_listed(self, "nonpositive", self.nonpositive),
-        )
-
     def centres(self) -> bool:
         """Whether columns are centred."""
         if self.centre is None and self._starts:
@@ -323,14 +328,6 @@ class SparseEstimator(BaseEstimator):
         if self.passes != passes.AUTO:
             return int(self.passes)
         return passes.passes_over(matrix, whole.rows) if automatic else _PASSES
-
-    def _ui(self) -> progress.Ui:
-        """Who is told how training goes: nobody, unless the estimator is `verbose`."""
-        if not self.verbose:
-            return progress.Ui()
-        ui = progress.ProgressLines(print)
-        ui.report_every = 0
-        return ui
 
     def _store(self) -> str:
         if self.store is not None:
@@ -351,23 +348,19 @@ class SparseEstimator(BaseEstimator):
         encoded = self._encoded(y, weights, reset, whole, named)
         return X, replace(matrix, labels=encoded.labels, targets=encoded.targets), weights, encoded
 
-    def _rows(self, X: Examples) -> Chunk:
-
-        check_is_fitted(self)
-        return inputs.read(self, X, reset=False)[1]
-
     def _margins(self, X: Examples) -> F64:
-        rows = self._rows(X)  # which checks that there is a model
-        margins: F64 = self._model.predict(rows)
+        check_is_fitted(self)
+        margins: F64 = self._model.predict(inputs.read(self, X, reset=False)[1])
         return margins
 
     def explain(self, X: Examples, top: int | None = None) -> list[dict[str, Any]]:
         """Why each row is predicted so: see `thresher.Model.explain`. The labels are those of ``predict``."""
         if top is not None:
             check_whole("top", top, 1)
-        rows, by_column = self._rows(X), self._kind == arrays.MATRIX
+        check_is_fitted(self)
+        by_column = self._kind == arrays.MATRIX
         names = dict(enumerate(getattr(self, "feature_names_in_", ()) if by_column else ()))
-        explained = explain(self._model, rows, names)
+        explained = explain(self._model, inputs.read(self, X, reset=False)[1], names)
         if self._model.head.outputs.kind == "classes":
             explained.responses.given = self._class_names()
         labels = self.predict(X).tolist()
@@ -517,20 +510,6 @@ class SparseEstimator(BaseEstimator):
         if "_model" in state:
             state["_model"] = modelbytes.from_bytes(state["_model"], "the model in the estimator")
         super().__setstate__(state)
-
-
-@contextmanager
-def restored_if_broken(estimator: SparseEstimator, matrix: Chunk, weights: F64) -> Iterator[None]:
-    """Restore the model after an error, if numbers are so large that they can break weights."""
-    numbers = matrix.values, matrix.labels, matrix.targets, weights
-    large = any(one is not None and (np.abs(one) >= divergence.EXTREME).any() for one in numbers)
-    kept = copy.copy(estimator._model) if large and "_model" in vars(estimator) else None
-    try:
-        yield
-    except divergence.DivergedError:
-        if kept is not None:
-            estimator._model.__dict__.update(vars(kept))  # in place: others may refer to it
-        raise
 
 
 def chunk_of_row(X: Any, y: Any, width: int, labels: dict[Any, float] | None) -> Chunk | None:
