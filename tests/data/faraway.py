@@ -79,15 +79,15 @@ class _Slow(io.FileIO):
 
 def faraway(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Faraway, list[float]]:
     """The files of a folder at ``far://host/``, and the list of delays between tries."""
-    system, slept = Faraway(folder), list[float]()
-    original = remote.resolved
+    system, slept, systems = Faraway(folder), list[float](), dict[str, Any]()
+    original = remote.system_of
 
-    def resolved(url: str) -> tuple[Any, str]:
-        if not url.startswith("far://"):
+    def system_of(url: str) -> tuple[Any, str]:
+        if url in systems or not url.startswith("far://"):
             return original(url)
         return PyFileSystem(system), url.removeprefix("far://host").partition("?")[0].lstrip("/")
 
-    monkeypatch.setattr(remote, "resolved", resolved)
-    monkeypatch.setattr(remote, "LISTED", {})
+    monkeypatch.setattr(remote, "system_of", system_of)
+    monkeypatch.setattr(remote, "_SYSTEMS", systems)
     monkeypatch.setattr("time.sleep", slept.append)
     return system, slept

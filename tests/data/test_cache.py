@@ -9,6 +9,7 @@ import sys
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -24,8 +25,9 @@ from thresher.data import (
     open_cache,
     open_source,
 )
-from thresher.data.cache import CachedRows, CacheSource, CacheWarning, RowWriter
+from thresher.data.cache import CachedRows, CacheSource, CacheWarning, Note
 from thresher.data.sources.parsed import TextSource
+from thresher.data.sources.reader import Arenas
 
 
 @pytest.fixture(autouse=True)
@@ -69,8 +71,8 @@ def test_the_cache_gives_back_what_was_written(tmp_path: Path, folder: Path, wid
             reports.append(cached.report.as_dict())
         assert equal(again, chunks)
         assert cached.report.as_dict() == source.report.as_dict()
-    rows = CachedRows(cached.path)
-    kinds = [dict(one[:2] for one in rows.note(k)["arrays"])["keys"] for k in range(rows.count)]
+    rows = CachedRows(cached.path, Arenas(1))
+    kinds = [dict(one[:2] for one in rows.head(k)[0]["arrays"])["keys"] for k in range(rows.count)]
     assert kinds == ["<u4" if chunk.keys.max(initial=0) < 2**32 else "<u8" for chunk in chunks]
     assert ("<u8" in kinds) == (wide is not None)
     middle = len(chunks) // 2
@@ -144,14 +146,13 @@ def test_a_damaged_cache_is_removed_and_the_text_read(tmp_path: Path, folder: Pa
 
 
 def test_a_full_disk_does_no_harm(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = RowWriter.__init__
+    real = CacheWriter._append
 
-    def full(self: RowWriter, path: Path) -> None:
-        real(self, path)  # which is removed in the end: a device must not be
-        self._file.close()
-        self._file = open("/dev/full", "wb")  # noqa: SIM115
+    def full(self: CacheWriter, file: BinaryIO, chunk: Chunk, note: Note) -> None:
+        with open("/dev/full", "wb") as device:
+            real(self, device, chunk, note)
 
-    monkeypatch.setattr(RowWriter, "__init__", full)
+    monkeypatch.setattr(CacheWriter, "_append", full)
     with pytest.warns(CacheWarning, match="no cache was written") as caught:
         cached, chunks = filled(source_of(written(tmp_path, some_text(400))), folder)
     assert cached is None
@@ -212,17 +213,17 @@ def test_a_folder_that_others_can_write_to_is_neither_read_nor_written(tmp_path:
 
 OPTIONS = ["--passes", "2", "--quiet"]
 MOMENTS = {
-    "a batch is half written": ("RowWriter.write", 3),
-    "the last batch is due": ("RowWriter.finish", 1),
+    "a batch is half written": ("CacheWriter._append", 3),
+    "the last batch is due": ("CacheWriter.commit", 1),
     "all is written and nothing synced": ("os.fsync", 1),
     "all is synced and not renamed": ("os.replace", 1),
 }
 KILLED = """
 import os, signal, sys
-from thresher.data.cache import RowWriter
+from thresher.data.cache import CacheWriter
 
 owner, name = sys.argv[1].split(".")
-table = {"RowWriter": RowWriter, "os": os}[owner]
+table = {"CacheWriter": CacheWriter, "os": os}[owner]
 real, left = getattr(table, name), int(sys.argv[2])
 
 def deadly(*given, **named):

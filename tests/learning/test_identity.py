@@ -20,7 +20,7 @@ from tests.learning.test_checkpoints import ROWS
 from tests.stopping import once_learned, stopping
 from thresher import Model, open_source
 from thresher.data import DataError
-from thresher.data.files.content import data_cache_folder
+from thresher.data.cache import data_cache_folder
 from thresher.data.layout import Layout
 from thresher.data.order import make_order
 from thresher.learning.files import checkpoint, model_file

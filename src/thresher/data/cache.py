@@ -30,19 +30,18 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import xxhash
 
 from thresher.data.chunk import Chunk, StreamPosition, concat
 from thresher.data.errors import DataError
-from thresher.data.files.content import data_cache_folder, trusted_folder
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source
 from thresher.data.sources.reader import Arenas, default_threads
 from thresher.engine.atomic import CacheWarning as CacheWarning
-from thresher.engine.atomic import private_folder
+from thresher.engine.atomic import cache_folder, private_folder
 from thresher.options.messages import warn_user
 
 if TYPE_CHECKING:
@@ -67,53 +66,15 @@ class DamagedCacheError(Exception):
     """A cache file is incomplete or has changed since it was written."""
 
 
-class RowWriter:
-    """Writes chunks to `path`. Every method raises `OSError` if the disk is full or failing."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._file, self._places = path, open(path, "wb"), [0]  # noqa: SIM115
-
-    def write(self, chunk: Chunk, note: Note) -> None:
-        """Append one chunk and its note."""
-        arrays: dict[str, Any] = chunk.arrays()
-        if int(chunk.keys.max(initial=0)) <= _LARGEST_NARROW:
-            arrays["keys"] = chunk.keys.astype(np.uint32)
-        forms = [(name, one.dtype.str, one.shape) for name, one in arrays.items()]
-        head = json.dumps({**note, "arrays": forms}).encode()
-        total, pieces = xxhash.xxh64(), list[bytes | memoryview]([len(head).to_bytes(8, "little"), head])
-        pieces += [np.ascontiguousarray(one).reshape(-1).view(np.uint8).data for one in arrays.values()]
-        padded = [one for piece in pieces for one in (piece, bytes(-len(piece) % 8))]
-        for one in padded:
-            total.update(one)
-        self._file.write(total.intdigest().to_bytes(8, "little"))
-        self._file.writelines(padded)
-        self._places.append(self._file.tell())
-
-    def finish(self, note: Note) -> None:
-        """Append the last note and sync the file to disk."""
-        self.write(concat([]), note)
-        self._file.write(np.array(self._places, "<u8").data)
-        self._file.write(_END.pack(len(self._places) - 1, _MARK))
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-
-    def abandon(self) -> None:
-        """Close and remove the file."""
-        with suppress(OSError):
-            self._file.close()
-        self._path.unlink(missing_ok=True)
-
-
 class CachedRows:
     """Reads a cache file by memory map. Raises `DamagedCacheError` if it is incomplete or has changed."""
 
-    def __init__(self, path: Path, trusted: bool = False) -> None:
+    def __init__(self, path: Path, arenas: Arenas, trusted: bool = False) -> None:
         """`trusted`: do not check the chunks, since this process has just written the file.
 
         FileNotFoundError if there is none.
         """
-        self._path, self._dropped = path, 0
+        self._path, self._arenas, self._dropped = path, arenas, 0
         try:
             with open(path, "rb") as file:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -128,15 +89,10 @@ class CachedRows:
             raise DamagedCacheError(f"{path}: {error}") from error
         self.count = count - 1
         self._checked = bytearray([trusted] * count)
-        self.last = self.note(self.count)
-        self._check(self.count)
+        self.last = self.chunk(self.count)[1]
 
-    def note(self, k: int) -> Note:
-        """What was noted of chunk `k`."""
-        return self._head(k)[0]
-
-    def _head(self, k: int) -> tuple[Note, int]:
-        """The note of a record, and where its arrays begin."""
+    def head(self, k: int) -> tuple[Note, int]:
+        """What was noted of chunk `k`, and where its arrays begin."""
         try:
             at = self._places[k] + _HEAD.size
             size: int = _HEAD.unpack_from(self._map, at - _HEAD.size)[1]
@@ -147,22 +103,18 @@ class CachedRows:
         except (ValueError, IndexError, struct.error) as error:
             raise DamagedCacheError(f"{self._path}: {error}") from error
 
-    def _check(self, k: int) -> None:
-        begin = self._places[k]
+    def chunk(self, k: int) -> tuple[Chunk, Note]:
+        """Chunk `k`, checked against its hash when first read.
+
+        Its arrays are views of the map, except that 32-bit keys are widened into an arena.
+        """
+        (note, at), begin = self.head(k), self._places[k]
         if not self._checked[k]:
             with memoryview(self._map) as whole, whole[begin + 8 : self._places[k + 1]] as rest:
                 found = xxhash.xxh64_intdigest(rest)
             if found != _HEAD.unpack_from(self._map, begin)[0]:
                 raise DamagedCacheError(f"{self._path}: chunk {k} has changed")
         self._checked[k] = True
-
-    def chunk(self, k: int, arenas: Arenas) -> tuple[Chunk, Note]:
-        """Chunk `k`, checked against its hash when first read.
-
-        Its arrays are views of the map, except that 32-bit keys are widened into an arena.
-        """
-        (note, at), begin = self._head(k), self._places[k]
-        self._check(k)
         # unmap pages well before, so that they do not count as memory of this process: they stay in the
         # system's page cache, and a view still in use maps them again
         if not 0 <= begin - self._dropped <= 2 * _WINDOW:
@@ -175,11 +127,17 @@ class CachedRows:
             arrays[name] = np.ndarray(shape, kind, self._map, at)
             at += arrays[name].nbytes + -arrays[name].nbytes % 8
         if arrays["keys"].dtype != np.uint64:
-            wide = arenas.columns(0, len(arrays["keys"])).keys
+            wide = self._arenas.columns(0, len(arrays["keys"])).keys
             wide[:] = arrays["keys"]
             arrays["keys"] = wide
-        place, after = (StreamPosition(*note[name]) if note[name] else None for name in ("place", "after"))
+        spots = (note.get(name) for name in ("place", "after"))  # the last record has none
+        place, after = (StreamPosition(*spot) if spot else None for spot in spots)
         return Chunk(**arrays, place=place, after=after), note
+
+
+def data_cache_folder(folder: str | os.PathLike[str] | None = None) -> Path:
+    """`folder`, or ``data`` in the cache folder; raises OSError if there is no cache folder."""
+    return cache_folder() / "data" if folder is None else Path(folder)
 
 
 def _file_name(source: TextSource, fingerprint: str) -> str:
@@ -194,8 +152,12 @@ def open_cache(source: TextSource, folder: str | os.PathLike[str] | None = None)
     The data are hashed only if a cache for data of the same size exists and their hash is not known yet.
     A damaged cache is removed. A cache in a folder that others can write to is ignored.
     """
-    place = trusted_folder(folder)
-    if place is None:
+    try:
+        place = data_cache_folder(folder)
+        if not place.is_dir():
+            return None
+        private_folder(place)
+    except OSError:
         return None  # `CacheWriter` warns about the folder
     size = "*" if source.total_bytes is None else f"{source.total_bytes:x}"
     if not any(place.glob(f"{size}-*.rows")) or not (source.total_bytes is not None or source.finished):
@@ -228,14 +190,14 @@ class CacheWriter:
     """
 
     def __init__(self, source: TextSource, folder: str | os.PathLike[str] | None = None) -> None:
-        self._source = source
+        self._source, self._given = source, folder
         source.keep_hash = True
-        self._given = folder
         self._jobs: queue.Queue[tuple[Chunk, Note] | None] = queue.Queue(_AHEAD)
         self._error: Exception | None = None
         self._warned = False
         self._shown = 0
-        self._writer: RowWriter | None = None
+        self._file: BinaryIO | None = None
+        self._places = [0]
         self._thread = threading.Thread(target=self._work, name="thresher-cache", daemon=True)
         self._thread.start()
 
@@ -262,21 +224,42 @@ class CacheWriter:
                 with suppress(OSError):  # removed meanwhile
                     if time.time() - path.stat().st_mtime > _STALE:
                         path.unlink()
-            self._writer = RowWriter(self._path)
+            self._file = open(self._path, "wb")  # noqa: SIM115
             while (job := self._jobs.get()) is not None:
-                self._writer.write(*job)
+                self._append(self._file, *job)
         except Exception as error:  # noqa: BLE001 no error of the cache may stop training
             self._error = error
             while self._jobs.get() is not None:  # `write` may wait for room
                 pass
 
+    def _append(self, file: BinaryIO, chunk: Chunk, note: Note) -> None:
+        """Append a record."""
+        arrays: dict[str, Any] = chunk.arrays()
+        if int(chunk.keys.max(initial=0)) <= _LARGEST_NARROW:
+            arrays["keys"] = chunk.keys.astype(np.uint32)
+        forms = [(name, one.dtype.str, one.shape) for name, one in arrays.items()]
+        head = json.dumps({**note, "arrays": forms}).encode()
+        total, pieces = xxhash.xxh64(), list[bytes | memoryview]([len(head).to_bytes(8, "little"), head])
+        pieces += [np.ascontiguousarray(one).reshape(-1).view(np.uint8).data for one in arrays.values()]
+        padded = [one for piece in pieces for one in (piece, bytes(-len(piece) % 8))]
+        for one in padded:
+            total.update(one)
+        file.write(total.intdigest().to_bytes(8, "little"))
+        file.writelines(padded)
+        self._places.append(file.tell())
+
     def commit(self) -> CacheSource | None:
-        """Finish and rename the file at the end of a whole pass; None if writing failed."""
+        """Finish, sync and rename the file at the end of a whole pass; None if writing failed."""
         self._stop()
-        if self._error is None and self._writer is not None:
+        if self._error is None and self._file is not None:
             try:
                 self._shown = 0  # the last note holds all bad lines that are kept
-                self._writer.finish(self._new_entries())
+                self._append(self._file, concat([]), self._new_entries())
+                self._file.write(np.array(self._places, "<u8").data)
+                self._file.write(_END.pack(len(self._places) - 1, _MARK))
+                self._file.flush()
+                os.fsync(self._file.fileno())
+                self._file.close()
                 path = self._folder / _file_name(self._source, self._source.fingerprint())
                 os.replace(self._path, path)  # not `whole_file`: the name is known only now, from the content
                 return CacheSource(path, self._source, trusted=True)
@@ -289,10 +272,12 @@ class CacheWriter:
     def abandon(self) -> None:
         """Stop and remove the partial file; does nothing after `commit`."""
         self._stop()
-        if self._writer is not None:
+        if self._file is not None:
+            with suppress(OSError):  # the disk may be full
+                self._file.close()
             with suppress(OSError):  # the folder may be gone
-                self._writer.abandon()
-            self._writer = None
+                self._path.unlink(missing_ok=True)
+            self._file = None
 
     def _stop(self) -> None:
         if self._thread.is_alive():
@@ -318,11 +303,8 @@ class CacheSource(Source):
 
     def __init__(self, path: Path, origin: TextSource, *, trusted: bool = False) -> None:
         super().__init__(origin.names)
-        self.path = path
-        self._reader: CachedRows | None = CachedRows(path, trusted)
-        self._origin = origin
-        self._threads = default_threads()
-        self._arenas = Arenas(self._threads + 4)
+        self.path, self._origin, self._threads = path, origin, default_threads()
+        self._reader: CachedRows | None = CachedRows(path, Arenas(self._threads + 4), trusted)
         self.total_bytes, self.content = origin.total_bytes, origin.known()
         self.where, self.layout, self.marked = origin.where, origin.layout, origin.marked
         self.whole = _report(self._reader.last, Report())
@@ -334,11 +316,11 @@ class CacheSource(Source):
         return self._origin
 
     def expect(self, content: Sequence[Content], whole: bool, now: bool = False) -> None:
-        """Expect the `content` that an earlier run read (see `TextSource`); raises `DataError` at once."""
-        self._origin.expect(content, whole, now=True)
+        """Expect the `content` that an earlier run read (see `TextSource`); raises `DataError` at once.
 
-    def confirm(self) -> None:
-        """Does nothing: `expect` has checked everything."""
+        So nothing is left for `confirm`.
+        """
+        self._origin.expect(content, whole, now=True)
 
     def chunks(self, start: StreamPosition | None = None) -> Chunks:
         """One pass, or the rest from `start` on (set `report` to its state there first)."""
@@ -368,16 +350,15 @@ class CacheSource(Source):
 
     def _read(self, reader: CachedRows, start: StreamPosition | None) -> Iterator[tuple[Chunk, Note]]:
         """The chunks from the first on that does not begin before `start`."""
-
-        def begin(k: int) -> tuple[int, ...]:
-            return tuple(reader.note(k)["place"])
-
-        first = 0 if start is None else bisect_left(range(reader.count), tuple(start), key=begin)
+        first = 0
+        if start is not None:
+            places = range(reader.count)
+            first = bisect_left(places, [*start], key=lambda k: reader.head(k)[0]["place"])
         waiting: deque[Future[tuple[Chunk, Note]]] = deque()
         with ThreadPoolExecutor(self._threads, "thresher-cache") as pool:
             try:
                 for k in range(first, reader.count):
-                    waiting.append(pool.submit(reader.chunk, k, self._arenas))
+                    waiting.append(pool.submit(reader.chunk, k))
                     if len(waiting) > self._threads + 1:
                         yield waiting.popleft().result()
                 while waiting:

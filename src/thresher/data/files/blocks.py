@@ -8,6 +8,7 @@ learned one block at a time.
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -52,16 +53,15 @@ class TextBuffer:
     """Reusable memory for the text of one block; grows if a line needs it."""
 
     def __init__(self, size: int) -> None:
-        self.array: NDArray[np.uint8] = np.empty(size + PAD, np.uint8)
-        self.view = self.array.data
+        self.memory = mmap.mmap(-1, size + PAD)  # in which one can search
+        self.array: NDArray[np.uint8] = np.frombuffer(self.memory, np.uint8)
 
     def grow(self, size: int, keep: int) -> None:
         """Make room for `size` bytes and the padding; the first `keep` bytes are kept."""
         if len(self.array) < size + PAD:
-            old = self.array
-            self.array = np.empty(size + PAD, np.uint8)
-            self.array[:keep] = old[:keep]
-            self.view = self.array.data
+            wider = TextBuffer(size)
+            wider.array[:keep] = self.array[:keep]
+            self.memory, self.array = wider.memory, wider.array
 
 
 class Block(NamedTuple):
@@ -159,8 +159,8 @@ class BlockReader:
 
     def stop(self) -> None:
         """Let a `fill` that waits for a topic end; called in another thread."""
-        if self._raw is not None:
-            self._raw.stop()
+        if self._raw is not None and self._raw.topic is not None:
+            self._raw.topic.stop()
 
     def close(self) -> None:
         """Close the open file; `fill` must not be running."""
@@ -202,57 +202,45 @@ class BlockReader:
         size = len(self._carry)
         goal = max(self._block_bytes, size)
         buffer.grow(goal, 0)
-        buffer.view[:size] = self._carry
+        buffer.memory[:size] = self._carry
         searched = 0
         while True:
-            got, ended = self._read(buffer.view[size:goal], busy)
+            got, ended = self._read(buffer.array.data[size:goal], busy)
             size += got
-            cut = 0 if ended else self._cut(buffer, size, searched)
+            if self._in_long:
+                cut = buffer.memory.find(b"\n", searched, size) + 1
+            else:
+                cut = buffer.memory.rfind(b"\n", searched, size) + 1
             full = size == goal
             if self._offset == 0 and (cut or full or ended):
-                head = buffer.view[: min(size, _PROBE)]
+                head = buffer.memory[: min(size, _PROBE)]
                 name = self._names[self._file]
-                if len(head) == 0:
+                if not head:
                     raise DataError(f"{called(name)}: empty, no examples")
-                check_is_text(bytes(head), name)
+                check_is_text(head, name)
             if ended or cut or (full and (goal >= self._longest or self._in_long)):
                 break
             searched = size
             if full:
                 goal = min(2 * goal, self._longest)
                 buffer.grow(goal, size)
-        if ended:
-            if not (size or self._in_long):
+        if ended and not self._in_long:
+            if not size:
                 return None
-            cut = self._cut(buffer, size, 0) if self._in_long else size
+            cut = size
         kind = LONG_TAIL if self._in_long else LINES if cut else LONG_HEAD
         self._in_long = not (cut or ended)
         used = whole = cut or size
-        self._carry = bytes(buffer.view[used:size])
+        self._carry = buffer.memory[used:size]
         if ended and used == size and (size == 0 or buffer.array[size - 1] != ord("\n")):
             buffer.array[size] = ord("\n")
             whole += 1
         offset, self._offset = self._offset, self._offset + used
-        position = self._done_bytes + (self._raw.position if self._raw else 0)
+        assert self._raw is not None
+        position = self._done_bytes + self._raw.position
         so_far = self._watches.so_far() if self._watches else None
-        places = self._raw.places if self._raw else None
+        places = self._raw.topic.places if self._raw.topic else None
         return Block(buffer.array, whole, kind, self._file, offset, self._offset, position, so_far, places)
-
-    def _cut(self, buffer: TextBuffer, size: int, searched: int) -> int:
-        """Length of the whole lines in the first `size` bytes, whose first `searched` have no newline; or 0.
-
-        Inside a line that is too long: length up to its end.
-        """
-        view = buffer.view[:size]
-        if self._in_long:
-            found = bytes(view[searched:]).find(b"\n")
-            return searched + found + 1 if found >= 0 else 0
-        end, found = size, -1
-        while end > searched and found < 0:
-            begin = max(end - _SEARCH, searched)
-            found = bytes(view[begin:end]).rfind(b"\n")
-            end = begin + found + 1
-        return end if found >= 0 else 0
 
 
 def block_ends(name: str, block_bytes: int, start: int) -> Iterator[int]:
@@ -267,12 +255,12 @@ def block_ends(name: str, block_bytes: int, start: int) -> Iterator[int]:
         with closing(RawFile(name)) as raw:
             size = 0 if compression_of(raw.head) else os.path.getsize(name)
             while start + block_bytes <= size:
-                end, found = start + block_bytes, -1
-                while end > start and found < 0:
-                    begin = max(end - _SEARCH, start)
+                limit = end = start + block_bytes
+                for begin in (max(limit - _SEARCH, start), start):
                     raw.jump(begin)
-                    found = raw.read(end - begin).rfind(b"\n")
-                    end = begin + found + 1
+                    end = begin + raw.read(limit - begin).rfind(b"\n") + 1
+                    if end > begin:
+                        break
                 if not start < end < size:
                     return
                 yield end

@@ -12,7 +12,6 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import xxhash
@@ -21,7 +20,6 @@ from thresher.data.errors import DataError
 from thresher.data.files import remote
 from thresher.data.files.paths import called, is_local, is_stream, named, open_file
 from thresher.data.files.remote import is_remote
-from thresher.engine.atomic import cache_folder, private_folder
 
 _PIECE = 1 << 20
 SETTLED = 2_000_000_000
@@ -140,20 +138,6 @@ def remote_content(name: str) -> Content | None:
 
 def _identified(name: str, size: int | None, modified: int | None) -> Content:
     return Content(xxhash.xxh64_intdigest(f"{name}\n{size}\n{modified}".encode()), size or 0)
-
-
-def data_cache_folder(folder: str | os.PathLike[str] | None = None) -> Path:
-    """`folder`, or ``data`` in the cache folder; raises OSError if there is no cache folder."""
-    return cache_folder() / "data" if folder is None else Path(folder)
-
-
-def trusted_folder(folder: str | os.PathLike[str] | None = None) -> Path | None:
-    """`data_cache_folder` if it exists and nobody else can write to it, or None."""
-    try:
-        place = data_cache_folder(folder)
-        return private_folder(place) if place.is_dir() else None
-    except OSError:
-        return None
 
 
 class Watches:

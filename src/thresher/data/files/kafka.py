@@ -55,7 +55,10 @@ class Kafka(topics.Topic, scheme="kafka"):
         if url.user:
             raise DataError("write user and password into a file of properties of librdkafka: ?config=FILE")
         self._kafka, self._topic, self._host = confluent_kafka, url.path, url.host
-        self._columns = topics.columns_of_envelopes(url)
+        self._columns = [one for one in url.options.get(topics.WITH, "").split(",") if one]
+        if wrong := [one for one in self._columns if len(one) < 2 or not one.startswith("_")]:
+            allowed = f"{topics.KEY}, {topics.TIMESTAMP} and _NAME for a header"
+            raise DataError(f"{topics.WITH} takes {allowed}, not '{wrong[0]}'")
         quiet = logging.getLogger("thresher.kafka")
         quiet.setLevel(logging.CRITICAL + 1)  # errors are told by us
         self._settings: dict[str, Any] = {
@@ -93,7 +96,13 @@ class Kafka(topics.Topic, scheme="kafka"):
             except self._kafka.KafkaException as error:
                 found = error.args[0]
                 if found.code() == found.UNKNOWN_TOPIC_OR_PART:
-                    self._check_topic()
+                    there = self._admin.list_topics(timeout=_ANSWER).topics
+                    if self._topic not in there:
+                        names = sorted(one for one in there if not one.startswith("__"))
+                        instead = f"there are {first_few(names)}" if names else "none"
+                        for near in get_close_matches(self._topic, names, 1, 0.7):
+                            instead = f"did you mean {near}?"
+                        raise DataError(f"there is no topic '{self._topic}'; {instead}") from error
                 if found.name() not in _PASSING or time.monotonic() - begun > _ANSWER:
                     raise DataError(found.str()) from error
             self._admin.poll(_MOMENT)
@@ -109,16 +118,6 @@ class Kafka(topics.Topic, scheme="kafka"):
                 raise self._silent("answer")
             self._admin.poll(0.001 if waited < 0.1 else 0.02)  # calls `_failed`
         return future.result()
-
-    def _check_topic(self) -> None:
-        there = self._admin.list_topics(timeout=_ANSWER).topics
-        if self._topic not in there:
-            names = sorted(one for one in there if not one.startswith("__"))
-            if near := get_close_matches(self._topic, names, 1, 0.7):
-                instead = f"did you mean {near[0]}?"
-            else:
-                instead = f"there are {first_few(names)}" if names else "none"
-            raise DataError(f"there is no topic '{self._topic}'; {instead}")
 
     @cached_property
     def _description(self) -> Any:

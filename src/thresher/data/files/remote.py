@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from thresher.data.errors import DataError
@@ -50,25 +49,19 @@ class FileInfo(NamedTuple):
     """nanoseconds since 1970"""
 
 
-LISTED: dict[str, tuple[Any, str]] = {}
-"""File system and path of URLs found by listing."""
+_SYSTEMS: dict[str, tuple[Any, str]] = {}
 
 
 def system_of(url: str) -> tuple[Any, str]:
     """The file system of a URL, and the path in it; raises `DataError` if none supports it."""
-    return LISTED.get(url) or resolved(url)
-
-
-@lru_cache(maxsize=1 << 12)
-def resolved(url: str) -> tuple[Any, str]:
-    """`system_of` for a URL that was not found by listing."""
+    if url in _SYSTEMS:
+        return _SYSTEMS[url]
     import pyarrow as pa
     from pyarrow.fs import FileSystem, FSSpecHandler, PyFileSystem
 
     stream = f"; for a stream, name the file that reads it: {mention(modules='FILE')} ({_STREAMS})"
     try:
-        found: tuple[Any, str] = FileSystem.from_uri(url)
-        return found
+        return _SYSTEMS.setdefault(url, FileSystem.from_uri(url))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ImportError) as error:
         reason = str(error)
     try:
@@ -80,7 +73,7 @@ def resolved(url: str) -> tuple[Any, str]:
         raise DataError(f"{url}: {why}" + ("" if _UNLISTED.match(url) else stream)) from error
     except ValueError as error:
         raise DataError(f"{url}: {reason.splitlines()[0]}{stream}") from error
-    return PyFileSystem(FSSpecHandler(system)), path
+    return _SYSTEMS.setdefault(url, (PyFileSystem(FSSpecHandler(system)), path))
 
 
 def with_retries(action: Callable[[], T], again: Callable[[], None] = lambda: None) -> T:
@@ -142,7 +135,7 @@ def matching(url: str) -> list[str]:
     folder = path.rstrip("/") + "/" if path else ""
     names = [info.path[len(folder) :] for info in infos if info.type is FileType.File]
     found = {f"{base}/{n}{mark}{options}": (system, folder + n) for n in names if _fits(n.split("/"), wanted)}
-    LISTED.update(found)
+    _SYSTEMS.update(found)
     return sorted(found)
 
 
@@ -173,10 +166,6 @@ class RemoteFile(io.RawIOBase):
     def seekable(self) -> bool:
         """True."""
         return True
-
-    def tell(self) -> int:
-        """The position of the next byte."""
-        return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Continue at another byte."""

@@ -12,11 +12,15 @@ import stat
 from collections.abc import Callable
 from contextlib import closing, suppress
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from isal import isal_zlib
 
 from thresher.data.files.paths import STDIN, is_stream, named, open_file
+from thresher.data.files.topics import is_topic
+
+if TYPE_CHECKING:
+    from thresher.data.files.topic_lines import TopicFile
 
 _PIECE = 1 << 18
 _PIPE = 1 << 20
@@ -62,6 +66,7 @@ class RawFile(io.RawIOBase):
         if started is None and name == STDIN and hasattr(self._file, "raw"):
             head = self._file.read1(len(self._file.peek()))
             self._file = self._file.raw  # its reads return as soon as there is something
+        self.topic: TopicFile | None = self._file if is_topic(name) else None
         self._size = self._stored()
         # no further: more may not come before what has come is answered
         while _is_open(head) and (more := self._file.read(_LONGEST_MAGIC - len(head))):
@@ -75,16 +80,6 @@ class RawFile(io.RawIOBase):
         except (OSError, AttributeError, ValueError):
             return None
         return status.st_size if stat.S_ISREG(status.st_mode) else None
-
-    @property
-    def places(self) -> Any:
-        """Where the lines of a topic come from; None for a file."""
-        return getattr(self._file, "places", None)
-
-    def stop(self) -> None:
-        """Let a read that waits for a topic end; called in another thread."""
-        if self.places is not None:
-            self._file.stop()
 
     def release(self) -> Any:
         """The open file, which will not be closed with this object."""
@@ -148,19 +143,7 @@ class RawFile(io.RawIOBase):
         super().close()
 
 
-class Stream(Protocol):
-    """A stream of uncompressed bytes."""
-
-    def readinto(self, buffer: memoryview) -> int:
-        """Read into the beginning of `buffer`; returns at least one byte, or 0 at the end."""
-        ...
-
-    def close(self) -> None:
-        """Close the file."""
-        ...
-
-
-class _Inflated:
+class Inflated:
     """A stream decompressed by a decoder with bounded output: gzip, bz2 or xz, with any number of members."""
 
     def __init__(self, raw: RawFile, kind: str) -> None:
@@ -168,6 +151,7 @@ class _Inflated:
         self._decoder: Any = _decoder(kind)
 
     def readinto(self, buffer: memoryview) -> int:
+        """Read into the beginning of `buffer`; returns at least one byte, or 0 at the end."""
         while True:
             if self._decoder.eof:  # the next member, or padding with zeros
                 rest = self._decoder.unused_data.lstrip(b"\0")
@@ -191,7 +175,12 @@ class _Inflated:
                 raise EOFError("unexpected end of the file")
 
     def close(self) -> None:
+        """Close the file."""
         self._raw.close()
+
+
+Stream = RawFile | Inflated
+"""A stream of uncompressed bytes"""
 
 
 def _decoder(kind: str) -> object:
@@ -202,11 +191,11 @@ def _decoder(kind: str) -> object:
 
 def open_stream(raw: RawFile) -> Stream:
     """The uncompressed bytes of `raw`; a topic is never compressed, whatever its first line begins with."""
-    kind = None if raw.places else compression_of(raw.head)
+    kind = None if raw.topic else compression_of(raw.head)
     if kind is None:
         return raw
     if kind != "zstd":
-        return _Inflated(raw, kind)
+        return Inflated(raw, kind)
     import pyarrow as pa  # only here: importing it takes time
 
     stream: Stream = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")

@@ -164,14 +164,6 @@ class Topic(ABC):
         return dict(self.since(time if time.tzinfo else time.replace(tzinfo=UTC)))
 
 
-def columns_of_envelopes(url: Url) -> list[str]:
-    """The columns that messages are to have besides those in their values. `DataError`."""
-    found = [one for one in url.options.get(WITH, "").split(",") if one]
-    if wrong := [one for one in found if len(one) < 2 or not one.startswith("_")]:
-        raise DataError(f"{WITH} takes {KEY}, {TIMESTAMP} and _NAME for a header, not '{wrong[0]}'")
-    return found
-
-
 def with_columns(value: bytes | None, columns: Mapping[str, bytes | str | float | None]) -> bytes | None:
     """A value whose lines are JSON objects, each with more columns; None is a missing cell.
 
