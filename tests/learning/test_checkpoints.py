@@ -112,7 +112,7 @@ def trainer(case: Case, data: list[str], loaded: Any = None, every: int = EVERY)
     source = open_source(data, layout=layout, on_error=case.on_error, block_bytes=BLOCK, threads=2)
     model = loaded[0] if loaded else case.model()
     order = make_order(case.order, model.recipe.seed)
-    passes = Passes(source, order.reads(case.plan.passes), cached=case.cached)
+    passes = Passes(source, 1 if order.held else case.plan.passes, cached=case.cached)
     held = open_source("held.svm", block_bytes=BLOCK) if case.held else None
     plan = replace(case.plan, checkpoint=Path("checkpoint"), checkpoint_every=every)
     made = Trainer(model, passes.first, plan, reread=passes.later, order=order, holdout=held)

@@ -97,7 +97,7 @@ def trainer(
 ) -> Trainer:
     source = open_source(data or form.name, layout=form.layout, block_bytes=form.block, threads=2)
     ready = make_order(order, 0)
-    opened = Passes(source, ready.reads(passes), cached=cached)
+    opened = Passes(source, 1 if ready.held else passes, cached=cached)
     plan = TrainingPlan(passes, holdout_every=every, checkpoint=CHECKPOINT)
     given = None if held is None else open_source(held, block_bytes=1 << 14)
     return Trainer(Model(), opened.first, plan, reread=opened.later, order=ready, holdout=given)

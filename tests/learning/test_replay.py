@@ -112,7 +112,7 @@ def trainer(case: Case, passes: int | str = AUTO, loaded: Any = None, **reading:
     plan = replace(case.plan, replay=ENOUGH) if passes == AUTO else replace(case.plan, passes=int(passes))
     model = loaded[0] if loaded else case.model()
     order = make_order(case.order, model.recipe.seed)
-    ways = Passes(source, order.reads(plan.passes), cached=case.cached)
+    ways = Passes(source, 1 if order.held else plan.passes, cached=case.cached)
     held = open_source("held.svm", block_bytes=BLOCK) if case.held else None
     plan = replace(plan, checkpoint=Path("checkpoint"))
     made = Trainer(model, ways.first, plan, reread=ways.later, order=order, holdout=held)

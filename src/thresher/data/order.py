@@ -72,7 +72,7 @@ class StoredRows:
 
     def keep(self, rows: NDArray[np.int64]) -> None:
         """Keep only these rows (n,), in this order."""
-        self._count, self._arrays = len(rows), self.take(rows)
+        self._count, self._arrays = len(rows), self.chunk().take(rows)
 
     def trim(self) -> None:
         """Release unused memory."""
@@ -80,10 +80,6 @@ class StoredRows:
         _resize(int(own.indptr[self._count]), *own.of_values())
         _resize(self._count, own.labels, own.weights, *own.beside().values())
         _resize(self._count + 1, own.indptr)
-
-    def take(self, rows: NDArray[np.int64]) -> Chunk:
-        """Copies of these rows (n,), in this order."""
-        return self.chunk().take(rows)
 
     def chunk(self) -> Chunk:
         """All rows, as views."""
@@ -112,10 +108,8 @@ class Order:
     """the order as written on the command line"""
     steady = True
     """whether every pass has the same order"""
-
-    def reads(self, passes: int) -> int:
-        """How many times the source is read for `passes` passes."""
-        return passes
+    held = False
+    """whether all rows are kept in memory, so that the source is read only once"""
 
     def over(self, source: Source, number: int) -> Source:
         """The source of pass `number` (from 1), given `source` in its own order."""
@@ -145,14 +139,12 @@ class Permuted(Order):
     (see `StoredRows` for how much).
     """
 
+    held = True
+
     def __init__(self, spec: str, seed: int) -> None:
         self.spec, self.steady, self._seed = spec, spec == "once", seed
         self._source: Source | None = None
-        self._held: tuple[StoredRows, Report] | None = None
-
-    def reads(self, passes: int) -> int:
-        """1, however many passes there are."""
-        return 1
+        self._rows: tuple[StoredRows, Report] | None = None
 
     def over(self, source: Source, number: int) -> Source:
         """The permuted rows of the first `source` passed to this method."""
@@ -161,18 +153,18 @@ class Permuted(Order):
         return _Ordered(self._source, partial(self._permuted, self._source, _chance(self._seed, drawn)))
 
     def _permuted(self, source: Source, chance: np.random.Generator) -> Iterator[tuple[Chunk, int]]:
-        if self._held is None:
+        if self._rows is None:
             rows = StoredRows()
             with closing(source.chunks()) as chunks:
                 for chunk in chunks:
                     rows.add(chunk)
             rows.trim()
-            self._held = rows, source.report
-        rows, source.report = self._held  # the report of reading them holds for every pass
+            self._rows = rows, source.report
+        rows, source.report = self._rows  # the report of reading them holds for every pass
         order = chance.permutation(len(rows))
         for first in range(0, len(order), CHUNK_ROWS):
             piece = order[first : first + CHUNK_ROWS]
-            yield rows.take(piece), (source.total_bytes or 0) * (first + len(piece)) // len(order)
+            yield rows.chunk().take(piece), (source.total_bytes or 0) * (first + len(piece)) // len(order)
 
 
 class Buffered(Order):
@@ -205,13 +197,13 @@ class Buffered(Order):
                     drawn = (chance.random(len(incoming)) * len(slots)).astype(np.int64)
                     outgoing = np.empty_like(incoming)
                     _exchange(slots, drawn, incoming, outgoing)
-                    yield rows.take(outgoing), source.position_bytes
+                    yield rows.chunk().take(outgoing), source.position_bytes
                 if len(rows) > 2 * self._size:
                     rows.keep(slots)
                     slots = np.arange(len(slots))
         slots = chance.permutation(slots)
         for first in range(0, len(slots), CHUNK_ROWS):
-            yield rows.take(slots[first : first + CHUNK_ROWS]), source.position_bytes
+            yield rows.chunk().take(slots[first : first + CHUNK_ROWS]), source.position_bytes
 
 
 def _chance(seed: int, number: int) -> np.random.Generator:

@@ -184,7 +184,8 @@ class Plan:
             raise UsageError(
                 f"a calibration is learned from the margins of rows that are new: use {mention(passes=1)}"
             )
-        reads = Passes(source, order.reads(training.passes) + self.rereads, cached=options["cache"])
+        readings = 1 if order.held else training.passes
+        reads = Passes(source, readings + self.rereads, cached=options["cache"])
         words: Any = source.words or (source.layout.classes if source.layout else ())
         ui.show_classes(models.recipe.objective, words)
         trainer = Trainer(

@@ -303,7 +303,7 @@ class _HeldOut(Holdout):
         if not self._budget or (self._memory is not None and self._memory.dropped):
             return rest
         if self._memory is None or not self._memory.complete:
-            self._memory = ReplayBuffer(rest, self._budget, held=self._order.reads(2) == 1)
+            self._memory = ReplayBuffer(rest, self._budget, held=self._order.held)
             return self._memory
         return self._memory.later()
 
@@ -343,7 +343,7 @@ class Search:
         self._holdout = _HeldOut(every, bytes_to_keep(replay, automatic, "these rules"), order)
         self._counts = held is None and not every
         readings = len(tuner.rounds) + self._counts + (passes if passes > 1 else 0)
-        self._reads = Passes(source, order.reads(readings), cached=cached)
+        self._reads = Passes(source, 1 if order.held else readings, cached=cached)
         self._ui = ui
         self._started = self._counts
         self.interrupted = False

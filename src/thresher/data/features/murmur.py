@@ -29,8 +29,8 @@ _ADD1, _ADD2, _ADD3 = np.uint64(0x52DCE729), np.uint64(0x38495AB5), np.uint64(0x
 _FIVE, _LOW, _ALL = np.uint64(5), np.uint64(0xFFFFFFFF), np.uint64(2**64 - 1)
 _TEN, _MINUS = np.uint64(10), np.uint64(ord("-"))
 
-WIDE, PADDED, SHORT, VW = None, 1, 2, 3
-"""Kinds of hash for `hash_each` and `hash_bytes`. None is a separate type for Numba, so that the usual kind
+WIDE, SHORT, VW = None, 1, 2
+"""Kinds of hash for `hash_one` and `hash_bytes`. None is a separate type for Numba, so that the usual kind
 is compiled without the others."""
 
 
@@ -185,18 +185,13 @@ def vw_hash(text, at, size, seed):
 
 
 @kernel
-def hash_each(text, starts, sizes, seed, kind, out):
-    """Write the hashes of the names ``text[starts : starts + sizes]`` (uint8) to `out` (uint64)."""
-    start = address(text)
-    for i in range(out.size):
-        if kind is None:
-            out[i] = murmur3_64(start, starts[i], sizes[i], seed)
-        elif kind == PADDED:
-            out[i] = padded_murmur3_64(start, starts[i], sizes[i], seed)
-        elif kind == SHORT:
-            out[i] = murmur3_32(start, starts[i], sizes[i], seed)
-        else:
-            out[i] = vw_hash(start, starts[i], sizes[i], seed)
+def hash_one(text, at, size, seed, kind):
+    """The hash (uint64) of the `size` bytes at place `at` of `text` (uint8)."""
+    if kind is None:
+        return murmur3_64(address(text), at, size, seed)
+    return (
+        murmur3_32(address(text), at, size, seed) if kind == SHORT else vw_hash(address(text), at, size, seed)
+    )
 
 
 def hash_bytes(name: bytes, seed: int = 0, kind: int | None = WIDE) -> int:
@@ -205,10 +200,7 @@ def hash_bytes(name: bytes, seed: int = 0, kind: int | None = WIDE) -> int:
     >>> hash_bytes(b"hello"), hash_bytes(b"hello", kind=SHORT)
     (14688674573012802306, 613153351)
     """
-    out, text = np.zeros(1, np.uint64), np.frombuffer(name or b"\0", np.uint8)
-    place, size = np.zeros(1, np.int64), np.full(1, len(name), np.int64)
-    hash_each(text, place, size, np.uint64(seed), kind, out)
-    return int(out[0])
+    return int(hash_one(np.frombuffer(name or b"\0", np.uint8), 0, len(name), np.uint64(seed), kind))
 
 
 def hash_columns(names: Iterable[str], seed: int = 0) -> NDArray[np.uint64]:

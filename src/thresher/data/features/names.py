@@ -29,8 +29,8 @@ from thresher.data.formats.listing import LINES
 from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.source import Source
 from thresher.data.text.words import byte
-from thresher.engine.compile.jit import kernel, scalar
-from thresher.engine.lookup import empty_index, home, place
+from thresher.engine.compile.jit import scalar
+from thresher.engine.lookup import empty_index, home, place, reindex
 
 KEY, FACTORS, A, B, C, FIELDS = 0, 1, 2, 3, 4, 5
 """Columns of an entry, a row of uint64. After the key: for a name 0, its space, where it begins in `letters`
@@ -88,13 +88,6 @@ def _want(naming, key):
     if naming.slots[slot] == 0 and row < naming.keys.size:
         naming.slots[slot], naming.keys[row], naming.wanted[row] = row, key, True
         naming.state[KEYS] = row
-
-
-@kernel
-def want_all(naming, keys):
-    """Add `keys` as keys whose names are wanted."""
-    for k in range(keys.size):
-        _want(naming, keys[k])
 
 
 @scalar
@@ -297,7 +290,10 @@ class Namer:
         self._names: dict[int, bytes] = {}
         self.products: dict[int, tuple[int, ...]] = {}
         """the factors of each key that is a product"""
-        want_all(self.table, keys)
+        count = len(keys) + 1  # row 0 stands for all others
+        self.table.keys[1:count], self.table.wanted[1:count] = keys, True
+        self.table.state[KEYS] = len(keys)
+        reindex(self.table.slots, self.table.keys, count)
 
     @property
     def left(self) -> int:

@@ -93,6 +93,10 @@ class TopicFile(io.RawIOBase):
         self.places = Places(kind.place)
         self._pieces, self._left = self._read(), memoryview(b"")
 
+    def readable(self) -> bool:
+        """True."""
+        return True
+
     def readinto(self, buffer: Any) -> int:
         """Read into the beginning of `buffer`; returns 0 at the end. Raises `DataError`."""
         with topics.naming(self._name):

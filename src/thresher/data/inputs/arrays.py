@@ -412,7 +412,19 @@ class PairSource(Source):
         if waste < place.line:
             raise DataError(f"there are only {waste} rows, but training resumes after row {place.line}")
         while taken := list(islice(pairs, _ROWS)):
-            chunk = self._chunk(reader, taken, place.line)
+            for number, pair in enumerate(taken, place.line + 1):
+                if not (isinstance(pair, tuple) and len(pair) in (2, 3) and isinstance(pair[0], Mapping)):
+                    raise DataError(f"row {number}: expected (mapping, label) or (mapping, label, weight)")
+            rows = reader.rows((pair[0] for pair in taken), place.line)
+            try:
+                weights = [pair[2] if len(pair) == 3 else 1.0 for pair in taken]
+                labels = numbers_of([pair[1] for pair in taken], self._domain)
+                rests = rests_of(rows[2]) if self._gaps else None
+                chunk = Chunk.from_csr(*rows, labels, weights, rests)
+                self._domain.check(chunk.labels, chunk.targets)
+            except DataError as error:
+                last = place.line + len(taken)
+                raise DataError(f"rows {place.line + 1} to {last}: {error}") from error
             if self.namer is not None:
                 self.namer.add(reader.names())
                 reader = RowReader(self._seed)
@@ -422,21 +434,6 @@ class PairSource(Source):
             place = after
         if self.report.examples == 0:
             raise DataError("no examples")
-
-    def _chunk(self, reader: RowReader, taken: list[Any], before: int) -> Chunk:
-        for number, pair in enumerate(taken, before + 1):
-            if not (isinstance(pair, tuple) and len(pair) in (2, 3) and isinstance(pair[0], Mapping)):
-                raise DataError(f"row {number}: expected (mapping, label) or (mapping, label, weight)")
-        rows = reader.rows((pair[0] for pair in taken), before)
-        try:
-            weights = [pair[2] if len(pair) == 3 else 1.0 for pair in taken]
-            labels = numbers_of([pair[1] for pair in taken], self._domain)
-            rests = rests_of(rows[2]) if self._gaps else None
-            chunk = Chunk.from_csr(*rows, labels, weights, rests)
-            self._domain.check(chunk.labels, chunk.targets)
-        except DataError as error:
-            raise DataError(f"rows {before + 1} to {before + len(taken)}: {error}") from error
-        return chunk
 
 
 _LONGEST = 40

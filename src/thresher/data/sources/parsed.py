@@ -127,6 +127,10 @@ class ParsedSource(Source):
     """the first rows as a record batch; None if they do not come in batches, or were not looked at"""
     is_small = False
     """whether so few rows are read that threads would take longer to start"""
+    _read = contents.NOTHING_READ
+    """the content of the longest pass so far"""
+    _watched: contents.Watches | None = None
+    """the contents of the current pass"""
 
     def __init__(
         self,
@@ -175,8 +179,8 @@ class ParsedSource(Source):
         self._arenas, self._known, self._started = reading.Arenas(self._threads + 4), GroupHashes(), False
 
     @abstractmethod
-    def blocks(self, start: StreamPosition | None) -> Any:
-        """A reader of the blocks of a pass."""
+    def blocks(self, start: StreamPosition | None, watches: contents.Watches | None = None) -> Any:
+        """A reader of the blocks of a pass, whose content goes to `watches`."""
 
     def parser(self) -> reading.Parser:
         """A parser of its blocks, for one thread."""
@@ -214,9 +218,7 @@ class ParsedSource(Source):
             raise DataError(self._nothing())
 
     def _pipeline(self, start: StreamPosition | None) -> reading.Pipeline | RemoteBlocks:
-        return self._here(self.blocks(start))
-
-    def _here(self, blocks: Any) -> reading.Pipeline:
+        blocks = self.blocks(start, self._watched)
         threads = 0 if self.is_small else 1 if self._alone else self._threads
         return reading.Pipeline(blocks, self.parser, threads, self.block_bytes, self.live, self.finder)
 
@@ -283,6 +285,8 @@ class ParsedSource(Source):
             for what, column, at, kind in parsed.noticed
         )
         self.position_bytes = block.raw_position
+        if block.so_far is not None and block.so_far.size > self._read.size:
+            self._read = block.so_far
 
     def _nothing(self) -> str:
         where = called(self.names[0]) if len(self.names) == 1 else f"{len(self.names)} files"
@@ -313,11 +317,8 @@ class TextSource(ParsedSource):
     """whether the offset in a `StreamPosition` counts rows; otherwise it counts bytes"""
     finished = False
     """whether a whole pass has been made"""
-    _read = contents.NOTHING_READ
     _read_all = False
     """whether `_read` covers all files"""
-    _watched: contents.Watches | None = None
-    """the contents of the current pass"""
 
     def __init__(self, names: list[str], *given: Any, **options: Any) -> None:
         super().__init__(names, *given, **options)
@@ -372,16 +373,11 @@ class TextSource(ParsedSource):
     def _pipeline(self, start: StreamPosition | None) -> reading.Pipeline | RemoteBlocks:
         if self.readers is not None and not self._alone:
             return self.readers.read(self, start or StreamPosition(0, 0, 0), self._watched)
-        return self._here(self.blocks(start, self._watched))
+        return super()._pipeline(start)
 
     def _in_order(self) -> bool:
         """Whether files are read from front to back, so that they can be hashed while they are read."""
         return self.readers is None
-
-    def _count(self, block: Block | Span, parsed: reading.Parsed, line: int) -> None:
-        super()._count(block, parsed, line)
-        if block.so_far is not None and block.so_far.size > self._read.size:
-            self._read = block.so_far
 
     def blocks(self, start: StreamPosition | None, watches: contents.Watches | None = None) -> Any:
         """A reader of the blocks of a pass."""

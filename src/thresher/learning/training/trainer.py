@@ -331,7 +331,7 @@ class Trainer:
     def _pass(self) -> None:
         number, kept, first = self.position.number, self.repetition, self.models.parts[0].models[0]
         read = self.source if number == 1 or kept.keeps else self.reread()
-        rows = kept.over(self.holdout.rest(read), number, held=self.order.reads(2) == 1)
+        rows = kept.over(self.holdout.rest(read), number, held=self.order.held)
         source = self.order.over(rows, number)
         if number > 1 and kept.keeps and (number == 2 or self.resumed):
             self.ui.replay(self._seen.rows, number, kept.passes)
@@ -377,7 +377,7 @@ class Trainer:
         if any(model.warm for model in models.models) or not all(map(can_solve, models.recipes)):
             return
         read = self.holdout.rest(self.source if kept.keeps else self.reread())
-        read = kept.over(read, 2, held=self.order.reads(2) == 1)
+        read = kept.over(read, 2, held=self.order.held)
         with closing(self.order.over(read, 2).chunks()) as chunks:
             # copies, since a chunk may be valid for a while only
             rows = concat([concat([chunk]) for chunk in chunks])

@@ -596,7 +596,7 @@ class StreamSource(ParsedSource):
         hint = "; a reader can be read only once, so make a table of it first" if self._once else ""
         return super()._nothing() + hint
 
-    def blocks(self, start: StreamPosition | None) -> BatchReader:
+    def blocks(self, start: StreamPosition | None, watches: Watches | None = None) -> BatchReader:
         """A reader of the batches of a pass."""
 
         def rows(file: int, needed: list[str], start: int) -> AbstractContextManager[Rows]:
