@@ -107,7 +107,7 @@ def test_a_lost_cache_folder_costs_only_the_cache(folder: Path, monkeypatch: pyt
         cache.touch()
         raise OSError(20, "Not a directory")
 
-    monkeypatch.setattr("thresher.data.cache.CacheWriter._append", lambda self, file, *given: losing(*given))
+    monkeypatch.setattr("thresher.data.cache.CacheWriter.append", lambda self, file, *given: losing(*given))
     with pytest.warns(CacheWarning, match="no cache was written"):
         model = library.train("train.svm", passes=2)
     assert np.array_equal(model.weights()[1], whole.weights()[1])

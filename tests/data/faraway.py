@@ -88,6 +88,6 @@ def faraway(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Faraway, lis
         return PyFileSystem(system), url.removeprefix("far://host").partition("?")[0].lstrip("/")
 
     monkeypatch.setattr(remote, "system_of", system_of)
-    monkeypatch.setattr(remote, "_SYSTEMS", systems)
+    monkeypatch.setattr(remote, "SYSTEMS", systems)
     monkeypatch.setattr("time.sleep", slept.append)
     return system, slept

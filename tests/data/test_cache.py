@@ -146,13 +146,13 @@ def test_a_damaged_cache_is_removed_and_the_text_read(tmp_path: Path, folder: Pa
 
 
 def test_a_full_disk_does_no_harm(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = CacheWriter._append
+    real = CacheWriter.append
 
     def full(self: CacheWriter, file: BinaryIO, chunk: Chunk, note: Note) -> None:
         with open("/dev/full", "wb") as device:
             real(self, device, chunk, note)
 
-    monkeypatch.setattr(CacheWriter, "_append", full)
+    monkeypatch.setattr(CacheWriter, "append", full)
     with pytest.warns(CacheWarning, match="no cache was written") as caught:
         cached, chunks = filled(source_of(written(tmp_path, some_text(400))), folder)
     assert cached is None
@@ -213,7 +213,7 @@ def test_a_folder_that_others_can_write_to_is_neither_read_nor_written(tmp_path:
 
 OPTIONS = ["--passes", "2", "--quiet"]
 MOMENTS = {
-    "a batch is half written": ("CacheWriter._append", 3),
+    "a batch is half written": ("CacheWriter.append", 3),
     "the last batch is due": ("CacheWriter.commit", 1),
     "all is written and nothing synced": ("os.fsync", 1),
     "all is synced and not renamed": ("os.replace", 1),

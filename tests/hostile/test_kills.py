@@ -16,7 +16,7 @@ import os, signal, sys
 place, at, when = sys.argv.pop(1), int(sys.argv.pop(1)), sys.argv.pop(1)
 if place == "batch":
     from thresher.data import cache as module
-    owner, name = module.CacheWriter, "_append"
+    owner, name = module.CacheWriter, "append"
 else:
     owner, name = os, place
 whole, calls = getattr(owner, name), []

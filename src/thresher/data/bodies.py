@@ -218,8 +218,8 @@ class BodyReader:
 
         The first body in a format takes seconds, to compile the reader that notes names.
         """
-        wanted, opened, form = np.unique(keys), self._open(body), self.layout.format
-        namer = Namer(wanted, self.layout.mask, ids=form in listing.LINES and not listing.LINES[form].named)
+        wanted, opened = np.unique(keys), self._open(body)
+        namer = Namer(wanted, self.layout)
         for _ in range(2):  # the factors of a product may come before it
             self._parser(opened, False, "", namer).parse(opened.block)
             if not namer.left:
@@ -283,6 +283,7 @@ class BodyReader:
             raise TooLargeError(f"{_NAME} has more than {self._most:,} rows: send fewer at a time")
 
     def _parse(self, body: _Body, labelled: bool, ids: str = "") -> Parsed:
+        """What a body holds. `DataError` for objects without the column of ids, or any of the layout."""
         names = body.header.count(self.layout.delimited_by.encode()) if body.header else 0
         names = names if body.batch is None else body.batch.num_columns
         if names > len(self.layout.columns) + _MOST_UNKNOWN:  # of lines of JSON, others are not read
@@ -300,21 +301,19 @@ class BodyReader:
                 self._pool.clear()
             self._pool.setdefault(key, []).append(parser)
         if self.layout.format == "jsonl":
-            self._check_names(body, parsed, labelled, ids)
+            late = labelled and ids  # labels of rows that have been read
+            strange = len(parsed.chunk) and not (
+                late or parsed.chunk.values.any()
+            )  # wrapped in other objects
+            lacking = ids and not any(parsed.ids or ())
+            objects = jsonl.objects_in(body.text) if strange or lacking else []
+            there = dict.fromkeys(name for one in objects for name in one)
+            if lacking and there:
+                identity(ids, [*there], _NAME)
+            if strange and there and not there.keys() & self.layout.features.keys():
+                given, known = map(listed_words, ([*there], [*self.layout.features]))
+                raise DataError(f"no column of {_NAME} ({given}) is one of the model's ({known})")
         return parsed._replace(chunk=self._prepare(parsed.with_cells(parsed.chunk)))
-
-    def _check_names(self, body: _Body, parsed: Parsed, labelled: bool, ids: str) -> None:
-        """`DataError` for objects without the column of ids, or without any column of the layout."""
-        late = labelled and ids  # labels of rows that have been read
-        strange = len(parsed.chunk) and not (late or parsed.chunk.values.any())  # wrapped in other objects
-        lacking = ids and not any(parsed.ids or ())
-        objects = jsonl.objects_in(body.text) if strange or lacking else []
-        there = dict.fromkeys(name for one in objects for name in one)
-        if lacking and there:
-            identity(ids, [*there], _NAME)
-        if strange and there and not there.keys() & self.layout.features.keys():
-            given, known = map(listed_words, ([*there], [*self.layout.features]))
-            raise DataError(f"no column of {_NAME} ({given}) is one of the model's ({known})")
 
     def _parser(self, body: _Body, labelled: bool, ids: str, namer: Namer | None = None) -> Any:
         form, layout = self.layout.format, self.layout

@@ -226,13 +226,13 @@ class CacheWriter:
                         path.unlink()
             self._file = open(self._path, "wb")  # noqa: SIM115
             while (job := self._jobs.get()) is not None:
-                self._append(self._file, *job)
+                self.append(self._file, *job)
         except Exception as error:  # noqa: BLE001 no error of the cache may stop training
             self._error = error
             while self._jobs.get() is not None:  # `write` may wait for room
                 pass
 
-    def _append(self, file: BinaryIO, chunk: Chunk, note: Note) -> None:
+    def append(self, file: BinaryIO, chunk: Chunk, note: Note) -> None:
         """Append a record."""
         arrays: dict[str, Any] = chunk.arrays()
         if int(chunk.keys.max(initial=0)) <= _LARGEST_NARROW:
@@ -254,7 +254,7 @@ class CacheWriter:
         if self._error is None and self._file is not None:
             try:
                 self._shown = 0  # the last note holds all bad lines that are kept
-                self._append(self._file, concat([]), self._new_entries())
+                self.append(self._file, concat([]), self._new_entries())
                 self._file.write(np.array(self._places, "<u8").data)
                 self._file.write(_END.pack(len(self._places) - 1, _MARK))
                 self._file.flush()

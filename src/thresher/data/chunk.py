@@ -210,11 +210,24 @@ class Chunk:
 
     def ascending(self) -> Chunk:
         """The rows with ascending keys; values of repeated keys are added up in order. `DataError`."""
-        merged = _merged(self.indptr, self.keys, self.values)
-        if merged[1] is self.keys:
+        starts, keys = self.indptr, self.keys
+        rises = keys[1:] > keys[:-1]
+        rises[starts[(starts > 0) & (starts < len(keys))] - 1] = (
+            True  # from the last key of a row to the next row
+        )
+        if rises.all():
             return self
-        rests = None if self.rests is None else _merged(self.indptr, self.keys, self.rests)[2]
-        return replace(self, indptr=merged[0], keys=merged[1], values=merged[2], rests=rests)
+        row = np.repeat(np.arange(len(self)), np.diff(starts))
+        order = np.lexsort((keys, row))
+        row, keys = row[order], keys[order]
+        fresh = np.ones(len(keys), bool)
+        fresh[1:] = (keys[1:] != keys[:-1]) | (row[1:] != row[:-1])
+        values, rests = self.values[order], None if self.rests is None else self.rests[order]
+        if not fresh.all():
+            starts = np.append(0, np.cumsum(np.bincount(row[fresh], minlength=len(self))))
+            keys, values = keys[fresh], _added(values, fresh)
+            rests = None if rests is None else _added(rests, fresh)
+        return replace(self, indptr=starts, keys=keys, values=values, rests=rests)
 
     def counting(self) -> Chunk:
         """The rows of importance above 0, the only ones that are learned; the chunk itself if all are."""
@@ -367,28 +380,14 @@ def floats(numbers: ArrayLike, what: str) -> NDArray[np.float32]:
     return singles
 
 
-def _merged(
-    starts: NDArray[np.int64], keys: NDArray[np.uint64], values: NDArray[np.float32]
-) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float32]]:
-    """Rows with ascending keys, where the values of repeated keys are added up (in order of appearance)."""
-    rises = keys[1:] > keys[:-1]
-    rises[starts[(starts > 0) & (starts < len(keys))] - 1] = True  # from the last key of a row to another row
-    if rises.all():
-        return starts, keys, values
-    row = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    order = np.lexsort((keys, row))
-    row, keys, values = row[order], keys[order], values[order]
-    fresh = np.ones(len(keys), bool)
-    fresh[1:] = (keys[1:] != keys[:-1]) | (row[1:] != row[:-1])
-    if fresh.all():
-        return starts, keys, values
+def _added(values: NDArray[np.float32], fresh: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """The sum of each of the values that are `fresh` and those after it that are not. `DataError`."""
     sums = np.zeros(int(fresh.sum()), np.float32)
     with np.errstate(over="ignore"):
         np.add.at(sums, np.cumsum(fresh) - 1, values)
     if np.isinf(sums).any():
         raise DataError("the sum of the values of a repeated key is too large for float32")
-    lengths = np.bincount(row[fresh], minlength=len(starts) - 1)
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), keys[fresh], sums
+    return sums
 
 
 def concat(chunks: Sequence[Chunk]) -> Chunk:

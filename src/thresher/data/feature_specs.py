@@ -102,6 +102,7 @@ COUNT, BINARY, LOG = 0, 1, 2
 WORDS, LETTERS, BLANKS = "words", "letters", "blanks"
 TOKENS = (WORDS, LETTERS, BLANKS)
 _SCALES = {"count": COUNT, "binary": BINARY, "log": LOG}
+_SWITCHES = {"norm": {"norm": True}, "case": {"lowercase": False}}
 _LONGEST = 64
 
 
@@ -156,27 +157,23 @@ def grams_of(spec: str) -> Grams:
 @lru_cache(64)  # every layout that is made parses it
 def _parsed(spec: str) -> Grams:
     made = Grams()
+    given: dict[str, Any]
     for piece in filter(None, spec.split(",")):
         name, equals, value = piece.partition("=")
-        if name == "words" and equals:
-            made = made._replace(words=_span(piece, value))
-        elif name == "chars" and equals:
-            made = made._replace(chars=_span(piece, value))
-        elif name == "tokens" and value in TOKENS:
-            made = made._replace(tokens=value)
+        if name in ("words", "chars") and equals:
+            given = {name: _span(piece, value)}
+        elif (name == "tokens" and value in TOKENS) or (name == "scale" and value in _SCALES):
+            given = {name: value}
         elif name == "shortest" and re.fullmatch("[1-9][0-9]?", value):
-            made = made._replace(shortest=int(value))
-        elif name == "scale" and value in _SCALES:
-            made = made._replace(scale=value)
-        elif piece == "norm":
-            made = made._replace(norm=True)
-        elif piece == "case":
-            made = made._replace(lowercase=False)
+            given = {name: int(value)}
+        elif piece in _SWITCHES:
+            given = _SWITCHES[piece]
         else:
             raise DataError(
                 f"n-grams are given as words=LO-HI, chars=LO-HI, case, tokens=words|letters|blanks,"
                 f" shortest=N, scale=count|binary|log and norm, separated by commas; not '{piece}'"
             )
+        made = made._replace(**given)
     if made.words == made.chars == (0, 0):
         raise DataError("text has no features without words or chars")
     return made

@@ -16,6 +16,7 @@ import functools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -32,13 +33,14 @@ from thresher.data.text.words import byte
 from thresher.engine.compile.jit import scalar
 from thresher.engine.lookup import empty_index, home, place, reindex
 
-KEY, FACTORS, A, B, C, FIELDS = 0, 1, 2, 3, 4, 5
-"""Columns of an entry, a row of uint64. After the key: for a name 0, its space, where it begins in `letters`
-and its size; for a product the number of factors and their keys."""
+KEY, FORM, A, B, C, FIELDS = 0, 1, 2, 3, 4, 5
+"""Columns of an entry, a row of uint64: the key, the form of its name, and what that is made of"""
+TEXT, QUOTED, PAIR, TRIPLE, WHOLE, WITHIN = range(6)
+"""Forms of names: a text, with quotes round it or not (its space, where it begins in `letters`, its size); a
+product of two or three features (their keys); a whole number (its space, its magnitude, whether it is
+negative); a text in a namespace whose name is before it in `letters` (the size of that name, where it begins,
+the size of both)."""
 ENTRIES, LETTERS, KEYS, LEFT_OUT, COUNTERS = 0, 1, 2, 3, 4
-NOWHERE = 2**64 - 1
-"""The space of a name that includes its namespace."""
-_NOWHERE, _BETWEEN, _MINUS, _QUOTE = np.uint64(NOWHERE), ord("="), ord("-"), ord('"')
 
 
 class Naming(NamedTuple):
@@ -77,11 +79,6 @@ def names_any(naming):
 
 
 @scalar
-def _row(naming, key):
-    return naming.slots[place(naming.slots, naming.keys, key, home(naming.slots, key))]
-
-
-@scalar
 def _want(naming, key):
     """Add a key whose name is wanted, if there is room."""
     slot, row = place(naming.slots, naming.keys, key, home(naming.slots, key)), naming.state[KEYS] + 1
@@ -91,13 +88,15 @@ def _want(naming, key):
 
 
 @scalar
-def _wanted(naming, row, size):
-    """Whether the key of a row needs a name, and there is room for one of `size` letters."""
+def _wanted(naming, key, size):
+    """The row of a key that needs a name, if there is room for one of `size` letters; otherwise 0."""
+    kept = key & naming.mask
+    row = naming.slots[place(naming.slots, naming.keys, kept, home(naming.slots, kept))]
     if not naming.wanted[row]:
-        return False
+        return np.uint32(0)
     full = naming.state[ENTRIES] == len(naming.entries) or naming.state[LETTERS] + size > naming.letters.size
     naming.state[LEFT_OUT] += full
-    return not full
+    return np.uint32(0) if full else row
 
 
 @scalar
@@ -108,82 +107,56 @@ def _write(naming, text, at, size):
 
 
 @scalar
-def _put(naming, letter):
-    naming.letters[naming.state[LETTERS]] = letter
-    naming.state[LETTERS] += 1
-
-
-@scalar
-def _note(naming, row, factors, a, b, c):
+def _note(naming, row, form, a, b, c):
     entry = naming.entries[naming.state[ENTRIES]]
-    entry[KEY], entry[FACTORS], entry[A], entry[B], entry[C] = naming.keys[row], factors, a, b, c
+    entry[KEY], entry[FORM], entry[A], entry[B], entry[C] = naming.keys[row], form, a, b, c
     naming.state[ENTRIES] += 1
     naming.wanted[row] = False
 
 
 @scalar
-def _note_name(naming, row, space, size):
-    """Enter the last `size` letters as the name of a row."""
-    _note(naming, row, 0, np.uint64(space), np.uint64(naming.state[LETTERS] - size), np.uint64(size))
-
-
-@scalar
 def offer(naming, key, text, at, size, space):
     """Enter ``text[at : at + size]``, in the namespace or column number `space`, as the name of `key`."""
-    if naming is not None and naming.on:
-        row = _row(naming, key & naming.mask)
-        if _wanted(naming, row, size):
-            _write(naming, text, at, size)
-            _note_name(naming, row, space, size)
+    offer_text(naming, key, text, at, size, space, TEXT)
 
 
 @scalar
-def offer_quoted(naming, key, text, at, size, space):
-    """`offer` with quotes round the name."""
+def offer_text(naming, key, text, at, size, space, form):
+    """`offer` in one of the forms `TEXT` and `QUOTED`."""
     if naming is not None and naming.on:
-        row = _row(naming, key & naming.mask)
-        if _wanted(naming, row, size + 2):
-            _put(naming, _QUOTE)
+        row, begin = _wanted(naming, key, size), naming.state[LETTERS]
+        if row > 0:
             _write(naming, text, at, size)
-            _put(naming, _QUOTE)
-            _note_name(naming, row, space, size + 2)
+            _note(naming, row, form, np.uint64(space), np.uint64(begin), np.uint64(size))
 
 
 @scalar
 def offer_whole(naming, key, number, space):
-    """Enter a whole number of at most 7 digits, in the column number `space`, as the name of `key`."""
+    """Enter a whole number, in the column number `space`, as the name of `key`."""
     if naming is not None and naming.on:
-        row, size, scale = _row(naming, key & naming.mask), np.int64(1 + (number < 0)), np.int64(1)
-        while abs(number) >= 10 * scale:
-            size, scale = size + 1, scale * 10
-        if _wanted(naming, row, size):
-            if number < 0:
-                _put(naming, _MINUS)
-            while scale > 0:
-                _put(naming, 48 + abs(number) // scale % 10)
-                scale //= 10
-            _note_name(naming, row, space, size)
+        row = _wanted(naming, key, 0)
+        if row > 0:
+            _note(naming, row, WHOLE, np.uint64(space), np.uint64(abs(number)), np.uint64(number < 0))
 
 
 @scalar
 def offer_with(naming, key, text, at, size, before, before_size):
     """Enter a name in the namespace ``text[before : before + before_size]`` as the name of `key`."""
     if naming is not None and naming.on:
-        row, whole = _row(naming, key), size + before_size + (before_size > 0)
-        if _wanted(naming, row, whole):
+        row, begin = _wanted(naming, key, before_size + size), naming.state[LETTERS]
+        if row > 0:
             _write(naming, text, before, before_size)
-            if before_size > 0:
-                _put(naming, _BETWEEN)
             _write(naming, text, at, size)
-            _note_name(naming, row, _NOWHERE, whole)
+            whole = np.uint64(before_size + size)
+            _note(naming, row, WITHIN, np.uint64(before_size), np.uint64(begin), whole)
 
 
 @scalar
 def offer_product(naming, key, a, b, c, factors):
     """Enter `key` as the product of two or three features, whose names are then wanted too."""
     if naming is not None and naming.on:
-        row = _row(naming, key)
-        if _wanted(naming, row, 0):
+        row = _wanted(naming, key, 0)
+        if row > 0:
             _note(naming, row, factors, a, b, c)
             _want(naming, a)
             _want(naming, b)
@@ -200,14 +173,16 @@ _ROOM = 4
 """Rows of the table per key: a product needs the names of up to three more keys."""
 
 
+@dataclass(eq=False, repr=False)
 class Names(Mapping[int, str]):
     """A mapping from feature keys, ascending, to names. Names are stored as bytes, mostly UTF-8."""
 
-    def __init__(
-        self, features: NDArray[np.uint64], ends: NDArray[np.int64], letters: NDArray[np.uint8]
-    ) -> None:
-        self.features, self.ends, self.letters = features, ends, letters
-        """``(n,)`` keys, ascending; ``(n,)`` where each name ends in `letters`; all names concatenated"""
+    features: NDArray[np.uint64]
+    """(n,) keys, ascending"""
+    ends: NDArray[np.int64]
+    """(n,) where each name ends in `letters`"""
+    letters: NDArray[np.uint8]
+    """all names, concatenated"""
 
     @classmethod
     def of(cls, given: Mapping[int, bytes]) -> Names:
@@ -274,8 +249,8 @@ class Names(Mapping[int, str]):
 class Namer:
     """Collects names of keys. Compiled readers enter names in `table`, and then call `take`."""
 
-    def __init__(self, keys: NDArray[np.uint64], mask: int, *, ids: bool = False) -> None:
-        """`mask`: bits of a key that are kept; `ids`: whether to call a factor without a name by its key."""
+    def __init__(self, keys: NDArray[np.uint64], layout: AnyLayout) -> None:
+        """`keys` are distinct; the `layout` says which bits of a key are kept."""
         room = _ROOM * len(keys) + 1
         self.table = Naming(
             empty_index(room),
@@ -284,9 +259,11 @@ class Namer:
             np.zeros((room, FIELDS), np.uint64),
             np.zeros(NAME_BYTES, np.uint8),
             np.zeros(COUNTERS, np.int64),
-            np.uint64(mask),
+            np.uint64(layout.mask),
         )
-        self._ids, self._wanted = ids, keys
+        self._wanted = keys
+        self._ids = layout.format in LINES and not LINES[layout.format].named
+        """whether to call a factor without a name by its key"""
         self._names: dict[int, bytes] = {}
         self.products: dict[int, tuple[int, ...]] = {}
         """the factors of each key that is a product"""
@@ -309,12 +286,15 @@ class Namer:
     def take(self, spaces: Sequence[str]) -> None:
         """Move new entries out of the table; `spaces` are the columns of the file being read."""
         state, letters = self.table.state, self.table.letters.data
-        for key, factors, a, b, c in self.table.entries[: state[ENTRIES]].tolist():
-            if factors:
-                self.products[key] = (a, b, c)[:factors]
+        for key, form, a, b, c in self.table.entries[: state[ENTRIES]].tolist():
+            if form in (PAIR, TRIPLE):
+                self.products[key] = (a, b, c)[:form]
                 continue
-            name = bytes(letters[b : b + c])
-            space = b"" if a == NOWHERE else spaces[a].encode("utf-8", "surrogateescape")
+            text = b"-" * c + b"%d" % b if form == WHOLE else bytes(letters[b : b + c])
+            text = b'"%b"' % text if form == QUOTED else text
+            space, name = text[:a], text[a:]
+            if form != WITHIN:
+                space, name = spaces[a].encode("utf-8", "surrogateescape"), text
             self._names[key] = b"=".join(filter(None, (space, name)))
         state[[ENTRIES, LETTERS]] = 0
 
@@ -354,9 +334,7 @@ def find_names(
     The source is read until all keys have a name, or once as a whole to `look` at its rows. It is read again
     if it had products whose factors came earlier, or if the table had no room for all names at once.
     """
-    layout = source.layout or AnyLayout()
-    namer = Namer(keys, layout.mask, ids=layout.format in LINES and not LINES[layout.format].named)
-    source.namer = namer
+    source.namer = namer = Namer(keys, source.layout or AnyLayout())
     again, rows = True, 0
     while (namer.left or look is not None) and again:
         known = len(namer.products)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from thresher.data.errors import DataError
 from thresher.data.feature_specs import BINARY, BLANKS, LETTERS, LOG, WORDS, Grams
 from thresher.data.features.murmur import padded_murmur3_64
-from thresher.data.features.names import offer, offer_quoted
+from thresher.data.features.names import QUOTED, TEXT, offer_text
 from thresher.data.text.sorting import merge_row
 from thresher.data.text.words import address, byte, store_character
 from thresher.engine.compile.jit import helper, kernel, scalar
@@ -107,7 +107,7 @@ def _words(text, at, end, known, lowercase, shortest, scratch, begins):
 
 
 @scalar
-def _hash_runs(scratch, begins, count, low, high, gap, seed, quoted, keys, values, nnz, naming, space):
+def _hash_runs(scratch, begins, count, low, high, gap, seed, form, keys, values, nnz, naming, space):
     """Append the keys of all runs of `low` to `high` pieces, without their last `gap` bytes, with value 1."""
     if high == 0:
         return nnz
@@ -117,10 +117,7 @@ def _hash_runs(scratch, begins, count, low, high, gap, seed, quoted, keys, value
             begin = begins[first]
             size = begins[first + length] - gap - begin
             keys[nnz], values[nnz] = padded_murmur3_64(text, begin, size, seed), np.float32(1)
-            if quoted:
-                offer_quoted(naming, keys[nnz], text, begin, size, space)
-            else:
-                offer(naming, keys[nnz], text, begin, size, space)
+            offer_text(naming, keys[nnz], text, begin, size, space, form)
             nnz += 1
     return nnz
 
@@ -144,17 +141,18 @@ def text_features(text, at, end, code, known, seed, scratch, begins, keys, value
     start = nnz
     count = _words(text, at, end, known, lowercase, shortest, scratch, begins)
     nnz = _hash_runs(
-        scratch, begins, count, word_low, word_high, 1, seed, False, keys, values, nnz, naming, space
+        scratch, begins, count, word_low, word_high, 1, seed, TEXT, keys, values, nnz, naming, space
     )
     if char_high > 0:
         stop, count, other = max(begins[count] - 1, 0), 0, seed ^ np.uint64(1)
+        form = QUOTED if word_high > 0 else TEXT  # words and characters may be the same
         for at in range(stop):
             if scratch[at] & 0xC0 != 0x80:
                 begins[count] = at
                 count += 1
         begins[count] = stop
         nnz = _hash_runs(
-            *(scratch, begins, count, char_low, char_high, 0, other, word_high > 0, keys, values, nnz),
+            *(scratch, begins, count, char_low, char_high, 0, other, form, keys, values, nnz),
             *(naming, space),
         )
     if nnz > start:

@@ -12,6 +12,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import xxhash
@@ -58,22 +59,22 @@ class ReadSoFar(NamedTuple):
 NOTHING_READ = ReadSoFar.of(())
 
 
+@dataclass
 class ContentHash:
     """The content of the bytes passed to `update`, in pieces of any size."""
 
-    def __init__(self) -> None:
-        self._hash = xxhash.xxh64()
-        self.size = 0
-        """bytes hashed so far"""
+    hash: Any = field(default_factory=xxhash.xxh64)
+    size: int = 0
+    """bytes hashed so far"""
 
     def update(self, view: memoryview) -> None:
         """Add bytes."""
-        self._hash.update(view)
+        self.hash.update(view)
         self.size += view.nbytes
 
     def content(self) -> Content:
         """The content of the bytes so far."""
-        return Content(self._hash.intdigest(), self.size)
+        return Content(self.hash.intdigest(), self.size)
 
 
 def hash_file(name: str, size: int | None = None, opened: Any = None) -> Content:
@@ -104,7 +105,7 @@ def changed(name: str, now: int, before: int, unit: str = "bytes") -> DataError:
 
 
 def stamp(name: str) -> list[int] | None:
-    """Properties of a file that change whenever it does; None if it changed too recently to be sure.
+    """Properties of a local file that change whenever it does; None if it changed too recently to be sure.
 
     An edit can preserve size, modification time and inode, but nobody can set the time of the last inode
     change (ctime).
@@ -157,7 +158,6 @@ class Watches:
         self._stamps, self._done, self._size = list[list[int] | None](), list[Content](), 0
         self._running: ContentHash | None = None
         self._remote, self._hashes = dict[int, Content | None](), dict[int, ContentHash]()
-        self._confirmed = set[int]()
 
     def open(self, file: int, opened: Any = None) -> Callable[[memoryview], None] | None:
         """Begin a file, perhaps `opened`; returns the function to pass its bytes to.
@@ -170,7 +170,7 @@ class Watches:
         name = self._names[file]
         if self._in_order or is_stream(name):
             if not is_remote(name):
-                self._stamps.append(None if is_stream(name) else stamp(name))
+                self._stamps.append(stamp(name))
                 self._running = ContentHash()
                 return self._see
             if remote_content(name) is None:
@@ -181,7 +181,7 @@ class Watches:
     def _known(self, file: int, opened: Any = None) -> None:
         """Set the content of a file that is not hashed while it is read."""
         name = self._names[file]
-        self._stamps.append(None if is_remote(name) else stamp(name))
+        self._stamps.append(stamp(name))
         if is_remote(name):
             self._remote[file] = remote_content(name)
         content, expected = content_of(name, opened), self._expected[file : file + 1]
@@ -194,14 +194,13 @@ class Watches:
         """Hash bytes of the current file; raises `DataError` as soon as they differ from what is expected."""
         assert self._running is not None
         file, total = len(self._done), self._running
-        if file < len(self._expected) and file not in self._confirmed:
+        if file < len(self._expected):
             expected = self._expected[file]
             missing = expected.size - total.size
-            if missing <= len(view):
+            if 0 <= missing <= len(view):
                 total.update(view[:missing])
                 if total.content() != expected:
                     raise changed(self._names[file], expected.size, expected.size)
-                self._confirmed.add(file)
                 view = view[missing:]
         total.update(view)
 
@@ -219,7 +218,6 @@ class Watches:
             expected = self._expected[file]
             if content != expected if whole else content.size < expected.size:
                 raise changed(self._names[file], content.size, expected.size)
-            self._confirmed.add(file)
 
     def so_far(self) -> ReadSoFar:
         """The content read so far."""
@@ -229,13 +227,13 @@ class Watches:
 
     def confirm(self) -> None:
         """Check the expected files not read so far; raises `DataError` if one has changed or is gone."""
+        known = [*self._done, *(() if self._running is None else (self._running,))]
         for file, expected in enumerate(self._expected):
-            name = self._names[file]
-            if file not in self._confirmed:
-                if is_stream(name):
-                    raise changed(name, expected.size, expected.size)
-                check_beginning(name, expected)
-                self._confirmed.add(file)
+            if file < len(known) and known[file].size >= expected.size:  # compared when it was read
+                continue
+            if is_stream(self._names[file]):
+                raise changed(self._names[file], expected.size, expected.size)
+            check_beginning(self._names[file], expected)
 
     def contents(self) -> list[Content]:
         """End the pass; returns all contents. `DataError` if a file changed while it was read."""

@@ -11,7 +11,6 @@ import time
 from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future
 from datetime import datetime
 from difflib import get_close_matches
 from functools import cached_property
@@ -91,8 +90,14 @@ class Kafka(topics.Topic, scheme="kafka"):
                 raise DataError(error.args[0].str()) from error
         begun = time.monotonic()
         while True:
+            answers = [*request(self._admin).values()]
+            while not all(one.done() for one in answers):
+                waited = time.monotonic() - begun
+                if waited > (_REFUSED if self._why else _ANSWER):
+                    raise self._silent("answer")
+                self._admin.poll(0.001 if waited < 0.1 else 0.02)  # calls `_failed`
             try:
-                return [self._answer(one, begun) for one in request(self._admin).values()]
+                return [one.result() for one in answers]
             except self._kafka.KafkaException as error:
                 found = error.args[0]
                 if found.code() == found.UNKNOWN_TOPIC_OR_PART:
@@ -111,14 +116,6 @@ class Kafka(topics.Topic, scheme="kafka"):
         """The error if the broker does not give what it should."""
         return DataError(f"no {what} from {self._host}" + (f": {self._why}" if self._why else ""))
 
-    def _answer(self, future: Future[Any], begun: float) -> Any:
-        while not future.done():
-            waited = time.monotonic() - begun
-            if waited > (_REFUSED if self._why else _ANSWER):
-                raise self._silent("answer")
-            self._admin.poll(0.001 if waited < 0.1 else 0.02)  # calls `_failed`
-        return future.result()
-
     @cached_property
     def _description(self) -> Any:
         named = self._kafka.TopicCollection([self._topic])
@@ -130,23 +127,21 @@ class Kafka(topics.Topic, scheme="kafka"):
 
     def partitions(self) -> Mapping[str, tuple[int, int]]:
         """The first offset of each partition, and that after the last which is committed."""
-        from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
-
-        spec: Any = OffsetSpec
-        first, end = self._listed(spec.earliest()), self._listed(spec.latest())
+        first, end = self._listed("earliest"), self._listed("latest")
         return {one: (first[one].offset, end[one].offset) for one in first}
 
     def since(self, time: datetime) -> Mapping[str, int]:
         """The offsets at a time, or the end."""
-        from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
-
-        found = self._listed(OffsetSpec.for_timestamp(int(time.timestamp() * 1000)))
+        found = self._listed("for_timestamp", int(time.timestamp() * 1000))
         ends = self.partitions()  # -1 is the time if a partition has no such message
         return {one: ends[one][1] if at.timestamp < 0 else at.offset for one, at in found.items()}
 
-    def _listed(self, spec: object) -> dict[str, Any]:
+    def _listed(self, spec: str, *given: int) -> dict[str, Any]:
+        """An offset of each partition, as this method of OffsetSpec describes it."""
+        from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+
         names = [str(one) for one in sorted(one.id for one in self._description.partitions)]
-        asked = {self._place(one): spec for one in names}
+        asked = {self._place(one): getattr(OffsetSpec, spec)(*given) for one in names}
         committed = self._kafka.IsolationLevel.READ_COMMITTED
         answers = self._asked(
             lambda admin: admin.list_offsets(asked, isolation_level=committed, request_timeout=_ANSWER)

@@ -49,19 +49,19 @@ class FileInfo(NamedTuple):
     """nanoseconds since 1970"""
 
 
-_SYSTEMS: dict[str, tuple[Any, str]] = {}
+SYSTEMS: dict[str, tuple[Any, str]] = {}
 
 
 def system_of(url: str) -> tuple[Any, str]:
     """The file system of a URL, and the path in it; raises `DataError` if none supports it."""
-    if url in _SYSTEMS:
-        return _SYSTEMS[url]
+    if url in SYSTEMS:
+        return SYSTEMS[url]
     import pyarrow as pa
     from pyarrow.fs import FileSystem, FSSpecHandler, PyFileSystem
 
     stream = f"; for a stream, name the file that reads it: {mention(modules='FILE')} ({_STREAMS})"
     try:
-        return _SYSTEMS.setdefault(url, FileSystem.from_uri(url))
+        return SYSTEMS.setdefault(url, FileSystem.from_uri(url))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ImportError) as error:
         reason = str(error)
     try:
@@ -73,7 +73,7 @@ def system_of(url: str) -> tuple[Any, str]:
         raise DataError(f"{url}: {why}" + ("" if _UNLISTED.match(url) else stream)) from error
     except ValueError as error:
         raise DataError(f"{url}: {reason.splitlines()[0]}{stream}") from error
-    return _SYSTEMS.setdefault(url, (PyFileSystem(FSSpecHandler(system)), path))
+    return SYSTEMS.setdefault(url, (PyFileSystem(FSSpecHandler(system)), path))
 
 
 def with_retries(action: Callable[[], T], again: Callable[[], None] = lambda: None) -> T:
@@ -135,7 +135,7 @@ def matching(url: str) -> list[str]:
     folder = path.rstrip("/") + "/" if path else ""
     names = [info.path[len(folder) :] for info in infos if info.type is FileType.File]
     found = {f"{base}/{n}{mark}{options}": (system, folder + n) for n in names if _fits(n.split("/"), wanted)}
-    _SYSTEMS.update(found)
+    SYSTEMS.update(found)
     return sorted(found)
 
 

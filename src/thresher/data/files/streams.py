@@ -11,6 +11,7 @@ import select
 import stat
 from collections.abc import Callable
 from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -210,22 +211,23 @@ OpenStreams = dict[str, tuple[Any, bytes]]
 """Files that can be read only once and have been opened: the open file and the bytes already read"""
 
 
+@dataclass
 class Previews:
     """The beginnings of files, as text or as a table: each is read once, by whoever looks at it first.
 
     What was read of a file that can be read only once is given to its reader.
     """
 
-    def __init__(self) -> None:
-        self.opened: OpenStreams = {}
-        self._seen = dict[tuple[str, str], Any]()
+    opened: OpenStreams = field(default_factory=dict)
+    seen: dict[tuple[str, str], Any] = field(default_factory=dict)
+    """what was found, by what was looked for and file"""
 
     def once(self, what: str, name: str, look: Callable[[OpenStreams], Any]) -> Any:
         """What `look` has found in a file, or finds now."""
-        if (found := self._seen.get((what, name))) is None:
+        if (found := self.seen.get((what, name))) is None:
             found = look(self.opened)
-            if len(self._seen) < _KEPT or name in self.opened:
-                self._seen[what, name] = found
+            if len(self.seen) < _KEPT or name in self.opened:
+                self.seen[what, name] = found
         return found
 
     def text(self, name: str, first: Callable[[bytes], int] | None = None) -> bytes:

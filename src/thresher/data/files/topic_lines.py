@@ -11,6 +11,7 @@ from array import array
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate, compress
 from typing import Any, NamedTuple
 
@@ -51,33 +52,37 @@ class _Batch(NamedTuple):
     offsets: array[int]
 
 
+@dataclass
 class Places:
     """Where the lines read last come from."""
 
-    def __init__(self, form: str) -> None:
-        self._form, self._size, self._next = form, 0, 1
-        self._known = deque[_Batch]()
+    form: str
+    size: int = 0
+    """in bytes"""
+    next: int = 1
+    """the number of the line after them"""
+    known: deque[_Batch] = field(default_factory=deque)
 
     def add(self, offsets: Sequence[int], size: int, counts: Sequence[int], partitions: Any) -> None:
         """Messages with these offsets were made `size` bytes of lines."""
-        self._known.append(_Batch(self._next, size, counts, partitions, array("q", offsets)))
-        self._next += sum(counts) if counts else len(offsets)
-        self._size += size
-        while self._size - self._known[0].size > _RECENT:
-            self._size -= self._known.popleft().size
+        self.known.append(_Batch(self.next, size, counts, partitions, array("q", offsets)))
+        self.next += sum(counts) if counts else len(offsets)
+        self.size += size
+        while self.size - self.known[0].size > _RECENT:
+            self.size -= self.known.popleft().size
 
     def of(self, line: int) -> tuple[str, int]:
         """The place of the message with this line, as a text, and the number of the line in it, from 1.
 
         A line that was read long ago has an empty place.
         """
-        for some in reversed(self._known.copy()):
+        for some in reversed(self.known.copy()):
             if some.first <= line:
                 ends = [*accumulate(some.counts)] or range(1, len(some.offsets) + 1)
                 at = bisect_right(ends, line - some.first)
                 where = some.partitions if isinstance(some.partitions, str) else some.partitions[at]
                 before = ends[at - 1] if at else 0
-                return self._form.format(where, f"{some.offsets[at]:,}"), line - some.first - before + 1
+                return self.form.format(where, f"{some.offsets[at]:,}"), line - some.first - before + 1
         return "", line
 
 

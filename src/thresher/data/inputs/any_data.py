@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -111,15 +111,15 @@ def as_rows(data: Any) -> Any:
     return data
 
 
+@dataclass
 class _Scanned:
     """The rows of a Dataset of pyarrow as a stream of Arrow batches: a new one each time."""
 
-    def __init__(self, dataset: Any) -> None:
-        self._dataset = dataset
+    dataset: Any
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """The Arrow stream, for ``pyarrow.RecordBatchReader.from_stream``."""
-        return self._dataset.scanner().to_reader().__arrow_c_stream__(requested_schema)
+        return self.dataset.scanner().to_reader().__arrow_c_stream__(requested_schema)
 
 
 def held(X: Any) -> Any:
@@ -338,7 +338,15 @@ def of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: dic
         return MemorySource(chunk, wanted, layout=known, sound=True, **shape)
 
     def tell(namer: Namer) -> None:
-        again = arrays.nameable_source(matrix, own)
+        again: Source
+        if arrays.form_of(matrix) == arrays.ROWS:
+            again = arrays.PairSource([(row, 0.0) for row in matrix], seed=own.seed)
+        else:
+            import pyarrow as pa
+
+            words = SettledLayout(**own.shared(), columns=("",), kinds=(kinds.TEXT,))  # of an unnamed column
+            texts = pa.table({"": arrays.texts_of(matrix, None)})
+            again = table_source(texts, layout=words, domain="open", unlabelled=True)
         again.namer = namer
         for _ in again.chunks():
             pass
@@ -439,13 +447,17 @@ def _joined(
         if np.shape(weights) != (whole.num_rows,):
             raise DataError(f"{whole.num_rows} examples have sample_weight of shape {np.shape(weights)}")
         whole = whole.append_column(weight, _column_of("sample_weight", weights, np.float64))
-    if has_columns(base):
-        there = {*whole.column_names}
-        found = [
-            kinds.ABSENT if k == kinds.WEIGHT and name not in there else k for name, k in base.kind_of.items()
-        ]
-        return whole, _with_labels(replace(base, kinds=tuple(found)), labels, weight)
-    return whole, replace(base.unsettled(), label=as_list(labels), weight=weight)
+    if not has_columns(base):
+        return whole, replace(base.unsettled(), label=as_list(labels), weight=weight)
+    # estimators are fitted on features alone, and a model trained without weights may be measured with them
+    own = dict.fromkeys(labels, kinds.LABEL) | ({weight: kinds.WEIGHT} if weight else {})
+    found = base.kind_of | {name: kind for name, kind in own.items() if name not in base.kind_of}
+    for name in found.keys() - whole.column_names:
+        found[name] = kinds.ABSENT if found[name] == kinds.WEIGHT else found[name]
+    several = base.labels or (tuple(labels) if len(labels) > 1 else ())
+    spelling = tuple(base.spelling_of.get(name, "") for name in found)
+    named, all_kinds = tuple(found), tuple(found.values())
+    return whole, replace(base, columns=named, kinds=all_kinds, labels=several, spelling=spelling)
 
 
 def _column_of(what: str, values: Any, dtype: Any) -> Any:
@@ -480,20 +492,6 @@ def _free(name: str, taken: Set[str]) -> str:
     while name in taken:
         name += "_"
     return name
-
-
-def _with_labels(layout: SettledLayout, labels: Sequence[str], weight: str) -> SettledLayout:
-    """A copy of the layout with columns for labels and weights, if it has none.
-
-    Estimators are fitted on features alone, and a model trained without weights may be measured with them.
-    """
-    wanted = dict.fromkeys(labels, kinds.LABEL) | ({weight: kinds.WEIGHT} if weight else {})
-    known = frozenset(layout.columns)
-    new = {name: kind for name, kind in wanted.items() if name not in known}
-    several = layout.labels or (tuple(labels) if len(labels) > 1 else ())
-    columns, all_kinds = (*layout.columns, *new), (*layout.kinds, *new.values())
-    spelling = (*layout.spelling, *("" for _ in new))
-    return replace(layout, columns=columns, kinds=all_kinds, labels=several, spelling=spelling)
 
 
 # X alone, for estimators

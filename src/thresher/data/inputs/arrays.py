@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -16,7 +17,7 @@ from thresher.data.feature_specs import grams_of
 from thresher.data.features.murmur import hash_bytes, seed_of
 from thresher.data.features.ngrams import rows_of_texts
 from thresher.data.labels import Domain, domain_of, hint_of_words
-from thresher.data.layout import AnyLayout, SettledLayout
+from thresher.data.layout import SettledLayout
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source
 from thresher.data.text.numbers import OVERFLOW
@@ -250,6 +251,7 @@ def _found(name: str, value: Any) -> str:
     return what
 
 
+@dataclass
 class RowReader:
     """Converts rows given as dictionaries to keys and values.
 
@@ -259,9 +261,9 @@ class RowReader:
     whole number is a category. None (missing) and 0 add no feature.
     """
 
-    def __init__(self, seed: int = 0) -> None:
-        self._seed = seed
-        self._known: dict[Any, int] = {}
+    seed: int = 0
+    known: dict[Any, int] = field(default_factory=dict)
+    """the keys of names, as far as they are remembered"""
 
     def rows(self, rows: Iterable[Mapping[Any, Any]], before: int = 0) -> Csr:
         """CSR arrays of the rows, which are numbered after the `before` earlier ones.
@@ -278,7 +280,7 @@ class RowReader:
 
     def add(self, row: Mapping[Any, Any], keys: list[int], values: list[float], place: int) -> None:
         """Add the features of row number `place` to `keys` and `values`. `DataError`."""
-        known = self._known
+        known = self.known
         for name, value in row.items():
             kind = type(value)  # shortcuts for what is known
             if kind is float or kind is int:
@@ -340,21 +342,21 @@ class RowReader:
         """Names of the features read, by key, as far as they are remembered."""
         return {
             key: (name if isinstance(name, str) else "=".join(name)).encode()
-            for name, key in self._known.items()
+            for name, key in self.known.items()
         }
 
     def _key(self, name: str | tuple[str, str]) -> int:
         """The key of a feature, or of a text in the namespace of a name. `DataError`."""
-        found = self._known.get(name)
+        found = self.known.get(name)
         if found is None:
-            if len(self._known) >= _NAMES:
-                self._known = {}  # not cleared: another thread may be in a row
+            if len(self.known) >= _NAMES:
+                self.known = {}  # not cleared: another thread may be in a row
             size = len(name) if isinstance(name, str) else sum(map(len, name))
             try:
-                found = (_hash_of if size <= _SHORT else _hash_of.__wrapped__)(name, self._seed)
+                found = (_hash_of if size <= _SHORT else _hash_of.__wrapped__)(name, self.seed)
             except UnicodeEncodeError as error:
                 raise DataError(f"half of a character (a lone surrogate) in {error.object!a:.40}") from error
-            self._known[name] = found
+            self.known[name] = found
         return found
 
 
@@ -363,19 +365,6 @@ def _hash_of(name: str | tuple[str, str], seed: int) -> int:
     if isinstance(name, str):
         return hash_bytes(name.encode(), seed)
     return hash_bytes(name[1].encode(), seed_of(name[0], seed))
-
-
-def nameable_source(X: Any, layout: AnyLayout | None = None) -> Source:
-    """Rows of named features, or texts, to find their names; `layout` says how names become keys."""
-    if form_of(X) == ROWS:
-        return PairSource([(row, 0.0) for row in X], seed=0 if layout is None else layout.seed)
-    import pyarrow as pa
-
-    from thresher.data import table_source
-
-    shared = {} if layout is None else layout.shared()
-    words = SettledLayout(**shared, columns=("",), kinds=("text",))  # of an unnamed column
-    return table_source(pa.table({"": texts_of(X, None)}), layout=words, domain="open", unlabelled=True)
 
 
 class PairSource(Source):

@@ -49,10 +49,10 @@ class LogOrigin:
         return {"layout": layout, "domain": self.domain, "model": self.model}
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> LogOrigin:
-        """The inverse. `LogError`."""
+    def of(cls, given: Mapping[str, Any], log: str = "") -> LogOrigin:
+        """The inverse. `LogError`, which names the `log`, if it is given."""
         try:
-            return read(cls, given, "which rows the log is for")
+            return read(cls, given, log + "which rows the log is for")
         except DataError as error:
             raise LogError(str(error)) from error
 
@@ -131,10 +131,7 @@ class LogSource(Source):
         super().__init__([os.fspath(folder)])
         segments = segments_of(folder)
         self.folder, self.begin = os.fspath(folder), segments[0].begin
-        try:
-            self.origin_of_rows = LogOrigin.of(segments[-1].origin)
-        except LogError as error:
-            raise LogError(f"{folder}: {error}") from error
+        self.origin_of_rows = LogOrigin.of(segments[-1].origin, f"{folder}: ")
         self.layout = self.origin_of_rows.layout
         self.domain = domain or self.origin_of_rows.domain
         labels = domain_of(self.origin_of_rows.domain)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -184,6 +184,7 @@ _SMALL = 1 << 16
 """Bytes below which fresh memory costs less than an arena"""
 
 
+@dataclass
 class Arenas:
     """Memory for columns, reused once the last array in it has been freed.
 
@@ -192,9 +193,9 @@ class Arenas:
     arena returns to the pool when nothing refers to its arrays any more.
     """
 
-    def __init__(self, keep: int) -> None:
-        self._keep = keep
-        self._free: list[mmap.mmap] = []
+    keep: int
+    """how many pieces of memory that are free"""
+    free: list[mmap.mmap] = field(default_factory=list)
 
     def columns(self, rows: int, nnz: int, width: int | None = None, shifted: bool = False) -> RowArrays:
         """Uninitialised columns for `rows` rows, `nnz` values, `width` targets per row; offsets if `shifted`.
@@ -213,9 +214,9 @@ class Arenas:
         if need < _SMALL:
             return None
         memory = None
-        while self._free and (memory is None or len(memory) < need):
+        while self.free and (memory is None or len(memory) < need):
             try:
-                memory = self._free.pop()
+                memory = self.free.pop()
             except IndexError:  # another thread took the last one
                 break
         if memory is None or len(memory) < need:
@@ -225,8 +226,8 @@ class Arenas:
         return root
 
     def _give(self, memory: mmap.mmap) -> None:
-        if len(self._free) < self._keep:
-            self._free.append(memory)
+        if len(self.free) < self.keep:
+            self.free.append(memory)
 
     def roomier(self, columns: RowArrays, rows: int, nnz: int) -> RowArrays:
         """Columns for twice as many values, with a copy of the first `rows` rows and `nnz` values."""
@@ -438,26 +439,29 @@ def read_piece(source: TextSource, piece: Piece) -> Iterator[tuple[Any, Parsed]]
                 return
 
 
+@dataclass
 class Positions:
     """The spans of blocks in their source, from their places in their own files."""
 
-    def __init__(self, names: Sequence[str], watches: Watches | None) -> None:
-        self._names, self._watches = names, watches
-        self._file, self._before = -1, 0
+    names: Sequence[str]
+    watches: Watches | None
+    file: int = -1
+    before: int = 0
+    """bytes of the files before"""
 
     def span(self, file: int, offset: int, end: int, position: int) -> Span:
         """The span of a block of `file`, of which `position` bytes as stored had been read."""
         self.begin(file)
-        so_far = self._watches.so_far() if self._watches else None
-        return Span(file, offset, end, self._before + position, so_far)
+        so_far = self.watches.so_far() if self.watches else None
+        return Span(file, offset, end, self.before + position, so_far)
 
     def begin(self, file: int) -> None:
         """Begin a file, and those before it; the last one at the end of a pass."""
-        while self._file < file:
-            self._before += (size_of(self._names[self._file]) or 0) if self._file >= 0 else 0
-            self._file += 1
-            if self._watches is not None and self._file == file:
-                self._watches.open(file)
+        while self.file < file:
+            self.before += (size_of(self.names[self.file]) or 0) if self.file >= 0 else 0
+            self.file += 1
+            if self.watches is not None and self.file == file:
+                self.watches.open(file)
 
 
 def stamp_of(name: str) -> tuple[int, int] | None:
