@@ -121,12 +121,12 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 59_974,
-    "data": 17_662,
+    "all": 59_808,
+    "data": 17_495,
     "learning": 13_862,
     "parts": 5_369,
     "engine": 4_721,
-    "plans": 3_087,
+    "plans": 3_088,
     "serving": 2_739,
     "options": 2_178,
     "sklearn": 1_451,

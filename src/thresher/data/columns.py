@@ -357,7 +357,7 @@ def finder(names: Sequence[str]) -> Callable[[str], list[str]]:
                 return [name for name in names if name.isdecimal() and first <= int(name) <= last]
             return list(names[first - 1 : last]) if 1 <= first <= last <= len(names) else []
         if WILD.search(pattern):
-            return [*filter(_shape(pattern), names)]
+            return [*filter(re.compile(fnmatch.translate(pattern)).match, names)]
         for dash in re.finditer("-", pattern):  # from one name to another: C14-C21
             first_name, last_name = pattern[: dash.start()], pattern[dash.end() :]
             if first_name in known and last_name in known:
@@ -367,20 +367,16 @@ def finder(names: Sequence[str]) -> Callable[[str], list[str]]:
     return find
 
 
-def _shape(pattern: str) -> Callable[[str], object]:
-    """Whether a name matches a pattern with ``*``, ``?`` or ``[``."""
-    return re.compile(fnmatch.translate(pattern)).match
-
-
 class Patterns:
     """Names and patterns of columns; contains the columns that they match."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self._names = frozenset(patterns)
-        self._wild = [_shape(pattern) for pattern in self._names if WILD.search(pattern)]
+        wild = map(fnmatch.translate, filter(WILD.search, self._names))
+        self._wild = re.compile("|".join(wild) or r"(?!)")
 
     def __contains__(self, name: str) -> bool:
-        return name in self._names or any(match(name) for match in self._wild)
+        return name in self._names or self._wild.match(name) is not None
 
 
 def identity(wanted: str, names: Sequence[str], file: str) -> str:

@@ -209,7 +209,6 @@ def open_source(
         threads=threads,
         block_bytes=block_bytes or (CROSSED_BYTES if settled.interact else BLOCK_BYTES),
         previews=previews,
-        may_be_words=given.format in TABLES and form.may_be_words,
     )
     return source
 

@@ -299,24 +299,26 @@ class RowReader:
                 found, amount = self._feature(name, value)
             except (TypeError, ValueError, OverflowError) as error:
                 raise DataError(f"row {place}, feature {name!r}: {error}") from error
-            if isinstance(found, list):
-                keys += found
-                values += [amount] * len(found)
-            elif amount != 0.0:
-                keys.append(found)
-                values.append(amount)
+            keys += found
+            values += [amount] * len(found)
 
-    def _feature(self, name: Any, value: Any) -> tuple[int | list[int], float]:
-        """The key that ``name: value`` adds, or those of a list, and the value of each."""
+    def _feature(self, name: Any, value: Any) -> tuple[list[int], float]:
+        """The keys that ``name: value`` adds, and the value of each."""
         named = isinstance(name, str)
         if isinstance(value, _TEXTS):
             if not named:
                 raise TypeError("a category needs a name, not a number")
-            return self._key((name, value if isinstance(value, str) else value.decode())), 1.0
+            return [self._key((name, value if isinstance(value, str) else value.decode()))], 1.0
         if not named:
             whole = isinstance(name, int | float | np.integer | np.floating) and 0 <= name < 1 << 64
             if not whole or name != int(name):
                 raise ValueError("a feature name must be text or a whole number from 0 to 2**64 - 1")
+        if named and isinstance(value, list | tuple | Set):
+            there = [one for one in value if not is_missing(one) and one != ""]
+            for one in there:
+                if isinstance(one, bool) or not isinstance(one, str | int | np.integer):
+                    raise TypeError(f"a list must hold texts or whole numbers, found {_found(name, one)}")
+            return [self._key((name, one if isinstance(one, str) else str(one))) for one in there], 1.0
         try:
             amount = float(value)
         except (TypeError, ValueError) as error:
@@ -324,19 +326,13 @@ class RowReader:
                 return [], 0.0
             if not named:
                 raise
-            if not isinstance(value, list | tuple | Set):
-                expected = "expected a number, a text or a list of texts"
-                raise TypeError(f"{expected}, found {_found(name, value)}") from error
-            there = [one for one in value if not is_missing(one) and one != ""]
-            for one in there:
-                if isinstance(one, bool) or not isinstance(one, str | int | np.integer):
-                    wanted = "a list must hold texts or whole numbers"
-                    raise TypeError(f"{wanted}, found {_found(name, one)}") from error
-            return [self._key((name, one if isinstance(one, str) else str(one))) for one in there], 1.0
+            expected = "expected a number, a text or a list of texts"
+            raise TypeError(f"{expected}, found {_found(name, value)}") from error
         if not abs(amount) < OVERFLOW:
             hint = "; for a missing value, give None or leave it out" if amount != amount else ""
             raise ValueError(f"expected a finite number, found {nonfinite(amount)}{hint}")
-        return self._key(name) if named else int(name), amount
+        key = self._key(name) if named else int(name)
+        return [key] if amount else [], amount
 
     def names(self) -> dict[int, bytes]:
         """Names of the features read, by key, as far as they are remembered."""
@@ -491,17 +487,16 @@ def label_texts(labels: object) -> list[bytes] | None:
 
 def numbers_of(labels: object, domain: Domain) -> Any:
     """Labels in memory as numbers: words become the classes of `domain`, or raise `DataError`."""
+    array = array_of(labels)
     if domain.words is None:
-        array = array_of(labels)
         for k, label in enumerate(array.tolist() if array.dtype.kind in "OU" else ()):
             if isinstance(label, str) and (hint := hint_of_words(label.encode("utf-8", "replace"), domain)):
                 raise DataError(f"the label of example {k + 1} is a word, {_described(label)}{hint}")
         if domain.whole and array.dtype.kind in "iuf" and np.isfinite(array).all():
             domain.check(array, array if array.ndim == 2 else None)  # before they are rounded to float32
         return array
-    texts = label_texts(labels)
+    texts = label_texts(array)
     if not texts and (domain.most or domain.words.are_numbers):
-        array = array_of(labels)
         plain = array.ndim == 1 and array.dtype.kind in "iuf" and np.isfinite(array).all()
         if plain and (array == np.floor(array)).all():
             texts = [b"%d" % number for number in array.tolist()]

@@ -216,12 +216,9 @@ class ByRows(SourceWrapper[Source]):
 
     keep_hash = False
     content: Sequence[Content] = ()
-
-    def __init__(self, source: Source) -> None:
-        super().__init__(source)
-        self._whole = False
-        self._missing: int | None = None
-        """number of rows expected, until this pass has read them all; then None"""
+    _whole = False
+    _missing: int | None = None
+    """number of rows expected, until this pass has read them all; then None"""
 
     def expect(self, content: Sequence[Content], whole: bool, now: bool = False) -> None:
         """Expect the `content` that an earlier run read: all rows (`whole`), or the first ones."""

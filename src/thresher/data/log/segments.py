@@ -287,7 +287,7 @@ def records_from(folder: str | os.PathLike[str], start: LogPosition | None = Non
     number = 0 if start is None else bisect_right(begins, start.offset) - 1
     segment = read_segment(paths[number])
     at = segment.begin if start is None else start
-    if not _is_place(segment, at):
+    if _place_in(segment, at.offset) != at:
         raise LogError(
             f"{folder}: not the log that was read before, up to row {at.row:,}; if it was cut, remove the"
             " files *state and *model of its folder, too"
@@ -311,18 +311,6 @@ def _damage(segment: LogSegment, at: LogPosition, what: str = "damaged") -> str:
     return f"{segment.path}: {what} at byte {place:,}, after row {at.row:,}"
 
 
-def _is_place(segment: LogSegment, at: LogPosition) -> bool:
-    """Whether a place is the beginning of a segment, or between two of its records."""
-    if at == segment.begin:
-        return True
-    with _open(segment.path) as file:
-        file.seek(at.offset - segment.begin.offset + segment.header)
-        head = records.head_at(file.read(records.HEAD), 0)
-    if head is not None and (head.row, head.before) == (at.row, at.hash):
-        return True
-    return _place_in(segment, at.offset) == at
-
-
 def place_at(folder: str | os.PathLike[str], offset: int) -> LogPosition | None:
     """The place at an offset, if it is one between two records that can be read."""
     before = [path for path in segment_paths(folder) if int(path.stem) <= offset]
@@ -330,6 +318,11 @@ def place_at(folder: str | os.PathLike[str], offset: int) -> LogPosition | None:
 
 
 def _place_in(segment: LogSegment, offset: int) -> LogPosition | None:
+    """The place at an offset, as the record there tells; without one, as those before it do."""
+    with _open(segment.path) as file:
+        file.seek(offset - segment.begin.offset + segment.header)
+        if head := records.head_at(file.read(records.HEAD), 0):
+            return LogPosition(offset, head.row, head.before)
     end = segment.begin
     for some in _records_in(segment, segment.begin, True):
         if end.offset >= offset:

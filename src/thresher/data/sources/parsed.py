@@ -143,13 +143,12 @@ class ParsedSource(Source):
         domain: str | Domain = "binary",
         on_error: str = reading.FAIL,
         threads: int | None = None,
-        may_be_words: bool = False,
         block_bytes: int = BLOCK_BYTES,
         previews: Previews | None = None,
     ) -> None:
         """`layout` was settled from the one `given`, by these or by other data; `form` makes parsers.
 
-        `may_be_words`: whether the first labels look like words. Other options are those of `open_source`.
+        Other options are those of `open_source`.
         """
         counts: tuple[Any, ...] = block_bytes, 1 if threads is None else threads
         for count in counts:
@@ -161,7 +160,8 @@ class ParsedSource(Source):
         """which labels are allowed"""
         self.words = self.domain.words if self.domain.most else None
         self.on_error = OnError(on_error, names)
-        self.may_be_words = may_be_words
+        self.may_be_words: bool = getattr(form, "may_be_words", False)
+        """whether the first labels of a table look like words"""
         self.chosen = chosen_in(given)
         """columns whose kind the user gives"""
         self.of_a_model = isinstance(given, SettledLayout)

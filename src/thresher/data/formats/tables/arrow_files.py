@@ -585,9 +585,8 @@ class StreamSource(ParsedSource):
         asked = RowsAsked(**{name: options.pop(name) for name in RowsAsked._fields if name in options})
         settled_by, kinds = settle_arrow(unnamed, schema, NAME, asked, self.first_rows)
         files = [with_filters(kinds, asked, types_by_name(schema), NAME)]
-        may_be_words = has_words(kinds, schema)
-        form = ParserMaker(arrow.BatchParser, files, may_be_words)
-        super().__init__([NAME], settled_by, form, layout, asked, may_be_words=may_be_words, **options)
+        form = ParserMaker(arrow.BatchParser, files, has_words(kinds, schema))
+        super().__init__([NAME], settled_by, form, layout, asked, **options)
         self.rereadable, self.weighed_beside = not self._once, weighed_beside
         counted = isinstance(given, pa.Table) or hasattr(given, "iloc")  # others may run a query to count
         self.is_small = counted and len(given) <= _FEW
