@@ -35,7 +35,7 @@ def once_learned(examples: int) -> Callable[[Trainer], bool]:
 
 
 def in_pass(number: int) -> Callable[[Trainer], bool]:
-    return lambda trainer: trainer.position.number == number
+    return lambda trainer: trainer.state.position.number == number
 
 
 @contextmanager

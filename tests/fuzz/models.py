@@ -246,7 +246,7 @@ def used(case: Case, path: Path, compiled: bool) -> list[str]:
         loaded = checkpoint.load(path)
         made(loaded[0].lead)
         trainer = case.trainer(path, loaded)
-        trainer.plan = replace(PLAN, passes=min(trainer.position.number, PLAN.passes))
+        trainer.plan = replace(PLAN, passes=min(trainer.state.position.number, PLAN.passes))
         trainer.run()
         model_file.save(trainer.model, other)
 

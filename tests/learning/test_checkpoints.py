@@ -150,7 +150,7 @@ def test_the_early_stops_above_do_take_an_earlier_pass(data: list[str]) -> None:
     for name in ("early stop", "early stop on a file", "early stop, patience to spare"):
         ready = trainer(CASES[name], data)
         kept = ready.run().figures["passes"]
-        assert kept < ready.position.number <= CASES[name].plan.passes + 1
+        assert kept < ready.state.position.number <= CASES[name].plan.passes + 1
 
 
 def test_a_checkpoint_is_for_its_data_hold_out_and_order_only(data: list[str]) -> None:

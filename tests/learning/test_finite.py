@@ -95,7 +95,7 @@ def test_training_ends_with_the_pass_that_breaks_a_weight(plan: TrainingPlan) ->
     trainer = Trainer(model, MemorySource(Chunk.of_rows([*CALM, *CALM, (1.0, {7: 9.0})]), "binary"), plan)
     with pytest.raises(DivergedError, match="feature 7 is not finite"):
         trainer.run()
-    assert trainer.position.number == 1
+    assert trainer.state.position.number == 1
     assert not trainer.policy.scored
 
 

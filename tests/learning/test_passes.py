@@ -32,7 +32,7 @@ def between_passes(ready: Trainer, change: Callable[[], object]) -> None:
     reread = ready.reread
 
     def changed() -> Source:
-        if ready.position.number == 2:
+        if ready.state.position.number == 2:
             change()
         return reread()
 

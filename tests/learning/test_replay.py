@@ -421,7 +421,7 @@ def during(monkeypatch: pytest.MonkeyPatch, number: int, signals: int = 1) -> No
     handle = Trainer.handle_due
 
     def watch(self: Trainer) -> None:
-        if self.position.number == number and self.models.examples % 60 == 8:
+        if self.state.position.number == number and self.models.examples % 60 == 8:
             for _ in range(signals):
                 signal.raise_signal(signal.SIGINT)
         handle(self)

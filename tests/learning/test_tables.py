@@ -62,7 +62,7 @@ def test_a_filter_stays_when_training_goes_on(tmp_path: Path, monkeypatch: pytes
     examples = whole.run().figures["examples"]
     assert 200 < examples < 700
     rest = trainer("y >= 0")
-    assert rest.position.place is not None
+    assert rest.state.position.place is not None
     assert rest.run().figures["examples"] == examples
     assert np.array_equal(rest.model.weights()[1], whole.model.weights()[1])
     with pytest.raises(ModelFileError, match='made with where="y >= 0"'):

@@ -134,7 +134,7 @@ def finish(run: Any, save: Callable[[], object] | None = None, said: str = "") -
         with closing(trainer.ui):
             return run.run()
     except Interrupted as stopped:
-        number, passes = trainer.position.number, trainer.repetition.passes
+        number, passes = trainer.state.position.number, trainer.repetition.passes
         if save is None or number == 1 or not trainer.repetition.keeps:
             raise
         try:

@@ -150,11 +150,12 @@ class Learning:
         self.at_once = trainer.at_once = max(1, _AT_ONCE // self.model.head.count)
         """values that are learned or predicted in one turn"""
         trainer.pause = self.gate.pause
-        self._lock, self._recent, self._rows = threading.Lock(), deque([trainer.recent]), trainer.recent.rows
+        recent = trainer.state.recent
+        self._lock, self._recent, self._rows = threading.Lock(), deque([recent]), recent.rows
         """sums over the last rows in parts, beginning with those of an earlier run"""
         self.learned = self.saved = self._place.line
         """the rows of the log that are learned, and those of the newest snapshot"""
-        self.skipped = trainer.position.report.skipped
+        self.skipped = trainer.state.position.report.skipped
         """rows that would have made the model not finite, and were not learned"""
         self.saved_offset = self._place.offset
         """where the log is read from after a restart"""
@@ -165,13 +166,13 @@ class Learning:
 
     @property
     def _place(self) -> StreamPosition:
-        return self._run.trainer.position.place or StreamPosition(0, 0, 0)
+        return self._run.trainer.state.position.place or StreamPosition(0, 0, 0)
 
     def reached(self, at: segments.LogPosition) -> None:
         """All before a place is learned: records without rows need not be read again, and may be removed."""
-        trainer = self._run.trainer
+        state = self._run.trainer.state
         if at.offset > self._place.offset:
-            trainer.position = replace(trainer.position, place=StreamPosition(0, at.offset, at.row))
+            state.position = replace(state.position, place=StreamPosition(0, at.offset, at.row))
 
     def lately(self) -> progress.Recent:
         """Sums over the last rows."""
@@ -200,7 +201,7 @@ class Learning:
                 predicted = float(found @ some.weights) * looked / seen
                 labels = float((chunk.labels > 0 if head.has_probabilities else chunk.labels) @ each)
             yield
-        report, skipped = self._run.trainer.position.report, self.skipped
+        report, skipped = self._run.trainer.state.position.report, self.skipped
         self.learned, self.skipped = self._place.line, report.skipped
         if self.skipped.bit_length() > skipped.bit_length():
             last = report.first_bad[-1]
@@ -226,7 +227,7 @@ class Learning:
         trainer, trouble, self._when = self._run.trainer, "", time.monotonic()
         try:
             if checkpoint:
-                trainer.recent = self.lately()
+                trainer.state.recent = self.lately()
                 trainer.save_checkpoint()
             ended = trainer.as_if_ended()
             ended.save(self.file)

@@ -170,7 +170,7 @@ class SparseEstimator(BaseEstimator):
             plan = trainer.TrainingPlan(count, every, patience=patience, solve=solve)
             run = trainer.Trainer(model, source, plan, order=source, holdout=judged, ui=ui)
             troubles = run.run().warnings
-            self.n_iter_ = min(run.position.number, run.repetition.passes)
+            self.n_iter_ = min(run.state.position.number, run.repetition.passes)
             self._take(X, matrix, model, not going_on)
         inputs.warn_of(self, X, troubles)
         return self

@@ -46,9 +46,9 @@ class DataOrigin(NamedTuple):
 class Held(NamedTuple):
     """The hold-out: a share of the data, or separate data."""
 
-    share: str
+    share: str = ""
     """as `shares.as_text` writes it"""
-    given: DataOrigin
+    given: DataOrigin = DataOrigin()
 
     def __str__(self) -> str:
         """A description for messages."""
@@ -69,30 +69,30 @@ class TrainingPosition:
     """line counts of the source before that chunk"""
 
 
-@dataclass(frozen=True)
+@dataclass
 class TrainingState:
     """The state of training, besides the model."""
 
     UNSAID: ClassVar = ("topics",)
 
-    data: DataOrigin
-    read: list[Content]
-    """content that was read, file by file"""
-    holdout: Held
-    evaluated: list[Content]
-    """content of the hold-out that was read"""
     order: str
-    passes: int
     patience: int
-    position: TrainingPosition
-    label: float
+    data: DataOrigin = field(default=DataOrigin())
+    read: list[Content] = field(default_factory=list)
+    """content that was read, file by file"""
+    holdout: Held = field(default=Held())
+    evaluated: list[Content] = field(default_factory=list)
+    """content of the hold-out that was read"""
+    passes: int = 1
+    position: TrainingPosition = field(default_factory=TrainingPosition)
+    label: float = float("nan")
     """label of the last example learned"""
-    table: list[Row]
-    reported: Tally
+    table: list[Row] = field(default_factory=list)
+    reported: Tally = field(default=Tally(0.0, 0.0))
     """sums at the last row of the table"""
-    scored: list[Scored]
+    scored: list[Scored] = field(default_factory=list)
     """the figures of each model after each pass, if training waits for better ones"""
-    seen: StreamStatistics
+    seen: StreamStatistics = field(default_factory=StreamStatistics)
     """statistics of the examples"""
     replay: int = 0
     """bytes of the rows that may be kept in memory; 0: none"""

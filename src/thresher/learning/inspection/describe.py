@@ -131,7 +131,7 @@ def _stopped(path: str | Path, header: Header) -> dict[str, Any]:
             "patience": training.patience,
             "judge": training.judge,
             "order": training.order,
-            "holdout": training.holdout.given.names or training.holdout.share,
+            "holdout": str(training.holdout),
             "where": training.data.where,
             "data": training.data.names,
             "best_pass": best,

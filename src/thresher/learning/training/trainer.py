@@ -28,7 +28,7 @@ from thresher.engine.protocol import writes
 from thresher.learning.diagnostics.column_findings import check_namespaces, troubles_of_reading
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.diagnostics.run_findings import Run, troubles_at_end, troubles_of
-from thresher.learning.diagnostics.stream_statistics import Start, StreamStatistics
+from thresher.learning.diagnostics.stream_statistics import Start
 from thresher.learning.files import checkpoint
 from thresher.learning.files.checkpoint import DataOrigin, Held, TrainingPosition, TrainingState
 from thresher.learning.files.choice import LOSS
@@ -40,7 +40,7 @@ from thresher.learning.training import progress
 from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.interruption import Interrupted, Stopper
 from thresher.learning.training.passes import LEAST_BYTES, Replay, bytes_to_keep
-from thresher.learning.training.progress import Figures, Recent, Row, Tally, Ui, total
+from thresher.learning.training.progress import Figures, Row, Tally, Ui, total
 from thresher.learning.training.record import COUNTS, Record, solution_in_words
 from thresher.learning.training.scores import Patience, Scores
 from thresher.learning.training.shares import HeldOutPart, as_text
@@ -117,8 +117,6 @@ class Trainer:
     """values of a chunk that are learned before each `pause`, or one row; 0: all"""
     pause: Callable[[], None] = staticmethod(lambda: None)
     """called after each stretch of a chunk, and again when it is counted: others may use the model"""
-    _earlier: Record | None = None
-    """the record of the model, if it has learned other data before"""
     _here = False
     """whether Ctrl-C ends training, not the program"""
 
@@ -150,22 +148,24 @@ class Trainer:
         """the scores of one model, the best of several"""
         self.ui = ui or Ui()
         self.stopper = stopper or Stopper()
-        self.table: list[Row] = []
         cause = "this order" if self.models.may_replay(True) else "this rule"
         kept = bytes_to_keep(plan.replay, self.models.may_replay(self.order.steady), cause)
         self.repetition = Replay(plan.passes, kept)
         self.models.share.kept = math.inf if plan.passes > 1 else kept // LEAST_BYTES
-        self.position, self.reported = TrainingPosition(), Tally(0.0, 0.0)
-        self.label = float("nan")
-        """label of the last example learned"""
-        self.recent = Recent()
         self._report, self._reading, self._stretch = Report(), self.source, (concat([]), 0)
         self._line = 0
         self._started, self._compiled, self._examples_before = 0.0, 0.0, 0
         self.resumed = False
         """whether the rows learned by an earlier run are still to be verified"""
-        self._seen, self._columns = StreamStatistics(), columns
-        self._topics = (*topics,)
+        self._columns = columns
+        self.state = TrainingState(
+            order=self.order.spec,
+            replay=kept,
+            patience=plan.patience,
+            judge=plan.judge,
+            plan=plan.name,
+            topics=(*topics,),
+        )
         # what will be read twice, by later passes or by a resumed run, is hashed to detect changes
         if plan.checkpoint is not None:
             self.source.keep_hash = True
@@ -180,35 +180,23 @@ class Trainer:
 
     def follow(self, earlier: Record) -> None:
         """Go on with a model that has learned other data, of which it has the `earlier` record."""
-        self._earlier, self.holdout.first = earlier, earlier.examples
+        self.state.earlier = earlier
         tally, both = self.model.tally, total([self.model.tally, self.model.repeated])
         met = int((np.atleast_1d(self.models.models[0].intercept) > -np.inf).sum())
-        self._seen.start, self.reported = Start(self.models.examples, tally, both, met), tally
+        self.state.seen.start, self.state.reported = Start(self.models.examples, tally, both, met), tally
 
     def training_state(self) -> TrainingState:
         """The state of training that a checkpoint holds besides the model."""
         given = self.holdout.given
-        return TrainingState(
+        return replace(
+            self.state,
             data=DataOrigin.of(self.source),
             read=list(self.source.content),
             holdout=Held(as_text(self.holdout.every), DataOrigin.of(given)),
             evaluated=[] if given is None else list(given.content),
-            order=self.order.spec,
             passes=self.repetition.passes,
-            replay=self.repetition.budget,
             settled=self.repetition.settled,
-            patience=self.plan.patience,
-            judge=self.plan.judge,
-            position=self.position,
-            label=self.label,
-            table=self.table,
-            reported=self.reported,
             scored=[*self.policy.scored.values()],
-            seen=self._seen,
-            earlier=self._earlier,
-            recent=self.recent,
-            plan=self.plan.name,
-            topics=self._topics,
         )
 
     def continue_from(self, before: TrainingState) -> None:
@@ -217,10 +205,8 @@ class Trainer:
         place = before.position.place
         if place is not None and place[0] >= len(self.source.names):
             raise ValueError(f"the position is in file {place[0] + 1}, which does not exist")
-        self.position, self.label, self.table = before.position, before.label, list(before.table)
-        self.reported, self._seen = before.reported, before.seen
-        self.recent, self._earlier = before.recent, before.earlier
-        self.holdout.first = 0 if before.earlier is None else before.earlier.examples
+        for name in ("position", "label", "table", "reported", "seen", "recent", "earlier"):
+            setattr(self.state, name, getattr(before, name))
         self.policy.scored = {one.model: one for one in before.scored}
         self.repetition.resume(before.passes, before.settled)
         if sum(content.size for content in [*before.read, *before.evaluated]) > _LONG:
@@ -239,21 +225,22 @@ class Trainer:
     def run(self) -> Outcome:
         """Run the remaining passes."""
         prepare_readers()
-        if not self.resumed and self._earlier is None and self.source.columns is None:
-            self._seen.unmet = self.models.recipe.signs().awaited(self.source.layout)
+        self.holdout.first = 0 if self.state.earlier is None else self.state.earlier.examples
+        if not self.resumed and self.state.earlier is None and self.source.columns is None:
+            self.state.seen.unmet = self.models.recipe.signs().awaited(self.source.layout)
         self._started, self._compiled = time.perf_counter(), seconds_compiling()
         self._examples_before = self.models.examples
         try:
-            while self.position.number <= self.repetition.passes:
+            while self.state.position.number <= self.repetition.passes:
                 known = self.repetition.passes if self.repetition.settled else 0
-                self.models.begin_pass(self.position.number, known)
+                self.models.begin_pass(self.state.position.number, known)
                 self._pass()
-                if self.position.number == 1 < self.repetition.passes:
+                if self.state.position.number == 1 < self.repetition.passes:
                     self._tell()
-                    self.reported = self.model.repeated
+                    self.state.reported = self.model.repeated
                 if self._over():
                     break
-                self.position = TrainingPosition(self.position.number + 1)
+                self.state.position = TrainingPosition(self.state.position.number + 1)
         except Interrupted:
             if not self._here:
                 raise
@@ -281,12 +268,12 @@ class Trainer:
         self.models.end_passes()
         troubles = self._troubles()
         self._keep_record(best)
-        given, left_out, weightless = self.holdout.given, self.model.left_out, self._seen.weightless
+        given, left_out, weightless = self.holdout.given, self.model.left_out, self.state.seen.weightless
         seconds, compiling = self._spent()
-        marks, news = self._seen.marks, dict[str, float | int | None]()
-        if self._earlier is not None:
+        marks, news = self.state.seen.marks, dict[str, float | int | None]()
+        if self.state.earlier is not None:
             loss = Tally(*marks[-1][1:]).average if marks else None
-            news = {"new_examples": self._seen.rows, "new_progressive_loss": loss}
+            news = {"new_examples": self.state.seen.rows, "new_progressive_loss": loss}
         solved = self.models.solution_of(self.model)
         figures = {
             "examples": self.models.examples,
@@ -305,16 +292,17 @@ class Trainer:
             **({"importance_0": weightless} if weightless else {}),
         }
         reports = [self._report] if given is None else [self._report, given.report]
-        return Outcome(figures, self.figures, reports, self.table, troubles)
+        return Outcome(figures, self.figures, reports, self.state.table, troubles)
 
     def as_if_ended(self) -> Any:
         """The model that training leaves if no more rows come, in its only pass; this training goes on."""
         end = copy(self)
-        end.models, end._seen, end.table = copy(self.models), deepcopy(self._seen), [*self.table]
+        end.models = copy(self.models)
+        end.state = replace(self.state, seen=deepcopy(self.state.seen), table=[*self.state.table])
         end.holdout, end.policy = copy(self.holdout), copy(self.policy)
         end.repetition = copy(self.repetition)
         end.ui = Ui()
-        end._end_pass(self.position.report.copy())
+        end._end_pass(self.state.position.report.copy())
         end._over()
         end._complete()
         return end.model
@@ -329,23 +317,23 @@ class Trainer:
         self._keep_record(best)
 
     def _pass(self) -> None:
-        number, kept, first = self.position.number, self.repetition, self.models.parts[0].models[0]
+        number, kept, first = self.state.position.number, self.repetition, self.models.parts[0].models[0]
         read = self.source if number == 1 or kept.keeps else self.reread()
         rows = kept.over(self.holdout.rest(read), number, held=self.order.held)
         source = self.order.over(rows, number)
         if number > 1 and kept.keeps and (number == 2 or self.resumed):
-            self.ui.replay(self._seen.rows, number, kept.passes)
+            self.ui.replay(self.state.seen.rows, number, kept.passes)
             # Ctrl-C may end it early
             self._here = self.plan.checkpoint is None and self.stopper.listen_here()
-        source.report, self._reading = self.position.report.copy(), source
-        with closing(source.chunks(self.position.place)) as chunks:
+        source.report, self._reading = self.state.position.report.copy(), source
+        with closing(source.chunks(self.state.position.place)) as chunks:
             for chunk in self.stopper.each(chunks, self.interrupt):
                 if self.resumed:
                     self.source.confirm()
                     self._check_position(len(chunk))
                     self.resumed = False
                 self._learn(chunk)
-                self.position = TrainingPosition(number, chunk.after, 0, source.report.copy())
+                self.state.position = TrainingPosition(number, chunk.after, 0, source.report.copy())
                 kept.settle(False)
                 done = None
                 if source.total_bytes:
@@ -358,21 +346,21 @@ class Trainer:
 
     def _end_pass(self, report: Report) -> None:
         """There are no more rows in this pass."""
-        if self.position.number == 1:
+        if self.state.position.number == 1:
             self._solve()
-        if progress.keeps_end(self.position.number):
+        if progress.keeps_end(self.state.position.number):
             self.models.mark()
         self._report = report
-        if self.position.number == 1:
-            if self._earlier is None:
+        if self.state.position.number == 1:
+            if self.state.earlier is None:
                 check_namespaces(self.source, report)
-            self._seen.mark(self.models.examples, self.model.tally, over=True)
+            self.state.seen.mark(self.models.examples, self.model.tally, over=True)
             self.repetition.settle(True, self.models.settle)
 
     def _solve(self) -> None:
         """Solve the models in memory, if all rows are kept and few beside columns: see `wide`."""
         kept, models = self.repetition, self.models
-        if not (self.plan.solve or kept.may_be_wide) or self._earlier:
+        if not (self.plan.solve or kept.may_be_wide) or self.state.earlier:
             return
         if any(model.warm for model in models.models) or not all(map(can_solve, models.recipes)):
             return
@@ -391,16 +379,16 @@ class Trainer:
 
     def _check_position(self, rows: int) -> None:
         """`DataError` if an earlier run cannot have learned `position.learned` of a chunk of `rows` rows."""
-        if self.position.learned > rows:
-            learned = f"{self.position.learned:,} rows of a chunk of {rows:,}"
+        if self.state.position.learned > rows:
+            learned = f"{self.state.position.learned:,} rows of a chunk of {rows:,}"
             raise DataError(f"{self.plan.checkpoint}: not a checkpoint for these data: it is after {learned}")
 
     def _learn(self, chunk: Chunk) -> None:
         """Learn the rows of `chunk` from `position.learned` on, pausing where a row or checkpoint is due."""
-        lo, again = self.position.learned, self.position.number > 1
+        lo, again = self.state.position.learned, self.state.position.number > 1
         while lo < len(chunk):
             done, every = self.models.examples, (self.plan.report_every, self.plan.checkpoint_every)
-            due = min(map(progress.until_due, (done, done - self._seen.start.examples)))
+            due = min(map(progress.until_due, (done, done - self.state.seen.start.examples)))
             due = min([due, *(size - done % size for size in every if size)])
             hi = chunk.end_of(lo, due)
             rows = chunk.rows(lo, hi)
@@ -416,11 +404,11 @@ class Trainer:
             if not again:
                 outputs = self.models.parts[0].models[0].head.outputs
                 lowest = outputs.low if outputs.kind == "classes" else None
-                self._seen.add(rows, self.models.recipe.layout, lowest)
+                self.state.seen.add(rows, self.models.recipe.layout, lowest)
             self.stopper.worth_keeping = True
-            self.position = replace(self.position, learned=hi)
+            self.state.position = replace(self.state.position, learned=hi)
             if len(examples := rows.counting()):
-                self.label = self.models.parts[0].models[0].last_label(examples)
+                self.state.label = self.models.parts[0].models[0].last_label(examples)
                 self.handle_due()
             lo = hi
             self.pause()
@@ -435,12 +423,12 @@ class Trainer:
     def handle_due(self) -> None:
         """Between two examples: add to curve and table, stop or save a checkpoint, whatever is due."""
         done, every = self.models.examples, self.plan.report_every
-        since, share = done - self._seen.start.examples, self.models.share
+        since, share = done - self.state.seen.start.examples, self.models.share
         dear = share.parts > _FEW_PARTS and done < share.worth * share.parts  # rows still wait to be dealt
         if progress.is_due(done):
             self.models.mark()
-            if self.position.number == 1 and not dear:
-                self._seen.mark(done, self.model.tally)
+            if self.state.position.number == 1 and not dear:
+                self.state.seen.mark(done, self.model.tally)
         if done % every == 0 if every else progress.is_due(since) and not dear:
             self._tell()
         if self.stopper.asked:
@@ -451,12 +439,12 @@ class Trainer:
     @property
     def _number(self) -> int:
         """The current pass, or the last one."""
-        return min(self.position.number, self.repetition.passes)
+        return min(self.state.position.number, self.repetition.passes)
 
     def _tell(self) -> None:
         """Add a row to the table, unless no table is kept or no examples were learned since the last row."""
         model, number, examples = self.model, self._number, self.models.examples
-        unchanged = bool(self.table) and self.table[-1].examples == examples
+        unchanged = bool(self.state.table) and self.state.table[-1].examples == examples
         if unchanged or self.plan.report_every is None:
             return
         self.models.check_finite()
@@ -464,31 +452,31 @@ class Trainer:
         seconds, compiling = self._spent()
         row = Row(
             examples,
-            sums.since(self.reported).average,
+            sums.since(self.state.reported).average,
             model.tally.average,
-            self.label,
+            self.state.label,
             model.last_prediction,
             model.nonzero,
             model.features_seen,
             number,
             (examples - self._examples_before) / max(seconds - compiling, 1e-9),
         )
-        self.reported = sums
-        self.table.append(row)
+        self.state.reported = sums
+        self.state.table.append(row)
         self.ui.row(row)
 
     def _over(self) -> bool:
         """End the pass: evaluate on the hold-out. Return whether patience has run out."""
         self.models.check_finite()
-        held, number, passes = self.holdout.source(), self.position.number, self.repetition.passes
+        held, number, passes = self.holdout.source(), self.state.position.number, self.repetition.passes
         last = not self.repetition.budget or number >= passes
         if held is None or not (held.rereadable or last):
             self.scores = self.figures = None
         else:
             with closing(held.chunks()) as chunks:
                 self._score(self.models.scored, self.stopper.each(chunks, self.interrupt))
-        both = total([self.model.tally, self.model.repeated]).since(self._seen.start.total)
-        self._seen.passes.append((*both, self.figures["loss"] if self.figures else None))
+        both = total([self.model.tally, self.model.repeated]).since(self.state.seen.start.total)
+        self.state.seen.passes.append((*both, self.figures["loss"] if self.figures else None))
         over = self.policy.after_pass(self.models, number, self.scores)
         # of many passes that nobody chose, the ends of 1, 2, 4, 8 ... and the last are told
         quiet = self.plan.replay and passes > _ALL_TOLD and number & (number - 1) and number < passes
@@ -539,9 +527,9 @@ class Trainer:
             order=self.order.spec,
             holdout=as_text(self.holdout.every),
             where=self.source.where,
-            topics=self._topics,
+            topics=self.state.topics,
             **counts,
-        ).after(self._earlier)
+        ).after(self.state.earlier)
         # other passes, if more or fewer were planned
         depends = writes(type(self.models.recipe.rule_part), "begin_pass")
         if self.cut_short and (best is None or depends):
@@ -552,14 +540,14 @@ class Trainer:
         scored, judge = self.policy.scored, self.plan.judge
         self.models.keep_records(
             lambda k: record.of_pass(scored[k].best(judge)[0] if k in scored else record.passes),
-            self._seen,
+            self.state.seen,
             self.source,
         )
 
     def _troubles(self) -> list[Finding]:
         """Trouble with the data or the run, for the model that is kept."""
         run = Run(
-            self._seen,
+            self.state.seen,
             self.model,
             columns=self._columns,
             report=self._report,
