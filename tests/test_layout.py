@@ -121,13 +121,13 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 59_808,
+    "all": 59_784,
     "data": 17_495,
-    "learning": 13_862,
+    "learning": 13_837,
     "parts": 5_369,
     "engine": 4_721,
     "plans": 3_088,
-    "serving": 2_739,
+    "serving": 2_740,
     "options": 2_178,
     "sklearn": 1_451,
     "cli": 1_819,

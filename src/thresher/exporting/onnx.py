@@ -19,7 +19,7 @@ from thresher.data.labels import shown_as
 from thresher.engine.centring import FAR
 from thresher.exporting import description
 from thresher.exporting.description import CALIBRATED, IDENTITY, OTHER_TARGETS, SOFTMAX, Link, RawPrediction
-from thresher.learning.diagnostics.advice import feature_name
+from thresher.learning.diagnostics.advice import feature_names
 
 _OPSET, _ML_OPSET, _IR = 17, 3, 8
 KEYS = "thresher.feature_keys"
@@ -84,7 +84,7 @@ def _check(found: RawPrediction) -> None:
         step = float(np.spacing(np.float32(abs(mean)))) * (abs(mean) >= FAR)
         error = scale * heaviest.get(key, 0.0) * step / 2 / model.divisors.get(key, 1.0)
         if error > least:
-            name = feature_name(key, found.layout, found.known)
+            (name,) = feature_names([key], found.layout, found.known)
             raise DataError(
                 f"{name} lies near {mean:.6g}, where float32, in which ONNX computes, cannot tell its"
                 f" values apart: a margin could be wrong by {error:.2g}. Subtract a constant from it before"

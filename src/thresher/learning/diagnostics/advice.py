@@ -24,11 +24,6 @@ _LARGE = 1e12
 """The squares of errors on labels from here on may overflow float32."""
 
 
-def feature_name(key: int, layout: SettledLayout | None, names: Names | None = None) -> str:
-    """A column name, the name of a feature if it is known, else its key."""
-    return feature_names([key], layout, names)[0]
-
-
 def feature_names(keys: Iterable[int], layout: SettledLayout | None, names: Names | None = None) -> list[str]:
     """For each key, a column name, the name of the feature if it is known, or the key itself."""
     columns, found = numeric_keys(layout), list[str]()

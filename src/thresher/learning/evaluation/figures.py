@@ -71,17 +71,14 @@ class _Classified:
         self._calibration = Binned(probabilities=True)
         self.binned: Binned | None = self._calibration if self._likely else None
         plain = head.calibrated() is not None and head.joint.PROBABILITY
-        self._plain = type(self)(head.with_calibration(None), lowest, None, words) if plain else None
+        self._plain: Any = type(self)(head.with_calibration(None), lowest, None, words) if plain else None
         """of the link of the loss, if that of the model was learned"""
 
-    def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
+    def _given(self, chunk: Chunk, margins: F64, weights: F64) -> F64:
+        """The probabilities of examples that are added, or their margins if there are none."""
         if self._plain is not None:
             self._plain.add(chunk, margins, weights)
-        given = self._head.respond(margins, "probability", 0.0) if self._likely else margins
-        self._add(chunk, margins, given, weights)
-
-    def _add(self, chunk: Chunk, margins: F64, given: F64, weights: F64) -> None:
-        raise NotImplementedError
+        return self._head.respond(margins, "probability", 0.0) if self._likely else margins
 
     def _count(self, truth: NDArray[np.int64], predicted: NDArray[np.int64], weights: F64) -> None:
         """Add examples of one class each, numbered from 0."""
@@ -107,8 +104,8 @@ class _Classified:
         logs = {"log_loss": found, "base_log_loss": base, "normalised_entropy": ratio}
         return logs | self._calibration.calibration()
 
-    def figures(self) -> Figures:
-        found = self._own()
+    def _with_classes(self, found: Figures) -> Figures:
+        """What was found, followed by the figures of each class."""
         if self._plain is not None:
             plain = self._plain.figures()
             names = ("log_loss", "brier", "calibration_error")
@@ -116,9 +113,6 @@ class _Classified:
         truths, counted = self._truths.tolist(), self._confusion
         rows = [{"class": name, **self._of(k), "weight": truths[k]} for k, name in enumerate(self._names)]
         return found | {"by_class": rows} | ({} if counted is None else {"confusion": counted.tolist()})
-
-    def _own(self) -> Figures:
-        raise NotImplementedError
 
     def _of(self, number: int) -> dict[str, float | None]:
         """``precision``, ``recall`` and ``f1`` of a class."""
@@ -136,7 +130,8 @@ class _Classes(_Classified):
 
     _squares = 0.0
 
-    def _add(self, chunk: Chunk, margins: F64, given: F64, weights: F64) -> None:
+    def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
+        given = self._given(chunk, margins, weights)
         truth = chunk.labels.astype(np.int64) - self._head.outputs.low
         predicted = np.argmax(margins, axis=1)
         self._count(truth, predicted, weights)
@@ -149,32 +144,34 @@ class _Classes(_Classified):
                 own[first] = self._head.probabilities(begun)[np.arange(len(begun)), truth[first]]
             self._add_likely(own, given.max(axis=1, initial=0.0), truth == predicted, weights)
 
-    def _own(self) -> Figures:
+    def figures(self) -> Figures:
         weight = float(self._truths.sum())
         shares = self._truths / (weight or 1.0)
         found = {"base_error": 1.0 - float(shares.max()) if weight else None, **self._macro()}
         if self._likely:
             found |= self._of_likely(entropy(shares) if weight else None)
             found["brier"] = self._squares / weight if weight else None
-        return found
+        return self._with_classes(found)
 
 
 class _Two(_Classified):
     """For two classes."""
 
-    def _add(self, chunk: Chunk, margins: F64, given: F64, weights: F64) -> None:
+    def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
+        given = self._given(chunk, margins, weights)
         truth = chunk.labels > 0
         positive = self._head.positive(margins, self._threshold)
         self._count(truth.astype(np.int64), positive.astype(np.int64), weights)
         if self._likely:
             self._add_likely(np.where(truth, given, 1.0 - given), given, truth, weights)
 
-    def _own(self) -> Figures:
+    def figures(self) -> Figures:
         weight = float(self._truths.sum())
         rate = float(self._truths[1]) / weight if weight else None
         found: Figures = {"base_rate": rate, "base_error": None if rate is None else min(rate, 1.0 - rate)}
         found |= self._of(1) | ({} if self._threshold is None else {"threshold": self._threshold})
-        return found | self._of_likely(None if rate is None else entropy(np.array([rate, 1.0 - rate])))
+        base = None if rate is None else entropy(np.array([rate, 1.0 - rate]))
+        return self._with_classes(found | self._of_likely(base))
 
 
 class _Lists(_Classified):
@@ -182,7 +179,8 @@ class _Lists(_Classified):
 
     _weight = 0.0
 
-    def _add(self, chunk: Chunk, margins: F64, given: F64, weights: F64) -> None:
+    def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
+        given = self._given(chunk, margins, weights)
         truth = self._head.targets(chunk) > 0
         predicted = self._head.positive(margins, self._threshold)
         self._truths += weights @ truth
@@ -193,14 +191,14 @@ class _Lists(_Classified):
             true, each = np.where(truth, given, 1.0 - given), np.repeat(weights, self._head.count)
             self._add_likely(true.ravel(), given.ravel(), truth.ravel(), each)
 
-    def _own(self) -> Figures:
+    def figures(self) -> Figures:
         pairs = self._weight * self._head.count
         sums = [float(one.sum()) for one in (self._hits, self._truths, self._claims)]
         found = {f"micro_{name}": value for name, value in _figures(*sums).items()} | self._macro()
         found |= {} if self._threshold is None else {"threshold": self._threshold}
         rates = self._truths / self._weight if pairs else np.zeros(0)
         base = entropy(np.concatenate([rates, 1.0 - rates])) / self._head.count
-        return found | self._of_likely(base if pairs else None)
+        return self._with_classes(found | self._of_likely(base if pairs else None))
 
 
 class _Deviance:

@@ -26,7 +26,7 @@ from thresher.engine.index import HashedIndex, Index, store_spec
 from thresher.engine.sound import Array, State, Tensors
 from thresher.learning.diagnostics.advice import (
     divergence_remedy,
-    feature_name,
+    feature_names,
     largest_in,
 )
 from thresher.learning.diagnostics.findings import Finding
@@ -329,7 +329,7 @@ class Model(LinearPredictor):
         """
         if row >= 0:
             key = int(self.index.features()[row])
-            broken = f"the weight of {feature_name(key, self.layout, self.names)}"
+            broken = f"the weight of {feature_names([key], self.layout, self.names)[0]}"
         else:
             name = next((name for name, array in others.items() if not is_finite(array)), None)
             if name is None:

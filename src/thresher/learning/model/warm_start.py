@@ -23,7 +23,7 @@ from thresher.data.labels import listed_words
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
 from thresher.data.source import Source
 from thresher.engine.protocol import writes
-from thresher.learning.diagnostics.advice import feature_name
+from thresher.learning.diagnostics.advice import feature_names
 from thresher.learning.files import model_file
 from thresher.learning.model.agreement import in_agreement
 from thresher.learning.model.divergence import first_broken
@@ -71,7 +71,7 @@ def start_from(model: Model, weights: Readout) -> None:
     with np.errstate(over="ignore"):
         narrow, intercepts = weights.weights.astype(model.dtype), weights.bias.astype(model.dtype)
     if (row := first_broken(narrow)) >= 0:
-        name = feature_name(int(weights.keys[row]), weights.layout, weights.names)
+        (name,) = feature_names([int(weights.keys[row])], weights.layout, weights.names)
         raise ValueError(f"the weight of {name} is not finite in {model.dtype}")
     if first_broken(intercepts[known]) >= 0:
         raise ValueError(f"the intercept is not finite in {model.dtype}")

@@ -91,14 +91,13 @@ def difference(
     few = n + m <= _FEW or n * abs(a - both) < _ROWS or errors[worst] <= _ERRORS
     if not alone and (few or (abs(a - b) <= _POINTS and max(a, b) < _TIMES * min(a, b))):
         return ""
-    share = f"{_percent(a)} of the {which}"
+    held_share, share_learned = (
+        f"{shown(100 * one) if 0 < one < 0.01 else round(100 * one)} %" for one in (a, b)
+    )
+    share = f"{held_share} of the {which}"
     if a in (0, 1):
         share = f"all {n:,} {which}" if a else f"none of {n:,} {which}"
-    return f"{share} have the label {named(worst)}, of the rows learned {_percent(b)}"
-
-
-def _percent(share: float) -> str:
-    return f"{shown(100 * share) if 0 < share < 0.01 else round(100 * share)} %"
+    return f"{share} have the label {named(worst)}, of the rows learned {share_learned}"
 
 
 class Holdout:

@@ -80,16 +80,6 @@ class Size(NamedTuple):
     features: int = 0
     """distinct features in them, if they have been counted"""
 
-    def plus(self, chunk: Chunk) -> Size:
-        """With the rows of `chunk`."""
-        counting = chunk.weights > 0
-        rows = int(np.count_nonzero(counting))
-        nonzeros = chunk.nnz if rows == len(chunk) else int(np.diff(chunk.indptr)[counting].sum())
-        each = LEAST_BYTES + (0 if chunk.targets is None else 4 * chunk.targets.shape[1])
-        each += 0 if chunk.groups is None else 8
-        size = self.bytes + 12 * nonzeros + each * rows
-        return Size(self.rows + rows, self.nonzeros + nonzeros, size, self.features)
-
 
 def passes_for(size: Size) -> int:
     """How many passes are made over rows of this size, which fit in the budget.
@@ -300,7 +290,12 @@ class ReplayBuffer(SourceWrapper[Source]):
         self._whole = self.report
 
     def _keep(self, chunk: Chunk) -> None:
-        self.size = self.size.plus(chunk)
+        counting, size = chunk.weights > 0, self.size
+        rows = int(np.count_nonzero(counting))
+        nonzeros = chunk.nnz if rows == len(chunk) else int(np.diff(chunk.indptr)[counting].sum())
+        each = LEAST_BYTES + (0 if chunk.targets is None else 4 * chunk.targets.shape[1])
+        each += 0 if chunk.groups is None else 8
+        self.size = Size(size.rows + rows, size.nonzeros + nonzeros, size.bytes + 12 * nonzeros + each * rows)
         if self.size.bytes > self._budget:
             self.drop()
         elif self._held:

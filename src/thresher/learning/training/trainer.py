@@ -270,10 +270,10 @@ class Trainer:
         self._keep_record(best)
         given, left_out, weightless = self.holdout.given, self.model.left_out, self.state.seen.weightless
         seconds, compiling = self._spent()
-        marks, news = self.state.seen.marks, dict[str, float | int | None]()
+        seen, news = self.state.seen, dict[str, Any]()
         if self.state.earlier is not None:
-            loss = Tally(*marks[-1][1:]).average if marks else None
-            news = {"new_examples": self.state.seen.rows, "new_progressive_loss": loss}
+            loss = Tally(*seen.marks[-1][1:]).average
+            news = {"new_examples": seen.rows, "new_progressive_loss": loss}
         solved = self.models.solution_of(self.model)
         figures = {
             "examples": self.models.examples,
