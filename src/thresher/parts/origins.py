@@ -37,7 +37,6 @@ REGISTRY: dict[str, dict[str, type]] = {kind: {} for kind in ATTRIBUTES}
 _PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _VERSION = re.compile(r"([A-Za-z0-9][A-Za-z0-9.!+_-]*)?")
 """What the metadata of packages allow"""
-_OWN = __name__.partition(".")[0] + "."
 _FILES: dict[str, tuple[Path, tuple[int, ...]]] = {}
 """Module -> the file that was executed, and its state then"""
 _WARNED: set[str] = set()
@@ -244,18 +243,17 @@ def _all_parts() -> dict[tuple[str, str], type]:
 @contextmanager
 def _registering() -> Iterator[None]:
     """Within this block parts are defined; if it fails, those of before stay. SpecError for a name twice."""
-    before = _all_parts()
+    before = {kind: known.copy() for kind, known in REGISTRY.items()}
     try:
         yield
         for (kind, name), cls in _all_parts().items():
-            old = before.get((kind, name), cls)
+            old = before[kind].get(name, cls)
             if _home(old) != _home(cls):
                 raise SpecError(f"a {kind} called {name} is in {_place(old)} and in {_place(cls)}")
     except BaseException:
-        for known in REGISTRY.values():
+        for kind, known in REGISTRY.items():
             known.clear()
-        for (kind, name), cls in before.items():
-            REGISTRY[kind][name] = cls
+            known.update(before[kind])
         raise
 
 
@@ -269,7 +267,7 @@ def _place(cls: type) -> str:
 
 def is_built_in(cls: type) -> bool:
     """Whether a part belongs to thresher."""
-    return cls.__module__.startswith(_OWN)
+    return _home(cls) == "thresher"
 
 
 def needs_of(made: Iterable[Any]) -> list[Need]:

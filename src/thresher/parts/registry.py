@@ -249,7 +249,7 @@ def make(kind: str, spec: Any, **nested: Any) -> Any:
 
     `nested` sets fields that are parts themselves, such as ``rate=``. SpecError.
     """
-    if any(type(spec) in REGISTRY[k].values() for k in _FAMILIES.get(kind, (kind,))):
+    if type(spec) in _family(kind).values():
         cls, values = type(spec), spec._asdict()
     elif isinstance(spec, str):
         values = fields_said(kind, spec)

@@ -106,19 +106,19 @@ def _scalars(signature):
     return len(signature.args[0].types[0].instance_class.CLOCK)
 
 
-def _columns(signature):
-    return len(signature.args[0].types[0].instance_class.SLOTS)
-
-
 def _of_lane(builder, data, line, k):
     line = WORD(line) if isinstance(line, int) else line
     return entry(builder, data, builder.add(builder.mul(line, WORD(LANES)), k))
 
 
-def _addresses(context, builder, signature, S, j, k):
-    data, columns = data_of(context, builder, signature.args[1], S), _columns(signature)
-    first = builder.mul(j if j.type == WORD else builder.zext(j, WORD), WORD(columns))
-    return [_of_lane(builder, data, builder.add(first, WORD(c)), k) for c in range(columns)]
+def _addresses(context, builder, signature, memory, *at):
+    """The addresses of the scalars of a clock, or of the columns of a row, of a lane; the kind of memory."""
+    data, (*row, k) = data_of(context, builder, signature.args[1], memory), at
+    if not row:
+        return [_of_lane(builder, data, c, k) for c in range(_scalars(signature))], STACK
+    columns = len(signature.args[0].types[0].instance_class.SLOTS)
+    first = builder.mul(row[0] if row[0].type == WORD else builder.zext(row[0], WORD), WORD(columns))
+    return [_of_lane(builder, data, builder.add(first, WORD(c)), k) for c in range(columns)], TABLE
 
 
 @emits(lanes.each_lane, lambda body, args: types.void)
@@ -193,24 +193,25 @@ def _emit_clocks(context, builder, signature, values):
 
 
 @emits(lanes.clock_of, lambda parts, clocks, k: types.Array(clocks.dtype, 1, "C"))
-def _emit_clock(context, builder, signature, values):
-    _, clocks, k = values
-    made = room(context, builder, signature.return_type, (_scalars(signature),))
-    source = data_of(context, builder, signature.args[1], clocks)
-    for c in range(_scalars(signature)):
-        builder.store(load(builder, _of_lane(builder, source, c, k), STACK), entry(builder, made.data, c))
+@emits(lanes.row_of, lambda parts, S, j, k: types.Array(S.dtype, 2, "C"))
+def _emit_copy(context, builder, signature, values):
+    addresses, where = _addresses(context, builder, signature, *values[1:])
+    shape = (1,) * (signature.return_type.ndim - 1) + (len(addresses),)
+    made = room(context, builder, signature.return_type, shape)
+    for c, address in enumerate(addresses):
+        builder.store(load(builder, address, where), entry(builder, made.data, c))
     return made._getvalue()
 
 
 @emits(lanes.put_clock, lambda parts, clocks, k, clock, wanted: types.void)
-def _emit_put_clock(context, builder, signature, values):
-    _, clocks, k, clock, wanted = values
-    target = data_of(context, builder, signature.args[1], clocks)
-    source = data_of(context, builder, signature.args[3], clock)
-    for c in range(_scalars(signature)):
-        address = _of_lane(builder, target, c, k)
-        new, old = builder.load(entry(builder, source, c)), load(builder, address, STACK)
-        store(builder, builder.select(wanted, new, old), address, STACK)
+@emits(lanes.put_row, lambda parts, S, j, k, row, wanted: types.void)
+def _emit_put_copy(context, builder, signature, values):
+    *place, copy, wanted = values
+    source = data_of(context, builder, signature.args[-2], copy)
+    addresses, where = _addresses(context, builder, signature, *place[1:])
+    for c, address in enumerate(addresses):
+        new, old = builder.load(entry(builder, source, c)), load(builder, address, where)
+        store(builder, builder.select(wanted, new, old), address, where)
     return context.get_dummy_value()
 
 
@@ -218,36 +219,16 @@ def _emit_put_clock(context, builder, signature, values):
     lanes.now_of, lambda parts, nows, k: types.UniTuple(nows.dtype, len(parts.types[0].instance_class.CLOCK))
 )
 def _emit_now(context, builder, signature, values):
-    _, nows, k = values
-    source, kind = data_of(context, builder, signature.args[1], nows), signature.return_type
-    items = [load(builder, _of_lane(builder, source, c, k), STACK) for c in range(kind.count)]
-    return context.make_tuple(builder, kind, items)
-
-
-@emits(lanes.row_of, lambda parts, S, j, k: types.Array(S.dtype, 2, "C"))
-def _emit_row(context, builder, signature, values):
-    _, S, j, k = values
-    made = room(context, builder, signature.return_type, (1, _columns(signature)))
-    for c, address in enumerate(_addresses(context, builder, signature, S, j, k)):
-        builder.store(load(builder, address, TABLE), entry(builder, made.data, c))
-    return made._getvalue()
-
-
-@emits(lanes.put_row, lambda parts, S, j, k, row, wanted: types.void)
-def _emit_put_row(context, builder, signature, values):
-    _, S, j, k, row, wanted = values
-    source = data_of(context, builder, signature.args[4], row)
-    for c, address in enumerate(_addresses(context, builder, signature, S, j, k)):
-        new, old = builder.load(entry(builder, source, c)), load(builder, address, TABLE)
-        store(builder, builder.select(wanted, new, old), address, TABLE)
-    return context.get_dummy_value()
+    addresses, where = _addresses(context, builder, signature, *values[1:])
+    items = [load(builder, address, where) for address in addresses]
+    return context.make_tuple(builder, signature.return_type, items)
 
 
 @emits(lanes.fetch_lanes, lambda parts, S, j: types.void)
 def _emit_fetch(context, builder, signature, values):
-    first = _addresses(context, builder, signature, *values[1:], WORD(0))[0]
+    (first, *more), _ = _addresses(context, builder, signature, *values[1:], WORD(0))
     item = context.get_data_type(signature.args[1].dtype)
-    size = _columns(signature) * LANES * context.get_abi_sizeof(item)
+    size = (1 + len(more)) * LANES * context.get_abi_sizeof(item)
     for begin in range(0, size, LINE):
         emit_prefetch(builder, builder.add(builder.ptrtoint(first, WORD), WORD(begin)))
     return context.get_dummy_value()
