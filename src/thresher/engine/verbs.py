@@ -326,8 +326,9 @@ def drift(self, clock, out):
 
 @verb("rule", returns=NUMBER)
 def area(self, S, j, n, sums, now):
-    """Sum of the weight of row j over n examples whose drifts sum to `sums`. Default: n times the weight.
+    """Sum of the weight of row j over n examples whose drifts sum to `sums`. Default: n times one weight.
 
-    The weight is zero in all of them or in none; n = 1 gives the weight itself.
+    The weight is zero in all of them or in none; n = 1 gives the weight itself. The default is for rules
+    without drifts, or with one, a number of the clock in which weights are linear: it takes their mean.
     """
     return n * weight(self, S, j, now)

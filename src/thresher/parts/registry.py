@@ -454,6 +454,17 @@ def _drift_at(places: tuple[int, ...]) -> object:
     return drift
 
 
+@functools.cache
+def _area_at(place: int) -> object:
+    """The verb `area` of a rule whose weights are linear in one number of its clock until they are zero."""
+    after = place + 1
+
+    def area(self, S, j, n, sums, now):
+        return n * verbs.weight(self, S, j, (*now[:place], sums[0] / n, *now[after:]))
+
+    return area
+
+
 def _check_declarations(begin: str, kind: str, cls: Any) -> None:
     """TypeError if a field or an attribute is not what it must be."""
     for field, default in cls._field_defaults.items():
@@ -485,7 +496,7 @@ def _check_declarations(begin: str, kind: str, cls: Any) -> None:
 
 
 def _complete_rule(begin: str, cls: Any) -> None:
-    """Check what a rule declares; make its `drift` if that only reads the clock."""
+    """Check what a rule declares; make its `drift` if that only reads the clock, and `area` by one drift."""
     for name in ("SLOTS", "CLOCK", "PENALTIES", "DRIFTS"):
         value = getattr(cls, name)
         if not (value is None and name == "DRIFTS") and not (
@@ -495,7 +506,10 @@ def _complete_rule(begin: str, cls: Any) -> None:
     if cls.DRIFTS and not writes(cls, "drift"):
         if not {*cls.DRIFTS} <= {*cls.CLOCK}:
             raise TypeError(f"{begin} must define drift, unless all of DRIFTS = {cls.DRIFTS} are in CLOCK")
-        cls.drift = _drift_at(tuple(cls.CLOCK.index(name) for name in cls.DRIFTS))
+        places = tuple(cls.CLOCK.index(name) for name in cls.DRIFTS)
+        cls.drift = _drift_at(places)
+        if len(places) == 1 and not writes(cls, "area"):
+            cls.area = _area_at(places[0])
     if not cls.SLOTS:
         raise TypeError(f"{begin}: SLOTS must name at least one column")
     if cls.DTYPE not in _DTYPES:

@@ -53,7 +53,3 @@ class ClippedSubgradient(NamedTuple):
         moved = w - now[ETA] * (slope * x + math.copysign(self.l1, w) * (w != 0))
         S[j, W] = moved * (w * moved >= 0)
         S[j, PAID] = now[OWED_NEXT]
-
-    def area(self, S, j, n, sums, now):
-        """Affine in the cumulative penalty."""
-        return n * soft(S[j, W], sums[0] / n - S[j, PAID])

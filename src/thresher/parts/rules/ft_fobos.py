@@ -64,10 +64,6 @@ class FtFobos(NamedTuple):
         clock[TIME] += 1.0
         clock[ETA] = at(self.rate, clock[TIME])
 
-    def area(self, S, j, n, sums, now):
-        """Affine in the cumulative penalty."""
-        return n * soft(S[j, W], (sums[0] / n - S[j, PAID]) * min(S[j, H], self.cap))
-
     def idle(self, S, j, w, now):
         """Whether there was no gradient yet: h must be kept."""
         return w == 0.0 and S[j, H] == 0.0

@@ -66,9 +66,5 @@ class L1Ball(NamedTuple):
     def sound(self, S, clock, steps):
         return threshold_heap.heap_error(S, clock[LIVE])
 
-    def area(self, S, j, n, sums, now):
-        """Affine in the threshold."""
-        return n * soft(S[j, threshold_heap.V], sums[0] / n)
-
     def idle(self, S, j, w, now):
         return S[j, threshold_heap.PLACE] == 0.0

@@ -53,7 +53,3 @@ class Rounding(NamedTuple):
             clock[ROUNDINGS] += 1.0
         clock[TIME] += 1.0
         clock[ETA] = at(self.rate, clock[TIME])
-
-    def area(self, S, j, n, sums, now):
-        """Constant until the weight is rounded to zero."""
-        return 0.0 if n * S[j, ROUNDED] != sums[0] and abs(S[j, W]) < self.theta else n * S[j, W]

@@ -66,7 +66,3 @@ class TruncatedGradient(NamedTuple):
             clock[OWED] += clock[ETA] * self.every * self.gravity
         clock[TIME] += 1.0
         clock[ETA] = at(self.rate, clock[TIME])
-
-    def area(self, S, j, n, sums, now):
-        """Affine in the cumulative gravity."""
-        return n * truncate(S[j, W], sums[0] / n - S[j, PAID], self.theta)
