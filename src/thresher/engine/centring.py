@@ -106,15 +106,6 @@ UNDECIDED = 100.0
 
 
 @kernel
-def any_beyond(values, limit):
-    """Whether any |x| is `limit` or more."""
-    found = False
-    for p in range(values.size):  # no early exit, which would prevent vectorisation
-        found |= abs(values[p]) >= limit
-    return found
-
-
-@kernel
 def scale_by_largest(largest, columns, values, out):
     """Write ``x / largest[c]`` to `out`, after updating `largest` (columns + 1) with |x|; x where c = 0."""
     for p in range(values.size):

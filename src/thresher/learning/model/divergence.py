@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.layout import SettledLayout
-from thresher.engine.centring import any_beyond
 from thresher.engine.index import Resolved, words_of
 from thresher.engine.lookup import set_aside
 from thresher.engine.protocol import writes
@@ -133,7 +132,8 @@ def first_broken(rows: Array) -> int:
 
 def has_extremes(chunk: Chunk) -> bool:
     """Whether a value is so large that learning from it may give non-finite weights."""
-    return bool(any_beyond(read_only(chunk.values), EXTREME))
+    values = chunk.values
+    return bool(values.size and max(values.max(), -values.min()) >= EXTREME)
 
 
 def extremes(chunk: Chunk) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
