@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thresher.parts.prox import fold, norm2_after
+from thresher.parts.prox import LIFT, SMALL, norm2_after
 from thresher.parts.rates import Inverse
 from thresher.parts.registry import part
 from thresher.parts.rules.pa import Pa
@@ -80,7 +80,10 @@ class Pegasos(NamedTuple):
         clock[TIME] += 1.0
 
     def renorm(self, clock):
-        return fold(clock, 1)
+        if clock[SCALE] >= SMALL:
+            return 1.0
+        clock[SCALE] *= LIFT
+        return SMALL
 
     def area(self, S, j, n, sums, now):
         """Proportional to the scale."""
