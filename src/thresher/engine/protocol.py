@@ -18,8 +18,7 @@ from thresher.engine.compile import jit
 from thresher.engine.compile.jit import in_place
 
 NUMBER, PAIR, TRUTH = "a number", "two numbers, (loss, slope)", "true or false"
-RETURNS: dict[str, str] = {}
-"""What the methods of a verb return: one of these three, or "" for nothing that is used"""
+"""What the methods of a verb can return"""
 KINDS: dict[type, str] = {}
 """The classes of parts, and what they are"""
 IN_SPECS = ("group",)
@@ -39,6 +38,8 @@ class Verb(NamedTuple):
     """what the verb does if a class does not define it; unused if `required`"""
     required: bool
     compiled: bool
+    returns: str
+    """one of the three above, or "" for nothing that is used"""
     parameters: list[str]
     """names, `self` first"""
 
@@ -82,7 +83,6 @@ def verb(
 
     def declare(default: Callable[..., object]) -> Callable[..., Any]:
         name = default.__name__
-        RETURNS[name] = returns
 
         @functools.wraps(default)
         def call(self: Any, *args: Any) -> Any:
@@ -91,7 +91,7 @@ def verb(
         def method(self: Any, *args: Any) -> Any:
             return getattr(getattr(self, "instance_class", None), name, None)
 
-        declared = Verb(default, required, compiled, list(inspect.signature(default).parameters))
+        declared = Verb(default, required, compiled, returns, list(inspect.signature(default).parameters))
         for kind in kinds:
             PROTOCOL[kind][name] = declared
         if compiled:  # `part` has checked the parameters, so Numba need not

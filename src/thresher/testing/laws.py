@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk
 from thresher.engine import index
 from thresher.engine.compile.jit import Kernel
-from thresher.engine.protocol import PROTOCOL
+from thresher.engine.protocol import writes
 from thresher.learning.files import model_file
 from thresher.learning.model import batch_feeder as feed
 from thresher.learning.model.model import Model
@@ -244,7 +244,7 @@ def idle_rows(model: Model) -> None:
         rule.step(S, j, w, 0.5, -0.3, now)
         rule.step(fresh, 0, 0.0, 0.5, -0.3, now)
         # columns that point to rows are rebuilt when rows move: there only the weight counts
-        moves = type(rule).relocate is not PROTOCOL["rule"]["relocate"][1]
+        moves = writes(type(rule), "relocate")
         same = (
             rule.weight(S, j, now) == rule.weight(fresh, 0, now) if moves else bytes(S[j]) == bytes(fresh[0])
         )

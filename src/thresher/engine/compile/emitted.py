@@ -8,6 +8,7 @@ Otherwise LLVM would have to compare addresses before each loop over lanes, and 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,14 +41,11 @@ def store(builder, item, address, where):
 
 def _mark_disjoint(instruction, where):
     module = instruction.module
-
-    def note(*values):
-        return module.add_metadata(values)
-
-    domain = note(ir.MetaDataString(module, "thresher"))
-    scopes = {place: note(ir.MetaDataString(module, place), domain) for place in (STACK, TABLE, SCRATCH)}
-    instruction.set_metadata("alias.scope", note(scopes.pop(where)))
-    instruction.set_metadata("noalias", note(*scopes.values()))
+    note, text = module.add_metadata, partial(ir.MetaDataString, module)
+    domain = note([text("thresher")])
+    scopes = {place: note([text(place), domain]) for place in (STACK, TABLE, SCRATCH)}
+    instruction.set_metadata("alias.scope", note([scopes.pop(where)]))
+    instruction.set_metadata("noalias", note([*scopes.values()]))
     return instruction
 
 

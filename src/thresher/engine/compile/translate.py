@@ -62,7 +62,7 @@ from thresher.engine.compile import machine
 from thresher.engine.compile.jit import DECLARED, InPlace
 from thresher.engine.compile.machine import ORDERS
 from thresher.engine.compile.notices import compiling, work_of
-from thresher.engine.protocol import KINDS, PAIR, RETURNS, PartError
+from thresher.engine.protocol import KINDS, PAIR, PROTOCOL, PartError
 
 types: Any = numba_types  # has no type hints
 _REFUSED = NumbaError, UnsupportedBytecodeError
@@ -77,7 +77,8 @@ _WRAPPED = re.compile(
 
 def check_returned(function: Callable[..., Any], cls: type, returned: object) -> None:
     """`PartError` if the compiled method of a part returns another type than its verb."""
-    what = RETURNS.get(function.__name__, "")
+    verb = PROTOCOL[KINDS[cls]].get(function.__name__)
+    what = "" if verb is None else verb.returns
     each = returned if what == PAIR and isinstance(returned, types.BaseTuple) else [returned]
     fits = len(each) == 1 + (what == PAIR) and all(
         isinstance(one, types.Number | types.Boolean) for one in each
