@@ -121,11 +121,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 59_784,
+    "all": 59_732,
     "data": 17_495,
     "learning": 13_837,
-    "parts": 5_369,
-    "engine": 4_721,
+    "parts": 5_345,
+    "engine": 4_693,
     "plans": 3_088,
     "serving": 2_740,
     "options": 2_178,

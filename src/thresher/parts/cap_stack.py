@@ -18,6 +18,8 @@ from thresher.parts.threshold_heap import PLACE, SIZE, V, first, push, remove, r
 
 SEEN, TIME, CAP, MEMBERS = range(5, 9)
 COLUMNS = (*threshold_heap.COLUMNS, "seen", "time", "cap", "members")
+BELOW, CAPPED, CAPS = range(2, 5)
+"""Places in the clock: weights in the heap, weights at a cap, caps on the stack"""
 _AT_A_CAP = -1.0
 
 
@@ -34,10 +36,9 @@ def first_since(S, seen, caps):
     return low
 
 
-@scalar
-def settled(S, j, caps):
+def weight(self, S, j, now):
     """Weight of row j under its smallest cap."""
-    v = S[j, V]
+    v, caps = S[j, V], int(now[CAPS])
     if v == 0.0:
         return v
     place = first_since(S, S[j, SEEN], caps)
@@ -104,8 +105,9 @@ def cap(S, time, below, capped, caps, cut):
     return below, capped, caps + 1
 
 
-def inconsistent(S, below, capped, caps):
-    """What is wrong with heap and stack, in words; "" if nothing. Plain Python, for `sound`."""
+def sound(self, S, clock, steps):
+    """What is wrong with heap and stack, in words; "" if nothing. Plain Python."""
+    below, capped, caps = clock[BELOW : CAPS + 1]
     if not (caps == np.floor(caps) and 0 <= caps <= len(S)):
         return f"a stack of {caps:g} caps does not fit in {len(S)} rows"
     times, held = S[: int(caps), TIME], S[: int(caps), MEMBERS]

@@ -112,8 +112,8 @@ def lift(S, clock, unmet):
     clock[LIVE] = rebuild(S, S.shape[0])
 
 
-def inconsistent(S, clock):
-    """What is wrong with heap and counts, in words; "" if nothing. Plain Python, for `sound`."""
+def sound(self, S, clock, steps):
+    """What is wrong with heap and counts, in words; "" if nothing. Plain Python."""
     met = np.count_nonzero(S[:, MET])
     if clock[COUNT] != met:
         return f"{clock[COUNT]:g} coordinates should have been seen, but {met} rows were"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from thresher.parts import cap_stack, threshold_heap
+from thresher.parts.cap_stack import BELOW, CAPPED, CAPS
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
 
-TIME, ETA, BELOW, CAPPED, CAPS = range(5)  # places in the clock
+TIME, ETA = range(2)  # places in the clock
 
 
 @part("rule")
@@ -36,9 +37,7 @@ class FobosLinf(NamedTuple):
     PENALTIES = ("linf",)
     DTYPE = "float64"
     clock0, tick, intercept = Sgd.clock0, Sgd.tick, Sgd.intercept
-
-    def weight(self, S, j, now):
-        return cap_stack.settled(S, j, int(now[CAPS]))
+    weight, sound = cap_stack.weight, cap_stack.sound
 
     def step(self, S, j, w, x, slope, now):
         S[j, threshold_heap.V] = w - now[ETA] * slope * x
@@ -51,7 +50,3 @@ class FobosLinf(NamedTuple):
         if cut > 0.0:
             below, held, caps = cap_stack.cap(S, clock[TIME], below, held, caps, cut)
         clock[BELOW], clock[CAPPED], clock[CAPS] = below, held, caps
-
-    def sound(self, S, clock, steps):
-        """Check the heap and the stack."""
-        return cap_stack.inconsistent(S, clock[BELOW], clock[CAPPED], clock[CAPS])

@@ -45,7 +45,7 @@ class Normalized(NamedTuple):
     LIMITS = {"eta": "> 0"}
     TUNED = {"eta": (0.01, 3.0)}
     DTYPE = "float64"
-    weight = Sgd.weight
+    weight, idle = Sgd.weight, AdagradFobos.idle  # no gradient yet: the scale must be kept
 
     def intercept(self):
         """This rule, for a feature that is always 1."""
@@ -86,7 +86,3 @@ class Normalized(NamedTuple):
             S[j, W] = w - move / S[j, ROOT] if S[j, ROOT] > 0.0 else w
         else:
             S[j, W] = w - move * S[j, INVERSE]
-
-    def idle(self, S, j, w, now):
-        """Whether there was no gradient yet: the scale must be kept."""
-        return w == 0.0 and S[j, LARGEST] == 0.0

@@ -39,7 +39,8 @@ class Simplex(NamedTuple):
     CLOCK = ("t", "eta", "threshold", "total", "live", "unmet", "met")
     LIMITS = {"features": "a whole number >= 1"}
     DTYPE = "float64"
-    tick, intercept, relocate = Sgd.tick, Sgd.intercept, L1Ball.relocate
+    tick, intercept = Sgd.tick, Sgd.intercept
+    relocate, sound = L1Ball.relocate, simplex_heap.sound
 
     def clock0(self):
         """T, eta_t, sum of thetas, sum and number of live weights, weight of those never met, number met."""
@@ -64,7 +65,3 @@ class Simplex(NamedTuple):
             simplex_heap.clear(S, rows, begin, end)
         else:
             simplex_heap.lift(S, clock, unmet)
-
-    def sound(self, S, clock, steps):
-        """Check the heap and the number of rows met."""
-        return simplex_heap.inconsistent(S, clock)
