@@ -18,7 +18,7 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.shares import folds_of
-from thresher.plans import tune as tuning
+from thresher.plans import race as racing
 from thresher.plans.folds import Folds
 from thresher.sklearn import SparseOnlineClassifier
 
@@ -117,7 +117,7 @@ def lanes_of(chunk: Chunk) -> list[Model]:
     return [copy(lanes.models[k]) for k in range(6)]
 
 
-class Halving(tuning.Race):
+class Halving(racing.Race):
     """Drops half of the lanes each time."""
 
     def judge(self, lanes: ModelSet) -> None:
@@ -134,7 +134,7 @@ def race_of(chunk: Chunk) -> list[Model]:
 
 @pytest.mark.parametrize("build", [lanes_of, race_of])
 def test_lanes_and_races(build: Callable[[Chunk], list[Model]], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "FIRST", 8)
+    monkeypatch.setattr(racing, "FIRST", 8)
     with not_compiled():
         chunk = with_zeros(rows_of({}), (*range(8, 14), 20, 30))
         assert states(build(chunk)) == states(build(chunk.take(chunk.weights > 0)))

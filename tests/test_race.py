@@ -10,8 +10,8 @@ from thresher.data.chunk import Chunk
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
-from thresher.plans import tune as tuning
-from thresher.plans.tune import Race
+from thresher.plans import race as racing
+from thresher.plans.race import Race
 
 ROWS = 700
 STREAM = stream(seed=3, rows=ROWS, features=40, density=0.2).chunk
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.usefixtures("plainly")
 
 @pytest.fixture(autouse=True)
 def _early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "FIRST", 64)
+    monkeypatch.setattr(racing, "FIRST", 64)
 
 
 @pytest.mark.parametrize("places", [[], [1, 64, 65, 130, 130, 511], list(range(0, ROWS, 3))])

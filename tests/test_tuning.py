@@ -12,8 +12,8 @@ from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.parts import make, rule_of
-from thresher.plans import tune as tuning
-from thresher.plans.tune import Tuner, ranges_of, values_of, with_values
+from thresher.plans import race
+from thresher.plans.settings import Tuner, ranges_of, values_of, with_values
 
 ROWS = 600
 STREAM = stream(seed=5, rows=ROWS, features=60, density=0.2).chunk
@@ -23,7 +23,7 @@ RULES = ("ft-ftrl", "adagrad-fobos")
 
 @pytest.fixture(autouse=True)
 def _early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "FIRST", 128)
+    monkeypatch.setattr(race, "FIRST", 128)
 
 
 def tuned(chunk: Chunk = STREAM, budget: int = 24, seed: int = 0, until: int | None = 540) -> Tuner:

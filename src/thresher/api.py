@@ -36,7 +36,6 @@ from thresher.options.data import ReadOptions
 from thresher.options.judging import EvaluateRun, MeasuringRun
 from thresher.options.model import ModulesOption
 from thresher.options.option import Options, settle, takes
-from thresher.plans import tune as plans_tune
 from thresher.plans.cv import CrossValidation
 from thresher.plans.models import Frontier, Tuned, with_choice
 from thresher.plans.path import Paths
@@ -45,6 +44,7 @@ from thresher.plans.run_setup import labels_or_part
 from thresher.plans.select import Selecting
 from thresher.plans.stability import Selection
 from thresher.plans.train import Many
+from thresher.plans.tune import Search
 from thresher.runs import boost as runs_boost
 from thresher.runs import files, using
 
@@ -304,7 +304,7 @@ def tune(
     (8, 200)
     """
     with _given(lanes.TuneOptions, tune, data, y, sample_weight, options, "loss") as (inputs, given):
-        search = plans_tune.prepare(inputs, given, Ui())
+        search = Search(given).prepare(inputs, Ui())
         search.run()
         found = search.result()
     return replace(found, warnings=warn(found.warnings))

@@ -10,14 +10,14 @@ import pytest
 
 from tests.cli.conftest import Ran, Thresher
 from thresher.learning.files import model_file
-from thresher.plans import tune as tuning
+from thresher.plans import race
 
 TUNE = "tune train.svm -m a --budget 8 --rules ft-ftrl,adagrad-fobos -q"
 
 
 @pytest.fixture(autouse=True)
 def _early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "FIRST", 64)
+    monkeypatch.setattr(race, "FIRST", 64)
 
 
 def alone(thresher: Thresher, command: str) -> Ran:

@@ -124,7 +124,7 @@ def path(data: list[str], options: Options) -> None:
                 points, chosen = found.points, found.chosen
                 rows = partial(table_of_points, points, found.penalty, chosen)
                 plots.draw(options["plot"], partial(picture, points, chosen), options["table"], rows)
-            outcome.warnings += run.missed
+            outcome.warnings += learned.warnings
             output.tell_outcome(outcome)
             used = output.shown_use(use_of(found.points, found.chosen, which), options["json"])
             again = run.command(data, found, model := learned.models[found.chosen])
@@ -163,7 +163,7 @@ def cv(data: list[str], options: Options) -> None:
             final = found.choose(which)
             final.save(model)
             own = {**output.solution_figure(final), "nonzero": final.nonzero, "model": str(model)}
-        outcome.warnings = [*outcome.warnings, *found.warnings, *run.missed]
+        outcome.warnings = [*outcome.warnings, *found.warnings]
         output.tell_outcome(outcome)
         figures = {
             "folds": options["folds"],
@@ -190,12 +190,12 @@ def tune(data: list[str], options: Options) -> None:
     The choice is by the loss on rows before they are learned. The report is on other rows.
     """
     from thresher.cli.console import console
-    from thresher.plans import tune as plans
     from thresher.plans.models import of_trials
+    from thresher.plans.tune import Search
 
     path, ui = options["model"], console(options["quiet"])
     saving.check_targets(path, options, data)
-    search = plans.prepare(data, options, ui, outputs=[path])
+    search = Search(options).prepare(data, ui, [path])
     with closing(ui):
         search.run()
     found = search.result()
@@ -217,7 +217,7 @@ def tune(data: list[str], options: Options) -> None:
             "nonzero": model.nonzero,
             "report_on": rows if options["holdout"] is None else str(options["holdout"]),
             **{f"report_{name}": value for name, value in found.report.items()},
-            "command": search.command(data, options),
+            "command": search.command(data),
             "model": str(path),
         }
         if not options["json"]:

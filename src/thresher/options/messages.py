@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from sys import _getframe
@@ -47,18 +47,15 @@ def on_the_command_line() -> Iterator[None]:
         _reader = before
 
 
-def as_shown(message: str) -> str:
-    """The message with the spellings of those to whom messages are shown here."""
-    return _chosen(message, lambda found: found[_reader] or found[_SHELL])
+def as_shown(message: str, reader: int | None = None) -> str:
+    """The message with the spellings of those to whom messages are shown here, or of a `reader`."""
+    here = _reader if reader is None else reader
+    return _MARKS.sub("", _SPELLINGS.sub(lambda found: found[here] or found[_SHELL], message))
 
 
 def as_stored(message: str) -> str:
     """The message with the spellings of the command line."""
-    return _chosen(message, lambda found: found[_SHELL])
-
-
-def _chosen(message: str, choose: Callable[[re.Match[str]], str]) -> str:
-    return _MARKS.sub("", _SPELLINGS.sub(choose, message))
+    return as_shown(message, _SHELL)
 
 
 def mention(*names: str, **values: Any) -> str:

@@ -7,7 +7,6 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
@@ -34,9 +33,7 @@ from thresher.plans.run import Opened, Plan
 class CrossValidation(Plan):
     """Models of all rows outside each fold; with `refit`, of all rows too."""
 
-    missed: Sequence[Finding] = ()
-    """that no penalty satisfies what was to be chosen"""
-    name, judges, varies, dealt = "cv", True, True, "be in a different fold"
+    name, varies, dealt = "cv", True, "be in a different fold"
 
     rereads = 1
 
@@ -77,7 +74,8 @@ class CrossValidation(Plan):
 
     def choose(self, found: Frontier) -> tuple[int, str, dict[str, Any] | None]:
         """The number of the chosen penalty, the criterion used, and the use of a budget of weights."""
-        number, which, self.missed = chosen_of(found.points, self.options["choose"], self.ui.warn)
+        number, which, missed = chosen_of(found.points, self.options["choose"], self.ui.warn)
+        found.warnings.extend(missed)
         use = use_of(found.points, number, self.options["choose"])
         if use and not found.models:
             remedy = f"give {spelled(flag_of('model'), 'refit=True')} to choose by its own"

@@ -214,7 +214,7 @@ def estimates_of(
         rule, dropped, means = recipe.rule_part, models.dropped.get(k), Figures()
         for name in own[0] if own else ():
             if name != "examples":  # which have no meaningful mean
-                means[name], means[f"{name}_se"] = _mean([_finite(fold[name]) for fold in own])
+                means[name], means[f"{name}_se"] = _mean([fold[name] for fold in own])
         counts = [part.models[k].nonzero for part in parts]
         estimate = Estimate(
             None if penalty_field(rule) is None else penalty_in(rule),
@@ -230,7 +230,7 @@ def estimates_of(
             None if whole is None else whole[k],
         )
         found.append(estimate)
-    judged = [[_finite(one[judge]) for one in own] for own in figures]
+    judged = [[one[judge] for one in own] for own in figures]
     known = [k for k, one in enumerate(found) if one.criterion < math.inf]
     best = min(known, key=lambda k: found[k].criterion, default=0)
     for k, values in enumerate(judged):
@@ -241,13 +241,11 @@ def estimates_of(
 
 
 def _mean(values: Sequence[float | None]) -> tuple[float | None, float | None]:
-    """Mean and its standard error; None if there are too few values."""
-    there = np.array([value for value in values if value is not None])
+    """Mean of those that there are, and its standard error; None if there are too few.
+
+    A fold may lack a figure, and the importance of all its rows may be zero.
+    """
+    there = np.array([value for value in values if value is not None and math.isfinite(value)])
     if not len(there):
         return None, None
     return float(there.mean()), (float(there.std(ddof=1) / math.sqrt(len(there))) if len(there) > 1 else None)
-
-
-def _finite(value: float | None) -> float | None:
-    """The value, or None if a fold does not have it (the importance of all its rows may be zero)."""
-    return value if value is not None and math.isfinite(value) else None

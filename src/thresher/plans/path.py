@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from thresher.data.order import make_order
-from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.files import model_file
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import LOSS, FrontierTable, no_standard_error
@@ -74,8 +73,6 @@ class Paths(Plan):
     """A model for each of many penalties, side by side; a tenth of the rows is held out to choose by."""
 
     name, held, varies = "path", 10, True
-    missed: Sequence[Finding] = ()
-    """that no model satisfied what was to be chosen, when they were saved"""
 
     def __init__(self, options: Options) -> None:
         if isinstance(options["holdout"], str) and options["holdout"] == "none":
@@ -137,7 +134,8 @@ class Paths(Plan):
         """Write the models; return their table. OSError, `DataError`."""
         kept = bool(self.options["state"]) or self.options["continue_from"] is not None
         told = [self.ui.warn] if say else []
-        number, which, self.missed = chosen_of(found.points, self.options["choose"], *told)
+        number, which, missed = chosen_of(found.points, self.options["choose"], *told)
+        found.warnings.extend(missed)
         return found.write(path, number, which, kept)
 
     def command(self, data: Sequence[str], found: FrontierTable, chosen: Model) -> str | None:

@@ -93,13 +93,11 @@ class Plan:
     """the command, which can resume it"""
     held: HeldOutPart = 0
     """what is held out unless another hold-out is asked for"""
-    judges = False
-    """whether models predict, even if nothing is held out"""
     dealt = ""
     """what would happen to a row with another number in a later pass, if rows are dealt by their numbers"""
 
     rereads = 0
-    """how often the data are read after the passes"""
+    """how often the data are read after the passes, to evaluate the models"""
     varies = False
     """whether models differ in `l1`, which then defines none of them"""
 
@@ -141,7 +139,7 @@ class Plan:
         training, judge = run_setup.plan_of(options, ui, self.name, checkpoint_path, self.held)
         begun = self._begin(data, training, ui)
         data, topics, training, models, before, started, earlier, recipe, read = begun
-        if training.judge != LOSS and judge is None and not (training.holdout_every or self.judges):
+        if training.judge != LOSS and judge is None and not (training.holdout_every or self.rereads):
             raise UsageError(f"{mention(judge=training.judge)} needs {mention('holdout')}")
         order = make_order(options["order"] or (before.order if before else "as-is"), recipe.seed)
         if self.dealt and training.passes > 1 and not order.steady:
