@@ -121,18 +121,18 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 59_732,
+    "all": 59_719,
     "data": 17_495,
     "learning": 13_837,
     "parts": 5_345,
     "engine": 4_693,
-    "plans": 3_088,
+    "plans": 3_085,
     "serving": 2_740,
-    "options": 2_178,
+    "options": 2_175,
     "sklearn": 1_451,
-    "cli": 1_819,
+    "cli": 1_813,
     "cluster": 946,
-    "river": 256,
+    "river": 255,
     "reporting": 1_086,
     "batch": 1_297,
     "exporting": 786,

@@ -8,6 +8,7 @@ is missing or None counts as 0.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -25,10 +26,6 @@ except ImportError as error:
 __all__ = ["Classifier", "MulticlassClassifier", "Regressor"]
 Features = Mapping[Any, object]
 _base: Any = base  # some versions have no type hints
-_OF_MODEL = (
-    *("rule", "loss", "rate", "average", "batch", "scale", "centre", "admit", "sample", "store"),
-    *("intercept", "dtype", "seed", "calibrate", "nonnegative", "nonpositive", "alpha", "l1", "l2", "eta0"),
-)
 
 
 class _Checked:
@@ -68,11 +65,10 @@ class _OneModel(_Checked):
         l2: float | None = None,
         eta0: float | None = None,
     ) -> None:
-        given, self.loss, self._labels = locals(), loss, dict[str, object]()
-        for name in _OF_MODEL:
-            setattr(self, name, given[name])
-        made = {name: given[name] for name in _OF_MODEL}
-        self.model = Model(**made | {"loss": loss or self._LOSS, "outputs": self._OUTPUTS})
+        given = {name: one for name, one in locals().items() if name != "self"}
+        vars(self).update(given)
+        self._labels = dict[str, object]()
+        self.model = Model(**given | {"loss": loss or self._LOSS, "outputs": self._OUTPUTS})
         """that has learned: `save` it, look at its `weights_frame`, go on with `thresher`"""
 
     @classmethod
@@ -116,6 +112,9 @@ class _OneModel(_Checked):
     def _predictions(self, X: object, output: Any) -> NDArray[Any]:
         rows = dictionaries_of(X)
         return self.model.predict(rows, output) if rows else np.zeros(0)
+
+
+_OF_MODEL = [name for name in signature(_OneModel.__init__).parameters if name != "self"]
 
 
 def _like(X: Any, values: Any, names: list[object] | None = None) -> Any:

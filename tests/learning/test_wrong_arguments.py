@@ -79,7 +79,7 @@ ODD: list[Any] = [[], {}, (), b"x", int, object(), np.array(1), np.array([1, 2])
 
 def answer_to(one: Option, value: Any) -> str:
     try:
-        one.taken(value)
+        one.take(value)
     except ValueError as error:
         return str(error)
     return one.name
@@ -97,7 +97,7 @@ def test_an_option_refuses_values_of_other_types_by_its_name(options: Any) -> No
 
 def test_a_column_is_a_number_of_any_type() -> None:
     for one in (1, np.int64(1), np.array(1), np.array([1])):
-        assert declared(TrainCommand)["bins"].taken(one) == ("1",)
+        assert declared(TrainCommand)["bins"].take(one) == ("1",)
     with pytest.raises(ValueError, match="bins must be names or positions of columns, not <class 'int'>"):
         thresher.train((X, Y), bins=cast(Any, int))
 

@@ -101,40 +101,34 @@ def _print_completion(ctx: click.Context, parameter: click.Parameter, wanted: bo
         ctx.exit()
 
 
-HOMES = {
-    **dict.fromkeys(("train", "path", "cv", "tune", "select", "boost"), "learning"),
-    **dict.fromkeys(("predict", "evaluate", "report", "weights", "export"), "using"),
-    **dict.fromkeys(("info", "choose", "name", "log"), "files"),
-    **dict.fromkeys(("serve", "rules", "losses", "rates"), "services"),
+COMMANDS = {
+    "train": ("learning", "Learn a sparse linear model from a stream."),
+    "path": ("learning", "Learn a model for each of many penalties in one reading, and choose one."),
+    "cv": ("learning", "Cross-validate many penalties in one reading, and choose one."),
+    "tune": ("learning", "Race settings of several rules, and learn the best."),
+    "select": ("learning", "Find the features that live in most halves of the rows."),
+    "boost": ("learning", "Find the optimal sparse model for data in memory."),
+    "predict": ("using", "Print one prediction per row."),
+    "evaluate": ("using", "Measure a model on labelled data."),
+    "serve": ("services", "Answer requests over HTTP with a model, which may learn from them."),
+    "export": ("using", "Write a model in another language, to predict without Python."),
+    "report": ("using", "Write an HTML page about a model: its training, quality and weights."),
+    "weights": ("using", "Print the weights, largest first."),
+    "choose": ("files", "Take one of many models out of their file."),
+    "info": ("files", "Show what is in a model, and how it was made."),
+    "log": ("files", "Show and check the log of a server."),
+    "name": ("files", "Add the names of features to a model."),
+    **{name: ("services", f"List the {name} and their parameters.") for name in ("rules", "losses", "rates")},
 }
-"""The module of each command"""
-SHORT = {
-    "train": "Learn a sparse linear model from a stream.",
-    "path": "Learn a model for each of many penalties in one reading, and choose one.",
-    "cv": "Cross-validate many penalties in one reading, and choose one.",
-    "tune": "Race settings of several rules, and learn the best.",
-    "select": "Find the features that live in most halves of the rows.",
-    "boost": "Find the optimal sparse model for data in memory.",
-    "predict": "Print one prediction per row.",
-    "evaluate": "Measure a model on labelled data.",
-    "serve": "Answer requests over HTTP with a model, which may learn from them.",
-    "export": "Write a model in another language, to predict without Python.",
-    "report": "Write an HTML page about a model: its training, quality and weights.",
-    "weights": "Print the weights, largest first.",
-    "choose": "Take one of many models out of their file.",
-    "info": "Show what is in a model, and how it was made.",
-    "log": "Show and check the log of a server.",
-    "name": "Add the names of features to a model.",
-    **{name: f"List the {name} and their parameters." for name in ("rules", "losses", "rates")},
-}
-"""What each command does, in a line"""
-NAMES = (*SHORT,)
+"""The module of each command, and what it does, in a line"""
+NAMES = (*COMMANDS,)
 
 
 @functools.cache
 def command_of(name: str) -> Command:
     """What parses and runs a command: interruptions become our own exceptions."""
-    import_module(f"thresher.cli.{HOMES[name]}")
+    module, short = COMMANDS[name]
+    import_module(f"thresher.cli.{module}")
     run, options, arguments, hidden = REGISTERED[name]
 
     def guarded(**given: object) -> None:
@@ -156,7 +150,7 @@ def command_of(name: str) -> Command:
             raise OutputClosedError from error
 
     examples = "\n".join(["\b", "Examples:", *(f"  {example}" for example in EXAMPLES[name])])
-    shown = {"short_help": SHORT[name], "help": run.__doc__, "epilog": examples}
+    shown = {"short_help": short, "help": run.__doc__, "epilog": examples}
     return Command(name, options, arguments, guarded, hidden=hidden, **shown)
 
 
@@ -174,7 +168,7 @@ class _Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, without importing their modules."""
         with formatter.section("Commands"):
-            formatter.write_dl([*SHORT.items()])
+            formatter.write_dl([(name, short) for name, (_, short) in COMMANDS.items()])
 
 
 @click.group("thresher", cls=_Commands)

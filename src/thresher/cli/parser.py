@@ -118,7 +118,7 @@ class _Value(click.ParamType):  # type: ignore[type-arg]
 def option_of(option: Option) -> click.Option:
     """An option of the command line; None means not given. Its help says what holds then."""
     plain = option.default is None or option.default is False or option.default in ("", ())
-    unset = option.unset or ("" if plain else " ".join(option.kind.written(option.default)))
+    unset = option.unset or ("" if plain else " ".join(option.kind.words(option.default)))
     default = f"  [default{'' if unset.startswith('of ') else ':'} {unset}]" if unset else ""
     shown: Any = {"help": option.help + default, "required": option.required}
     short = [option.short] if option.short else []

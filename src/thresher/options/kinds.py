@@ -41,7 +41,7 @@ class Kind:
         """The value that Python gives, in the form of `read`; the same errors."""
         return value
 
-    def written(self, value: object) -> list[str]:
+    def words(self, value: object) -> list[str]:
         """The words of the command line with this value, one for each time that the option is given."""
         return [str(value)]
 
@@ -142,7 +142,7 @@ class Text(Kind):
         """The same of a value from Python."""
         return self.check(value)
 
-    def written(self, value: object) -> list[str]:
+    def words(self, value: object) -> list[str]:
         """The text that is typed."""
         return [self.write(value)]
 
@@ -161,9 +161,9 @@ class Repeated(Kind):
         """The values; a text is one."""
         return tuple(self.of.take(one) for one in _several(value, "a list"))
 
-    def written(self, value: Any) -> list[str]:
+    def words(self, value: Any) -> list[str]:
         """A word for each value."""
-        return [word for one in value for word in self.of.written(one)]
+        return [word for one in value for word in self.of.words(one)]
 
 
 def text(value: object, empty: bool = True) -> str:

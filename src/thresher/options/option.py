@@ -66,9 +66,9 @@ class Option:
         """The option with a value as words of the command line."""
         if self.kind.switch:
             return [self.flag if value else self.negated]
-        return [word for text in self.kind.written(value) for word in (self.flag, text)]
+        return [word for text in self.kind.words(value) for word in (self.flag, text)]
 
-    def taken(self, value: object) -> Any:
+    def take(self, value: object) -> Any:
         """The value that Python gives, checked. ValueError with the name of the option."""
         try:
             return self.kind.take(value)
@@ -152,7 +152,7 @@ def settle(
     if function is not None:
         check_names(function, given, [name for name, one in known.items() if one.face != SHELL])
     said = {name: value for name, value in given.items() if value is not None}
-    made = Options(kind, {name: known[name].taken(value) for name, value in said.items()})
+    made = Options(kind, {name: known[name].take(value) for name, value in said.items()})
     made.load_modules()
     return made
 

@@ -36,7 +36,7 @@ _VAST = 1e15
 class Amount(Kind):
     """A number above 0 with a unit, such as ``90s`` or ``10GB``.
 
-    >>> Amount(TIMES | SIZES, "").read("1.5h"), Amount(SIZES, "").written(Quantity("bytes", 2e9))
+    >>> Amount(TIMES | SIZES, "").read("1.5h"), Amount(SIZES, "").words(Quantity("bytes", 2e9))
     (Quantity(of='seconds', amount=5400.0), ['2GB'])
     """
 
@@ -53,7 +53,7 @@ class Amount(Kind):
         of, size = self.units[unit]
         return Quantity(of, float(found[1]) * size)
 
-    def written(self, value: Any) -> list[str]:
+    def words(self, value: Any) -> list[str]:
         """The amount in the largest unit of which it is a whole number."""
         known = sorted((size, unit) for unit, (of, size) in self.units.items() if of == value.of)
         size, unit = next((one for one in reversed(known) if not value.amount % one[0]), known[0])

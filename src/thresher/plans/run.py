@@ -238,30 +238,27 @@ class Plan:
                         f" give the same {said}, or leave it out"
                     )
                 raise UsageError(f"the checkpoint {reason}")
-            read = run_setup.reading_of(options, part) | {
-                "layout": run_setup.layout_of_checkpoint(options, resumed.layout)
-            }
+            layout = run_setup.layout_of_checkpoint(options, resumed.layout)
+            read = run_setup.reading_of(options, layout, part)
             again = run_setup.with_extents(data, before.topics, ui, resumes=True)
             training = run_setup.agree(training, options, before)
             return _Beginning(*again, training, resumed, before, None, None, resumed.recipe, read)
         data, topics = run_setup.with_extents(data, () if earlier is None else earlier.topics, ui)
-        if topics and options["passes"] is None and options["replay"] is None:
-            training = replace(training, passes=1, replay=0)  # the next run goes on after these rows
+        # one pass unless asked for more: over topics, since the next run goes on after these rows; if the
+        # model was made in one; and over what a server has logged, which it has learned in one
+        once = earlier is not None and (earlier.passes == 1 or run_setup.is_logged(data))
+        if (topics or once) and options["passes"] is None and options["replay"] is None:
+            training = replace(training, passes=1, replay=0)
         if topics and not data:
             if models is None or earlier is None:
                 raise DataError(f"{topics[0].name}: no messages yet")
             raise run_setup.nothing_new(models.lead, earlier, topics)
         if models is not None:
-            # one pass unless asked for more, if the model was made in one; what a server has logged, it has
-            # learned in one
-            asked = options["passes"] is not None or options["replay"] is not None
-            if not asked and earlier is not None and (earlier.passes == 1 or run_setup.is_logged(data)):
-                training = replace(training, passes=1, replay=0)
             layout, words = _layout(data, options, models.lead, grouped=True), models.lead.classes
             if words and not (layout and layout.classes):  # rows in memory are labelled with the same words
                 layout = replace(layout or Layout(), classes=words)
             check_ungrouped(part, run_setup.groups_of(layout, options))
-            read = run_setup.reading_of(options, part) | {"layout": layout}
+            read = run_setup.reading_of(options, layout, part)
             return _Beginning(data, topics, training, models, None, None, earlier, models.recipe, read)
         started = None if init is None else _readout_of(init)
         layout = _layout(data, options, started)

@@ -147,10 +147,8 @@ def agree(plan: TrainingPlan, options: Options, before: TrainingState) -> Traini
         raise UsageError(f"the checkpoint is in pass {under_way}: {mention('passes')} must be at least that")
     kept = before.replay if number is None or under_way > 1 else 0  # places in a replay are those of its rows
     made = number or (1 if kept else before.passes)
-    patience = plan.patience or before.patience
-    judge = options.get("judge") or before.judge
-    more: dict[str, Any] = {"patience": patience, "judge": judge}
-    return replace(plan, passes=made, replay=kept, **more)
+    patience, judge = plan.patience or before.patience, options.get("judge") or before.judge
+    return replace(plan, passes=made, replay=kept, patience=patience, judge=judge)
 
 
 # How data are read
@@ -169,14 +167,12 @@ def lenient(on_error: str) -> str:
     return "fail" if on_error == "fail" else "skip"
 
 
-def reading_of(options: Options, part: HeldOutPart = 0) -> dict[str, Any]:
-    """How data are opened, without the layout."""
+def reading_of(options: Options, layout: AnyLayout | None, part: HeldOutPart = 0) -> dict[str, Any]:
+    """How data are opened."""
     return {
-        "on_error": options["on_error"],
-        "threads": options["threads"],
+        **{name: options.get(name) for name in ("on_error", "threads", "groups", "offsets")},
+        "layout": layout,
         "where": options.get("where", ""),
-        "groups": options.get("groups"),
-        "offsets": options.get("offsets"),
         "marked": part.condition if isinstance(part, MatchingRows) else "",
         "previews": Previews(),
     }
@@ -220,7 +216,7 @@ def recipe_for(
     if layout is None and is_logged(data):
         layout = as_source(data, DOMAINS["real"]).layout
     check_ungrouped(part, groups_of(layout, options))
-    read = reading_of(options, part) | {"layout": layout}
+    read = reading_of(options, layout, part)
     rule = options["rule"]
     if isinstance(rule, Recipe):
         if options["loss"] is not None or options["outputs"] is not None:

@@ -57,23 +57,17 @@ class _HeldOut(Holdout):
     def __init__(self, every: HeldOutPart, budget: int, order: Order) -> None:
         super().__init__(every)
         self._budget, self._order = budget, order
-        self._memory: ReplayBuffer | None = None
+        self.memory: ReplayBuffer | None = None
 
     def rest(self, source: Source) -> Source:
         """The other rows, from memory if an earlier reading could keep them all."""
         rest = super().rest(source)
-        if not self._budget or (self._memory is not None and self._memory.dropped):
+        if not self._budget or (self.memory is not None and self.memory.dropped):
             return rest
-        if self._memory is None or not self._memory.complete:
-            self._memory = ReplayBuffer(rest, self._budget, held=self._order.held)
-            return self._memory
-        return self._memory.later()
-
-    def passes_of(self, model: Model) -> int:
-        """How many passes `train` makes of these rows, which have been read, with the rule of `model`."""
-        if self._memory is None or not self._memory.complete or not is_automatic(model.recipe):
-            return 1
-        return passes_for(self._memory.whole)
+        if self.memory is None or not self.memory.complete:
+            self.memory = ReplayBuffer(rest, self._budget, held=self._order.held)
+            return self.memory
+        return self.memory.later()
 
     def source(self) -> None:
         """None: nothing is evaluated after a pass."""
@@ -157,7 +151,9 @@ class Search:
 
     def _learn_again(self, best: Model) -> None:
         """Train the best setting anew, if it makes more than one pass."""
-        passes = max(self._passes, self._holdout.passes_of(best))
+        passes, memory = self._passes, self._holdout.memory
+        if memory is not None and memory.complete and is_automatic(best.recipe):
+            passes = max(passes, passes_for(memory.whole))  # as many as `train` makes of these rows
         if passes == 1:
             return
         stopper = Stopper()

@@ -55,7 +55,7 @@ def prepare(
     layout = layout_asked(options)
     if run_setup.has_offsets(layout, options):
         raise UsageError(f"{mention('offset')} is for {mention_command('train')}; boost adds none to margins")
-    read = run_setup.reading_of(options) | {"layout": layout}
+    read = run_setup.reading_of(options, layout)
     two = loss.DOMAIN == "binary" and options["outputs"] is None
     _, found, read, note = run_setup.classes_in(
         data, None if two else options["loss"], options["outputs"], read, beforehand=True
