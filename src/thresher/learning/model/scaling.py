@@ -419,8 +419,8 @@ class Centring(Means):
             self.keys, self.kept = keys[order], np.concatenate([self.kept, fresh])[order]
             parts.append(self.of(row, counts=True))
         rest = chunk if first == 0 else chunk.rows(first, len(chunk))
-        if len(rest):
-            rest = self.read(rest, counts=True)
+        if len(rest) and (centred := self.read(rest, counts=True)) is not rest:
+            rest = centred
             self.drop_columns()
         if first == 0:
             return rest
