@@ -67,11 +67,6 @@ class ClassState(ManyState):
             self.meet(int(found.max()) + 1)
         return found
 
-    def meet(self, count: int) -> None:
-        """As in `RuleState`."""
-        self.head.meet(count)
-        self.inner = (self.head.count,)
-
     def has_met(self, label: float) -> bool:
         """As in `RuleState`."""
         return bool(self._output_of.item(int(label) - self.head.outputs.low) >= 0)

@@ -29,6 +29,7 @@ from thresher.engine.lookup import set_aside
 from thresher.engine.protocol import writes
 from thresher.engine.sound import Array
 from thresher.learning.diagnostics.advice import feature_names
+from thresher.learning.model.margins import find
 
 EXTREME = np.float32(2.0**61)
 """The squares of a few such values overflow a float32 sum. Nanoseconds since 1970 are below it."""
@@ -182,7 +183,7 @@ def broken_row(loop: Any, chunk: Chunk) -> int:
     used = loop.index.used
     if used <= chunk.nnz and is_finite(loop.S[:used]):
         return -1  # gathering the rows would take as long as learning
-    found = loop.index.find(*(read_only(a) for a in (chunk.keys, chunk.indptr, chunk.values)))
+    found = find(loop.index, chunk)
     rows = found.rows[: found.indptr[-1]]
     place = first_broken(loop.S[rows])
     return place if place < 0 else int(rows[place])

@@ -89,17 +89,18 @@ def finder_in(index: Index) -> Callable[[Chunk], Chunk] | None:
     """What looks up the keys of chunks in an index before these are used; None: it saves nothing."""
     if not isinstance(index, GrowingIndex):
         return None
-    return lambda chunk: replace(chunk, found=(index, chunk.keys, _find(index, chunk)))
+    return lambda chunk: replace(chunk, found=(index, chunk.keys, find(index, chunk)))
 
 
-def _find(index: Index, chunk: Chunk) -> Resolved:
+def find(index: Index, chunk: Chunk) -> Resolved:
+    """The rows of the features of a chunk."""
     return index.find(read_only(chunk.keys), read_only(chunk.indptr), read_only(chunk.values))
 
 
 def _found(index: Index, chunk: Chunk) -> tuple[Array, Array, Array]:
     known = chunk.found
     ours = known is not None and known[0] is index and known[1] is chunk.keys
-    found: Resolved = known[2] if ours else _find(index, chunk)
+    found: Resolved = known[2] if ours else find(index, chunk)
     return read_only(found.indptr), read_only(found.rows), read_only(found.values)
 
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from thresher import parts
 from thresher.cluster.remote_readers import reads_elsewhere
-from thresher.data.chunk import Chunk, concat
+from thresher.data.chunk import Chunk, concat, read_only
 from thresher.data.columns import check_same, read_beside
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
@@ -35,6 +35,7 @@ from thresher.data.labels import WordTable
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns, settle_without_columns
 from thresher.data.source import Parsed, Source
 from thresher.engine.index import HashedIndex, Index, make_index
+from thresher.engine.kernels import add_up
 from thresher.engine.sound import Array, Tensors, are_ends, ascending, given, require
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import warn
@@ -53,7 +54,7 @@ from thresher.learning.model.margins import any_output, finder_in, table_margins
 from thresher.learning.model.objective import F64, Objective, Output
 from thresher.learning.model.recipe import with_gaps
 from thresher.learning.model.scaling import NO_MEANS, Divisors, Means, divided, divisors_of, means_of, ones
-from thresher.learning.model.single_rows import Ready, Row, RowBuffers, as_data, margins_of, margins_of_table
+from thresher.learning.model.single_rows import Ready, Row, RowBuffers, as_data, margins_of
 from thresher.options.checks import check_whole
 from thresher.options.data import ReadOptions
 from thresher.options.layouts import layout_asked, layout_like
@@ -594,7 +595,16 @@ class Readout(LinearPredictor):
 
     def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64] | None:
         """What gives the margins of a row without making a chunk of it, if anything does: see `Ready`."""
-        return margins_of_table(arrays) if self.table.ndim == 1 else None
+        if self.table.ndim > 1:
+            return None
+        args = arrays.ends, arrays.rows, arrays.values
+
+        def margins(model: Readout, total: int) -> F64:
+            out = np.empty(1)
+            add_up(model.table, read_only(model.centred_bias), *args, out)
+            return out
+
+        return margins
 
     @property
     def intercept(self) -> Any:

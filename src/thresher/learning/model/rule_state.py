@@ -355,6 +355,8 @@ class RuleState:
 
     def meet(self, count: int) -> None:
         """Have at least `count` classes, if these are met on the way."""
+        self.head.meet(count)
+        self.inner = self.inner and (self.head.count,)
 
     def has_met(self, label: float) -> bool:
         """Whether nothing has to be made ready to learn a row with this label; False for a new class."""

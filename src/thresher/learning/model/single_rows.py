@@ -15,7 +15,7 @@ Everything else, and whatever is wrong, is left to the general way and its messa
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -26,14 +26,13 @@ from thresher.data.errors import DataError
 from thresher.data.inputs.arrays import RowReader
 from thresher.engine.centring import one_row
 from thresher.engine.index import GrowingIndex
-from thresher.engine.kernels import add_up
 from thresher.engine.sound import Array
 from thresher.learning.model.agreement import NAMED, SMALL, kind_of_model
 from thresher.learning.model.divergence import EXTREME
 from thresher.learning.model.objective import F64
 
 if TYPE_CHECKING:
-    from thresher.learning.model.prediction import LinearPredictor, Readout
+    from thresher.learning.model.prediction import LinearPredictor
 
 Row = Mapping[Any, Any] | Sequence[float] | Array | str
 """One example without its label"""
@@ -120,18 +119,6 @@ class RowBuffers:
         """A copy of the row, which has so many features, with its label and importance."""
         keys, values = self.keys[:total].copy(), self.values[:total].copy()
         return Chunk(self.ends.copy(), keys, values, self.label.copy(), self.weight.copy())
-
-
-def margins_of_table(arrays: RowBuffers) -> Callable[[Any, int], F64]:
-    """What gives the margin of a row by a table of settled weights for one output."""
-    args = arrays.ends, arrays.rows, arrays.values
-
-    def margins(model: Readout, total: int) -> F64:
-        out = np.empty(1)
-        add_up(model.table, read_only(model.centred_bias), *args, out)
-        return out
-
-    return margins
 
 
 class Ready:
