@@ -661,7 +661,7 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
         readout.layout, readout.names, readout.shifted = layout, names_of(tensors, NAMES), recipe["offset"]
         readout.numbering = Numbering(*header["numbering"]) if "numbering" in header else None
         readout.named = header.get("named", False)
-        readout.made, readout.record = (own["rule"], own["seed"]) if own else None, record_of(header)
+        readout.record = record_of(header)
         if layout is not None and head.domain.has_classes:
             head.domain.of_words(layout.classes)  # a word for each class
     return readout

@@ -94,7 +94,7 @@ class Model(LinearPredictor):
         self.rule, self.dtype = recipe.rule_part, recipe.numbers
         self.head = copy(recipe.objective)  # which may have a calibration of its own, or meet classes
         self.shifted = recipe.offset
-        self.loss, self.batch, self.centres = self.head.loss, recipe.batch, bool(recipe.centre)
+        self.loss, self.centres = self.head.loss, bool(recipe.centre)
         self.store = store_spec(recipe.store, recipe.seed)
         self._sound = 0
         self.feed, self.index, self.is_alone = feed, feed.index, alone

@@ -536,8 +536,6 @@ class Readout(LinearPredictor):
         self.keys, self.weights, self.centred_bias = keys, weights, bias
         self.lowest_label = lowest_label
         self.layout, self.names, self.numbering = None, None, None
-        self.made: tuple[str, int] | None = None
-        """SPEC of the rule and seed of the model in the file; None if unknown"""
         self.record: Record | None = None
         """how the model was trained, if that is known"""
         self.divisors, self.means, self.centres = divisors, means, means is not None
