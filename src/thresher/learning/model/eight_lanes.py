@@ -13,7 +13,7 @@ from thresher.engine import kernels
 from thresher.engine.index import Resolved
 from thresher.engine.lanes import LANES, LaneStream, learn_lanes, side_by_side
 from thresher.engine.lookup import resized
-from thresher.engine.protocol import in_dtype, writes
+from thresher.engine.protocol import writes
 from thresher.engine.sound import Array
 from thresher.learning.model.margins import Read
 from thresher.learning.model.rule_state import F32, ManyState, OneState
@@ -40,13 +40,9 @@ class EightLanes:
         self.B: Array = np.zeros((*one.B.shape, LANES), one.dtype)
         self.S: Array = np.zeros((0, *one.S.shape[1:], LANES), one.dtype)
         self.index.join(self)
-        rules, self._row_rules, bias_rules, bias_row_rules = (
-            [in_dtype(rule, dtype) for rule in given]
-            for given in ([loop.rule for loop in every], [loop.bias_rule for loop in every])
-            for dtype in (np.float64, one.dtype)
-        )
-        kinds = [loop.head.loss for loop in every], rules, self._row_rules, bias_rules, bias_row_rules
-        self.parts = tuple(map(side_by_side, kinds))
+        each = zip(*((loop.head.loss, *loop.rules) for loop in every), strict=True)
+        self.parts = tuple(side_by_side(kind) for kind in each)
+        self._row_rules = [loop.rules[1] for loop in every]
         self._learn = learn_lanes.for_parts(one.head.loss, one.rule, one.bias_rule)
         self._piece: Resolved | None = None
         self._ends: dict[int, int] = {}
@@ -151,8 +147,7 @@ def batched(loops: Sequence[OneState | ManyState]) -> list[OneState | ManyState]
         # an example must change only its own rows, and the state be only rows and clocks
         plain = loop.history is None and loop.calibration is None and not coupled
         if isinstance(loop, OneState) and plain:
-            made = (loop.head.loss, *(in_dtype(rule, np.float64) for rule in (loop.rule, loop.bias_rule)))
-            kind = *map(_without_numbers, made), loop.dtype, len(loop.B)
+            kind = *map(_without_numbers, (loop.head.loss, *loop.rules[::2])), loop.dtype, len(loop.B)
             kinds.setdefault(kind, []).append((place, loop))
     found = list(loops)
     for alike in kinds.values():

@@ -202,7 +202,7 @@ class ModelSet:
         self.spreads = Spreads() if self.share.measures else None
         self.parts, self.say = parts or [Part.of(recipes) for _ in range(self.share.parts)], say
         self.race = race
-        """drops weak lanes: says by `due` after how many examples it is to be asked, at the `end_of_block`"""
+        """drops weak lanes: asked at the `end_of_block`, after as many examples as its `due` says; or None"""
         self._whole: Any = None
         self._given = 0
         """examples so far, if they are dealt to several parts"""

@@ -152,8 +152,9 @@ class RuleState:
             self.bias_rule.CLOCK.index(n) if shifts else -1 for n in ("begun", "origin")
         )
         """places in the clock of the intercept; -1 without an origin"""
-        self._rules = [in_dtype(one, kind) for one in (rule, self.bias_rule) for kind in (np.float64, dtype)]
-        _, self._row_rule, _, self._bias_row_rule = self._rules
+        self.rules = [in_dtype(one, kind) for one in (rule, self.bias_rule) for kind in (np.float64, dtype)]
+        """the rule with numbers in float64 and in the dtype of the state, and so that of the intercept"""
+        _, self._row_rule, _, self._bias_row_rule = self.rules
 
     def targets(self, chunk: Chunk) -> F32:
         """The target of each row for the loss, or of each output for the joint loss."""
@@ -179,7 +180,7 @@ class RuleState:
     def _arguments(self, loss: Any, resolved: Resolved, targets: Array, *rest: Any) -> tuple[object, ...]:
         return (
             loss,
-            *self._rules,
+            *self.rules,
             *(self.S, self.clock, self.B, self.bclock),
             *map(read_only, resolved[1:]),
             *(read_only(targets), *rest, self.index.seen, self.tally),
