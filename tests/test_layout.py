@@ -121,9 +121,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 59_719,
+    "all": 59_696,
     "data": 17_495,
-    "learning": 13_837,
+    "learning": 13_814,
     "parts": 5_345,
     "engine": 4_693,
     "plans": 3_085,

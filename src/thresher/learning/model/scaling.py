@@ -29,7 +29,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk, read_only
+from thresher.data.chunk import Chunk, concat, read_only
 from thresher.data.columns import NUMERIC, matching
 from thresher.data.errors import DataError
 from thresher.data.feature_specs import terms_of
@@ -422,13 +422,7 @@ class Centring(Means):
         if len(rest) and (centred := self.read(rest, counts=True)) is not rest:
             rest = centred
             self.drop_columns()
-        if first == 0:
-            return rest
-        parts.append(rest)
-        ends = np.cumsum(np.concatenate([[0], *(np.diff(one.indptr) for one in parts)]))
-        keys = np.concatenate([one.keys for one in parts])
-        values = np.concatenate([one.values for one in parts])
-        return replace(chunk, indptr=ends, keys=keys, values=values, rests=None)
+        return concat([*parts, rest]) if parts else rest
 
     def drop_columns(self) -> None:
         """Forget the columns that have left, which are centred no more."""

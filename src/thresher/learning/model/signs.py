@@ -108,11 +108,10 @@ class Signs:
         """Find the features in data of this layout. `DataError` for a column without one weight."""
         if self and self.of_class == parts.LISTED:
             found = dict[int, float]()
-            for option, names in self._asked.items():
-                for key, name in _keys(option, names, layout):
-                    if found.setdefault(key, _SIGNS[option]) != _SIGNS[option]:
-                        both = f"{mention('nonnegative')} and {mention('nonpositive')}"
-                        raise DataError(f"'{name}' is listed in both {both}: leave one of them out")
+            for option, key, name in self._keys(layout):
+                if found.setdefault(key, _SIGNS[option]) != _SIGNS[option]:
+                    both = f"{mention('nonnegative')} and {mention('nonpositive')}"
+                    raise DataError(f"'{name}' is listed in both {both}: leave one of them out")
             keys = np.array(sorted(found), np.uint64)
             self._listed = keys, np.array([found[key] for key in keys.tolist()])
 
@@ -126,18 +125,11 @@ class Signs:
         """The keys of the features that are named, where data of this layout need not have them."""
         if not self or self.of_class != parts.LISTED or (layout is not None and has_columns(layout)):
             return []
-        return sorted(
-            {key for option, names in self._asked.items() for key, _ in _keys(option, names, layout)}
-        )
+        return sorted({key for _, key, _ in self._keys(layout)})
 
     def named(self, keys: Sequence[int], layout: AnyLayout | None) -> list[str]:
         """Those options and names that mean one of these keys, for messages."""
-        found = {
-            name: option
-            for option, names in self._asked.items()
-            for key, name in _keys(option, names, layout)
-            if key in keys
-        }
+        found = {name: option for option, key, name in self._keys(layout) if key in keys}
         return [mention(**{option: as_list([name])}) for name, option in found.items()]
 
     def projected(self, keys: U64, weights: NDArray[np.generic]) -> NDArray[np.generic]:
@@ -148,26 +140,27 @@ class Signs:
         wrong = weights * signs.reshape(-1, *[1] * (weights.ndim - 1)) < 0
         return np.where(wrong, weights.dtype.type(0), weights)
 
-
-def _keys(option: str, names: Sequence[str], layout: AnyLayout | None) -> Iterator[tuple[int, str]]:
-    if layout is not None and has_columns(layout):
-        columns = _numeric(option, names, layout.columns, layout.kinds)
-        keys = hash_columns(columns, layout.seed) & np.uint64(layout.mask)
-        yield from zip(keys.tolist(), columns, strict=True)
-        return
-    form, mask = ("", 2**64 - 1) if layout is None else (layout.format, layout.mask)
-    kind = kind_of_features(form) if form else ""
-    for name in names:
-        if name.isascii() and name.isdigit() and int(name) < 2**64 and kind != "names":
-            yield int(name) & mask, name
-        elif kind:
-            every = mention(**{option: ANY})
-            wanted = "an id" if kind == "ids" else "a feature whose key is known"
-            raise DataError(
-                f"{mention(option)}: '{name}' is not {wanted} in {form} data; {every} is all features"
-            )
-        else:
-            yield int(hash_columns([name], layout.seed if layout else 0)[0]) & mask, name
+    def _keys(self, layout: AnyLayout | None) -> Iterator[tuple[str, int, str]]:
+        """Option, key and name of each feature that is listed, in data of this layout. `DataError`."""
+        if layout is not None and has_columns(layout):
+            for option, names in self._asked.items():
+                columns = _numeric(option, names, layout.columns, layout.kinds)
+                keys = hash_columns(columns, layout.seed) & np.uint64(layout.mask)
+                yield from zip([option] * len(columns), keys.tolist(), columns, strict=True)
+            return
+        form, mask = ("", 2**64 - 1) if layout is None else (layout.format, layout.mask)
+        kind = kind_of_features(form) if form else ""
+        for option, name in ((option, name) for option, names in self._asked.items() for name in names):
+            if name.isascii() and name.isdigit() and int(name) < 2**64 and kind != "names":
+                yield option, int(name) & mask, name
+            elif kind:
+                every = mention(**{option: ANY})
+                wanted = "an id" if kind == "ids" else "a feature whose key is known"
+                raise DataError(
+                    f"{mention(option)}: '{name}' is not {wanted} in {form} data; {every} is all features"
+                )
+            else:
+                yield option, int(hash_columns([name], layout.seed if layout else 0)[0]) & mask, name
 
 
 def _numeric(option: str, names: Sequence[str], columns: Sequence[str], kinds: Sequence[str]) -> list[str]:
