@@ -121,12 +121,12 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 59_696,
+    "all": 59_678,
     "data": 17_495,
     "learning": 13_814,
     "parts": 5_345,
     "engine": 4_693,
-    "plans": 3_085,
+    "plans": 3_067,
     "serving": 2_740,
     "options": 2_175,
     "sklearn": 1_451,

@@ -24,22 +24,14 @@ def points_of(
     """A point for each lane, from the weakest penalty to the strongest."""
     found, best = list[Point](), scores.best() if scores else 0
     for k, model in enumerate(models.models):
-        known = scores is not None and k in scores.models
-        figures = scores.figures(k) if scores and known else None
-        figures = scored[k].best(judge)[1] if k in scored else figures
-        close = scores.error_of_difference(k, best) if scores and known else None
-        found.append(
-            Point(
-                penalty_in(model.rule),
-                str(model.recipe.rule),
-                0 if k in models.dropped else model.nonzero,
-                None if k in models.dropped else model.tally.known,
-                figures,
-                close,
-                models.dropped.get(k),
-                judge,
-            )
-        )
+        figures = close = None
+        if scores is not None and k in scores.models:
+            figures, close = scores.figures(k), scores.error_of_difference(k, best)
+        if k in scored:
+            figures = scored[k].best(judge)[1]
+        dropped, rule = models.dropped.get(k), str(model.recipe.rule)
+        learned = (model.nonzero, model.tally.known) if dropped is None else (0, None)
+        found.append(Point(penalty_in(model.rule), rule, *learned, figures, close, dropped, judge))
     return found
 
 

@@ -69,17 +69,6 @@ def with_penalty(recipe: Recipe, value: float) -> Recipe:
     return replace(recipe, rule=rule._replace(**{penalty_name(rule): value}), rate=None)
 
 
-def for_halves(rule: object, l1: float | None) -> float | None:
-    """The l1 of models of half-samples: twice that of the rule, unless it is given or the rule has none.
-
-    >>> for_halves("ft-ftrl", None), for_halves("ft-ftrl:l1=3", None), for_halves("sgd", None)
-    (2.0, None, None)
-    """
-    if l1 is not None or not leaves_penalty_open(rule) or penalty_name(rule) != "l1":
-        return l1
-    return 2 * penalty_in(parts.make("rule", rule)) or None
-
-
 class PenaltyRange:
     """``LO:HI:N`` or ``auto:N``: N penalties in geometric progression; or a list of penalties. ValueError.
 

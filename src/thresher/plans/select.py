@@ -14,12 +14,12 @@ from thresher.data.inputs.any_data import Data
 from thresher.learning.inspection.feature_names import check_nameable, known_names
 from thresher.learning.model.bags import Bags
 from thresher.learning.model.ensemble import HALVES
-from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.progress import Ui
 from thresher.learning.training.trainer import Outcome
 from thresher.options.layouts import of_options
 from thresher.options.option import Options
-from thresher.plans.penalties import for_halves
+from thresher.parts import make
+from thresher.plans.penalties import leaves_penalty_open, penalty_in, penalty_name
 from thresher.plans.stability import Selection, selection_of, troubles_of
 from thresher.plans.train import Many
 
@@ -28,13 +28,14 @@ class Selecting(Many):
     """Models of half-samples, whose penalty is twice that of the rule unless it is given."""
 
     def __init__(self, options: Options) -> None:
-        asked = options.but(holdout=None, early_stop=None)
-        if not isinstance(options["rule"], Recipe):
-            with of_options():
-                l1 = for_halves(options["rule"], options["l1"])
-            asked = asked if l1 is None else asked.but(l1=l1)
+        rule, asked = options["rule"], options.but(holdout=None, early_stop=None)
+        with of_options():
+            is_open = options["l1"] is None and leaves_penalty_open(rule) and penalty_name(rule) == "l1"
+            own = penalty_in(make("rule", rule)) if is_open else 0.0
+        self._doubled = own > 0
+        if self._doubled:
+            asked = asked.but(l1=2 * own)
         super().__init__(asked, Bags(options["bags"], HALVES, share=options["share"]).spec)
-        self._doubled = asked["l1"] != options["l1"]
 
     def prepare(self, data: Data, ui: Ui, outputs: Sequence[Path | None] = ()) -> Self:
         """As that of any plan. `UsageError` for a store whose features have no names."""
