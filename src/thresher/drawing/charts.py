@@ -138,7 +138,7 @@ def look_of(panel: Panel, number: int) -> Look:
         return Look("c0", "line c0 d0 thin", 3.0)
     loud = [one for one in panel.series[:number] if not one.quiet]
     k = sum(one.colour is None for one in loud) if series.colour is None else series.colour - 1
-    k, dash = k % len(svg.SERIES), sum(one.kind != "dots" for one in loud) % len(svg.DASHES)
+    k, dash = k % len(svg.SERIES), sum(one.kind != "dots" for one in loud) % svg.DASHES
     line = f"line {svg.SERIES[k]} d{dash}{' strong' if series.emphasis else ''}"
     return Look(svg.SERIES[k], line, 6.5 if series.emphasis else 4.0)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from thresher._version import __version__
@@ -16,9 +17,8 @@ from thresher.reporting import quality, summary, training, weighing
 from thresher.reporting.facts import Facts
 from thresher.reporting.html import STYLE, Markup, el, joined, section, table, text
 
-BEGINNING = (
-    '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="generator" content="thresher '
-)
+_PAGE = Path(__file__).with_name("page.html").read_text("utf-8")
+BEGINNING = _PAGE.partition("$version")[0]
 """How every report begins, and no other file."""
 _LINES = {
     "lines": "Lines",
@@ -29,8 +29,6 @@ _LINES = {
 }
 _LONGEST = 20_000
 """maximum number of characters of the command; longer ones are not shown"""
-_LINE = Markup("\n")
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def page(facts: Facts) -> str:
@@ -46,26 +44,13 @@ def page(facts: Facts) -> str:
     }
     there = {name: part for name, part in parts.items() if part[1]}
     links = [el("li", el("a", title, href=f"#{name}")) for name, (title, _) in there.items()]
-    title = f"thresher report: {clean(facts.name, 80)}"
-    body = el(
-        "body",
-        el("a", "Skip to the report", href="#report", class_="skip"),
-        _LINE,
-        el("header", el("h1", title), el("nav", el("ul", *links), aria_label="Parts of the report")),
-        _LINE,
-        el("main", summary.top(facts), *(joined([_LINE, part]) for _, part in there.values()), id="report"),
-        _LINE,
-        el("footer", el("p", f"Written by thresher {__version__}. This page loads nothing from elsewhere.")),
+    return Template(_PAGE).substitute(
+        version=__version__,
+        title=text(f"thresher report: {clean(facts.name, 80)}"),
+        style=STYLE,
+        links=joined(links),
+        parts="\n".join([summary.top(facts), *(part for _, part in there.values())]),
     )
-    head = joined(
-        [
-            Markup(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'),
-            el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-            el("title", title),
-            Markup(f"<style>{STYLE}</style></head>"),
-        ]
-    )
-    return f'{BEGINNING}{__version__}">{head}\n{body}</html>\n'
 
 
 def _about(facts: Facts) -> Markup:
