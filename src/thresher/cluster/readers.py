@@ -19,6 +19,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from thresher.cluster.connection import Connection, LostRayError
@@ -136,15 +137,15 @@ class RayReaders:
                 self.ray.kill(reader)
 
 
+@dataclass(eq=False)
 class _Stream:
     """A piece that a reader reads."""
 
-    def __init__(self, piece: reading.Piece) -> None:
-        self.piece = piece
-        self.reader: Any = None
-        """None once the reader has read all"""
-        self.asked = deque[tuple[Any, Any]]()
-        """notes and batches that it was asked for, as references"""
+    piece: reading.Piece
+    reader: Any
+    """None once it has read all"""
+    asked: deque[tuple[Any, Any]]
+    """notes and batches that it was asked for, as references"""
 
 
 class Pass:
@@ -204,12 +205,11 @@ class Pass:
         most = _PIECES * readers.count
         while self._next is not None and len(self._streams) < most and readers.has_started():
             (file, start, stop), reader = self._next, readers.idle.pop()
-            self._streams.append(stream := _Stream(self._next))
+            self._streams.append(stream := _Stream(self._next, reader, deque()))
             self._next = next(self._pieces, None)
             name = self._source.names[file]
             path = name if is_remote(name) else os.path.abspath(name)
             task = Task(path, name, start, stop, self._stamps[file])
-            stream.reader = reader
             with self._calling():
                 reader.begin.remote(self._setting, task)
                 stream.asked.extend(self._following(reader) for _ in range(_AHEAD))

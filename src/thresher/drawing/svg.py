@@ -29,6 +29,15 @@ STYLESHEET = "\n" + Template(Path(__file__).with_name("chart.css").read_text("ut
 A plain colour stands before each custom property, for programs that do not support these."""
 
 
+_PICTURE = Template("""\
+<svg xmlns="http://www.w3.org/2000/svg" width="$width" height="$height" viewBox="0 0 $width $height" \
+class="thresher-chart" role="img" aria-labelledby="$name-title $name-desc">
+<title id="$name-title">$title</title>
+<desc id="$name-desc">$description</desc>
+$style<rect class="paper" width="$width" height="$height"/>
+$body
+</svg>
+""")
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"})
 _NARROW = frozenset("iljtfrI.,:;'|!()[]{}/ ")
 _LONGEST = 300
@@ -115,23 +124,12 @@ def document(
     title: str, description: str, body: Iterable[str], *, width: float, height: float, style: bool, name: str
 ) -> str:
     """A whole picture, as one file or as part of a page. `name` is an identifier."""
-    head = [
-        tag("title", text_of(title), id=f"{name}-title"),
-        tag("desc", escape(clean(description, 2000)), id=f"{name}-desc"),
-        *([f"<style>{STYLESHEET}</style>"] if style else []),
-        tag("rect", class_="paper", width=width, height=height),
-    ]
-    whole = tag(
-        "svg",
-        "\n",
-        "\n".join([*head, *body]),
-        "\n",
-        xmlns="http://www.w3.org/2000/svg",
-        width=width,
-        height=height,
-        viewBox=f"0 0 {number(width)} {number(height)}",
-        class_="thresher-chart",
-        role="img",
-        aria_labelledby=f"{name}-title {name}-desc",
+    return _PICTURE.substitute(
+        name=name,
+        width=number(width),
+        height=number(height),
+        title=text_of(title),
+        description=escape(clean(description, 2000)),
+        style=f"<style>{STYLESHEET}</style>\n" if style else "",
+        body="\n".join(body),
     )
-    return whole + "\n"

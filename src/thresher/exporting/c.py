@@ -89,7 +89,9 @@ def _tables(found: description.RawPrediction) -> Iterator[str]:
     if found.columns:
         names = [_name(one.name) for one in found.columns]
         yield from _array("name", "thresher_columns", names, static="")
-        yield from _array("column", "columns", map(_column, found.columns))
+        each = [(_KINDS[one.kind], one.spelled + one.numbers, one.key, one.seed) for one in found.columns]
+        rows = (f"{{{kind}, {how}, {_word(key)}, {_word(seed)}}}" for kind, how, key, seed in each)
+        yield from _array("column", "columns", rows)
         if not found.layout.header:
             places = [one.bare_place for one in found.columns], [one.place for one in found.columns]
             listed = ("{" + ", ".join(map(str, one)) + "}" for one in places)
@@ -174,7 +176,3 @@ def _text(text: str) -> str:
     """
     raw = text.encode("utf-8", "surrogatepass")
     return '"' + "".join(chr(b) if b in _PLAIN else f"\\{b:03o}" for b in raw) + '"'
-
-
-def _column(one: description.ExportedColumn) -> str:
-    return f"{{{_KINDS[one.kind]}, {one.spelled + one.numbers}, {_word(one.key)}, {_word(one.seed)}}}"

@@ -40,10 +40,8 @@ def content_of(found: RawPrediction, *, module: bool = False) -> str:
 def _model(one: ExportedModel) -> dict[str, str]:
     arrays = {"keys": one.keys, "weights": one.weights, "intercepts": one.intercepts}
     for name, numbers in (("mean", one.means), ("divisor", one.divisors)):
-        arrays |= {
-            f"{name}_keys": np.array([*numbers], np.uint64),
-            f"{name}s": np.array([*numbers.values()], float),
-        }
+        arrays[f"{name}_keys"] = np.array([*numbers], np.uint64)
+        arrays[f"{name}s"] = np.array([*numbers.values()], float)
     little = {name: array.astype(array.dtype.newbyteorder("<")) for name, array in arrays.items()}
     return {name: base64.b64encode(array.tobytes()).decode() for name, array in little.items()}
 

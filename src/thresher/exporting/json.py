@@ -10,7 +10,7 @@ from typing import Any
 
 from thresher._version import __version__
 from thresher.data.columns import NUMERIC, TEXT
-from thresher.exporting.description import ExportedModel, RawPrediction, letter_ranges
+from thresher.exporting.description import RawPrediction, letter_ranges
 
 EDITION = 1
 """Raised when a reader of the last one would predict something else"""
@@ -41,19 +41,18 @@ def described(found: RawPrediction) -> dict[str, Any]:
         "letters": letter_ranges(found.grams.tokens) if found.has(TEXT) else None,
         "store": found.store and {**found.store._asdict(), "seed": str(found.store.seed)},
         "dtype": str(found.models[0].weights.dtype),
-        "models": [*map(_model, found.models)],
+        "models": [
+            {
+                "intercepts": one.intercepts.tolist(),
+                "keys": [*map(str, one.keys.tolist())],
+                "weights": one.weights.tolist(),
+                "means": {str(key): mean for key, mean in one.means.items()},
+                "divisors": {str(key): by for key, by in one.divisors.items()},
+            }
+            for one in found.models
+        ],
         "kind": found.kind,
         "outputs": found.names,
         "labels": found.labels,
         "link": found.link._asdict(),
-    }
-
-
-def _model(one: ExportedModel) -> dict[str, Any]:
-    return {
-        "intercepts": one.intercepts.tolist(),
-        "keys": [*map(str, one.keys.tolist())],
-        "weights": one.weights.tolist(),
-        "means": {str(key): mean for key, mean in one.means.items()},
-        "divisors": {str(key): by for key, by in one.divisors.items()},
     }

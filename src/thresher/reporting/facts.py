@@ -35,6 +35,8 @@ class Test:
     names: list[str]
     troubles: list[Finding]
     """trouble with them"""
+    counted: str
+    """what examples count by: Weight, or Examples if all weigh the same"""
 
 
 @dataclass
@@ -106,4 +108,5 @@ def measure(
         source.report,
         [Path(name).name for name in source.names if name != _MEMORY],
         [*troubles_at_first(source), *found.troubles(source.report)],
+        "Examples" if found.plain.alike else "Weight",
     )

@@ -102,10 +102,6 @@ def _figures(test: Test) -> html.Markup:
     return html.el("div", html.el("h3", "Figures"), numbers)
 
 
-def _weight(test: Test) -> str:
-    return "Examples" if test.assessment.plain.alike else "Weight"
-
-
 def _calibration(model: ReportedModel, test: Test) -> html.Markup:
     head, binned = model.readout.head, test.assessment.binned
     if binned is None:
@@ -119,7 +115,7 @@ def _calibration(model: ReportedModel, test: Test) -> html.Markup:
         [f"{one['predicted']:.4g}", one["observed"], *each, one["weight"]]
         for one, each in zip(binned.bins(), ends, strict=True)
     ]
-    heads = ["Predicted", "Observed", *(["95% from", "to"] if head.classifies else []), _weight(test)]
+    heads = ["Predicted", "Observed", *(["95% from", "to"] if head.classifies else []), test.counted]
     numbers = html.table("Predicted and observed, by bins of equal weight", heads, rows)
     if head.classifies:
         return _titled("Calibration", picture, _CALIBRATION, numbers)
@@ -172,7 +168,7 @@ def _classes(test: Test) -> html.Markup:
         [html.named(one["class"]), one["precision"], one["recall"], one["f1"], one["weight"]] for one in most
     ]
     note = f"The {_CLASSES} most frequent of {len(classes):,}." if len(classes) > _CLASSES else ""
-    heads = ["Class", "Precision", "Recall", "F1", _weight(test)]
+    heads = ["Class", "Precision", "Recall", "F1", test.counted]
     return html.joined(
         [*found, html.el("h3", "Class by class"), html.table("Figures of each class", heads, rows, note)]
     )

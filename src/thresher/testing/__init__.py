@@ -30,6 +30,7 @@ from thresher.testing.laws import (
 __all__ = ["LawError", "check_loss", "check_rule"]
 
 _ROWS, _FEATURES = 60, 40
+_PLAIN: dict[str, Any] = {"dtype": "float32", "centre": False}
 _NEAR = 1e-3
 """Compiled code in float32 and plain Python may differ by rounding"""
 
@@ -65,7 +66,7 @@ def check_rule(
         raise ValueError("losses is empty: a rule is tried with at least one loss")
     with _naming(parts.spec_of(made)):
         for loss in tried:
-            make, data = partial(_make, made, loss), _examples(loss)
+            make, data = partial(Model, made, loss, **_PLAIN), _examples(loss)
             with set_to(NOT_COMPILED), np.errstate(all="ignore"):
                 if oracle is not None:
                     laws.dense(make, _examples(loss, 64, 12, density=0.3), oracle)
@@ -112,12 +113,8 @@ def _examples(loss: Spec, rows: int = _ROWS, features: int = _FEATURES, **more: 
     return stream(11, rows, features, parts.make("loss", loss).DOMAIN, **{"density": 0.1, **more})
 
 
-def _make(rule: Any, loss: Spec, **options: Any) -> Model:
-    return Model(rule, loss, **{"dtype": "float32", "centre": False, **options})
-
-
 def _check_compiled(rule: Any, loss: Spec) -> None:
-    make, data = partial(_make, rule, loss), _examples(loss)
+    make, data = partial(Model, rule, loss, **_PLAIN), _examples(loss)
     with set_to(NOT_COMPILED), np.errstate(all="ignore"):
         plain = laws.learned(make, data.chunk)
     if not plain.nonzero:

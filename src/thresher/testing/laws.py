@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
@@ -144,11 +144,8 @@ class LawError(AssertionError):
     """A rule or a loss breaks a law. The message says which, and what differs."""
 
 
-class Make(Protocol):
-    """Makes a new model of a rule."""
-
-    def __call__(self, **options: Any) -> Model:
-        """The model with these options."""
+Make = Callable[..., Model]
+"""Makes a new model of a rule, with the options that it is given."""
 
 
 def learned(make: Make, chunk: Chunk, **options: Any) -> Model:
