@@ -122,7 +122,7 @@ def test_nothing_is_learned_of_examples_one_of_which_is_bad() -> None:
 def test_pieces_of_later_passes_are_permuted() -> None:
     X = np.random.default_rng(0).random((3000, 100)).astype(np.float32)
     matrix = chunk_of(X, np.arange(3000))
-    rows, seen = MatrixSource(matrix, in_order(np.ones(3000)), 7), []
+    rows, seen = MatrixSource(matrix, in_order(np.ones(3000)), seed=7), []
     for number in (1, 2, 3, 2):
         chunks = [*rows.over(rows, number).chunks()]
         assert len(chunks) == 3

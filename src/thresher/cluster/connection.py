@@ -29,10 +29,6 @@ _AFTER_ERROR = 1.0
 class LostRayError(OneLineError):
     """The Ray node of this machine has ended: nothing can be asked of Ray any more."""
 
-    def __init__(self) -> None:
-        lost = "the connection to Ray is lost: its node on this machine has ended"
-        super().__init__(f"{lost}; begin again, or go on from a checkpoint with {mention(resume=True)}")
-
 
 _PER_READER, _STORE = 64 << 20, 128 << 20
 """Shared memory for blocks on their way, for each reader and besides."""
@@ -160,7 +156,8 @@ class Connection:
                 core.shutdown_driver()
             self.ray.shutdown()
         if self._lost:
-            raise LostRayError
+            lost = "the connection to Ray is lost: its node on this machine has ended"
+            raise LostRayError(f"{lost}; begin again, or go on from a checkpoint with {mention(resume=True)}")
 
     @contextmanager
     def borrowed(self, reference: object) -> Iterator[list[Any]]:

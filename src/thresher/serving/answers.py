@@ -30,11 +30,8 @@ _encoder = msgspec.json.Encoder()
 def lines_of(rows: Rows, good: Sequence[dict[str, Any]]) -> bytes:
     """A line for each row, with its id if there are ids."""
     if rows.gaps:
-        good = filled(
-            good,
-            rows.gaps,
-            [{"error": one.error, "line": one.line, "column": one.column} for one in rows.bad],
-        )
+        bad = [{"error": one.error, "line": one.line, "column": one.column} for one in rows.bad]
+        good = filled(good, rows.gaps, bad)
     if rows.ids is not None:
         good = [{"id": name, **one} for name, one in zip(rows.ids, good, strict=True)]
     return _encoder.encode_lines(good)

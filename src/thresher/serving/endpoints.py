@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 import pyarrow as pa
-from prometheus_client import CONTENT_TYPE_LATEST
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from thresher.data.files.paths import unread
 from thresher.runs import files
@@ -139,7 +139,7 @@ class Endpoints:
     predict = learn = label = _rows
 
     async def metrics(self, request: HttpRequest) -> Answer:
-        return Answer(200, self._metrics.page(), CONTENT_TYPE_LATEST)
+        return Answer(200, generate_latest(self._metrics.registry), CONTENT_TYPE_LATEST)
 
     async def live(self, request: HttpRequest) -> Answer:
         return told(openapi.Live(True))

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate
 from typing import Annotated, Any, get_origin, get_type_hints
 
-from prometheus_client import CollectorRegistry, Counter, disable_created_metrics, generate_latest
+from prometheus_client import CollectorRegistry, Counter, disable_created_metrics
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
 from thresher.serving.service import Service, Status
@@ -26,7 +26,7 @@ class Metrics:
 
     def __init__(self, service: Service) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # times at which counting began, as many again
-        self._registry = own = CollectorRegistry()
+        self.registry = own = CollectorRegistry()
         self.rows = Counter("thresher_rows", "rows by what became of them", ["fate"], registry=own)
         self.ignored = Counter("thresher_columns_ignored", "unknown columns of bodies", registry=own)
         self._service = service
@@ -42,10 +42,6 @@ class Metrics:
         taken = self._taken[path]
         for one in seconds:
             taken[bisect_left(_SECONDS, one)] += 1
-
-    def page(self) -> bytes:
-        """All figures as text."""
-        return generate_latest(self._registry)
 
     def collect(self) -> Iterable[Any]:
         """The figures of answers, and those that the service knows itself."""

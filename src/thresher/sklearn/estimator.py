@@ -43,7 +43,7 @@ from thresher.options.checks import check_flag, check_whole
 from thresher.parts import expect, homes, rule_of
 from thresher.sklearn import inputs
 from thresher.sklearn.inputs import Columns, Examples, RandomState, Reading
-from thresher.sklearn.row_order import EncodedLabels, MatrixSource, drawn, rows_of, weighted
+from thresher.sklearn.row_order import MatrixSource, drawn, rows_of
 
 NESTED = ("rule", "loss", "rate")
 """Parameters that are parts; their own parameters are set with two underscores: ``rule__alpha``"""
@@ -146,8 +146,7 @@ class SparseEstimator(BaseEstimator):
             self._starts = self._starts if going_on else not (coef_init is None and intercept_init is None)
             if going_on:
                 self._check_goes_on()
-            taken = self._taken_in(X, y, sample_weight, reset=not going_on, whole=True)
-            X, matrix, weights, encoded = taken
+            X, matrix, weights, factors = self._taken_in(X, y, sample_weight, reset=not going_on, whole=True)
             model = self._model if going_on else self._new_model()
             if coef_init is not None or intercept_init is not None:
                 if not self._weighs_columns(model):
@@ -158,9 +157,9 @@ class SparseEstimator(BaseEstimator):
             model.head.domain.check(matrix.labels, matrix.targets)
             whole, learned, held, seed = drawn(self, matrix, weights, groups)
             count = self._passes_over(model.recipe, matrix, whole)
-            drawn_rows = weighted(learned, encoded)
-            source = MatrixSource(matrix, drawn_rows, seed if self.shuffle else None, self._class_names())
-            judged = None if held is None else MatrixSource(matrix, weighted(held, encoded))
+            order = seed if self.shuffle else None
+            source = MatrixSource(matrix, learned, factors, order, self._class_names())
+            judged = None if held is None else MatrixSource(matrix, held, factors)
             lengths = matrix.indptr[learned.rows + 1] - matrix.indptr[learned.rows]
             new = self.passes == passes.AUTO and not (going_on or self._starts)
             solve = new and wide.may_be_wide(len(lengths), int(lengths.sum()))
@@ -204,10 +203,10 @@ class SparseEstimator(BaseEstimator):
 
         with self._unchanged_by_errors():
             taken = self._taken_in(X, y, sample_weight, reset=first, whole=False, named=named)
-            X, matrix, weights, encoded = taken
+            X, matrix, weights, factors = taken
             model = self._new_model() if first else self._model
             model.head.domain.check(matrix.labels, matrix.targets)
-            rows = rows_of(matrix, weighted(matrices.in_order(weights), encoded))
+            rows = rows_of(matrix, matrices.in_order(weights), factors)
             # numbers so large that they can break weights: the model is restored after an error
             numbers, done = (matrix.values, matrix.labels, matrix.targets, weights), model.examples
             large = any(one is not None and (np.abs(one) >= divergence.EXTREME).any() for one in numbers)
@@ -336,8 +335,8 @@ class SparseEstimator(BaseEstimator):
 
     def _taken_in(
         self, X: object, y: object, sample_weight: Any, *, reset: bool, whole: bool, named: object = None
-    ) -> tuple[Any, Chunk, F64, EncodedLabels]:
-        """X, features, importances, labels; with `reset`, of a new model: see `inputs.read`, `_encoded`."""
+    ) -> tuple[Any, Chunk, F64, F64 | None]:
+        """X, its examples, importances and their factors; `reset` as for `inputs.read`, `_encoded`."""
         X, matrix = inputs.read(self, X, reset=reset)
         if self.names:
             feature_names.check_nameable(self._store())
@@ -346,7 +345,7 @@ class SparseEstimator(BaseEstimator):
             raise ValueError("training requires y to be passed, but the target y is None")
         check_consistent_length(weights, y)
         encoded = self._encoded(y, weights, reset, whole, named)
-        return X, replace(matrix, labels=encoded.labels, targets=encoded.targets), weights, encoded
+        return X, replace(matrix, labels=encoded.labels, targets=encoded.targets), weights, encoded.factors
 
     def _margins(self, X: Examples) -> F64:
         check_is_fitted(self)

@@ -75,27 +75,26 @@ def drawn(estimator: Any, matrix: Chunk, weights: F64, groups: ArrayLike | None)
     return Drawn(whole, draw.take(learned), draw.take(mixed[held]), seed)
 
 
-def weighted(draw: matrices.Draw, encoded: EncodedLabels) -> matrices.Draw:
-    """The draw, with weights multiplied by the importances of the labels."""
-    if encoded.factors is None:
-        return draw
-    return draw._replace(weights=(draw.weights * encoded.factors[draw.rows]).astype(np.float32))
-
-
-def rows_of(matrix: Chunk, draw: matrices.Draw) -> Chunk:
-    """The examples of a draw, with its weights."""
+def rows_of(matrix: Chunk, draw: matrices.Draw, factors: F64 | None) -> Chunk:
+    """The examples of a draw, with its weights times the `factors` of the labels ``(n,)``."""
     as_they_are = np.array_equal(draw.rows, np.arange(len(matrix)))
-    return replace(matrix if as_they_are else matrix.take(draw.rows), weights=draw.weights)
+    weights = draw.weights if factors is None else (draw.weights * factors[draw.rows]).astype(np.float32)
+    return replace(matrix if as_they_are else matrix.take(draw.rows), weights=weights)
 
 
 class MatrixSource(MemorySource, Order):
     """The examples of a draw, pass after pass, as a source, and the order of each pass."""
 
     def __init__(
-        self, matrix: Chunk, draw: matrices.Draw, seed: int | None = None, names: Sequence[str] = ()
+        self,
+        matrix: Chunk,
+        draw: matrices.Draw,
+        factors: F64 | None = None,
+        seed: int | None = None,
+        names: Sequence[str] = (),
     ) -> None:
         """`seed` of the order of later passes; None keeps that of `draw`; `names` of the classes."""
-        super().__init__([*rows_of(matrix, draw).pieces(PIECE)], "open", sound=True)
+        super().__init__([*rows_of(matrix, draw, factors).pieces(PIECE)], "open", sound=True)
         self.class_names, self._seed, self._first = names, seed, self._chunks
         if seed is not None:
             self.spec, self.steady = "every", False
