@@ -14,6 +14,8 @@ from thresher.data.errors import DataError, printable
 _ARRAYS = "indptr", "keys", "values", "labels", "weights"
 _DTYPES = tuple(np.dtype(name) for name in ("int64", "uint64", "float32", "float32", "float32"))
 _BESIDE = "targets", "groups", "cells", "offsets"
+OF_VALUES = "keys", "values", "rests"
+"""Arrays with an entry for each value"""
 MOST_CELLS = 1 << 17
 """Numbers that stand for cells are below this."""
 
@@ -196,17 +198,9 @@ class Chunk:
         keys, values = np.empty(indptr[-1], np.uint64), np.empty(indptr[-1], np.float32)
         arrays = read_only(self.indptr), read_only(self.keys), read_only(self.values)
         copy_rows(*arrays, read_only(rows), indptr, keys, values)
-        return Chunk(
-            indptr,
-            keys,
-            values,
-            self.labels[rows],
-            self.weights[rows],
-            rests=None
-            if self.rests is None
-            else replace(self, values=self.rests, rests=None).take(rows).values,
-            **{name: array[rows] for name, array in self.beside().items()},
-        )
+        rests = None if self.rests is None else replace(self, values=self.rests, rests=None).take(rows).values
+        beside: Any = {name: array[rows] for name, array in self.beside().items()}
+        return Chunk(indptr, keys, values, self.labels[rows], self.weights[rows], rests=rests, **beside)
 
     def ascending(self) -> Chunk:
         """The rows with ascending keys; values of repeated keys are added up in order. `DataError`."""
@@ -394,27 +388,15 @@ def concat(chunks: Sequence[Chunk]) -> Chunk:
     """All rows of `chunks` in order, copied to new arrays."""
     if not chunks:
         return Chunk.from_csr([0], [], [], [])
+    each = [chunk.arrays() for chunk in chunks]
+    if any("rests" in one for one in each):
+        each = [{"rests": np.zeros(len(one["keys"]), np.float32)} | one for one in each]
     bases = np.cumsum([0, *(chunk.nnz for chunk in chunks)])
-    starts = [chunk.indptr[1:] + base for chunk, base in zip(chunks, bases[:-1], strict=True)]
-    beside, rests = [chunk.beside() for chunk in chunks], None
-    if any(chunk.rests is not None for chunk in chunks):
-        none = np.zeros(max(chunk.nnz for chunk in chunks), np.float32)
-        rests = np.concatenate([none[: c.nnz] if c.rests is None else c.rests for c in chunks])
-    return Chunk(
-        np.concatenate([np.zeros(1, np.int64), *starts]),
-        np.concatenate([chunk.keys for chunk in chunks]),
-        np.concatenate([chunk.values for chunk in chunks]),
-        np.concatenate([chunk.labels for chunk in chunks]),
-        np.concatenate([chunk.weights for chunk in chunks]),
-        chunks[0].place,
-        chunks[-1].after,
-        rests=rests,
-        **{
-            name: np.concatenate([one[name] for one in beside])
-            for name in _BESIDE
-            if all(name in one for one in beside)
-        },
-    )
+    starts = [one.pop("indptr")[1:] + base for one, base in zip(each, bases, strict=False)]
+    shared = [name for name in each[0] if all(name in one for one in each)]
+    arrays: dict[str, Any] = {name: np.concatenate([one[name] for one in each]) for name in shared}
+    indptr = np.concatenate([np.zeros(1, np.int64), *starts])
+    return Chunk(indptr, **arrays, place=chunks[0].place, after=chunks[-1].after)
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

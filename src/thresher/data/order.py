@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk, StreamPosition
+from thresher.data.chunk import OF_VALUES, Chunk, StreamPosition
 from thresher.data.errors import DataError
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source, SourceWrapper
@@ -54,20 +54,17 @@ class StoredRows:
             own = self._arrays = replace(own, **fresh)
         if chunk.rests is not None and own.rests is None:
             own = self._arrays = replace(own, rests=np.zeros(own.nnz, np.float32))
-        beside = own.beside()
         if nnz > own.nnz:
             _resize(max(nnz, int(own.nnz * _GROWTH)), *own.of_values())
         if count > len(own):
             room = max(count, int(len(own) * _GROWTH))
-            _resize(room, own.labels, own.weights, *beside.values())
+            _resize(room, own.labels, own.weights, *own.beside().values())
             _resize(room + 1, own.indptr)
         own.indptr[before + 1 : count + 1] = chunk.indptr[1:] + first
-        own.keys[first:nnz], own.values[first:nnz] = chunk.keys, chunk.values
-        if own.rests is not None:
-            own.rests[first:nnz] = 0 if chunk.rests is None else chunk.rests
-        own.labels[before:count], own.weights[before:count] = chunk.labels, chunk.weights
-        for name, array in beside.items():
-            array[before:count] = 0 if (one := getattr(chunk, name)) is None else one
+        for name, array in own.arrays().items():
+            if name != "indptr":
+                part = array[first:nnz] if name in OF_VALUES else array[before:count]
+                part[...] = 0 if (one := getattr(chunk, name)) is None else one
         self._count = count
 
     def keep(self, rows: NDArray[np.int64]) -> None:

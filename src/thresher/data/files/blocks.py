@@ -8,7 +8,6 @@ learned one block at a time.
 
 from __future__ import annotations
 
-import mmap
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -53,15 +52,15 @@ class TextBuffer:
     """Reusable memory for the text of one block; grows if a line needs it."""
 
     def __init__(self, size: int) -> None:
-        self.memory = mmap.mmap(-1, size + PAD)  # in which one can search
-        self.array: NDArray[np.uint8] = np.frombuffer(self.memory, np.uint8)
+        self.array: NDArray[np.uint8] = np.empty(size + PAD, np.uint8)
+        self.view = self.array.data
 
     def grow(self, size: int, keep: int) -> None:
         """Make room for `size` bytes and the padding; the first `keep` bytes are kept."""
         if len(self.array) < size + PAD:
             wider = TextBuffer(size)
             wider.array[:keep] = self.array[:keep]
-            self.memory, self.array = wider.memory, wider.array
+            self.array, self.view = wider.array, wider.view
 
 
 class Block(NamedTuple):
@@ -202,18 +201,19 @@ class BlockReader:
         size = len(self._carry)
         goal = max(self._block_bytes, size)
         buffer.grow(goal, 0)
-        buffer.memory[:size] = self._carry
+        buffer.view[:size] = self._carry
         searched = 0
         while True:
-            got, ended = self._read(buffer.array.data[size:goal], busy)
+            got, ended = self._read(buffer.view[size:goal], busy)
             size += got
             if self._in_long:
-                cut = buffer.memory.find(b"\n", searched, size) + 1
+                found = bytes(buffer.view[searched:size]).find(b"\n") + 1
+                cut = searched + found if found else 0
             else:
-                cut = buffer.memory.rfind(b"\n", searched, size) + 1
+                cut = _last_line_end(searched, size, lambda begin, end: bytes(buffer.view[begin:end]))
             full = size == goal
             if self._offset == 0 and (cut or full or ended):
-                head = buffer.memory[: min(size, _PROBE)]
+                head = bytes(buffer.view[: min(size, _PROBE)])
                 name = self._names[self._file]
                 if not head:
                     raise DataError(f"{called(name)}: empty, no examples")
@@ -231,7 +231,7 @@ class BlockReader:
         kind = LONG_TAIL if self._in_long else LINES if cut else LONG_HEAD
         self._in_long = not (cut or ended)
         used = whole = cut or size
-        self._carry = buffer.memory[used:size]
+        self._carry = bytes(buffer.view[used:size])
         if ended and used == size and (size == 0 or buffer.array[size - 1] != ord("\n")):
             buffer.array[size] = ord("\n")
             whole += 1
@@ -241,6 +241,14 @@ class BlockReader:
         so_far = self._watches.so_far() if self._watches else None
         places = self._raw.topic.places if self._raw.topic else None
         return Block(buffer.array, whole, kind, self._file, offset, self._offset, position, so_far, places)
+
+
+def _last_line_end(begin: int, end: int, read: Callable[[int, int], bytes]) -> int:
+    """The byte after the last newline from `begin` to `end`, which `read` gives; 0 without any."""
+    for first in (max(end - _SEARCH, begin), begin):
+        if found := read(first, end).rfind(b"\n") + 1:
+            return first + found
+    return 0
 
 
 def block_ends(name: str, block_bytes: int, start: int) -> Iterator[int]:
@@ -255,12 +263,8 @@ def block_ends(name: str, block_bytes: int, start: int) -> Iterator[int]:
         with closing(RawFile(name)) as raw:
             size = 0 if compression_of(raw.head) else os.path.getsize(name)
             while start + block_bytes <= size:
-                limit = end = start + block_bytes
-                for begin in (max(limit - _SEARCH, start), start):
-                    raw.jump(begin)
-                    end = begin + raw.read(limit - begin).rfind(b"\n") + 1
-                    if end > begin:
-                        break
+                limit = start + block_bytes
+                end = _last_line_end(start, limit, lambda at, to: raw.read(to - at) if raw.jump(at) else b"")
                 if not start < end < size:
                     return
                 yield end

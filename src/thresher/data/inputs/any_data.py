@@ -295,9 +295,13 @@ def _are_examples(data: Any, layout: AnyLayout | None) -> bool:
     array = isinstance(data, np.ndarray) and data.ndim == 1 and data.dtype.kind in "OU"
     if rows or not is_bare(layout) or not (array or isinstance(data, list | tuple)):
         return rows and not columns
-    first = arrays.first_of(data)  # texts, not names of files
-    texts = isinstance(first, str) and all(isinstance(one, str) or arrays.is_missing(one) for one in data)
-    return texts and not os.path.exists(first)
+    return _are_texts(data) and not os.path.exists(arrays.first_of(data))  # nor are they names of files
+
+
+def _are_texts(data: Any) -> bool:
+    """Whether all items are texts, or missing, and there is a text."""
+    known = [one for one in data if not arrays.is_missing(one)]
+    return bool(known) and all(isinstance(one, str) for one in known)
 
 
 def of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[str, Any]) -> Source:
@@ -333,9 +337,8 @@ def of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: dic
         names = getattr(X, "column_names", getattr(X, "columns", ()))
         named = any(isinstance(name, str) and not name.isdigit() for name in names)
         by_position = hasattr(X, arrays.STREAM) and named
-        columns = int(sides[1]) if len(sides) == 2 else None
-        shape: dict[str, Any] = {"columns": columns, "by_position": by_position}
-        return MemorySource(chunk, wanted, layout=known, sound=True, **shape)
+        shape: dict[str, Any] = {"columns": int(sides[1]) if len(sides) == 2 else None}
+        return MemorySource(chunk, wanted, layout=known, by_position=by_position, sound=True, **shape)
 
     def tell(namer: Namer) -> None:
         again: Source
@@ -364,10 +367,7 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
     settled = layout if has_columns(layout) else None
     if hasattr(data, arrays.STREAM):
         if arrays.form_of(data) != arrays.TABLE:
-            if (
-                all(isinstance(one, str) or arrays.is_missing(one) for one in data)
-                and arrays.first_of(data) is not None
-            ):
+            if _are_texts(data):
                 return None
             raise single(data)
         return data
