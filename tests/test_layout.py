@@ -121,8 +121,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 59_522,
-    "data": 17_495,
+    "all": 59_487,
+    "data": 17_460,
     "learning": 13_814,
     "parts": 5_345,
     "engine": 4_693,

@@ -110,16 +110,6 @@ def test_what_is_no_utf8_stands_between_words(raw: bytes) -> None:
     assert keys.tolist() == list(expected(re.sub(r"[\udc80-\udcff]", " ", text), grams_of("")))
 
 
-@given(
-    st.from_regex(
-        r"(words=[1-3]-[3-5]|chars=2|case|tokens=blanks|shortest=3|scale=(log|binary)|norm)(,(norm|case)){0,2}",
-        fullmatch=True,
-    )
-)
-def test_a_spec_says_all(spec: str) -> None:
-    assert grams_of(grams_of(spec).spec) == grams_of(spec)
-
-
 @pytest.mark.parametrize(
     "spec",
     [

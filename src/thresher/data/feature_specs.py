@@ -124,18 +124,6 @@ class Grams(NamedTuple):
     """characters of a word: ``words`` letters, digits and underscores; ``letters`` letters; ``blanks``
     anything but white space"""
 
-    @property
-    def spec(self) -> str:
-        """The inverse of `grams_of`: ``words=1-2,scale=log,norm``."""
-        parts = [f"words={self.words[0]}-{self.words[1]}"]
-        if self.chars != (0, 0):
-            parts.append(f"chars={self.chars[0]}-{self.chars[1]}")
-        parts += [] if self.lowercase else ["case"]
-        parts += [f"tokens={self.tokens}"] if self.tokens != WORDS else []
-        parts += [f"shortest={self.shortest}"] if self.shortest != 2 else []
-        parts += [f"scale={self.scale}"] if self.scale != "count" else []
-        return ",".join([*parts, *(["norm"] if self.norm else [])])
-
     def code(self) -> tuple[Any, ...]:
         """These settings as a tuple of numbers for compiled code."""
         return (*self.words, *self.chars, self.lowercase, self.shortest, _SCALES[self.scale], self.norm)

@@ -98,11 +98,8 @@ def file_info(url: str) -> FileInfo:
     """Size and time of a file; raises `DataError` if it is missing or a directory."""
     from pyarrow.fs import FileType
 
-    def asked() -> Any:
-        system, path = system_of(url)
-        return system.get_file_info(path)
-
-    info = with_retries(asked)
+    system, path = with_retries(lambda: system_of(url))
+    info = with_retries(lambda: system.get_file_info(path))
     if info.type is FileType.NotFound:
         raise DataError(f"{url}: no such file{', or no answer' if _UNLISTED.match(url) else ''}")
     if info.type is FileType.Directory:
@@ -126,12 +123,9 @@ def matching(url: str) -> list[str]:
         raise DataError(f"{url}: the first name after :// cannot be a pattern")
     from pyarrow.fs import FileSelector, FileType
 
-    def listed() -> tuple[Any, str, Any]:
-        system, path = system_of(base + mark + options)
-        below = FileSelector(path, allow_not_found=True, recursive=len(wanted) > 1)
-        return system, path, system.get_file_info(below)
-
-    system, path, infos = with_retries(listed)
+    system, path = with_retries(lambda: system_of(base + mark + options))
+    below = FileSelector(path, allow_not_found=True, recursive=len(wanted) > 1)
+    infos = with_retries(lambda: system.get_file_info(below))
     folder = path.rstrip("/") + "/" if path else ""
     names = [info.path[len(folder) :] for info in infos if info.type is FileType.File]
     found = {f"{base}/{n}{mark}{options}": (system, folder + n) for n in names if _fits(n.split("/"), wanted)}
