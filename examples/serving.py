@@ -36,7 +36,7 @@ BUILD = Path(__file__).parent.parent / "build"
 HOURS, KNOWN, VIEWS, AT_ONCE = 24, 6, 400, 40
 ADS, NEW, SITES = 40, 4, 20
 """ads at one time, and how many of them are replaced every hour"""
-PHASES = {"start": 100, "lull": 25, "peak": 200}
+PHASES = {"start": 200, "lull": 50, "peak": 400}
 """views at once while the traffic changes"""
 TURNS, PAUSE = 60, 0.05
 """how often in each phase, and seconds between two"""
@@ -229,10 +229,10 @@ def only_clicks() -> None:
         begun(made[count:], model)
         with server(model, log, "--unlabelled", "negative", "--wait", "1s") as client:
             means = play_clicks(made[:count], client)
-        titles = f"{'views':>10} {'mean chance':>12} {'predicted within a fifth':>26}"
+        titles = f"{'views':>10} {'mean chance':>12} {'predicted within a tenth':>26}"
         print(f"\n{'only clicks are told':22} {titles}")
         for phase, (chance, predicted) in means.items():
-            near = abs(predicted - chance) < 0.2 * chance
+            near = abs(predicted - chance) < 0.1 * chance
             print(f"{phase:22} {TURNS * PHASES[phase]:10,} {chance:12.4f} {near!s:>26}")
         print(f"\nthe model of the log, byte for byte: {same_model(model, log)}")
 
