@@ -22,11 +22,21 @@ from thresher.engine import index as indexes
 from thresher.learning.model.eight_lanes import LaneState
 from thresher.learning.model.model import Model
 from thresher.learning.model.warm_start import start_from
+from thresher.parts.clamped import LISTED, NONNEGATIVE, NONPOSITIVE, clamped_class
 
 ABLE = [name for name in streams.RULES if parts.lookup("rule", name).CLAMPS is not None]
 SIGNED = {"nonnegative": "0,2,5,7", "nonpositive": "1,3,11"}
 ASKED: list[dict[str, Any]] = [SIGNED, {"nonnegative": "*"}, {"nonpositive": "*"}]
 EXACT = 1e-10
+
+
+@pytest.mark.parametrize("name", ABLE)
+def test_code_of_rules_without_signs_stays_as_it_is(name: str) -> None:
+    """What is declared of a method is part of its key in the cache: it would be compiled once more."""
+    cls = parts.lookup("rule", name)
+    for sign in (NONNEGATIVE, NONPOSITIVE, LISTED):
+        clamped_class(cls, sign)
+    assert not any(hasattr(getattr(cls, verb), "way") for verb in ("weight", *cls.CLAMPS))
 
 
 def signs_of(asked: dict[str, Any], features: int) -> Vector:

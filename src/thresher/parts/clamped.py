@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from types import FunctionType
 from typing import Any
 
 from thresher.engine.compile.jit import scalar
@@ -27,7 +28,13 @@ from thresher.engine.protocol import writes
 FIRST = 0  # the column of S that `CLAMPS` is about
 NONNEGATIVE, NONPOSITIVE, LISTED = 1.0, -1.0, 0.0
 _PREFIXES = {NONNEGATIVE: "Nonnegative", NONPOSITIVE: "Nonpositive", LISTED: "Signed"}
-_compiled = functools.cache(scalar)  # rules share methods
+
+
+@functools.cache  # rules share methods
+def _compiled(method: FunctionType) -> Any:
+    """A copy, since what is declared of a method is part of the key of the rule's own code."""
+    given = method.__code__, method.__globals__, method.__name__, method.__defaults__, method.__closure__
+    return scalar(FunctionType(*given))
 
 
 @functools.cache
