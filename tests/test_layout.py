@@ -121,10 +121,10 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 59_487,
+    "all": 59_494,
     "data": 17_460,
     "learning": 13_814,
-    "parts": 5_345,
+    "parts": 5_352,
     "engine": 4_693,
     "plans": 3_067,
     "serving": 2_733,
