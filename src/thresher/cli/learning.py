@@ -26,7 +26,7 @@ _OF_SOLUTION = ("examples", "rounds", "sweeps", "objective", "certificate", "con
 
 @contextmanager
 def _prepared(
-    plan: Callable[..., Any], data: list[str], options: Options, *more: Any
+    plan: Callable[[Options], Any], data: list[str], options: Options
 ) -> Iterator[tuple[Any, Path]]:
     """A run that signals stop, with a checkpoint beside its model; and the path of the model."""
     from thresher.cli.console import console
@@ -34,7 +34,7 @@ def _prepared(
     path = options["model"]
     options["checkpoint"] = Path(f"{path}.checkpoint")
     saving.check_targets(path, options, data)
-    run = plan(options, *more).prepare(data, console(options["quiet"]), [path])
+    run = plan(options).prepare(data, console(options["quiet"]), [path])
     with closing(run.trainer.stopper.listen()):
         yield run, path
 
@@ -74,8 +74,8 @@ def train(data: list[str], options: Options) -> None:
         bags = bags_in(checkpoint_path)
     if bags and options["names"]:
         raise UsageError("--names works with one model only: use thresher name afterwards")
-    plan = (Many, bags) if bags else (Plan,)
-    with _saved_anyway(options), _prepared(plan[0], data, options, *plan[1:]) as (run, path):
+    plan = partial(Many, spec=bags) if bags else Plan
+    with _saved_anyway(options), _prepared(plan, data, options) as (run, path):
         said = WITHOUT_NAMES.format(path) if options["names"] else f"the model is saved in {path}"
         outcome: Outcome = saving.finish(run, lambda: run.trainer.model.save(path, state=state), said)
         with saving.unbroken(path, run.trainer.stopper):
@@ -105,24 +105,22 @@ def path(data: list[str], options: Options) -> None:
     from thresher.learning.inspection import plots
     from thresher.plans.budget import use_of
     from thresher.plans.frontier import picture
-    from thresher.plans.models import lane_lines, table_of_points
+    from thresher.plans.models import lane_lines
     from thresher.plans.path import Paths
 
     which = options["choose"]
     with _prepared(Paths, data, options) as (run, path):
-        stopper = run.trainer.stopper
-
-        def keep() -> None:  # if training is stopped in a replay
-            run.save_frontier(run.frontier(), path, say=False)
-
-        outcome: Outcome = saving.finish(run, keep, f"the models are saved in {path}")
+        saved = f"the models are saved in {path}"
+        outcome: Outcome = saving.finish(
+            run, lambda: run.save_frontier(run.frontier(), path, say=False), saved
+        )
         learned = run.frontier()
-        with saving.unbroken(path, stopper):
+        with saving.unbroken(path, run.trainer.stopper):
             found = run.save_frontier(learned, path)
             run.trainer.discard_checkpoint()
             with saving.saved_before(path):
                 points, chosen = found.points, found.chosen
-                rows = partial(table_of_points, points, found.penalty, chosen)
+                rows = partial(learned.table, str(chosen))
                 plots.draw(options["plot"], partial(picture, points, chosen), options["table"], rows)
             outcome.warnings += learned.warnings
             output.tell_outcome(outcome)

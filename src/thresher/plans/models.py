@@ -46,12 +46,6 @@ def lane_lines(dicts: Sequence[dict[str, Any]], penalty: str, chosen: int | None
     return lines_of(dicts, [key for key in keys if key != "holdout_examples"], chosen)
 
 
-def table_of_points(points: Sequence[Point], penalty: str, chosen: int | None) -> str:
-    """The table of a frontier as tab-separated values, with a header."""
-    dicts = [{**one.as_dict(penalty), "chosen": k == chosen} for k, one in enumerate(points)]
-    return tab_separated(dicts, [*dict.fromkeys(key for one in dicts for key in one)])
-
-
 def of_estimates(estimates: Sequence[Estimate], penalty: str | None, chosen: int | None) -> list[str]:
     """The table of a cross-validation; weights are rounded, and ``1se``'s error follows the loss's error."""
     dicts = [one.as_dict(penalty) for one in estimates]
@@ -203,8 +197,9 @@ class Frontier:
 
     def table(self, which: str | None = None) -> str:
         """The models as tab-separated values, with a header. Raises ValueError."""
-        chosen = self.number(which)
-        return table_of_points(self._told(), self.penalty or "", chosen)
+        chosen, penalty = self.number(which), self.penalty or ""
+        rows = [{**one.as_dict(penalty), "chosen": k == chosen} for k, one in enumerate(self._told())]
+        return tab_separated(rows, [*dict.fromkeys(key for one in rows for key in one)])
 
     def save(self, path: str | PathLike[str], which: str | None = None, *, state: bool = False) -> None:
         """Write the same file as ``thresher path``, replacing an older one. Raises OSError.

@@ -82,7 +82,6 @@ class Paths(Plan):
     def look(self, recipe: Recipe) -> None:
         """The rule must have a penalty that is open."""
         check_varied(self.options, recipe)
-
         judge = self.options["judge"]
         if self.options["choose"] == "1se" and judge not in (None, LOSS):
             raise UsageError(no_standard_error(judge))
