@@ -121,16 +121,16 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 59_494,
+    "all": 59_486,
     "data": 17_460,
     "learning": 13_814,
     "parts": 5_352,
     "engine": 4_693,
-    "plans": 3_067,
+    "plans": 3_061,
     "serving": 2_733,
     "options": 2_175,
     "sklearn": 1_449,
-    "cli": 1_813,
+    "cli": 1_811,
     "cluster": 943,
     "river": 255,
     "reporting": 988,

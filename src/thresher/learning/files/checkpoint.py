@@ -220,10 +220,10 @@ def _revived(saved: SavedSet, state: dict[str, Any]) -> ModelSet:
     require(0 < len(recipes) <= (1 if spec else _MOST), "recipes", "it has another number of models")
     require({*dropped, *saved["resting"]} <= {*range(len(recipes))}, "dropped", "there are fewer models")
     models = ModelSet(recipes, share_of(spec, recipes[0].seed) if spec else Share())
-    require(len(saved["curves"]) == len(models.models), "curves", "it has another number of curves")
     for k, reason in dropped.items():
         models.parts[0].drop(k, reason)
-    models.restore(state)
+    models.restore(state)  # which has the models of values, of which the recipes say nothing
+    require(len(saved["curves"]) == len(models.models), "curves", "it has another number of curves")
     for k in saved["resting"]:
         models.parts[0].rest(k)
     for model, curve in zip(models.models, saved["curves"], strict=True):
