@@ -368,7 +368,9 @@ class BatchFeeder:
                 self._stride = max((hi - lo) // 2 // self.batch, 1) * self.batch
                 return lo
             what = f"a weight is not finite after example {self.learned + 1}"
-            return self._skip(lo, hi, fed[0].learner.diverged(what, chunk.rows(lo, hi)))
+            assert self.skip is not None
+            self.skip(self._at + lo, hi - lo, fed[0].learner.diverged(what, chunk.rows(lo, hi)))
+            return hi
         self._stride = min(2 * self._stride, MOST_AT_ONCE)
         done = max(ends)
         self.learned += done - lo
@@ -392,14 +394,10 @@ class BatchFeeder:
                 what = f"the loss of example {before + end} is not finite"
                 error = one.learner.diverged(what, chunk.rows(max(0, end - _LOOKED_AT), end + 1))
                 if self.skip is not None:
-                    return self._skip(done, last, error)
+                    self.skip(self._at + done, last - done, error)
+                    return last
                 one.learner.stop(error)
         return done
-
-    def _skip(self, lo: int, hi: int, error: DivergedError) -> int:
-        assert self.skip is not None
-        self.skip(self._at + lo, hi - lo, error)
-        return hi
 
     def _ends(self, fed: list[_Feeding], resolved: Resolved, lo: int, values: int) -> list[int]:
         """Let all learn from example `lo` on; return the first example that each has not learned."""

@@ -226,15 +226,11 @@ class ModelSet:
         found._given, found._first_row = given, rows
         return found
 
-    def __copy__(self) -> ModelSet:
-        """A set with a copy of its only model. TypeError for several, which share state."""
+    def __reduce__(self) -> Any:
+        """Copy or pickle a set of one model. TypeError for several, which share state."""
         if len(self.models) > 1 or not self.models[0].is_alone:
             raise TypeError("models that learn side by side cannot be copied or pickled; copy one of them")
-        return ModelSet.of([copy(self.models[0])])
-
-    def __reduce__(self) -> Any:
-        """As `__copy__`."""
-        return ModelSet.of, (copy(self).models,)
+        return ModelSet.of, ([copy(self.models[0])],)
 
     @property
     def models(self) -> list[Model]:

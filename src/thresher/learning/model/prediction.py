@@ -455,8 +455,7 @@ class LinearPredictor:
         none = isinstance(data, list | tuple | Chunk) and not len(data)
         if none or (hasattr(data, "shape") and data.shape[:1] == (0,)):  # which no source can be of
             return
-        more = {"unlabelled": True}
-        source = source_for(self, data, self.head.open_domain, more=more, **reading)
+        source = source_for(self, data, self.head.open_domain, more={"unlabelled": True}, **reading)
         yield from source.rows()
         warn(troubles_of_reading(source.report))
 

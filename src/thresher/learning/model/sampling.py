@@ -82,8 +82,8 @@ class Sample(NamedTuple):
         listed = ",".join(f"{label}={share!r}" for label, share in self.shares.items())
         return listed + (_BEFORE if self.before else _CORRECT * self.correct)
 
-    def of_classes(self, head: Objective, words: Sequence[str] = ()) -> F64 | None:
-        """The share of each class; None as long as labels may be words that are not known.
+    def of_classes(self, head: Objective, words: Sequence[str] = (), known: bool = False) -> F64 | None:
+        """The share of each class; None as long as labels may be words, unless it is `known` which.
 
         Of two classes, ``(2,)``, the negative one is the first. Classes that come later have their share when
         they come. ValueError for other labels, for models without classes, and for a correction that the loss
@@ -109,12 +109,16 @@ class Sample(NamedTuple):
             if head.outputs.most and label not in words:
                 continue
             k = self._class_of(label, head, words)
-            if k is None:
+            if k is None and not known:
                 return None
+            if k is None:
+                word = "is a word, those of the data are numbers"
+                what = word if _number(label) is None else f"is none of the classes ({_TWO})"
+                raise DataError(f"{mention('sample')}: the label {label} {what}")
             if not 0 <= k < count or k in said:
-                known = listed_words(words) if words else head.outputs.spec if head.count > 1 else _TWO
+                every = listed_words(words) if words else head.outputs.spec if head.count > 1 else _TWO
                 what = "is a class given twice" if k in said else "is none of the classes"
-                raise DataError(f"{mention('sample')}: the label {label} {what} ({known})")
+                raise DataError(f"{mention('sample')}: the label {label} {what} ({every})")
             said.add(k)
             shares[k] = share
         return shares
@@ -161,19 +165,7 @@ class Sampler:
     def bind(self, layout: SettledLayout | None) -> None:
         """Set the words that labels are. `DataError` for another one in the sample."""
         if layout is not None:
-            self._shares = self._sample.of_classes(self._head, layout.classes)
-            self._check()
-
-    def _check(self) -> F64:
-        """The share of each class. `DataError` if the sample has words, or numbers, that are no labels."""
-        if self._shares is None:
-            label = next(
-                one for one in self._sample.shares if self._sample._class_of(one, self._head, ()) is None
-            )
-            word = "is a word, those of the data are numbers"
-            what = word if _number(label) is None else f"is none of the classes ({_TWO})"
-            raise DataError(f"{mention('sample')}: the label {label} {what}")
-        return self._shares
+            self._shares = self._sample.of_classes(self._head, layout.classes, known=True)
 
     @property
     def correction(self) -> F64 | None:
@@ -185,9 +177,12 @@ class Sampler:
 
     def learned(self, chunk: Chunk) -> Chunk:
         """The rows of the next `chunk` to learn, with their importances."""
-        of_classes, low = self._check(), self._head.outputs.low
+        if self._shares is None:
+            self._shares = self._sample.of_classes(self._head, known=True)
+        assert self._shares is not None
+        low = self._head.outputs.low
         classes = chunk.labels > 0 if self._head.count == 1 else chunk.labels - np.float32(low)
-        shares = of_classes[classes.astype(np.int64)]
+        shares = self._shares[classes.astype(np.int64)]
         first = int(self.noted[OFFERED])
         numbers = np.arange(first, first + len(chunk), dtype=np.uint64)
         kept: NDArray[np.bool_] = unit(bits_of(numbers, self._seed, SAMPLE)) < shares
