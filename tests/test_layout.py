@@ -121,9 +121,9 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 59_486,
+    "all": 59_470,
     "data": 17_460,
-    "learning": 13_814,
+    "learning": 13_798,
     "parts": 5_352,
     "engine": 4_693,
     "plans": 3_061,

@@ -160,17 +160,17 @@ class FeatureKind(NamedTuple):
 
 def kind_of(source: Source) -> FeatureKind:
     """The features of a source; unknown for Chunks."""
-    if (found := _kind_in(source.layout)) is not None:
+    if (found := kind_in(source.layout)).features:
         return found
     if source.columns is not None:
         return FeatureKind(IDS, "a matrix")
     return FeatureKind(NAMES, NAMED) if source.nameable else FeatureKind()
 
 
-def _kind_in(layout: AnyLayout | None) -> FeatureKind | None:
-    """The features of data with this layout; None for data in memory, of which only the classes are known."""
+def kind_in(layout: AnyLayout | None) -> FeatureKind:
+    """The features of data with this layout; unknown if it only says which classes data in memory have."""
     if layout is None or not (layout.format or has_columns(layout)):
-        return None
+        return FeatureKind()
     features = kind_of_features(layout.format)
     return FeatureKind(
         features, FORMATS[layout.format].title if layout.format else "a table", features == NAMES
@@ -179,9 +179,9 @@ def _kind_in(layout: AnyLayout | None) -> FeatureKind | None:
 
 def kind_of_model(model: Any) -> FeatureKind:
     """The features of the data that a model was trained on."""
-    found, keys = _kind_in(model.layout), _keys_in(model)
+    found, keys = kind_in(model.layout), _keys_in(model)
     small = model.numbering is not None or bool(len(keys) and keys.max() <= SMALL)
-    if found is not None:
+    if found.features:
         return found._replace(numbers=found.numbers and small and not model.layout.bits)
     if small:
         return FeatureKind(IDS, "a matrix")
@@ -220,14 +220,9 @@ def refusal(before: FeatureKind, now: FeatureKind, trained: str = _TRAINED, give
     )
 
 
-def check_format(model: object, layout: AnyLayout | None) -> None:
-    """`DataError` if files with this layout have features of another kind than those of the model."""
-    check_kinds(kind_of_model(model), _kind_in(layout) or FeatureKind())
-
-
 def names_refused(model: object, layout: AnyLayout) -> Callable[[Chunk], Chunk]:
     """What raises `DataError` for rows with this layout whose features are names, if they must be numbers."""
-    before, now = kind_of_model(model), _kind_in(layout) or FeatureKind()
+    before, now = kind_of_model(model), kind_in(layout)
     refused = refusal(before, now) if (before.features, now.features) == (IDS, NAMES) else None
 
     def check(chunk: Chunk) -> Chunk:

@@ -43,8 +43,9 @@ from thresher.learning.files.choice import by_option
 from thresher.learning.model.agreement import (
     NAMES,
     Numbering,
-    check_format,
+    check_kinds,
     in_agreement,
+    kind_in,
     kind_of_model,
     names_refused,
     note_kind,
@@ -103,7 +104,7 @@ def layout_for(model: Any, options: Options) -> AnyLayout:
         trained = SettledLayout()
     layout = layout_like(trained, options)
     layout = layout.ungrouped() if isinstance(layout, SettledLayout) else layout
-    check_format(model, layout)
+    check_kinds(kind_of_model(model), kind_in(layout))
     if layout is None:
         return SettledLayout(gaps=model.centres)
     if model.centres and not has_columns(layout):
