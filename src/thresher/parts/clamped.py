@@ -43,17 +43,11 @@ def clamped_class(cls: Any, sign: float) -> Any:
 
     It is a class of the module of `cls`, where the cache of compiled code finds it by name.
     """
-    place, read = len(cls.SLOTS), _compiled(cls.weight)
+    place, read, listed = len(cls.SLOTS), _compiled(cls.weight), sign == LISTED
 
     @scalar
-    def listed(S, j, w):
-        return S[j, place] * w < 0
-
-    @scalar
-    def every(S, j, w):
-        return sign * w < 0
-
-    wrong = listed if sign == LISTED else every  # false for NaN, which is found later
+    def wrong(S, j, w):  # false for NaN, which is found later
+        return (S[j, place] if listed else sign) * w < 0
 
     def weight(self, S, j, now):
         w = read(self, S, j, now)
@@ -81,7 +75,7 @@ def clamped_class(cls: Any, sign: float) -> Any:
             return S.dtype.type(0) if wrong(S, j, w) else w
 
         own["area"] = area
-    if sign == LISTED:
+    if listed:
         unused = _compiled(cls.idle)
 
         def idle(self, S, j, w, now):

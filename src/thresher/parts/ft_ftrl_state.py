@@ -57,7 +57,7 @@ INVERSE, THRESHOLD, FLOOR, TILT, SKEW, PASS, TIME = range(10, 17)
 V, Z, ROOT, A, INVERSE_SCALE, MET = range(6)  # columns of S
 _FEW = 5.0
 """With fewer examples per feature than this, a model is likely to overfit in later passes."""
-_CALM = 1.0 / 3.0
+CALM = 1.0 / 3.0
 """Steps that do not shrink are shorter by this factor, so that the noise of the last rows averages out."""
 _SURE = 0.5
 """The share of the variance of a slope's label that counts where its square is less: see `rules.ft_ftrl`."""
@@ -211,12 +211,6 @@ def _follow(S, clock):
         held, v = clock[THRESHOLD] * S[:, ROOT] + clock[FLOOR], S[:, V]
         chosen = -v * S[:, A] / clock[FACTOR] - np.copysign(held, v)
         S[:, Z] = np.where(v != 0.0, np.where(S[:, A] > 0.0, chosen, S[:, Z]), S[:, Z].clip(-held, held))
-
-
-@scalar
-def unshrunk(S, v, g, a):
-    """-a v after a step that does not shrink v, where g is multiplied by kappa; zero stays zero."""
-    return g * S.dtype.type(_CALM) - v * a if v != 0.0 else v
 
 
 @scalar

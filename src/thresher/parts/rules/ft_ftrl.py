@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from thresher.engine.verbs import alone, grouped
 from thresher.parts import ft_ftrl_state
 from thresher.parts.ft_ftrl_state import (
+    CALM,
     FACTOR,
     FLOOR,
     INVERSE,
@@ -168,7 +169,7 @@ class FtFtrl(NamedTuple):
             held = now[THRESHOLD] * root + now[FLOOR]
             pull = alone(self.group, z, held) * now[FACTOR]
             if now[PASS] < 0.0:
-                pull = ft_ftrl_state.unshrunk(S, v, g * now[FACTOR], a)
+                pull = g * now[FACTOR] * S.dtype.type(CALM) - v * a if v != 0.0 else v
             S[j, V] = -pull / a
             S[j, MET] = held * now[FACTOR] / a if grouped(self.group) else now[TIME]
             S[j, Z], S[j, ROOT], S[j, A] = z, root, a
