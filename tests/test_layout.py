@@ -121,11 +121,11 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 59_470,
+    "all": 59_468,
     "data": 17_460,
     "learning": 13_798,
-    "parts": 5_352,
-    "engine": 4_693,
+    "parts": 5_341,
+    "engine": 4_702,
     "plans": 3_061,
     "serving": 2_733,
     "options": 2_175,

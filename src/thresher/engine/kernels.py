@@ -84,6 +84,18 @@ def aim(rule, bias_rule, margin, b, importance, value, counted, slope, size, clo
 
 
 @inlined
+def move(row_rule, bias_row_rule, S, now, B, bnow, rows, values, scratch, begin, end, b, slope):
+    """Step every coordinate of an example from its settled weight, held in `scratch` and `b`.
+
+    In `learn` itself, LLVM would not inline the steps of `ft-ftrl`, which then takes a third longer.
+    """
+    for p in range(begin, end):
+        step(row_rule, S, rows[p], scratch[p - begin], values[p], slope, now)
+    if B.shape[0] > 0:
+        step(bias_row_rule, B, rows.dtype.type(0), b, S.dtype.type(1), slope, bnow)
+
+
+@inlined
 def move_clocks(rule, bias_rule, clock, bclock):
     """Advance the clocks to the next example; return the factor to multiply every row by."""
     tick(rule, clock)
@@ -181,10 +193,7 @@ def learn(
             now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
             if past is not None:
                 catch_up(past, row_rule, S, rows, begin, end)
-            for p in range(begin, end):
-                step(row_rule, S, rows[p], scratch[p - begin], values[p], slope, now)
-            if B.shape[0] > 0:
-                step(bias_row_rule, B, home, b, S.dtype.type(1), slope, bnow)
+            move(row_rule, bias_row_rule, S, now, B, bnow, rows, values, scratch, begin, end, b, slope)
         close(past, rule, row_rule, bias_rule, S, rows, begin, end, clock, bclock)
     return hi
 
