@@ -79,7 +79,7 @@ def test_options_are_settings() -> None:
     assert read["wait"] == Quantity("seconds", 5400)
     found = settings_of(settle(LearningOptions, read).but(most_pending=7))
     assert (found.wait, found.unlabelled, found.keep_bytes, found.keep_seconds) == (
-        *(5400, "negative", 1_500_000_000, None),
+        *(5400, "negative", 1_500_000_000, float("inf")),
     )
     assert (found.snapshots.rows, found.snapshots.seconds) == (500, float("inf"))
     assert found.most_kept == 7

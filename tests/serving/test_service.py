@@ -654,7 +654,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
 
 def test_what_is_learned_and_saved_need_not_be_kept(model: Path, rows: Chunk, tmp_path: Path) -> None:
     folder, whole = tmp_path / "log", tmp_path / "whole"
-    for kept, place in ((None, whole), (1, folder)):
+    for kept, place in ((np.inf, whole), (1, folder)):
         with serving(model, place, keep_bytes=kept, segment_bytes=1, snapshots=Snapshots(rows=1)) as service:
             for k in range(10, 20):
                 service.learn(rows.rows(k, k + 1)).result()
@@ -662,7 +662,7 @@ def test_what_is_learned_and_saved_need_not_be_kept(model: Path, rows: Chunk, tm
             service.keep(["x"], some).result()
             for k in range(21, 25):
                 service.learn(rows.rows(k, k + 1)).result()
-            if kept:
+            if kept == 1:
                 until(lambda: len([*folder.glob("*.log")]) == 6)  # those from the kept row on, and a new one
                 told(service, ["x"], *ONE)
                 until(lambda: len([*folder.glob("*.log")]) == 1)

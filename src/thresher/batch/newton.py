@@ -65,12 +65,8 @@ def settled(solver: Any, callback: Callable[[Round], None] = lambda _: None) -> 
     done, turns = Round(0, 0, 0.0, 0.0, 0, 0.0), 0
 
     def tell(row: Round) -> Round:
-        number, sweeps, seconds = (
-            done.number + row.number,
-            done.sweeps + row.sweeps,
-            done.seconds + row.seconds,
-        )
-        return row._replace(number=number, sweeps=sweeps, seconds=seconds)
+        number, sweeps = done.number + row.number, done.sweeps + row.sweeps
+        return row._replace(number=number, sweeps=sweeps, seconds=done.seconds + row.seconds)
 
     while turns < _TURNS:
         loadings, freedom = solver.noise()

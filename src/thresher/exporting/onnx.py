@@ -135,10 +135,10 @@ def _proto(
 
     if not table.shape[1]:
         raise DataError("no feature has a weight: there are no columns to export")
-    given, make, info = (
-        "ready" if nodes else _GIVEN,
+    make, info, given = (
         onnx.helper.make_node,
         onnx.helper.make_tensor_value_info,
+        "ready" if nodes else _GIVEN,
     )
     head, link, bias = found.head, found.link, found.models[0].intercepts
     no_link = f"ONNX has no link function for the loss {parts.part_name(type(head.loss))!r}"

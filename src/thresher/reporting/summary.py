@@ -143,7 +143,11 @@ def _figure(value: float | None, percent: bool = False) -> str:
 
 def warnings(facts: Facts) -> Markup:
     """Problems, and what helps."""
-    found, test = _of_model(facts), facts.test
+    found, test = list[str](), facts.test
+    if facts.selection is not None:
+        found += [_sentence(one.message) for one in troubles_of(facts.selection)]
+    elif facts.model is not None:
+        found += _of_model(facts.model.info)
     if test is not None and not test.figures["examples"]:
         found.append("The test data contain no examples, so nothing could be measured.")
     elif test is not None:
@@ -158,11 +162,7 @@ def warnings(facts: Facts) -> Markup:
     return section("warnings", "Warnings", listed, el("p", note) if unknown else Markup())
 
 
-def _of_model(facts: Facts) -> list[str]:
-    if facts.selection is not None:
-        return [_sentence(one.message) for one in troubles_of(facts.selection)]
-    assert facts.model is not None
-    info = facts.model.info
+def _of_model(info: dict[str, Any]) -> list[str]:
     found = [_sentence(one) for one in info["warnings"]]
     if info.get("stopped"):
         found.append("This is a checkpoint: training has not finished. Continue with --resume.")

@@ -160,7 +160,7 @@ class HttpConnection(asyncio.Protocol):
         """when the client became slow: it has not sent all of a request, or not read all of an answer"""
         self._text, self._at = b"", 0
         """what has arrived, and how much of it has been read"""
-        self._reading = self._paused = self._receiving = self._closing = self._ended = False
+        self._reading = self._receiving = self._closing = self._ended = False
         self._asked = NOTHING
         """what the last head asks for; `NOTHING` if that is answered already"""
         self._body: Body | None = None
@@ -215,8 +215,7 @@ class HttpConnection(asyncio.Protocol):
             self._fail(error)
         self._reading = False
         if self._body is None and (self.owing or not self._room.is_set()):
-            if self._at < len(self._text) and not (self._paused or self.transport.is_closing()):
-                self._paused = True
+            if self._at < len(self._text) and not self.transport.is_closing():
                 self.transport.pause_reading()
         elif self._ended:
             self.transport.close()
@@ -334,9 +333,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _go_on(self) -> None:
         if not self.transport.is_closing():
-            if self._paused:
-                self._paused = False
-                self.transport.resume_reading()
+            self.transport.resume_reading()
             self._read()
 
     # limits

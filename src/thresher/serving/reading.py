@@ -32,10 +32,7 @@ _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\x00-\x08\x0a-\x1f\x7f]*)?
 _CONTENT = {b"content-encoding", b"content-length", b"content-type", b"transfer-encoding"}
 _ONCE = _CONTENT | {b"authorization", b"expect", b"host", b"idempotency-key"}
 """headers that have one value; of others, several are one list"""
-
-
-def _bad() -> RefusedError:
-    return RefusedError(400, "this is not a valid HTTP request")
+_BAD = 400, "this is not a valid HTTP request"
 
 
 class Asked(NamedTuple):
@@ -90,7 +87,7 @@ def head_of(text: bytes) -> Asked:
     """What the head in `text` asks, up to the blank line. `RefusedError` unless it can be read in one way."""
     found = _HEAD.fullmatch(text)
     if found is None:
-        raise _bad()
+        raise RefusedError(*_BAD)
     method, target, minor = found.groups()
     fields = [line.partition(b":") for line in text.split(_END)[1:]]
     headers = {name.lower(): value.strip(b" \t") for name, _, value in fields}
@@ -112,7 +109,7 @@ def head_of(text: bytes) -> Asked:
     if coding is None and size.isdigit() and len(size) < 19:
         length = int(size)
     elif coding is None or minor == b"0" or b"content-length" in headers:
-        raise _bad()
+        raise RefusedError(*_BAD)
     elif coding.lower() != b"chunked":
         raise RefusedError(501, "the only Transfer-Encoding that is read is chunked")
     else:
@@ -129,7 +126,7 @@ def check_beginning(text: bytes) -> None:
     if len(text) >= LONGEST_HEAD:
         raise RefusedError(431, f"the head of the request is larger than {LONGEST_HEAD} bytes")
     if not (text[:1].isalpha() or text == b"\r") or text.count(b"\n") != text.count(_END):
-        raise _bad()
+        raise RefusedError(*_BAD)
 
 
 class Body:
@@ -157,20 +154,20 @@ class Body:
             end = text.find(_END, at, at + _LONGEST_LINE)
             if end < 0:
                 if len(text) - at >= _LONGEST_LINE:
-                    raise _bad()
+                    raise RefusedError(*_BAD)
                 break
             line, at = text[at:end], end + len(_END)
             if self._within:  # it ends the data of a chunk
                 if line:
-                    raise _bad()
+                    raise RefusedError(*_BAD)
                 self._within = False
             elif self._trailing:
                 if line and not _TRAILER.fullmatch(line):
-                    raise _bad()
+                    raise RefusedError(*_BAD)
                 self.whole = not line
             elif found := _CHUNK.fullmatch(line):
                 self._left = int(found[1], 16)
                 self._within, self._trailing = self._left > 0, not self._left
             else:
-                raise _bad()
+                raise RefusedError(*_BAD)
         return b"".join(parts), at

@@ -86,8 +86,8 @@ def settings_of(options: Options) -> Settings:
         unlabelled=options["unlabelled"],
         most_kept=options["most_pending"],
         snapshots=Snapshots(rows, every.amount if every.of == "seconds" else inf),
-        keep_bytes=int(keep.amount) if keep and keep.of == "bytes" else None,
-        keep_seconds=keep.amount if keep and keep.of == "seconds" else None,
+        keep_bytes=keep.amount if keep and keep.of == "bytes" else inf,
+        keep_seconds=keep.amount if keep and keep.of == "seconds" else inf,
     )
 
 

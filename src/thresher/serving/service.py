@@ -94,9 +94,9 @@ class Settings:
     """memory of rows whose label is still to come"""
     segment_bytes: int = writing.SEGMENT_BYTES
     """length at which a file of the log is followed by the next"""
-    keep_bytes: int | None = None
-    keep_seconds: float | None = None
-    """how much of the log is kept once it is learned and saved; None: no limit"""
+    keep_bytes: float = math.inf
+    keep_seconds: float = math.inf
+    """how much of the log is kept once it is learned and saved"""
     snapshots: Snapshots = field(default_factory=Snapshots)
 
 
@@ -186,13 +186,9 @@ class LearningService(Service):
         origin = LogOrigin(self.model.layout, str(head.domain), hashed).as_dict()
         # files of an eighth of what is kept, so that removing whole ones keeps little more; but no less than
         # what a file begins with
-        size, seconds = settings.segment_bytes, math.inf
-        if settings.keep_bytes is not None:
-            least = len(segments.header_bytes(segments.LogPosition(0, 0, 0), origin))
-            size = int(min(size, max(settings.keep_bytes / _PARTS, least)))
-        if settings.keep_seconds is not None:
-            seconds = settings.keep_seconds / _PARTS
-        self.writer = writing.LogWriter(folder, origin, size, seconds)
+        least = len(segments.header_bytes(segments.LogPosition(0, 0, 0), origin))
+        size = int(min(settings.segment_bytes, max(settings.keep_bytes / _PARTS, least)))
+        self.writer = writing.LogWriter(folder, origin, size, settings.keep_seconds / _PARTS)
         if self.writer.cut:
             say(f"{folder}: cut off {self.writer.cut:,} bytes of a write that was not completed")
         try:
@@ -266,16 +262,11 @@ class LearningService(Service):
         rows = replace(chunk, labels=self._as_logged(chunk.labels))
         return self._submit(Draft.learn, rows, key)
 
-    @property
-    def _negative(self) -> np.float32:
-        """The negative label of two, as the rows had it that the model has learned: -1 or 0."""
-        return np.float32(-1 if self.model.lowest_label < 0 else 0)
-
     def _as_logged(self, labels: NDArray[np.float32]) -> NDArray[np.float32]:
         """Labels of two classes as the model's data had them, since the model answers as they were last."""
         if self.model.head.domain.name != "binary":
             return labels
-        return np.where(labels > 0, labels, self._negative).astype(np.float32)
+        return np.where(labels > 0, labels, -1 if self.model.lowest_label < 0 else 0).astype(np.float32)
 
     def keep(self, ids: Sequence[str], chunk: Chunk) -> Future[Ack]:
         """Keep rows until their labels come; answered once they are on disk. `RefusedError`."""
@@ -307,7 +298,8 @@ class LearningService(Service):
 
     def tend(self, before: int) -> None:
         """Let go rows from before a time by `ticking`, and files of the log that are not wanted any more."""
-        negative = float(self._negative) if self.settings.unlabelled == NEGATIVE else None
+        label = float(self._as_logged(np.zeros(1, np.float32))[0])
+        negative = label if self.settings.unlabelled == NEGATIVE else None
         try:
             while self._appender.submit(Draft.expire, before, negative).result() == EXPIRED_AT_ONCE:
                 pass
@@ -328,15 +320,13 @@ class LearningService(Service):
         needed = min([self._learning.saved_offset, *(kept.offset for kept in [*self._memory.kept.values()])])
         size = sum(path.stat().st_size for path in paths)
         for path, after in pairwise(paths):
-            large = settings.keep_bytes is not None and size > settings.keep_bytes
-            age = now - path.stat().st_mtime
-            old = settings.keep_seconds is not None and age > settings.keep_seconds
-            if not (large or old) or int(after.stem) > needed:
+            found = path.stat()
+            old = now - found.st_mtime > settings.keep_seconds
+            if not (old or size > settings.keep_bytes) or int(after.stem) > needed:
                 return
-            bytes_of_it = path.stat().st_size
             path.unlink()
-            size -= bytes_of_it
-            self._say(f"removed {path.name}, of {bytes_of_it:,} bytes, which is learned and saved")
+            size -= found.st_size
+            self._say(f"removed {path.name}, of {found.st_size:,} bytes, which is learned and saved")
 
     def status(self) -> Status:
         """The state of the service."""

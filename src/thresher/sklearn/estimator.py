@@ -157,8 +157,7 @@ class SparseEstimator(BaseEstimator):
             model.head.domain.check(matrix.labels, matrix.targets)
             whole, learned, held, seed = drawn(self, matrix, weights, groups)
             count = self._passes_over(model.recipe, matrix, whole)
-            order = seed if self.shuffle else None
-            source = MatrixSource(matrix, learned, factors, order, self._class_names())
+            source = MatrixSource(matrix, learned, factors, seed, self._class_names())
             judged = None if held is None else MatrixSource(matrix, held, factors)
             lengths = matrix.indptr[learned.rows + 1] - matrix.indptr[learned.rows]
             new = self.passes == passes.AUTO and not (going_on or self._starts)
@@ -555,11 +554,7 @@ def as_readout(head: objective.Objective, store: str, coef: Any, bias: F64) -> R
 def begin_with(model: Model, width: int, coef: ArrayLike | None, intercept: ArrayLike | None) -> None:
     """Set weights and intercepts of a new model with `width` columns; None means zeros. ValueError."""
     outputs = model.head.count
-    shapes = {
-        (outputs, width),
-        *([(width,)] if outputs == 1 else []),
-        *([(1, width)] if outputs == 2 else []),
-    }
+    shapes = (outputs, width), {1: (width,), 2: (1, width)}.get(outputs, (outputs, width))
     given: Any = csr_matrix((outputs, width)) if coef is None else coef
     if np.shape(given) not in shapes:
         raise ValueError(f"coef_init has shape {np.shape(given)}, expected {(outputs, width)}")

@@ -150,13 +150,9 @@ def importances(given: Any, count: int) -> NDArray[np.float64]:
 def keep_names(estimator: Any, X: Any, model: Any) -> None:
     """Find and keep the feature names of a model that learned X. `DataError` for a hashed store."""
     columns = vars(estimator).get("feature_names_in_", ())
-
-    def of_columns(keys: NDArray[np.uint64]) -> any_data.Names:
-        known = {key: columns[key].encode() for key in keys.tolist() if key < len(columns)}
-        return any_data.Names.of(known)
-
     if estimator._kind == arrays.MATRIX:
-        feature_names.give_names([model], of_columns)
+        known = {key: name.encode() for key, name in enumerate(columns)}
+        feature_names.give_names([model], lambda keys: any_data.Names.of(known).only(keys))
     else:
         feature_names.keep_names(model, source_of(estimator, X))
 

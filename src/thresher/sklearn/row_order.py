@@ -54,8 +54,8 @@ class Drawn(NamedTuple):
     """a draw of those to learn, in the order of the first pass"""
     held: matrices.Draw | None
     """a draw of those to hold out; None without `early_stopping`"""
-    seed: int
-    """seed of the orders of all passes"""
+    seed: int | None
+    """seed of the orders of later passes; None if they are that of the first"""
 
 
 def drawn(estimator: Any, matrix: Chunk, weights: F64, groups: ArrayLike | None) -> Drawn:
@@ -64,15 +64,15 @@ def drawn(estimator: Any, matrix: Chunk, weights: F64, groups: ArrayLike | None)
     draw = matrices.as_copies(weights) if shuffle else matrices.in_order(weights)
     seed = int(check_random_state(estimator.random_state).randint(1 << 31))
     if not shuffle and not estimator.early_stopping:
-        return Drawn(draw, draw, None, seed)
+        return Drawn(draw, draw, None, None)
     mixed = matrices.by_content(matrix, draw, seed)
-    whole = draw.take(mixed) if shuffle else draw
+    whole, later = (draw.take(mixed), seed) if shuffle else (draw, None)
     if not estimator.early_stopping:
-        return Drawn(whole, whole, None, seed)
+        return Drawn(whole, whole, None, later)
     rows, numbers = draw.rows[mixed], groups_of_examples(groups, len(matrix))
     held = held_out(matrix.labels[rows], rows, estimator.validation_fraction, numbers)
     learned = mixed[~held] if shuffle else np.sort(mixed[~held])
-    return Drawn(whole, draw.take(learned), draw.take(mixed[held]), seed)
+    return Drawn(whole, draw.take(learned), draw.take(mixed[held]), later)
 
 
 def rows_of(matrix: Chunk, draw: matrices.Draw, factors: F64 | None) -> Chunk:
