@@ -185,12 +185,10 @@ def solved_along(
         for k, solver, _ in _along(rest, head, plan, values):
             margins[k][of_rows == fold] = solver.z[of_rows == fold]
     say(f"all rows: {len(values)} penalties")
-    models = [
-        Boosted(solver, head, last, source, started)
-        for _, solver, last in _along(columns, head, plan, values)
-    ]
-    for model in models:
-        model.warnings = troubles_of(model, seen, source.report)
+    models = list[Boosted]()
+    for _, solver, last in _along(columns, head, plan, values):
+        models.append(Boosted(solver, head, last, source, started))
+        models[-1].warnings = troubles_of(models[-1], seen, source.report)
     return models[::-1], margins, rows
 
 

@@ -77,22 +77,16 @@ def table(
     """
     if most is not None and len(rows) > most:
         rows, note = rows[:most], f"The first {most} of {len(rows):,}."
-    numbers = [
-        all(isinstance(row[k], Markup) or not isinstance(row[k], str) for row in rows)
-        for k in range(len(heads))
-    ]
-    kinds = ["n" if number else None for number in numbers]
+    columns = ([row[k] for row in rows] for k in range(len(heads)))
+    words = [any(isinstance(v, str) and not isinstance(v, Markup) for v in one) for one in columns]
+    kinds = [None if of_words else "n" for of_words in words]
     top = el(
         "tr", *(el("th", head, scope="col", class_=kind) for head, kind in zip(heads, kinds, strict=True))
     )
-    body = [
-        el(
-            "tr",
-            el("th", _cell(row[0]), scope="row"),
-            *(el("td", _cell(v), class_=k) for v, k in zip(row[1:], kinds[1:], strict=True)),
-        )
-        for row in rows
-    ]
+    body = list[Markup]()
+    for name, *values in rows:
+        cells = (el("td", _cell(v), class_=kind) for v, kind in zip(values, kinds[1:], strict=True))
+        body.append(el("tr", el("th", _cell(name), scope="row"), *cells))
     inner = el("table", el("caption", caption), el("thead", top), el("tbody", *body))
     more = [el("p", note, class_="note")] if note else []
     return joined([el("div", inner, class_="wide", tabindex="0", role="region", aria_label=caption), *more])

@@ -107,14 +107,10 @@ def _calibration(model: ReportedModel, test: Test) -> html.Markup:
     if binned is None:
         return html.Markup()
     picture = plots.agreement(head, binned, test.figures, name="agreement", **_TALL)
-    ends = [
-        wilson(one["observed"], binned.effective(one["weight"])) if head.classifies else ()
-        for one in binned.bins()
-    ]
-    rows = [
-        [f"{one['predicted']:.4g}", one["observed"], *each, one["weight"]]
-        for one, each in zip(binned.bins(), ends, strict=True)
-    ]
+    rows = list[list[Any]]()
+    for one in binned.bins():
+        ends = wilson(one["observed"], binned.effective(one["weight"])) if head.classifies else ()
+        rows.append([f"{one['predicted']:.4g}", one["observed"], *ends, one["weight"]])
     heads = ["Predicted", "Observed", *(["95% from", "to"] if head.classifies else []), test.counted]
     numbers = html.table("Predicted and observed, by bins of equal weight", heads, rows)
     if head.classifies:

@@ -83,17 +83,11 @@ def frontier(facts: Facts) -> Markup:
     shown = picture(found.points, found.chosen, name="penalties", height=320, **SHAPE)
     measure = measure_of(found.points).capitalize()
     heads = [found.penalty, "", "Non-zero weights", measure, "Error", "± paired"]
-    rows = [
-        [
-            f"{one.penalty:g}",
-            "chosen" if k == found.chosen else "diverged" if one.dropped else "",
-            one.nonzero,
-            None if one.figure == float("inf") else one.figure,
-            (one.holdout or {}).get("error"),
-            one.paired_error,
-        ]
-        for k, one in enumerate(found.points)
-    ]
+    rows = list[list[Any]]()
+    for k, one in enumerate(found.points):
+        fate = "chosen" if k == found.chosen else "diverged" if one.dropped else ""
+        loss, error = None if one.figure == math.inf else one.figure, (one.holdout or {}).get("error")
+        rows.append([f"{one.penalty:g}", fate, one.nonzero, loss, error, one.paired_error])
     numbers = table("The models, from the weakest penalty", heads, rows, most=_POINTS)
     inside = figure(shown, _OF_FRONTIER, numbers, beside=True)
     return section("frontier", "Loss against size", el("p", sentence), inside)
@@ -113,15 +107,11 @@ def selection(facts: Facts) -> Markup:
             f" They live in a share of {found.threshold:.3g} or more of {found.halves} halves. A half"
             f" selects {found.selected:,.4g}; at most {found.expected:.3g} are expected to be false."
         )
-    rows = [
-        [
-            named(found.name(one["feature"])),
-            "kept" if one["kept"] else "",
-            *(one[name] for name in ("share", "mean", "low", "high")),
-            "yes" if one["sign_changes"] else "no",
-        ]
-        for one in found.rows()
-    ]
+    rows = list[list[Any]]()
+    for one in found.rows():
+        lives, changes = "kept" if one["kept"] else "", "yes" if one["sign_changes"] else "no"
+        figures = (one[name] for name in ("share", "mean", "low", "high"))
+        rows.append([named(found.name(one["feature"])), lives, *figures, changes])
     heads = ["Feature", "", "Share", "Mean weight", "Low", "High", "Sign changes"]
     numbers = table("Features, the most stable first", heads, rows, most=_KEPT)
     shown = found.plot(name="stability", height=320, **SHAPE)

@@ -104,15 +104,11 @@ def _groups(info: dict[str, Any]) -> Markup:
     found = sorted([*columns, *groups], key=lambda one: -one["effect"])
     if len(found) < 2:
         return Markup()
-    rows = [
-        [
-            "(without a name)" if one["group"] is None else named(one["group"]) or "(no namespace)",
-            _bar(one["effect"], found[0]["effect"], "c1"),
-            one["effect"],
-            one.get("features", ""),
-        ]
-        for one in found
-    ]
+    rows = list[list[Any]]()
+    for one in found:
+        name = "(without a name)" if one["group"] is None else named(one["group"]) or "(no namespace)"
+        bar = _bar(one["effect"], found[0]["effect"], "c1")
+        rows.append([name, bar, one["effect"], one.get("features", "")])
     shown = table("Columns and namespaces by effect", _HEADS, rows, most=_GROUPS)
     return joined([el("h3", "What matters, by column"), el("p", _EFFECTS, class_="note"), shown])
 

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -167,10 +168,6 @@ def warn_of(estimator: Any, X: object, troubles: list[findings.Finding]) -> None
     if getattr(estimator, "class_weight", None) is not None:  # classes weigh more on purpose
         found = [one for one in found if one.name != "importances"]
     if kind == arrays.MATRIX and (names := vars(estimator).get("feature_names_in_")) is not None:
-        found = [
-            one._replace(
-                message=re.sub(r"\bfeature (\d+)\b", lambda at: f"column {names[int(at[1])]}", one.message)
-            )
-            for one in found
-        ]
+        in_columns = partial(re.sub, r"\bfeature (\d+)\b", lambda at: f"column {names[int(at[1])]}")
+        found = [one._replace(message=in_columns(one.message)) for one in found]
     findings.warn(found)
