@@ -13,11 +13,12 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 
 import thresher
 from tests.plain import not_compiled
+from thresher.data.inputs.any_data import groups_of
 from thresher.sklearn import (
     SparseOnlineClassifier,
     SparseOnlineRegressor,
 )
-from thresher.sklearn.row_order import groups_of_examples, held_out
+from thresher.sklearn.row_order import held_out
 
 STEADY: dict[str, Any] = {"rule": "sgd", "rate": "constant:0.1", "dtype": "float64", "shuffle": False}
 rng = np.random.default_rng(3)
@@ -144,7 +145,7 @@ GROUPED_Y = np.where(np.random.default_rng(1).random(30) < 0.5, 1, 0)[USERS]
 
 def test_held_out_groups_are_whole() -> None:
     rows = np.random.default_rng(2).permutation(120)
-    groups = groups_of_examples([f"user {k}" for k in USERS], 120)
+    groups = groups_of([f"user {k}" for k in USERS])
     held = held_out(GROUPED_Y[rows].astype(np.float32), rows, 0.2, groups)
     assert not {*USERS[rows[~held]].tolist()} & {*USERS[rows[held]].tolist()}
     assert held.sum() == 24

@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -265,14 +264,6 @@ def check_answers(address: str) -> None:
     except (OSError, OverflowError) as error:
         at = f"'{address}'" if found == address else f"{found}, which '{address}' stands for"
         raise NoRayError(f"no Ray cluster at {at}: {error}") from error
-
-
-def check_possible(address: str | None) -> None:
-    """Raise `NoRayError` without Ray, or for an address at which it would start a cluster, not find one."""
-    if address is not None and address.strip() in ("", "local"):
-        raise NoRayError(f"'{address}' is not the address of a Ray cluster: give HOST:PORT or auto")
-    if find_spec("ray") is None:
-        raise NoRayError("Ray is not installed: pip install 'thresher[ray]'")
 
 
 def import_ray() -> Any:

@@ -12,6 +12,7 @@ import functools
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any, TypeVar, cast
 
 from thresher.data.sources.reader import current_readers
@@ -34,7 +35,7 @@ def reading_elsewhere(
     if workers is None and ray is None:
         yield
         return
-    from thresher.cluster.connection import check_possible
+    from thresher.cluster.connection import NoRayError
     from thresher.cluster.readers import RayReaders
 
     if not isinstance(ray, str | None):
@@ -42,10 +43,13 @@ def reading_elsewhere(
     if workers is not None:
         if isinstance(workers, bool) or not hasattr(workers, "__index__"):
             raise TypeError(f"workers must be a whole number, not {workers!r}")
-        if not 1 <= operator.index(workers) <= MOST_WORKERS:
-            raise ValueError(f"workers must be from 1 to {MOST_WORKERS}, not {workers}")
         workers = operator.index(workers)
-    check_possible(ray)
+        if not 1 <= workers <= MOST_WORKERS:
+            raise ValueError(f"workers must be from 1 to {MOST_WORKERS}, not {workers}")
+    if ray is not None and ray.strip() in ("", "local"):  # at which Ray would start a cluster, not find one
+        raise NoRayError(f"'{ray}' is not the address of a Ray cluster: give HOST:PORT or auto")
+    if find_spec("ray") is None:
+        raise NoRayError("Ray is not installed: pip install 'thresher[ray]'")
     ready = RayReaders(workers, ray, say, warn)
     before = current_readers.set(ready)
     try:

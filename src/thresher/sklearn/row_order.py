@@ -69,7 +69,12 @@ def drawn(estimator: Any, matrix: Chunk, weights: F64, groups: ArrayLike | None)
     whole, later = (draw.take(mixed), seed) if shuffle else (draw, None)
     if not estimator.early_stopping:
         return Drawn(whole, whole, None, later)
-    rows, numbers = draw.rows[mixed], groups_of_examples(groups, len(matrix))
+    rows, numbers, size = draw.rows[mixed], None, len(matrix)
+    if groups is not None:
+        numbers = any_data.groups_of(groups)
+        if len(numbers) != size:
+            raise ValueError(f"groups has {len(numbers)} values for n_samples={size}: give one for each")
+        numbers = np.where(numbers == 0, np.arange(size, dtype=np.uint64), numbers)
     held = held_out(matrix.labels[rows], rows, estimator.validation_fraction, numbers)
     learned = mixed[~held] if shuffle else np.sort(mixed[~held])
     return Drawn(whole, draw.take(learned), draw.take(mixed[held]), later)
@@ -140,13 +145,3 @@ def held_out(labels: F32, rows: Rows, fraction: float | str, groups: U64 | None 
     held = np.zeros(count, bool)
     held[np.argsort(labels, kind="stable")[places]] = True
     return held
-
-
-def groups_of_examples(groups: ArrayLike | None, size: int) -> U64 | None:
-    """The groups given to `fit`, as numbers; None if there are none."""
-    if groups is None:
-        return None
-    found = any_data.groups_of(groups)
-    if len(found) != size:
-        raise ValueError(f"groups has {len(found)} values for n_samples={size}: give one for each")
-    return np.where(found == 0, np.arange(size, dtype=np.uint64), found)
