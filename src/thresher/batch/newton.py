@@ -198,12 +198,12 @@ class Newton(Rounds):
             else:
                 descent.second_moments(chosen, lo, hi, *data, total, means, out)
 
-        ends = np.array([len(chosen)])
-        if self._pool is not None:
-            stored = np.cumsum(c.starts[chosen + 1] - c.starts[chosen])
-            most = np.linspace(0, stored[-1] if len(stored) else 0, BLOCKS + 1)[1:-1]
-            ends = np.append(np.searchsorted(stored, most), len(chosen))
-        self._in_pieces(np.append(0, ends), work)
+        if self._pool is None:
+            work(0, len(chosen))
+            return out
+        stored = np.cumsum(c.starts[chosen + 1] - c.starts[chosen])
+        cuts = np.searchsorted(stored, np.linspace(0, stored[-1] if len(stored) else 0, BLOCKS + 1)[1:-1])
+        self._in_pieces(np.concatenate([[0], cuts, [len(chosen)]]).astype(np.int64), work)
         return out
 
     def _penalties(self, chosen: I64) -> tuple[F64, F64]:
