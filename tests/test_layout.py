@@ -121,8 +121,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 59_400,
-    "data": 17_460,
+    "all": 59_398,
+    "data": 17_458,
     "learning": 13_798,
     "parts": 5_341,
     "engine": 4_702,

@@ -306,16 +306,14 @@ class Chunk:
         starts = np.ascontiguousarray(starts, np.int64)
         check_starts(starts, int(starts[-1]))
         keys = np.asarray(indices)
-        if keys.size == 0:
-            keys = np.zeros(0, np.uint64)
-        else:
-            if keys.ndim != 1 or keys.dtype.kind not in "iu":
-                raise DataError(
-                    "feature keys must be a one-dimensional array of whole numbers from 0 to 2**64 - 1"
-                )
-            if keys.dtype.kind == "i" and (keys < 0).any():
-                raise DataError(f"feature keys must not be negative, found {keys[keys < 0][0]}")
-            keys = np.ascontiguousarray(keys, np.uint64)
+        keys = keys if keys.size else np.zeros(0, np.uint64)
+        if keys.ndim != 1 or keys.dtype.kind not in "iu":
+            raise DataError(
+                "feature keys must be a one-dimensional array of whole numbers from 0 to 2**64 - 1"
+            )
+        if keys.dtype.kind == "i" and (keys < 0).any():
+            raise DataError(f"feature keys must not be negative, found {keys[keys < 0][0]}")
+        keys = np.ascontiguousarray(keys, np.uint64)
         table = np.asarray(labels)
         many = table.reshape(len(table), -1) if table.ndim == 2 else None
         values, targets = floats(data, "value"), floats(labels if many is None else many[:, 0], "label")
