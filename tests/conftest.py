@@ -9,17 +9,19 @@ even if ``nohup`` or a shell ignores them for background jobs.
 Compiled code has the same source as plain Python, and Numba is not ours to test. So each rule is compiled
 once, with the default settings, and compared with its dense oracle; for other dtypes, stores, losses, rates,
 outputs and averages, one rule of each kind of state is compiled. `make mutants` guards against having too few
-tests. From cold caches, 10,000 tests took 1,440 s of processor on two cores: 450 s compiling (113 variants of
-`learn` 129 s, 29 of parsers 100 s, 37 of the loops of lanes, batches and many outputs 118 s), 200 s in child
-processes, 36 s collecting, and the rest plain Python in so many places that what all of them do had to be
-made faster (`tests/plain.py`). A test of few rows with options that no other test compiles belongs to
-`plainly`, unless it compares margins with sums or exports to the last bit: plain Python rounds them to
-float32. Large data are cheaper compiled: the pages of `docs` would take 226 s plain and take 25 s.
+tests. From cold caches, 8,650 tests take 950 s of processor on two cores. The first 5,800 of them took 784 s
+on a busy machine: 357 s compiling (77 variants of `learn` 93 s, 33 of parsers 139 s, 44 of the loops of
+lanes, batches and many outputs 79 s), 69 s in child processes, and the rest plain Python in so many places
+that what all of them do had to be made faster (`tests/plain.py`); collecting took 33 s before. A test of few
+rows with options that no other test compiles belongs to `plainly`, unless it compares margins with sums or
+exports to the last bit: plain Python rounds them to float32. Large data are cheaper compiled: the pages of
+`docs` would take 226 s plain and take 25 s.
 
 Laws run as one test per rule that names the case in its message, on streams just long enough for a rule to
 truncate, forget and revive. Waiting costs as much as working, so files are not synced to the disk, and
-there is a worker more than processors. Of 1,350 s, 45 s went to code that two workers compiled at once, and
-50 s to processes that compiled again what tests had: see `compiled_once`, `ByCode` and `tests/plain.py`.
+there is a worker more than processors. Code is compiled once for all workers and their processes: see
+`compiled_once`, `ByCode` and `tests/plain.py`. What a test leaves changed in a class or in a module that
+compiled code names is part of its key, and would have it compiled again.
 Workers import the test files in different orders before they collect them: in a fresh clone each compiles
 some to bytecode for the others. Tried without gain: other pass managers and optimisation levels, garbage
 collection, scikit-learn's checks in plain Python.
