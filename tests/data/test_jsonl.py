@@ -15,7 +15,8 @@ from tests.plain import not_compiled
 from thresher.data import DataError, open_source
 from thresher.data.features.names import find_names
 from thresher.data.formats.line_status import NEEDS_CARE
-from thresher.data.formats.tables import jsonl, text_rows
+from thresher.data.formats.lines import line_rows
+from thresher.data.formats.tables import jsonl
 from thresher.data.layout import Layout
 from thresher.data.sources.reader import Arenas, RowArrays
 from thresher.engine.compile.machine import kind_of
@@ -423,16 +424,16 @@ def test_odd_lines_are_read_by_the_code_of_usual_ones(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(
         '{"label": 1, "x": 1}\n{"label": 0, "\\u0078": 2}\n{"label": 1, "x": 3}\n'
     )
-    kinds, parse_rows = list[Any](), text_rows.parse_rows
+    kinds, parse_lines = list[Any](), line_rows.parse_lines
 
     def parse(*args: Any) -> Any:
         kinds.append(kind_of(args))
-        return parse_rows(*args)
+        return parse_lines(*args)
 
     with (
         not_compiled(),
         mock.patch.object(jsonl.JsonlParser, "usual", staticmethod(parse)),
-        mock.patch.object(text_rows, "parse_rows", parse),
+        mock.patch.object(jsonl, "parse_lines", parse),
     ):
         (chunk,) = open_source(tmp_path / "a.jsonl").chunks()
     assert chunk.values.tolist() == [1, 2, 3]

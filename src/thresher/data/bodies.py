@@ -325,12 +325,13 @@ class BodyReader:
         if form not in listing.TABLES:
             check_ids(form, ids)
             return parser_of(form)(layout, reading)
+        used = layout if labelled else layout.unlabelled()
         if body.batch is not None:
-            used = layout if labelled else layout.unlabelled()
             return BatchParser([kinds_by(used, body.batch.schema, _NAME, ids)], layout, reading)
         if form == "jsonl":
-            return jsonl.form_of(layout, not labelled, ids, domain.kind == LISTED, _NAME)(layout, reading)
-        return delimited.form_of(body.text, layout, not labelled, ids, _NAME)(layout, reading)
+            lists = domain.kind == LISTED
+            return jsonl.JsonlParser([jsonl.kinds_unseen(used, ids, lists, _NAME)], layout, reading)
+        return delimited.DelimitedParser([delimited.kinds_in(body.text, used, ids, _NAME)], layout, reading)
 
 
 def _is_id(written: str, is_text: bool) -> bool:

@@ -71,11 +71,8 @@ def check_layout(layout: SomeLayout) -> SomeLayout:
     """`layout`; raises `DataError` if an option is not valid for its format."""
     name = check_format(layout.format)
     form = listing.FORMATS[name]
-    if (
-        isinstance(form, listing.LineFormat)
-        and not form.named
-        and (layout.bits or layout.hash != AnyLayout.hash)
-    ):
+    other_hash = layout.hash != AnyLayout.hash
+    if listing.kind_of_features(name) == "ids" and (layout.bits or other_hash):
         raise DataError(
             f"{name}: bits and hash apply to names, not ids; for a fixed size, use the store hashed:BITS"
         )
@@ -83,11 +80,11 @@ def check_layout(layout: SomeLayout) -> SomeLayout:
         name: value for name in CELL_FIELDS if (value := getattr(layout, name)) != getattr(AnyLayout, name)
     }
     given = [mention(**{name: value}) if value is False else mention(name) for name, value in changed.items()]
-    if given and not (isinstance(form, listing.TableFormat) and form.cells):
+    if given and not form.cells:
         raise DataError(f"{name}: {', '.join(given)} is only for csv and tsv")
     if layout.label_weights and name != "svmlight":
         raise DataError(f"{name}: {mention('label_weights')} is only for svmlight")
-    if isinstance(form, listing.TableFormat) and layout.hash != AnyLayout.hash:
+    if form.module and other_hash:
         raise DataError(
             f"{name}: the hash vw is only for VW text; to shorten keys, use {mention('bits')} alone"
         )

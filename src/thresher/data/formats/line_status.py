@@ -9,8 +9,8 @@ import numpy as np
 
 from thresher.data.labels import BASIS, COUNT, ENTRIES, FIELDS, MOST, OUTSIDE, PRIME, ROOM, USED
 from thresher.data.text.numbers import read_double
-from thresher.data.text.words import byte, is_blank, load_word, store_byte, store_word
-from thresher.engine.compile.jit import compiled_apart, helper, scalar
+from thresher.data.text.words import byte, load_word, same_bytes, store_byte, store_word
+from thresher.engine.compile.jit import scalar
 
 EXAMPLE, BLANK = 0, 1
 CRAMPED, UNSORTED, UNUSUAL = 2, 3, 4
@@ -46,32 +46,16 @@ def check_label(label, domain):
     return EXAMPLE if fits else LABEL_DOMAIN
 
 
-@compiled_apart
-def _check_double(text, at, domain):
-    while is_blank(byte(text, at)):
-        at += 1
-    return check_label(read_double(text, at), domain)
-
-
 @scalar
 def check_written(text, at, end, label, domain):
     """As `check_label`, of the number written in [at, end), which float32 may have rounded to a whole one."""
-    if domain.whole and end - at > _SURE:
-        return _check_double(text, at, domain)
-    return check_label(label, domain)
+    exact = read_double(text, at) if domain.whole and end - at > _SURE else np.float64(label)
+    return check_label(exact, domain)
 
 
 @scalar
 def _entry(table, place):
     return np.int64(load_word(table, 8 * place))
-
-
-@scalar
-def _same(text, at, letters, begin, size):
-    k = 0
-    while k < size and byte(text, at + k) == byte(letters, begin + k):
-        k += 1
-    return k == size
 
 
 @scalar
@@ -102,11 +86,7 @@ def _without_zero(text, at, end):
 
 @scalar
 def word_label(text, at, end, domain):
-    """The number of the word [at, end), stripped of blanks, in the `WordTable` of a `labels.Range`."""
-    while at < end and is_blank(byte(text, at)):
-        at += 1
-    while at < end and is_blank(byte(text, end - 1)):
-        end -= 1
+    """The number of the word [at, end), without blanks around it, in the `WordTable` of a `labels.Range`."""
     end = _without_zero(text, at, end)
     code, size, table = _BASIS, end - at, domain.words
     for k in range(at, end):
@@ -114,7 +94,9 @@ def word_label(text, at, end, domain):
     slot = np.int64(code ^ code >> np.uint64(32)) & domain.slots
     entry = ENTRIES + FIELDS * slot
     while _entry(table, entry + 1) != 0:
-        if _entry(table, entry + 1) == size and _same(text, at, domain.letters, _entry(table, entry), size):
+        if _entry(table, entry + 1) == size and same_bytes(
+            text, at, domain.letters, _entry(table, entry), size
+        ):
             return np.float32(_entry(table, entry + 2))
         slot = (slot + 1) & domain.slots
         entry = ENTRIES + FIELDS * slot
@@ -132,14 +114,6 @@ def word_label(text, at, end, domain):
     return np.float32(0) if domain.open else np.float32(OUTSIDE)
 
 
-@helper
-def target_of(targets, row):
-    """The array for the labels of a row, (outputs,); None if a row has one label."""
-    if targets is not None:
-        return targets[row]
-    return None
-
-
 @scalar
 def enter_class(target, label, domain):
     """Add the class `label`, which must be in the domain, to `target`; returns the outcome."""
@@ -151,9 +125,9 @@ def enter_class(target, label, domain):
 
 
 @scalar
-def keep_label(target, which, label):
-    """Store label number `which` in `target`, if it is not None; returns the first label."""
-    if target is not None:
-        target[np.int64(which)] = label
-        return target[0]
+def keep_label(targets, row, which, label):
+    """Store label number `which` of a row in `targets`, if it is not None; returns the first label."""
+    if targets is not None:
+        targets[row, np.int64(which)] = label
+        return targets[row, 0]
     return label

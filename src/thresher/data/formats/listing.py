@@ -10,29 +10,25 @@ from typing import NamedTuple
 _TABLE = "label{0}size{0}colour\n1{0}0.5{0}red\n-1{0}1{0}blue\n"
 
 
-class LineFormat(NamedTuple):
-    """A format with one example per line. Its `parser` is in the module of its name in `lines`."""
+class Format(NamedTuple):
+    """A format with one example per line, or with columns.
+
+    The `parser` of a format of lines is in the module of its name in `lines`; the columns of others are
+    settled by the function `open_table` of a module in `tables`.
+    """
 
     title: str
     """its name in help"""
     endings: tuple[str, ...]
     """its file name endings; the format without any is the default"""
-    example: str
-    """two examples"""
-    named: bool = False
-    """whether features have names, hashed to keys with `hash` and `bits`; otherwise they have ids"""
-    shape: str = ""
-    """a regular expression for its lines, NUMBER for a number, to recognise it in a file read as another"""
-
-
-class TableFormat(NamedTuple):
-    """A format with columns, which the function `opened` of a module in `tables` settles."""
-
-    title: str
-    endings: tuple[str, ...]
-    module: str
+    module: str = ""
+    """in `tables`; empty: it has one example per line"""
     example: str = ""
     """two examples; empty for a binary format"""
+    named: bool = False
+    """of lines: whether features have names, hashed to keys with `hash` and `bits`; if not, they have ids"""
+    shape: str = ""
+    """of lines: a regular expression, NUMBER for a number, to recognise them in a file read as another"""
     cells: bool = False
     """whether it has cells between delimiters"""
     batches: bool = False
@@ -40,35 +36,36 @@ class TableFormat(NamedTuple):
 
 
 LINES = {
-    "svmlight": LineFormat(
-        *("svmlight", (), "1 1:0.5 3:1 4:0.25 7:1\n-1 2:1 1:1 5:0.75 6:0.5\n"),  # the second is out of order
+    "svmlight": Format(
+        *("svmlight", ()),
+        example="1 1:0.5 3:1 4:0.25 7:1\n-1 2:1 1:1 5:0.75 6:0.5\n",  # the second is out of order
         shape=r"[^\s|]+(?: +qid:\d+)?(?: +\d+:NUMBER)+ *(?:#.*)?",
     ),
-    "vw": LineFormat(
-        *("VW text", (".vw",), "1 |a size:0.5 red\n-1 |a blue shade:dark\n"),
+    "vw": Format(
+        *("VW text", (".vw",)),
+        example="1 |a size:0.5 red\n-1 |a blue shade:dark\n",
         named=True,
         shape=r"[^|{}<]*\|[^|\s]*[ ].*",
     ),
 }
 TABLES = {
-    "csv": TableFormat("CSV", (".csv",), "delimited", _TABLE.format(","), cells=True),
-    "tsv": TableFormat("TSV", (".tsv", ".tab"), "delimited", _TABLE.format("\t"), cells=True),
-    "jsonl": TableFormat(
+    "csv": Format("CSV", (".csv",), "delimited", _TABLE.format(","), cells=True),
+    "tsv": Format("TSV", (".tsv", ".tab"), "delimited", _TABLE.format("\t"), cells=True),
+    "jsonl": Format(
         *("JSON lines", (".jsonl", ".ndjson"), "jsonl"),
         '{"label": 1, "size": 0.5, "colour": "red"}\n{"label": -1, "size": 1, "colour": "blue"}\n',
     ),
-    "parquet": TableFormat("Parquet", (".parquet", ".pq"), "arrow_files", batches=True),
-    "arrow": TableFormat(*("Arrow", (".arrow", ".arrows", ".ipc", ".feather"), "arrow_files"), batches=True),
+    "parquet": Format("Parquet", (".parquet", ".pq"), "arrow_files", batches=True),
+    "arrow": Format(*("Arrow", (".arrow", ".arrows", ".ipc", ".feather"), "arrow_files"), batches=True),
 }
-FORMATS: dict[str, LineFormat | TableFormat] = {**LINES, **TABLES}
+FORMATS = {**LINES, **TABLES}
 
 
 def kind_of_features(form: str) -> str:
     """The kind of features in a format: ``columns``, ``names`` or ``ids``."""
-    found = FORMATS.get(form)
-    if not isinstance(found, LineFormat):
+    if form not in LINES:
         return "columns"
-    return "names" if found.named else "ids"
+    return "names" if LINES[form].named else "ids"
 
 
 EXAMPLES = {name: form.example for name, form in FORMATS.items() if form.example}

@@ -46,7 +46,7 @@ _ROOMY = np.uint64(10**11)  # below this, eight more digits fit
 _FAR = np.uint64(1 << 40)  # an exponent larger than any number of digits
 _TIE = np.uint64(1 << 28)
 _TAIL = np.uint64((1 << 29) - 1)
-_TEN, _FIVE, _TWO, _ZERO_WORD = (np.uint64(k) for k in (10, 5, 2, 0))
+_TEN, _FIVE, _THREE, _TWO, _ONE, _ZERO_WORD = (np.uint64(k) for k in (10, 5, 3, 2, 1, 0))
 _HALF, _LOW_HALF, _TWO_32 = np.uint64(32), np.uint64(2**32 - 1), 2.0**32
 _SPLIT = 2.0**27 + 1.0
 _LARGEST_EXACT = 22  # the largest k for which 10**k is a float64
@@ -239,24 +239,47 @@ def read_number(text, at):
 
 
 @scalar
-def _halves(number):
-    """A float64 as the sum of two that have half the digits each."""
-    high = _SPLIT * number
-    high -= high - number
-    return high, number - high
-
-
-@scalar
 def _product(a, b):
-    """A product of two float64s and the error of its rounding (Dekker 1971)."""
-    product = a * b
-    (a, c), (b, d) = _halves(a), _halves(b)
-    return product, ((a * b - product) + a * d + c * b) + c * d
+    """A product of two float64s and the error of its rounding, by halves of their digits (Dekker 1971)."""
+    product, wide, other = a * b, _SPLIT * a, _SPLIT * b
+    high, top = wide - (wide - a), other - (other - b)
+    low, rest = a - high, b - top
+    return product, ((high * top - product) + high * rest + low * top) + low * rest
 
 
 @scalar
-def _double(mantissa, exponent):
-    """The float64 nearest to ``mantissa * 10**exponent``, if the exponent is from -22 to 22."""
+def quick_value(here, number, stop, unlike):
+    """Read a value ``ddd``, ``d.ddd`` or ``d.ddde-dd`` in [number, stop): ``(float32, whether it fits)``.
+
+    `unlike` are those of the `stops` of address `here`. The value must end in the window.
+    """
+    sign = byte(here, number) == 45
+    first = number + sign
+    length = stop - first
+    shape = (unlike >> np.uint64(first & 63)) & ((_ONE << np.uint64(length & 63)) - _ONE)
+    value, sure = np.float32(0), False
+    if shape == _TWO and 3 <= length <= 10 and byte(here, first + 1) == 46:
+        mantissa = np.uint64(byte(here, first) - 48) * TENS[length - 2]
+        value, sure = decimal(mantissa + short_number(here, first + 2, length - 2), length - 2)
+    elif shape == _ZERO_WORD and 1 <= length <= 8:
+        value, sure = np.float32(np.int64(short_number(here, first, length))), True
+    elif 7 <= length <= 14 and shape == _TWO | _THREE << np.uint64(length - 4):
+        decimals, letter = length - 6, first + length - 4
+        mantissa = np.uint64(byte(here, first) - 48) * TENS[decimals]
+        places = decimals + np.int64(short_number(here, letter + 2, 2))
+        value, sure = decimal(mantissa + short_number(here, first + 2, decimals), min(places, 22))
+        dotted = byte(here, first + 1) == 46 and byte(here, letter) | 32 == 101
+        sure = sure and places <= 22 and dotted and byte(here, letter + 1) == 45
+    return -value if sign else value, sure and stop < WINDOW
+
+
+@compiled_apart
+def read_double(text, at):
+    """The number at `at` as the float64 nearest to it, if its size is from 1 to 10**22.
+
+    Of digits after the nineteenth it ignores what they are.
+    """
+    _, negative, mantissa, exponent, _ = _parts(text, at)
     top, low = float(mantissa >> _HALF) * _TWO_32, float(mantissa & _LOW_HALF)
     number = top + low
     left = low - (number - top)  # number + left is the mantissa
@@ -268,17 +291,6 @@ def _double(mantissa, exponent):
     elif exponent > 0:
         number, error = _product(number, power)
         number += error + left * power
-    return number
-
-
-@scalar
-def read_double(text, at):
-    """The number at `at` as the float64 nearest to it, if its size is from 1 to 10**22.
-
-    Of digits after the nineteenth it ignores what they are.
-    """
-    _, negative, mantissa, exponent, _ = _parts(text, at)
-    number = _double(mantissa, exponent)
     return -number if negative else number
 
 

@@ -13,6 +13,8 @@ there are no branches. Equal keys leave a gap in the positions, and then the row
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from thresher.data.text.words import (
@@ -35,6 +37,15 @@ ROW_ROOM = FEW + 8
 """Entries that such a row takes, in whole vectors"""
 _CROWD, _ONE = np.uint64(256), np.uint64(1)
 _LARGEST_KEY = np.uint64(2**64 - 1)
+
+
+def room_for_sorting(ranks: bool = True, long: bool = True) -> tuple[Any, ...]:
+    """Scratch space for `ascending`: to sort by `ranks`, and rows of more than `FEW` features.
+
+    What sorts without space is not compiled.
+    """
+    words = np.empty(BUCKETS, np.uint64)
+    return words, np.empty(ROW_ROOM, np.float32) if ranks else None, words if long else None
 
 
 @compiled_apart
@@ -100,23 +111,18 @@ def _settle(keys, values, start, stop):
         store_word(keys, k, out)
         store_float(values, k, value)
         if out <= largest:
-            repeats += _sink(keys, values, start, k, out, value)
+            place = k  # in the sorted row
+            while place > start and load_word(keys, 8 * (place - 1)) > out:
+                store_word(keys, place, load_word(keys, 8 * (place - 1)))
+                store_float(values, place, load_float(values, place - 1))
+                place -= 1
+            store_word(keys, place, out)
+            store_float(values, place, value)
+            repeats += place > start and load_word(keys, 8 * (place - 1)) == out
         largest = max(largest, out)
     store_word(keys, stop - 1, waiting)
     store_float(values, stop - 1, load_float(values, wait_at))
     return repeats
-
-
-@scalar
-def _sink(keys, values, start, k, key, value):
-    """Insert entry `k` into the sorted row from `start` on; returns whether the key was there already."""
-    while k > start and load_word(keys, 8 * (k - 1)) > key:
-        store_word(keys, k, load_word(keys, 8 * (k - 1)))
-        store_float(values, k, load_float(values, k - 1))
-        k -= 1
-    store_word(keys, k, key)
-    store_float(values, k, value)
-    return k > start and load_word(keys, 8 * (k - 1)) == key
 
 
 @scalar
@@ -176,21 +182,9 @@ def merge_row(keys, values, start, stop, counts):
 
 
 @scalar
-def ascending(keys, values, start, stop, room_keys, room_values, counts):
-    """Sort the row [start, stop) and add up equal keys: ``(new stop, whether all sums are finite)``.
-
-    Needs as much scratch space after `stop`; twice `ROW_ROOM` entries of `room_keys` and `ROW_ROOM` of
-    `room_values`; and `counts` for `merge_row`, or None if no row has more than `FEW` entries.
-    """
+def _rank_row(keys, values, start, stop, room_keys, room_values):
+    """`ascending` for at most `FEW` features."""
     count = stop - start
-    if counts is not None:
-        if count > FEW:
-            falls = 0
-            for k in range(start + 1, stop):
-                falls += keys[k] < keys[k - 1]
-            if falls == 0:
-                return add_up(keys, values, start, stop)
-            return merge_row(keys, values, start, stop, counts)
     words, floats, out, out_values = address(room_keys), address(room_values), address(keys), address(values)
     for i in range(count):
         store_word(words, i, load_word(out, 8 * (start + i)))
@@ -211,3 +205,26 @@ def ascending(keys, values, start, stop, room_keys, room_values, counts):
         keys[start + i], values[start + i] = room_keys[i], room_values[i]
     sort_row(keys, values, start, stop)
     return add_up(keys, values, start, stop)
+
+
+@scalar
+def ascending(keys, values, start, stop, room_keys, room_values, counts):
+    """Sort the row [start, stop) and add up equal keys: ``(new stop, whether all sums are finite)``.
+
+    Needs as much scratch space after `stop`; twice `ROW_ROOM` entries of `room_keys` and `ROW_ROOM` of
+    `room_values`, or None to sort by `merge_row` alone; and `counts` for that, or None if no row has more
+    than `FEW` entries.
+    """
+    if counts is not None:
+        if room_values is None:
+            return merge_row(keys, values, start, stop, counts)
+        if stop - start > FEW:
+            falls = 0
+            for k in range(start + 1, stop):
+                falls += keys[k] < keys[k - 1]
+            if falls == 0:
+                return add_up(keys, values, start, stop)
+            return merge_row(keys, values, start, stop, counts)
+    if room_values is not None:
+        return _rank_row(keys, values, start, stop, room_keys, room_values)
+    return stop, True

@@ -66,17 +66,6 @@ def is_finite(cell, at, end):
 
 
 @scalar
-def _word(cell, at, size, room):
-    """Write the word in lower case, if it is a value; returns its size, 0 for another word."""
-    word = _lower(cell, at, size)
-    if word in (_TRUE, _FALSE, _NAN, _INF, _MINUS_INF):
-        for k in range(size):
-            store_byte(room, k, byte(cell, at + k) | (0 if byte(cell, at + k) == 45 else 32))
-        return size
-    return np.int64(0)
-
-
-@scalar
 def _rounded(room, count, exponent):
     """Replace the digits of a large whole number by all those of the nearest float64.
 
@@ -181,7 +170,10 @@ def spelled(cell, at, end, room):
     if 48 <= first <= 57 or (first in (43, 45, 46) and end - at > 1):
         size = _number(cell, at, end, room)
     if size == 0 and 3 <= end - at <= 5:
-        size = _word(cell, at, end - at, room)
+        if _lower(cell, at, end - at) in (_TRUE, _FALSE, _NAN, _INF, _MINUS_INF):
+            size = end - at
+            for k in range(size):
+                store_byte(room, k, byte(cell, at + k) | (0 if byte(cell, at + k) == 45 else 32))
     return (room, np.int64(0), size) if size > 0 else (cell, given, after)
 
 

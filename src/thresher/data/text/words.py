@@ -111,14 +111,44 @@ def is_blank(code):
     return code == 32 or code == 9
 
 
+@scalar
+def skip_blanks(text, at):
+    """The position of the first byte from `at` on that is not blank."""
+    while is_blank(byte(text, at)):
+        at += 1
+    return at
+
+
+@scalar
+def past_blanks(text, at, end):
+    """The position of the first byte in [at, end) that is not blank; `end` if there is none."""
+    while at < end and is_blank(byte(text, at)):
+        at += 1
+    return at
+
+
+@scalar
+def stripped(text, at, end):
+    """Where [at, end) begins and ends without the blanks at both ends."""
+    at = past_blanks(text, at, end)
+    while at < end and is_blank(byte(text, end - 1)):
+        end -= 1
+    return at, end
+
+
+@scalar
+def same_bytes(text, at, other, begin, size):
+    """Whether `size` bytes of two texts are the same: those from `at` and those from `begin` on."""
+    k = 0
+    while k < size and byte(text, at + k) == byte(other, begin + k):
+        k += 1
+    return k == size
+
+
 def _window(builder: Any, text: Any, at: Any) -> Any:
     """The 64 bytes from position `at` on, as a vector."""
     vector = ir.VectorType(_BYTE, WINDOW)
     return builder.load(_pointer(builder, text, at, vector), align=1, typ=vector)
-
-
-def _mask(builder: Any, flags: Any) -> Any:
-    return builder.bitcast(flags, _WORD)
 
 
 @emitted(_MASKS)
@@ -130,9 +160,11 @@ def marks(builder, text, at):
     """
     given = _window(builder, text, at)
     beyond = builder.icmp_unsigned(">", builder.sub(given, _splat(48)), _splat(9))
-    minuses, colons = (_mask(builder, builder.icmp_unsigned("==", given, _splat(c))) for c in (45, 58))
+    minuses, colons = (
+        builder.bitcast(builder.icmp_unsigned("==", given, _splat(c)), _WORD) for c in (45, 58)
+    )
     # of vectors: of words, LLVM would make a choice of bits, which takes 64 instructions without AVX-512
-    others = _mask(builder, builder.and_(beyond, builder.icmp_unsigned("!=", given, _splat(45))))
+    others = builder.bitcast(builder.and_(beyond, builder.icmp_unsigned("!=", given, _splat(45))), _WORD)
     return [others, builder.and_(minuses, builder.not_(builder.shl(colons, ir.Constant(_WORD, 1))))]
 
 
@@ -148,9 +180,9 @@ def stops(builder, text, at):
     ends = builder.or_(colons, bars)
     ends = builder.or_(ends, builder.icmp_unsigned("<=", given, _splat(32)))
     beyond = builder.icmp_unsigned(">", builder.sub(given, _splat(48)), _splat(9))
-    signs = builder.shl(_mask(builder, colons), ir.Constant(_WORD, 1))
-    signs = builder.and_(signs, _mask(builder, minuses))
-    return [_mask(builder, ends), builder.and_(_mask(builder, beyond), builder.not_(signs))]
+    signs = builder.shl(builder.bitcast(colons, _WORD), ir.Constant(_WORD, 1))
+    signs = builder.and_(signs, builder.bitcast(minuses, _WORD))
+    return [builder.bitcast(ends, _WORD), builder.and_(builder.bitcast(beyond, _WORD), builder.not_(signs))]
 
 
 @emitted("uint64(int64, int64)")
@@ -159,7 +191,7 @@ def string_stops(builder, text, at):
     given = _window(builder, text, at)
     quotes, escapes = (builder.icmp_unsigned("==", given, _splat(ord(c))) for c in '"\\')
     found = builder.or_(builder.or_(quotes, escapes), builder.icmp_unsigned("<", given, _splat(32)))
-    return _mask(builder, found)
+    return builder.bitcast(found, _WORD)
 
 
 def _every(builder: Any, one: Any, kind: Any, count: int) -> Any:
@@ -175,7 +207,7 @@ def separators(builder, text, at, delimiter):
     given = _window(builder, text, at)
     wanted = _every(builder, builder.trunc(delimiter, _BYTE), _BYTE, WINDOW)
     ends = builder.icmp_unsigned("==", given, _splat(10))
-    return _mask(builder, builder.or_(builder.icmp_unsigned("==", given, wanted), ends))
+    return builder.bitcast(builder.or_(builder.icmp_unsigned("==", given, wanted), ends), _WORD)
 
 
 @emitted("void(int64, int64, int64, int64)")

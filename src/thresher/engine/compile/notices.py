@@ -26,7 +26,6 @@ LEARNING = Work("learning loop", 3)
 OF_MANY = Work("learning loop for several outputs or batches", 8)
 WORKS = {
     "thresher.data.formats.lines.line_rows.parse_lines": Work("reader of {}", 5),
-    "thresher.data.formats.tables.text_rows.parse_rows": Work("reader of tables (CSV, TSV, JSON)", 5),
     "thresher.data.formats.tables.arrow_rows.encode": Work("reader of tables (Parquet, Arrow)", 4),
     "thresher.data.features.ngrams._enter_texts": Work("reader of texts", 3),
     "thresher.engine.kernels.learn": LEARNING,
@@ -36,6 +35,8 @@ WORKS = {
     "thresher.batch.descent.descend": Work("solver", 2),
 }
 """By the compiled function; others take no more than a second or two."""
+_FORMATS = {"text_rows": "tables (CSV, TSV, JSON)"}
+"""By the module of the grammar, if that is not their name"""
 
 
 def log(message: str) -> None:
@@ -67,7 +68,8 @@ def work_of(function: str, args: Iterable[object]) -> Work | None:
     if work is None or "{}" not in work.what:
         return work
     grammar = next((type(one).__module__ for one in args if isinstance(one, tuple)), "lines")
-    return work._replace(what=work.what.format(grammar.rpartition(".")[2].removesuffix("_rows")))
+    grammar = grammar.rpartition(".")[2]
+    return work._replace(what=work.what.format(_FORMATS.get(grammar, grammar)))
 
 
 class _Spent:

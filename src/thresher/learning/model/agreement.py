@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, StreamPosition
-from thresher.data.columns import AS_TEXT, LEARN_A_TABLE
+from thresher.data.columns import AS_TEXT, CATEGORICAL, LEARN_A_TABLE
 from thresher.data.errors import DataError, first_few
 from thresher.data.features.murmur import hash_columns, seed_of
 from thresher.data.formats.listing import FORMATS, LINES, kind_of_features
-from thresher.data.formats.tables.column_statistics import ROWS, categories_of, first_cells
+from thresher.data.formats.tables.column_statistics import ROWS, first_cells
 from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.source import Parsed, Source, Watched
 from thresher.data.sources.parsed import ParsedSource
@@ -280,8 +280,10 @@ def lost_zeros(model: Any, source: Source) -> list[Finding]:
     """
     if not isinstance(source, ParsedSource) or source.layout.bits:
         return []
-    cells, found = first_cells(source, ROWS), list[str]()
-    for name in (name for name, what in categories_of(source.layout).items() if what == AS_TEXT):
+    cells, found, kinds = first_cells(source, ROWS), list[str](), source.layout.kind_of
+    for name, what in source.layout.spelling_of.items():
+        if what != AS_TEXT or kinds[name] != CATEGORICAL:
+            continue
         texts = {cell.strip().removesuffix(".0") for cell in cells.get(name, ())}
         codes = sorted(filter(str.isdecimal, texts))
         padded = {code.zfill(k): code for code in codes for k in range(len(code) + 1, _WIDEST + 1)}

@@ -20,11 +20,11 @@ from thresher.data.formats import line_status
 from thresher.data.formats.line_status import EXAMPLE
 from thresher.data.labels import LISTED, VALUES
 from thresher.data.text.numbers import FINE, NOT_A_NUMBER, read_number
-from thresher.data.text.sorting import merge_row
+from thresher.data.text.sorting import ascending
 from thresher.data.text.words import address, among, byte, byte_set
 from thresher.engine.compile.jit import compiled_apart, declare, kernel, scalar
 
-_NUL, _TAB, _NEWLINE, _RETURN, _SPACE, _COLON, _COMMA = 0, 9, 10, 13, 32, 58, 44
+_NUL, _NEWLINE, _RETURN, _COLON, _COMMA = 0, 10, 13, 58, 44
 _ENDS_TOKEN = byte_set(b" \t\n#")
 
 
@@ -40,7 +40,7 @@ def read_line(self, text, at, columns, nnz, domain, targets, row, extra):
 
 declare(
     read_line,
-    "borrowing",
+    "scalar",
     lambda self, *args: getattr(getattr(self, "instance_class", None), "read_line", None),
 )
 
@@ -71,25 +71,9 @@ def ends_token(text, at):
 
 
 @scalar
-def skip_blanks(text, at):
-    """The position of the first non-blank byte from `at` on."""
-    while byte(text, at) == _SPACE or byte(text, at) == _TAB:
-        at += 1
-    return at
-
-
-@scalar
 def ends_line(text, at):
     """Whether the line ends at `at`."""
     return byte(text, at) == _NEWLINE or (byte(text, at) == _RETURN and byte(text, at + 1) == _NEWLINE)
-
-
-@scalar
-def next_line(text, at):
-    """The position after the newline that ends the line of `at`."""
-    while byte(text, at) != _NEWLINE:
-        at += 1
-    return at + 1
 
 
 @compiled_apart
@@ -178,21 +162,24 @@ def note(bad, state, row, start, at, outcome):
 
 
 @scalar
-def _complete(keys, values, start, own, ascend, extra, counts):
-    """Add the interactions of the row [start, own) and sort it: ``(stop, whether keys repeat, outcome)``."""
+def complete(keys, values, start, own, ascend, extra, rooms):
+    """Add the interactions of the row [start, own) and sort it: ``(stop, whether keys repeat, outcome)``.
+
+    `rooms` is the scratch space of `ascending`; without it, the outcome is `UNSORTED` unless keys `ascend`.
+    """
     stop, status = crossing.cross(extra[0], keys, values, start, own, extra[1])
     if status != crossing.DONE:
         return stop, False, line_status.CRAMPED if status == crossing.NO_ROOM else line_status.PRODUCTS
     if ascend and stop == own:
         return stop, False, EXAMPLE
-    if counts is None:
+    if rooms is None:
         return stop, False, line_status.UNSORTED
-    last, finite = merge_row(keys, values, start, stop, counts)
+    last, finite = ascending(keys, values, start, stop, *rooms)
     return last, last < stop, EXAMPLE if finite else line_status.SUM_RANGE
 
 
 @kernel
-def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, extra, counts):
+def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, extra, rooms):
     """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
 
     Args:
@@ -206,10 +193,10 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, extra, c
         bad: int64 table that gets one row per bad line: start, position of the error, outcome, lines and
             examples before.
         extra: ``(crosses, naming)``; each may be None.
-        counts: Scratch space for `merge_row`, or None.
+        rooms: Scratch space for `ascending`, or None.
 
     Returns `DONE` or `TABLE_FULL`, or says what the line at ``state[AT]`` needs: `NEEDS_ROOM` for its
-    products, or `NEEDS_SORTING` if it is unsorted and `counts` is None.
+    products, `NEEDS_SORTING` if it is unsorted and `rooms` is None, or `NEEDS_CARE` if it is unusual.
     """
     at, row, nnz = state[line_status.AT], state[line_status.ROWS], state[line_status.NNZ]
     result = line_status.DONE
@@ -225,8 +212,8 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, extra, c
         )
         stop, merges = own, False
         if outcome == EXAMPLE:
-            stop, merges, outcome = _complete(keys, values, nnz, own, ascend, extra, counts)
-        if outcome == line_status.CRAMPED or outcome == line_status.UNSORTED:
+            stop, merges, outcome = complete(keys, values, nnz, own, ascend, extra, rooms)
+        if line_status.CRAMPED <= outcome <= line_status.UNUSUAL:
             at, result = start, outcome
             break
         if outcome == EXAMPLE:
@@ -237,9 +224,10 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, extra, c
         elif outcome == line_status.BLANK:
             state[line_status.BLANKS] += 1
         else:
-            at = start if outcome == line_status.SUM_RANGE or outcome == line_status.PRODUCTS else at
             result = note(bad, state, row, start, at, outcome)
         state[line_status.LINES] += 1
-        at = next_line(text, at)
+        while byte(text, at) != _NEWLINE:
+            at += 1
+        at += 1
     state[line_status.AT], state[line_status.ROWS], state[line_status.NNZ] = at, row, nnz
     return result

@@ -23,7 +23,7 @@ from thresher.data.formats.lines import line_rows as rows
 from thresher.data.labels import ONE, hint_of_words
 from thresher.data.report import AWAITED, FOUND, lines_not_utf8
 from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading, RowArrays
-from thresher.data.text.sorting import BUCKETS
+from thresher.data.text.sorting import room_for_sorting
 
 _TABLE = 256
 _WINDOW = 1 << 12
@@ -165,7 +165,7 @@ class LineParser:
             self._expected[line_status.LABEL_COUNT] = f"{self._domain.width} labels with ',' between them"
         self._bad = bad_table(reading.on_error)
         sorts = crosses or not grammar.ordered
-        self._counts = np.empty(BUCKETS, np.uint64) if sorts else None
+        self._rooms = room_for_sorting(ranks=False) if sorts else None
         """scratch space for sorting; None until a line needs it, so that sorting is compiled only then"""
 
     def parse(self, block: Block) -> Parsed:
@@ -190,10 +190,10 @@ class LineParser:
 
         def parse(columns: RowArrays) -> int:
             given = (text, size, columns, domain, state, self._bad, self._extra)
-            result: int = rows.parse_lines(self._grammar, *given, self._counts)
+            result: int = rows.parse_lines(self._grammar, *given, self._rooms)
             if result == line_status.NEEDS_SORTING:
-                self._counts = np.empty(BUCKETS, np.uint64)
-                result = rows.parse_lines(self._grammar, *given, self._counts)
+                self._rooms = room_for_sorting(ranks=False)
+                result = rows.parse_lines(self._grammar, *given, self._rooms)
             return result
 
         parsed = gather(
@@ -217,6 +217,7 @@ class LineParser:
 
     def _bad_line(self, text: NDArray[np.uint8], start: int, at: int, outcome: int, line: int) -> BadLine:
         raw = line_at(text, start)
+        at = start if outcome in (line_status.SUM_RANGE, line_status.PRODUCTS) else at  # of the whole line
         words = raw[at - start :].split(None, 1)
         token = words[0] if words and not raw[at - start : at - start + 1].isspace() else b""
         if outcome in _OF_LABEL and self._domain.kind != ONE:

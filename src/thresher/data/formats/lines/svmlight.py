@@ -15,9 +15,9 @@ means that the line begins with a feature and has no label: a bad line, unless t
 predict on rows without labels, and a wrong guess would be silent: so `label_weights` is an option, stored in
 the layout.
 
-Features are read in two ways. The fast path reads the usual shapes, ``id:d.ddd`` and ``id:ddd``, eight digits
-at a time, given a mask of the non-digits in 64 bytes, which has the ends of all runs of digits before any of
-them is read; it branches only on the shape of the text. Everything else takes the careful path, which reports
+Features are read in two ways. The fast path reads the usual shapes, an id and a value as in `quick_value`,
+eight digits at a time, given masks of 64 bytes, which have the ends of all ids and values before any of them
+is read; it branches only on the shape of the text. Everything else takes the careful path, which reports
 every error. Both yield the same numbers.
 """
 
@@ -41,12 +41,11 @@ from thresher.data.formats.lines.line_rows import (
     number_at,
     read_labels,
     read_weight,
-    skip_blanks,
 )
 from thresher.data.formats.lines.parse_loop import LISTED, LineParser
 from thresher.data.layout import AnyLayout
 from thresher.data.sources.reader import Reading
-from thresher.data.text.numbers import FINE, NOT_A_NUMBER, TENS, decimal, read_id, read_number, scaled
+from thresher.data.text.numbers import FINE, NOT_A_NUMBER, TENS, quick_value, read_id, read_number, scaled
 from thresher.data.text.words import (
     WINDOW,
     among,
@@ -55,17 +54,18 @@ from thresher.data.text.words import (
     enter,
     load_word,
     lowest_bit,
-    marks,
     short_number,
+    skip_blanks,
+    stops,
 )
-from thresher.engine.compile.jit import scalar
+from thresher.engine.compile.jit import compiled_apart, scalar
 from thresher.options.messages import mention
 
 QID = OWN
 """The reason for bad lines specific to svmlight text."""
 _NEWLINE, _RETURN, _SPACE, _HASH, _PLUS, _MINUS, _DOT, _COLON = 10, 13, 32, 35, 43, 45, 46, 58
 _LARGEST_KEY = np.uint64(2**64 - 1)
-_NONE, _ONE = np.uint64(0), np.uint64(1)
+_NONE, _ONE, _TWO = np.uint64(0), np.uint64(1), np.uint64(2)
 _QID_WORD, _FOUR_BYTES = np.uint64(int.from_bytes(b"qid:", "little")), np.uint64(2**32 - 1)
 _NUMBERS = byte_set(
     bytes([EXAMPLE, line_status.LABEL_DOMAIN, line_status.LABEL_RANGE])
@@ -111,45 +111,40 @@ def _read_head(text, at, domain, targets, row, weighted):
     return skip_blanks(text, at) if outcome == EXAMPLE else at, label, weight, outcome
 
 
-@scalar
-def _quick_feature(here, begin, others, odd):
-    """Read a feature ``id:d.ddd`` or ``id:ddd`` at `begin`, given the `marks` of address `here`.
+@compiled_apart
+def _long_decimal(here, number, stop, unlike):
+    """As `quick_value`, a value ``d.ddd`` with more than eight decimals."""
+    first = number + (byte(here, number) == _MINUS)
+    shape, decimals = (
+        (unlike >> np.uint64(first)) & ((_ONE << np.uint64(stop - first)) - _ONE),
+        stop - first - 2,
+    )
+    mantissa = np.uint64(byte(here, first) - 48)
+    for at in range(first + 2, stop, 8):
+        taken = min(stop - at, 8)
+        mantissa = mantissa * TENS[taken] + short_number(here, at, taken)
+    value, status = scaled(mantissa, -decimals)
+    usual = shape == _TWO and decimals <= 18 and byte(here, first + 1) == _DOT
+    return -value if first > number else value, usual and status == FINE
 
-    Returns ``(end, remaining marks, key, value, whether it has this shape)``. It must end in the window. The
+
+@scalar
+def _quick_feature(here, begin, ends, unlike):
+    """Read a feature of the usual shape at `begin`, given the `stops` of address `here`.
+
+    Returns ``(end, remaining ends, key, value, whether it has this shape)``. It must end in the window. The
     character that ends it is not checked.
     """
-    colon = lowest_bit(others)
-    others &= others - _ONE
-    end = lowest_bit(others)
-    key, value, quick = np.uint64(0), np.float32(0), 0 < colon - begin <= 8
-    if quick and byte(here, colon) == _COLON:
-        key = short_number(here, begin, colon - begin)
-        sign = byte(here, colon + 1) == _MINUS
-        number, dot = colon + 1 + sign, end
-        if byte(here, dot) == _DOT:
-            others &= others - _ONE
-            end = lowest_bit(others)
-            decimals = end - dot - 1
-            quick = dot == number + 1 and 0 < decimals <= 18
-            if quick and decimals <= 8:
-                mantissa = np.uint64(byte(here, number) - 48) * TENS[decimals]
-                value, quick = decimal(mantissa + short_number(here, dot + 1, decimals), decimals)
-            elif quick:
-                mantissa, at = np.uint64(byte(here, number) - 48), dot + 1
-                while at < end:
-                    taken = min(end - at, 8)
-                    mantissa = mantissa * TENS[taken] + short_number(here, at, taken)
-                    at += taken
-                value, status = scaled(mantissa, -decimals)
-                quick = status == FINE
-        else:
-            quick = 0 < end - number <= 8
-            value = np.float32(np.int64(short_number(here, number, end - number)))
-        quick = quick and end < WINDOW and odd << np.uint64(63 - end) == _NONE
-        value = -value if sign else value
-    else:
-        quick = False
-    return end, others & (others - _ONE), key, value, quick
+    colon = lowest_bit(ends)
+    ends &= ends - _ONE
+    end, size, key, value, quick = lowest_bit(ends), colon - begin, np.uint64(0), np.float32(0), False
+    word = (unlike >> np.uint64(begin)) & ((_ONE << np.uint64(size & 63)) - _ONE)
+    if 0 < size <= 8 and word == _NONE and byte(here, colon) == _COLON:
+        key = short_number(here, begin, size)
+        value, quick = quick_value(here, colon + 1, end, unlike)
+        if not quick and 11 < end - colon < WINDOW - colon:
+            value, quick = _long_decimal(here, colon + 1, end, unlike)
+    return end, ends & (ends - _ONE), key, value, quick
 
 
 @scalar
@@ -178,10 +173,10 @@ def _features(text, at, keys, values, nnz, crosses):
     """
     start, floor, ascend = nnz, _NONE, True
     while True:
-        others, odd = marks(text, at)
+        ends, unlike = stops(text, at)
         here, begin = text + at, np.int64(0)
         while True:
-            end, others, key, value, quick = _quick_feature(here, begin, others, odd)
+            end, ends, key, value, quick = _quick_feature(here, begin, ends, unlike)
             after = byte(here, end)
             if not quick or (after != _SPACE and after != _NEWLINE):
                 break

@@ -52,13 +52,12 @@ from thresher.data.formats.lines.line_rows import (
     number_at,
     read_labels,
     read_weight,
-    skip_blanks,
 )
 from thresher.data.formats.lines.parse_loop import LineParser
 from thresher.data.labels import LISTED
 from thresher.data.layout import BASE, AnyLayout
 from thresher.data.sources.reader import TAG, Reading
-from thresher.data.text.numbers import TENS, decimal, read_id
+from thresher.data.text.numbers import quick_value, read_id
 from thresher.data.text.words import (
     WINDOW,
     among,
@@ -68,6 +67,7 @@ from thresher.data.text.words import (
     load_word,
     lowest_bit,
     short_number,
+    skip_blanks,
     stops,
     store_float,
 )
@@ -89,8 +89,8 @@ from thresher.options.messages import mention
 """Reasons for bad lines specific to VW text"""
 
 _NUL, _TAB, _SPACE, _QUOTE, _PLUS, _MINUS, _DOT, _COLON = 0, 9, 32, 39, 43, 45, 46, 58
-_LETTER, _BAR, _NEWLINE = ord("e"), ord("|"), 10
-_NONE, _ONE, _TWO, _THREE = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
+_BAR, _NEWLINE = ord("|"), 10
+_NONE, _ONE = np.uint64(0), np.uint64(1)
 _LARGEST_ID, _ID_DIGITS = np.uint64(2**64 - 1), 20
 _ENDS_NAME, _ENDS_TEXT = byte_set(b" \t\n\r\0:"), byte_set(b" \t\n\r\0")
 _SMALL = np.uint64(0x2020202020202020)
@@ -151,29 +151,6 @@ def _read_head(text, at, based, domain, targets, row):
 
 
 @scalar
-def _quick_value(here, number, stop, unlike):
-    """Read a value ``ddd``, ``d.ddd`` or ``d.ddde-dd`` in [number, stop): ``(float32, whether it fits)``."""
-    sign = byte(here, number) == _MINUS
-    first = number + sign
-    length = stop - first
-    shape = (unlike >> np.uint64(first & 63)) & ((_ONE << np.uint64(length & 63)) - _ONE)
-    value, sure = np.float32(0), False
-    if shape == _TWO and 3 <= length <= 10 and byte(here, first + 1) == _DOT:
-        mantissa = np.uint64(byte(here, first) - 48) * TENS[length - 2]
-        value, sure = decimal(mantissa + short_number(here, first + 2, length - 2), length - 2)
-    elif shape == _NONE and 1 <= length <= 8:
-        value, sure = np.float32(np.int64(short_number(here, first, length))), True
-    elif 7 <= length <= 14 and shape == _TWO | _THREE << np.uint64(length - 4):
-        decimals, letter = length - 6, first + length - 4
-        mantissa = np.uint64(byte(here, first) - 48) * TENS[decimals]
-        places = decimals + np.int64(short_number(here, letter + 2, 2))
-        value, sure = decimal(mantissa + short_number(here, first + 2, decimals), min(places, 22))
-        dotted = byte(here, first + 1) == _DOT and byte(here, letter) | 32 == _LETTER
-        sure = sure and places <= 22 and dotted and byte(here, letter + 1) == _MINUS
-    return -value if sign else value, sure and stop < WINDOW
-
-
-@scalar
 def _hash_name(vw, text, at, size, seed):
     """The hash of a name, of the kind that the layout selects: see `Vw.vw`."""
     if vw is None:
@@ -207,7 +184,7 @@ def _quick_feature(grammar, here, begin, ends, unlike, space):
         if byte(here, end) == _COLON:
             number, end = end + 1, lowest_bit(ends)
             ends &= ends - _ONE
-            plain, sure = _quick_value(here, number, end, unlike)
+            plain, sure = quick_value(here, number, end, unlike)
             value *= plain
             quick = quick and sure
     return end, ends, key, value, quick

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,25 +21,23 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thresher.data import columns
-from thresher.data.chunk import Chunk
-from thresher.data.columns import CATEGORICAL, LABEL, LIST, NUMERIC, SPELLED, TEXT
+from thresher.data.columns import CATEGORICAL, LABEL, LIST, NUMERIC, OFFSET, SPELLED, TEXT
 from thresher.data.errors import BadLine, DataError, nonfinite, shown
-from thresher.data.features.crossing import room_for_spans
 from thresher.data.features.ngrams import rows_of_bytes
 from thresher.data.formats import line_status
-from thresher.data.formats.lines.parse_loop import bad_table
+from thresher.data.formats.lines.parse_loop import gather
 from thresher.data.formats.tables import arrow_rows as rows
 from thresher.data.formats.tables.table_rows import (
     NOT_FINITE,
     ColumnEncodings,
-    check_columns_of_labels,
+    TableParser,
     expected_of,
 )
 from thresher.data.labels import LISTED, Domain, hint_of_words
-from thresher.data.layout import SettledLayout
 from thresher.data.report import Noted, noted, undecoded, wrong_byte
-from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading
+from thresher.data.sources.reader import Parsed
 from thresher.data.text.numbers import NUMBER, OVERFLOW
+from thresher.data.text.sorting import room_for_sorting
 from thresher.data.text.spelling import GROWTH, spell_all
 from thresher.data.text.words import SPACES
 
@@ -47,7 +45,8 @@ if TYPE_CHECKING:
     from thresher.data.files.content import ReadSoFar
 
 _TRUTHS = {b"true": 1.0, b"false": 0.0}
-_NUMBERS = (LABEL, *columns.NUMBERS)
+NUMBERS = (LABEL, *columns.NUMBERS)
+"""Kinds of columns whose cells are numbers; those of labels may be words or lists, too"""
 _NAN = nonfinite(math.nan)
 LISTS_NEED = "single numbers (lists need labels:LO-HI)"
 """What outputs need that are not lists of classes"""
@@ -92,15 +91,6 @@ def _is_list(kind: pa.DataType) -> bool:
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
-def check_types(layout: SettledLayout, schema: pa.Schema, file: str) -> None:
-    """Raise `DataError` if the type of a column does not fit its kind in the settled layout."""
-    fields = dict(zip(schema.names, schema.types, strict=True))
-    for name, kind in layout.kind_of.items():
-        if name in fields and not fits(fields[name], kind):
-            how = f": {remedy_of(fields[name]) or 'convert it to numbers'}" if kind in _NUMBERS else ""
-            raise DataError(f"{file}: column '{name}' is {kind}, but has type {fields[name]} here{how}")
-
-
 def remedy_of(kind: pa.DataType) -> str:
     """How to make numbers of dates, times and durations; empty for other types."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -113,19 +103,14 @@ def remedy_of(kind: pa.DataType) -> str:
 @functools.lru_cache(256)
 def fits(found: pa.DataType, kind: str) -> bool:
     """Whether a column of type `found` can be of this kind, which may be one that is not read."""
-    if kind not in (*_NUMBERS, CATEGORICAL, LIST, TEXT):
-        return True
-    inner = pa.types.is_dictionary(found) or (kind == LABEL and _is_list(found))
-    if kind in _NUMBERS:
-        one = found.value_type if inner else found
-        return (
-            guess(one) == NUMERIC
-            or bool(pa.types.is_boolean(one) or pa.types.is_null(one))
-            or (kind == LABEL and is_of_text(found))
-        )
+    if kind in (CATEGORICAL, TEXT):
+        return is_written(found)
     if kind == LIST:
         return guess(found) == LIST or pa.types.is_null(found)
-    return is_written(found)
+    inner = pa.types.is_dictionary(found) or (kind == LABEL and _is_list(found))
+    one = found.value_type if inner else found
+    number = guess(one) == NUMERIC or bool(pa.types.is_boolean(one) or pa.types.is_null(one))
+    return kind not in NUMBERS or number or (kind == LABEL and is_of_text(found))
 
 
 @functools.lru_cache(256)
@@ -175,15 +160,8 @@ class TableBlock(NamedTuple):
     """content read up to the end of this block, if the content of the pass is hashed"""
 
 
-class BatchParser:
+class BatchParser(TableParser):
     """Converts record batches to chunks."""
-
-    def __init__(self, files: Sequence[ColumnEncodings], layout: SettledLayout, reading: Reading) -> None:
-        self._files, self._layout = files, layout
-        self._domain = check_columns_of_labels(reading.domain, layout)
-        self._on_error, self._arenas = reading.on_error, reading.arenas
-        self._reading, self._spans = reading, room_for_spans()
-        self._bad = bad_table(reading.on_error)
 
     def parse(self, block: TableBlock) -> Parsed:
         """Parse the examples of a batch into arrays of an arena."""
@@ -192,119 +170,102 @@ class BatchParser:
             there = {name: batch.column(name) for name in kinds.where.columns}
             kept = kinds.where.rows(there, batch.num_rows)
             batch = take_rows(batch, kept)
+        shown = functools.cache(lambda: [column.view(as_bytes(column.type)) for column in batch.columns])
 
         def line(row: int) -> int:
             return row + 1 if kept is None else block.passed + int(kept[row]) + 1
 
+        def cells(row: int) -> dict[str, Any]:
+            return {n: column[row].as_py() for n, column in zip(batch.schema.names, shown(), strict=True)}
+
+        def as_json(row: int) -> bytes:
+            return json.dumps(cells(row), default=_readable).encode()
+
+        def describe(row: int, at: int, code: int, before: int) -> BadLine:
+            cell = cells(row)[kinds.names[code // line_status.OUTCOMES]]
+            return bad_row(self._domain, kinds, cell, code, line(row), as_json(row))
+
         noticed = ((what, name, line(at - 1), look) for what, name, at, look in _not_utf8(batch, kinds))
-        chunk, merged, wrong = self.encoded(batch, kinds)
-        listed = wrong if self._on_error == QUARANTINE else wrong[: self._reading.described]
-        shown = [column.view(as_bytes(column.type)) for column in batch.columns] if listed else []
-        rows_as_json = [
-            json.dumps(
-                {name: column[row].as_py() for name, column in zip(batch.schema.names, shown, strict=True)},
-                default=_readable,
-            ).encode()
-            for row, _ in listed
-        ]
-        bad = list[BadLine]()
-        for (row, code), raw in zip(listed[: self._reading.described], rows_as_json, strict=False):
-            cell = shown[batch.schema.names.index(kinds.names[code // line_status.OUTCOMES])][row].as_py()
-            bad.append(bad_row(self._domain, kinds, cell, code, line(row), raw))
+        parsed = self._encoded(batch, kinds, describe, as_json)
         there, count = {name: batch.column(name) for name in batch.schema.names}, batch.num_rows
         ids = _texts(there[kinds.ids]) if kinds.ids and kinds.ids in there else None
-        return Parsed(
-            chunk,
-            LineTally(count, len(chunk), 0, len(wrong), merged),
-            bad,
-            b"".join(raw + b"\n" for raw in rows_as_json if self._on_error == QUARANTINE),
-            0 if kept is None else block.passed + block.batch.num_rows - len(kept),
-            (*kinds.noticed, *noticed),
-            [row - before for before, (row, _) in enumerate(wrong)],
-            kinds.marks.ids(there, count) if kinds.marks else ids,
-            [
-                _texts(dates_as_texts(there[one])) if one in there else [""] * count
-                for one in self._reading.sliced
-            ],
+        sliced = self._reading.sliced
+        return parsed._replace(
+            excluded=0 if kept is None else block.passed + block.batch.num_rows - len(kept),
+            noticed=(*kinds.noticed, *noticed),
+            ids=kinds.marks.ids(there, count) if kinds.marks else ids,
+            cells=[_texts(dates_as_texts(there[one])) if one in there else [""] * count for one in sliced],
         )
 
-    def encoded(
-        self, batch: pa.RecordBatch, kinds: ColumnEncodings
-    ) -> tuple[Chunk, int, list[tuple[int, int]]]:
-        """The rows of a batch, the number with repeated keys, and the bad ones as ``(row, code)``.
-
-        With `FAIL`, it ends at the first bad row.
-        """
-        read = [c for c, kind in enumerate(kinds.what) if kind in (*_NUMBERS, CATEGORICAL, LIST, TEXT)]
-        count, table, held, most = (
-            batch.num_rows,
-            np.zeros((len(read), rows.FIELDS), np.int64),
-            list[Any](),
-            0,
-        )
+    def _encoded(
+        self,
+        batch: pa.RecordBatch,
+        kinds: ColumnEncodings,
+        describe: Callable[..., BadLine],
+        as_json: Callable[[int], bytes],
+    ) -> Parsed:
+        """The rows of a batch; see `gather`."""
+        reading, count = self._reading, batch.num_rows
+        read = [c for c, kind in enumerate(kinds.what) if kind in (*NUMBERS, CATEGORICAL, LIST, TEXT)]
+        table, held, most = np.zeros((len(read), rows.FIELDS), np.int64), list[Any](), 0
         table[:, rows.COLUMN] = read
         for row, c in zip(table, read, strict=True):
-            own, features = self._point(row, batch.column(kinds.names[c]), kinds, c)
-            held += own
+            own, features = self._describe(row, batch.column(kinds.names[c]), kinds, c)
+            held.append(own)
             most += features
-        arrays = self._arenas.columns(count, 2 * most + 16, self._domain.width, kinds.shifted)
-        state, wrong = np.zeros(line_status.COUNTERS, np.int64), list[tuple[int, int]]()
-        used, domain = (kinds.codes[read], kinds.keys[read], kinds.seeds[read]), self._domain.code()
-        far, extra = kinds.room_for_rests(most), kinds.extra(self._reading.naming, self._spans)
-        arrays.indptr[0] = 0
-        while state[line_status.AT] < count and not (wrong and self._on_error == FAIL):
-            if rows.encode(count, arrays, table, used, kinds.mask, domain, state, self._bad, far, extra):
-                done = int(state[line_status.ROWS]), int(state[line_status.NNZ])
-                arrays = self._arenas.roomier(arrays, *done)
-            wrong += [(row, code) for row, code, *_ in self._bad[: state[line_status.BAD]].tolist()]
-            state[line_status.BAD] = 0
-        self._reading.take_names(kinds.names)
-        chunk = arrays.chunk(int(state[line_status.ROWS]), int(state[line_status.NNZ]))
-        chunk = kinds.completed(kinds.with_rests(chunk, far, [row for row, _ in wrong]))
-        return chunk, int(state[line_status.MERGED]), wrong
+        state, used = (
+            np.zeros(line_status.COUNTERS, np.int64),
+            (kinds.codes[read], kinds.keys[read], kinds.seeds[read]),
+        )
+        far, extra = kinds.room_for_rests(most), kinds.extra(reading.naming, self._spans)
+        rest = table, used, kinds.mask, self._domain.code(), state, self._bad, far, extra, room_for_sorting()
+        parsed = gather(
+            lambda arrays: rows.encode(count, arrays, *rest),
+            *(describe, as_json, state, self._bad),
+            reading.arenas.columns(count, 2 * most + 16, self._domain.width, OFFSET in kinds.what),
+            reading,
+        )
+        reading.take_names(kinds.names)
+        skipped = [gap + before for before, gap in enumerate(parsed.gaps)]
+        return parsed._replace(chunk=kinds.completed(kinds.with_rests(parsed.chunk, far, skipped)))
 
-    def _point(
+    def _describe(
         self, row: NDArray[np.int64], array: pa.Array, kinds: ColumnEncodings, c: int
-    ) -> tuple[list[object], int]:
+    ) -> tuple[object, int]:
         """Describe column `c`; returns what to keep alive, and the maximum number of features."""
-        kind, most, has_lists = kinds.what[c], len(array), _is_list(array.type)
-        if kind == LABEL and (self._domain.kind == LISTED) != has_lists:
+        kind, most, bits = kinds.what[c], len(array), None
+        if kind == LABEL and (self._domain.kind == LISTED) != _is_list(array.type):
             wanted = "lists" if self._domain.kind == LISTED else LISTS_NEED
             raise DataError(
                 f"column '{kinds.names[c]}' has type {array.type}, but these outputs need {wanted} as labels"
             )
-        if kind == LABEL and has_lists:
-            array = cast(array, pa.large_list(pa.float64()))
-            lists, array = _point_lists(row, array), array.values
-            _point(row, rows.NUMBER_LISTS, array, array.buffers()[1])
-            return [lists, array], most
-        if kind in _NUMBERS:
-            array = self._labels(array) if kind == LABEL else cast(array, pa.float64())
-            _point(row, rows.NUMBERS, array, array.buffers()[1])
-            return [array], most
-        numbers, bits = array.dictionary if pa.types.is_dictionary(array.type) else array, None
-        if pa.types.is_floating(numbers.type):
-            finite = pc.fill_null(pc.is_finite(cast(numbers, pa.float64())), True).to_numpy(False)
-            if not finite.all():
-                if numbers is not array:
-                    finite = np.append(finite, True)[pc.fill_null(array.indices, len(finite)).to_numpy()]
-                bits = np.packbits(finite, bitorder="little")
-                row[rows.FINITE] = bits.ctypes.data
-        if kind == TEXT:
-            held = _point_grams(row, array, kinds, c, self._reading.naming)
-            return [*held, bits], most + len(held[1])
-        if kind == LIST:
-            array = cast(array, pa.large_list(pa.large_string()))
-            lists, array = _point_lists(row, array), array.values
-            _point_text(row, array)
-            return [lists, array], most + len(array)
-        if pa.types.is_dictionary(array.type):
-            if keyed := _point_indices(row, array, kinds, c, self._reading.naming):
-                return [*keyed, bits], most
-        array = texts_of(array, kinds.spelling[c])
-        short = pa.types.is_string(array.type) or pa.types.is_binary(array.type)
-        _point_text(row, array, rows.SHORT if short else rows.LONG)
-        return [array, bits], most
+        if kind == LABEL:
+            listed = self._domain.kind == LISTED
+            array = cast(array, pa.large_list(pa.float64())) if listed else self._labels(array)
+        elif kind in columns.NUMBERS:
+            array = cast(array, pa.float64())
+        elif kind == LIST:
+            array = cast(array, pa.large_list(TEXTS))
+            most = len(array.values)
+        else:
+            bits = _finite_in(array)
+            row[rows.FINITE] = 0 if bits is None else bits.ctypes.data
+            if kind == TEXT:
+                grams = _grams_of(array, kinds, c, self._reading.naming)
+                for place, one in zip((rows.LISTS, rows.DATA, rows.OFFSETS), grams, strict=True):
+                    row[place] = one.ctypes.data
+                return (grams, bits), most + len(grams[1])
+            if pa.types.is_dictionary(array.type):
+                hashed = _keys_of(array, kinds, c, self._reading.naming)
+                if hashed is not None:
+                    indices = cast(array.indices, pa.int64())
+                    _note_buffers(row, indices)
+                    row[rows.FORM], row[rows.OFFSETS] = rows.KEYS, row[rows.DATA]
+                    row[rows.DATA] = hashed.ctypes.data
+                    return (indices, hashed, bits), most
+            array = texts_of(array, kinds.spelling[c])
+        _note_buffers(row, array)
+        return (array, bits), most
 
     def _labels(self, array: pa.Array) -> pa.Array:
         words = self._domain.words
@@ -343,17 +304,34 @@ def number_of(text: bytes) -> float:
     return float(text) if NUMBER.fullmatch(text) else _TRUTHS.get(text.lower(), math.nan)
 
 
-def _point_lists(column: NDArray[np.int64], array: pa.Array) -> pa.Array:
-    valid, offsets, *_ = array.buffers()
-    column[rows.LISTS], column[rows.LISTS_VALID] = _address(offsets), _address(valid)
-    column[rows.LISTS_FIRST] = array.offset
-    return array
+def _note_buffers(row: NDArray[np.int64], array: pa.Array) -> None:
+    """Note where the entries of an array of numbers or texts are, or of lists of these."""
+    if pa.types.is_large_list(array.type):
+        row[rows.LISTS_VALID], row[rows.LISTS] = map(_address, array.buffers()[:2])
+        row[rows.LISTS_FIRST], array = array.offset, array.values
+    valid, *_, data = buffers = array.buffers()
+    row[rows.FORM] = rows.SHORT if array.type in (pa.string(), pa.binary()) else rows.LONG
+    row[rows.OFFSETS], row[rows.DATA] = _address(buffers[1]), _address(data)
+    row[rows.VALID], row[rows.FIRST] = _address(valid) if array.null_count else 0, array.offset
 
 
-def _point_indices(
-    column: NDArray[np.int64], array: pa.Array, kinds: ColumnEncodings, place: int, naming: object
-) -> list[pa.Array] | None:
-    """Describe a dictionary column by its indices and the keys of its values; None: better as texts."""
+def _finite_in(array: pa.Array) -> NDArray[np.uint8] | None:
+    """Bits of the rows with a finite number or none; None if all are, or other values."""
+    numbers = array.dictionary if pa.types.is_dictionary(array.type) else array
+    if not pa.types.is_floating(numbers.type):
+        return None
+    finite = pc.fill_null(pc.is_finite(cast(numbers, pa.float64())), True).to_numpy(False)
+    if finite.all():
+        return None
+    if numbers is not array:
+        finite = np.append(finite, True)[pc.fill_null(array.indices, len(finite)).to_numpy()]
+    return np.packbits(finite, bitorder="little")
+
+
+def _keys_of(
+    array: pa.Array, kinds: ColumnEncodings, place: int, naming: object
+) -> NDArray[np.uint64] | None:
+    """The keys of the values of a dictionary; None if one is missing or most do not occur."""
     if array.dictionary.null_count or len(array.dictionary) > len(array):
         return None
     values = cast(texts_of(array.dictionary, kinds.spelling[place]), TEXTS)
@@ -361,19 +339,16 @@ def _point_indices(
     may_be = values.filter(pc.or_(pc.equal(pc.binary_length(values), 0), begins)).view(pa.large_binary())
     if not all(text.strip(SPACES) for text in may_be.to_pylist()):
         return None
-    indices, described = cast(array.indices, pa.int64()), np.zeros(rows.FIELDS, np.int64)
-    _point_text(described, values)
-    keys = np.empty(len(values), np.uint64)
+    described, keys = np.zeros(rows.FIELDS, np.int64), np.empty(len(values), np.uint64)
+    _note_buffers(described, values)
     rows.hash_values(described, kinds.seeds[place], keys, naming, place)
-    _point(column, rows.KEYS, indices, None)
-    column[rows.DATA], column[rows.INDICES] = keys.ctypes.data, _address(indices.buffers()[1])
-    return [keys, indices]
+    return keys
 
 
-def _point_grams(
-    column: NDArray[np.int64], array: pa.Array, kinds: ColumnEncodings, place: int, naming: object
-) -> list[pa.Array]:
-    """Describe a text column by lists of keys and values of its n-grams; a missing text has no n-grams."""
+def _grams_of(
+    array: pa.Array, kinds: ColumnEncodings, place: int, naming: object
+) -> tuple[NDArray[Any], ...]:
+    """Lists of keys and values of the n-grams of texts; a missing text has none."""
     texts = cast(texts_of(array, kinds.spelling[place]), TEXTS)
     if texts.null_count:  # a scalar made of Python's makes pyarrow import pandas
         texts = pc.fill_null(texts, "")
@@ -381,12 +356,7 @@ def _point_grams(
     places = np.zeros(1, np.int64)
     if len(texts):
         places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    lists, keys, values = rows_of_bytes(
-        _address(data), places, kinds.grams, int(kinds.seeds[place]), naming, place
-    )
-    column[rows.LISTS] = lists.ctypes.data
-    column[rows.DATA], column[rows.OFFSETS] = keys.ctypes.data, values.ctypes.data
-    return [lists, keys, values]
+    return rows_of_bytes(_address(data), places, kinds.grams, int(kinds.seeds[place]), naming, place)
 
 
 def _texts(column: pa.Array) -> list[str]:
@@ -401,18 +371,6 @@ def _readable(value: object) -> str:
 
 def _address(buffer: pa.Buffer | None) -> int:
     return 0 if buffer is None else int(buffer.address)
-
-
-def _point(column: NDArray[np.int64], form: int, array: pa.Array, data: pa.Array) -> None:
-    column[rows.FORM], column[rows.DATA] = form, _address(data)
-    column[rows.VALID] = _address(array.buffers()[0]) if array.null_count else 0
-    column[rows.FIRST] = array.offset
-
-
-def _point_text(column: NDArray[np.int64], array: pa.Array, form: int = rows.LONG) -> None:
-    _, offsets, data = array.buffers()
-    _point(column, form, array, data)
-    column[rows.OFFSETS] = _address(offsets)
 
 
 TEXTS = pa.large_string()

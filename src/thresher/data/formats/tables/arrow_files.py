@@ -9,8 +9,8 @@ from __future__ import annotations
 import io
 from collections import defaultdict
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import replace
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from itertools import chain
@@ -79,10 +79,17 @@ def settle_arrow(
         typed = pa.schema([field.with_type(types[field.name]) for field in schema], schema.metadata)
         # a model without columns that reads a table is told of it
         labelled = not asked.unlabelled or isinstance(layout, SettledLayout)
-        spelling = spelling_by(schema, head)
+        spelling = dict[str, str]()
+        for field in schema:
+            what = arrow.spelling_of_type(field.type)
+            if not what and head is not None and field.name in (there := head.schema.names):
+                texts = head.column(there.index(field.name)).slice(0, _ROWS)
+                what = spelling_of_texts(texts.view(arrow.as_bytes(texts.type)).to_pylist())
+            spelling[field.name] = what or AS_TEXT
         found = by_schema(layout, typed, arrow.guesses(typed), name, spelling, later, labelled=labelled)
     used = found.unlabelled() if asked.unlabelled else found
-    return found, kinds_by(used, schema, name, asked.ids)
+    kinds, types = kinds_by(used, schema, name, asked.ids), dict(zip(schema.names, schema.types, strict=True))
+    return found, with_filters(kinds, asked, types, name)
 
 
 def types_in(schemas: Iterable[pa.Schema]) -> dict[str, pa.DataType]:
@@ -95,8 +102,12 @@ def types_in(schemas: Iterable[pa.Schema]) -> dict[str, pa.DataType]:
 
 
 def kinds_by(layout: SettledLayout, schema: pa.Schema, name: str, ids: str = "") -> ColumnEncodings:
-    """How the columns of a file are read; raises `DataError` unless they fit the layout."""
-    arrow.check_types(layout, schema, name)
+    """How the columns of a file are read; raises `DataError` unless they, and their types, fit the layout."""
+    types = dict(zip(schema.names, schema.types, strict=True))
+    for column, kind in layout.kind_of.items():
+        if column in types and not arrow.fits(found := types[column], kind):
+            how = f": {arrow.remedy_of(found) or 'convert it to numbers'}" if kind in arrow.NUMBERS else ""
+            raise DataError(f"{name}: column '{column}' is {kind}, but has type {found} here{how}")
     return kinds_of(layout, schema.names, name, arrow.guesses(schema), ids)
 
 
@@ -104,18 +115,6 @@ def has_words(kinds: ColumnEncodings, schema: pa.Schema) -> bool:
     """Whether a label column has text."""
     labels = [name for name, what in zip(kinds.names, kinds.what, strict=True) if what == LABEL]
     return any(arrow.is_of_text(schema.field(name).type) for name in labels)
-
-
-def spelling_by(schema: pa.Schema, head: Any) -> dict[str, str]:
-    """What the values of the columns are, by their types and the first rows, a record batch or None."""
-    found = dict(zip(schema.names, map(arrow.spelling_of_type, schema.types), strict=True))
-    there = () if head is None else head.schema.names
-    for name in [name for name, spelling in found.items() if not spelling]:
-        found[name] = AS_TEXT
-        if name in there:
-            texts = head.column(there.index(name)).slice(0, _ROWS)
-            found[name] = spelling_of_texts(texts.view(arrow.as_bytes(texts.type)).to_pylist())
-    return found
 
 
 def by_schema(
@@ -154,15 +153,10 @@ def open_table(
     for name, head in zip(names, heads, strict=True):
         with read_from(name):
             found, kinds = settle_arrow(found, head.schema, name, asked, head.rows, schemas[1:])
-            files.append(with_filters(kinds, asked, types_by_name(head.schema), name))
+            files.append(kinds)
         may_be_words = may_be_words or has_words(kinds, head.schema)
     assert has_columns(found)
     return found, ParserMaker(arrow.BatchParser, files, may_be_words, heads)
-
-
-def types_by_name(schema: pa.Schema) -> dict[str, pa.DataType]:
-    """The type of each column."""
-    return dict(zip(schema.names, schema.types, strict=True))
 
 
 @contextmanager
@@ -189,13 +183,30 @@ def counted(batches: Iterable[tuple[pa.RecordBatch, float | None]], needed: list
 
 
 def _head_of(layout: AnyLayout, name: str, where: str, first: bool, previews: Previews) -> TableHead:
-    """What a file shows; if it is the first, with rows of the first row group that the filter allows."""
+    """What a file shows; if it is the first, with rows of the first row group that the filter allows.
+
+    Rows have the columns that may be read; those of a remote file, texts and categories.
+    """
 
     def look(streams: OpenStreams) -> TableHead:
         with read_from(name), _opened(layout.format, name, streams) as (schema, in_order, rows_of):
-            rows, look_in = None, first and not is_stream(name)
-            if wanted := _looked_at(layout, schema, is_remote(name)) if look_in else []:
-                chosen = Filter(where, types_by_name(schema), name) if where else None
+            rows, types, far = None, dict(zip(schema.names, schema.types, strict=True)), is_remote(name)
+            if not first or is_stream(name) or len(types) < len(schema):  # repeated names are refused later
+                return TableHead(schema, in_order, None)
+            if has_columns(layout):
+                kinds = {column: kind for column, kind in layout.kind_of.items() if column in types}
+            else:
+                find, kinds = finder(schema.names), dict(zip(types, arrow.guesses(schema), strict=True))
+                given = (CATEGORICAL, getattr(layout, "categorical", ())), (IGNORE, layout.ignore)
+                kinds |= {
+                    one: what for what, patterns in given for pattern in patterns for one in find(pattern)
+                }
+            unread = ("", *UNREAD)
+            wanted = [
+                one for one, kind in kinds.items() if kind == CATEGORICAL or not (far or kind in unread)
+            ]
+            if wanted:
+                chosen = Filter(where, types, name) if where else None
                 most = most_rows(wanted)
                 rows = next((batch for _, batch, _ in rows_of(wanted, 0, chosen)), None)
                 if rows is not None and rows.num_rows > most:  # which may be all of the file
@@ -204,22 +215,6 @@ def _head_of(layout: AnyLayout, name: str, where: str, first: bool, previews: Pr
 
     found: TableHead = previews.once("table", name, look)
     return found
-
-
-def _looked_at(layout: AnyLayout, schema: pa.Schema, far: bool) -> list[str]:
-    """The columns that are looked at: those that may be read; of a file `far` away, texts and categories.
-
-    None if names repeat, which is refused later.
-    """
-    if len({*schema.names}) < len(schema):
-        return []
-    if has_columns(layout):
-        kinds = {name: kind for name, kind in layout.kind_of.items() if name in schema.names}
-    else:
-        find, kinds = finder(schema.names), dict(zip(schema.names, arrow.guesses(schema), strict=True))
-        for what, patterns in ((CATEGORICAL, getattr(layout, "categorical", ())), (IGNORE, layout.ignore)):
-            kinds |= {name: what for pattern in patterns for name in find(pattern)}
-    return [name for name, kind in kinds.items() if kind == CATEGORICAL or not (far or kind in ("", *UNREAD))]
 
 
 @contextmanager
@@ -234,19 +229,19 @@ def _opened(
     """
     at_its_end = "cannot be read from standard input or a pipe: it is read from its end"
     once = is_stream(name)
-    if form == "parquet":
-        if once:
-            raise DataError(f"a Parquet file {at_its_end}")
+    if once and form == "parquet":
+        raise DataError(f"a Parquet file {at_its_end}")
+    if not (once or in_order):
         with _random(name) as file:
             begin(file)
-            with pq.ParquetFile(file, pre_buffer=is_remote(name)) as table:
-                yield table.schema_arrow, False, partial(_parquet_rows, table, file)
-        return
-    if in_order is False:
-        with _random(name) as file:
-            begin(file)
-            yield None, False, partial(_file_rows, file)
-        return
+            if form == "parquet":
+                with pq.ParquetFile(file, pre_buffer=is_remote(name)) as table:
+                    yield table.schema_arrow, False, partial(_parquet_rows, table, file)
+                return
+            if in_order is False or file.read(len(_MAGIC)) == _MAGIC:
+                schema = pa.ipc.open_file(file).schema if in_order is None else None
+                yield schema, False, partial(_file_rows, file)
+                return
     seen, last, watch = list[bytes](), bytearray(), begin()
 
     def see(view: memoryview) -> None:
@@ -259,17 +254,12 @@ def _opened(
 
     with RawFile(name, see, streams.get(name)) as raw:
         given = io.BufferedReader(raw)
-        if not given.peek(len(_MAGIC)).startswith(_MAGIC):
-            with pa.ipc.open_stream(given) as reader:
-                yield reader.schema, True, partial(_stream_rows, reader, given, raw, size_of(name), last)
-        elif once:
+        if once and given.peek(len(_MAGIC)).startswith(_MAGIC):
             raise DataError(
                 f"an Arrow file {at_its_end}; write it as an Arrow stream (pyarrow.ipc.new_stream)"
             )
-        else:
-            with closing(raw.release()) as plain:
-                file = pa.PythonFile(plain, mode="r")
-                yield pa.ipc.open_file(file).schema, False, partial(_file_rows, file)
+        with pa.ipc.open_stream(given) as reader:
+            yield reader.schema, True, partial(_stream_rows, reader, given, raw, size_of(name), last)
         if once and in_order is None:
             streams[name] = (raw.release(), b"".join(seen))
 
@@ -336,58 +326,57 @@ def _random(name: str) -> Any:
     return pa.OSFile(name)
 
 
+@dataclass
 class BatchReader:
     """The batches of files, one after the other. Not safe for use by two threads at once."""
 
-    def __init__(
-        self,
-        names: list[str],
-        rows: Callable[[int, list[str], int], AbstractContextManager[Rows]],
-        files: Sequence[ColumnEncodings],
-        start: StreamPosition | None,
-        watches: Watches | None,
-        sliced: Sequence[str] = (),
-        size: Callable[[str], int | None] = size_of,
-    ) -> None:
-        """`rows` opens a file, by number, of columns from a row on; `sliced` are further columns."""
-        self._names, self._rows, self._files, self._sliced, self._size = names, rows, files, sliced, size
-        self._start, self._watches = start or StreamPosition(0, 0, 0), watches
-        self._blocks = self._all()
+    blocks: Generator[arrow.TableBlock, None, None]
 
     def fill(self, *_: object) -> arrow.TableBlock | None:
         """The next batch; None after the last. Raises `DataError` for a bad file."""
-        return next(self._blocks, None)
+        return next(self.blocks, None)
 
     def close(self) -> None:
         """Close the open file; `fill` must not be running."""
-        self._blocks.close()
+        self.blocks.close()
 
-    def _all(self) -> Generator[arrow.TableBlock, None, None]:
-        done = 0
-        for k, name in enumerate(self._names):
-            size = self._size(name) or 0
-            kinds, position = self._files[k], done
-            filters = [one for one in (kinds.where, kinds.marks) if one]
-            looked_at = {*self._sliced, *(name for one in filters for name in one.columns)}
-            looked_at |= {kinds.ids} if kinds.ids else set()
-            read = zip(kinds.names, kinds.what, strict=True)
-            needed = [name for name, what in read if what not in UNREAD or name in looked_at]
-            if k >= self._start.file:
-                at = start = self._start.offset if k == self._start.file else 0
-                most = min(most_rows(needed), CROSSED_ROWS if kinds.crosses else BATCH)
-                with read_from(name), self._rows(k, needed, start) as whole:
-                    for end, batch, part in whole:
-                        first = end - batch.num_rows
-                        for begin in range(first, end, most):
-                            piece = batch.slice(begin - first, most)
-                            last = begin + piece.num_rows
-                            if part is not None and last == end:
-                                position = done + round(size * part)
-                            if begin >= start:
-                                so_far = self._watches.so_far() if self._watches else None
-                                yield arrow.TableBlock(piece, k, at, last, position, begin - at, so_far)
-                                at = last
-            done += size
+
+def blocks_of(
+    names: list[str],
+    rows: Callable[[int, list[str], int], AbstractContextManager[Rows]],
+    files: Sequence[ColumnEncodings],
+    start: StreamPosition | None,
+    watches: Watches | None = None,
+    sliced: Sequence[str] = (),
+    size_of: Callable[[str], int | None] = lambda name: None,
+) -> Generator[arrow.TableBlock, None, None]:
+    """The batches from `start` on. `rows` opens a file, by number, of columns from a row on.
+
+    `sliced` are columns that are wanted besides those that are read.
+    """
+    done, begins = 0, start or StreamPosition(0, 0, 0)
+    for k, (name, kinds) in enumerate(zip(names, files, strict=True)):
+        size, position = size_of(name) or 0, done
+        filters = [one for one in (kinds.where, kinds.marks) if one]
+        wanted = {*sliced, kinds.ids, *(column for one in filters for column in one.columns)} - {""}
+        read = zip(kinds.names, kinds.what, strict=True)
+        needed = [column for column, what in read if what not in UNREAD or column in wanted]
+        if k >= begins.file:
+            at = skipped = begins.offset if k == begins.file else 0
+            most = min(most_rows(needed), CROSSED_ROWS if kinds.crosses else BATCH)
+            with read_from(name), rows(k, needed, skipped) as whole:
+                for end, batch, part in whole:
+                    first = end - batch.num_rows
+                    for begin in range(first, end, most):
+                        piece = batch.slice(begin - first, most)
+                        last = begin + piece.num_rows
+                        if part is not None and last == end:
+                            position = done + round(size * part)
+                        if begin >= skipped:
+                            so_far = watches.so_far() if watches else None
+                            yield arrow.TableBlock(piece, k, at, last, position, begin - at, so_far)
+                            at = last
+        done += size
 
 
 class TableSource(TextSource):
@@ -429,7 +418,8 @@ class TableSource(TextSource):
             with _opened(form, name, opened, begin, self._form.heads[file].in_order) as (*_, rows_of):
                 yield rows_of(needed, start, self._form.files[file].where)
 
-        return BatchReader(self.names, rows, self._form.files, start, watches, self.sliced)
+        given = self.names, rows, self._form.files, start, watches, self.sliced
+        return BatchReader(blocks_of(*given, size_of))
 
 
 _LARGE, _LARGEST = pa.decimal256(76, 0), 10**76
@@ -449,18 +439,31 @@ _FEW = 1000
 
 
 def reader_of(table: Any) -> pa.RecordBatchReader:
-    """The rows of a table as batches. The index of a pandas table is not read."""
-    if not hasattr(table, "iloc"):
-        return _stream_of(table)
+    """The rows of a table as batches. The index of a pandas table is not read.
+
+    `DataError` names the column that cannot be read, if pandas or polars have made the table.
+    """
+    is_frame = hasattr(table, "iloc")
+    names = [*table.columns] if hasattr(table, "dtypes") else []
+    for name, kind in zip(names, table.dtypes if names else (), strict=False):
+        if str(kind) == "Object":  # polars would give Python objects by their addresses
+            how = "make it text with .map_elements(str, return_dtype=pl.String), or drop it"
+            raise DataError(f"{NAME}: column '{name}' has type Object: {how}")
+
+    def read(some: Any) -> pa.RecordBatchReader:
+        return _of_frame(some).to_reader() if is_frame else pa.RecordBatchReader.from_stream(some)
+
     try:
-        return _of_frame(table).to_reader()
-    except UNREADABLE:
-        for k, name in enumerate(table.columns):
+        return read(table)
+    except UNREADABLE as error:
+        for k, name in enumerate(names):
+            one = table.iloc[:, [k]] if is_frame else table.select([name])
             try:
-                _of_frame(table.iloc[:, [k]])
-            except UNREADABLE as error:
-                raise fault_of(f"{NAME}: column", name, table.iloc[:, k], error) from error
-        raise
+                read(one)
+            except UNREADABLE as its_error:
+                values = one.iloc[:, 0] if is_frame else table[name]
+                raise fault_of(f"{NAME}: column", name, values, its_error) from its_error
+        raise DataError(f"{NAME}: a column has a type{_CAST}") from error
 
 
 def fault_of(what: str, name: Any, values: Any, error: Exception) -> DataError:
@@ -472,27 +475,9 @@ def fault_of(what: str, name: Any, values: Any, error: Exception) -> DataError:
         where += f", row {row}" if row else ""
         return DataError(f"{where}: {text} is not valid Unicode (it holds a lone surrogate): correct it")
     kind = getattr(values, "dtype", None)
-    if getattr(kind, "kind", "O") != "O":
+    if kind is not None and getattr(kind, "kind", "") != "O":
         return DataError(f"{where} has type {kind}{_CAST}")
     return DataError(f"{where} is not all text or all numbers: {'; '.join(map(str, error.args))}")
-
-
-def _stream_of(table: Any) -> object:
-    """The stream of a table. `DataError` for a column of a type that Arrow lacks, as some of polars."""
-    for name, kind in zip(getattr(table, "columns", ()), getattr(table, "dtypes", ()), strict=False):
-        if str(kind) == "Object":  # polars would give Python objects by their addresses
-            how = "make it text with .map_elements(str, return_dtype=pl.String), or drop it"
-            raise DataError(f"{NAME}: column '{name}' has type Object: {how}")
-    try:
-        return pa.RecordBatchReader.from_stream(table)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        names = list(getattr(table, "columns", ()))
-        if len(names) < 2:
-            what = f"column '{names[0]}' has type {table.dtypes[0]}" if names else "a column has a type"
-            raise DataError(f"{NAME}: {what}{_CAST}") from error
-        for name in names:
-            _stream_of(table.select([name]))
-        raise
 
 
 def _of_frame(frame: Any) -> pa.Table:
@@ -500,12 +485,18 @@ def _of_frame(frame: Any) -> pa.Table:
 
     pandas and pyarrow take 0.2 ms for each column that is taken out alone.
     """
-    frame = _spelled(frame)
-    alike = defaultdict[Any, list[int]](list)
+    alike, columns = defaultdict[Any, list[int]](list), dict[int, pa.Array]()
     for place, kind in enumerate(frame.dtypes):
+        values = getattr(getattr(kind, "categories", None), "dtype", kind)
+        if type(values).__name__ in ("IntervalDtype", "PeriodDtype"):  # as pandas writes them to CSV
+            column = frame.iloc[:, place]
+            texts = (
+                column.map(str, na_action="ignore") if values is kind else column.cat.rename_categories(str)
+            )
+            columns[place] = pa.array(texts)
+            continue
         plain = isinstance(kind, np.dtype) and kind.kind in "iufb" and kind.itemsize <= 8
         alike[kind if plain else None].append(place)
-    columns = dict[int, pa.Array]()
     for kind, places in alike.items():
         some = frame.iloc[:, places]
         if kind is None:
@@ -517,23 +508,6 @@ def _of_frame(frame: Any) -> pa.Table:
             found = [pa.array(one, from_pandas=True) for one in np.asfortranarray(some.to_numpy()).T]
         columns |= zip(places, found, strict=True)
     return pa.table([columns[k] for k in range(len(columns))], [*map(str, frame.columns)])
-
-
-def _spelled(frame: Any) -> object:
-    """A pandas table with intervals and periods as the texts that pandas writes to CSV."""
-    found = {}
-    for place, kind in enumerate(frame.dtypes):
-        values = getattr(getattr(kind, "categories", None), "dtype", kind)
-        if type(values).__name__ in ("IntervalDtype", "PeriodDtype"):
-            column = frame.iloc[:, place]
-            categorical = values is not kind
-            found[place] = (
-                column.cat.rename_categories(str) if categorical else column.map(str, na_action="ignore")
-            )
-    if not found:
-        return frame
-    columns = [found.get(place, frame.iloc[:, place]) for place in range(frame.shape[1])]
-    return type(frame)(dict(zip(frame.columns, columns, strict=True)), copy=False)
 
 
 def column_of(values: Iterable[Any], nan_is_missing: bool | None = None) -> pa.Array:
@@ -584,8 +558,7 @@ class StreamSource(ParsedSource):
         unnamed = replace(layout or AnyLayout(), format="")  # data read later may have any format
         asked = RowsAsked(**{name: options.pop(name) for name in RowsAsked._fields if name in options})
         settled_by, kinds = settle_arrow(unnamed, schema, NAME, asked, self.first_rows)
-        files = [with_filters(kinds, asked, types_by_name(schema), NAME)]
-        form = ParserMaker(arrow.BatchParser, files, has_words(kinds, schema))
+        form = ParserMaker(arrow.BatchParser, [kinds], has_words(kinds, schema))
         super().__init__([NAME], settled_by, form, layout, asked, **options)
         self.rereadable, self.weighed_beside = not self._once, weighed_beside
         counted = isinstance(given, pa.Table) or hasattr(given, "iloc")  # others may run a query to count
@@ -604,4 +577,4 @@ class StreamSource(ParsedSource):
             self._first = self.first_rows = None
             return nullcontext(counted(((batch, None) for batch in batches), needed))
 
-        return BatchReader(self.names, rows, self._form.files, start, None, self.sliced, lambda _: None)
+        return BatchReader(blocks_of(self.names, rows, self._form.files, start, sliced=self.sliced))

@@ -21,32 +21,33 @@ from thresher.data.features.crossing import note_column
 from thresher.data.features.murmur import murmur3_64, whole_murmur3_64
 from thresher.data.features.names import offer, offer_whole
 from thresher.data.formats import line_status
+from thresher.data.formats.lines.line_rows import complete, note
 from thresher.data.formats.tables import table_rows
 from thresher.data.text.numbers import FINE, NOT_A_NUMBER, OUT_OF_RANGE
-from thresher.data.text.sorting import BUCKETS, ROW_ROOM
 from thresher.data.text.words import (
     address,
     byte,
-    is_blank,
     load_double,
     load_float,
     load_half,
     load_word,
+    past_blanks,
     store_float,
     store_word,
 )
 from thresher.engine.centring import FAR, keep_rests, note_rest
 from thresher.engine.compile.jit import helper, kernel, scalar
 
-NUMBERS, SHORT, LONG, KEYS, NUMBER_LISTS = range(5)
-"""Forms of a column, by its buffers: float64s; 32-bit offsets, bytes; 64-bit offsets, bytes; indices of keys;
-lists of float64s."""
+LONG, SHORT, KEYS = range(3)
+"""Forms of a column of texts, by its buffers: 64-bit offsets, bytes; 32-bit offsets, bytes; int64 indices,
+keys."""
 
-FORM, DATA, OFFSETS, INDICES, VALID, FIRST = 0, 1, 2, 3, 4, 5
-LISTS, LISTS_VALID, LISTS_FIRST, COLUMN, FINITE, FIELDS = range(6, 12)
-"""A column as a row of int64: its form; the addresses of its data, offsets, int64 indices and validity bits
-(0: all entries are valid); its first entry; for lists, the offsets, validity bits and first entry of the
-lists; its index in the file; bits of the rows whose number, which is read as text, is finite (0: all are)."""
+FORM, DATA, OFFSETS, VALID, FIRST = range(5)
+LISTS, LISTS_VALID, LISTS_FIRST, COLUMN, FINITE, FIELDS = range(5, 11)
+"""A column as a row of int64: its form; the addresses of its data (bytes, float64s or keys), offsets or
+indices, and validity bits (0: all entries are valid); its first entry; for lists, the offsets, validity bits
+and first entry of the lists; its index in the file; bits of the rows whose number, which is read as text, is
+finite (0: all are)."""
 
 TILE = 256
 """Number of rows read together, column by column."""
@@ -63,21 +64,19 @@ def _offset(words, at):
 
 
 @scalar
-def _key(form, data, offsets, indices, at, seed, blanks, naming, column):
+def _key(form, data, offsets, at, seed, blanks, naming, column):
     """The key of entry `at` of a column of texts or keys: ``(key, whether the entry has a value)``.
 
     Blank texts are values only with `blanks`.
     """
     if form == KEYS:
-        return load_word(data, 8 * _offset(indices, at)), True
-    begin, end = _offset(offsets, at), _offset(offsets, at + 1)
+        return load_word(data, 8 * _offset(offsets, at)), True
     if form == SHORT:
         begin, end = np.int64(load_half(offsets, 4 * at)), np.int64(load_half(offsets, 4 * at + 4))
+    else:
+        begin, end = _offset(offsets, at), _offset(offsets, at + 1)
     key = murmur3_64(data, begin, end - begin, seed)
-    first = begin
-    while first < end and not blanks and is_blank(byte(data, first)):
-        first += 1
-    there = first < end
+    there = (begin if blanks else past_blanks(data, begin, end)) < end
     if there:
         offer(naming, key, data, begin, end - begin, column)
     return key, there
@@ -105,7 +104,7 @@ def _label_or_weight(kind, data, valid, at, domain):
 
 @scalar
 def _classes(c, i, table, domain, target):
-    """Store the list of classes in row `i` of column `c` in `target`; returns the outcome."""
+    """Store the list of classes in row `i` of column `c` in `target` (classes,); returns the outcome."""
     at, lists, first, data = i + table[c, LISTS_FIRST], table[c, LISTS], table[c, FIRST], table[c, DATA]
     if not _is_valid(table[c, LISTS_VALID], at):
         return line_status.NO_LABEL
@@ -120,14 +119,14 @@ def _classes(c, i, table, domain, target):
 
 
 @scalar
-def _label(c, i, table, which, domain, target):
-    """Read the label, or labels (into `target`), in row `i` of column `c`: ``(first label, outcome)``."""
-    if target is not None and table[c, FORM] == NUMBER_LISTS:
-        outcome = _classes(c, i, table, domain, target)
-        return target[0], outcome
+def _label(c, i, table, which, domain, targets):
+    """Read the label, or labels (into ``targets[i]``), in row `i` of column `c`: ``(first one, outcome)``."""
+    if targets is not None and table[c, LISTS] != 0:
+        outcome = _classes(c, i, table, domain, targets[i])
+        return targets[i, 0], outcome
     at = table[c, FIRST] + i
     label, outcome = _label_or_weight(table_rows.LABEL, table[c, DATA], table[c, VALID], at, domain)
-    return line_status.keep_label(target, which, label), outcome
+    return line_status.keep_label(targets, i, which, label), outcome
 
 
 @helper
@@ -136,7 +135,7 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, naming, targets, far
     codes, names, seeds = kinds
     keys, values, counts, wrong, labels, weights, shifts, origins = stage
     kind, seed, width = codes[c], seeds[c], codes.size
-    form, data, offsets, indices = table[c, FORM], table[c, DATA], table[c, OFFSETS], table[c, INDICES]
+    form, data, offsets = table[c, FORM], table[c, DATA], table[c, OFFSETS]
     valid, first = table[c, VALID], table[c, FIRST]
     staged, floats = address(keys), address(values)
     for i in range(lo, hi):
@@ -144,12 +143,12 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, naming, targets, far
         slot = r * width + counts[r]
         if kind == table_rows.CATEGORICAL:
             if _is_valid(valid, at):
-                key, there = _key(form, data, offsets, indices, at, seed, False, naming, table[c, COLUMN])
+                key, there = _key(form, data, offsets, at, seed, False, naming, table[c, COLUMN])
                 store_word(staged, slot, key)
                 store_float(floats, slot, np.float32(1))
                 counts[r] += there
         elif kind == table_rows.LABEL:
-            labels[r], outcome = _label(c, i, table, names[c], domain, line_status.target_of(targets, r))
+            labels[r], outcome = _label(c, i, table, names[c], domain, targets)
         elif kind == table_rows.WEIGHT:
             weights[r], outcome = _label_or_weight(kind, data, valid, at, domain)
         elif kind == table_rows.OFFSET:
@@ -203,7 +202,7 @@ def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses, naming):
             for entry in range(first + _offset(lists, at), first + _offset(lists, at + 1)):
                 if _is_valid(table[c, VALID], entry):
                     key, there = _key(
-                        *(form, table[c, DATA], table[c, OFFSETS], 1, entry, seeds[c], True, naming),
+                        *(form, table[c, DATA], table[c, OFFSETS], entry, seeds[c], True, naming),
                         table[c, COLUMN],
                     )
                     store_word(out, nnz, key)
@@ -213,21 +212,16 @@ def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses, naming):
     return nnz
 
 
-@helper
-def _tile(targets):
+@scalar
+def _settle(targets, row, i):
+    """Move the labels of row `i` of the batch to row `row` of the examples."""
     if targets is not None:
-        return np.empty((TILE, targets.shape[1]), np.float32)
-    return None
-
-
-@helper
-def _settle(targets, row, tile, r):
-    if targets is not None:
-        targets[row] = tile[r]
+        for k in range(targets.shape[1]):
+            targets[row, k] = targets[i, k]
 
 
 @kernel
-def encode(count, columns, table, kinds, mask, domain, state, bad, far, extra):
+def encode(count, columns, table, kinds, mask, domain, state, bad, far, extra, rooms):
     """Convert the rows ``state[AT] <= i < count`` of a batch.
 
     Columns are read one after the other, for `TILE` rows at a time.
@@ -241,50 +235,53 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, far, extra):
         mask: Bits of a key that are kept.
         domain: A `labels.Range`.
         state: int64 (COUNTERS,), kept between calls.
-        bad: int64 table that gets the number and ``outcome + OUTCOMES * column`` of each bad row.
+        bad: As in `line_rows.parse_lines`, with ``outcome + OUTCOMES * column``, and rows for lines and
+            positions.
         far: Gets what float32 loses of numbers, with the rows of the batch: see `note_rest`.
         extra: ``(crosses, naming)``; each may be None.
+        rooms: Scratch space for `ascending`.
 
-    Returns true if the products of a row do not fit; otherwise all is done or `bad` is full.
+    Returns `DONE`, `TABLE_FULL`, or `NEEDS_ROOM` for the products of row ``state[AT]``.
     """
     indptr, keys, values, labels, weights, offsets, targets = columns
-    room = np.empty(BUCKETS, np.uint64)
-    rooms = room, np.empty(ROW_ROOM, np.float32), room
     cells, floats = TILE * kinds[0].size, np.ones((3, TILE), np.float32)
     counts, wrong = np.zeros(TILE, np.int64), np.zeros(TILE, np.int64)
     origins = np.empty(cells if extra[0] is not None else 0, np.int64)
     staged = np.empty(cells, np.uint64), np.empty(cells, np.float32)
     stage = (*staged, counts, wrong, floats[0], floats[1], floats[2], origins)
-    tile = _tile(targets)
-    row, nnz, i, cramped = state[line_status.ROWS], state[line_status.NNZ], state[line_status.AT], False
+    row, nnz, i = state[line_status.ROWS], state[line_status.NNZ], state[line_status.AT]
+    result = line_status.DONE
     indptr[row] = nnz
     keep_rests(far, i)  # others are read again
-    while i < count and state[line_status.BAD] < len(bad) and not cramped:
+    while i < count and result == line_status.DONE:
         lo, hi = i, min(i + TILE, count)
         counts[:], wrong[:], floats[0] = 0, line_status.EXAMPLE, 0
         for c in range(kinds[0].size):
-            _stage(c, lo, hi, table, kinds, stage, domain, *extra, tile, far)
-        while i < hi and state[line_status.BAD] < len(bad) and not cramped:
+            _stage(c, lo, hi, table, kinds, stage, domain, *extra, targets, far)
+        while i < hi and result == line_status.DONE:
             code, last, merged = wrong[i - lo], nnz, False
             if code == line_status.EXAMPLE:
                 crossing.clear_spans(extra[0])
                 own = _unstage(i - lo, i, table, kinds, stage, keys, values, nnz, *extra)
-                last, merged, code = table_rows.complete(keys, values, nnz, own, mask, extra, rooms)
-            cramped = code == line_status.CRAMPED
+                table_rows.mask_keys(keys, nnz, own, mask)
+                last, merged, code = complete(keys, values, nnz, own, False, extra, rooms)
+            if code == line_status.CRAMPED:
+                result = code
+                break
             if code == line_status.EXAMPLE:
                 state[line_status.MERGED] += merged
                 labels[row], weights[row] = floats[0, i - lo], floats[1, i - lo]
                 if offsets.size:
                     offsets[row] = floats[2, i - lo]
-                _settle(targets, row, tile, i - lo)
+                _settle(targets, row, i)
                 row, nnz = row + 1, last
                 indptr[row] = nnz
-            elif not cramped:
-                bad[state[line_status.BAD], 0], bad[state[line_status.BAD], 1] = i, code
-                state[line_status.BAD] += 1
-            i += not cramped
+            else:
+                result = note(bad, state, row, i, i, code)
+            state[line_status.LINES] += 1
+            i += 1
     state[line_status.ROWS], state[line_status.NNZ], state[line_status.AT] = row, nnz, i
-    return cramped
+    return result
 
 
 @kernel
@@ -295,4 +292,4 @@ def hash_values(column, seed, out, naming, space):
     """
     data, offsets = column[DATA], column[OFFSETS]
     for i in range(out.size):
-        out[i], _ = _key(LONG, data, offsets, 0, column[FIRST] + i, seed, True, naming, space)
+        out[i], _ = _key(LONG, data, offsets, column[FIRST] + i, seed, True, naming, space)

@@ -12,7 +12,6 @@ from thresher.data.errors import shown
 from thresher.data.files.paths import is_local
 from thresher.data.formats.listing import TABLES
 from thresher.data.formats.tables.spellings import WRITTEN_DATE, text_of
-from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.data.source import Source
 from thresher.data.sources.parsed import ParsedSource
 from thresher.data.text.numbers import NUMBER, means_missing
@@ -92,7 +91,7 @@ def columns_seen(source: Source, chosen: Sequence[str] = ()) -> list[ColumnSeen]
     if not isinstance(source, ParsedSource) or layout is None or not layout.columns:
         return []
     batch, find = source.first_rows, finder(layout.columns)
-    cells = _cells_of(source, batch, ROWS)
+    cells = first_cells(source, ROWS)
     kinds = layout.kind_of
     meant = {name for pattern in (*source.chosen, *chosen) for name in find(pattern)}
     if batch is not None:  # columns that are categories by their type, or numbers noted as such
@@ -107,55 +106,38 @@ def columns_seen(source: Source, chosen: Sequence[str] = ()) -> list[ColumnSeen]
     found = {name: _seen(name, kinds[name], cells[name], name in meant) for name in wanted}
     open_ = [one.name for one in found.values() if one.is_numbers or (not one.strays and one.is_unsure)]
     if open_:  # another cell may come after the rows examined
-        more = _cells_of(source, batch, MOST_ROWS)
+        more = first_cells(source, MOST_ROWS)
         found |= {name: _seen(name, kinds[name], more[name], False) for name in open_}
     return [*found.values()]
 
 
-def categories_of(layout: SettledLayout) -> dict[str, str]:
-    """The categorical columns, each with what its values were in training: see `SettledLayout.spelling`."""
-    return {name: what for name, what in layout.spelling_of.items() if layout.kind_of[name] == CATEGORICAL}
-
-
 def first_cells(source: ParsedSource, rows: int) -> Mapping[str, Sequence[str]]:
     """The cells of each column that are not missing, in the first rows of the first file."""
-    return _cells_of(source, source.first_rows, rows)
-
-
-def _cells_of(source: ParsedSource, batch: Any, rows: int) -> Mapping[str, Sequence[str]]:
-    name, layout = source.names[0], source.layout
+    name, layout, batch = source.names[0], source.layout, source.first_rows
     if batch is not None:
         columns = zip(batch.schema.names, batch.columns, strict=True)
         return {name: _of_column(column.slice(0, rows), layout.kind_of.get(name)) for name, column in columns}
     form = TABLES.get(layout.format)
     if form is None or form.batches or not is_local(name):
         return {}
-    from thresher.data.formats.tables import delimited
+    from thresher.data.formats.tables.delimited import as_header, cells_of, dialect_of, lines_of
 
-    lines = delimited.lines_of(source.previews.text(name), name)[: rows + 1]
-    return _of_lines(layout, lines, rows)
-
-
-def _of_lines(layout: AnyLayout, lines: Sequence[bytes], most: int) -> Mapping[str, Sequence[str]]:
-    """The cells of each column, in at most so many rows, that are not missing; the header comes first."""
-    cells = defaultdict[str, list[str]](list)
-    if not TABLES[layout.format].cells:
+    cells, lines = defaultdict[str, list[str]](list), lines_of(source.previews.text(name), name)
+    if not form.cells:
         from thresher.data.formats.tables.json_cells import flat
         from thresher.data.formats.tables.jsonl import object_in
 
-        for line in lines[:most]:
-            for name, value in flat(object_in(line) or {}, ()).items():
+        for line in lines[:rows]:
+            for field, value in flat(object_in(line) or {}, ()).items():
                 if isinstance(value, str | int | float):
-                    cells[name].append(text_of(value))
+                    cells[field].append(text_of(value))
         return cells
-    from thresher.data.formats.tables.delimited import as_header, cells_of, dialect_of
-
-    dialect, names = dialect_of(layout), getattr(layout, "columns", ())
+    dialect, names = dialect_of(layout), [*layout.columns]
     if layout.header:
         names = [str(cell, "utf-8", "backslashreplace") for cell in cells_of(lines[0], dialect)]
-        lines = [line for line in lines[1:] if as_header(line) != as_header(lines[0])]
+        lines = [line for line in lines[1 : rows + 1] if as_header(line) != as_header(lines[0])]
     cells |= {name: [] for name in names}
-    for line in lines[:most]:
+    for line in lines[:rows]:
         for name, cell in zip(names, cells_of(line, dialect), strict=False):
             if cell.strip(SPACES) and cell not in dialect.missing:
                 cells[name].append(str(cell, "utf-8", "replace"))

@@ -13,24 +13,31 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data import columns
-from thresher.data.columns import AS_TEXT, CATEGORICAL, EMPTY, LABEL, LIST, MOST_COLUMNS, NUMERIC, TEXT
+from thresher.data.columns import (
+    AS_TEXT,
+    CATEGORICAL,
+    EMPTY,
+    LABEL,
+    LIST,
+    MOST_COLUMNS,
+    NUMERIC,
+    TEXT,
+)
 from thresher.data.errors import BadLine, DataError, OddFileError, shown
-from thresher.data.features.crossing import room_for_spans
 from thresher.data.features.ngrams import letters, room_for, rooms_for
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, check_is_text
 from thresher.data.files.paths import called, is_stream
 from thresher.data.files.streams import HEAD, LONGEST_HEAD, Previews
 from thresher.data.files.topics import is_topic
 from thresher.data.formats import choosing, line_status
-from thresher.data.formats.lines.parse_loop import bad_table, gather, line_at, too_long
-from thresher.data.formats.tables import text_rows as rows
+from thresher.data.formats.lines.line_rows import parse_lines
+from thresher.data.formats.lines.parse_loop import gather, line_at, too_long
 from thresher.data.formats.tables.spellings import look_at
 from thresher.data.formats.tables.table_rows import LABEL as LABEL_CODE
 from thresher.data.formats.tables.table_rows import (
@@ -38,17 +45,19 @@ from thresher.data.formats.tables.table_rows import (
     WORD,
     ColumnEncodings,
     ParserMaker,
-    check_columns_of_labels,
+    TableParser,
     expected_of,
     kinds_of,
     of_cells,
 )
+from thresher.data.formats.tables.text_rows import Cells
 from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns, known_columns
 from thresher.data.report import HEADER, LATE, lines_not_utf8
 from thresher.data.sources.reader import Parsed, Reading, RowsAsked
 from thresher.data.text.numbers import NUMBER, OVERFLOW, means_missing
-from thresher.data.text.sorting import BUCKETS, FEW, ROW_ROOM
+from thresher.data.text.sorting import FEW, room_for_sorting
+from thresher.data.text.spelling import ROOM
 from thresher.options.messages import mention
 
 _QUOTE, _NEWLINE = b'"\n'
@@ -134,10 +143,9 @@ def open_table(
     return settled, ParserMaker(DelimitedParser, files, may_be_words)
 
 
-def form_of(text: bytes, layout: SettledLayout, unlabelled: bool, ids: str, name: str) -> ParserMaker:
-    """The maker of parsers for a text in memory, called `name` in messages. Raises `DataError`."""
-    head = _head(text[:HEAD], name, layout, dialect_of(layout), None)
-    return ParserMaker(DelimitedParser, [_kinds(layout.unlabelled() if unlabelled else layout, head, ids)])
+def kinds_in(text: bytes, layout: SettledLayout, ids: str, name: str) -> ColumnEncodings:
+    """How a text in memory is read, called `name` in messages. Raises `DataError`."""
+    return _kinds(layout, _head(text[:HEAD], name, layout, dialect_of(layout), None), ids)
 
 
 def _kinds(layout: SettledLayout, head: _Head, ids: str) -> ColumnEncodings:
@@ -279,19 +287,21 @@ def cells_of(line: bytes, dialect: Dialect, most: int = MOST_COLUMNS + 1) -> lis
     return cells
 
 
-@lru_cache
-def _quoted_row(delimiter: bytes, count: int) -> re.Pattern[bytes]:
-    """What a line of so many cells, some of which may be in quotes, must match."""
-    end, cell = re.escape(delimiter), rb'(?:"(?:[^"]|"")*+"|(?!")[^%b]*+)' % re.escape(delimiter)
-    return re.compile(rb"%b(?:%b%b){%d}" % (cell, end, cell, count - 1))
-
-
 def _lines(block: Block, begin: int) -> list[bytes]:
     """The lines of a block from `begin` on."""
     return block.text[begin : block.size].tobytes().split(b"\n")[:-1]
 
 
-class RowParser:
+class TextRow(NamedTuple):
+    """A row as text."""
+
+    cells: list[str]
+    """those that are wanted; empty where there is none"""
+    sound: bool
+    """whether its cells can be told apart; if not, it is bad, whatever a filter says"""
+
+
+class RowParser(TableParser):
     """Parses blocks of lines whose rows have cells into chunks; formats say where cells are."""
 
     def __init__(
@@ -301,21 +311,21 @@ class RowParser:
         reading: Reading,
         codes: Sequence[NDArray[np.int64]],
     ) -> None:
-        self._layout = layout
-        self._domain = check_columns_of_labels(reading.domain, layout)
-        self._files, self._codes = files, codes
-        self._dialect = dialect_of(layout)
-        self._reading, self._spans = reading, room_for_spans()
-        self._bad = bad_table(reading.on_error)
+        super().__init__(files, layout, reading)
+        self._codes, self._dialect = codes, dialect_of(layout)
 
     def parse(self, block: Block) -> Parsed:
         """Parse the examples of a block into arrays of an arena."""
         if block.kind != LINES:
             return too_long(block, self._reading)
-        kinds, state = self._files[block.file], np.zeros(rows.ALL_COUNTERS, np.int64)
-        state[line_status.AT] = block.begin
-        self._begin(block, state)
-        begin = int(state[line_status.AT])
+        kinds, state = self._files[block.file], np.zeros(line_status.COUNTERS, np.int64)
+        begin, before = block.begin, self._layout.delimited_by and self._layout.header and block.offset == 0
+        while before and begin < block.size:  # skip the header, and blank lines before it
+            line = line_at(block.text, begin)
+            begin += len(line) + 1
+            state[[line_status.LINES, line_status.BLANKS]] += 1
+            before = not line.removesuffix(b"\r")
+        state[line_status.AT] = begin
         block, excluded = self._filtered(block, begin, kinds)
         parsed, noticed = self._parsed(block, state, kinds)
         tally = parsed.tally
@@ -326,11 +336,8 @@ class RowParser:
         )
         if not (beside := kinds.beside(self._reading.sliced)):
             return parsed
-        held = [line for line in _lines(block, begin) if self._holds_row(line, kinds)]
-        return kinds.with_cells(parsed, self._cells(held, kinds, beside))
-
-    def _begin(self, block: Block, state: NDArray[np.int64]) -> None:
-        """Skip what is before the first row of a block."""
+        rows = [row for row in map(self._reader(kinds, beside), _lines(block, begin)) if row is not None]
+        return kinds.with_cells(parsed, [[row.cells[k] for row in rows] for k in range(len(beside))])
 
     def _parsed(
         self, block: Block, state: NDArray[np.int64], kinds: ColumnEncodings
@@ -338,16 +345,8 @@ class RowParser:
         """The rows of a block from its `state` on, and what they show of columns."""
         raise NotImplementedError
 
-    def _holds_row(self, line: bytes, kinds: ColumnEncodings) -> bool:
-        """Whether a line holds a row, good or bad."""
-        return bool(line.strip())
-
-    def _has_cells(self, line: bytes, kinds: ColumnEncodings) -> bool:
-        """Whether the cells of a row can be told apart; if not, it is bad, whatever a filter says."""
-        raise NotImplementedError
-
-    def _cells(self, held: Sequence[bytes], kinds: ColumnEncodings, wanted: Sequence[str]) -> list[list[str]]:
-        """For each column `wanted`, its cells in the lines that hold rows; empty where there is none."""
+    def _reader(self, kinds: ColumnEncodings, wanted: Sequence[str]) -> Callable[[bytes], TextRow | None]:
+        """What reads the cells of a line in the columns `wanted`; None for a line that holds no row."""
         raise NotImplementedError
 
     def _filtered(self, block: Block, begin: int, kinds: ColumnEncodings) -> tuple[Block, int]:
@@ -355,11 +354,10 @@ class RowParser:
         if (where := kinds.where) is None:
             return block, 0
         lines = _lines(block, begin)
-        holds, has_cells = self._holds_row, self._has_cells
-        holding = [k for k, line in enumerate(lines) if holds(line, kinds) and has_cells(line, kinds)]
-        found = self._cells([lines[k] for k in holding], kinds, where.columns)
-        cells = dict(zip(where.columns, found, strict=True))
-        excluded = np.delete(holding, where.rows(cells, len(holding))).astype(int).tolist()
+        found = {k: row for k, row in enumerate(map(self._reader(kinds, where.columns), lines)) if row}
+        rows = {k: row.cells for k, row in found.items() if row.sound}
+        cells = {name: [row[c] for row in rows.values()] for c, name in enumerate(where.columns)}
+        excluded = np.delete([*rows], where.rows(cells, len(rows))).astype(int).tolist()
         for k in excluded:
             lines[k] = b""
         left, text = b"\n".join([*lines, b""]), block.text.copy()
@@ -376,12 +374,15 @@ class RowParser:
         self,
         block: Block,
         state: NDArray[np.int64],
-        where: tuple[Any, ...],
+        where: tuple[Any, Any, Any, bool],
         first_at: NDArray[np.int64],
         most: int,
-        parse: Callable[..., int] = rows.parse_rows,
+        parse: Callable[..., int] = parse_lines,
     ) -> Parsed:
-        """At most so many rows of a block from its `state` on; `where` says where cells are."""
+        """At most so many rows of a block from its `state` on.
+
+        `where` says where cells are: from `dialect` to `has_nul` of `Cells`.
+        """
         reading, kinds, text = self._reading, self._files[block.file], block.text
         count, width, grams = len(kinds.names), self._domain.width, None
         what = {*kinds.what}
@@ -389,30 +390,29 @@ class RowParser:
             grams = (kinds.grams.code(), letters(kinds.grams.tokens), *rooms_for(block.size))
         if width:  # then it pays to count the lines
             most = int(np.count_nonzero(text[: block.size] == _NEWLINE)) + 1
-        arrays = reading.arenas.columns(most, block.size + self._spare(block, kinds), width, kinds.shifted)
+        arrays = reading.arenas.columns(
+            most, block.size + self._spare(block, kinds), width, columns.OFFSET in kinds.what
+        )
         arrays.indptr[0], extra = 0, kinds.extra(reading.naming, self._spans)
-        # Scratch space for `ascending`; the sort for long rows is compiled only if a row can be long.
-        few = count <= FEW and not {TEXT, LIST} & what and extra[0] is None
-        rooms = np.empty(2 * ROW_ROOM, np.uint64), np.empty(ROW_ROOM, np.float32)
-        rest = (
-            (
-                self._codes[block.file],
-                kinds.keys,
-                kinds.seeds,
-                first_at,
-                np.frombuffer(kinds.header, np.uint8),
-            ),
+        far = kinds.room_for_rests(block.size // 4)
+        grammar = Cells(
+            (self._codes[block.file], kinds.keys, kinds.seeds),
+            first_at,
+            np.frombuffer(kinds.header, np.uint8),
             *where,
-            (*rooms, None if few else np.empty(BUCKETS, np.uint64)),
+            block.size,
             grams,
             kinds.mask,
-            self._domain.code(),
-            state,
-            self._bad,
-            far := kinds.room_for_rests(block.size // 4),
+            far,
+            np.empty(ROOM, np.uint8),
         )
+        # the sort for long rows is compiled only if a row can be long
+        rooms = room_for_sorting(
+            long=count > FEW or not what.isdisjoint((TEXT, LIST)) or extra[0] is not None
+        )
+        rest = self._domain.code(), state, self._bad, extra, rooms
         parsed = gather(
-            lambda arrays: parse(text, block.size, arrays, *rest, extra),
+            lambda arrays: parse(grammar, text, block.size, arrays, *rest),
             lambda *entry: self._bad_line(block, *entry),
             lambda start: line_at(block.text, start),
             *(state, self._bad, arrays, reading),
@@ -439,22 +439,10 @@ class DelimitedParser(RowParser):
         self._compiled_dialect = self._dialect.delimiter[0], missing
         self.room = np.zeros(0, np.uint8)
 
-    def _begin(self, block: Block, state: NDArray[np.int64]) -> None:
-        """Skip the header, and blank lines before it."""
-        begin, blank = block.begin, self._layout.header and block.offset == 0
-        while blank and begin < block.size:
-            line = line_at(block.text, begin)
-            begin += len(line) + 1
-            state[line_status.LINES] += 1
-            state[line_status.BLANKS] += 1
-            blank = not line.removesuffix(b"\r")
-        state[line_status.AT] = begin
-
     def _parsed(
         self, block: Block, state: NDArray[np.int64], kinds: ColumnEncodings
     ) -> tuple[Parsed, Iterable[tuple[str, str, int, str]]]:
         text = block.text
-        state[rows.HAS_NUL] = not text[: block.size].all()
         # Scratch space for a quoted cell: empty if the block has no quote, None if the format has none.
         room = self.room[:0] if self._dialect.quotes else None
         if room is not None and (text[: block.size] == _QUOTE).any():
@@ -463,13 +451,12 @@ class DelimitedParser(RowParser):
             room = self.room
         count = len(kinds.names)
         first_at, most = np.full(count + 1, -1, np.int64), block.size // min(count, 2) + 1
-        parsed = self._rows(block, state, (self._compiled_dialect, None, room), first_at, most)
+        where = self._compiled_dialect, None, room, not text[: block.size].all()
+        parsed = self._rows(block, state, where, first_at, most)
         return parsed, (*self._noticed(block, kinds, first_at), *lines_not_utf8(block))
 
     def _noticed(self, block: Block, kinds: ColumnEncodings, first_at: NDArray[np.int64]) -> list[Any]:
         """What the rows that begin at `first_at` show: values in empty columns, and a repeated header."""
-        if first_at.max() < 0:
-            return []
         found = list[tuple[str, str, int, str]]()
         for c in np.flatnonzero(first_at >= 0).tolist():
             start = int(first_at[c])
@@ -481,30 +468,30 @@ class DelimitedParser(RowParser):
             found.append((LATE, kinds.names[c], line, NUMERIC if NUMBER.fullmatch(cell) else CATEGORICAL))
         return sorted(found, key=lambda one: one[2])
 
-    def _cells(self, held: Sequence[bytes], kinds: ColumnEncodings, wanted: Sequence[str]) -> list[list[str]]:
-        none = MOST_COLUMNS + 1
+    def _reader(self, kinds: ColumnEncodings, wanted: Sequence[str]) -> Callable[[bytes], TextRow | None]:
+        dialect, header, count, none = self._dialect, kinds.header, len(kinds.names), MOST_COLUMNS + 1
         places = [kinds.names.index(name) if name in kinds.names else none for name in wanted]
-        most, found = max([at for at in places if at < none], default=0) + 1, [list[str]() for _ in wanted]
-        pairs = [*zip(places, found, strict=True)]
-        for bare in held:
-            cells = cells_of(bare.removesuffix(b"\r"), self._dialect, most)
-            for at, texts in pairs:
-                texts.append(str(cells[at], "utf-8", "backslashreplace") if at < len(cells) else "")
-        return found
+        most = max([at for at in places if at < none], default=0) + 1
+        end, cell = (
+            re.escape(dialect.delimiter),
+            rb'(?:"(?:[^"]|"")*+"|(?!")[^%b]*+)' % re.escape(dialect.delimiter),
+        )
+        whole = re.compile(rb"%b(?:%b%b){%d}" % (cell, end, cell, count - 1))
+        begins = header[:1], header[:1].upper(), MARK[:1], b'"'
 
-    def _holds_row(self, line: bytes, kinds: ColumnEncodings) -> bool:
-        """Whether a line is not blank, unless there is one column, and not the header again."""
-        bare, header = line.removesuffix(b"\r"), kinds.header
-        if not bare or not header:
-            return bool(bare) or len(kinds.names) == 1
-        may_be = bare[:1] in (header[:1], header[:1].upper(), MARK[:1], b'"')  # quicker
-        return not (may_be and as_header(bare) == header)
+        def read(line: bytes) -> TextRow | None:
+            bare = line.removesuffix(b"\r")
+            if not bare and count > 1:
+                return None
+            if header and bare[:1] in begins and as_header(bare) == header:  # quicker
+                return None
+            cells = cells_of(bare, dialect, most)
+            texts = [str(cells[at], "utf-8", "backslashreplace") if at < len(cells) else "" for at in places]
+            if dialect.quotes and b'"' in bare:
+                return TextRow(texts, whole.fullmatch(bare) is not None)
+            return TextRow(texts, bare.count(dialect.delimiter) == count - 1)
 
-    def _has_cells(self, line: bytes, kinds: ColumnEncodings) -> bool:
-        if not self._dialect.quotes or b'"' not in line:
-            return line.count(self._dialect.delimiter) == len(kinds.names) - 1
-        cells = _quoted_row(self._dialect.delimiter, len(kinds.names))
-        return cells.fullmatch(line.removesuffix(b"\r")) is not None
+        return read
 
     def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
         column, outcome = divmod(code, line_status.OUTCOMES)

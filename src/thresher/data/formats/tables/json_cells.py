@@ -29,9 +29,9 @@ from thresher.data.text.words import (
     address,
     byte,
     enter,
-    is_blank,
     load_word,
     lowest_bit,
+    skip_blanks,
     store_byte,
     store_character,
     store_word,
@@ -91,14 +91,6 @@ class Objects(NamedTuple):
 def span_of(spans, c, what):
     """An entry of the cell of column `c`, given the address of all cells."""
     return np.int64(load_word(spans, 8 * (SPAN * c + what)))
-
-
-@scalar
-def _past_blanks(text, at):
-    """The position of the first byte from `at` on that is not a blank."""
-    while is_blank(byte(text, at)):
-        at += 1
-    return at
 
 
 @scalar
@@ -250,7 +242,7 @@ def _nested(text, at, objects):
         opens, closed = code == _OPEN or code == _LIST, False
         if opens:
             inside = inside << _ONE | np.uint64(code == _OPEN)
-            depth, at = depth + 1, _past_blanks(text, at + 1)
+            depth, at = depth + 1, skip_blanks(text, at + 1)
             closed = byte(text, at) == (_CLOSE if code == _OPEN else _LIST_END)
         elif code == _QUOTE:
             at = _string(text, at, objects)[0]
@@ -262,15 +254,15 @@ def _nested(text, at, objects):
                 depth, inside, at = depth - 1, inside >> _ONE, at + 1
             if depth == 0:
                 return at
-            at, opens = _past_blanks(text, at), False
+            at, opens = skip_blanks(text, at), False
             closed = byte(text, at) == (_CLOSE if inside & _ONE else _LIST_END)
             if not closed:
-                at = _past_blanks(text, at + 1) if byte(text, at) == _COMMA else _BAD
+                at = skip_blanks(text, at + 1) if byte(text, at) == _COMMA else _BAD
                 break
         if at >= 0 and inside & _ONE:  # a name and its colon come before the value
             end = _string(text, at, objects)[0] if byte(text, at) == _QUOTE else _BAD
-            end = _past_blanks(text, end) if end >= 0 else at
-            at = _past_blanks(text, end + 1) if byte(text, end) == _COLON else _BAD
+            end = skip_blanks(text, end) if end >= 0 else at
+            at = skip_blanks(text, end + 1) if byte(text, end) == _COLON else _BAD
     return _BAD
 
 
@@ -310,10 +302,10 @@ def find_cells(text, line, columns, objects):
     used[WRITTEN] = 0
     used[LINES] += 1
     number, parent, follows, count = used[LINES], np.int64(0), np.int64(FIRST), used[KNOWN]
-    at = _past_blanks(text, line)
+    at = skip_blanks(text, line)
     if byte(text, at) != _OPEN:
         return _BAD
-    at = _past_blanks(text, at + 1)
+    at = skip_blanks(text, at + 1)
     ends = byte(text, at) == _CLOSE
     while not ends:
         c = np.int64(0)
@@ -321,14 +313,14 @@ def find_cells(text, line, columns, objects):
             c = _field(text, at + 1, follows, parent, names, fields, count)
         if c == 0 or _get(fields, c, FOUND) == number:
             return _BAD
-        at = _past_blanks(text, at + 1 + _get(fields, c, SIZE))
+        at = skip_blanks(text, at + 1 + _get(fields, c, SIZE))
         if byte(text, at) != _COLON:
             return _BAD
-        role, at = _get(fields, c, ROLE), _past_blanks(text, at + 1)
+        role, at = _get(fields, c, ROLE), skip_blanks(text, at + 1)
         store_word(fields, FIELD * c + FOUND, np.uint64(number))
         follows, within = FIELD * c + FOLLOWS, role == WITHIN and byte(text, at) == _OPEN
         if within:
-            at = _past_blanks(text, at + 1)
+            at = skip_blanks(text, at + 1)
             if byte(text, at) != _CLOSE:
                 parent, follows = c, FIELD * c + FIRST
                 continue
@@ -344,15 +336,15 @@ def find_cells(text, line, columns, objects):
                 store_word(spans, place + KIND, np.uint64(kind))
             if kind != NULL and firsts[c] == UNSEEN:
                 firsts[c] = KINDS * line + kind
-        at = _past_blanks(text, at)
+        at = skip_blanks(text, at)
         while parent != 0 and byte(text, at) == _CLOSE:
             follows, parent = FIELD * parent + FOLLOWS, _get(fields, parent, PARENT)
-            at = _past_blanks(text, at + 1)
+            at = skip_blanks(text, at + 1)
         ends = byte(text, at) == _CLOSE
         if not ends and byte(text, at) != _COMMA:
             return _BAD
-        at = at if ends else _past_blanks(text, at + 1)
-    at = _past_blanks(text, at + 1)
+        at = at if ends else skip_blanks(text, at + 1)
+    at = skip_blanks(text, at + 1)
     at += byte(text, at) == _RETURN
     return at if byte(text, at) == _NEWLINE else _BAD
 
@@ -360,8 +352,8 @@ def find_cells(text, line, columns, objects):
 @scalar
 def _next_element(text, at):
     """The position of the element of a list at or after `at`, or of its end."""
-    at = _past_blanks(text, at)
-    return _past_blanks(text, at + 1) if byte(text, at) == _COMMA else at
+    at = skip_blanks(text, at)
+    return skip_blanks(text, at + 1) if byte(text, at) == _COMMA else at
 
 
 @compiled_apart
@@ -387,12 +379,13 @@ def enter_names(begin, stop, seed, keys, values, nnz, naming, column, objects):
 
 
 @scalar
-def enter_classes(begin, stop, domain, target):
-    """Store the classes in the list between two addresses in `target`: ``(first label, outcome)``."""
-    if target is not None:
+def enter_classes(begin, stop, domain, targets, row):
+    """Store the classes in the list between two addresses as those of a row: ``(first label, outcome)``."""
+    if targets is not None:
         if begin == stop:
             return np.float32(0), line_status.NO_LABEL
-        text, target[:] = np.int64(0), np.float32(-1)  # no class
+        text, target = np.int64(0), targets[row]
+        target[:] = np.float32(-1)  # no class
         at = _next_element(text, begin + 1)
         while byte(text, at) != _LIST_END:
             end, number, outcome = _number(text, at)[0], read_double(text, at), line_status.EXAMPLE

@@ -12,8 +12,8 @@ import math
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any, NamedTuple, Self
 
@@ -22,18 +22,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.data import columns
-from thresher.data.columns import CATEGORICAL, EMPTY, LABEL, LIST, MOST_COLUMNS, NUMERIC, TEXT
+from thresher.data.columns import CATEGORICAL, EMPTY, LABEL, LIST, MOST_COLUMNS, NUMERIC
 from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.files.blocks import PAD, Block
 from thresher.data.files.paths import is_stream
 from thresher.data.files.streams import HEAD, Previews
 from thresher.data.formats import line_status
+from thresher.data.formats.lines.line_rows import parse_lines
 from thresher.data.formats.lines.parse_loop import line_at
 from thresher.data.formats.tables import table_rows
-from thresher.data.formats.tables import text_rows as rows
 from thresher.data.formats.tables.arrow_batches import LISTS_NEED, bad_row, fits, guess, spelling_of_type
 from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by, types_in
-from thresher.data.formats.tables.delimited import RowParser, beginning, lines_of
+from thresher.data.formats.tables.delimited import RowParser, TextRow, beginning, lines_of
 from thresher.data.formats.tables.json_cells import (
     CLASSES,
     KINDS,
@@ -50,11 +50,12 @@ from thresher.data.formats.tables.json_cells import (
 )
 from thresher.data.formats.tables.spellings import spelling_of_texts
 from thresher.data.formats.tables.table_rows import ColumnEncodings, ParserMaker, of_cells
+from thresher.data.formats.tables.text_rows import Cells
 from thresher.data.formats.tables.where import with_filters
 from thresher.data.labels import LISTED
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, has_columns, known_columns
 from thresher.data.report import FOUND, LACKING, LATE, MOST_LATE, TO_UTF8, Noted, undecoded, wrong_byte
-from thresher.data.sources.reader import Parsed, Reading, RowArrays, RowsAsked
+from thresher.data.sources.reader import Parsed, Reading, RowsAsked
 from thresher.data.text.numbers import means_missing
 from thresher.data.text.spelling import respelled
 from thresher.options.messages import mention
@@ -182,16 +183,15 @@ def open_table(
     return found, ParserMaker(JsonlParser, files, may_be_words)
 
 
-def form_of(layout: SettledLayout, unlabelled: bool, ids: str, lists: bool, name: str) -> ParserMaker:
-    """The maker of parsers for lines of which none has been seen, called `name` in messages.
+def kinds_unseen(layout: SettledLayout, ids: str, lists: bool, name: str) -> ColumnEncodings:
+    """How lines are read of which none has been seen, called `name` in messages.
 
     `lists` says whether labels are lists of classes.
     """
-    used = layout.unlabelled() if unlabelled else layout
     label = pa.list_(pa.float64()) if lists else pa.string()  # of texts, which may be numbers, or numbers
-    known = [pa.field(column, label) for column, kind in used.kind_of.items() if kind == LABEL]
-    known += [pa.field(ids, pa.null())] if ids and ids not in used.columns else []
-    return ParserMaker(JsonlParser, [_kinds(used, known, name, ids)[0]])
+    known = [pa.field(column, label) for column, kind in layout.kind_of.items() if kind == LABEL]
+    known += [pa.field(ids, pa.null())] if ids and ids not in layout.columns else []
+    return _kinds(layout, known, name, ids)[0]
 
 
 def _kinds(
@@ -228,10 +228,6 @@ def _fitting(layout: SettledLayout, head: _JsonHead, live: bool) -> pa.Schema:
         values = (one for one in head.values.get(field.name, ()) if not _says_missing(one))
         types = dict.fromkeys([field.type, *(_TYPES[one] for one in dict.fromkeys(map(type, values)))])
         fit = [one for one in types if fits(one, kind)]
-        if kind in (CATEGORICAL, TEXT):
-            fit.sort(key=lambda one: not pa.types.is_string(one))
-        elif kind in columns.NUMBERS:
-            fit.sort(key=pa.types.is_boolean)
         fields.append(field.with_type(fit[0] if fit else pa.null() if live else field.type))
     return pa.schema(fields)
 
@@ -287,12 +283,6 @@ def _wider(kind: pa.DataType, value: object) -> pa.DataType:
     return _TYPES[type(value)] if pa.types.is_null(kind) or type(value) is _Number else kind
 
 
-def _why_watched(known: Mapping[str, str], ignored: columns.Patterns, name: str) -> str:
-    """Why a field is watched: its values are `LATE`, and so ignored, or it is awaited, to be `FOUND`."""
-    found = known.get(name)
-    return ("" if name in ignored else LATE) if found is None else found
-
-
 class JsonlParser(RowParser):
     """Parses blocks of JSON lines into chunks."""
 
@@ -303,7 +293,9 @@ class JsonlParser(RowParser):
         known = {name: LATE if kind == EMPTY else "" for name, kind in layout.kind_of.items()}
         known |= dict.fromkeys(layout.awaited, FOUND)
         known.setdefault(next((one.ids for one in files if one.ids), ""), "")
-        self._watched = partial(_why_watched, known, columns.Patterns(layout.ignore))  # without this parser
+        ignored = columns.Patterns(layout.ignore)
+        # why a field is watched: its values are late, and so ignored, or it is awaited; without this parser
+        self._watched: Callable[[str], str] = lambda name: known.get(name, "" if name in ignored else LATE)
         self._roles, self._fields, self._kept = list[dict[str, int]](), list[ObjectFields](), list[set[str]]()
         for one in files:
             labels = [name for name, what in zip(one.names, one.what, strict=True) if what == LABEL]
@@ -315,19 +307,20 @@ class JsonlParser(RowParser):
             self._kept.append({*layout.ignore, *self._roles[-1]})
             self._fields.append(ObjectFields(one.names, self._roles[-1], self._kept[-1], self._watched))
 
-    def _has_cells(self, line: bytes, kinds: ColumnEncodings) -> bool:
-        return object_in(line) is not None
+    def _reader(self, kinds: ColumnEncodings, wanted: Sequence[str]) -> Callable[[bytes], TextRow | None]:
+        nested = any("." in field for field in wanted)
 
-    def _cells(self, held: Sequence[bytes], kinds: ColumnEncodings, wanted: Sequence[str]) -> list[list[str]]:
-        # numbers as written; empty where a field is absent or null
-        found, nested = list[list[str]]([] for _ in wanted), any("." in field for field in wanted)
-        for line in held:
-            one = object_in(line) or {}
-            read = flat(one, ()) | one if nested else one
-            for field, cells in zip(wanted, found, strict=True):
-                value = read.get(field)
+        def read(line: bytes) -> TextRow | None:
+            if not line.strip():
+                return None
+            one, cells = object_in(line), list[str]()
+            found = one or {}
+            found = flat(found, ()) | found if nested else found
+            for value in map(found.get, wanted):  # numbers as written
                 cells.append(value if isinstance(value, str) else "" if value is None else _written(value))
-        return found
+            return TextRow(cells, one is not None)
+
+        return read
 
     def _parsed(
         self, block: Block, state: NDArray[np.int64], kinds: ColumnEncodings
@@ -338,28 +331,28 @@ class JsonlParser(RowParser):
         wrong, noticed = undecoded(text[block.begin :]) + block.begin, list[tuple[str, str, int, str]]()
         odd = [*starts[np.searchsorted(starts, wrong, "right") - 1].tolist(), block.size]  # not UTF-8
 
-        def parse(text: NDArray[np.uint8], size: int, arrays: RowArrays, *rest: object) -> int:
+        def parse(grammar: Cells, text: NDArray[np.uint8], size: int, *rest: object) -> int:
             # usual lines, and others as they would be written in the usual way
             result = line_status.DONE
             while (at := int(state[line_status.AT])) < size and result == line_status.DONE:
                 end, result = odd[bisect_left(odd, at)], line_status.NEEDS_CARE
                 if at < end:
-                    result = self.usual(text, end, arrays, *rest)
+                    result = self.usual(grammar, text, end, *rest)
                 if result == line_status.NEEDS_CARE or (end < size and result == line_status.DONE):
                     objects.firsts[objects.firsts >= KINDS * state[line_status.AT]] = UNSEEN
                     before = objects.firsts.copy()
-                    result = self._careful(block, state, noticed, arrays, rest)
+                    result = self._careful(block, state, noticed, grammar, rest)
                     objects.firsts[:] = before  # the line as it was written again has another place
             return result
 
-        where = (0, np.zeros(0, np.uint8)), objects, None
+        where = (0, np.zeros(0, np.uint8)), objects, None, False
         parsed = self._rows(block, state, where, np.full(len(kinds.names) + 1, -1), len(starts), parse)
         for name, at, kind in self._fields[block.file].found(objects.firsts):
             line = int(np.searchsorted(starts, at)) + 1
             noticed += [(what, name, line, _LOOKS[kind])] if (what := self._watched(name)) else []
         return parsed, _sorted(noticed)
 
-    usual = staticmethod(rows.parse_rows)
+    usual = staticmethod(parse_lines)
     """Reads usual lines, up to one that is not"""
 
     def _careful(
@@ -367,7 +360,7 @@ class JsonlParser(RowParser):
         block: Block,
         state: NDArray[np.int64],
         noticed: list[tuple[str, str, int, str]],
-        arrays: RowArrays,
+        grammar: Cells,
         rest: Sequence[object],
     ) -> int:
         """Read the line at ``state[AT]`` in Python, and then as it is written in the usual way."""
@@ -383,7 +376,8 @@ class JsonlParser(RowParser):
             usual = f"{_written(read.values)}\n".encode()
             padded = bytearray(usual + bytes(PAD))  # writable, as blocks are: or it would be compiled again
             state[line_status.AT] = 0
-            result = rows.parse_rows(np.frombuffer(padded, np.uint8), len(usual), arrays, *rest)
+            text, grammar = np.frombuffer(padded, np.uint8), grammar._replace(size=len(usual))
+            result = parse_lines(grammar, text, len(usual), *rest)
             self._bad[bad : state[line_status.BAD], :2] = start
         else:
             state[line_status.LINES] += 1

@@ -18,15 +18,15 @@ from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import DataError
 from thresher.data.feature_specs import Grams, grams_of
 from thresher.data.features import crossing
-from thresher.data.features.crossing import Crosses, extra_of, of_columns
+from thresher.data.features.crossing import Crosses, extra_of, of_columns, room_for_spans
 from thresher.data.features.murmur import hash_columns
 from thresher.data.features.names import numeric_keys
 from thresher.data.formats import line_status
+from thresher.data.formats.lines.parse_loop import bad_table
 from thresher.data.labels import VALUES, Domain
 from thresher.data.layout import SettledLayout
 from thresher.data.report import LACKING, LATE, MOST_LATE
 from thresher.data.text.numbers import FINE, OUT_OF_RANGE
-from thresher.data.text.sorting import ascending
 from thresher.engine.centring import place_rests
 from thresher.engine.compile.jit import scalar
 from thresher.options.messages import mention
@@ -104,11 +104,6 @@ class ColumnEncodings(NamedTuple):
         rests = None if chunk.rests is None else np.insert(chunk.rests, at, 0)
         values = np.insert(chunk.values, at, np.float32(0))
         return replace(chunk, indptr=starts, keys=keys, values=values, rests=rests).ascending()
-
-    @property
-    def shifted(self) -> bool:
-        """Whether rows have offsets."""
-        return OFFSET in self.codes
 
     def room_for_rests(self, most: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """An empty list of rests of at most so many numbers: see `note_rest`."""
@@ -201,15 +196,19 @@ def of_cells(kinds: ColumnEncodings, label: int, numerals: int = NUMERALS) -> ND
     return found
 
 
-def check_columns_of_labels(domain: Domain, layout: SettledLayout) -> Domain:
-    """`domain`; raises `DataError` unless its number of labels equals that of the label columns."""
-    count = len(layout.labels) or 1
-    if domain.kind == VALUES and domain.width != count and not domain.open:
-        wanted = f"{domain.width} label columns ({mention(label='a,b,...')})"
-        raise DataError(f"outputs values:{domain.width} needs {wanted}, not {count}")
-    if domain.kind != VALUES and count > 1:
-        raise DataError(f"expected one label column, found {count}; several need outputs values:{count}")
-    return domain
+class TableParser:
+    """What the parsers of all tables hold: how the columns of files are read, and scratch space."""
+
+    def __init__(self, files: Sequence[ColumnEncodings], layout: SettledLayout, reading: Reading) -> None:
+        """Raises `DataError` unless the domain has as many labels as there are label columns."""
+        self._files, self._layout, self._reading, domain = files, layout, reading, reading.domain
+        self._domain, self._spans, self._bad = domain, room_for_spans(), bad_table(reading.on_error)
+        count = len(layout.labels) or 1
+        if domain.kind == VALUES and domain.width != count and not domain.open:
+            wanted = f"{domain.width} label columns ({mention(label='a,b,...')})"
+            raise DataError(f"outputs values:{domain.width} needs {wanted}, not {count}")
+        if domain.kind != VALUES and count > 1:
+            raise DataError(f"expected one label column, found {count}; several need outputs values:{count}")
 
 
 def expected_of(outcome: int, name: str, domain: Domain, columns: int) -> str:
@@ -271,16 +270,8 @@ def bin_of(value):
 
 
 @scalar
-def complete(keys, values, start, own, mask, extra, rooms):
-    """Mask the keys of the row [start, own), add interactions and sort it: ``(stop, merged, outcome)``.
-
-    `rooms` is the scratch space of `ascending`. The outcome is `CRAMPED` if the products do not fit.
-    """
+def mask_keys(keys, start, stop, mask):
+    """Keep only the bits of `mask` of the keys in [start, stop)."""
     if mask != _ALL:
-        for k in range(start, own):
+        for k in range(start, stop):
             keys[k] &= mask
-    stop, status = crossing.cross(extra[0], keys, values, start, own, extra[1])
-    if status != crossing.DONE:
-        return own, False, line_status.CRAMPED if status == crossing.NO_ROOM else line_status.PRODUCTS
-    last, finite = ascending(keys, values, start, stop, *rooms)
-    return last, last < stop, line_status.EXAMPLE if finite else line_status.SUM_RANGE

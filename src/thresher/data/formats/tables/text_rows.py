@@ -22,77 +22,61 @@ they are used. The first use of TSV took 5.7 s, and then 3.9.
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any, NamedTuple
 
-from thresher.data.features.crossing import clear_spans, note_column
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.features.crossing import note_column
 from thresher.data.features.murmur import padded_murmur3_64, whole_murmur3_64
 from thresher.data.features.names import offer, offer_whole
 from thresher.data.features.ngrams import text_features
 from thresher.data.formats import line_status
-from thresher.data.formats.lines.line_rows import ends_line, next_line, note
+from thresher.data.formats.lines.line_rows import ends_line
 from thresher.data.formats.tables import table_rows
 from thresher.data.formats.tables.json_cells import (
     END,
     KIND,
     NUMBERS,
     START,
+    Objects,
     enter_classes,
     enter_names,
     find_cells,
     span_of,
 )
 from thresher.data.text.numbers import FINE, NOT_A_NUMBER, read_double, read_number
-from thresher.data.text.spelling import ROOM, is_finite, spelled, truth
+from thresher.data.text.spelling import is_finite, spelled, truth
 from thresher.data.text.words import (
     address,
     all_digits,
     byte,
     enter,
-    is_blank,
     lowest_bit,
+    past_blanks,
+    same_bytes,
     separators,
     short_number,
     store_float,
+    stripped,
 )
 from thresher.engine.centring import FAR, note_rest
-from thresher.engine.compile.jit import compiled_apart, kernel, scalar
-
-HAS_NUL, ALL_COUNTERS = line_status.COUNTERS, line_status.COUNTERS + 1
-"""Whether the text holds a NUL, in `state` beside the counters of `parse_lines`; the length of `state`."""
+from thresher.engine.compile.jit import scalar
 
 _NUL, _NEWLINE, _RETURN, _QUOTE = 0, 10, 13, 34
 _NONE, _ONE = np.uint64(0), np.uint64(1)
 
 
 @scalar
-def _number(cell, at, end):
-    """The number in ``cell[at:end]``, stripped of blanks, 0 if it is empty: ``(float32, status)``."""
-    if at == end:
-        return np.float32(0), FINE
-    while at < end and is_blank(byte(cell, at)):
-        at += 1
-    while at < end and is_blank(byte(cell, end - 1)):
-        end -= 1
-    if 0 < end - at <= 8 and all_digits(cell, at, end - at):
-        return np.float32(np.int64(short_number(cell, at, end - at))), FINE
-    stop, value, status = read_number(cell, at)
-    if status != NOT_A_NUMBER and stop != end:
-        return value, NOT_A_NUMBER
-    return value + np.float32(0), status  # -0 becomes 0
-
-
-@scalar
 def _unless_missing(cell, at, end, tokens):
     """The end of the cell ``cell[at:end]``, or `at` if it is one of the tokens."""
-    listed, k, stop = address(tokens), 0, end
-    while k < tokens.size and stop == end:
+    listed, k = address(tokens), 0
+    while k < tokens.size:
         size = np.int64(byte(listed, k))
-        same = size == end - at
-        for i in range(size if same else 0):
-            same &= byte(cell, at + i) == byte(listed, k + 1 + i)
-        stop = at if same else end
+        if size == end - at and same_bytes(cell, at, listed, k + 1, size):
+            return at
         k += 1 + size
-    return stop
+    return end
 
 
 @scalar
@@ -109,15 +93,6 @@ def _quoted(text, at, room):
         size += 1
         at += 1
     return at, size, False
-
-
-@scalar
-def _without_blanks(cell, at, end):
-    """The end of the cell ``cell[at:end]``, or `at` if it holds only blanks."""
-    stop = end
-    while at < stop and is_blank(byte(cell, stop - 1)):
-        stop -= 1
-    return end if at < stop else at
 
 
 @scalar
@@ -165,40 +140,25 @@ def _cell(text, at, base, mask, delimiter, room):
     return text, at, last, end, base, mask, line_status.EXAMPLE
 
 
-@compiled_apart
-def _note_rest(cell, at, value, key, far):
-    """Note the rest of the number at `at`, which was read as `value`, if any."""
-    while is_blank(byte(cell, at)):
-        at += 1
-    note_rest(far, key, read_double(cell, at), value)
-
-
-@scalar
-def _enter_number(kind, value, stored, key, seed, keys, values, nnz, naming, column):
-    """Enter a number as a feature, if it is `stored`, or its bin; returns the new `nnz`."""
-    if kind == table_rows.BINS:
-        place = table_rows.bin_of(value)
-        key = whole_murmur3_64(place, seed)
-        offer_whole(naming, key, place, column)
-        return enter(key, np.float32(1), keys, values, nnz)
-    offer(naming, key, keys, 0, 0, column)
-    return enter(key, value, keys, values, nnz) if stored else nnz
-
-
 @scalar
 def _value(kind, cell, at, end, domain):
     """The number, or the number of the class word, in ``cell[at:end]``: ``(float32, outcome)``."""
+    empty, value, status = at == end, np.float32(0), FINE
     if kind == table_rows.WORD:
         value = line_status.word_label(cell, at, end, domain)
-        return value, table_rows.outcome_of(table_rows.LABEL, value, FINE, at == end, domain)
-    value, status = _number(cell, at, end)
-    if status == NOT_A_NUMBER and truth(cell, at, end) >= 0:
-        value, status = np.float32(truth(cell, at, end)), FINE
-    elif kind == table_rows.LABEL and status == FINE:
-        return value, line_status.NO_LABEL if at == end else line_status.check_written(
-            cell, at, end, value, domain
-        )
-    return value, table_rows.outcome_of(kind, value, status, at == end, domain)
+        return value, table_rows.outcome_of(table_rows.LABEL, value, FINE, empty, domain)
+    if not empty and end - at <= 8 and all_digits(cell, at, end - at):
+        value = np.float32(np.int64(short_number(cell, at, end - at)))
+    elif not empty:
+        stop, value, status = read_number(cell, at)
+        status = NOT_A_NUMBER if stop != end else status
+        value += np.float32(0)  # -0 becomes 0
+    said = truth(cell, at, end) if status == NOT_A_NUMBER else -1
+    if said >= 0:
+        value, status = np.float32(said), FINE
+    elif kind == table_rows.LABEL and status == FINE and not empty:
+        return value, line_status.check_written(cell, at, end, value, domain)
+    return value, table_rows.outcome_of(kind, value, status, empty, domain)
 
 
 @scalar
@@ -231,27 +191,33 @@ def _enter_cell(code, cell, first, last, start, c, row, grams, found):
                 *(out[0], out[1], nnz, extra[1], c),
             )
     elif kind == table_rows.CATEGORICAL:
-        is_blank_at = last > first and is_blank(byte(cell, first))
-        if last > first and not (is_blank_at and _without_blanks(cell, first, last) == first):
+        if past_blanks(cell, first, last) < last:
             key = padded_murmur3_64(cell, first, last - first, seeds[c])
             offer(extra[1], key, cell, first, last - first, c)
             nnz = enter(key, np.float32(1), keys, values, nnz)
     elif kind >= table_rows.NUMERIC:
-        last = _without_blanks(cell, first, last)
+        first, last = stripped(cell, first, last)
         value, outcome = _value(kind, cell, first, last, domain)
         if kind == table_rows.LABEL or kind == table_rows.WORD:
-            label = line_status.keep_label(into, names[c], value)
+            label = line_status.keep_label(*into, names[c], value)
         elif kind == table_rows.WEIGHT:
             weight = value
         elif kind == table_rows.OFFSET:
             store_float(out[2], 0, value)
         elif outcome == line_status.EXAMPLE and (last > first or kind == table_rows.GAPPED):
             if kind == table_rows.GAPPED and abs(value) >= FAR:
-                _note_rest(cell, first, value, names[c], out[3])
-            stored = last == first or value != np.float32(0)
-            nnz = _enter_number(*(kind, value, stored, names[c], seeds[c], keys, values, nnz, extra[1], c))
+                note_rest(out[3], names[c], read_double(cell, first), value)
+            if kind == table_rows.BINS:
+                place = table_rows.bin_of(value)
+                key = whole_murmur3_64(place, seeds[c])
+                offer_whole(extra[1], key, place, c)
+                nnz = enter(key, np.float32(1), keys, values, nnz)
+            else:
+                offer(extra[1], names[c], keys, 0, 0, c)
+                if last == first or value != np.float32(0):
+                    nnz = enter(names[c], value, keys, values, nnz)
     elif kind == table_rows.EMPTY:
-        if first_at[c] < 0 and _without_blanks(cell, first, last) > first:
+        if first_at[c] < 0 and past_blanks(cell, first, last) < last:
             first_at[c] = start
     if outcome == line_status.EXAMPLE:
         note_column(extra[0], c, begin, nnz)
@@ -263,7 +229,8 @@ def _row(text, at, delimiter, room, row, grams, found):
     """Read one row: ``(position of the line end or error, (nnz, label, weight), outcome, column)``.
 
     ``row = (columns, (keys, values, offset, far), domain, extra, into, tokens)``: features are stored
-    from the nnz of `found` on, several labels in `into`, an offset at an address, rests in `far`.
+    from the nnz of `found` on, several labels in ``into = (targets, row)``, an offset at an address, rests in
+    `far`.
     """
     codes, count = row[0][0], row[0][4]
     base, mask, start = at, separators(text, at, delimiter), at
@@ -295,7 +262,7 @@ def _object_row(text, at, objects, row, grams, found):
             note_column(extra[0], c, nnz, more)
             found = more, label, weight
         elif code == table_rows.CLASSES:
-            label, outcome = enter_classes(first, last, domain, into)
+            label, outcome = enter_classes(first, last, domain, *into)
             found = nnz, label, weight
         else:
             as_text = code == table_rows.CATEGORICAL or code == table_rows.TEXT or code == table_rows.WORD
@@ -307,84 +274,67 @@ def _object_row(text, at, objects, row, grams, found):
     return end, found, line_status.EXAMPLE, 0
 
 
-@kernel
-def parse_rows(
-    text_bytes,
-    size,
-    columns,
-    kinds,
-    dialect,
-    objects,
-    room,
-    rooms,
-    grams,
-    mask,
-    domain,
-    state,
-    bad,
-    far,
-    extra,
-):
-    """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
+@scalar
+def _read_row(cells, objects, text, at, row, nnz):
+    """Read one line with the grammar `cells`, if it is a row: see `_row`."""
+    found = nnz, np.float32(0), np.float32(1)
+    if objects is not None:
+        if (
+            nnz + cells.size - at + objects.spare > row[1][0].size
+        ):  # a feature for each byte at most, but for gaps
+            return at, found, line_status.CRAMPED, 0
+        return _object_row(text, at, objects, row, cells.grams, found)
+    if (row[0][4] > 1 and ends_line(text, at)) or _repeats(text, at, cells.header, cells.first_at):
+        return at, found, line_status.BLANK, 0
+    return _row(text, at, cells.dialect[0], cells.room, row, cells.grams, found)
 
-    Like `line_rows.parse_lines`, with these differences:
 
-    Args:
-        kinds: ``(codes, keys, seeds, first_at, header)``. `first_at`, int64 (columns + 1,), gets the position
-            of the first row with a value in each `EMPTY` column and of the first line that repeats `header`.
-        dialect: ``(delimiter, tokens)``: a byte; cells that mean a missing value (uint8, each after its
-            length).
-        objects: The `json_cells.Objects` of lines of JSON, which has no dialect; None for other lines.
-        room: uint8 scratch space for a quoted cell, as long as the padded text; empty if there are no quotes,
-            None if quotes have no meaning.
-        rooms: Scratch space for `ascending`.
-        grams: ``(code, known, scratch, begins)`` for `text_features`, or None without text columns.
-        mask: Bits of a key that are kept.
-        bad: Outcomes are recorded as ``outcome + OUTCOMES * column``.
-        state: Has the additional entry `HAS_NUL`.
-        far: Gets what float32 loses of numbers, with their rows: see `note_rest`.
-    """
-    at, row, nnz = state[line_status.AT], state[line_status.ROWS], state[line_status.NNZ]
-    result = line_status.DONE
-    indptr, keys, values, labels, weights, offsets, targets = columns
-    text, scratch = address(text_bytes), np.empty(ROOM, np.uint8)
-    described = (*kinds[:4], np.int64(kinds[0].size), address(scratch))
-    first_at, header, spans = kinds[3], kinds[4], extra[0]
-    indptr[row] = nnz
-    while at < size and result == line_status.DONE:
-        start, outcome, column, merged = at, line_status.BLANK, 0, False
-        noted, far[0][0, 1] = far[0][0, 0], row
-        into, found = line_status.target_of(targets, row), (nnz, np.float32(0), np.float32(1))
-        out = keys, values, address(offsets) + 4 * row, far
-        given = described, out, domain, extra, into, dialect[1]
-        clear_spans(spans)
-        if objects is not None:
-            outcome = line_status.CRAMPED  # there is a feature for each byte at most, but for gaps
-            if nnz + size - start + objects.spare <= keys.size:
-                at, found, outcome, column = _object_row(text, start, objects, given, grams, found)
-        elif not ((kinds[0].size > 1 and ends_line(text, at)) or _repeats(text, at, header, first_at)):
-            at, found, outcome, column = _row(text, start, dialect[0], room, given, grams, found)
-        stop, label, weight = found
-        if outcome == line_status.EXAMPLE and state[HAS_NUL]:
+class Cells(NamedTuple):
+    """The grammar of lines with cells, with scratch space."""
+
+    columns: tuple[NDArray[Any], ...]
+    """``(codes, keys, seeds)`` of the columns"""
+    first_at: NDArray[np.int64]
+    """(columns + 1,) gets the position of the first row with a value in each `EMPTY` column, and of the first
+    line that repeats the header"""
+    header: NDArray[np.uint8]
+    dialect: tuple[int, NDArray[np.uint8]]
+    """the delimiter, a byte; cells that mean a missing value, each after its length"""
+    objects: Objects | None
+    """of lines of JSON, which have no dialect; None for other lines"""
+    room: NDArray[np.uint8] | None
+    """for a quoted cell, as long as the padded text; empty if there are no quotes, None if quotes have no
+    meaning"""
+    has_nul: bool
+    """whether the text may hold a NUL"""
+    size: int
+    """of the text"""
+    grams: tuple[Any, ...] | None
+    """``(code, known, scratch, begins)`` for `text_features`; None without text columns"""
+    mask: np.uint64
+    """mask of the bits of a key that are kept"""
+    far: tuple[NDArray[np.int64], NDArray[np.float32]]
+    """gets what float32 loses of numbers, with their rows: see `note_rest`"""
+    spelling: NDArray[np.uint8]
+    """(ROOM,) for the spelling of a cell"""
+    ordered: bool = False
+
+    def read_line(self, text, at, columns, nnz, domain, targets, row, extra):
+        """See `line_rows.read_line`. The outcome of a bad row is ``outcome + OUTCOMES * column``."""
+        start, noted = at, self.far[0]
+        while noted[0, 0] > 0 and noted[noted[0, 0], 0] == row:  # the row is read again
+            noted[0, 0] -= 1
+        noted[0, 1] = row
+        count, (keys, values) = np.int64(self.columns[0].size), columns[3]
+        described = (*self.columns, self.first_at, count, address(self.spelling))
+        out = keys, values, columns[2] + 4 * row, self.far
+        given = described, out, domain, extra, (targets, row), self.dialect[1]
+        at, (own, label, weight), outcome, column = _read_row(self, self.objects, text, at, given, nnz)
+        if outcome == line_status.EXAMPLE and self.has_nul:
             for place in range(at - 1, start - 1, -1):
                 if byte(text, place) == _NUL:
                     at, outcome = place, line_status.NUL
-        if outcome == line_status.EXAMPLE:
-            stop, merged, outcome = table_rows.complete(keys, values, nnz, stop, mask, extra, rooms)
-        if outcome != line_status.EXAMPLE:
-            far[0][0, 0] = noted
-        if line_status.CRAMPED <= outcome <= line_status.UNUSUAL:
-            at, result = start, outcome
-            break
-        if outcome == line_status.EXAMPLE:
-            labels[row], weights[row] = label, weight
-            row, nnz, state[line_status.MERGED] = row + 1, stop, state[line_status.MERGED] + merged
-            indptr[row] = nnz
-        elif outcome == line_status.BLANK:
-            state[line_status.BLANKS] += 1
-        else:
-            result = note(bad, state, row, start, at, outcome + line_status.OUTCOMES * column)
-        state[line_status.LINES] += 1
-        at = next_line(text, at)
-    state[line_status.AT], state[line_status.ROWS], state[line_status.NNZ] = at, row, nnz
-    return result
+        table_rows.mask_keys(keys, nnz, own, self.mask)
+        if outcome > line_status.UNUSUAL:
+            outcome += line_status.OUTCOMES * column
+        return at, own, False, label, weight, outcome

@@ -19,7 +19,6 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
 from functools import reduce
-from operator import and_, or_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -46,8 +45,10 @@ _COMPARED: dict[str, Any] = {
     "<=": pc.less_equal,
     ">": pc.greater,
     ">=": pc.greater_equal,
+    "is null": pc.is_null,
+    "is not null": pc.is_valid,
 }
-_IN, _NULL, _NOT_NULL = "in", "is null", "is not null"
+_IN = "in"
 _NOT_A_WORD = "a column whose name is not one word is in double quotes"
 _KNOWN = "one of = != < <= > >= in (...), is null, is not null"
 
@@ -66,16 +67,9 @@ class Condition(NamedTuple):
 
     def holds(self, column: pa.Array) -> Any:
         """Whether it holds: a mask for an Arrow array, or an expression for a field."""
-        is_expression = isinstance(column, pc.Expression)
-        if self.operator in _COMPARED:
-            return _COMPARED[self.operator](column, self.values[0])
         if self.operator == _IN:
-            either = or_ if is_expression else pc.or_kleene
-            return reduce(either, [pc.equal(column, value) for value in self.values])
-        null = column.is_null() if is_expression else pc.is_null(column)
-        if self.operator == _NULL:
-            return null
-        return ~null if is_expression else pc.invert(null)
+            return reduce(pc.or_kleene, [pc.equal(column, value) for value in self.values])
+        return _COMPARED[self.operator](column, *self.values)
 
 
 def conditions_in(text: str, option: str = WHERE) -> list[Condition]:
@@ -115,7 +109,7 @@ def conditions_in(text: str, option: str = WHERE) -> list[Condition]:
         kind, column = left.popleft()
         column = column if kind == "word" else column[1:-1].replace('""', '"')
         if take("is"):
-            operator = _NOT_NULL if take("not") else _NULL
+            operator = "is not null" if take("not") else "is null"
             need("null")
             found.append(Condition(column, operator, ()))
         elif operator := take(*_COMPARED):
@@ -172,15 +166,12 @@ class Filter:
                 values = tuple(pa.scalar(float(one) if isinstance(one, Decimal) else one) for one in values)
                 kind = values[0].type if values else pa.string()
             self._bound.append((condition._replace(values=values), kind))
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns in its conditions."""
-        return list(dict.fromkeys(condition.column for condition, _ in self._bound))
+        self.columns = list(dict.fromkeys(condition.column for condition, _ in self._bound))
+        """the columns in its conditions"""
 
     def expression(self) -> Any:
         """The filter as a pyarrow expression, to be evaluated on statistics."""
-        return reduce(and_, [one.holds(pc.field(one.column)) for one, _ in self._bound])
+        return reduce(pc.and_kleene, [one.holds(pc.field(one.column)) for one, _ in self._bound])
 
     def rows(self, columns: Mapping[str, pa.Array], count: int) -> NDArray[np.int64]:
         """Indices of the rows that pass, of `count` rows, given its columns as Arrow arrays or texts."""
