@@ -329,22 +329,9 @@ def finish_batch(rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks
 
 @helper
 def measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, rows, values, begin,
-            end, target, n, importance, offset, own, bias, margins, shares, slopes, sums, noted, calibration,
-            seen):  # fmt: skip
-    """Weighted slopes of an example, added to the sums of its batch; returns whether its loss is finite.
-
-    Marks its rows in `seen`.
-    """
-    for k in range(margins.size):
-        margins[k] = bias[k]
-    for p in range(begin, end):
-        if seen.size > 0:
-            seen[rows[p]] = 1
-        x = S.dtype.type(values[p])
-        read_row(row_rule, S, rows[p], clocks, own)
-        for k in range(margins.size):
-            now = moment(row_rule, S, clocks, k)
-            margins[k] += float(meet(row_rule, S[:, :, k], rows[p], own[k], x, now)) * float(x)
+            end, target, n, importance, bias, margins, shares, slopes, sums, noted, calibration,
+            offset):  # fmt: skip
+    """Weighted slopes of an example, added to the sums of its batch; returns whether its loss is finite."""
     for k in range(margins.size):
         margins[k] += offset
     value = values_slopes(loss, margins[:n], target, shares[:n], slopes[:n])
@@ -372,6 +359,21 @@ def measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, 
         sums[MOVED, k] += abs(slopes[k])
         sums[SHIFT, k] += slopes[k] * offset
     return math.isfinite(value)
+
+
+@helper
+def margins_of(row_rule, S, clocks, rows, values, begin, end, own, bias, margins, seen):
+    """Write the margins of an example, the intercepts `bias` included; mark its rows in `seen`."""
+    for k in range(margins.size):
+        margins[k] = bias[k]
+    for p in range(begin, end):
+        if seen.size > 0:
+            seen[rows[p]] = 1
+        x = S.dtype.type(values[p])
+        read_row(row_rule, S, rows[p], clocks, own)
+        for k in range(margins.size):
+            now = moment(row_rule, S, clocks, k)
+            margins[k] += float(meet(row_rule, S[:, :, k], rows[p], own[k], x, now)) * float(x)
 
 
 @helper
@@ -423,10 +425,11 @@ def learn_batches(
             read_row(bias_row_rule, B, 0, bclocks, bias)
         for i in range(first, last):
             begin, end = indptr[i], indptr[i + 1]
+            margins_of(row_rule, S, clocks, rows, values, begin, end, own, bias, margins, seen)
             finite &= measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
-                              rows, values, begin, end, targets[i], known[i], float(weights[i]),
-                              raised(0.0, offsets, i), own, bias, margins, shares, slopes, sums, noted,
-                              calibration, seen)  # fmt: skip
+                              rows, values, begin, end, targets[i], known[i], float(weights[i]), bias,
+                              margins, shares, slopes, sums, noted, calibration,
+                              raised(0.0, offsets, i))  # fmt: skip
             count = gather(rows, values, begin, end, ones if single else slopes, places, touched, count,
                            gradients, extents)  # fmt: skip
         for r in range(count):
