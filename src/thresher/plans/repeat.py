@@ -13,7 +13,6 @@ from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.learning.files.choice import LOSS
 from thresher.learning.files.model_file import needs_in
 from thresher.learning.model.recipe import Recipe, layout_of
-from thresher.learning.training.passes import is_automatic
 from thresher.options.data import LayoutOptions, OnErrorOption, TableOptions
 from thresher.options.lanes import PathCommand
 from thresher.options.model import ModulesOption, RecipeOptions
@@ -37,7 +36,7 @@ def train_command(data: Sequence[str], model: Path | None, options: Options, **o
 
 def passes_said(passes: int, recipe: Recipe, solved: object = None) -> int | None:
     """What `--passes` must say to make these passes; None if the command makes them, and solves, unasked."""
-    return passes if not solved and (passes > 1 or is_automatic(recipe)) else None
+    return passes if not solved and (passes > 1 or recipe.rule_part.AUTOMATIC) else None
 
 
 def remaking(path: Path, header: dict[str, Any], info: dict[str, Any], **own: object) -> str | None:

@@ -34,7 +34,7 @@ from thresher.learning.model.objective import figures_of as of_calibration
 from thresher.learning.model.prediction import LinearPredictor, ModelOrFile, Readout
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import checked_data, extended, layout_from, start_from, to_go_on
-from thresher.learning.training.passes import Passes, bytes_of, is_automatic
+from thresher.learning.training.passes import Passes, bytes_of
 from thresher.learning.training.progress import Ui, of_earlier
 from thresher.learning.training.record import Difference, Record
 from thresher.learning.training.shares import HeldOutPart, check_ungrouped
@@ -178,7 +178,7 @@ class Plan:
         models.say, first = ui.say, models.models[0]
         if options.get("names"):
             check_names_again(source, first.store)
-        if models.recipe.calibrate and training.passes > 1 and not is_automatic(models.recipe):
+        if models.recipe.calibrate and training.passes > 1 and not models.recipe.rule_part.AUTOMATIC:
             raise UsageError(
                 f"a calibration is learned from the margins of rows that are new: use {mention(passes=1)}"
             )

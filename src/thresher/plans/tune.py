@@ -26,7 +26,7 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import is_centred
 from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.interruption import Interrupted, Stopper
-from thresher.learning.training.passes import Passes, ReplayBuffer, bytes_to_keep, is_automatic, passes_for
+from thresher.learning.training.passes import Passes, ReplayBuffer, bytes_to_keep, passes_for
 from thresher.learning.training.progress import Ui
 from thresher.learning.training.shares import HeldOutPart
 from thresher.learning.training.trainer import Trainer, TrainingPlan
@@ -152,7 +152,7 @@ class Search:
     def _learn_again(self, best: Model) -> None:
         """Train the best setting anew, if it makes more than one pass."""
         passes, memory = self._passes, self._holdout.memory
-        if memory is not None and memory.complete and is_automatic(best.recipe):
+        if memory is not None and memory.complete and best.recipe.rule_part.AUTOMATIC:
             passes = max(passes, passes_for(memory.whole))  # as many as `train` makes of these rows
         if passes == 1:
             return

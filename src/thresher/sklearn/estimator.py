@@ -318,7 +318,7 @@ class SparseEstimator(BaseEstimator):
 
     def _passes_over(self, recipe: recipes.Recipe, matrix: Chunk, whole: matrices.Draw) -> int:
         """The number of passes over the examples of a matrix, of which `whole` is a draw of all."""
-        automatic = passes.is_automatic(recipe)
+        automatic = recipe.rule_part.AUTOMATIC
         if self.calibrate and not automatic:
             if self.passes not in (1, passes.AUTO):
                 raise ValueError("calibrate=True learns from margins of examples that are new: use passes=1")

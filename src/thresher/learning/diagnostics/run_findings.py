@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -43,8 +43,7 @@ from thresher.learning.diagnostics.stream_statistics import (
 )
 from thresher.learning.inspection.formatting import shown
 from thresher.learning.model.sampling import Sample, can_correct
-from thresher.learning.training.record import Record
-from thresher.options.messages import as_stored, mention, mention_command
+from thresher.options.messages import mention, mention_command
 
 if TYPE_CHECKING:
     from thresher.data.source import Source
@@ -438,14 +437,3 @@ def troubles_of(run: Run) -> list[Finding]:
                 remedy = f"divide the labels by {usual:,.15g}, multiply predictions by it, and {remedy}"
         found.append(Finding("worse-than-constant", f"{run.against_base}: {remedy}"))
     return found
-
-
-def with_warnings(record: Record, model: Any, seen: StreamStatistics) -> Record:
-    """The record with the messages that the model file keeps.
-
-    They depend on the rows, their order and the recipe alone: not on hold-outs, on how the rows are split
-    into files, or on other models trained on the same reading.
-    """
-    own = seen.of_model(getattr(model, "curve", ()), model.tally, model.repeated)
-    found = troubles_of(Run(own, model, solved=record.solved is not None))
-    return replace(record, warnings=tuple(as_stored(one.message) for one in found))

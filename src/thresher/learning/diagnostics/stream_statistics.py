@@ -123,8 +123,7 @@ class StreamStatistics:
             counts[: len(self.classes)] += np.array(self.classes, np.int64)
             self.classes = counts.tolist()
         positive = labels > 0
-        positives = int(np.count_nonzero(positive))
-        self.positives += positives
+        self.positives += int(np.count_nonzero(positive))
         self.zeros += len(labels) - int(np.count_nonzero(labels))
         self.weight += float(weights.sum(dtype=np.float64))
         self.positive += float(weights[positive].sum(dtype=np.float64))

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.learning.evaluation.curves import Ranking
-from thresher.learning.model.objective import Objective
-
-F64 = NDArray[np.float64]
+from thresher.learning.model.objective import F64, Objective
 
 
 @dataclass

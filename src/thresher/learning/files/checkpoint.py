@@ -203,7 +203,21 @@ def load(path: Path, plan: str = "train") -> tuple[ModelSet, TrainingState]:
         training.seen.drawn = DrawnRows.of(under(tensors, _DRAWN))
         if model_file.LANES in header:
             saved = read(SavedSet, header[model_file.LANES], model_file.LANES)
-            models = _revived(saved, under(tensors, _STATE))
+            spec, dropped = saved["share"], dict(saved["dropped"])
+            recipes = [Recipe.from_dict(read(model_file.OfRecipe, one, "recipe")) for one in saved["recipes"]]
+            require(0 < len(recipes) <= (1 if spec else _MOST), "recipes", "it has another number of models")
+            idle = {*dropped, *saved["resting"]}
+            require(idle <= {*range(len(recipes))}, "dropped", "there are fewer models")
+            models = ModelSet(recipes, share_of(spec, recipes[0].seed) if spec else Share())
+            for k, reason in dropped.items():
+                models.parts[0].drop(k, reason)
+            # which has the models of values, of which the recipes say nothing
+            models.restore(under(tensors, _STATE))
+            require(len(saved["curves"]) == len(models.models), "curves", "it has another number of curves")
+            for k in saved["resting"]:
+                models.parts[0].rest(k)
+            for model, curve in zip(models.models, saved["curves"], strict=True):
+                model.curve = curve_of(curve)
         else:
             models = ModelSet.of([model_file.revive(path, header, tensors)])
         scored = [one._replace(state=under(tensors, f"{_BEST}{one.model}.")) for one in training.scored]
@@ -211,24 +225,6 @@ def load(path: Path, plan: str = "train") -> tuple[ModelSet, TrainingState]:
             require(one.model < len(models.models), "scored", f"there is no model {one.model}")
             models.holder(one.model).check(one.state)
         return models, replace(training, scored=scored)
-
-
-def _revived(saved: SavedSet, state: dict[str, Any]) -> ModelSet:
-    """The models that `ModelSet.described` tells of."""
-    spec, dropped = saved["share"], dict(saved["dropped"])
-    recipes = [Recipe.from_dict(read(model_file.OfRecipe, one, "recipe")) for one in saved["recipes"]]
-    require(0 < len(recipes) <= (1 if spec else _MOST), "recipes", "it has another number of models")
-    require({*dropped, *saved["resting"]} <= {*range(len(recipes))}, "dropped", "there are fewer models")
-    models = ModelSet(recipes, share_of(spec, recipes[0].seed) if spec else Share())
-    for k, reason in dropped.items():
-        models.parts[0].drop(k, reason)
-    models.restore(state)  # which has the models of values, of which the recipes say nothing
-    require(len(saved["curves"]) == len(models.models), "curves", "it has another number of curves")
-    for k in saved["resting"]:
-        models.parts[0].rest(k)
-    for model, curve in zip(models.models, saved["curves"], strict=True):
-        model.curve = curve_of(curve)
-    return models
 
 
 def bags_in(path: Path) -> str | None:

@@ -84,7 +84,8 @@ def table_of_rows(
 
 def table_of(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
     """The lines of a table: text aligned left, numbers right; cells of many characters are cut off."""
-    cells = [[_cut(head) for head in heads], *([_cut(value) for value in row] for row in rows)]
+    given = [[shown(value) for value in row] for row in (heads, *rows)]
+    cells = [[one if len(one) <= _LONGEST else f"{one[: _LONGEST - 3]}..." for one in row] for row in given]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     texts = [all(isinstance(row[k], str) for row in rows) for k in range(len(heads))]
     return [
@@ -94,11 +95,6 @@ def table_of(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
         ).rstrip()
         for row in cells
     ]
-
-
-def _cut(value: object) -> str:
-    text = shown(value)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 def finite(value: object) -> Any:

@@ -23,7 +23,7 @@ from thresher.data.source import Source
 from thresher.engine.lookup import resized
 from thresher.engine.sound import PackedSets, State, Tensors, beneath, given, pack, require, under
 from thresher.learning.diagnostics.effects import keep_effects
-from thresher.learning.diagnostics.run_findings import with_warnings
+from thresher.learning.diagnostics.run_findings import Run, troubles_of
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.model.agreement import note_kind
 from thresher.learning.model.batch_feeder import BatchFeeder, each
@@ -32,10 +32,9 @@ from thresher.learning.model.eight_lanes import batched
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.scaling import Spreads
-from thresher.learning.training.passes import is_automatic
 from thresher.learning.training.record import Optimum, Record
 from thresher.learning.training.wide import DEVIATIONS, solve, together
-from thresher.options.messages import mention, mention_command
+from thresher.options.messages import as_stored, mention, mention_command
 
 OWN = ("rule", "rate", "loss", "average", "intercept", "dtype")
 """Fields of a Recipe in which the models of a part may differ."""
@@ -292,7 +291,13 @@ class ModelSet:
         whole = [model for part in self.parts[self.share.recorded] for model in part.models]
         kept = [*whole, *([self.lead] if self.share.together else [])]
         for k, model in enumerate(kept):
-            model.record = with_warnings(replace(records(k), solved=self.solution_of(model)), model, seen)
+            solved = self.solution_of(model)
+            # warnings depend on the rows, their order and the recipe alone: not on hold-outs, on how the rows
+            # are split into files, or on other models trained on the same reading
+            own = seen.of_model(getattr(model, "curve", ()), model.tally, model.repeated)
+            found = troubles_of(Run(own, model, solved=solved is not None))
+            warnings = tuple(as_stored(one.message) for one in found)
+            model.record = replace(records(k), solved=solved, warnings=warnings)
         if self.share.together:
             self.lead.examples = self.examples
         for model in (*kept, *self.models):
@@ -341,7 +346,7 @@ class ModelSet:
     def may_replay(self, steady: bool) -> bool:
         """Whether the rules of all models are automatic, and rows come as the share needs them."""
         ready = steady or not self.share.deals
-        return ready and all(is_automatic(recipe) for recipe in self.recipes)
+        return ready and all(recipe.rule_part.AUTOMATIC for recipe in self.recipes)
 
     def begin_pass(self, number: int, passes: int = 0) -> None:
         """Start pass `number`, from 1, of `passes` over the same data, or resume it after a stop."""

@@ -43,7 +43,6 @@ from thresher.data.order import StoredRows
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source, SourceWrapper
 from thresher.data.sources.parsed import TextSource
-from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.wide import may_be_wide
 from thresher.options.checks import check_whole
 from thresher.options.messages import mention
@@ -149,11 +148,6 @@ def bytes_to_keep(replay: int, repeats: bool, cause: str) -> int:
         return replay if repeats else 0
     reason = f"with {cause}, {mention(passes='auto')} is one pass, which keeps no rows"
     raise DataError(f"{reason}: leave {mention('replay')} out, or use {mention(passes=5)}")
-
-
-def is_automatic(recipe: Recipe) -> bool:
-    """Whether ``passes="auto"`` may make several passes with the rule of this recipe."""
-    return bool(type(recipe.rule_part).AUTOMATIC)
 
 
 def agreed_passes(passes: int | str, replay: int | str) -> tuple[int, int]:

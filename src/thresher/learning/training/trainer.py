@@ -9,7 +9,7 @@ from contextlib import closing
 from copy import copy, deepcopy
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -153,7 +153,6 @@ class Trainer:
         self.repetition = Replay(plan.passes, kept)
         self.models.share.kept = math.inf if plan.passes > 1 else kept // LEAST_BYTES
         self._report, self._reading, self._stretch = Report(), self.source, (concat([]), 0)
-        self._line = 0
         self._started, self._compiled, self._examples_before = 0.0, 0.0, 0
         self.resumed = False
         """whether the rows learned by an earlier run are still to be verified"""
@@ -393,11 +392,11 @@ class Trainer:
             hi = chunk.end_of(lo, due)
             rows = chunk.rows(lo, hi)
             self.models.name_classes(self.source)
-            self._line = lo + (0 if chunk.place is None else chunk.place.line)
+            line = lo + (0 if chunk.place is None else chunk.place.line)
             begin = 0
             while begin < len(rows):  # at most `at_once` values between pauses
                 end = rows.end_within(begin, self.at_once) if self.at_once else len(rows)
-                self._stretch = rows.rows(begin, end), self._line + begin
+                self._stretch = rows.rows(begin, end), line + begin
                 self.models.learn(self._stretch[0], again=again)
                 self.pause()
                 begin = end
@@ -510,7 +509,7 @@ class Trainer:
         if self.plan.checkpoint is not None:
             checkpoint.save(self.plan.checkpoint, self.models, self.training_state())
 
-    def interrupt(self) -> None:
+    def interrupt(self) -> NoReturn:
         """Save a checkpoint and raise `Interrupted`."""
         self.save_checkpoint()
         raise Interrupted(self.plan.checkpoint, self.models.examples)

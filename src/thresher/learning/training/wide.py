@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from thresher.batch.columns import FeatureColumns
     from thresher.learning.model.model import Model
 
-F64 = NDArray[np.float64]
 DEVIATIONS = 2.0
 """Standard deviations of noise that a column has to exceed, times `l1`."""
 LEAST_ROWS = 20
