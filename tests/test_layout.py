@@ -121,12 +121,12 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 59_204,
+    "all": 59_174,
     "data": 17_257,
-    "learning": 13_800,
+    "learning": 13_771,
     "parts": 5_341,
     "engine": 4_707,
-    "plans": 3_061,
+    "plans": 3_060,
     "serving": 2_717,
     "options": 2_175,
     "sklearn": 1_432,

@@ -46,9 +46,9 @@ class DataOrigin(NamedTuple):
 class Held(NamedTuple):
     """The hold-out: a share of the data, or separate data."""
 
-    share: str = ""
+    share: str
     """as `shares.as_text` writes it"""
-    given: DataOrigin = DataOrigin()
+    given: DataOrigin
 
     def __str__(self) -> str:
         """A description for messages."""
@@ -80,7 +80,7 @@ class TrainingState:
     data: DataOrigin = field(default=DataOrigin())
     read: list[Content] = field(default_factory=list)
     """content that was read, file by file"""
-    holdout: Held = field(default=Held())
+    holdout: Held = field(default=Held("", DataOrigin()))
     evaluated: list[Content] = field(default_factory=list)
     """content of the hold-out that was read"""
     passes: int = 1

@@ -267,29 +267,27 @@ class Trainer:
         self.models.end_passes()
         troubles = self._troubles()
         self._keep_record(best)
-        given, left_out, weightless = self.holdout.given, self.model.left_out, self.state.seen.weightless
         seconds, compiling = self._spent()
-        seen, news = self.state.seen, dict[str, Any]()
-        if self.state.earlier is not None:
-            loss = Tally(*seen.marks[-1][1:]).average
-            news = {"new_examples": seen.rows, "new_progressive_loss": loss}
-        solved = self.models.solution_of(self.model)
+        given, seen, solved = self.holdout.given, self.state.seen, self.models.solution_of(self.model)
+        goes_on = self.state.earlier is not None
         figures = {
             "examples": self.models.examples,
             "passes": best or passes,
-            **({"solved": solution_in_words(asdict(solved))} if solved is not None else {}),
+            "solved": None if solved is None else solution_in_words(asdict(solved)),
             "progressive_loss": self.model.tally.average,
-            **news,
-            **({"left_out": left_out} if left_out else {}),
+            "new_examples": seen.rows if goes_on else None,
+            "new_progressive_loss": Tally(*seen.marks[-1][1:]).average if goes_on else None,
+            "left_out": self.model.left_out or None,
             "nonzero": self.model.nonzero,
             "features_seen": self.model.features_seen,
-            **({"features_freed": True} if self.model.features_freed else {}),
+            "features_freed": self.model.features_freed or None,
             "seconds": round(seconds, 3),
-            **({"seconds_compiling": round(compiling, 3)} if compiling else {}),
+            "seconds_compiling": round(compiling, 3) if compiling else None,
             "examples_per_second": round(learned / (seconds - compiling)) if seconds > compiling else 0,
             "skipped": self._report.skipped,
-            **({"importance_0": weightless} if weightless else {}),
+            "importance_0": seen.weightless or None,
         }
+        figures = {name: figure for name, figure in figures.items() if figure is not None}
         reports = [self._report] if given is None else [self._report, given.report]
         return Outcome(figures, self.figures, reports, self.state.table, troubles)
 
