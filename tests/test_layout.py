@@ -121,7 +121,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 59_174,
+    "all": 59_176,
     "data": 17_257,
     "learning": 13_771,
     "parts": 5_341,
@@ -131,7 +131,7 @@ SIZES = {
     "options": 2_175,
     "sklearn": 1_432,
     "cli": 1_811,
-    "cluster": 938,
+    "cluster": 940,
     "river": 255,
     "reporting": 964,
     "batch": 1_291,
