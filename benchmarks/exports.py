@@ -63,14 +63,14 @@ def run(setting: Setting) -> list[Goal]:
         model, ours, theirs = folder / "model", folder / "ours", folder / "theirs"
         train(setting.clicks.train, model, *COLUMNS, *RULE)
         calls, program = built(model, folder, compiler)
-        readout = thresher.load(model)
+        predictor = thresher.load(model)
         command = (sys.executable, "-m", "thresher", "predict", model, data, "-o", ours)
         found = setting.in_turn(
             {
                 CALLS: lambda: _calls(calls, data),
                 PROGRAM: lambda: _whole(program, data, theirs),
                 PREDICT: lambda: measure.process(*command),
-                LOADED: lambda: measure.timed(lambda: readout.predict(data)),
+                LOADED: lambda: measure.timed(lambda: predictor.predict(data)),
             },
             warm=(PREDICT, LOADED),
         )

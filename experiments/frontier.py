@@ -80,7 +80,7 @@ def measure(rule: str, rate: str, train: list[Chunk], test: MemorySource) -> Poi
             model.learn(chunk)
     except DivergedError:
         return None
-    error = score(model.readout(), test.chunks()).figures()["error"]
+    error = score(model.predictor(), test.chunks()).figures()["error"]
     assert error is not None
     return Point(float(error), model.nonzero, f"--rule {rule}" + (f" --rate {rate}" if rate else ""))
 

@@ -108,7 +108,7 @@ def saving(make: Make, chunk: Chunk, unseen: Chunk, predicted: Callable[[Path], 
         path = Path(folder) / "model"
         model_file.save(model, path, state=False)
         margins = model.predict(unseen)
-        found = model_file.load_readout(path)[0].predict(unseen) if predicted is None else predicted(path)
+        found = model_file.load_predictor(path)[0].predict(unseen) if predicted is None else predicted(path)
         header, tensors = model_file.read(path)
     exactly = model.recipe.store == "growing"
     near = 1e-6 * max(1.0, float(np.abs(margins).max()))
@@ -119,7 +119,7 @@ def saving(make: Make, chunk: Chunk, unseen: Chunk, predicted: Callable[[Path], 
         raise LawError(
             f"{law}: {np.count_nonzero(weights)} weights in the file, {model.nonzero} in the model"
         )
-    if len(weights) != header["nonzero"] and not model.readout().unmet.any():
+    if len(weights) != header["nonzero"] and not model.predictor().unmet.any():
         raise LawError(f"{law}: there are zeros in the file")
     if not (np.diff(tensors["weights.keys"].astype(object)) > 0).all():
         raise LawError(f"{law}: keys are not in order")

@@ -199,7 +199,7 @@ def test_a_row_is_predicted_by_the_model_of_its_value(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no model of Ulmm; did you mean Ulm"):
         load(tmp_path / "found", "Ulmm")
     with pytest.raises(ModelFileError, match=r"models by shop, not one: .*of\(value\)"):
-        model_file.load_readout(tmp_path / "found")
+        model_file.load_predictor(tmp_path / "found")
     for model in (found, tmp_path / "found"):
         with pytest.raises(DataError, match=r"models by shop, not one: .*of\(value\)"):
             thresher.export(model, "c")

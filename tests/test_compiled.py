@@ -80,7 +80,7 @@ model = Model("sgd", "logistic", store="direct")
 chunk = Chunk.of_rows([(1.0, {1: 1.0, 2: 0.5}), (-1.0, {2: 1.0})] * 20)
 model.learn(chunk)
 margins = model.predict(chunk)
-model.readout().predict(chunk, "probability")
+model.predictor().predict(chunk, "probability")
 model.head.losses(margins, chunk)
 stats = {}
 for name in ("learn", "read", "add_up", "score", "respond"):

@@ -14,7 +14,7 @@ from tests.test_law_of_continuing import check_same
 from thresher.learning.files import checkpoint
 from thresher.learning.training.interruption import Interrupted
 from thresher.options.lanes import PathCommand
-from thresher.options.option import SHELL, declared
+from thresher.options.option import SHELL, options_of
 from thresher.options.training import TrainCommand
 
 FIRST: dict[str, Any] = {"rule": "fobos:l1=0.01", "passes": 2, "seed": 1, "holdout": 0.2}
@@ -98,7 +98,7 @@ def stop(data: Path, call: Any, monkeypatch: pytest.MonkeyPatch, **options: Any)
 
 
 def test_every_option_is_here() -> None:
-    both = [*declared(TrainCommand).values(), *declared(PathCommand).values()]
+    both = [*options_of(TrainCommand).values(), *options_of(PathCommand).values()]
     assert {one.name for one in both if one.face != SHELL} == {*OTHER} | APART
 
 

@@ -15,7 +15,7 @@ from tests.test_shares import taught
 from thresher.data.chunk import Chunk
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import Contents, ModelFileError
-from thresher.learning.model.bags import Bagged, Bags, drawn
+from thresher.learning.model.bags import Bagged, Bags, draw_rows
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
@@ -38,7 +38,7 @@ def test_what_is_not_an_ensemble(spec: Any) -> None:
 
 def test_weights_of_drawn_rows() -> None:
     chunk = Chunk.of_rows([(1.0, {k: 1.0}) for k in range(4)], [2.0, 0.5, 1.0, 4.0])
-    found = drawn(chunk, np.array([0, 3, 1, 2], np.uint8))
+    found = draw_rows(chunk, np.array([0, 3, 1, 2], np.uint8))
     assert (found.keys.tolist(), found.weights.tolist()) == ([1, 2, 3], [1.5, 1.0, 8.0])
 
 

@@ -40,7 +40,7 @@ def test_given_weights(name: str) -> None:
         given = model_of(f"{name}:l1=0", intercept=False)
         given.learn(rows(0.8, 200, features=2).chunk)
         model = model_of(f"{name}:l1=0,half_life=10", intercept=False)
-        start_from(model, given.readout())
+        start_from(model, given.predictor())
         before = read_weights(model, 2)
         assert before == pytest.approx(read_weights(given, 2))
         model.learn(rows(0.8, 40, features=1).chunk)

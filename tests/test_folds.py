@@ -133,7 +133,7 @@ def test_tables_that_no_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     check_size(recipe, 3, 2, False)
     with pytest.raises(MemoryError, match=r"for 3 folds of 2 models, which begin with .* GB of state: take"):
         check_size(recipe, 3, 2, True)
-    monkeypatch.setattr(PenaltyRange, "found_in", None)
+    monkeypatch.setattr(PenaltyRange, "find_range", None)
     with pytest.raises(MemoryError, match=r"for 10 folds of 16 models, .* take fewer folds or penalties"):
         cv("examples/data/rcv1_train2000.dat.gz", store="hashed:10")
     monkeypatch.delattr("os.sysconf", raising=False)
@@ -184,9 +184,9 @@ def test_cross_validation_is_saved_and_drawn_with_the_means_of_its_folds(tmp_pat
     for k, (point, own) in enumerate(zip(kept.points, found.points, strict=True)):
         assert point.holdout["loss"] == np.mean([fold["loss"] for fold in own.folds])
         assert (point.paired_error, point.nonzero) == (own.paired_error, own.model.nonzero)
-        readout, learned = kept.choose(k), found.choose(k).readout()
-        assert np.array_equal(readout.keys, learned.keys)
-        assert np.array_equal(readout.weights, learned.weights)
+        predictor, learned = kept.choose(k), found.choose(k).predictor()
+        assert np.array_equal(predictor.keys, learned.keys)
+        assert np.array_equal(predictor.weights, learned.weights)
     header, *rows = found.table().splitlines()
     at = header.split("\t").index("holdout_loss")
     assert [float(row.split("\t")[at]) for row in rows] == pytest.approx([one.loss for one in found.points])

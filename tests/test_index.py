@@ -326,7 +326,7 @@ def test_nothing_keeps_a_model_that_nobody_holds() -> None:
         model.learn(
             replace((chunk := stream(62, 20).chunk), targets=np.repeat(chunk.labels[:, None], 2, axis=1))
         )
-        model.readout().predict(chunk)
+        model.predictor().predict(chunk)
     gc.collect()
     gc.disable()
     try:
@@ -339,7 +339,7 @@ def test_nothing_keeps_a_model_that_nobody_holds() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 1000, 100_000])
 def test_a_table_begins_with_a_line_of_the_cache(size: int) -> None:
-    grown = lookup.resized(np.ones((3, 2), np.float32), size)
+    grown = lookup.resize(np.ones((3, 2), np.float32), size)
     assert grown.shape == (size, 2)
     assert grown.dtype == np.float32
     assert grown.ctypes.data % 64 == 0 or not size

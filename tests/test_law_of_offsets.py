@@ -104,8 +104,8 @@ def test_what_is_saved_is_what_predicts(tmp_path: Any) -> None:
     model = learned(recipe_of({"centre": True}), chunk)
     thresher.save(model, tmp_path / "whole")
     thresher.save(model, tmp_path / "weights", state=False)
-    model.readout().save(tmp_path / "readout")
-    for name in ("whole", "weights", "readout"):
+    model.predictor().save(tmp_path / "predictor")
+    for name in ("whole", "weights", "predictor"):
         loaded = thresher.load(tmp_path / name)
         assert np.array_equal(loaded.predict(chunk), model.predict(chunk))
         with pytest.raises(DataError, match="was trained with offsets, and these data have none"):

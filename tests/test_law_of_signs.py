@@ -176,7 +176,7 @@ def test_initial_weights_of_the_wrong_sign_begin_at_zero() -> None:
                     streams.read_weights(free, 12),
                     signs_of(asked, 12),
                 )
-                start_from(model, free.readout())
+                start_from(model, free.predictor())
                 assert (own * signs < 0).any()
                 assert np.array_equal(streams.read_weights(model, 12), np.where(own * signs < 0, 0.0, own))
                 model.learn(data)

@@ -24,7 +24,7 @@ from tests.pages import ROOT
 from tests.test_law_of_continuing import check_same
 from thresher import DataError, Model
 from thresher.data.files import topic_lines
-from thresher.data.files.topics import Extent, Messages, Topic, TopicName, Url, settled
+from thresher.data.files.topics import Extent, Messages, Topic, TopicName, Url, settle_topic
 from thresher.data.sources.reader import current_readers
 
 EXAMPLES = ROOT / "examples"
@@ -327,9 +327,9 @@ def test_a_first_run_from_a_time_on(kafka: KafkaBroker, tmp_path: Path) -> None:
 def test_a_topic_with_another_host_is_the_same(kafka: KafkaBroker) -> None:
     topic = kafka.topic(1)
     kafka.send(topic, [[b"1", b"2", b"3"]])
-    extent = settled(kafka.url(topic)).extent
+    extent = settle_topic(kafka.url(topic)).extent
     elsewhere = kafka.url(topic).replace("127.0.0.1", "localhost")
-    found = settled(elsewhere, [extent._replace(end={"0": 2})])
+    found = settle_topic(elsewhere, [extent._replace(end={"0": 2})])
     assert isinstance(found, TopicName)
     assert found.extent == Extent(elsewhere, extent.id, {"0": 2}, {"0": 3})
 
@@ -469,7 +469,7 @@ def test_the_example_of_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     Entries.streams["clicks"], Entries.added = entries, 60
     found = thresher.train(url, continue_from=model)
     check_same(found, trained(written(tmp_path / "lines", lines), "jsonl", "ftrl"))
-    assert settled(url + "?from=1970-01-01T00:00:00.175Z").extent.begin == {"0": 175 << 20}
+    assert settle_topic(url + "?from=1970-01-01T00:00:00.175Z").extent.begin == {"0": 175 << 20}
     Entries.streams["clicks"] = entries[30:]
     with pytest.raises(DataError, match="are gone"):
         thresher.train(url, continue_from=model)

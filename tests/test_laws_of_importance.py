@@ -13,7 +13,7 @@ from tests.plain import not_compiled
 from tests.streams import KINDS, RATE, RULES, averages, case, fingerprint, has_rate, kinds_of, labels_of
 from thresher import parts
 from thresher.data.chunk import Chunk
-from thresher.learning.model.bags import Bagged, Bags, bagged
+from thresher.learning.model.bags import Bagged, Bags, make_bags
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
@@ -147,7 +147,7 @@ def test_folds_and_bags_number_the_rows_of_the_data() -> None:
     there = chunk.weights > 0
     with not_compiled():
         recipe, bags = Recipe("adagrad-fobos"), Bags.of(3)
-        folds, ensemble = ModelSet([recipe], Folds(3, whole=True)), bagged(recipe, Bagged(bags))
+        folds, ensemble = ModelSet([recipe], Folds(3, whole=True)), make_bags(recipe, Bagged(bags))
         for begin in range(0, ROWS, 7):
             for one in (folds, ensemble):
                 one.learn(chunk.rows(begin, min(begin + 7, ROWS)))

@@ -91,7 +91,7 @@ def test_looking_changes_nothing(case: Case) -> None:
     for piece in streams.cut(case.chunk, PLACES):
         alone.learn(piece)
         watched.learn(piece)
-        for one in (watched, watched.readout()):
+        for one in (watched, watched.predictor()):
             one.predict(case.chunk)
         watched.weights()
         as_bytes(watched)
@@ -112,10 +112,10 @@ def test_what_is_saved_is_what_predicts(case: Case, tmp_path: Path) -> None:
     model.learn(case.chunk)
     model.finish()
     model_file.save(model, tmp_path / "m", state=False)
-    read, _ = model_file.load_readout(tmp_path / "m")
+    read, _ = model_file.load_predictor(tmp_path / "m")
     near = 0 if model.recipe.batch == 1 else 1e-5  # plain Python rounds weights of batches otherwise
     for output in ("margin", *(("probability",) if model.recipe.calibrate else ())):
-        for found in (read, model.readout()):
+        for found in (read, model.predictor()):
             expected = model.predict(case.chunk, output)
             np.testing.assert_allclose(found.predict(case.chunk, output), expected, rtol=near, atol=near)
     assert not any(name.startswith(("state", "admit")) for name in model_file.read(tmp_path / "m")[1])

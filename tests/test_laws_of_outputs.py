@@ -88,10 +88,10 @@ def check(model: Model, data: Stream, tolerance: float = 1e-10) -> None:
     )
     model.learn(data.chunk)
     model.finish()
-    readout = model.readout()
-    found = np.tile(readout.unmet, (FEATURES, 1))
-    if len(readout.keys):
-        found[readout.keys.astype(int)] = readout.weights.reshape(len(readout.keys), -1)
+    predictor = model.predictor()
+    found = np.tile(predictor.unmet, (FEATURES, 1))
+    if len(predictor.keys):
+        found[predictor.keys.astype(int)] = predictor.weights.reshape(len(predictor.keys), -1)
     weights, intercepts = expected.weights, expected.intercepts
     scale = max(1.0, np.abs(weights).max(), np.abs(intercepts).max(initial=0.0))
     assert np.abs(found - weights).max() <= tolerance * scale
@@ -226,11 +226,11 @@ def _margins_of_labels(spec: str, loss: str, data: Stream, place: Path) -> strea
         model.learn(data.chunk)
     assert fingerprint(labels) == fingerprint(values)
     model_file.save(labels, place)
-    readout, _ = model_file.load_readout(place)
-    assert readout.head.outputs.spec == "labels:4-6"
-    margins = readout.predict(data.chunk)
+    predictor, _ = model_file.load_predictor(place)
+    assert predictor.head.outputs.spec == "labels:4-6"
+    margins = predictor.predict(data.chunk)
     assert margins.tobytes() == values.predict(data.chunk).tobytes()
-    assert np.array_equal(readout.predict(data.chunk, "label") > 0, margins > 0)
+    assert np.array_equal(predictor.predict(data.chunk, "label") > 0, margins > 0)
     return margins
 
 
@@ -276,13 +276,13 @@ def check_cuts(whole: Model, cut: Model, chunk: Chunk, place: Path) -> None:
         cut.learn(chunk.rows(lo, hi))
         margins = cut.predict(few)
         model_file.save(cut, place)
-        assert cut.readout().predict(few).tobytes() == margins.tobytes()
+        assert cut.predictor().predict(few).tobytes() == margins.tobytes()
         cut, _ = model_file.load(place)
     assert fingerprint(cut) == fingerprint(whole)
     assert cut.recipe == recipe
-    readout, header = model_file.load_readout(place)
-    assert readout.predict(chunk).tobytes() == whole.predict(chunk).tobytes()
-    assert header["nonzero"] == whole.nonzero == np.count_nonzero(readout.weights)
+    predictor, header = model_file.load_predictor(place)
+    assert predictor.predict(chunk).tobytes() == whole.predict(chunk).tobytes()
+    assert header["nonzero"] == whole.nonzero == np.count_nonzero(predictor.weights)
     assert whole.examples == len(chunk)
 
 

@@ -214,7 +214,7 @@ from thresher.learning.files import model_file
 
 chunk = stream(seed=14, rows=60, features=40).chunk
 for path in map(str.strip, sys.stdin):
-    np.save(path + ".npy", model_file.load_readout(path)[0].predict(chunk))
+    np.save(path + ".npy", model_file.load_predictor(path)[0].predict(chunk))
     print("done", flush=True)
 """
 
@@ -249,7 +249,7 @@ def test_a_prediction_is_the_sum_over_the_weights_that_are_read(name: str, dense
         with case(spec), not_compiled():
             model = learned(spec, dense.chunk, dtype="float64")
             margins, row = model.predict(dense.chunk), streams.read_weights(model, FEATURES)
-            if not model.readout().unmet.any():
+            if not model.predictor().unmet.any():
                 keys, weights = model.weights()
                 row = np.zeros(FEATURES)
                 row[keys.astype(int)] = weights
@@ -274,13 +274,13 @@ def test_weights_that_do_not_start_at_zero_are_all_told(
     model = Model(spec, "hinge", rate="constant:0.001", **options)
     model.learn(chunk)
     model_file.save(model, str(tmp_path / "m"), state=False)
-    for found in (model, model.readout(), model_file.load_readout(tmp_path / "m")[0]):
-        readout = found.readout() if isinstance(found, Model) else found
-        table = readout.weights.reshape(len(readout.keys), -1)
-        assert len(readout.keys) == model.features_seen > 50
-        never = (59 - model.features_seen) * readout.unmet
+    for found in (model, model.predictor(), model_file.load_predictor(tmp_path / "m")[0]):
+        predictor = found.predictor() if isinstance(found, Model) else found
+        table = predictor.weights.reshape(len(predictor.keys), -1)
+        assert len(predictor.keys) == model.features_seen > 50
+        never = (59 - model.features_seen) * predictor.unmet
         assert table.sum(axis=0) + never == pytest.approx(np.ones(table.shape[1]), abs=1e-9)
         assert found.nonzero == np.count_nonzero(table)
-    moved = table != readout.unmet
+    moved = table != predictor.unmet
     assert not moved.all(), "every feature moved: nothing tested"
     assert len(model.weights()[0]) == table.any(axis=1).sum()

@@ -11,7 +11,7 @@ from tests.streams import Stream, model_of, read_weights, stream, stream_of
 from thresher.data.chunk import Chunk
 from thresher.engine.kernels import LAST_MARGIN
 from thresher.learning.model.model import Model
-from thresher.parts.bursts import annealed
+from thresher.parts.bursts import anneal
 
 VECTORS = st.lists(st.floats(-5, 5), min_size=1, max_size=12).map(np.array)
 
@@ -111,7 +111,7 @@ def test_annealing_rejects_less_as_less_is_left(annealing: float) -> None:
     assert left == sorted(left, reverse=True)
     assert left[-1] < 40
     assert 0 < rates[-1] < 0.4
-    shares = [annealed(u, annealing) for u in np.linspace(0, 1, 11)]
+    shares = [anneal(u, annealing) for u in np.linspace(0, 1, 11)]
     assert (shares[0], shares[-1]) == pytest.approx((0, 1), abs=1e-15)
     assert shares == sorted(shares)
     assert (shares[5] > 0.5, shares[5] == 0.5, shares[5] < 0.5) == (

@@ -119,7 +119,7 @@ def test_models(rule: str, options: dict[str, Any], tmp_path: Path) -> None:
         model.learn(chunk)
         model.predict(chunk)
         model.weights()
-        model.readout().predict(chunk)
+        model.predictor().predict(chunk)
         model_file.save(model, tmp_path / "model")
 
     loop = model.loop

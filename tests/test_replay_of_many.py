@@ -13,7 +13,7 @@ from tests.streams import stream
 from thresher.data.errors import DataError
 from thresher.data.source import MemorySource
 from thresher.learning.files import checkpoint
-from thresher.learning.model.bags import bagged, share_of
+from thresher.learning.model.bags import make_bags, share_of
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
@@ -145,7 +145,7 @@ def test_tuning_reads_rows_that_can_be_read_once() -> None:
     "make",
     [
         lambda: ModelSet([Recipe("ft-ftrl", l1=l1, batch=4) for l1 in L1S]),
-        lambda: bagged(Recipe("ft-ftrl", l1=0.1), share_of("poisson:2")),
+        lambda: make_bags(Recipe("ft-ftrl", l1=0.1), share_of("poisson:2")),
     ],
     ids=["lanes", "ensemble"],
 )

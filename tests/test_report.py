@@ -177,15 +177,15 @@ def test_hostile_names_and_words(tmp_path: Path) -> None:
 def test_half_of_the_weights_of_a_class_speak_for_it(tmp_path: Path) -> None:
     """Here the heaviest weights are all negative."""
     model = thresher.train((X, np.arange(120) % 3 + 1), "sgd", outputs="classes", loss="softmax")
-    readout = model.readout()
-    readout.weights[:] = -1.0 - np.arange(readout.weights.size).reshape(readout.weights.shape)
-    readout.weights[:7, 0] = 0.5
-    shown = [_heaviest(readout, k, 10) for k in range(2)]
+    predictor = model.predictor()
+    predictor.weights[:] = -1.0 - np.arange(predictor.weights.size).reshape(predictor.weights.shape)
+    predictor.weights[:7, 0] = 0.5
+    shown = [_heaviest(predictor, k, 10) for k in range(2)]
     assert [weight > 0 for _, weight in shown[0]] == [False] * 5 + [True] * 5
     assert len(shown[1]) == 10
     assert all(weight < 0 for _, weight in shown[1])
-    readout.weights[:, 0] = 0.5
-    assert all(weight > 0 for _, weight in _heaviest(readout, 0, 30))
+    predictor.weights[:, 0] = 0.5
+    assert all(weight > 0 for _, weight in _heaviest(predictor, 0, 30))
 
 
 def test_a_page_stays_small_whatever_things_are_called(tmp_path: Path) -> None:

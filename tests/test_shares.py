@@ -16,7 +16,7 @@ from tests.test_lanes import PLACES, UNBORN, recipe_of
 from thresher.data.chunk import Chunk
 from thresher.engine.sound import StateError
 from thresher.learning.model import eight_lanes as octet
-from thresher.learning.model.bags import Bagged, Bags, drawn
+from thresher.learning.model.bags import Bagged, Bags, draw_rows
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share
 from thresher.learning.model.recipe import Recipe
@@ -75,7 +75,7 @@ def check(kind: str, recipes: Sequence[Recipe], chunk: Chunk, passes: int = 1) -
     assert kind == "all" or (learned == 0).any()
     for part, times in zip(models.parts, learned, strict=True):
         for recipe, model in zip(recipes, part.models, strict=True):
-            own = alone(recipe, drawn(chunk, times), passes)
+            own = alone(recipe, draw_rows(chunk, times), passes)
             assert bits(model) == bits(own), recipe
             assert model.examples == own.examples == passes * np.count_nonzero(times)
             assert len(recipes) > 1 or as_bytes(model) == as_bytes(own)

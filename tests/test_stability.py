@@ -15,7 +15,7 @@ from tests.streams import KINDS, settings_of
 from thresher.data.chunk import Chunk, concat
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import Contents, ModelFileError
-from thresher.learning.model.bags import Bags, bagged, share_of
+from thresher.learning.model.bags import Bags, make_bags, share_of
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.scaling import Spreads
@@ -31,7 +31,7 @@ Y = np.where(X[:, 3] - X[:, 7] + CHANCE.normal(0, 0.3, ROWS) > 0, 1, -1)
 def test_the_models_of_a_pair_learn_groups_apart() -> None:
     groups = np.repeat(np.arange(1, 101, dtype=np.uint64), 10)
     draws = Bags.of("halves:4", 1).draw(0, 1000, groups)
-    models = bagged(Recipe("ftrl", l1=0.1), share_of("halves:4", 1))
+    models = make_bags(Recipe("ftrl", l1=0.1), share_of("halves:4", 1))
     chunk = Chunk.of_rows([(1.0, {7: 1.0})] * 1000)
     models.learn(replace(chunk, groups=groups))
     assert [model.examples for model in models.models] == draws.sum(axis=1).tolist()
@@ -77,7 +77,7 @@ def test_the_threshold_is_the_lowest_that_keeps_the_bound() -> None:
 @pytest.mark.usefixtures("plainly")
 def test_what_halves_agree_on() -> None:
     """The table equals one from dense weights of models trained alone on their halves."""
-    models = bagged(Recipe("ftrl", l1=0.5), share_of("halves:6", 2))
+    models = make_bags(Recipe("ftrl", l1=0.5), share_of("halves:6", 2))
     models.learn(Chunk.from_csr(*csr(X), Y.astype(np.float32)))
     found = selection_of(models, 5.0, 4)
     dense = np.zeros((6, COLUMNS))

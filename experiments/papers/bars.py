@@ -32,7 +32,7 @@ def bars(title: str, description: str, rows: Sequence[Bar], *, axis: str, percen
         svg.label(title, _EDGE, _LINE + 2, "head", room=_WIDTH - 2 * _EDGE),
         svg.label(axis, _EDGE, top - 6, "tick", room=_WIDTH - 2 * _EDGE),
     ]
-    names = max(svg.width_of(svg.fitted(row.name, 0.36 * _WIDTH)) for row in rows)
+    names = max(svg.width_of(svg.fit_text(row.name, 0.36 * _WIDTH)) for row in rows)
     left, values = _EDGE + names + 10, [row.value for row in rows]
     texts = [_written(value, percent) for value in values]
     # room for the values at the ends of the bars on each side of zero

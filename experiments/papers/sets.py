@@ -60,7 +60,7 @@ class Sets:
         """the files read; whoever wants those of a page empties it before"""
         self.other: dict[str, str] = {}
         """files that are not what the committed pages were made from: what differs"""
-        self._parsed = lru_cache(maxsize=8)(self._read)  # an unchanged file is parsed once
+        self._parse_rows = lru_cache(maxsize=8)(self._read)  # an unchanged file is parsed once
 
     def path(self, name: str) -> Path:
         """A file of the folder; `MissingDataError` if there is none."""
@@ -81,7 +81,7 @@ class Sets:
     def read(self, name: str, domain: str = "binary") -> Chunk:
         """The rows of a file."""
         self.path(name)
-        return self._parsed(name, domain)
+        return self._parse_rows(name, domain)
 
     def _read(self, name: str, domain: str) -> Chunk:
         path = self.path(name)

@@ -40,7 +40,7 @@ if _TYPE_CHECKING:
     from thresher.learning.model.divergence import DivergedError as DivergedError
     from thresher.learning.model.ensemble import Ensemble as Ensemble
     from thresher.learning.model.model import Model as Model
-    from thresher.learning.model.prediction import Readout as Readout
+    from thresher.learning.model.prediction import LinearPredictor as LinearPredictor
     from thresher.learning.training.interruption import Interrupted as Interrupted
     from thresher.options.option import UsageError as UsageError
     from thresher.parts.origins import SpecError as SpecError
@@ -76,7 +76,7 @@ _HOMES = {
     "Interrupted": "thresher.learning.training.interruption",
     "Model": "thresher.learning.model.model",
     "ModelFileError": "thresher.learning.files.model_file",
-    "Readout": "thresher.learning.model.prediction",
+    "LinearPredictor": "thresher.learning.model.prediction",
     "Selection": "thresher.plans.stability",
     "SpecError": "thresher.parts.origins",
     "TroubleWarning": "thresher.learning.diagnostics.findings",

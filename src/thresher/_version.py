@@ -18,7 +18,7 @@ def upgrade(version: object) -> str:
     return f"pip install 'thresher>={version}'" if later else ""
 
 
-def told_of(version: object) -> str:
+def upgrade_hint(version: object) -> str:
     """The end of a message about what a later version has written; empty if it is none."""
     remedy = upgrade(version)
     return f"; thresher {version} wrote it, and this is {__version__}: {remedy}" if remedy else ""

@@ -26,7 +26,7 @@ from thresher.learning.inspection.feature_names import find_in
 from thresher.learning.model.ensemble import Ensemble, predictor_of
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import Output
-from thresher.learning.model.prediction import AnyModel, ModelOrFile, labelled, with_columns
+from thresher.learning.model.prediction import AnyModel, ModelOrFile, with_columns, with_known_labels
 from thresher.learning.model.recipe import Recipe, Spec
 from thresher.learning.training.progress import ProgressLines, Ui
 from thresher.learning.training.trainer import Outcome
@@ -43,7 +43,7 @@ from thresher.plans.run import Plan, bags_of
 from thresher.plans.run_setup import labels_or_part
 from thresher.plans.select import Selecting
 from thresher.plans.stability import Selection
-from thresher.plans.train import Many
+from thresher.plans.train import ManyModels
 from thresher.plans.tune import Search
 from thresher.runs import boost as runs_boost
 from thresher.runs import files, using
@@ -139,8 +139,8 @@ def train(
     4
     """
     own = {**options, "loss": loss}
-    with _given(training.TrainCommand, train, data, y, sample_weight, own) as (inputs, given):
-        model: Model = _learned(Plan(given), inputs)
+    with _open_run(training.TrainCommand, train, data, y, sample_weight, own) as (inputs, given):
+        model: Model = _train(Plan(given), inputs)
     if given["plot"] is not None:
         stages = plots.stages_of_curve(model.curve, model.nonzero)
         plots.write(Path(given["plot"]), plots.learning(stages, str(model.recipe.loss), model.holdout))
@@ -180,9 +180,9 @@ def ensemble(
     (4, (1,))
     """
     own = {**options, "loss": loss}
-    with _given(training.EnsembleRun, ensemble, data, y, sample_weight, own) as (inputs, given):
+    with _open_run(training.EnsembleRun, ensemble, data, y, sample_weight, own) as (inputs, given):
         bags = (bags_of(given["continue_from"]) or 8) if models is None else models
-        found: Ensemble[Model] = _learned(Many(given, bags), inputs)
+        found: Ensemble[Model] = _train(ManyModels(given, bags), inputs)
     return found
 
 
@@ -219,7 +219,7 @@ def path(
     True
     """
     own = {**options, "loss": loss}
-    with _given(lanes.PathCommand, path, data, y, sample_weight, own) as (inputs, given):
+    with _open_run(lanes.PathCommand, path, data, y, sample_weight, own) as (inputs, given):
         run = Paths(given).prepare(inputs, Ui())
         outcome = _outcome(run)
     return with_choice(replace(run.frontier(), warnings=warn(outcome.warnings)))
@@ -263,7 +263,7 @@ def cv(
     True
     """
     own = {**options, "loss": loss}
-    with _given(lanes.CvCommand, cv, data, y, sample_weight, own) as (inputs, given):
+    with _open_run(lanes.CvCommand, cv, data, y, sample_weight, own) as (inputs, given):
         check_flag("refit", refit)
         run = CrossValidation(given, bool(refit)).prepare(inputs, Ui())
         outcome, found = _outcome(run), run.judge()
@@ -303,7 +303,7 @@ def tune(
     >>> len(found.trials), found.report["examples"]
     (8, 200)
     """
-    with _given(lanes.TuneOptions, tune, data, y, sample_weight, options, "loss") as (inputs, given):
+    with _open_run(lanes.TuneOptions, tune, data, y, sample_weight, options, "loss") as (inputs, given):
         search = Search(given).prepare(inputs, Ui())
         search.run()
         found = search.result()
@@ -348,7 +348,7 @@ def select(
     (0.75, True, True)
     """
     own = {**options, "loss": loss}
-    with _given(lanes.SelectCommand, select, data, y, sample_weight, own) as (inputs, given):
+    with _open_run(lanes.SelectCommand, select, data, y, sample_weight, own) as (inputs, given):
         run = Selecting(given).prepare(inputs, Ui())
         found: Selection = run.select(_outcome(run))
     return replace(found, warnings=warn(found.warnings))
@@ -396,7 +396,7 @@ def boost(
     """
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be a function, or None, not {callback!r}")
-    with _given(training.BoostOptions, boost, data, y, sample_weight, options, "loss") as (inputs, given):
+    with _open_run(training.BoostOptions, boost, data, y, sample_weight, options, "loss") as (inputs, given):
         _, run = runs_boost.prepare(inputs, given, Ui())
         found = run(callback or (lambda _: None))
     found.warnings = warn(found.warnings)
@@ -407,7 +407,7 @@ def save(model: AnyModel, path: str | os.PathLike[str], *, state: bool = True) -
     """Write a model file: settled nonzero weights and the header.
 
     Args:
-        model: a Model; a Readout, which has no state; or a fitted estimator, whose model is written.
+        model: a Model; a LinearPredictor, which has no state; or a fitted estimator, whose model is written.
         path: the file; an older one is replaced when the new one is complete.
         state: write what is needed to keep learning, too.
 
@@ -422,7 +422,7 @@ def load(path: str | os.PathLike[str], **options: Unpack[ModulesOption]) -> Any:
     """Load what a file holds, to predict with; to go on learning with a model, load it with `Model.load`.
 
     A file of `path` is a `Frontier`, of which ``.choose("1se")`` is a model; one of `ensemble` an `Ensemble`,
-    one of `select` a `Selection`, any other a `Readout`.
+    one of `select` a `Selection`, any other a `LinearPredictor`.
 
     Args:
         path: the file.
@@ -445,8 +445,8 @@ def predict(
     """Predict ``(n,)``, or ``(n, outputs)`` for many outputs, as ``model.predict`` does.
 
     Args:
-        model: a Model, a Readout, an Ensemble, the path of a saved model or ensemble, a fitted estimator,
-            or a result of `thresher.path`, `thresher.cv` or `thresher.tune`: its best model.
+        model: a Model, a LinearPredictor, an Ensemble, the path of a saved model or ensemble, a fitted
+            estimator, or a result of `thresher.path`, `thresher.cv` or `thresher.tune`: its best model.
         data: examples; labels are optional and ignored. See `Model.predict`.
         output: ``margin``, ``probability`` or ``label``: see `Model.predict`. Probabilities of an estimator
             with several classes are those of its ``predict_proba``.
@@ -495,8 +495,8 @@ def evaluate(
     """Evaluate a model on data. Returns the figures of ``thresher evaluate --json``, see docs/evaluate.md.
 
     Args:
-        model: a Model, a Readout, an Ensemble, the path of a saved model or ensemble, a fitted estimator,
-            or a result of `thresher.path`, `thresher.cv` or `thresher.tune`: its best model.
+        model: a Model, a LinearPredictor, an Ensemble, the path of a saved model or ensemble, a fitted
+            estimator, or a result of `thresher.path`, `thresher.cv` or `thresher.tune`: its best model.
         data: anything that `thresher.train` accepts.
         y: labels of the rows of `data`, ``(n,)`` or ``(n, outputs)``, if `data` does not contain them.
         sample_weight: importances ``(n,)``, together with `y`.
@@ -518,7 +518,7 @@ def evaluate(
     own = {"threshold": threshold, "top": top, "cost": cost, "slices": slices, "plot": plot}
     options = settle(EvaluateRun, {**reading, **own}, evaluate)
     measured = predictor_of(model)
-    given = labelled(model, data, y, sample_weight)
+    given = with_known_labels(model, data, y, sample_weight)
     figures, _, troubles = using.measure(measured, given, options)
     warn(troubles)
     return figures
@@ -531,7 +531,7 @@ def export(model: ModelOrFile, to: str, path: str | os.PathLike[str] | None = No
     weights, added up in float64 in the order of the keys. See docs/export.md.
 
     Args:
-        model: a Model, a Readout, an Ensemble, a fitted estimator, or the path of a saved one.
+        model: a Model, a LinearPredictor, an Ensemble, a fitted estimator, or the path of a saved one.
         to: ``c`` (C99), ``js`` (JavaScript for CommonJS and pages), ``mjs`` (an ES module),
             ``onnx``, or ``json``, a description of the prediction.
         path: the file, which is replaced; None: write none.
@@ -563,7 +563,8 @@ def report(
     """Write a report about a model: one HTML page that loads nothing from elsewhere, of at most 300 KB.
 
     Args:
-        model: a Model, a Readout, a fitted estimator, a `Frontier`, a `Selection`, or the path of one.
+        model: a Model, a LinearPredictor, a fitted estimator, a `Frontier`, a `Selection`, or the path of
+            one.
         data: labelled examples to measure the model on, anything that `thresher.train` accepts. The page
             contains none of their rows.
         path: the page; an older report there is replaced.
@@ -586,7 +587,7 @@ def report(
         raise ValueError("labels, weights or offsets are given without data")
     if data is None and reading:
         raise ValueError(f"{next(iter(reading))} says how to read data, but no data are given")
-    given = data if data is None else labelled(model, data, y, sample_weight)
+    given = data if data is None else with_known_labels(model, data, y, sample_weight)
     found, write = using.report(model, given, Path(path), options)
     if found.test is not None:
         warn(troubles_of_reading(found.test.lines))
@@ -599,7 +600,7 @@ def info(model: ModelOrFile) -> dict[str, Any]:
     Printed, the result is the text of ``thresher info``. See docs/reading.md.
 
     Args:
-        model: a Model, a Readout, an Ensemble, a fitted estimator, or a result of `thresher.path`,
+        model: a Model, a LinearPredictor, an Ensemble, a fitted estimator, or a result of `thresher.path`,
             `thresher.cv` or `thresher.tune`: its best model; or the path of a file. For a model in memory,
             ``model`` is None and ``bytes`` are those of the file that `save` writes.
 
@@ -632,7 +633,7 @@ def name_features(
     are kept; those of features whose weight is now zero are dropped. Ids have no other name.
 
     Args:
-        model: a Model, a Readout, or a fitted estimator, whose ``model_`` then keeps the names.
+        model: a Model, a LinearPredictor, or a fitted estimator, whose ``model_`` then keeps the names.
         data: files, a table, or rows as dictionaries, with or without labels.
         reading: how to read `data`, where that differs from the training data: the options of
             `thresher.open_source` and the fields of a `Layout`. Bad lines are skipped (`on_error` is
@@ -646,7 +647,7 @@ def name_features(
 
 
 @contextmanager
-def _given(
+def _open_run(
     command: type,
     function: Callable[..., object],
     data: Data,
@@ -673,7 +674,7 @@ def _outcome(run: Plan) -> Outcome:
     return outcome
 
 
-def _learned(plan: Plan, data: Data) -> Any:
+def _train(plan: Plan, data: Data) -> Any:
     """What a plan trains, with its warnings and the figures on the hold-out."""
     ui = Ui() if plan.options["report_every"] is None else ProgressLines(print)
     try:

@@ -222,7 +222,7 @@ class MulticlassClassifier(_OneModel, _base.MiniBatchClassifier):
     def _known(self) -> list[object]:
         """The labels met, in the order of the model's classes."""
         words = self.model.classes
-        each = self.model.head.worded(np.arange(len(words)), words).tolist() if words else []
+        each = self.model.head.to_words(np.arange(len(words)), words).tolist() if words else []
         return [self._labels.get(str(one), one) for one in each]
 
     def predict_one(self, x: Features, **kwargs: object) -> object:

@@ -13,7 +13,7 @@ from thresher.cli.errors import FAILED
 from thresher.data import DataError, open_source
 from thresher.data.errors import printable
 from thresher.learning.files import model_file
-from thresher.learning.files.model_file import ModelFileError, load_readout
+from thresher.learning.files.model_file import ModelFileError, load_predictor
 
 USAGE = {
     "train train.svm -m m --rule ftr": "did you mean ftrl?",
@@ -185,7 +185,7 @@ def test_messages_escape_the_names_of_files(thresher: Thresher) -> None:
         list(open_source(ODD).chunks())
     assert str(caught.value).startswith(WRITTEN)
     with pytest.raises(ModelFileError, match=r"bad\\nmodel"):
-        load_readout(bad)
+        load_predictor(bad)
 
 
 def test_what_is_skipped_and_where_the_model_is_stay_on_their_lines(thresher: Thresher) -> None:

@@ -126,7 +126,7 @@ def test_weights_of_labels_are_asked_for_once_and_kept_in_the_model(thresher: Th
                           layout=Layout("svmlight", label_weights=True))  # fmt: skip
     kept = package.load("m")
     assert kept.layout == model.layout == SettledLayout("svmlight", label_weights=True)
-    assert kept.weights.tolist() == model.readout().weights.tolist()
+    assert kept.weights.tolist() == model.predictor().weights.tolist()
 
 
 @pytest.mark.usefixtures("files")

@@ -145,15 +145,15 @@ def test_a_rule_of_ones_own_is_shown_but_trained_by_no_command(thresher: Threshe
 
 
 def test_figures_are_those_of_the_weights(thresher: Thresher, model: Path) -> None:
-    told, readout = thresher("info model --json").json, load("model")
+    told, predictor = thresher("info model --json").json, load("model")
     found = told["weights"]
     assert told["features_live"] == told["nonzero"] == found["positive"] + found["negative"]
-    assert found["positive"] == (readout.weights > 0).sum()
-    weights = readout.weights.astype(float)
+    assert found["positive"] == (predictor.weights > 0).sum()
+    weights = predictor.weights.astype(float)
     assert found["l1_norm"] == pytest.approx(np.abs(weights).sum())
     assert found["l2_norm"] == pytest.approx(np.linalg.norm(weights))
     assert found["largest"] == np.abs(weights).max()
-    assert found["intercept"] == readout.bias.tolist()
+    assert found["intercept"] == predictor.bias.tolist()
     header, tensors = model_file.read("model")
     assert told["examples"] == header["examples"] == 400 * told["record"]["passes"]
     assert told["features_seen"] == header["features_seen"]
@@ -176,9 +176,9 @@ def test_python_shows_the_same(thresher: Thresher, model: Path) -> None:
 
 def by_name(model: str) -> dict[str, int]:
     """How many weights each column has, computed from their names."""
-    readout, found = load(model), dict[str, int]()
-    for key, weight in zip(readout.keys.tolist(), readout.weights.tolist(), strict=True):
-        name = readout.names.get(key)
+    predictor, found = load(model), dict[str, int]()
+    for key, weight in zip(predictor.keys.tolist(), predictor.weights.tolist(), strict=True):
+        name = predictor.names.get(key)
         if name is None:
             continue
         factors = [

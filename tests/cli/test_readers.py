@@ -11,7 +11,7 @@ import thresher as package
 from tests.cli.conftest import Thresher
 from tests.commands import run
 from thresher import load, open_source, train
-from thresher.learning.inspection.formatting import shown
+from thresher.learning.inspection.formatting import format_figure
 from thresher.parts import REGISTRY, lookup, make, names, part_name
 
 
@@ -78,7 +78,10 @@ def test_evaluate(thresher: Thresher, model: Path) -> None:
     (counts,) = (k for k, line in enumerate(detail) if line.startswith("confusion"))
     assert [line.split() for line in detail[counts + 1 : counts + 4]] == [
         ["-1", "1"],
-        *([name, *map(shown, row)] for name, row in zip(["-1", "1"], figures["confusion"], strict=True)),
+        *(
+            [name, *map(format_figure, row)]
+            for name, row in zip(["-1", "1"], figures["confusion"], strict=True)
+        ),
     ]
     assert detail[-len(figures["calibration"]) - 1].split() == ["weight", "predicted", "observed"]
 
@@ -121,10 +124,10 @@ def test_evaluate_what_is_at_the_top_and_what_mistakes_cost(thresher: Thresher, 
 
 def test_weights(thresher: Thresher, model: Path) -> None:
     rows = [line.split("\t") for line in thresher("weights", model).out.splitlines()]
-    readout = load(model)
-    assert rows.pop() == ["intercept", "", str(readout.bias[0])]
+    predictor = load(model)
+    assert rows.pop() == ["intercept", "", str(predictor.bias[0])]
     assert {int(key): np.float32(weight) for key, _, weight in rows} == dict(
-        zip(readout.keys.tolist(), readout.weights, strict=True)
+        zip(predictor.keys.tolist(), predictor.weights, strict=True)
     )
     sizes = [abs(float(weight)) for _, _, weight in rows]
     assert sizes == sorted(sizes, reverse=True)

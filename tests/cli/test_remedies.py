@@ -26,7 +26,7 @@ from thresher.learning.files.choice import JUDGES
 from thresher.learning.model.scaling import SCALES
 from thresher.options import messages
 from thresher.options.judging import OUTPUTS
-from thresher.options.option import declared
+from thresher.options.option import options_of
 from thresher.options.synonyms import SYNONYMS
 from thresher.options.training import TrainCommand
 from thresher.parts.registry import REGISTRY
@@ -170,7 +170,7 @@ def keywords(text: str) -> dict[str, Any]:
 
 
 def as_keywords(words: list[str]) -> dict[str, Any]:
-    known = declared(TrainCommand)
+    known = options_of(TrainCommand)
     switches = {flag: name for name, one in known.items() for flag in (one.flag, one.negated)}
     given, rest = dict[str, Any](), iter(words)
     for flag in rest:
@@ -261,7 +261,7 @@ def mentioned(node: ast.AST) -> str:
     call = node.value if isinstance(node, ast.FormattedValue) else None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         return "{}"
-    if call.func.id not in ("mention", "mention_command", "spelled"):
+    if call.func.id not in ("mention", "mention_command", "shell_or_python"):
         return "{}"
     names = [one.value if isinstance(one, ast.Constant) else "FILLED" for one in call.args]
     values = {

@@ -284,7 +284,7 @@ def test_a_record_that_cannot_be_is_refused(name: str, tmp_path: Path) -> None:
         whole["record"][name] = value
         model_file.write(tmp_path / "m", whole, tensors)
         with pytest.raises(ModelFileError, match=rf"record\.{name}|header: -1: expected a number"):
-            model_file.load_readout(tmp_path / "m")
+            model_file.load_predictor(tmp_path / "m")
     del whole["record"][name]
     model_file.write(tmp_path / "m", whole, tensors)
     if name in Record.UNSAID:

@@ -25,7 +25,7 @@ class LogEntry(NamedTuple):
 
 
 def packed(entry: LogEntry) -> PackedEntry:
-    return records.packed(*entry)
+    return records.pack(*entry)
 
 
 NOON = 1_772_366_400_000_000

@@ -130,7 +130,7 @@ UNFIT += [
 def test_arrays_that_do_not_fit_are_refused_by_whatever_follows_them(changes: dict[str, Any]) -> None:
     broken, model = replace(GOOD, **changes), Model("sgd")
     uses: list[Any] = [model.learn, thresher.train, MemorySource, lambda chunk: chunk.take(np.arange(1))]
-    for reader in (model, model.readout(), Ensemble([model, model], "")):
+    for reader in (model, model.predictor(), Ensemble([model, model], "")):
         uses += [
             *(reader.predict, reader.margins, reader.terms),
             lambda chunk, r=reader: r.predict(Given(chunk)),

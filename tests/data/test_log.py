@@ -25,7 +25,7 @@ from thresher.data.log.records import (
     ROWS,
     PackedEntry,
     RecordHead,
-    sealed,
+    seal,
 )
 from thresher.data.log.segments import LogError, LogPosition, LogRun, header_bytes, records_from, segment_name
 from thresher.data.log.source import LogOrigin, LogSource, contents_of
@@ -93,7 +93,7 @@ def test_records_hold_any_rows_and_notes() -> None:
         ]
         at, whole = LogPosition(800, 5, 2**64 - 3), b""
         for entry in entries:
-            one, found = sealed(packed(entry), at.row, at.offset, at.hash)
+            one, found = seal(packed(entry), at.row, at.offset, at.hash)
             whole += one
             rows = len(entry.chunk) if entry.kind == ROWS else 0
             at = LogPosition(at.offset + len(one), at.row + rows, found)
@@ -300,13 +300,13 @@ def one(kind: int = ROWS, **changes: Any) -> bytes:
     entry = packed(LogEntry(kind, rows(2), changes.pop("said", {})))
     body = changes.pop("body", entry.body)
     head = entry.head._replace(**{"size": len(body), **changes})
-    return sealed(PackedEntry(head, body), 0, 0, 0)[0]
+    return seal(PackedEntry(head, body), 0, 0, 0)[0]
 
 
 def of_arrays(**changes: Any) -> bytes:
     chunk = rows(2)
     arrays = {name: getattr(chunk, name).copy() for name in ("indptr", "keys", "values", "labels", "weights")}
-    return sealed(packed(LogEntry(ROWS, Chunk(**arrays | changes))), 0, 0, 0)[0]
+    return seal(packed(LogEntry(ROWS, Chunk(**arrays | changes))), 0, 0, 0)[0]
 
 
 HOSTILE: dict[str, bytes] = {
@@ -316,7 +316,7 @@ HOSTILE: dict[str, bytes] = {
     "weight": of_arrays(weights=np.array([1, -1], np.float32)),
     "unsorted": of_arrays(keys=np.array([5, 4, 1, 2], np.uint64)),
     "repeated": of_arrays(keys=np.array([5, 5, 1, 2], np.uint64)),
-    "targets": sealed(packed(LogEntry(ROWS, Chunk.from_csr([0, 0], [], [], [[1.0, 2.0]]))), 0, 0, 0)[0],
+    "targets": seal(packed(LogEntry(ROWS, Chunk.from_csr([0, 0], [], [], [[1.0, 2.0]]))), 0, 0, 0)[0],
     "counts": of_arrays(indptr=np.array([0, 2**31, 4])),
     "list": one(said=["a"]),
     "number": one(said={"key": 5}),
@@ -356,9 +356,7 @@ def test_deep_json(tmp_path: Path) -> None:
     body = deep + bytes(-len(deep) % 8)
     head = RecordHead(len(body), len(deep), 0, 0, 0, NOON, 0, 0, GONE, 0, 0, 0, 0)
     entry = PackedEntry(head, body)
-    assert (
-        "the note of a record" in contents_of(forged(tmp_path / "log", sealed(entry, 0, 0, 0)[0]))["damage"]
-    )
+    assert "the note of a record" in contents_of(forged(tmp_path / "log", seal(entry, 0, 0, 0)[0]))["damage"]
     folder = tmp_path / "header"
     folder.mkdir()
     nested: Any = []

@@ -120,9 +120,9 @@ def test_what_is_kept() -> None:
     assert json.dumps([names.only(np.array([9, 2, 4], np.uint64)).get(key) for key in (2, 5)]) == json.dumps(
         ["zwei €", None]
     )
-    joined = names.only(np.array([5], np.uint64)).joined(Names.of({7: b"", 1: b"one"}))
+    joined = names.only(np.array([5], np.uint64)).union(Names.of({7: b"", 1: b"one"}))
     assert [joined.get(key) for key in (1, 5, 7)] == ["one", "five", ""]
-    assert Names.of({}).joined(names).get(5) == "five"
+    assert Names.of({}).union(names).get(5) == "five"
 
 
 def test_names_that_coincide_get_their_keys() -> None:
@@ -135,7 +135,7 @@ def test_names_that_coincide_get_their_keys() -> None:
     again = names.only(np.array([1, 4, 6, 11], np.uint64))
     assert [*again.distinct(again.features).values()] == ["a=b", "\\xff", "c", "12"], "the others are gone"
     for first in given:
-        known = Names.of({first: given[first]}).joined(
+        known = Names.of({first: given[first]}).union(
             Names.of({key: name for key, name in given.items() if key != first})
         )
         assert [*known.distinct(keys).values()] == marked

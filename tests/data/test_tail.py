@@ -13,7 +13,7 @@ from tests.test_law_of_continuing import check_same
 from tests.test_law_of_topics import lines_of, trained
 from thresher import DataError, Model
 from thresher.data.files.topic_lines import TopicFile
-from thresher.data.files.topics import Extent, settled
+from thresher.data.files.topics import Extent, settle_topic
 
 pytestmark = pytest.mark.usefixtures("plainly")
 NAME = "clicks.jsonl"
@@ -44,7 +44,7 @@ def growing(tmp_path: Path) -> Growing:
 
 
 def read(growing: Growing, *earlier: Extent, start: str = "") -> tuple[bytes, Extent]:
-    name = settled(f"tail:{growing.path}{start}", earlier)
+    name = settle_topic(f"tail:{growing.path}{start}", earlier)
     with TopicFile(name) as file:
         return file.read(), name.extent
 

@@ -178,7 +178,7 @@ def test_the_lines_are_those_that_do_not_decode(size: int, monkeypatch: pytest.M
     for _ in range(3000):
         text = b"".join(choose.choices(PIECES, k=choose.randint(0, 12))) + b"\n"
         lines = text.split(b"\n")
-        places = report.undecoded(np.frombuffer(text, np.uint8)).tolist()
+        places = report.find_undecoded(np.frombuffer(text, np.uint8)).tolist()
         told = [text[:place].count(b"\n") for place in places]
         assert told == [k for k, line in enumerate(lines) if not decodes(line)], text
         assert all(text[place] > 127 for place in places)

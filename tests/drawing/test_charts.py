@@ -14,7 +14,7 @@ from experiments.papers.bars import Bar, bars
 from thresher.drawing import STYLESHEET, Axis, Series, chart
 from thresher.drawing.charts import MOST
 from thresher.drawing.scales import Scale, scale_of, ticks_across, ticks_upright, write_numbers
-from thresher.drawing.svg import DARK, LIGHT, SERIES, clean, fitted, width_of
+from thresher.drawing.svg import DARK, LIGHT, SERIES, clean, fit_text, width_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = st.text(st.characters(), max_size=30) | st.sampled_from(
@@ -89,7 +89,7 @@ def test_bars_begin_at_zero_with_their_names_and_values() -> None:
 
 @given(HOSTILE, st.floats(20, 400))
 def test_texts_fit_and_show_no_control_characters(text: str, room: float) -> None:
-    assert width_of(fitted(text, room)) <= room
+    assert width_of(fit_text(text, room)) <= room
     assert clean(text).isprintable()
 
 

@@ -174,9 +174,9 @@ def test_a_column_called_label_is_a_feature() -> None:
 def test_numeric_columns_of_tables_can_be_scaled() -> None:
     X = pl.DataFrame(mixed_columns()).with_columns(pl.col("visits") * 1000)
     model = fitted(X, scale="max-abs")
-    assert model._model.readout().divisors.by.tolist() == [2000.0]
+    assert model._model.predictor().divisors.by.tolist() == [2000.0]
     numbers = fitted(2000 * np.eye(60), scale="max-abs", centre=False)
-    assert set(numbers._model.readout().divisors.by) == {2000.0}
+    assert set(numbers._model.predictor().divisors.by) == {2000.0}
 
 
 def test_dictionaries_and_texts() -> None:

@@ -38,7 +38,7 @@ def test_what_is_weights_alone_is_saved_as_such(tmp_path: Path) -> None:
     from sklearn.linear_model import LogisticRegression
 
     with not_compiled():
-        thresher.save(SparseOnlineClassifier(random_state=0).fit(X, Y).model_.readout(), tmp_path / "m")
+        thresher.save(SparseOnlineClassifier(random_state=0).fit(X, Y).model_.predictor(), tmp_path / "m")
         thresher.save(thresher.load(tmp_path / "m"), tmp_path / "again")
         theirs = from_sklearn(LogisticRegression().fit(X, Y))
         thresher.save(theirs, tmp_path / "theirs")

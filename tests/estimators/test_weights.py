@@ -38,7 +38,7 @@ def means_the_mean(answers: Any) -> None:
 def test_a_missing_value_means_the_mean(kind: Any, tmp_path: Path) -> None:
     fitted = SparseOnlineClassifier(**OPTIONS).fit(kind(GAPPED), Y)
     table = thresher.train((GAPPED, Y), centre=True, passes=1, dtype="float64")
-    found, expected = fitted.model_.readout().means, table.readout().means
+    found, expected = fitted.model_.predictor().means, table.predictor().means
     assert sorted(found.means) == sorted(expected.means)
     means_the_mean(fitted.decision_function(kind(ASKED)))
     answers = fitted.decision_function(kind(GAPPED))
@@ -65,7 +65,7 @@ def test_zeros_are_no_missing_values() -> None:
     stored = sparse.csr_array((X.ravel(), np.tile([0, 1], 90), np.arange(0, 181, 2)), shape=X.shape)
     again = SparseOnlineClassifier(**OPTIONS).fit(stored, Y)
     np.testing.assert_array_equal(again.decision_function(stored), dense.decision_function(X))
-    assert dense.model_.readout().means.means[0] == pytest.approx(X[:, 0].mean())
+    assert dense.model_.predictor().means.means[0] == pytest.approx(X[:, 0].mean())
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, sparse.csc_array, pd.DataFrame])
@@ -88,11 +88,11 @@ def test_weights_and_intercept_are_right_however_far_a_column_is(mean: float, sp
     X = np.column_stack([rng.normal(3, 1, 400), rng.normal(mean, spread, 400)])
     y = (X[:, 0] - 3 + (X[:, 1] - mean) / spread + rng.normal(size=400) > 0) * 1.0
     model = thresher.train((X, y), centre=True, passes=1)
-    readout = model.readout()
-    assert readout.keys.tolist() == [0, 1]
-    plain = X @ readout.weights.astype(float) + model.intercept
+    predictor = model.predictor()
+    assert predictor.keys.tolist() == [0, 1]
+    plain = X @ predictor.weights.astype(float) + model.intercept
     assert plain == pytest.approx(model.predict(X), abs=1e-4)
-    assert readout.intercept == pytest.approx(model.intercept, rel=1e-12)
+    assert predictor.intercept == pytest.approx(model.intercept, rel=1e-12)
 
 
 def test_weights_to_start_from_are_for_values_as_they_are() -> None:

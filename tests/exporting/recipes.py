@@ -166,7 +166,7 @@ def made(recipe: Drawn, folder: Path, seed: int) -> Any:
             found = train(
                 path, passes=1 if recipe.options.get("calibrate") else 2, on_error="skip", **options, **more
             )
-            return found.readout() if recipe.models == 1 else found
+            return found.predictor() if recipe.models == 1 else found
     except (UsageError, DataError, OverflowError, DivergedError):  # plain Python's exp overflows
         return None
 

@@ -29,7 +29,7 @@ def of_several(path: Path, loss: str) -> tuple[Any, Any, dict[str, Any]]:
     options: dict[str, Any] = {"outputs": "classes", "rule": "sgd", "rate": "constant:2", "passes": 1}
     with not_compiled():
         trained = thresher.train(path, loss=loss, calibrate=True, **options)
-        model, fitted = trained.readout(), trained.head.calibrated()
+        model, fitted = trained.predictor(), trained.head.calibrated()
     assert abs(np.log(fitted.slope)) > 0.3
     margins, found = model.predict(path, "margin"), model.predict(path, "probability")
     raised = np.exp(fitted.slope * (margins - margins.max(1, keepdims=True)))
@@ -45,7 +45,7 @@ def of_two(path: Path, loss: str) -> tuple[Any, Any, dict[str, Any]]:
     lines = (f"{'no' if not k else 'yes'},{a},{b}\n" for k, (a, b) in zip(y, X, strict=True))
     path.write_text("label,x,y\n" + "".join(lines))
     with not_compiled():
-        model = thresher.train(path, rule="ftrl", loss=loss, calibrate=True, passes=1).readout()
+        model = thresher.train(path, rule="ftrl", loss=loss, calibrate=True, passes=1).predictor()
     found: dict[str, Any] = {name: model.predict(path, name) for name in ("margin", "probability", "label")}
     assert ((found["margin"] > 0) != (found["probability"] > 0.5)).sum() > 20
     return model, X, found

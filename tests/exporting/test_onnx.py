@@ -78,7 +78,7 @@ def test_ids_are_columns_with_keys(tmp_path: Path, rule: str) -> None:
     data = tmp_path / "d.svm"
     data.write_text("".join(f"{k % 2 * 2 - 1} {3 + k % 2}:1 900:{5 + k % 5}\n" for k in range(80)))
     model = thresher.train(data, passes=1, rule=rule)
-    assert (model.readout().means is not None) == (rule == "ft-ftrl"), "ids are centred"
+    assert (model.predictor().means is not None) == (rule == "ft-ftrl"), "ids are centred"
     made = session(thresher.export(model, "onnx"))
     keys = made.get_modelmeta().custom_metadata_map[KEYS].split()
     assert {*keys} <= {"3", "4", "900"}

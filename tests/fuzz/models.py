@@ -223,16 +223,16 @@ def used(case: Case, path: Path, compiled: bool) -> list[str]:
     made = (lambda model: model) if compiled else strict
 
     def predicting() -> None:
-        readout = model_file.load_readout(path)[0]
-        shape = () if readout.head.count == 1 else (readout.head.count,)
-        assert readout.predict(few).shape == (len(few), *shape)
-        readout.heaviest(3)
-        if readout.names is not None:
-            readout.names.only(readout.keys).get(int(readout.keys[0]) if len(readout.keys) else 0)
-        if readout.layout is not None:
-            file, domain = path.with_name("rows.csv"), readout.head.open_domain
-            for chunk in open_source(file, layout=readout.layout, domain=domain, unlabelled=True).chunks():
-                readout.predict(chunk)
+        predictor = model_file.load_predictor(path)[0]
+        shape = () if predictor.head.count == 1 else (predictor.head.count,)
+        assert predictor.predict(few).shape == (len(few), *shape)
+        predictor.heaviest(3)
+        if predictor.names is not None:
+            predictor.names.only(predictor.keys).get(int(predictor.keys[0]) if len(predictor.keys) else 0)
+        if predictor.layout is not None:
+            file, domain = path.with_name("rows.csv"), predictor.head.open_domain
+            for chunk in open_source(file, layout=predictor.layout, domain=domain, unlabelled=True).chunks():
+                predictor.predict(chunk)
 
     def going_on() -> None:
         model = made(model_file.load(path)[0])
@@ -240,7 +240,7 @@ def used(case: Case, path: Path, compiled: bool) -> list[str]:
         if model.head.outputs == case.model().head.outputs:
             model.learn(few)
         model_file.save(model, other)
-        model_file.load_readout(other)
+        model_file.load_predictor(other)
 
     def resuming() -> None:
         loaded = checkpoint.load(path)

@@ -46,7 +46,7 @@ VALUES: tuple[Any, ...] = (
 
 
 def _some_tensor(chance: random.Random, tensors: Tensors) -> str:
-    """A random tensor; those of the best pass and of the readout are less likely."""
+    """A random tensor; those of the best pass and of the predictor are less likely."""
     names = sorted(tensors)
     state = [name for name in names if name.startswith("state.")]
     return chance.choice(state if state and chance.random() < 0.7 else names)

@@ -38,7 +38,7 @@ from tests.waiting import until
 from thresher import DataError
 from thresher.data.files import kafka as module
 from thresher.data.files.topic_lines import TopicFile
-from thresher.data.files.topics import settled
+from thresher.data.files.topics import settle_topic
 
 pytestmark = pytest.mark.filterwarnings(  # nats-py drops connections that it could not make use of
     "ignore::pytest.PytestUnraisableExceptionWarning"
@@ -166,10 +166,10 @@ def test_transactions(peer: Peer, tmp_path: Path) -> None:
 
     model: thresher.Model | None = None
     sent(0, producer.commit_transaction)
-    topic = b64decode(settled(peer.url).extent.id + "==")
+    topic = b64decode(settle_topic(peer.url).extent.id + "==")
     peer.network.change = told
     for k in (1, 2):
-        aborted.append(settled(peer.url).extent.end["0"])
+        aborted.append(settle_topic(peer.url).extent.end["0"])
         sent(10 * k, producer.abort_transaction)
         model = trained(peer.url, "jsonl", "ftrl", model)
         assert model.record.topics[0].end == {"0": 11 * (k + 1)}
@@ -260,7 +260,7 @@ def test_messages_that_the_broker_has_removed(cluster: Cluster) -> None:
     url = send(cluster, topic := cluster.topic(1), [rows[:20]])
     model = thresher.train(url, rule="ftrl")
     send(cluster, topic, [rows[20:]])
-    with TopicFile(settled(url, model.record.topics)) as file:
+    with TopicFile(settle_topic(url, model.record.topics)) as file:
         cluster.do("partition_delete_records", topic, 0, 30)
         with pytest.raises(DataError, match=r"partition 0: .*Offset out of range"):
             file.readall()

@@ -93,11 +93,11 @@ def test_predictions_of_data_cut_off_at_every_kilobyte(folder: Path, model: byte
     from thresher.api import load
     from thresher.data import open_source
 
-    readout, data = load(folder / "m"), (folder / "d.svm").read_bytes()
+    predictor, data = load(folder / "m"), (folder / "d.svm").read_bytes()
 
     def predicted(path: Path) -> list[float]:
         chunks = open_source(path, threads=1, on_error="skip", unlabelled=True).chunks()
-        return [float(value) for chunk in chunks for value in readout.predict(chunk, "margin")]
+        return [float(value) for chunk in chunks for value in predictor.predict(chunk, "margin")]
 
     whole = predicted(folder / "d.svm")
     for size in range(1024, len(data), 1024):

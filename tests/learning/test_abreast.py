@@ -9,7 +9,7 @@ import pytest
 
 from thresher.data import open_source
 from thresher.learning.model import batch_feeder as feed
-from thresher.learning.model.bags import bagged, share_of
+from thresher.learning.model.bags import make_bags, share_of
 from thresher.learning.model.batch_feeder import each
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
@@ -65,7 +65,7 @@ def test_the_first_error_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         lambda: ModelSet(RECIPES),
         lambda: ModelSet(RECIPES[:2], Folds(3, whole=True)),
-        lambda: bagged(RECIPES[0], share_of("3")),
+        lambda: make_bags(RECIPES[0], share_of("3")),
     ],
     ids=["lanes", "folds", "bags"],
 )

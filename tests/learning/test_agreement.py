@@ -66,7 +66,7 @@ def test_features_of_another_kind_are_refused(model: str, data: str) -> None:
     unlabelled = {name: value for name, value in how.items() if name != "label"}
     asking: list[Callable[[], Any]] = [
         lambda: trained.predict(given, **unlabelled),
-        lambda: trained.readout().predict(given, **unlabelled),
+        lambda: trained.predictor().predict(given, **unlabelled),
         lambda: thresher.evaluate(trained, beside, **how),
         lambda: trained.learn(beside, **how),
     ]

@@ -22,7 +22,7 @@ from thresher.data.layout import Layout
 from thresher.learning.model.recipe import Recipe
 from thresher.options.data import LayoutOptions, ReadOptions
 from thresher.options.model import RecipeOptions
-from thresher.options.option import declared
+from thresher.options.option import options_of
 from thresher.sklearn import SparseOnlineClassifier
 
 pytestmark = pytest.mark.usefixtures("plainly")
@@ -140,11 +140,11 @@ def test_every_option_of_train_is_a_keyword() -> None:
 
 def test_the_table_names_every_field() -> None:
     of_layout = {one.name for one in fields(Layout)} - {"seed", "gaps"}  # which follow from the recipe
-    assert declared(LayoutOptions).keys() == of_layout
+    assert options_of(LayoutOptions).keys() == of_layout
     of_recipe = {one.name for one in fields(Recipe)} - {"layout", "offset"}
-    assert declared(RecipeOptions).keys() == of_recipe | {"alpha", "l1", "l2", "eta0"}
+    assert options_of(RecipeOptions).keys() == of_recipe | {"alpha", "l1", "l2", "eta0"}
     opening, elsewhere = {"layout", "on_error", "threads", "where"}, {"workers", "ray", "offsets"}
-    assert declared(ReadOptions).keys() == of_layout | opening | elsewhere
+    assert options_of(ReadOptions).keys() == of_layout | opening | elsewhere
     assert opening < signature(thresher.open_source).parameters.keys()
 
 
@@ -165,7 +165,7 @@ SAID: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("said", SAID)
 def test_a_keyword_says_what_the_option_does(said: dict[str, Any]) -> None:
-    known = declared(LayoutOptions)
+    known = options_of(LayoutOptions)
     typed = {name: str(value) for name, value in said.items() if not isinstance(value, bool)}
     flags: dict[str, Any] = {name: value for name, value in said.items() if isinstance(value, bool)}
     assert layout_of(said) == Layout(**flags, **{name: known[name].read(one) for name, one in typed.items()})
@@ -230,7 +230,7 @@ def test_a_frame_has_every_weight_heaviest_first(model: thresher.Model) -> None:
     assert model.names is not None
     assert [model.names[key] for key in frame.key] == frame.feature.tolist()
     pd.testing.assert_frame_equal(model.weights_frame(2), frame[:2])
-    pd.testing.assert_frame_equal(model.readout().weights_frame(), frame)
+    pd.testing.assert_frame_equal(model.predictor().weights_frame(), frame)
 
 
 def test_numeric_columns_have_names_without_asking() -> None:

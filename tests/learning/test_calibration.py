@@ -206,7 +206,7 @@ def test_it_is_applied_where_it_helps() -> None:
     bold, good = (Model("sgd", rate=f"constant:{r}", calibrate=True) for r in (2.0, 0.03))
     for model in (bold, good):
         model.learn(learned)
-    raw, found = thresher.evaluate(bold.readout(), new), bold.head.calibrated()
+    raw, found = thresher.evaluate(bold.predictor(), new), bold.head.calibrated()
     assert found.slope < 0.7
     assert raw["calibration_error"] < raw["uncalibrated_calibration_error"] / 2
     assert raw["log_loss"] < 0.9 * raw["uncalibrated_log_loss"]

@@ -133,15 +133,15 @@ def test_weights_are_for_values_as_they_are(case: dict[str, Any], tmp_path: Path
     model.learn(data.chunk)
     model.finish()
     model.save(tmp_path / "model")
-    margins, readout = model.predict(data.chunk), thresher.load(tmp_path / "model")
-    np.testing.assert_array_equal(readout.predict(data.chunk), margins)
-    weights = readout.weights.reshape(len(readout.keys), -1).astype(float)
-    if readout.divisors is not None:
-        weights = weights / readout.divisors.at(readout.keys)[:, np.newaxis]
-    plain = data.X[:, readout.keys.astype(int)] @ weights + readout.bias
+    margins, predictor = model.predict(data.chunk), thresher.load(tmp_path / "model")
+    np.testing.assert_array_equal(predictor.predict(data.chunk), margins)
+    weights = predictor.weights.reshape(len(predictor.keys), -1).astype(float)
+    if predictor.divisors is not None:
+        weights = weights / predictor.divisors.at(predictor.keys)[:, np.newaxis]
+    plain = data.X[:, predictor.keys.astype(int)] @ weights + predictor.bias
     assert plain.reshape(margins.shape) == pytest.approx(margins, rel=1e-4, abs=1e-4)
-    assert np.asarray(model.intercept) == pytest.approx(np.asarray(readout.intercept))
-    assert not np.allclose(readout.bias, readout.centred_bias)
+    assert np.asarray(model.intercept) == pytest.approx(np.asarray(predictor.intercept))
+    assert not np.allclose(predictor.bias, predictor.centred_bias)
 
 
 @pytest.mark.parametrize("spec", ["ft-ftrl", "ftrl:alpha=0.2,l1=0.1", "sgd", "adagrad-rda:eta=0.2,l1=0.01"])
@@ -155,11 +155,11 @@ def test_rules_see_the_centred_values(spec: str) -> None:
     trace = oracles.run(
         parts.part_name(type(rule)), rule, model.loss, X, data.y, data.importance, intercept=True
     )
-    readout = model.readout()
+    predictor = model.predictor()
     found = np.zeros(len(SHARES))
-    found[readout.keys.astype(int)] = readout.weights
+    found[predictor.keys.astype(int)] = predictor.weights
     assert found == pytest.approx(trace.weights, rel=1e-6, abs=1e-6)
-    assert float(readout.centred_bias[0]) == pytest.approx(trace.intercept, rel=1e-6, abs=1e-6)
+    assert float(predictor.centred_bias[0]) == pytest.approx(trace.intercept, rel=1e-6, abs=1e-6)
 
 
 FRAME = pd.DataFrame(
@@ -198,7 +198,7 @@ def test_every_format_tells_a_missing_number_from_zero(form: str, tmp_path: Path
     model, other = (
         thresher.train(data, **LABELLED) for data in (FRAME, lacking(form, FRAME, tmp_path / "rows"))
     )
-    found, expected = (one.readout() for one in (other, model))
+    found, expected = (one.predictor() for one in (other, model))
     same_means(found, expected)
     np.testing.assert_array_equal(found.weights, expected.weights)
     means = dict(zip(("a", "b"), (FRAME.a.mean(), FRAME.b.mean()), strict=True))
@@ -221,8 +221,8 @@ def test_a_column_that_a_file_lacks_is_missing(form: str, options: Any, first: b
     whole = lacking(form, pd.concat(order), tmp_path / "whole")
     reading = {**LABELLED, **options, "numeric": "a"}
     found, expected = (thresher.train(data, **reading) for data in (parts, whole))
-    same_means(found.readout(), expected.readout())
-    np.testing.assert_array_equal(found.readout().weights, expected.readout().weights)
+    same_means(found.predictor(), expected.predictor())
+    np.testing.assert_array_equal(found.predictor().weights, expected.predictor().weights)
     empty = lacking(form, FRAME.assign(a=None), tmp_path / "empty")
     asked = [empty, lacking(form, FRAME.drop(columns="a"), tmp_path / "asked"), FRAME.drop(columns="a")]
     answers, *others = (found.predict(data) for data in asked)
@@ -240,8 +240,8 @@ def test_a_column_that_is_lacking_everywhere_else_is_missing_too() -> None:
     held = [thresher.train(FRAME, holdout=data, **LABELLED).holdout for data in (rows, holes)]
     assert held[0] == held[1] is not None
     begun = [thresher.train(data, init=model, **LABELLED) for data in (rows, holes)]
-    np.testing.assert_array_equal(begun[0].readout().weights, begun[1].readout().weights)
-    kept, grown = (one.readout().means for one in (model, begun[0]))
+    np.testing.assert_array_equal(begun[0].predictor().weights, begun[1].predictor().weights)
+    kept, grown = (one.predictor().means for one in (model, begun[0]))
     assert grown.means.min() == kept.means.min() == pytest.approx(FRAME.a.mean())
     for one, data in zip(begun, (rows, holes), strict=True):
         one.learn(data)
@@ -259,10 +259,10 @@ def test_a_model_goes_on_with_the_means_of_the_weights_it_starts_from() -> None:
     first, rows = columns(11), columns(12)
     before = thresher.train(first.chunk, centre=True)
     started = Model(Recipe("ft-ftrl", centre=True))
-    start_from(started, before.readout())
+    start_from(started, before.predictor())
     np.testing.assert_allclose(started.predict(rows.chunk), before.predict(rows.chunk), rtol=1e-5, atol=1e-5)
     started.learn(rows.chunk)
-    means = started.readout().means
+    means = started.predictor().means
     both = np.concatenate([first.X, rows.X]).mean(axis=0)[means.keys.astype(int)]
     assert means.means == pytest.approx(both)
     plain = thresher.train(rows.chunk, "ftrl:alpha=0.001", init=before)
@@ -274,7 +274,7 @@ def test_weights_for_other_values_are_refused() -> None:
     plain = model_of("ft-ftrl", centre=False)
     plain.learn(columns(11).chunk)
     with pytest.raises(ValueError, match="not centred; leave centre out"):
-        start_from(Model(Recipe("ft-ftrl", centre=True)), plain.readout())
+        start_from(Model(Recipe("ft-ftrl", centre=True)), plain.predictor())
 
 
 @pytest.mark.parametrize("count", [-1.0, np.inf])
@@ -326,9 +326,9 @@ def test_digits_of_large_numbers_are_not_lost(form: str, options: Any, tmp_path:
     expected, same = (thresher.train(data, **LABELLED, **options) for data in (near, far))
     model = thresher.train(written(form, far, tmp_path), **LABELLED, **options)
     model.save(tmp_path / "model")
-    found, weights = model.readout(), expected.readout()
+    found, weights = model.predictor(), expected.predictor()
     np.testing.assert_array_equal(found.keys, weights.keys)
-    np.testing.assert_array_equal(found.weights, same.readout().weights)
+    np.testing.assert_array_equal(found.weights, same.predictor().weights)
     assert found.weights == pytest.approx(weights.weights, rel=1e-5)
     for one in (model, thresher.load(tmp_path / "model")):
         answers = one.predict(written(form, far, tmp_path))
@@ -341,7 +341,7 @@ def test_a_model_that_is_taught_tells_what_is_missing_and_keeps_digits() -> None
     frame.loc[::9, "t"] = None
     model = Model(Recipe("ft-ftrl", centre=True))
     model.learn(frame.rename(columns={"y": "label"}))
-    found, expected = model.readout(), thresher.train(frame, **LABELLED).readout()
+    found, expected = model.predictor(), thresher.train(frame, **LABELLED).predictor()
     same_means(found, expected)
     assert found.means.means.max() == pytest.approx(frame.t.mean(), rel=1e-12)
 
@@ -396,22 +396,22 @@ def test_digits_of_matrices_and_dictionaries_are_not_lost(form: Any) -> None:
     pairs = form is as_pairs
     data = [form(X, near.y) if pairs else (form(X), near.y.to_numpy()) for X in rows]
     expected, model = (thresher.train(one, centre=True, passes=1, dtype="float64") for one in data)
-    assert model.readout().weights == pytest.approx(expected.readout().weights, rel=1e-5)
+    assert model.predictor().weights == pytest.approx(expected.predictor().weights, rel=1e-5)
     asked = [[row for row, _ in one] if pairs else one[0] for one in data]
     assert model.predict(asked[1]) == pytest.approx(expected.predict(asked[0]), abs=1e-5)
-    assert len(model.readout().keys) == 2
+    assert len(model.predictor().keys) == 2
     if not pairs:
-        readout = model.readout()
+        predictor = model.predictor()
         assert model.numbering == expected.numbering
-        plain = rows[1] @ readout.weights.astype(float) + model.intercept
+        plain = rows[1] @ predictor.weights.astype(float) + model.intercept
         assert plain == pytest.approx(model.predict(asked[1]), abs=1e-6)
-        assert readout.intercept == model.intercept
+        assert predictor.intercept == model.intercept
 
 
 def test_a_missing_value_of_a_frame_that_is_a_matrix_means_the_mean() -> None:
     X = pd.DataFrame({"a": FRAME.a, "b": FRAME.b})
     model = thresher.train((X.fillna(7.0).to_numpy(), FRAME.y.to_numpy()), centre=True)
-    means = model.readout().means
+    means = model.predictor().means
     asked = pd.DataFrame([[None, means.means[1]], [means.means[0], None], [0.0, 0.0]], dtype=float)
     one, two, three = model.predict(asked)
     assert one == pytest.approx(two, abs=1e-5)

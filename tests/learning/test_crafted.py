@@ -226,7 +226,7 @@ def test_a_state_with_a_tensor_missing_cut_or_of_another_kind(name: str, tmp_pat
     thorough = name in ("ftrl", "sgd")
     for k, tensor in enumerate([*tensors] if thorough else sorted(set(tensors) - SHARED)):
         array = tensors[tensor]
-        load: Any = model_file.load if tensor.startswith("state.") else model_file.load_readout
+        load: Any = model_file.load if tensor.startswith("state.") else model_file.load_predictor
         with np.errstate(over="ignore"):
             others = (array[:-1], array[np.newaxis], array.astype(np.float16))
         for other in others if thorough else others[k % 3 : k % 3 + 1]:
@@ -274,7 +274,7 @@ READOUTS: list[tuple[Callable[[Tensors], None], str]] = [
 def test_weights_that_cannot_be_are_refused(change: Any, said: str, tmp_path: Path) -> None:
     path = written(tmp_path / "model", learned("ftrl:l1=0.01"), change)
     with pytest.raises(ModelFileError, match=said):
-        model_file.load_readout(path)
+        model_file.load_predictor(path)
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
@@ -286,7 +286,7 @@ def test_weights_are_finite_wherever_a_file_is_read(name: str, number: float, tm
     for options in ({}, {"dtype": "float32"}):
         path = written(tmp_path / "model", learned("ftrl:l1=0.01", **options), wrong)
         said = f"weights.{name} contains a number that is not finite"
-        for load in (model_file.load_readout, model_file.load, model_file.read):
+        for load in (model_file.load_predictor, model_file.load, model_file.read):
             assert [line.endswith(said) for line in lines_of(load, path)] == [True]
         with pytest.raises(ModelFileError, match=said):
             model_file.from_bytes(path.read_bytes())
@@ -310,12 +310,12 @@ def test_large_stores_of_small_files_cost_little(tmp_path: Path) -> None:
     for store in ("hashed:31", "direct"):
         head["recipe"]["store"] = store
         model_file.write(tmp_path / "model", head, tensors)
-        if said := lines_of(model_file.load_readout, tmp_path / "model"):
+        if said := lines_of(model_file.load_predictor, tmp_path / "model"):
             assert "not enough memory" in said[0]
             continue
-        readout = model_file.load_readout(tmp_path / "model")[0]
+        predictor = model_file.load_predictor(tmp_path / "model")[0]
         assert resident() - before < 1 << 30
-        assert readout.predict(Chunk.of_rows([(1.0, {5: 1.0, 2**31 - 2: 1.0})]))[0] in (2.0, 1.0, 0.0)
+        assert predictor.predict(Chunk.of_rows([(1.0, {5: 1.0, 2**31 - 2: 1.0})]))[0] in (2.0, 1.0, 0.0)
 
 
 HEADERS: list[tuple[dict[str, Any], str]] = [
@@ -370,7 +370,7 @@ def test_a_header_that_cannot_be_is_refused(changes: dict[str, Any], said: str, 
     model.learn(Chunk.of_rows([(1.0, {3: 1.0, 2**63: 0.5}), (-1.0, {3: 0.25, 9: 2.0})] * 4))
     path = written(tmp_path / "model", model, lambda tensors: None, **changes)
     with pytest.raises(ModelFileError, match=said) as found:
-        model_file.load_readout(path)
+        model_file.load_predictor(path)
     assert "\n" not in str(found.value)
 
 
@@ -390,7 +390,7 @@ def test_any_field_may_hold_anything(name: str, tmp_path: Path) -> None:
     model = learned("ftrl:l1=0.01")
     for value in HOSTILE:
         path = written(tmp_path / "model", model, lambda tensors: None, **{name: value})
-        for load in (model_file.load_readout, model_file.load):
+        for load in (model_file.load_predictor, model_file.load):
             assert len(lines_of(load, path)) <= 1
     whole, tensors = model_file.header_of(model), model_file.tensors_of(model)
     if name in ("centre", "sample", "calibrate", "nonnegative", "nonpositive", "offset"):

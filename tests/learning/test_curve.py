@@ -16,7 +16,7 @@ from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.inspection.plots import stages_of_curve
 from thresher.learning.model import model as model_module
-from thresher.learning.model.bags import bagged, share_of
+from thresher.learning.model.bags import make_bags, share_of
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
@@ -128,7 +128,7 @@ def test_a_curve_that_cannot_be_is_refused(given: Any, told: str, tmp_path: Path
     assert Model.load(tmp_path / "m").curve == GOOD
     model_file.write(tmp_path / "m", {**header, "curve": given}, tensors)
     with pytest.raises(ModelFileError, match=told):
-        model_file.load_readout(tmp_path / "m")
+        model_file.load_predictor(tmp_path / "m")
 
 
 PASSED = stream(seed=9, rows=70, features=20, density=0.2).chunk
@@ -182,7 +182,7 @@ def test_rows_may_come_again_between_new_ones() -> None:
 def test_many_models_have_those_of_each_alone(batch: int) -> None:
     recipes = [Recipe(f"ftrl:alpha=9,l1={l1}", batch=batch) for l1 in (0.01, 0.1, 0.5, 1, 2)]
     lanes, folds = ModelSet(recipes), ModelSet(recipes, Folds(3, whole=True))
-    bags = bagged(recipes[0], share_of("disjoint:2"))
+    bags = make_bags(recipes[0], share_of("disjoint:2"))
     for many in (lanes, folds, bags):
         run(many, 3)
     for recipe, *found in zip(recipes, lanes.models, folds.parts[-1].models, strict=True):

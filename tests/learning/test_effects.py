@@ -87,7 +87,7 @@ def test_effects_of_columns_are_those_of_all_rows(tmp_path: Path, options: dict[
     assert model.record is not None
     found = dict(model.record.effects)
     if "scale" in options:  # the weight of a scaled column is that of a deviation
-        divisors = model.readout().divisors
+        divisors = model.predictor().divisors
         assert divisors is not None
         names = thresher.data.features.names.numeric_keys(model.layout)
         for key, by in zip(divisors.keys.tolist(), divisors.by.tolist(), strict=True):

@@ -11,7 +11,7 @@ import thresher
 from tests.plain import compiled_if
 from thresher.data import open_source
 from thresher.learning.inspection.explanation import explain
-from thresher.learning.model.prediction import LinearPredictor
+from thresher.learning.model.prediction import BasePredictor
 from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
 
 ROWS = 90
@@ -52,7 +52,7 @@ def test_terms_add_up(name: str, table: Path, tmp_path: Path) -> None:
     with compiled_if(name not in ("classes", "first-weights")):
         model: Any = thresher.train(table, ignore=other, **options)
     model.save(tmp_path / "m")
-    each: list[LinearPredictor] = [model, thresher.load(tmp_path / "m")]
+    each: list[BasePredictor] = [model, thresher.load(tmp_path / "m")]
     for one in each:
         chunk = rows_of(model, table)
         found = explain(one, chunk)
@@ -74,7 +74,7 @@ def test_of_what_the_model_multiplies(table: Path) -> None:
     model: Any = thresher.train(table, ignore="kind", centre=True)
     chunk = rows_of(model, table).rows(0, 1)
     found = {term.feature: term for term in explain(model, chunk).terms(0)}
-    means = dict(zip(model.readout().means.keys.tolist(), model.readout().means.means, strict=True))
+    means = dict(zip(model.predictor().means.keys.tolist(), model.predictor().means.means, strict=True))
     size = next(key for key, mean in means.items() if 40 < mean < 60)
     value = chunk.values[chunk.keys == size][0]
     assert found["size"].value == pytest.approx(value - means[size], rel=1e-6)

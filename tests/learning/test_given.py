@@ -90,7 +90,7 @@ def test_a_table_is_predicted_with_labels_or_without(kind: str, model: thresher.
     expected = model.predict(FRAME)
     assert expected.shape == (60,)
     assert ((expected > 0) == (Y > 0)).mean() > 0.8
-    for weights in (model, model.readout()):
+    for weights in (model, model.predictor()):
         for frame in (FRAME, WHOLE):
             assert weights.predict(TABLES[kind](frame)).tobytes() == expected.tobytes()
 
@@ -208,7 +208,7 @@ def test_several_labels_are_predicted_for_a_matrix(kind: str, targets: Any, opti
     model = train(MATRIX, targets, **options)
     expected = model.predict((MATRIX, targets))
     assert expected.shape == (60, 3)
-    for weights in (model, model.readout()):
+    for weights in (model, model.predictor()):
         assert weights.predict(MATRICES[kind](MATRIX)).tobytes() == expected.tobytes()
 
 

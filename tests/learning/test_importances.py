@@ -55,9 +55,9 @@ def test_the_formula_gives_probabilities_of_all_rows() -> None:
     assert p.mean() > 2 * CLICKED.mean()
     corrected = p / (p + 5 * (1 - p))
     assert corrected.mean() == pytest.approx(CLICKED.mean(), rel=0.25)
-    readout = model.readout()
-    readout.bias += np.log(1 / 5)
-    np.testing.assert_allclose(readout.predict(rows(CLICKED, None), "probability"), corrected, rtol=1e-4)
+    predictor = model.predictor()
+    predictor.bias += np.log(1 / 5)
+    np.testing.assert_allclose(predictor.predict(rows(CLICKED, None), "probability"), corrected, rtol=1e-4)
 
 
 @pytest.mark.parametrize("rule", ["ft-ftrl", "ftrl", "sgd", "adagrad-fobos"])

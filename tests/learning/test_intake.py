@@ -203,7 +203,7 @@ def test_later_passes_count_nothing(data: Stream) -> None:
     often = Counter(data.chunk.keys.tolist())
     assert min(often.values()) == 1
     assert model.features_seen == sum(count > 1 for count in often.values())
-    divisors = model.readout().divisors
+    divisors = model.predictor().divisors
     assert divisors.keys.tolist() == KEYS[NUMERIC].tolist()
     assert divisors.by == pytest.approx(deviation(data.X)[NUMERIC], rel=1e-9)
     by_hand = Model(**options)
@@ -248,7 +248,7 @@ def test_a_feature_is_scaled_as_a_numeric_column_is(scale: str, store: str) -> N
         model.learn(data)
     assert weights(by_feature) == weights(by_column)
     assert by_feature.predict(data).tobytes() == by_column.predict(data).tobytes()
-    assert by_feature.readout().predict(data).tobytes() == by_column.predict(data).tobytes()
+    assert by_feature.predictor().predict(data).tobytes() == by_column.predict(data).tobytes()
 
 
 @scales
@@ -269,7 +269,7 @@ def test_what_waits_is_measured_too(scale: str) -> None:
     rows = [{1: 4.0, 2: 1.0}, {1: -2.0}, {1: 1.0}]
     model = Model("sgd", scale=scale, centre=False, admit=3)
     model.learn(Chunk.of_rows([(1.0, row) for row in rows]))
-    divisors = model.readout().divisors
+    divisors = model.predictor().divisors
     assert model.weights()[0].tolist() == [1]
     expected = {"max-abs": 4.0, "standard": np.std([4.0, -2.0, 1.0])}[scale]
     assert divisors.by.tolist() == pytest.approx([expected])
@@ -296,7 +296,7 @@ def test_features_that_weigh_elsewhere_keep_all_divisors() -> None:
     model = Model(f"simplex:features={FEATURES}", "squared", scale="max-abs", intercept=False)
     model.learn(table().chunk)
     new = table(33).chunk
-    assert model.readout().predict(new).tobytes() == model.predict(new).tobytes()
+    assert model.predictor().predict(new).tobytes() == model.predict(new).tobytes()
 
 
 @scales

@@ -16,7 +16,7 @@ import thresher
 from thresher.data import DataError
 from thresher.options import data, judging, lanes, messages, model, training
 from thresher.options.messages import as_shown, as_stored, mention, on_the_command_line
-from thresher.options.option import SHELL, Option, declared
+from thresher.options.option import SHELL, Option, options_of
 
 SOURCE = Path(thresher.__file__).parent
 SAID = [
@@ -98,7 +98,7 @@ def options() -> dict[str, list[Option]]:
     found = dict[str, list[Option]]()
     for module in (data, judging, lanes, model, training):
         for one in filter(is_typeddict, vars(module).values()):
-            for name, declaration in declared(one).items():
+            for name, declaration in options_of(one).items():
                 found.setdefault(name, []).append(declaration)
     return found
 

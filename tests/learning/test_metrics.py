@@ -95,8 +95,8 @@ def rows(margins: Any, labels: Any, targets: Any = None) -> Chunk:
 def assessed(model: Guesser, chunk: Chunk, threshold: float | None = None) -> dict[str, Any]:
     """The figures, which are the same however the rows are cut."""
     with not_compiled():
-        whole = evaluation.assessed(model, Cut(chunk, len(chunk)), threshold).figures()
-        cut = evaluation.assessed(model, Cut(chunk, 7), threshold).figures()
+        whole = evaluation.assess(model, Cut(chunk, len(chunk)), threshold).figures()
+        cut = evaluation.assess(model, Cut(chunk, 7), threshold).figures()
     assert flat(cut) == pytest.approx(flat(whole), nan_ok=True)
     return whole
 
@@ -225,7 +225,7 @@ def test_nothing_and_one_class_only() -> None:
     assert (found["base_log_loss"], found["normalised_entropy"], found["precision"]) == (0.0, None, 1.0)
     for loss, outputs in (("logistic", "one"), ("softmax", "classes:1-2"), ("squared", "one")):
         with not_compiled():
-            empty = evaluation.assessed(Guesser(loss, outputs), Cut(some.rows(0, 0), 1)).figures()
+            empty = evaluation.assess(Guesser(loss, outputs), Cut(some.rows(0, 0), 1)).figures()
         assert empty["examples"] == 0
     constant = assessed(Guesser("squared"), rows(MARGINS[:4], np.full(4, 2.0)))
     assert constant["r2"] is None

@@ -116,7 +116,7 @@ def test_other_files_and_parts_are_told(path: Path, tmp_path: Path) -> None:
     for version, remedy in (("7.0", r"pip install 'thresher>=7\.0'"), ("0.0.1", "train the model again")):
         rewritten(path, format=99, version=version)
         with pytest.raises(ModelFileError, match=rf"format 99, .* thresher {version}; .* format 1: {remedy}"):
-            model_file.load_readout(path)
+            model_file.load_predictor(path)
         path.write_bytes(whole)
     recipe = model_file.read(path)[0]["recipe"]
     rewritten(path, recipe={**recipe, "rule": "homemade:a=1.0"})
@@ -134,10 +134,10 @@ def test_other_files_and_parts_are_told(path: Path, tmp_path: Path) -> None:
 def test_weights_only_cannot_go_on(tmp_path: Path) -> None:
     model = small_model()
     model_file.save(model, tmp_path / "model", state=False)
-    readout, _ = model_file.load_readout(tmp_path / "model")
+    predictor, _ = model_file.load_predictor(tmp_path / "model")
     keys, weights = model.weights()
-    assert readout.keys.tolist() == keys.tolist()
-    assert readout.weights.tolist() == weights.tolist()
+    assert predictor.keys.tolist() == keys.tolist()
+    assert predictor.weights.tolist() == weights.tolist()
     with pytest.raises(ModelFileError, match="only weights"):
         model_file.load(tmp_path / "model")
 
@@ -224,7 +224,7 @@ def test_every_reading_gives_the_margins(kind: Any, store: str, monkeypatch: pyt
         for block in (1 << 16, 1, 7, 30):
             monkeypatch.setattr(margins, "BLOCK", block)
             assert model.predict(data).tobytes() == expected.tobytes()
-            assert model.readout().predict(data).tobytes() == expected.tobytes()
+            assert model.predictor().predict(data).tobytes() == expected.tobytes()
 
 
 ROWS = 150

@@ -10,7 +10,7 @@ import pytest
 
 import thresher
 from thresher import Model, TroubleWarning
-from thresher.learning.model.prediction import Readout
+from thresher.learning.model.prediction import LinearPredictor
 
 OLD = [{"town": "Ulm", "n": 1.0, "label": 1}, {"town": "Kiel", "n": 2.0, "label": 0}] * 10
 NEW = [{"town": "Bonn", "n": 1.0, "label": 1}, {"town": "Kiel", "n": 2.0, "label": 0}] * 10
@@ -24,7 +24,7 @@ def trained(**options: Any) -> Model:
     return thresher.train(OLD, label="label", names=True, rule="ftrl", l1=0.0, **options)
 
 
-def named(model: Model | Readout) -> set[str]:
+def named(model: Model | LinearPredictor) -> set[str]:
     return set(model.weights_frame()["feature"])
 
 
@@ -65,7 +65,7 @@ def test_what_is_loaded_to_predict_says_how_to_learn(tmp_path: Path) -> None:
     assert not hasattr(model, "learn")
     with pytest.raises(AttributeError, match=r"load the model with Model\.load to go on learning"):
         model.learn(NEW)
-    with pytest.raises(AttributeError, match=r"'Readout' object has no attribute 'nothing'$"):
+    with pytest.raises(AttributeError, match=r"'LinearPredictor' object has no attribute 'nothing'$"):
         model.nothing  # noqa: B018
     assert named(copy.copy(model)) == named(pickle.loads(pickle.dumps(model))) == named(model)
     Model.load(tmp_path / "m").learn(NEW)

@@ -126,7 +126,7 @@ def test_every_way_to_train_remembers_the_ids(make: Callable[[], Any]) -> None:
 def test_saved_models_copies_and_warm_starts_remember() -> None:
     model = _of_file()
     model.save("m.model")
-    model.readout().save("w.model")
+    model.predictor().save("w.model")
     saved = [thresher.load("m.model"), thresher.load("w.model"), thresher.Model.load("m.model")]
     assert all(one.numbering == model.numbering for one in (*saved, model.__copy__()))
     with pytest.raises(DataError, match="ids 1 to 5"):

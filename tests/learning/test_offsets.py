@@ -15,7 +15,7 @@ import pytest
 import thresher
 from thresher.data import DataError, open_source
 from thresher.data.inputs.any_data import as_source
-from thresher.data.inputs.matrices import identified
+from thresher.data.inputs.matrices import identify
 from thresher.data.layout import Layout
 from thresher.options.option import UsageError
 
@@ -257,7 +257,7 @@ def test_a_model_learns_tables_one_after_the_other() -> None:
 
 def test_offsets_are_part_of_the_content_of_rows_in_memory() -> None:
     def content(offsets: Any) -> Any:
-        source = identified(as_source((np.eye(4), np.ones(4)), "real", offsets=offsets))
+        source = identify(as_source((np.eye(4), np.ones(4)), "real", offsets=offsets))
         source.keep_hash = True
         assert sum(map(len, source.chunks())) == 4
         return source.content

@@ -12,7 +12,7 @@ from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.options.model import RecipeOptions
-from thresher.options.option import UsageError, declared
+from thresher.options.option import UsageError, options_of
 from thresher.plans.run import check_same, of_recipe
 
 OTHERS: dict[str, tuple[Any, Any]] = {
@@ -48,7 +48,7 @@ def recipe() -> Recipe:
 def test_every_field_is_an_option_and_stands_in_a_header() -> None:
     names = [field.name for field in fields(Recipe)]
     assert set(names) == {*OTHERS, "layout", "offset"} == set(model_file.RECIPE)
-    assert declared(RecipeOptions).keys() == {*OTHERS, "l1", "alpha", "l2", "eta0"}
+    assert options_of(RecipeOptions).keys() == {*OTHERS, "l1", "alpha", "l2", "eta0"}
     assert list(Recipe().as_dict()) == names
 
 
@@ -117,8 +117,8 @@ def test_models_say_what_they_are(tmp_path: Any) -> None:
     )
     assert repr(model) == f"<Model of {recipe}: 0 examples, 0 features seen>"
     model_file.save(model, tmp_path / "model")
-    readout = model_file.load_readout(tmp_path / "model")[0]
-    assert repr(readout) == "<Readout: logistic loss, outputs one, 0 features>"
+    predictor = model_file.load_predictor(tmp_path / "model")[0]
+    assert repr(predictor) == "<LinearPredictor: logistic loss, outputs one, 0 features>"
 
 
 def test_what_follows_from_other_fields_follows_them_when_they_change() -> None:

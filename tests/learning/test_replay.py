@@ -39,9 +39,9 @@ from thresher.learning.training.passes import (
     Passes,
     ReplayBuffer,
     Size,
-    agreed_passes,
     bytes_of,
     passes_for,
+    settle_passes,
 )
 from thresher.learning.training.shares import LastRows
 from thresher.learning.training.trainer import Trainer, TrainingPlan
@@ -412,7 +412,7 @@ def test_sizes_that_are_none(replay: Any) -> None:
 def test_a_budget_is_for_automatic_passes() -> None:
     with pytest.raises(ValueError, match="replay has no effect with passes=3"):
         thresher.train(rows_of("matrix")[0], passes=3, replay="1GB")
-    assert agreed_passes(3, 0) == agreed_passes(3, "64MB") == (3, 0)
+    assert settle_passes(3, 0) == settle_passes(3, "64MB") == (3, 0)
 
 
 def during(monkeypatch: pytest.MonkeyPatch, number: int, signals: int = 1) -> None:

@@ -127,14 +127,14 @@ def test_the_correction_is_no_state() -> None:
         model.learn(chunk)
         bias = model.loop.bias()
     assert model.intercept == pytest.approx(float(bias[0]) + np.log(0.2))
-    assert model.readout().intercept == model.intercept
+    assert model.predictor().intercept == model.intercept
     assert model.margins(chunk)[0] == pytest.approx(
         model.terms(chunk.rows(0, 1)).parts.sum() + model.intercept
     )
     started = Model("ftrl", sample="0=0.5,correct")
     from thresher.learning.model.warm_start import start_from
 
-    start_from(started, model.readout())
+    start_from(started, model.predictor())
     assert started.predict(chunk) == pytest.approx(model.predict(chunk), abs=1e-6)
 
 

@@ -100,7 +100,7 @@ def assert_same(one: Model, other: Model, seed: int = 7) -> None:
     rows = rows_of(seed, 12)
     margins, labels = one.predict(rows), one.predict(rows, "label")
     shares = one.predict_proba(rows) if one.head.has_probabilities and one.head.classifies else None
-    for model in (other, other.readout()):
+    for model in (other, other.predictor()):
         for k, row in enumerate(rows):
             assert np.array_equal(np.asarray(model.predict_one(row)).ravel(), margins[k : k + 1].ravel())
             assert np.array_equal(np.asarray(model.score_one(row)).ravel(), margins[k : k + 1].ravel())
@@ -411,11 +411,11 @@ def test_the_first_row_says_what_rows_there_are(kind: str, store: str, weight: f
             continue  # only the keys of weights tell ids from names
         model = Model(store=store)
         model.learn_one(first, 0, weight)
-        readout: Any = model.readout()
+        predictor: Any = model.predictor()
         loaded, copied = from_bytes(as_bytes(model)), copy.copy(model)
         for other in others:
             calls = [partial(one.learn_one, other, 1) for one in (model, loaded, copied)]
-            calls += [partial(one.predict_one, other) for one in (model, readout, loaded)]
+            calls += [partial(one.predict_one, other) for one in (model, predictor, loaded)]
             for call in calls:
                 with pytest.raises(DataError, match=f"the model was trained on {kind}"):
                     call()
@@ -466,20 +466,20 @@ def test_a_model_whose_state_is_replaced_is_read_anew() -> None:
     model.restore(state)
     assert model.predict_one(row) == before
     again = from_bytes(as_bytes(model))
-    assert again.predict_one(row) == before == pickle.loads(pickle.dumps(model.readout())).predict_one(row)
-    readout = model.readout()
-    readout.predict_one(row)
-    other = copy.copy(readout)
+    assert again.predict_one(row) == before == pickle.loads(pickle.dumps(model.predictor())).predict_one(row)
+    predictor = model.predictor()
+    predictor.predict_one(row)
+    other = copy.copy(predictor)
     other.bias = other.bias + 1
-    assert other.predict_one(row) == other.predict([row])[0] != readout.predict_one(row)
+    assert other.predict_one(row) == other.predict([row])[0] != predictor.predict_one(row)
 
 
-@pytest.mark.parametrize("kind", ["model", "calibrated", "readout"])
+@pytest.mark.parametrize("kind", ["model", "calibrated", "predictor"])
 def test_models_that_are_gone_leave_nothing(kind: str) -> None:
     model: Any = Model(calibrate=kind == "calibrated")
     for k in range(5):
         model.learn_one({"a": float(k)}, k % 2)
-    model = model.readout() if kind == "readout" else model
+    model = model.predictor() if kind == "predictor" else model
     model.predict_one({"a": 1.0})
     gone = weakref.ref(model)
     del model
@@ -541,9 +541,9 @@ def test_ensembles_and_lanes() -> None:
     lane = Model.lane(found.recipe, BatchFeeder(found.recipe))
     with pytest.raises(RuntimeError, match="this model is a lane"):
         lane.learn_one(rows[0], 1)
-    readout: Any = found.models[0].readout()
+    predictor: Any = found.models[0].predictor()
     with pytest.raises(AttributeError, match="it can only predict"):
-        readout.learn_one(rows[0], 1)
+        predictor.learn_one(rows[0], 1)
 
 
 def test_a_model_of_ten_weights_takes_twenty_kilobytes(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from thresher.data.features.names import Names
 from thresher.engine.protocol import snapshot, writes
 from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
-from thresher.learning.model.prediction import Readout
+from thresher.learning.model.prediction import LinearPredictor
 from thresher.learning.model.warm_start import start_from
 from thresher.parts import ft_ftrl_state
 
@@ -75,7 +75,7 @@ def test_a_compiled_model_begins_with_the_weights_of_another(name: str) -> None:
 
 
 def check_start(model: Model, before: Model, rel: float) -> None:
-    start_from(model, before.readout())
+    start_from(model, before.predictor())
     assert model.nonzero == before.nonzero == 4
     assert [a.tolist() for a in model.weights()] == [a.tolist() for a in before.weights()]
     assert model.intercept == before.intercept
@@ -92,13 +92,13 @@ def test_many_outputs() -> None:
     before = Model("sgd", "softmax", outputs="classes:0-2")
     before.learn(labels)
     model = Model("fobos:l1=0", "softmax", outputs="classes:0-2", dtype="float64")
-    start_from(model, before.readout())
+    start_from(model, before.predictor())
     model.learn(labels)
     again = Model("sgd", "softmax", outputs="classes:0-2", dtype="float64")
     again.learn(labels)
     assert model.tally.average < again.tally.average
     fresh = Model("fobos:l1=0", "softmax", outputs="classes:0-2")
-    start_from(fresh, before.readout())
+    start_from(fresh, before.predictor())
     assert (fresh.weights()[1] == before.weights()[1]).all()
     assert (fresh.intercept == before.intercept).all()
 
@@ -108,7 +108,7 @@ def test_an_intercept_that_begins_at_the_first_label_stays_where_it_was_placed()
     before = Model("ft-ftrl", "squared")
     before.learn(data)
     model = Model("ft-ftrl", "squared")
-    start_from(model, before.readout())
+    start_from(model, before.predictor())
     model.learn(data.rows(0, 1))
     assert abs(model.loop.last_margin - before.predict(data.rows(0, 1))[0]) < 1e-3
     assert model.intercept == pytest.approx(1000.0, abs=5.0)
@@ -124,7 +124,9 @@ def test_given_weights_are_measured_by_the_first_values_they_meet() -> None:
         margins = []
         for chunk, scale in ((data.chunk, np.ones(8)), (other.chunk, powers)):
             model = Model(l1=0.5, centre=False)
-            start_from(model, Readout(model.head, "growing", keys, (w / scale).astype(np.float32), bias))
+            start_from(
+                model, LinearPredictor(model.head, "growing", keys, (w / scale).astype(np.float32), bias)
+            )
             for row in range(60):
                 model.learn(chunk, row, row + 1)
                 margins.append(model.loop.last_margin)
@@ -161,7 +163,7 @@ def test_the_default_begun_with_weights_is_better_than_begun_without() -> None:
 @pytest.mark.parametrize("name", ["rda", "coin", "simplex"])
 def test_a_rule_that_has_no_state_for_a_weight_says_which_have(name: str) -> None:
     with pytest.raises(parts.SpecError, match=f"^{name} cannot start .* these rules can: .*fobos.*ftrl"):
-        start_from(Model(name), trained().readout())
+        start_from(Model(name), trained().predictor())
 
 
 @pytest.mark.parametrize(
@@ -177,25 +179,25 @@ def test_a_rule_that_has_no_state_for_a_weight_says_which_have(name: str) -> Non
 )
 def test_weights_that_would_mean_something_else_are_refused(model: Any, before: Any, hint: str) -> None:
     if "outputs" in before:
-        weights = Model("sgd", before["loss"], outputs=before["outputs"]).readout()
+        weights = Model("sgd", before["loss"], outputs=before["outputs"]).predictor()
     else:
-        weights = trained(**before).readout()
+        weights = trained(**before).predictor()
     outputs = {"outputs": "classes:0-1", "loss": "softmax"} if "rule" in model else {}
     if outputs:
-        weights = Model("sgd", **outputs).readout()
+        weights = Model("sgd", **outputs).predictor()
     with pytest.raises(ValueError, match=hint):
         start_from(Model(**{"rule": "ftrl", **outputs, **model}), weights)
 
 
 def test_what_has_learned_is_refused() -> None:
     with pytest.raises(ValueError, match="before the first example; 60 were learned from"):
-        start_from(trained(), trained().readout())
+        start_from(trained(), trained().predictor())
 
 
 def test_train_begins_with_a_model_or_its_file(tmp_path: Path) -> None:
     before = trained()
     model_file.save(before, tmp_path / "m")
-    found = [thresher.train(ROWS, "ftrl", init=init) for init in (before, before.readout(), tmp_path / "m")]
+    found = [thresher.train(ROWS, "ftrl", init=init) for init in (before, before.predictor(), tmp_path / "m")]
     assert len({one.weights()[1].tobytes() for one in found}) == 1
     assert found[0].tally.average < thresher.train(ROWS, "ftrl").tally.average
     with pytest.raises(TypeError, match="init: expected a model, not int"):
@@ -207,7 +209,7 @@ def test_an_average_of_no_steps_is_what_was_placed() -> None:
     before = Model("sgd", dtype="float64")
     before.learn(ROWS)
     model = Model("sgd", average=True)
-    start_from(model, before.readout())
+    start_from(model, before.predictor())
     for _ in range(2):
         assert model.predict(ROWS).tolist() == before.predict(ROWS).tolist()
         assert model.weights()[1].tolist() == before.weights()[1].tolist()
@@ -222,11 +224,11 @@ def test_weights_that_the_model_cannot_hold_are_refused(value: float) -> None:
         ([1.0, value], 0.0, "the weight of feature 7 (seven)"),
         ([1.0, 1.0], value, "the intercept"),
     ):
-        given = Readout(model.head, "growing", keys, np.array(weights), np.array([bias]))
+        given = LinearPredictor(model.head, "growing", keys, np.array(weights), np.array([bias]))
         given.names = Names.of({7: b"seven"})
         with pytest.raises(ValueError, match=f"^{re.escape(what)} is not finite in float32$"):
             start_from(model, given)
-    start_from(model, Readout(model.head, "growing", keys, np.ones(2), np.zeros(1)))
+    start_from(model, LinearPredictor(model.head, "growing", keys, np.ones(2), np.zeros(1)))
 
 
 @pytest.mark.usefixtures("plainly")
@@ -234,7 +236,7 @@ def test_placed_features_are_counted_until_rows_are_freed(monkeypatch: pytest.Mo
     make_small(monkeypatch)
     keys = np.arange(1, 2001, dtype=np.uint64) * np.uint64(1 << 40)
     model = Model("fobos:l1=100")
-    start_from(model, Readout(model.head, "growing", keys, np.full(2000, 0.1), np.zeros(1)))
+    start_from(model, LinearPredictor(model.head, "growing", keys, np.full(2000, 0.1), np.zeros(1)))
     assert model.features_seen == 2000
     for more in range(2):  # there is no room for the second before rows are freed
         model.learn(Chunk.from_csr(np.arange(2001), keys + np.uint64(more), np.ones(2000), np.ones(2000)))

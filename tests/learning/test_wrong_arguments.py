@@ -17,7 +17,7 @@ from thresher.data.errors import DataError
 from thresher.learning.model.recipe import Recipe
 from thresher.options.judging import EvaluateRun
 from thresher.options.lanes import CvCommand, PathCommand, SelectCommand, TuneOptions
-from thresher.options.option import SHELL, Option, declared
+from thresher.options.option import SHELL, Option, options_of
 from thresher.options.training import BoostOptions, TrainCommand
 
 X, Y = np.eye(4), np.array([1, -1, 1, -1])
@@ -90,14 +90,14 @@ def answer_to(one: Option, value: Any) -> str:
 )
 def test_an_option_refuses_values_of_other_types_by_its_name(options: Any) -> None:
     called = {"choose": "a choice", "l1": "(l1|penalties|a range)"}
-    for name, one in declared(options).items():
+    for name, one in options_of(options).items():
         for value in ODD if one.face != SHELL else ():
             assert re.match(called.get(name, name), answer_to(one, value))
 
 
 def test_a_column_is_a_number_of_any_type() -> None:
     for one in (1, np.int64(1), np.array(1), np.array([1])):
-        assert declared(TrainCommand)["bins"].take(one) == ("1",)
+        assert options_of(TrainCommand)["bins"].take(one) == ("1",)
     with pytest.raises(ValueError, match="bins must be names or positions of columns, not <class 'int'>"):
         thresher.train((X, Y), bins=cast(Any, int))
 
@@ -179,7 +179,7 @@ def test_models_learn_from_chunks_and_answer_what_they_can() -> None:
     model = thresher.train((X, Y))
     wrong: Any
     for wrong in (None, 3, b"x"):
-        for call in (model.learn, model.predict, model.readout().predict, model.predict_proba):
+        for call in (model.learn, model.predict, model.predictor().predict, model.predict_proba):
             with pytest.raises(DataError, match=f"data must be a path, .*, not {type(wrong).__name__}"):
                 call(wrong)
     with pytest.raises(ValueError, match="output must be margin, probability, label, not 'class'"):

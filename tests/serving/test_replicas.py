@@ -18,7 +18,7 @@ from tests.streams import stream
 from tests.waiting import until
 from thresher.cli.main import status_of
 from thresher.options.kinds import WrongValueError
-from thresher.options.option import declared, settle
+from thresher.options.option import options_of, settle
 from thresher.options.serving import LearningOptions, Quantity
 from thresher.serving.server import settings_of
 from thresher.serving.service import Settings
@@ -58,7 +58,7 @@ def test_a_replica_follows(clicks: Path, tmp_path: Path) -> None:
 
 
 def _read(name: str, text: str) -> Any:
-    return declared(LearningOptions)[name].kind.read(text)
+    return options_of(LearningOptions)[name].kind.read(text)
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def in_columns(whole: Chunk, intercept: bool) -> FeatureColumns:
     """
     if len(whole) > np.iinfo(np.int32).max:
         raise OverflowError(f"{len(whole):,} examples: the batch solver takes at most 2**31 - 1")
-    keys, column = _numbered(whole.keys)
+    keys, column = _number_keys(whole.keys)
     counts = np.bincount(column, minlength=len(keys))
     if intercept:
         counts = np.append(counts, len(whole))
@@ -68,7 +68,7 @@ def in_columns(whole: Chunk, intercept: bool) -> FeatureColumns:
     return FeatureColumns(keys, starts, rows, values, labels, weights, whole.base())
 
 
-def _numbered(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+def _number_keys(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
     """The distinct keys, ascending, and the index of each of `keys` among them."""
     top = int(keys.max(initial=0))
     if top >= _SPARSE * (len(keys) + 1024):

@@ -46,7 +46,7 @@ _POOR, _GOOD, _DAMPING = 0.25, 0.75, 1e-3
 """Shares of the fall that the model expected, below and above which damping changes; its least value"""
 
 
-def settled(solver: Any, callback: Callable[[Round], None] = lambda _: None) -> tuple[Round, int]:
+def solve_in_deviations(solver: Any, callback: Callable[[Round], None] = lambda _: None) -> tuple[Round, int]:
     """Solve with penalties in standard deviations of noise, measured until they stand; the last round, turns.
 
     The loading of column j is psi_j = noise sqrt(sum_i c_i^2 (x_ij - m_j)^2), with the mean m_j, importances
@@ -163,7 +163,7 @@ class Newton(Rounds):
         return sweeps
 
     def noise(self) -> tuple[F64, int]:
-        """The standard deviations of the derivatives at `w`, see `settled`; 1 where there is none.
+        """Standard deviations of the derivatives at `w`, see `solve_in_deviations`; 1 where there is none.
 
         And the degrees of freedom: rows less weights less 1, at least 1.
         """

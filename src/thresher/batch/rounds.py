@@ -48,7 +48,7 @@ class BoostPlan:
     l1: float = 1.0
     l2: float = 0.0
     deviations: bool = False
-    """whether penalties are in standard deviations of noise, see `newton.settled`"""
+    """whether penalties are in standard deviations of noise, see `newton.solve_in_deviations`"""
     method: str = "newton"
     tolerance: float = 1e-4
     rounds: int = 1000

@@ -11,7 +11,7 @@ import numpy as np
 
 from thresher.batch.blocks import Blocks
 from thresher.batch.columns import FeatureColumns, in_columns, rows_of
-from thresher.batch.newton import Newton, settled
+from thresher.batch.newton import Newton, solve_in_deviations
 from thresher.batch.parallel import Parallel
 from thresher.batch.rounds import F64, I64, BoostPlan, Round, Rounds, loss_of
 from thresher.data.chunk import Chunk
@@ -30,7 +30,7 @@ from thresher.learning.diagnostics.findings import FEW, Finding
 from thresher.learning.diagnostics.run_findings import no_importance, no_weights
 from thresher.learning.model.agreement import note_kind
 from thresher.learning.model.objective import Objective
-from thresher.learning.model.prediction import Readout
+from thresher.learning.model.prediction import LinearPredictor
 from thresher.options.kinds import DEVIATIONS
 from thresher.options.messages import mention
 
@@ -75,7 +75,7 @@ class Solution:
         return self.certificate <= self.plan.tolerance
 
 
-class Boosted(Readout):
+class Boosted(LinearPredictor):
     """A fitted model with float64 weights; `solution` says how good they are."""
 
     def __init__(self, solver: Rounds, head: Objective, last: Round, source: Source, started: float) -> None:
@@ -146,7 +146,7 @@ def _along(
         yield k, solver, solver.run()
 
 
-def solved_along(
+def solve_along(
     source: Source,
     intercept: bool,
     head: Objective,
@@ -192,7 +192,7 @@ def solved_along(
     return models[::-1], margins, rows
 
 
-def solved(
+def solve(
     source: Source,
     intercept: bool,
     head: Objective,
@@ -208,7 +208,7 @@ def solved(
     started += prepare_readers()
     solver = solver_over(in_columns(rows_of(source).counting(), intercept), head, plan)
     check_namespaces(source, source.report)
-    last = settled(solver, callback)[0] if plan.deviations else solver.run(callback)
+    last = solve_in_deviations(solver, callback)[0] if plan.deviations else solver.run(callback)
     found = Boosted(solver, head, last, source, started)
     found.warnings = troubles_of(found, seen, source.report)
     return found

@@ -49,9 +49,9 @@ def choose(models: str, which: str, options: Options) -> None:
     target = options["model"]
     saving.check_targets(target, options, [models])
     figures, use, write = files.choose(Path(models), which)
-    with saving.unbroken(target):
+    with saving.defer_signals(target):
         write(target)
-        used = output.shown_use(use, options["json"])
+        used = output.budget_figures(use, options["json"])
         output.show_result({**figures, **used, "model": str(target)}, options["json"], target)
 
 
@@ -75,7 +75,7 @@ def name(model: str, data: list[str], options: Options) -> None:
     else:  # the model that is read: if it is none, reading it says why
         check_outputs([target, *extra_outputs(options)], inputs)
     figures, write = files.name(path, data, options, target)
-    with saving.unbroken(target):
+    with saving.defer_signals(target):
         write()
         output.show_result({**figures, "model": str(target)}, options["json"], target)
 

@@ -25,7 +25,7 @@ _OF_SOLUTION = ("examples", "rounds", "sweeps", "objective", "certificate", "con
 
 
 @contextmanager
-def _prepared(
+def _prepare_run(
     plan: Callable[[Options], Any], data: list[str], options: Options
 ) -> Iterator[tuple[Any, Path]]:
     """A run that signals stop, with a checkpoint beside its model; and the path of the model."""
@@ -40,7 +40,7 @@ def _prepared(
 
 
 @contextmanager
-def _saved_anyway(options: Options) -> Iterator[None]:
+def _save_unchanged(options: Options) -> Iterator[None]:
     """A run that may find nothing new: its model is what it goes on from, perhaps under another name."""
     from thresher.data.errors import NothingNewError
 
@@ -49,7 +49,7 @@ def _saved_anyway(options: Options) -> Iterator[None]:
         yield
     except NothingNewError as nothing:
         if nothing.moved or Path(path).resolve() != Path(old or path).resolve():
-            with saving.unbroken(path):
+            with saving.defer_signals(path):
                 nothing.model.save(path, state=not options["weights_only"])
         raise
 
@@ -63,7 +63,7 @@ def train(data: list[str], options: Options) -> None:
     from thresher.learning.inspection.formatting import of_first_pass
     from thresher.learning.model.objective import in_words
     from thresher.plans.run import WITHOUT_NAMES, Plan, bags_of
-    from thresher.plans.train import Many
+    from thresher.plans.train import ManyModels
 
     checkpoint_path, state = Path(f"{options['model']}.checkpoint"), not options["weights_only"]
     if options["by"] and options["ensemble"]:
@@ -74,13 +74,13 @@ def train(data: list[str], options: Options) -> None:
         bags = bags_in(checkpoint_path)
     if bags and options["names"]:
         raise UsageError("--names works with one model only: use thresher name afterwards")
-    plan = partial(Many, spec=bags) if bags else Plan
-    with _saved_anyway(options), _prepared(plan, data, options) as (run, path):
+    plan = partial(ManyModels, spec=bags) if bags else Plan
+    with _save_unchanged(options), _prepare_run(plan, data, options) as (run, path):
         said = WITHOUT_NAMES.format(path) if options["names"] else f"the model is saved in {path}"
         outcome: Outcome = saving.finish(run, lambda: run.trainer.model.save(path, state=state), said)
-        with saving.unbroken(path, run.trainer.stopper):
+        with saving.defer_signals(path, run.trainer.stopper):
             complete = run.save(path, state)
-            with saving.saved_before(path):
+            with saving.say_saved(path):
                 output.write_curve(options["curve"], outcome.table)
                 if options["plot"] is not None:
                     loss = str(run.trainer.model.recipe.loss)
@@ -109,22 +109,22 @@ def path(data: list[str], options: Options) -> None:
     from thresher.plans.path import Paths
 
     which = options["choose"]
-    with _prepared(Paths, data, options) as (run, path):
+    with _prepare_run(Paths, data, options) as (run, path):
         saved = f"the models are saved in {path}"
         outcome: Outcome = saving.finish(
             run, lambda: run.save_frontier(run.frontier(), path, say=False), saved
         )
         learned = run.frontier()
-        with saving.unbroken(path, run.trainer.stopper):
+        with saving.defer_signals(path, run.trainer.stopper):
             found = run.save_frontier(learned, path)
             run.trainer.discard_checkpoint()
-            with saving.saved_before(path):
+            with saving.say_saved(path):
                 points, chosen = found.points, found.chosen
                 rows = partial(learned.table, str(chosen))
                 plots.draw(options["plot"], partial(picture, points, chosen), options["table"], rows)
             outcome.warnings += learned.warnings
             output.tell_outcome(outcome)
-            used = output.shown_use(use_of(found.points, found.chosen, which), options["json"])
+            used = output.budget_figures(use_of(found.points, found.chosen, which), options["json"])
             again = run.command(data, found, model := learned.models[found.chosen])
             said = output.solution_figure(model) | ({} if again is None else {"command": again})
             figures = {**output.figures_of_run(outcome), **used, "model": str(path), **said}
@@ -153,10 +153,10 @@ def cv(data: list[str], options: Options) -> None:
     outcome: Outcome = saving.finish(run)
     found = run.judge()
     number, which, use = run.choose(found)
-    used, own = output.shown_use(use, options["json"]), dict[str, Any]()
+    used, own = output.budget_figures(use, options["json"]), dict[str, Any]()
     again = {"command": run.command(data, outcome, found.points[number].spec)}
     took = {"seconds": round(time.perf_counter() - started, 3)}
-    with nullcontext() if model is None else saving.unbroken(model):
+    with nullcontext() if model is None else saving.defer_signals(model):
         if model is not None:
             final = found.choose(which)
             final.save(model)
@@ -198,7 +198,7 @@ def tune(data: list[str], options: Options) -> None:
         search.run()
     found = search.result()
     model, chosen = found.model, found.trials[found.chosen]
-    with saving.unbroken(path):
+    with saving.defer_signals(path):
         model.save(path)
         if search.lines is not None:
             output.tell_skipped(search.lines)
@@ -238,13 +238,13 @@ def select(data: list[str], options: Options) -> None:
     from thresher.learning.inspection import plots
     from thresher.plans.select import Selecting
 
-    with _prepared(Selecting, data, options) as (run, path):
+    with _prepare_run(Selecting, data, options) as (run, path):
         outcome = saving.finish(run, lambda: run.select(outcome).save(path), f"the selection is in {path}")
         found = run.select(outcome)
-        with saving.unbroken(path, run.trainer.stopper):
+        with saving.defer_signals(path, run.trainer.stopper):
             found.save(path)
             run.trainer.discard_checkpoint()
-            with saving.saved_before(path):
+            with saving.say_saved(path):
                 plots.draw(options["plot"], found.plot, options["table"], found.table)
             outcome.warnings = found.warnings
             output.tell_outcome(outcome)
@@ -275,7 +275,7 @@ def boost(data: list[str], options: Options) -> None:
         )
 
     found, lanes = run(tell), None
-    with saving.unbroken(path):
+    with saving.defer_signals(path):
         if found.frontier is None:
             found.save(path)
         else:

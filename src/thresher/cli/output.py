@@ -112,7 +112,7 @@ def solution_figure(model: Any) -> dict[str, str]:
     return {} if solved is None else {"solved": solution_in_words(asdict(solved))}
 
 
-def shown_use(use: dict[str, Any] | None, as_json: bool) -> dict[str, Any]:
+def budget_figures(use: dict[str, Any] | None, as_json: bool) -> dict[str, Any]:
     """The use of a budget of weights, if there is one, as a figure."""
     from thresher.plans.budget import sentence
 

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import click
 
-from thresher.data.formats.listing import EXAMPLES, FORMATS, listed
+from thresher.data.formats.listing import EXAMPLES, FORMATS, list_titles
 from thresher.options.kinds import Repeated
-from thresher.options.option import PYTHON, Option, declared
+from thresher.options.option import PYTHON, Option, options_of
 
 _EXTRA = re.compile(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)\.?")
 _ARGUMENTS, _HEADING = "thresher.arguments", "thresher.heading"
@@ -75,7 +75,7 @@ class Argument(NamedTuple):
         return f"argument {self.metavar.lower()}"
 
 
-_TEXTS = listed([form.title for name, form in FORMATS.items() if name in EXAMPLES], "or")
+_TEXTS = list_titles([form.title for name, form in FORMATS.items() if name in EXAMPLES], "or")
 _OTHERS = "; ".join(form.title for name, form in FORMATS.items() if name not in EXAMPLES)
 DATA = Argument(
     "DATA...",
@@ -144,7 +144,7 @@ class Command(click.Command):
         **shown: Any,
     ) -> None:
         self.arguments = arguments
-        self.known = {one.name: one for one in declared(options).values() if one.face != PYTHON}
+        self.known = {one.name: one for one in options_of(options).values() if one.face != PYTHON}
         own = [option_of(one) for one in self.known.values()]
         for one in own:
             one.hidden = one.name in hidden

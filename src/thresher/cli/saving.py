@@ -88,7 +88,7 @@ def check_model_first(model: Path, data: Sequence[str], command: str) -> None:
 
 
 @contextmanager
-def unbroken(path: Path, stopper: Stopper | None = None) -> Iterator[None]:
+def defer_signals(path: Path, stopper: Stopper | None = None) -> Iterator[None]:
     """Defer signals while the block writes `path`; without a `stopper`, nothing has handled them so far.
 
     Raises `StoppedAfterSaving` afterwards if one arrived in the block or before it.
@@ -112,7 +112,7 @@ def tell_interrupted(came: bool, path: Path | None) -> None:
 
 
 @contextmanager
-def saved_before(path: Path) -> Iterator[None]:
+def say_saved(path: Path) -> Iterator[None]:
     """Within the block, an OSError is about another file: its message adds that the result is in `path`."""
     try:
         yield

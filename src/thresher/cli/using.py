@@ -14,7 +14,7 @@ from thresher.cli import output, saving
 from thresher.cli.parser import DATA, MODEL, Argument, command
 from thresher.options import judging
 from thresher.options.data import JudgingOptions
-from thresher.options.option import Options, UsageError, given_in
+from thresher.options.option import Options, UsageError, given_options
 
 _ENDINGS = (".html", ".htm")
 _EXPORTS = (b"written by thresher", b'"thresher_export"', b"\x12\x08thresher")
@@ -35,9 +35,9 @@ def predict(model: str, data: list[str], options: Options) -> None:
 
     path, target = Path(model), options["output_file"]
     saving.check_model_first(path, data, "predict")
-    readout = load(path, options["choose"])
-    run = using.predict(readout, data, options, inputs=[path], outputs=[target])
-    saving.check_predictions(target, readout.classes or (), identified=bool(options["id"]))
+    predictor = load(path, options["choose"])
+    run = using.predict(predictor, data, options, inputs=[path], outputs=[target])
+    saving.check_predictions(target, predictor.classes or (), identified=bool(options["id"]))
     with nullcontext(sys.stdout) if target is None else whole_file(target) as file:
         for lines in run.lines(escaped=target is None and sys.stdout.isatty()):
             file.write("".join(line + "\n" for line in lines))
@@ -93,7 +93,7 @@ def report(model: str, data: list[str], options: Options) -> None:
     from thresher.runs import using
 
     if not data and (
-        options["slices"] or options["threshold"] is not None or given_in(options, JudgingOptions)
+        options["slices"] or options["threshold"] is not None or given_options(options, JudgingOptions)
     ):
         raise UsageError("--slice, --threshold and the options for reading need data: give DATA after MODEL")
     target = options["output_file"] or Path(f"{model}.html")
@@ -148,14 +148,14 @@ def weights(model: str, options: Options) -> None:
 
         ensemble: Any = load(Path(model))
         check_ensemble(ensemble, "an interval")
-        readout, header = model_file.load_readout(model, None if ensemble.values else "0")
+        predictor, header = model_file.load_predictor(model, None if ensemble.values else "0")
         named, found = ensemble.models, ensemble.weights(level)
         heaviest, biases = found.heaviest(most), found.biases()
     else:
-        readout, header = model_file.load_readout(model)
-        named = [readout]
-        biases = [(one,) for one in readout.bias]
-        heaviest = [(key, output, (weight,)) for key, output, weight in readout.heaviest(most)]
+        predictor, header = model_file.load_predictor(model)
+        named = [predictor]
+        biases = [(one,) for one in predictor.bias]
+        heaviest = [(key, output, (weight,)) for key, output, weight in predictor.heaviest(most)]
 
     def shown(name: str | None) -> str:
         return "" if name is None else printable(name.replace("\\", r"\\"))
@@ -163,22 +163,22 @@ def weights(model: str, options: Options) -> None:
     shown_outputs = range(len(biases))
     if options["output_class"] is not None:
         with of_options():
-            one = readout.head.output_of(options["output_class"], readout.classes or ())
+            one = predictor.head.output_of(options["output_class"], predictor.classes or ())
         heaviest, shown_outputs = [row for row in heaviest if row[1] == one][:top], range(one, one + 1)
     called = {key: name for one in named for key, name in known_names(one).items()}.get
     rows = [(str(key), shown(called(key)), output, numbers) for key, output, numbers in heaviest]
     if header["recipe"]["intercept"]:
         met = [output for output in shown_outputs if biases[output][0] > -math.inf]
         rows += [("intercept", "", output, biases[output]) for output in met]
-    names = readout.head.names(readout.classes) if readout.head.outputs.kind != "one" else []
+    names = predictor.head.names(predictor.classes) if predictor.head.outputs.kind != "one" else []
     for key, name, number, numbers in rows:
         of = [shown(names[number])] if names else []
         written = [f"{one:.9g}" if type(one) is float else str(one) for one in numbers]
         click.echo("\t".join((key, name, *of, *written)))
-    if is_nameable(readout) and not all(name for _, name, *_ in rows[: len(heaviest)]):
+    if is_nameable(predictor) and not all(name for _, name, *_ in rows[: len(heaviest)]):
         click.echo(f"some features have no names: thresher name {model} DATA finds them", err=True)
-    if readout.unmet.any():
-        each = ", ".join(map(str, readout.unmet.tolist()))
+    if predictor.unmet.any():
+        each = ", ".join(map(str, predictor.unmet.tolist()))
         click.echo(f"features that were never seen have the weight {each}", err=True)
 
 

@@ -29,7 +29,7 @@ from thresher.data.formats.choosing import parser_of
 from thresher.data.formats.tables import delimited, jsonl
 from thresher.data.formats.tables.arrow_batches import BatchParser, TableBlock, sound
 from thresher.data.formats.tables.arrow_files import END_OF_STREAM, kinds_by
-from thresher.data.labels import ADDING, LISTED, Domain, listed_words
+from thresher.data.labels import ADDING, LISTED, Domain, list_words
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.data.opening import check_ids
 from thresher.data.report import LATE
@@ -311,7 +311,7 @@ class BodyReader:
             if lacking and there:
                 identity(ids, [*there], _NAME)
             if strange and there and not there.keys() & self.layout.features.keys():
-                given, known = map(listed_words, ([*there], [*self.layout.features]))
+                given, known = map(list_words, ([*there], [*self.layout.features]))
                 raise DataError(f"no column of {_NAME} ({given}) is one of the model's ({known})")
         return parsed._replace(chunk=self._prepare(parsed.with_cells(parsed.chunk)))
 

@@ -169,14 +169,14 @@ def open_cache(source: TextSource, folder: str | os.PathLike[str] | None = None)
     except FileNotFoundError:
         return None
     except DamagedCacheError as error:
-        _discarded(path, error)
+        _discard(path, error)
         return None
     # the cache lacks the lines rejected in an earlier process: read the text again to write them out
     unwritten = source.on_error.path is not None and not source.finished
     return None if unwritten and cached.whole.skipped else cached
 
 
-def _discarded(path: Path, error: Exception) -> None:
+def _discard(path: Path, error: Exception) -> None:
     warn_user(f"removed a damaged cache: {error}", CacheWarning)
     with suppress(OSError):
         path.unlink()
@@ -338,7 +338,7 @@ class CacheSource(Source):
                 return
             except DamagedCacheError as error:
                 self._reader = None
-                _discarded(self.path, error)
+                _discard(self.path, error)
         if not self._origin.rereadable:
             raise DataError(f"{self.path}: the cache is damaged, and standard input cannot be read again")
         self._origin.report = self.report

@@ -219,8 +219,8 @@ class Chunk:
         values, rests = self.values[order], None if self.rests is None else self.rests[order]
         if not fresh.all():
             starts = np.append(0, np.cumsum(np.bincount(row[fresh], minlength=len(self))))
-            keys, values = keys[fresh], _added(values, fresh)
-            rests = None if rests is None else _added(rests, fresh)
+            keys, values = keys[fresh], _sum_runs(values, fresh)
+            rests = None if rests is None else _sum_runs(rests, fresh)
         return replace(self, indptr=starts, keys=keys, values=values, rests=rests)
 
     def counting(self) -> Chunk:
@@ -372,7 +372,7 @@ def floats(numbers: ArrayLike, what: str) -> NDArray[np.float32]:
     return singles
 
 
-def _added(values: NDArray[np.float32], fresh: NDArray[np.bool_]) -> NDArray[np.float32]:
+def _sum_runs(values: NDArray[np.float32], fresh: NDArray[np.bool_]) -> NDArray[np.float32]:
     """The sum of each of the values that are `fresh` and those after it that are not. `DataError`."""
     sums = np.zeros(int(fresh.sum()), np.float32)
     with np.errstate(over="ignore"):

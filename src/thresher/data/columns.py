@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 
 from thresher.data import layout as layouts
 from thresher.data.chunk import Chunk
-from thresher.data.errors import DataError, first_few, shortened
-from thresher.data.feature_specs import as_list, in_list, names_in, pieces_in, unquoted
-from thresher.data.labels import listed_words
+from thresher.data.errors import DataError, first_few, shorten
+from thresher.data.feature_specs import as_list, in_list, names_in, pieces_in, unquote
+from thresher.data.labels import list_words
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.data.source import Source
-from thresher.data.text.spelling import respelled
+from thresher.data.text.spelling import respell
 from thresher.options.messages import mention
 
 KINDS = IGNORE, ABSENT, EMPTY, GROUP, LIST, CATEGORICAL, TEXT, NUMERIC, BINS, LABEL, WEIGHT, OFFSET = (
@@ -109,7 +109,7 @@ def settle(
     Raises `DataError` if a name occurs twice, an option names no column, two options disagree about a
     column, or no column is the label of data that are `labelled`.
     """
-    layout = given.unsettled()
+    layout = given.unsettle()
     check_sizes(names, file)
     # without the labels and weights that the options replace
     replaced = [kind for kind in (LABEL, *SINGLE) if getattr(layout, kind)]
@@ -186,13 +186,13 @@ def for_new_data(trained: layouts.SettledLayout, chosen: Mapping[str, Any]) -> l
         if chosen.get(name, have) != have:
             had = f"was trained {layouts.as_option(name, have)}"
             if name == "classes" and have:
-                had = f"has the classes {listed_words(have)}"
+                had = f"has the classes {list_words(have)}"
             raise DataError(f"the model {had}; leave {mention(name)} out")
     columns = {name: chosen[name] for name in layouts.COLUMN_OPTIONS if chosen.get(name)}
     if trained.columns and "weight" in chosen:
-        trained = moved(trained, WEIGHT, columns.pop("weight", ""))
+        trained = move_column(trained, WEIGHT, columns.pop("weight", ""))
     if LABEL in columns and trained.kinds.count(LABEL) == 1 and not names_in(columns[LABEL])[1:]:
-        trained = moved(trained, LABEL, columns.pop(LABEL))
+        trained = move_column(trained, LABEL, columns.pop(LABEL))
     if trained.columns and LABEL in columns and LABEL not in trained.kinds:
         raise DataError(
             f"labels were given beside the table in training: {LABELS_BESIDE},"
@@ -209,7 +209,7 @@ LABELS_BESIDE = "give them as y, in Python"
 """What to do about the labels of a model whose table held none"""
 
 
-def moved(trained: layouts.SettledLayout, kind: str, column: str) -> layouts.SettledLayout:
+def move_column(trained: layouts.SettledLayout, kind: str, column: str) -> layouts.SettledLayout:
     """The layout with the labels, or the importances, in `column`, or without any if it is empty.
 
     `DataError` if the column is something else in the model.
@@ -237,7 +237,7 @@ def extending(
     if not trained.columns or chosen.get("header", trained.header) != trained.header:
         return for_new_data(trained, chosen)
     if not (grouped or chosen.get("group")):
-        trained = trained.ungrouped()
+        trained = trained.without_groups()
     given = {name: chosen[name] for name in layouts.COLUMN_OPTIONS if chosen.get(name)}
     known = {name: kind for name, kind in trained.kind_of.items() if kind != EMPTY}
     find = finder(trained.columns)
@@ -287,7 +287,7 @@ def _label_patterns(layout: layouts.Layout, names: Sequence[str], before: Mappin
     while start < len(parts):
         counts = range(min(most, len(parts) - start), 0, -1)
         count = next((n for n in counts if ",".join(parts[start : start + n]) in known), 0)
-        found.append(",".join(parts[start : start + count]) if count else unquoted(parts[start]))
+        found.append(",".join(parts[start : start + count]) if count else unquote(parts[start]))
         start += count or 1
     return [part for part in found if part]
 
@@ -447,10 +447,10 @@ def lacking_in_objects(
     if fields:
         kinds_in(layout, [*dict.fromkeys([*fields, *layout.awaited])], file)
     strange = [*unexpected(layout, fields), *(name for name in new if name in fields)]
-    return [*misspelt(strange, lacking(layout, fields)).values()]
+    return [*find_misspelt(strange, lacking(layout, fields)).values()]
 
 
-def misspelt(strange: Iterable[str], known: Iterable[str]) -> dict[str, str]:
+def find_misspelt(strange: Iterable[str], known: Iterable[str]) -> dict[str, str]:
     """For `strange` columns the `known` one that each may mean, of nearly the same name, and no two the same.
 
     >>> misspelt(["Job", "JOB", "x"], ["job", "y"])
@@ -494,7 +494,7 @@ def column_meant(wanted_column: str, names: Sequence[str]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return first_few([in_list(shortened(name, _LONGEST)) for name in names], _SHOWN)
+    return first_few([in_list(shorten(name, _LONGEST)) for name in names], _SHOWN)
 
 
 _TEXTS = 1 << 20
@@ -514,13 +514,13 @@ class ColumnValues:
         column: str,
         layout: SettledLayout,
         most: int,
-        named: Callable[[str], str] = respelled,
+        named: Callable[[str], str] = respell,
         known: Sequence[str] = (),
     ) -> None:
         self.column, self._most = column, most
         self.is_number = layout.kind_of[column] in (NUMERIC, BINS)
         is_spelled = layout.spelling_of[column] in SPELLED
-        self._named = named if self.is_number else respelled if is_spelled else str
+        self._named = named if self.is_number else respell if is_spelled else str
         self._missing = {"", *layout.missing}
         self.know(known)
 

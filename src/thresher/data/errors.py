@@ -44,13 +44,13 @@ class OddFileError(DataError):
     """A binary file, or text in another encoding. The message says how to read it."""
 
 
-def shown(raw: bytes) -> str:
+def quote_bytes(raw: bytes) -> str:
     """Bytes quoted for a message: printable, and shortened if long."""
     text = printable(raw[:_SHOWN].decode("utf-8", "backslashreplace"))
     return f"'{text}...'" if len(raw) > _SHOWN else f"'{text}'"
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """A text for a message, cut to so many characters.
 
     >>> shortened("thresher", 3)

@@ -29,7 +29,7 @@ def pieces_in(text: str) -> list[str]:
     return found
 
 
-def unquoted(piece: str) -> str:
+def unquote(piece: str) -> str:
     """The name that a piece of a list writes.
 
     >>> unquoted('"5"" disk"'), unquoted('5" disk')
@@ -44,7 +44,7 @@ def names_in(text: str) -> tuple[str, ...]:
     >>> names_in('a,"price, net",,b')
     ('a', 'price, net', 'b')
     """
-    return tuple(unquoted(piece) for piece in pieces_in(text) if piece)
+    return tuple(unquote(piece) for piece in pieces_in(text) if piece)
 
 
 def in_list(name: str) -> str:
@@ -84,7 +84,7 @@ def terms_of(interact: Sequence[str]) -> Terms:
     """
     factors, terms = list[str](), list[tuple[int, ...]]()
     for spec in interact:
-        pieces = [*map(unquoted, pieces_in(spec))]
+        pieces = [*map(unquote, pieces_in(spec))]
         if len(pieces) not in (2, 3):
             raise DataError(f"an interaction has two or three factors, A,B or A,B,C, not '{spec}'")
         for piece in pieces:
@@ -139,11 +139,11 @@ def grams_of(spec: str) -> Grams:
     """
     if not isinstance(spec, str):
         raise DataError(f"n-grams are given as a text, such as 'words=1-2', not as {type(spec).__name__}")
-    return _parsed(spec)
+    return _parse(spec)
 
 
 @lru_cache(64)  # every layout that is made parses it
-def _parsed(spec: str) -> Grams:
+def _parse(spec: str) -> Grams:
     made = Grams()
     given: dict[str, Any]
     for piece in filter(None, spec.split(",")):

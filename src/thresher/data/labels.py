@@ -90,7 +90,7 @@ class Domain:
             return replace(self, words=WordTable(words, otherwise=0.0))
         self.check_words(words)
         step = int(self.high - self.low) // (len(words) - 1)
-        meaning = f"one of the classes {listed_words(words)} as label{_NO_OTHERS * self.settled}"
+        meaning = f"one of the classes {list_words(words)} as label{_NO_OTHERS * self.settled}"
         return replace(self, meaning=meaning, words=WordTable(words, int(self.low), step))
 
     def closed(self, words: Sequence[str]) -> Domain:
@@ -98,7 +98,7 @@ class Domain:
         if not self.most:
             return self
         meaning = (
-            f"one of the classes {listed_words(words)} as label, which the model has met (learn rows of"
+            f"one of the classes {list_words(words)} as label, which the model has met (learn rows of"
             f" others with {mention_command('train')} {mention(continue_from='MODEL')}, or leave them out:"
             f" {mention(on_error='skip')})"
         )
@@ -123,11 +123,11 @@ class Domain:
         if self.most:
             return
         if not self.has_classes:
-            raise DataError(f"labels are words ({listed_words(words)}), but only classes can be words")
+            raise DataError(f"labels are words ({list_words(words)}), but only classes can be words")
         count = 2 if self.name == "binary" else int(self.high - self.low) + 1
         if count != len(words):
             outputs = mention(outputs=f"classes:1-{len(words)}")
-            reason = f"there are {count} classes, but {len(words)} words: {listed_words(words)}"
+            reason = f"there are {count} classes, but {len(words)} words: {list_words(words)}"
             raise DataError(f"{reason}; for all these use {outputs}")
 
     def allows(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
@@ -393,7 +393,7 @@ def _plain(word: bytes) -> bytes:
 
 
 @lru_cache(maxsize=8)
-def shown_as(words: tuple[str, ...]) -> NDArray[Any]:
+def give_back(words: tuple[str, ...]) -> NDArray[Any]:
     """Classes that were met on the way as they are given back: numbers if all are whole, otherwise texts."""
     whole = all(_WHOLE.fullmatch(word.encode()) for word in words)
     return np.array([*map(int, words)]) if whole else np.array(words, object)
@@ -413,7 +413,7 @@ def check_words(words: Sequence[str]) -> None:
             rule = "may not be empty, begin or end with a blank, or contain a line break or a NUL"
             raise DataError(f"{word!r} cannot be a label: the name of a class {rule}")
     if len(set(words)) < len(words):
-        raise DataError(f"two classes have the same name: {listed_words(words)}")
+        raise DataError(f"two classes have the same name: {list_words(words)}")
 
 
 def check_repeated(classes: int, rows: int, name: str) -> None:
@@ -425,7 +425,7 @@ def check_repeated(classes: int, rows: int, name: str) -> None:
         )
 
 
-def listed_words(words: Sequence[str]) -> str:
+def list_words(words: Sequence[str]) -> str:
     """The first of the words, and how many more there are, for a message."""
     more = f" and {len(words) - _SHOWN:,} more" if len(words) > _SHOWN else ""
     return ", ".join(words[:_SHOWN]) + more

@@ -131,7 +131,7 @@ class AnyLayout:
         """The fields that every layout has."""
         return {field.name: getattr(self, field.name) for field in fields(AnyLayout)}
 
-    def unsettled(self) -> Layout:
+    def unsettle(self) -> Layout:
         """This layout before its columns are settled."""
         return self if isinstance(self, Layout) else Layout(**self.shared())
 
@@ -225,9 +225,9 @@ class SettledLayout(AnyLayout):
 
     def unlabelled(self) -> SettledLayout:
         """This layout for prediction: a table needs neither labels, weights nor groups."""
-        return self.ungrouped("label", "weight")
+        return self.without_groups("label", "weight")
 
-    def ungrouped(self, *unread: str) -> SettledLayout:
+    def without_groups(self, *unread: str) -> SettledLayout:
         """This layout for data that are held out or evaluated: no row needs a group, or what is `unread`."""
         kinds = tuple("absent" if kind in ("group", *unread) else kind for kind in self.kinds)
         return replace(self, kinds=kinds, group="")

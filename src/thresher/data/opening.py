@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher.data.columns import CATEGORICAL, IGNORE, LIST, TEXT
-from thresher.data.errors import DataError, OddFileError, shown
-from thresher.data.files.paths import STDIN, called, expand, is_stream
+from thresher.data.errors import DataError, OddFileError, quote_bytes
+from thresher.data.files.paths import STDIN, display_name, expand, is_stream
 from thresher.data.files.streams import Previews
 from thresher.data.files.topics import WITH, is_topic
-from thresher.data.files.topics import settled as topic_of
+from thresher.data.files.topics import settle_topic as topic_of
 from thresher.data.formats import choosing
 from thresher.data.formats.listing import FORMATS, TABLES
 from thresher.data.labels import MOST_CLASSES, Domain, any_words, check_repeated, is_boolean, is_number
@@ -173,7 +173,7 @@ def open_source(
     alone = [one for one in names if is_stream(one) or is_topic(one)]
     if alone and current_readers.get() is not None:
         what = "a topic" if is_topic(alone[0]) else "standard input or a pipe"
-        raise DataError(f"{called(alone[0])}: other processes cannot read {what}; give a file")
+        raise DataError(f"{display_name(alone[0])}: other processes cannot read {what}; give a file")
     given = choosing.check_layout(_in_its_format(given, names, previews))
     if topic := next(filter(is_topic, names), None):
         if choosing.is_in_batches(given.format):
@@ -253,10 +253,10 @@ def classes_among(counts: Mapping[bytes, int], name: str) -> tuple[str, ...]:
     if 2 * words < sum(counts.values()):
         return ()
     if len(counts) == 1:
-        raise DataError(f"{name}: all labels are {shown(*counts)}: there must be at least two classes")
+        raise DataError(f"{name}: all labels are {quote_bytes(*counts)}: there must be at least two classes")
     check_repeated(len(counts), sum(counts.values()), name)
     swapped = {ord("-"): "+", ord("+"): "-"}  # by code point, but + is the positive class of + and -
     try:
         return tuple(sorted((label.decode() for label in counts), key=lambda word: word.translate(swapped)))
     except UnicodeDecodeError as error:
-        raise DataError(f"{name}: the label {shown(error.object)} is not UTF-8") from error
+        raise DataError(f"{name}: the label {quote_bytes(error.object)} is not UTF-8") from error

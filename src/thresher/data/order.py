@@ -147,9 +147,9 @@ class Permuted(Order):
         """The permuted rows of the first `source` passed to this method."""
         self._source = self._source or source
         drawn = 1 if self.steady else number
-        return _Ordered(self._source, partial(self._permuted, self._source, _chance(self._seed, drawn)))
+        return _Ordered(self._source, partial(self._permute, self._source, _chance(self._seed, drawn)))
 
-    def _permuted(self, source: Source, chance: np.random.Generator) -> Iterator[tuple[Chunk, int]]:
+    def _permute(self, source: Source, chance: np.random.Generator) -> Iterator[tuple[Chunk, int]]:
         if self._rows is None:
             rows = StoredRows()
             with closing(source.chunks()) as chunks:
@@ -179,9 +179,9 @@ class Buffered(Order):
 
     def over(self, source: Source, number: int) -> Source:
         """The rows of `source` as they leave the buffer."""
-        return _Ordered(source, partial(self._buffered, source, _chance(self._seed, number)))
+        return _Ordered(source, partial(self._mix, source, _chance(self._seed, number)))
 
-    def _buffered(self, source: Source, chance: np.random.Generator) -> Iterator[tuple[Chunk, int]]:
+    def _mix(self, source: Source, chance: np.random.Generator) -> Iterator[tuple[Chunk, int]]:
         rows, slots = StoredRows(), np.empty(0, np.int64)
         with closing(source.chunks()) as chunks:
             for chunk in chunks:

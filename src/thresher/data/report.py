@@ -25,7 +25,7 @@ TO_UTF8 = "convert Latin-1 (iconv -f LATIN1 -t UTF-8), or remove such bytes (ico
 """What to do about text that is not UTF-8"""
 
 
-def undecoded(text: NDArray[np.uint8]) -> NDArray[np.int64]:
+def find_undecoded(text: NDArray[np.uint8]) -> NDArray[np.int64]:
     r"""Where lines are not UTF-8 (n,): the first byte in each that is not, ascending.
 
     >>> undecoded(np.frombuffer("caf\u00e9".encode(), np.uint8)).tolist()
@@ -156,7 +156,7 @@ Noted = tuple[tuple[str, str, int, str], ...]
 def lines_not_utf8(block: Block) -> Noted:
     """The first line of a block that is not UTF-8, and how many there are; empty if all are."""
     text = block.text[: block.size]
-    if not (found := undecoded(text)).size:
+    if not (found := find_undecoded(text)).size:
         return ()
     before = text[: found[0]].tobytes()
     begin = max(before.rfind(b"\n") + 1, block.begin)

@@ -87,7 +87,7 @@ class Source:
 
     @property
     def content(self) -> Sequence[Content]:
-        """What was read in the longest pass so far, as hashes; see `inputs.matrices.identified`."""
+        """What was read in the longest pass so far, as hashes; see `inputs.matrices.identify`."""
         return ()
 
     @property
@@ -225,7 +225,7 @@ _NUMBER = re.compile(r"[+-]?(?:0|[1-9]\d{0,20})?(?:\.\d{0,20})?(?:[eE][+-]?\d{1,
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(?:\.(\d+))?(?:Z|\+00:?00)?)?")
 
 
-def spelled_alike(name: str) -> str:
+def spell_alike(name: str) -> str:
     """One spelling for values that formats write differently; codes such as 007 stay as they are.
 
     >>> [spelled_alike(name) for name in ("True", "17.0", "0.50", "1e3", "2024-05-01T08:30:00.000")]
@@ -252,7 +252,7 @@ class GroupHashes(dict[str, int]):
     def __missing__(self, name: str) -> int:
         if len(self) >= _MOST:
             self.clear()
-        bits = blake2b(spelled_alike(name).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        bits = blake2b(spell_alike(name).encode("utf-8", "surrogatepass"), digest_size=8).digest()
         self[name] = found = int.from_bytes(bits, "little") or 1 if name else NONE
         return found
 

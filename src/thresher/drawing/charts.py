@@ -78,7 +78,7 @@ class Dot(NamedTuple):
     high: float | None = None
 
 
-def placed(series: Series, x: Scale, y: Scale) -> list[Dot]:
+def place_dots(series: Series, x: Scale, y: Scale) -> list[Dot]:
     """The points that can be drawn."""
     found = []
     for k, (a, b) in enumerate(zip(series.x, series.y, strict=True)):
@@ -89,7 +89,7 @@ def placed(series: Series, x: Scale, y: Scale) -> list[Dot]:
     return found
 
 
-def thinned(dots: list[Dot]) -> list[Dot]:
+def thin_dots(dots: list[Dot]) -> list[Dot]:
     """At most `MOST` points: of those in one column of pixels, the first, highest, lowest and last."""
     if len(dots) <= MOST:
         return dots
@@ -143,9 +143,9 @@ def look_of(panel: Panel, number: int) -> Look:
     return Look(svg.SERIES[k], line, 6.5 if series.emphasis else 4.0)
 
 
-def drawn(series: Series, look: Look, x: Scale, y: Scale) -> list[str]:
+def draw_series(series: Series, look: Look, x: Scale, y: Scale) -> list[str]:
     """All marks of a series, back to front."""
-    dots = thinned(placed(series, x, y))
+    dots = thin_dots(place_dots(series, x, y))
     if not dots:
         return []
     line = series.kind != "dots"
@@ -213,7 +213,7 @@ def _lines(panel: Panel, room: float) -> list[list[tuple[list[str], str, float]]
         keys.append(([svg.path("reference", "M0 0H20")], panel.diagonal))
     lines, left, most = list[list[tuple[list[str], str, float]]](), 0.0, min(_WIDEST, room - _KEY)
     for key, name in keys if len(keys) > 1 else []:
-        wide = min(svg.width_of(svg.fitted(name, most)), most)
+        wide = min(svg.width_of(svg.fit_text(name, most)), most)
         if not lines or left < _KEY + wide:
             lines.append([])
             left = room
@@ -287,7 +287,9 @@ def panels(
     laid = list[_PlacedPanel]()
     for k, panel in enumerate(shown):
         alone = len(shown) == 1 and headed  # then the given height is that of the picture
-        laid.append(_placed(panel, head + k * height, height if alone else head + (k + 1) * height, width))
+        laid.append(
+            _place_panel(panel, head + k * height, height if alone else head + (k + 1) * height, width)
+        )
     left = max((svg.width_of(tick.text, 12) for one in laid for tick in one.ticks), default=0.0) + _EDGE + 8
     body = [svg.label(title, _EDGE, _LINE + 2, "head", room=width - 2 * _EDGE)] if headed else []
     for one in laid:
@@ -296,7 +298,7 @@ def panels(
     return svg.document(title, description, body, width=width, height=total, style=style, name=name)
 
 
-def _placed(panel: Panel, top: float, end: float, width: float) -> _PlacedPanel:
+def _place_panel(panel: Panel, top: float, end: float, width: float) -> _PlacedPanel:
     plot = top + (_LINE if panel.title else 0) + len(_lines(panel, width - 2 * _EDGE)) * _LEGEND_LINE
     plot += _LINE + 4 if panel.y.title else 8
     below = _LINE + (_LINE if panel.x.title else 4) + (_STRIP if panel.strip else 0)
@@ -338,7 +340,7 @@ def _panel(laid: _PlacedPanel, left: float, width: float) -> list[str]:
         body.append(svg.path("reference", "M", a, b, "L", c, d))
     looks = [look_of(panel, k) for k in range(len(panel.series))]
     pairs = zip(panel.series, looks, strict=True)
-    marks = [mark for series, look in pairs for mark in drawn(series, look, x, laid.y)]
+    marks = [mark for series, look in pairs for mark in draw_series(series, look, x, laid.y)]
     if not marks:
         middle = (laid.plot + laid.bottom) / 2
         body.append(svg.label("no data", (left + right) / 2, middle, "tick", "middle"))

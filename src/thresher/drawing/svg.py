@@ -88,7 +88,7 @@ def text_of(text: str) -> str:
 
 def label(text: str, x: float, y: float, kind: str, anchor: str | None = None, room: float = 0.0) -> str:
     """A line of text. If it is wider than `room`, it is cut, and the whole text is the tooltip."""
-    shown = fitted(text, room) if room else clean(text)
+    shown = fit_text(text, room) if room else clean(text)
     whole = tag("title", text_of(text)) if shown != text else ""
     return tag("text", whole + escape(shown), class_=kind, x=x, y=y, text_anchor=anchor)
 
@@ -106,7 +106,7 @@ def _width(character: str) -> float:
     return 1.1 if unicodedata.east_asian_width(character) in "WF" else 0.75
 
 
-def fitted(text: str, room: float) -> str:
+def fit_text(text: str, room: float) -> str:
     """The beginning of a text that fits into `room`, with an ellipsis if it is cut."""
     shown = clean(text)
     if width_of(shown) <= room:

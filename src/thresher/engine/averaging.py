@@ -121,7 +121,7 @@ def alive(row_rule, S, j, now, ring, start, n, sums):
 
 
 @helper
-def missed(past, row_rule, S, now, rows, begin, end, out):
+def sum_missed(past, row_rule, S, now, rows, begin, end, out):
     """Write to `out` the sums of the weights of ``rows[begin:end]`` over the examples since the last update.
 
     This is a single loop because arrays passed on from inside it would be reference-counted at every row.
@@ -156,7 +156,7 @@ def begin_anew(past, row_rule, S, now):
     A row that has missed only zeros is not written: it may not be in use yet.
     """
     rows, more = np.arange(S.shape[0]), np.empty(S.shape[0])
-    missed(past, row_rule, S, now, rows, 0, rows.size, more)
+    sum_missed(past, row_rule, S, now, rows, 0, rows.size, more)
     for j in range(rows.size):
         if more[j] != 0.0:
             S[j, S.shape[1] - 2] += more[j]
@@ -168,7 +168,7 @@ def begin_anew(past, row_rule, S, now):
 def catch_up(past, row_rule, S, rows, begin, end):
     """Bring the sums of the rows up to date."""
     now = snapshot(row_rule, past.clock, S)
-    missed(past, row_rule, S, now, rows, begin, end, past.more)
+    sum_missed(past, row_rule, S, now, rows, begin, end, past.more)
     for p in range(begin, end):
         S[rows[p], S.shape[1] - 2] += past.more[p - begin]
         S[rows[p], S.shape[1] - 1] = past.place[SEEN]
@@ -178,6 +178,6 @@ def catch_up(past, row_rule, S, rows, begin, end):
 def read(row_rule, S, past, rows, out):
     """Like `kernels.read`, for the mean weights."""
     now, seen = snapshot(row_rule, past.clock, S), max(past.place[SEEN], 1)
-    missed(past, row_rule, S, now, rows, 0, out.size, out)
+    sum_missed(past, row_rule, S, now, rows, 0, out.size, out)
     for p in range(out.size):
         out[p] = (S[rows[p], S.shape[1] - 2] + out[p]) / seen

@@ -167,7 +167,7 @@ def deviations(sums, rows, out):
 
 
 @scalar
-def measured(means, c, x):
+def measure(means, c, x):
     """Add an example with value x to the mean of column c; whether the column is still centred."""
     count, zeros = means[c, COUNT] + 1.0, means[c, ZEROS]
     if x == 0.0:
@@ -233,7 +233,7 @@ def centre(columns, means, counts, gaps, indptr, keys, values, rests, ends, of_k
             there = p < end and keys[p] == column
             x = number_of(p, gaps, values, rests) if there else 0.0
             centred = means[c, COUNT] >= 0.0 and x == x
-            if centred and (not counts or measured(means, c, x)):
+            if centred and (not counts or measure(means, c, x)):
                 kept[out], of_kept[out] = column, np.float32(x - means[c, CENTRE])
                 out += np.uint64(of_kept[out] != np.float32(0))
             elif there:

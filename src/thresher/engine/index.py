@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.engine import lookup
-from thresher.engine.sound import Array, State, StateError, Tensors, ascending, given, require
+from thresher.engine.sound import Array, State, StateError, Tensors, ascending, check_tensor, require
 
 Flags = NDArray[np.bool_]
 U8 = NDArray[np.uint8]
@@ -97,7 +97,7 @@ class _Index:
     def join(self, table: RowTable) -> None:
         """Make the table grow with this index, and shrink if no other table needs its rows."""
         self._joined.append(weakref.ref(table))
-        table.S = lookup.resized(table.S, self.size)
+        table.S = lookup.resize(table.S, self.size)
 
     def _tables(self) -> list[RowTable]:
         return [table for one in self._joined if (table := one()) is not None]
@@ -105,7 +105,7 @@ class _Index:
     def _resize(self, size: int) -> None:
         self.size = size
         for table in self._tables():
-            table.S = lookup.resized(table.S, size)
+            table.S = lookup.resize(table.S, size)
 
     @property
     def used(self) -> int:
@@ -145,7 +145,7 @@ class _Index:
 
     def check(self, tensors: Tensors, batch: int) -> int:
         """The number of rows of a table; StateError for a state impossible with batches of `batch`."""
-        return len(given(tensors, "seen", self.seen.shape, np.uint8))
+        return len(check_tensor(tensors, "seen", self.seen.shape, np.uint8))
 
     def restore(self, tensors: State) -> None:
         """Restore the index from `tensors`."""
@@ -220,7 +220,7 @@ class GrowingIndex(_Index):
         else:
             self.slots = np.empty(0, np.uint32)  # free it before allocating the new arrays
             self._resize(size)
-            self.known = lookup.resized(self.known, size)
+            self.known = lookup.resize(self.known, size)
             self.slots = lookup.empty_index(size)
         lookup.reindex(self.slots, self.known, kept)
 
@@ -243,8 +243,8 @@ class GrowingIndex(_Index):
 
     def check(self, tensors: Tensors, batch: int) -> int:
         """The number of rows of a table; StateError for a state impossible with batches of `batch`."""
-        known = given(tensors, "keys", (None,), np.uint64)
-        seen, freed, size = (int(v) for v in given(tensors, "counts", (3,), np.int64))
+        known = check_tensor(tensors, "keys", (None,), np.uint64)
+        seen, freed, size = (int(v) for v in check_tensor(tensors, "counts", (3,), np.int64))
         count = len(known)
         require(
             0 <= seen - count + 1 <= freed,
@@ -261,7 +261,7 @@ class GrowingIndex(_Index):
         """Restore the index from `tensors`."""
         self._most, self.freed, self.size = (int(v) for v in tensors["counts"])
         self.used = len(tensors["keys"])
-        self.known = lookup.resized(tensors["keys"], self.size)
+        self.known = lookup.resize(tensors["keys"], self.size)
         self.slots = lookup.empty_index(self.size)
         if self.used > 1:
             lookup.reindex(self.slots, self.known, self.used)
@@ -291,7 +291,7 @@ class DirectIndex(_Index):
                 f"feature id {largest} is too large for the direct store; use the growing store"
             )
         self._resize(1 << (largest + 1).bit_length())  # the same, however many keys are given at once
-        self.seen = lookup.resized(self.seen, self.size - 1)
+        self.seen = lookup.resize(self.seen, self.size - 1)
         return True
 
     def find(self, keys: U64, indptr: I64, values: F32) -> Resolved:
@@ -312,7 +312,7 @@ class DirectIndex(_Index):
 
     def check(self, tensors: Tensors, batch: int) -> int:
         """The number of rows of a table; StateError for an impossible state."""
-        rows = len(given(tensors, "seen", (None,), np.uint8))
+        rows = len(check_tensor(tensors, "seen", (None,), np.uint8))
         require(1 <= rows < 2 * self.LARGEST, "seen", "there must be at least one row")
         return rows
 

@@ -91,12 +91,12 @@ def _leaves(part: Any) -> list[object]:
     return found
 
 
-def _made(template: Any, columns: Any, k: Any) -> object:
+def _make_part(template: Any, columns: Any, k: Any) -> object:
     """A part whose fields come from the columns, an iterator."""
     values = []
     for value in template:
         if isinstance(value, tuple):
-            values.append(_made(value, columns, k))
+            values.append(_make_part(value, columns, k))
         else:
             own = next(columns)
             values.append(value if own is None else type(value)(own[k]))
@@ -106,7 +106,7 @@ def _made(template: Any, columns: Any, k: Any) -> object:
 @in_place
 def part_of(parts, k):
     """The part of lane k, from the result of `side_by_side`."""
-    return _made(parts[0], iter(parts[1]), k)
+    return _make_part(parts[0], iter(parts[1]), k)
 
 
 @in_place

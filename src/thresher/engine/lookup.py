@@ -4,7 +4,7 @@
 row whose key is `known[row]` is stored in the first free slot at or after the key's home; 0 marks a free
 slot.
 
-The rows of a table are aligned to cache lines (`resized`), which saves 15 % of the time of `fobos` in eight
+The rows of a table are aligned to cache lines (`resize`), which saves 15 % of the time of `fobos` in eight
 lanes.
 
 Homes of keys ahead are computed once and kept where their rows will be: 67 million keys of a click log, 5.4
@@ -236,7 +236,7 @@ def set_aside(words, rows, marks, mark, own, copies):
     return kept
 
 
-def resized(array: NDArray[np.generic], size: int) -> NDArray[Any]:
+def resize(array: NDArray[np.generic], size: int) -> NDArray[Any]:
     """A copy with `size` rows, truncated or padded with zeros, aligned to a cache line."""
     shape = (size, *array.shape[1:])
     count = math.prod(shape) * array.itemsize

@@ -27,7 +27,7 @@ class StateError(ValueError):
     """Tensors that training cannot have produced. The message is one line and names the tensor."""
 
 
-def given(
+def check_tensor(
     tensors: Tensors, name: str, shape: tuple[int | None, ...], *kinds: Any, finite: bool = True
 ) -> Array:
     """Return a tensor after checking its shape (None: any length) and dtype.
@@ -65,7 +65,7 @@ def beneath(prefix: str, tensors: Tensors) -> State:
     return {prefix + name: array for name, array in tensors.items()}
 
 
-def copied(tensors: Tensors) -> State:
+def copy_state(tensors: Tensors) -> State:
     """Copies that no later learning changes."""
     return {name: array.copy() for name, array in tensors.items()}
 
@@ -129,7 +129,7 @@ class PackedSets:
             if name not in self._spans:
                 array, of_ends = self._get(whole), _ENDS + name
                 require(of_ends in self._names.get(PACKED[1], []), of_ends, "is missing")
-                ends = given({of_ends: self._get(of_ends)}, of_ends, (None,), np.int64)
+                ends = check_tensor({of_ends: self._get(of_ends)}, of_ends, (None,), np.int64)
                 sound = array.ndim > 0 and are_ends(ends[ends >= 0], len(array)) and (ends >= -1).all()
                 require(sound, of_ends, "places in the tensor, in order")
                 before = np.concatenate([np.zeros(1, np.int64), np.maximum.accumulate(ends)[:-1]])

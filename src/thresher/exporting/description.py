@@ -28,7 +28,7 @@ from thresher.engine.lookup import mix
 from thresher.learning.files.choice import not_one
 from thresher.learning.model.ensemble import Ensemble, ModelsByValue, predictor_of
 from thresher.learning.model.objective import Objective
-from thresher.learning.model.prediction import ModelOrFile, Readout
+from thresher.learning.model.prediction import LinearPredictor, ModelOrFile
 from thresher.learning.model.scaling import ones
 from thresher.options.messages import mention
 
@@ -176,8 +176,8 @@ def describe(model: ModelOrFile) -> RawPrediction:
     if isinstance(found, ModelsByValue):
         raise DataError(not_one(found.column, fspath(model) if isinstance(model, str | PathLike) else None))
     own: list[Any] = found.models if isinstance(found, Ensemble) else [found]
-    readouts = [one.readout() for one in own]
-    first = readouts[0]
+    predictors = [one.predictor() for one in own]
+    first = predictors[0]
     layout = first.layout or SettledLayout()
     _check(first, layout)
     if first.head.outputs.levels:
@@ -186,7 +186,7 @@ def describe(model: ModelOrFile) -> RawPrediction:
         )
     columns = _columns(layout) if has_columns(layout) else []
     head, words = first.head, first.classes
-    known = (np.max([one.centred_bias for one in readouts], axis=0) > -np.inf).tolist()
+    known = (np.max([one.centred_bias for one in predictors], axis=0) > -np.inf).tolist()
     labels = list(words) or [f"{found.lowest_label:.9g}", "1"] if head.outputs.kind == "one" else list(words)
     names = head.names(words if head.outputs.kind in ("classes", "labels") else ())
     if head.outputs.kind == "classes":  # those that were met
@@ -199,7 +199,7 @@ def describe(model: ModelOrFile) -> RawPrediction:
         _products(layout, columns) if layout.interact else [],
         grams_of(layout.ngrams),
         _store(first),
-        [weights_of(one, known) for one in readouts],
+        [weights_of(one, known) for one in predictors],
         link_of(head),
         head.outputs.kind,
         names,
@@ -211,7 +211,7 @@ def describe(model: ModelOrFile) -> RawPrediction:
     )
 
 
-def _check(first: Readout, layout: SettledLayout) -> None:
+def _check(first: LinearPredictor, layout: SettledLayout) -> None:
     why, lists = "", [name for name, kind in layout.kind_of.items() if kind == LIST]
     if first.shifted:
         why = "the model was trained with offsets, which cannot be exported: train it without"
@@ -268,29 +268,29 @@ def _products(layout: SettledLayout, columns: list[ExportedColumn]) -> list[tupl
     return found
 
 
-def _store(readout: Readout) -> HashedStore | None:
-    index = make_index(readout.store)
+def _store(predictor: LinearPredictor) -> HashedStore | None:
+    index = make_index(predictor.store)
     if not isinstance(index, HashedIndex):
         return None
     return HashedStore(index.bits, int(mix(np.array([index.seed], np.uint64))[0]), index.signed)
 
 
-def weights_of(readout: Readout, known: Sequence[bool]) -> ExportedModel:
+def weights_of(predictor: LinearPredictor, known: Sequence[bool]) -> ExportedModel:
     """The weights of `known` outputs that are not zero, with the means and divisors of their features."""
-    table = readout.weights.reshape(len(readout.keys), readout.head.count)[:, known]
+    table = predictor.weights.reshape(len(predictor.keys), predictor.head.count)[:, known]
     kept = table.any(axis=1)
-    keys = readout.keys[kept]
-    index, means, by = make_index(readout.store), readout.means, readout.divisors
+    keys = predictor.keys[kept]
+    index, means, by = make_index(predictor.store), predictor.means, predictor.divisors
 
     def with_weights(found: NDArray[np.uint64], numbers: NDArray[np.float64]) -> dict[int, float]:
         each = ones(found)
-        rows = index.find(each.keys, each.indptr, each.values).rows if _store(readout) else found
+        rows = index.find(each.keys, each.indptr, each.values).rows if _store(predictor) else found
         there = np.isin(rows, keys)
         return dict(zip(found[there].tolist(), numbers[there].tolist(), strict=True))
 
     centred = {} if means is None else with_weights(means.keys, means.means)
     divided = {} if by is None else with_weights(by.keys, by.by)
-    return ExportedModel(keys, table[kept], readout.centred_bias[known], centred, divided)
+    return ExportedModel(keys, table[kept], predictor.centred_bias[known], centred, divided)
 
 
 def letter_ranges(tokens: str) -> list[tuple[int, int, int]]:

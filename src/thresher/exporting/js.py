@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from thresher.exporting.description import ExportedModel, RawPrediction
-from thresher.exporting.json import described
+from thresher.exporting.json import describe
 
 _RUNTIME = Path(__file__).with_name("runtime.js")
 _COMMON = 'if (typeof module === "object") module.exports = thresher;\n'
@@ -26,7 +26,7 @@ export default thresher;
 
 def content_of(found: RawPrediction, *, module: bool = False) -> str:
     """The text of the file: of an ES `module`, or of a script."""
-    told = described(found) | {"models": [*map(_model, found.models)], "mask": _pair(found.mask)}
+    told = describe(found) | {"models": [*map(_model, found.models)], "mask": _pair(found.mask)}
     for one in told["columns"]:
         one |= {name: _pair(int(one[name])) for name in ("key", "seed") if name in one}
     if found.store:

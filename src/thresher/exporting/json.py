@@ -18,10 +18,10 @@ EDITION = 1
 
 def content_of(found: RawPrediction) -> str:
     """The text of the file."""
-    return json.dumps(described(found), indent=1) + "\n"
+    return json.dumps(describe(found), indent=1) + "\n"
 
 
-def described(found: RawPrediction) -> dict[str, Any]:
+def describe(found: RawPrediction) -> dict[str, Any]:
     """The fields."""
     layout = found.layout
     return {

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher.data.columns import NUMERIC
 from thresher.data.errors import DataError
-from thresher.data.labels import shown_as
+from thresher.data.labels import give_back
 from thresher.engine.centring import FAR
 from thresher.exporting import description
 from thresher.exporting.description import CALIBRATED, IDENTITY, OTHER_TARGETS, SOFTMAX, Link, RawPrediction
@@ -48,11 +48,11 @@ def content_of(found: RawPrediction) -> bytes:
     if not found.layout.classes:
         classes = [int(float(one)) for one in classes]
     elif found.head.outputs.most:  # as `predict` gives them
-        classes = shown_as(tuple(classes)).tolist()
+        classes = give_back(tuple(classes)).tolist()
     told = {KEYS: " ".join(map(str, keys))}
     if found.columns:
         told = {COLUMNS: json.dumps([one.name for one in found.columns])}
-    prepared = _prepared(found, keys)
+    prepared = _preparing_nodes(found, keys)
     return bytes(_proto(found, table, classes if found.labels else None, told, *prepared).SerializeToString())
 
 
@@ -92,7 +92,7 @@ def _check(found: RawPrediction) -> None:
             )
 
 
-def _prepared(found: RawPrediction, keys: Sequence[int]) -> tuple[list[Any], list[Any]]:
+def _preparing_nodes(found: RawPrediction, keys: Sequence[int]) -> tuple[list[Any], list[Any]]:
     """Nodes that make ``ready`` of X, centred and scaled, with 0 for what is missing; and their tensors."""
     import onnx
 

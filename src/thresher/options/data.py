@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from thresher.data.feature_specs import as_list
-from thresher.data.formats.listing import DEFAULT, FORMATS, listed
+from thresher.data.formats.listing import DEFAULT, FORMATS, list_titles
 from thresher.options import kinds
 from thresher.options.option import PYTHON, Option
 
@@ -51,7 +51,7 @@ def _byte(given: object) -> str:
     return "\t" if kinds.text(given) == r"\t" else str(given)
 
 
-def _joined(value: object) -> str:
+def _join(value: object) -> str:
     """Several columns, patterns or namespaces, as a list in one text."""
     return value if isinstance(value, str) else as_list(kinds.names(value))
 
@@ -67,7 +67,7 @@ class SyntaxOptions(TypedDict, total=False):
             unset=f"by file name: {_ENDINGS}; any other, such as .txt, .data or .dat, is {DEFAULT}; for a "
             "model, its own, or that of a table in another format by name and content",
         ),
-        f"{listed([*FORMATS], 'or')}.",
+        f"{list_titles([*FORMATS], 'or')}.",
     ]
     header: Annotated[bool, Option(_FLAG, unset="header"), "Whether the first line names the columns."]
     delimiter: Annotated[
@@ -112,7 +112,7 @@ class FeatureOptions(TypedDict, total=False):
 
     label: Annotated[
         Columns,
-        Option(kinds.Text(_joined, columns=True), "COL", unset="label"),
+        Option(kinds.Text(_join, columns=True), "COL", unset="label"),
         "Label column of a table: its name, or its number, counted from 1; K columns, separated by commas, "
         "for --outputs values:K.",
     ]
@@ -162,7 +162,7 @@ class FeatureOptions(TypedDict, total=False):
     ]
     interact: Annotated[
         str | Sequence[str | Sequence[str]],
-        Option(kinds.Repeated(kinds.Text(_joined)), "A,B[,C]", unset="none"),
+        Option(kinds.Repeated(kinds.Text(_join)), "A,B[,C]", unset="none"),
         "Add products of features of two or three columns (or patterns) or namespaces (* for any); repeat "
         "for more.",
     ]

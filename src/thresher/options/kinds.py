@@ -10,7 +10,7 @@ from operator import index
 from pathlib import Path
 from typing import Any
 
-from thresher.data.feature_specs import as_list, in_list, names_in, unquoted
+from thresher.data.feature_specs import as_list, in_list, names_in, unquote
 
 AUTO, DEVIATIONS = "auto", "sd"
 """What follows a number of standard deviations"""
@@ -183,10 +183,10 @@ def path(value: object) -> Path:
 def one_of(names: Collection[str], value: Any) -> str:
     """One of a few names. `WrongValueError`."""
     if value not in names:
-        from thresher.data.formats.listing import listed
+        from thresher.data.formats.listing import list_titles
         from thresher.options.synonyms import did_you_mean
 
-        raise WrongValueError(listed([*names], "or"), did_you_mean(str(value), names))
+        raise WrongValueError(list_titles([*names], "or"), did_you_mean(str(value), names))
     return str(value)
 
 
@@ -208,7 +208,7 @@ def names(value: Any, wanted: str = "names or positions of columns") -> tuple[st
 
 
 TEXT, FILLED, FILE = Text(text), Text(partial(text, empty=False)), Text(path)
-COLUMN = Text(column, unquoted, in_list, columns=True)
+COLUMN = Text(column, unquote, in_list, columns=True)
 """A column: its name, in double quotes if it has a comma, or its number"""
 COLUMNS = Text(names, write=as_list, columns=True)
 """A list with commas between"""

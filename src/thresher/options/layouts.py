@@ -12,7 +12,7 @@ from thresher.data.feature_specs import as_list
 from thresher.data.layout import AnyLayout, Layout, SettledLayout
 from thresher.options.data import LayoutOptions
 from thresher.options.messages import mention
-from thresher.options.option import Options, UsageError, given_in
+from thresher.options.option import Options, UsageError, given_options
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def of_options(*kinds: type[ValueError]) -> Iterator[None]:
 
 def layout_asked(options: Options) -> AnyLayout | None:
     """The given layout, or one made of the given fields; None if neither is given. `UsageError`."""
-    layout, given = options.get("layout"), given_in(options, LayoutOptions)
+    layout, given = options.get("layout"), given_options(options, LayoutOptions)
     if not isinstance(layout, AnyLayout | None):
         raise UsageError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
     if given and layout is not None:
@@ -47,7 +47,7 @@ def layout_like(trained: SettledLayout | None, options: Options) -> AnyLayout | 
     found = layout_asked(options)
     if found is None or trained is None or options.get("layout") is not None:
         return found or trained
-    given = given_in(options, LayoutOptions)
+    given = given_options(options, LayoutOptions)
     names, kinds = given.pop("ignore", ()), dict(zip(trained.columns, trained.kinds, strict=True))
     if needed := [name for name in names if kinds.get(name) in FEATURES]:
         option = mention(ignore=as_list(needed[:1]))

@@ -72,10 +72,10 @@ def mention(*names: str, **values: Any) -> str:
     pairs = [*((name, _BARE) for name in names), *values.items()]
     shell = " ".join(_on_the_shell(*pair) for pair in pairs)
     python = [name if value is _BARE else f"{name}={literal(value)}" for name, value in pairs]
-    return spelled(shell, ", ".join(python)) if pairs else ""
+    return shell_or_python(shell, ", ".join(python)) if pairs else ""
 
 
-def spelled(shell: str, python: str) -> str:
+def shell_or_python(shell: str, python: str) -> str:
     """A part of a message on the command line and in Python."""
     return _BEGIN + _NEXT.join(_MARKS.sub("", one) for one in (shell, python)) + _END
 
@@ -96,7 +96,7 @@ def without_options(message: str) -> str:
 
 def mention_command(name: str) -> str:
     """A command in a message, which is a function in Python."""
-    return spelled(f"thresher {name}", function_of(name))
+    return shell_or_python(f"thresher {name}", function_of(name))
 
 
 def function_of(command: str) -> str:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from inspect import Parameter, Signature, signature
 from typing import Any, TypeVar, get_type_hints
 
-from thresher.data.errors import DataError, shortened
+from thresher.data.errors import DataError, shorten
 from thresher.options.kinds import Flag, Kind, WrongValueError
 from thresher.options.messages import flag_of
 
@@ -73,7 +73,7 @@ class Option:
         try:
             return self.kind.take(value)
         except WrongValueError as error:
-            found = shortened(" ".join(repr(value).split()), _LONGEST)
+            found = shorten(" ".join(repr(value).split()), _LONGEST)
             raise UsageError(f"{self.name} must be {error.wanted}, not {found}{error.near}") from None
 
     def read(self, text: str) -> Any:
@@ -90,7 +90,7 @@ SHELL_SWITCH = replace(SWITCH, face=SHELL)
 
 
 @functools.cache
-def declared(options: Options) -> dict[str, Option]:
+def options_of(options: Options) -> dict[str, Option]:
     """The options of a TypedDict by name, those of its bases first."""
     found = dict[str, Option]()
     for name, hint in get_type_hints(options, include_extras=True).items():
@@ -103,7 +103,7 @@ class Options(dict[str, Any]):
     """All options of a TypedDict: those given, and the defaults of all others."""
 
     def __init__(self, options: type, given: Mapping[str, Any]) -> None:
-        known = declared(options)
+        known = options_of(options)
         super().__init__({name: given.get(name, one.default) for name, one in known.items()})
         self.options, self.given = options, {name: given[name] for name in known if name in given}
         """`given`: those that the user gave"""
@@ -148,7 +148,7 @@ def settle(
     TypeError for a name that the `function` does not know, with the closest known one.
     """
     kind: Any = options
-    known = declared(kind)
+    known = options_of(kind)
     if function is not None:
         check_names(function, given, [name for name, one in known.items() if one.face != SHELL])
     said = {name: value for name, value in given.items() if value is not None}
@@ -177,15 +177,15 @@ def check_names(function: Callable[..., object], given: Collection[str], known: 
         raise TypeError(f"{function.__name__} has no option {name}{hint}")
 
 
-def given_in(options: Options, of: type | None = None) -> dict[str, Any]:
+def given_options(options: Options, of: type | None = None) -> dict[str, Any]:
     """The options that the user gave; only those `of` a TypedDict, if there is one."""
     given: dict[str, Any] = options.given
-    return given if of is None else {name: given[name] for name in declared(of) if name in given}
+    return given if of is None else {name: given[name] for name in options_of(of) if name in given}
 
 
 def words_of(options: type, values: Mapping[str, Any]) -> list[str]:
     """Values as words of the command line, in the order of declaration; None means not given."""
-    known = declared(options)
+    known = options_of(options)
     return [
         word
         for name, one in known.items()
@@ -219,7 +219,7 @@ def takes(options: type) -> Callable[[F], F]:
         named = {one.name for one in own}
         more = [
             Parameter(name, Parameter.KEYWORD_ONLY, default=one.default, annotation=one.hint)
-            for name, one in declared(options).items()
+            for name, one in options_of(options).items()
             if one.face != SHELL and name not in named
         ]
         function.__signature__ = Signature([*own, *more])  # type: ignore[attr-defined]

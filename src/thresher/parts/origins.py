@@ -25,7 +25,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from thresher.engine.protocol import ATTRIBUTES, KINDS
-from thresher.options.messages import as_shown, mention, spelled, warn_user
+from thresher.options.messages import as_shown, mention, shell_or_python, warn_user
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -147,17 +147,17 @@ def expect(homes: dict[tuple[str, str], tuple[str, str]]) -> None:
     _ELSEWHERE.update(homes)
 
 
-def reduced(self: Any) -> object:
+def reduce_part(self: Any) -> object:
     """``__reduce__`` of parts that are not built in: another process defines the class first."""
     cls = type(self)
     if cls not in KINDS:  # a subclass, which is found as any class is
         return copyreg.__newobj__, (cls, *self), getattr(self, "__dict__", None) or None  # type: ignore[attr-defined]
     kind, name, (module, file) = KINDS[cls], part_name(cls), _home_of(cls)
     where = cls if module == "__main__" else None  # typed at a prompt: cloudpickle sends it whole
-    return _received, (kind, name, module, file, where, self._asdict())
+    return _receive, (kind, name, module, file, where, self._asdict())
 
 
-def _received(kind: str, name: str, module: str, file: str, cls: Any, values: dict[str, Any]) -> object:
+def _receive(kind: str, name: str, module: str, file: str, cls: Any, values: dict[str, Any]) -> object:
     if cls is not None and cls not in KINDS:
         REGISTRY[kind][name], KINDS[cls] = cls, kind
     if cls is None and name not in REGISTRY[kind]:
@@ -334,4 +334,4 @@ def _remedy(need: Need) -> str:
     if not need.file:
         return ", which was defined at a prompt: define it again first"
     file = os.path.basename(need.file)
-    return f", which {file} defines: use {mention(modules=file)}{spelled('', ' or import it first')}"
+    return f", which {file} defines: use {mention(modules=file)}{shell_or_python('', ' or import it first')}"

@@ -46,7 +46,7 @@ from thresher.parts.origins import (
     load_all,
     load_named,
     part_name,
-    reduced,
+    reduce_part,
 )
 from thresher.parts.origins import REGISTRY as REGISTRY
 from thresher.parts.origins import SpecError as SpecError
@@ -101,7 +101,7 @@ def part(kind: str, **declared: object) -> Callable[[T], T]:
         _attach_to_module(cls)
         REGISTRY[kind][part_name(cls)] = cls
         if not is_built_in(cls):
-            cls.__reduce__ = reduced  # type: ignore[assignment]
+            cls.__reduce__ = reduce_part  # type: ignore[assignment]
             cls.__copy__ = cls.__deepcopy__ = lambda self, memo=None: self  # type: ignore[attr-defined]
         return cls
 

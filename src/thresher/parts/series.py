@@ -69,7 +69,7 @@ _BLOCK = 64  # steps whose sizes are computed at once, vectorised four at a time
 
 
 @helper
-def replayed(rate, l1, w, s, t):
+def replay(rate, l1, w, s, t):
     """Weight w after the penalties of steps s..t-1: by blocks, then one by one where it may reach zero."""
     pulls = np.empty(_BLOCK)
     while s < t and w != 0.0:

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from thresher.learning.model.model_set import ModelSet
-from thresher.learning.model.prediction import Readout
+from thresher.learning.model.prediction import LinearPredictor
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.trainer import Outcome
 from thresher.options.lanes import AUTO
 from thresher.options.layouts import of_options
-from thresher.options.messages import flag_of, spelled
+from thresher.options.messages import flag_of, shell_or_python
 from thresher.options.option import Options
 from thresher.plans.budget import use_of
 from thresher.plans.folds import (
@@ -54,7 +54,7 @@ class CrossValidation(Plan):
         with of_options():
             check_size(recipe, self.options["folds"], count, self._refit)
 
-    def new(self, recipe: Recipe, initial: Readout | None, data: Opened) -> ModelSet:
+    def new(self, recipe: Recipe, initial: LinearPredictor | None, data: Opened) -> ModelSet:
         """A model for each penalty and fold."""
         recipe = replace(recipe, layout=data.source.layout)
         recipes = [recipe] if self.penalty is None else recipes_of(recipe, self.options, data)
@@ -78,7 +78,7 @@ class CrossValidation(Plan):
         found.warnings.extend(missed)
         use = use_of(found.points, number, self.options["choose"])
         if use and not found.models:
-            remedy = f"give {spelled(flag_of('model'), 'refit=True')} to choose by its own"
+            remedy = f"give {shell_or_python(flag_of('model'), 'refit=True')} to choose by its own"
             self.ui.warn(f"weights are means over the folds, and a model of all rows has more: {remedy}")
         return number, which, use
 

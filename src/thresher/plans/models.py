@@ -14,7 +14,7 @@ from thresher.engine.atomic import check_writable
 from thresher.learning.diagnostics.findings import Finding, warn
 from thresher.learning.files.choice import FrontierTable, Point, choose
 from thresher.learning.files.model_file import FRONTIER, Contents, ModelFileError, save_all
-from thresher.learning.inspection.formatting import shown, tab_separated
+from thresher.learning.inspection.formatting import format_figure, tab_separated
 from thresher.learning.inspection.plots import check_ending, write
 from thresher.learning.model.model import Model
 from thresher.options.messages import flag_of, mention_command
@@ -32,7 +32,7 @@ def lines_of(dicts: Sequence[dict[str, Any]], keys: Sequence[str], chosen: int |
     widths = [max(len(head), 10) for head in heads]
     lines = ["  " + "  ".join(f"{head:>{width}}" for head, width in zip(heads, widths, strict=True))]
     for k, one in enumerate(dicts):
-        cells = (f"{shown(one.get(key)):>{width}}" for key, width in zip(keys, widths, strict=True))
+        cells = (f"{format_figure(one.get(key)):>{width}}" for key, width in zip(keys, widths, strict=True))
         why = f"  ({one['dropped']})" if one.get("dropped") else ""
         lines.append(("* " if k == chosen else "  ") + "  ".join(cells) + why)
     return lines
@@ -99,7 +99,7 @@ class Tuned:
 
     def __repr__(self) -> str:
         """The table printed by ``thresher tune``, with a star at the chosen setting, and the report."""
-        figures = ", ".join(f"{name} {shown(value)}" for name, value in self.report.items())
+        figures = ", ".join(f"{name} {format_figure(value)}" for name, value in self.report.items())
         return "\n".join([*of_trials(self.trials, self.chosen), f"rows not used for choosing: {figures}"])
 
     @property

@@ -13,7 +13,7 @@ from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import LOSS, FrontierTable, no_standard_error
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, going_on
-from thresher.learning.model.prediction import Readout
+from thresher.learning.model.prediction import LinearPredictor
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.progress import of_earlier
 from thresher.learning.training.record import Difference, Record
@@ -21,7 +21,7 @@ from thresher.options.lanes import AUTO
 from thresher.options.layouts import of_options
 from thresher.options.messages import mention
 from thresher.options.model import RecipeOptions
-from thresher.options.option import Options, UsageError, given_in
+from thresher.options.option import Options, UsageError, given_options
 from thresher.options.training import BEST
 from thresher.plans import budget
 from thresher.plans.frontier import chosen_of, points_of
@@ -65,7 +65,7 @@ def recipes_of(base: Recipe, options: Options, data: Opened) -> list[Recipe]:
             )
         source = data.again()
         first = make_order(data.order.spec, base.seed).over(source, 1)
-        values = wanted.found_in(first, replace(base, layout=source.layout))
+        values = wanted.find_range(first, replace(base, layout=source.layout))
         return [with_penalty(base, value) for value in values]
 
 
@@ -86,7 +86,7 @@ class Paths(Plan):
         if self.options["choose"] == "1se" and judge not in (None, LOSS):
             raise UsageError(no_standard_error(judge))
 
-    def new(self, recipe: Recipe, initial: Readout | None, data: Opened) -> ModelSet:
+    def new(self, recipe: Recipe, initial: LinearPredictor | None, data: Opened) -> ModelSet:
         """A model for each penalty, given or in the range that is found in the first rows."""
         return ModelSet(recipes_of(recipe, self.options, data))
 
@@ -107,7 +107,7 @@ class Paths(Plan):
 
     def difference(self, models: ModelSet, before: TrainingState | None = None) -> Iterator[Difference]:
         """The penalties must be the same, too."""
-        options, recipe = given_in(self.options, RecipeOptions), models.recipe
+        options, recipe = given_options(self.options, RecipeOptions), models.recipe
         had = [penalty_in(model.rule) for model in models.models]
         l1 = options.pop("l1", None)
         wanted = PenaltyRange(AUTO if l1 is None else l1)

@@ -111,7 +111,7 @@ class PenaltyRange:
         """The penalties; those of ``auto`` from a thousandth of `top`, which leaves no weight, up to it."""
         return self.values or self._between(top / _SPAN_IN_MEMORY, top)
 
-    def found_in(self, source: Source, recipe: Recipe) -> list[float]:
+    def find_range(self, source: Source, recipe: Recipe) -> list[float]:
         """The penalties of ``auto``, from the first rows of a source that can be read again.
 
         ValueError if no penalty leaves a weight; `DataError` if no row counts.

@@ -16,7 +16,7 @@ from thresher.learning.model.recipe import Recipe, layout_of
 from thresher.options.data import LayoutOptions, OnErrorOption, TableOptions
 from thresher.options.lanes import PathCommand
 from thresher.options.model import ModulesOption, RecipeOptions
-from thresher.options.option import Options, command, declared, given_in, words_of
+from thresher.options.option import Options, command, given_options, options_of, words_of
 from thresher.options.training import BoostCommand, TrainCommand
 from thresher.parts import SpecError, find
 from thresher.plans.run_setup import OF_RULES
@@ -28,7 +28,7 @@ _RESUMED: dict[str, type] = {"train": TrainCommand, "ensemble": TrainCommand, "p
 def train_command(data: Sequence[str], model: Path | None, options: Options, **own: object) -> str:
     """``thresher train`` with what `options` say of one model, but for its `own`; None: not given."""
     kinds = RecipeOptions, TableOptions, OnErrorOption, ModulesOption
-    said = {name: value for one in kinds for name, value in given_in(options, one).items()}
+    said = {name: value for one in kinds for name, value in given_options(options, one).items()}
     said |= {"order": options.given.get("order"), **dict.fromkeys((*OF_RULES, "eta0")), **own}
     target = "MODEL" if model is None else str(model)
     return command("train", [*data, "-m", target], words_of(TrainCommand, said))
@@ -69,7 +69,7 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any], **own: ob
         return None
     recipe = Recipe.from_dict(header["recipe"])
     plain = vars(Recipe()) | {"centre": recipe.centred_by_default}
-    names = [name for name in declared(RecipeOptions) if name not in (*OF_RULES, "eta0")]
+    names = [name for name in options_of(RecipeOptions) if name not in (*OF_RULES, "eta0")]
     said = {name: value for name in names if (value := getattr(recipe, name)) != plain[name]}
     said |= {"rule": recipe.rule, **_table(layout), "where": record["where"] or None, "modules": modules}
     said["order"] = None if record["order"] == "as-is" else record["order"]
@@ -102,17 +102,17 @@ def _solving(header: dict[str, Any], layout: SettledLayout) -> str | None:
 def _table(layout: SettledLayout) -> dict[str, Any]:
     """How DATA are read, with every column listed."""
     plain = AnyLayout()
-    of_all = {name: getattr(layout, name) for name in declared(LayoutOptions) if hasattr(plain, name)}
+    of_all = {name: getattr(layout, name) for name in options_of(LayoutOptions) if hasattr(plain, name)}
     given = {name: value for name, value in of_all.items() if value != getattr(plain, name)}
     for kind in ("numeric", "bins", "categorical", "text", IGNORE):
-        given |= {kind: listed} if (listed := _listed(layout, kind)) else {}
+        given |= {kind: listed} if (listed := _list_columns(layout, kind)) else {}
     for kind in SINGLE:
-        given |= {kind: listed[0]} if (listed := _listed(layout, kind)) else {}
-    label = as_list(in_print(layout.labels, layout.columns) or _listed(layout, "label"))
+        given |= {kind: listed[0]} if (listed := _list_columns(layout, kind)) else {}
+    label = as_list(in_print(layout.labels, layout.columns) or _list_columns(layout, "label"))
     return given | ({} if label in ("", "label") else {"label": label})
 
 
-def _listed(layout: SettledLayout, kind: str) -> tuple[str, ...]:
+def _list_columns(layout: SettledLayout, kind: str) -> tuple[str, ...]:
     """The columns of a kind: by name, or by number if they have no names.
 
     Columns left out are listed as they were given, since the file holds that list, and then all others.

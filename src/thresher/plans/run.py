@@ -23,7 +23,7 @@ from thresher.learning.evaluation.figures import Judged
 from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import LOSS
-from thresher.learning.files.model_file import ENSEMBLE, Contents, looks_like_ours, readout_of
+from thresher.learning.files.model_file import ENSEMBLE, Contents, looks_like_ours, predictor_of
 from thresher.learning.inspection.feature_names import check_nameable, keep_names, names_follow
 from thresher.learning.model.agreement import COLUMNS, kind_of_model
 from thresher.learning.model.bags import spec_of
@@ -31,9 +31,9 @@ from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.objective import figures_of as of_calibration
-from thresher.learning.model.prediction import LinearPredictor, ModelOrFile, Readout
+from thresher.learning.model.prediction import BasePredictor, LinearPredictor, ModelOrFile
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.model.warm_start import checked_data, extended, layout_from, start_from, to_go_on
+from thresher.learning.model.warm_start import check_data, extend_layout, layout_from, start_from, to_go_on
 from thresher.learning.training.passes import Passes, bytes_of
 from thresher.learning.training.progress import Ui, of_earlier
 from thresher.learning.training.record import Difference, Record
@@ -43,7 +43,7 @@ from thresher.options.data import LayoutOptions
 from thresher.options.layouts import layout_asked, of_options
 from thresher.options.messages import mention, mention_command
 from thresher.options.model import RecipeOptions
-from thresher.options.option import Options, UsageError, given_in
+from thresher.options.option import Options, UsageError, given_options
 from thresher.plans import run_setup
 
 WITHOUT_NAMES = "the model is saved in {} without the names of features; thresher name adds them"
@@ -69,7 +69,7 @@ class _Beginning(NamedTuple):
     """those that go on, or are resumed; None for new ones"""
     before: TrainingState | None
     """the state in a checkpoint that is resumed"""
-    started: Readout | None
+    started: LinearPredictor | None
     """the weights that new models start from"""
     earlier: Record | None
     """the record of models that go on"""
@@ -107,7 +107,7 @@ class Plan:
     def look(self, recipe: Recipe) -> None:
         """`UsageError` for a recipe that does not fit the plan."""
 
-    def new(self, recipe: Recipe, initial: Readout | None, data: Opened) -> ModelSet:
+    def new(self, recipe: Recipe, initial: LinearPredictor | None, data: Opened) -> ModelSet:
         """The models, with the weights to start from, if any. `UsageError`."""
         with of_options():
             model = Model(recipe)
@@ -128,7 +128,7 @@ class Plan:
 
     def difference(self, models: ModelSet, before: TrainingState | None = None) -> Iterator[Difference]:
         """What options say otherwise than models that are to go on, or are resumed in the state `before`."""
-        yield from of_recipe(given_in(self.options, RecipeOptions), models.recipe)
+        yield from of_recipe(given_options(self.options, RecipeOptions), models.recipe)
 
     def prepare(self, data: Data, ui: Ui, outputs: Sequence[Path | None] = ()) -> Self:
         """Open the data, and prepare the training; `outputs` are files that will be written.
@@ -160,12 +160,12 @@ class Plan:
             again = partial(run_setup.again_of, data, source, domain, read)
             models = self.new(recipe, started, Opened(source, order, again))
             models.layout = source.layout
-            source = checked_data(started, source)
+            source = check_data(started, source)
         elif earlier is not None:
             known = () if models.layout is None else models.layout.columns
             # before its layout is that of these data
-            source = checked_data(models.lead, source, "the model was")
-            models.layout = extended(models.layout, source.layout)
+            source = check_data(models.lead, source, "the model was")
+            models.layout = extend_layout(models.layout, source.layout)
         else:
             models.layout = source.layout
         if training.judge != LOSS:
@@ -260,7 +260,7 @@ class Plan:
             check_ungrouped(part, run_setup.groups_of(layout, options))
             read = run_setup.reading_of(options, layout, part)
             return _Beginning(data, topics, training, models, None, None, earlier, models.recipe, read)
-        started = None if init is None else _readout_of(init)
+        started = None if init is None else _predictor_of(init)
         layout = _layout(data, options, started)
         defining = options.but(l1=None) if self.varies else options
         recipe, read = run_setup.recipe_for(data, defining, layout, part, ui, started)
@@ -318,18 +318,18 @@ class Plan:
         return found
 
 
-def _readout_of(model: ModelOrFile) -> Readout:
+def _predictor_of(model: ModelOrFile) -> LinearPredictor:
     """The weights of a model, a file or an estimator. `ModelFileError`; TypeError for anything else."""
     if isinstance(model, str | os.PathLike):
-        return model_file.load_readout(os.fspath(model))[0]
+        return model_file.load_predictor(os.fspath(model))[0]
     try:
-        return as_model(model).readout()
+        return as_model(model).predictor()
     except TypeError as error:
         raise TypeError(f"init: {error}") from error
 
 
 def _layout(
-    data: Data, options: Options, started: LinearPredictor | None, grouped: bool = False
+    data: Data, options: Options, started: BasePredictor | None, grouped: bool = False
 ) -> AnyLayout | None:
     """How to read the data: as given, as in a recipe, or as the data of the model to start from were read.
 
@@ -377,7 +377,7 @@ def bags_of(given: object) -> str | None:
     """How many models an ensemble has, or the one in a file, and which rows they learn; None for others."""
     if isinstance(given, str | os.PathLike) and looks_like_ours(Path(given)):
         found = Contents.of(Path(given))
-        given = Ensemble.read(found, readout_of) if ENSEMBLE in found.run else None
+        given = Ensemble.read(found, predictor_of) if ENSEMBLE in found.run else None
     return spec_of(given.rows, len(given.models)) if isinstance(given, Ensemble) else None
 
 
@@ -418,7 +418,7 @@ def of_reading(options: Options, layout: SettledLayout | None, before: TrainingS
             yield Difference(name, then, (name,))
     if layout is None:
         return
-    given = given_in(options, LayoutOptions)
+    given = given_options(options, LayoutOptions)
     given.pop("format", None)
     said = {one.name: getattr(layout, one.name) for one in fields(layout)}
     own = [name for name in COLUMN_OPTIONS if name in given and (layout.columns or name not in said)]

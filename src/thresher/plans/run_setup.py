@@ -17,7 +17,7 @@ from thresher import parts
 from thresher.data.errors import DataError, NothingNewError, OneLineError
 from thresher.data.files.paths import expand, is_stream
 from thresher.data.files.streams import Previews
-from thresher.data.files.topics import Extent, TopicName, is_topic, settled, url_of
+from thresher.data.files.topics import Extent, TopicName, is_topic, settle_topic, url_of
 from thresher.data.inputs.any_data import Data as Data
 from thresher.data.inputs.any_data import (
     as_source,
@@ -28,7 +28,7 @@ from thresher.data.inputs.any_data import (
 )
 from thresher.data.inputs.any_data import open_data as open_data
 from thresher.data.inputs.arrays import label_texts
-from thresher.data.labels import DOMAINS, MOST_CLASSES, listed_words
+from thresher.data.labels import DOMAINS, MOST_CLASSES, list_words
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, grouped_by
 from thresher.data.log.segments import is_log
 from thresher.data.log.source import LogSource
@@ -40,9 +40,9 @@ from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import LOSS
 from thresher.learning.model.agreement import check_holdout
 from thresher.learning.model.objective import classes_of, default_outputs
-from thresher.learning.model.prediction import Readout
+from thresher.learning.model.prediction import LinearPredictor
 from thresher.learning.model.recipe import Recipe, with_gaps
-from thresher.learning.training.passes import AUTO, REPLAY, agreed_passes
+from thresher.learning.training.passes import AUTO, REPLAY, settle_passes
 from thresher.learning.training.progress import Ui
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import HeldOutPart, MatchingRows, check_ungrouped, part_of
@@ -51,7 +51,7 @@ from thresher.options.data import LayoutOptions
 from thresher.options.layouts import layout_asked, of_options
 from thresher.options.messages import mention
 from thresher.options.model import RecipeOptions
-from thresher.options.option import Options, UsageError, declared, given_in
+from thresher.options.option import Options, UsageError, given_options, options_of
 
 
 def _may_have_classes(loss: object, outputs: str | None) -> bool:
@@ -69,7 +69,7 @@ def _of_words(words: tuple[str, ...], loss: object, outputs: str | None) -> tupl
         raise ValueError(f"expected 2 to {MOST_CLASSES:,} classes, found 1")
     if not _may_have_classes(loss, outputs):
         raise ValueError(
-            f"labels are words ({listed_words(words)}), which are classes: leave loss and outputs out"
+            f"labels are words ({list_words(words)}), which are classes: leave loss and outputs out"
         )
     several = f"classes:1-{count}"
     if default_outputs(loss, outputs) == "classes":
@@ -79,7 +79,7 @@ def _of_words(words: tuple[str, ...], loss: object, outputs: str | None) -> tupl
     if outputs in (None, "one") and count > 2:
         given = f"loss {parts.part_name(type(parts.make('loss', loss)))}" if loss else "outputs one"
         raise ValueError(
-            f"labels are {count:,} words ({listed_words(words)}), but {given} is for two:"
+            f"labels are {count:,} words ({list_words(words)}), but {given} is for two:"
             f" leave loss and outputs out for softmax, or add outputs classes"
         )
     return loss or "logistic", outputs or "one"
@@ -136,7 +136,7 @@ def passes_asked(options: Options) -> tuple[int, int]:
     """The fields `passes` and `replay` of a plan. `UsageError`."""
     passes, replay = options["passes"], options["replay"]
     with of_options():
-        return agreed_passes(AUTO if passes is None else passes, REPLAY if replay is None else replay)
+        return settle_passes(AUTO if passes is None else passes, REPLAY if replay is None else replay)
 
 
 def agree(plan: TrainingPlan, options: Options, before: TrainingState) -> TrainingPlan:
@@ -158,7 +158,7 @@ def layout_of_checkpoint(options: Options, before: SettledLayout | None) -> AnyL
     """How data are read again after a stop."""
     if before is None:
         return layout_asked(options)
-    form = given_in(options, LayoutOptions).get("format")
+    form = given_options(options, LayoutOptions).get("format")
     return before if form is None else before.in_format(form)
 
 
@@ -178,9 +178,9 @@ def reading_of(options: Options, layout: AnyLayout | None, part: HeldOutPart = 0
     }
 
 
-def recipe_of(options: Options, started: Readout | None, **settings: object) -> Recipe:
+def recipe_of(options: Options, started: LinearPredictor | None, **settings: object) -> Recipe:
     """The recipe that the options define. `UsageError`, also for a parameter with two values."""
-    names = [*declared(RecipeOptions)]
+    names = [*options_of(RecipeOptions)]
     uncentred = started is not None and started.means is None
     wanted: dict[str, Any] = {"centre": False} if uncentred else {}
     wanted |= {name: options[name] for name in names if options.get(name) is not None} | settings
@@ -207,7 +207,7 @@ def recipe_for(
     layout: AnyLayout | None,
     part: HeldOutPart,
     ui: Ui,
-    started: Readout | None = None,
+    started: LinearPredictor | None = None,
 ) -> tuple[Recipe, dict[str, Any]]:
     """The recipe, with classes that the options leave open found in the data; how these are opened.
 
@@ -222,7 +222,9 @@ def recipe_for(
         if options["loss"] is not None or options["outputs"] is not None:
             raise UsageError("a recipe contains its loss and outputs: change them with dataclasses.replace")
         _, _, read, _ = classes_in(data, rule.loss, rule.outputs, read)
-        more = {name: value for name, value in given_in(options, RecipeOptions).items() if name != "rule"}
+        more = {
+            name: value for name, value in given_options(options, RecipeOptions).items() if name != "rule"
+        }
         more["offset"] = rule.offset or has_offsets(read["layout"], options)
         with of_options():
             recipe = replace(rule, layout=None, **more)
@@ -270,7 +272,7 @@ def holdout_of(
     """
     if held is None:
         return None
-    layout = (source.layout or SettledLayout()).ungrouped()
+    layout = (source.layout or SettledLayout()).without_groups()
     options = {"threads": read["threads"], "on_error": lenient(read["on_error"]), "layout": layout}
     found = as_source(held, domain.sharing(source.words), **options)
     if not once and not found.rereadable:
@@ -313,7 +315,7 @@ def classes_in(
             note = f"labels are words: '{words[1]}' is the positive class, '{words[0]}' the negative one"
             if outputs != "one":
                 chosen = mention(outputs=outputs, loss=loss)
-                note = f"labels are {len(words):,} words ({listed_words(words)}): {chosen}"
+                note = f"labels are {len(words):,} words ({list_words(words)}): {chosen}"
             return loss, outputs, {**read, "layout": layout}, "" if given else note
         loss = "logistic" if loss is None else loss
         outputs = default_outputs(loss, outputs)
@@ -388,7 +390,7 @@ def with_extents(
         asking = Timer(1.0, ui.say, [f"asking what is new in {url.name}"])
         asking.start()
         try:
-            topics[url.name] = found = TopicName.of(url, before) if before else settled(name, earlier)
+            topics[url.name] = found = TopicName.of(url, before) if before else settle_topic(name, earlier)
             kept += [found] if has_lines(found) else []
         finally:
             asking.cancel()

@@ -21,10 +21,10 @@ from thresher.options.option import Options
 from thresher.parts import make
 from thresher.plans.penalties import leaves_penalty_open, penalty_in, penalty_name
 from thresher.plans.stability import Selection, selection_of, troubles_of
-from thresher.plans.train import Many
+from thresher.plans.train import ManyModels
 
 
-class Selecting(Many):
+class Selecting(ManyModels):
     """Models of half-samples, whose penalty is twice that of the rule unless it is given."""
 
     def __init__(self, options: Options) -> None:
@@ -50,7 +50,7 @@ class Selecting(Many):
         """What the halves have selected, with names if they were asked for. `DataError`."""
         options, models = self.options, self.trainer.models
         found = selection_of(models, options["false"], options["nonzero"])
-        called = known_names(models.models[0].readout())
+        called = known_names(models.models[0].predictor())
         if options["names"]:
             called |= dict(find_names(self.source, np.sort(found.keys)))
         return replace(found, called=called, warnings=[*outcome.warnings, *troubles_of(found)])

@@ -32,7 +32,7 @@ from thresher.data.errors import printable
 from thresher.data.features.names import Names
 from thresher.data.stored import read
 from thresher.drawing import Axis, Series, chart
-from thresher.engine.sound import beneath, given, require
+from thresher.engine.sound import beneath, check_tensor, require
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.files.model_file import (
     NAMES,
@@ -278,9 +278,11 @@ class Selection:
             raise ModelFileError(f"{found.name}: not a selection")
         with naming_file(found.name, found.header):
             own, tensors = read(_Figures, found.run[SELECTION], SELECTION), found.tensors(_SELECTION)
-            keys, called = given(tensors, "keys", (None,), np.uint64), names_of(tensors, NAMES)
+            keys, called = check_tensor(tensors, "keys", (None,), np.uint64), names_of(tensors, NAMES)
             shape = (len(keys),)
-            arrays: dict[str, Any] = {name: given(tensors, name, shape, _ARRAYS[name]) for name in _ARRAYS}
+            arrays: dict[str, Any] = {
+                name: check_tensor(tensors, name, shape, _ARRAYS[name]) for name in _ARRAYS
+            }
             require(own["halves"] > 1, SELECTION, "there are two halves or more")
             fits = arrays["output"].max(initial=0) < max(1, len(own["outputs"]))
             require(fits, SELECTION, "a feature has an output that does not exist")

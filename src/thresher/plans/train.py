@@ -10,7 +10,7 @@ from thresher.learning.files.choice import column_of
 from thresher.learning.model import bags as bagging
 from thresher.learning.model.bags import Bags
 from thresher.learning.model.model_set import ModelSet
-from thresher.learning.model.prediction import Readout
+from thresher.learning.model.prediction import LinearPredictor
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import start_from
 from thresher.learning.training.record import Difference, Record
@@ -21,7 +21,7 @@ from thresher.options.option import Options, UsageError
 from thresher.plans.run import Opened, Plan, check_same
 
 
-class Many(Plan):
+class ManyModels(Plan):
     """An ensemble, or a model for each value of a column beside one of all rows."""
 
     def __init__(self, options: Options, spec: int | str) -> None:
@@ -52,12 +52,12 @@ class Many(Plan):
             made, given = ("by" if column_of(spec) else "models" for spec in (then, now))
             yield Difference(made, column_of(then) or then, (given,))
 
-    def new(self, recipe: Recipe, initial: Readout | None, data: Opened) -> ModelSet:
+    def new(self, recipe: Recipe, initial: LinearPredictor | None, data: Opened) -> ModelSet:
         """The models, all with the same weights; those of values come with their first rows."""
         if initial is not None and self._column:
             raise UsageError(f"{mention('init')} is for one model, not for one for each value of a column")
         with of_options():
-            models = bagging.bagged(recipe, bagging.share_of(self._spec, recipe.seed))
+            models = bagging.make_bags(recipe, bagging.share_of(self._spec, recipe.seed))
             for model in models.models:
                 if initial is not None:
                     start_from(model, initial)

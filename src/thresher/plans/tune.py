@@ -33,7 +33,7 @@ from thresher.learning.training.trainer import Trainer, TrainingPlan
 from thresher.options.lanes import VARIED
 from thresher.options.layouts import layout_asked, of_options
 from thresher.options.messages import mention
-from thresher.options.option import DEFAULT_RULE, Options, UsageError, given_in
+from thresher.options.option import DEFAULT_RULE, Options, UsageError, given_options
 from thresher.plans.models import Tuned
 from thresher.plans.repeat import passes_said, train_command
 from thresher.plans.run_setup import (
@@ -93,7 +93,7 @@ class Search:
 
     def __init__(self, options: Options) -> None:
         for name in VARIED:
-            if name in given_in(options):
+            if name in given_options(options):
                 raise UsageError(
                     f"{mention(name)} is varied by tune: leave it out; {mention('rules')} names the rules to"
                     " try"

@@ -12,11 +12,11 @@ from thresher.data.report import Report
 from thresher.learning.diagnostics.column_findings import troubles_at_first
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.evaluation.figures import Assessment
-from thresher.learning.evaluation.slices import measured
+from thresher.learning.evaluation.slices import measure_slices
 from thresher.learning.files import model_file
 from thresher.learning.files.choice import FrontierTable
 from thresher.learning.inspection.describe import anatomy
-from thresher.learning.model.prediction import Readout, source_for
+from thresher.learning.model.prediction import LinearPredictor, source_for
 from thresher.plans.models import Frontier
 from thresher.plans.stability import Selection
 
@@ -44,7 +44,7 @@ class ReportedModel:
     """The content of a model file."""
 
     header: dict[str, Any]
-    readout: Readout
+    predictor: LinearPredictor
     info: dict[str, Any]
     """the figures of ``thresher info --json``"""
 
@@ -79,8 +79,8 @@ def facts_of(given: object) -> Facts:
         if model_file.SELECTION in found.run:
             return Facts(path.name, None, selection=Selection.load(found))
         header, tensors = found.model(found.chosen())
-        readout = model_file.readout_of(path, header, tensors)
-        model = ReportedModel(header, readout, anatomy(path, header, tensors))
+        predictor = model_file.predictor_of(path, header, tensors)
+        model = ReportedModel(header, predictor, anatomy(path, header, tensors))
         return Facts(path.name, model, found.frontier())
 
 
@@ -98,9 +98,9 @@ def measure(
     if facts.selection is not None:
         raise DataError(f"{facts.name}: a selection has no model to measure")
     assert facts.model is not None
-    readout = facts.model.readout
-    source = source_for(readout, data, readout.head.domain.closed(readout.classes), **reading)
-    found, slices = measured(readout, source, threshold, columns)
+    predictor = facts.model.predictor
+    source = source_for(predictor, data, predictor.head.domain.closed(predictor.classes), **reading)
+    found, slices = measure_slices(predictor, source, threshold, columns)
     facts.test = Test(
         found.figures(),
         found,

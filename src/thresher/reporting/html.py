@@ -11,8 +11,8 @@ from string import Template
 from typing import Any
 
 from thresher.drawing.svg import DARK, LIGHT, STYLESHEET, clean, escape
-from thresher.learning.evaluation.slices import SMALL, interval_of, shown_names
-from thresher.learning.inspection.formatting import shown
+from thresher.learning.evaluation.slices import SMALL, figure_names, interval_of
+from thresher.learning.inspection.formatting import format_figure
 
 _LONGEST = 120
 """maximum number of characters in a cell or name; `text` allows more elsewhere"""
@@ -32,7 +32,7 @@ def text(given: str, most: int = 600) -> Markup:
     return Markup(escape(clean(given, most)))
 
 
-def named(given: object, most: int = _NAME) -> str:
+def short_name(given: object, most: int = _NAME) -> str:
     """The name of a feature, column, value or class, cut to `most` characters and to 3 bytes for each."""
     name = clean(str(given), most)
     while len(escape(name).encode()) > 3 * most:
@@ -55,10 +55,10 @@ def el(name: str, /, *children: str, **attributes: str | int | None) -> Markup:
     )
     if name == "br":  # the only one without an end
         return Markup(f"<{name}{written}>")
-    return Markup(f"<{name}{written}>{joined(children)}</{name}>")
+    return Markup(f"<{name}{written}>{join(children)}</{name}>")
 
 
-def joined(children: Sequence[str]) -> Markup:
+def join(children: Sequence[str]) -> Markup:
     """Concatenate children."""
     return Markup("".join(child if isinstance(child, Markup) else text(child) for child in children))
 
@@ -89,7 +89,7 @@ def table(
         body.append(el("tr", el("th", _cell(name), scope="row"), *cells))
     inner = el("table", el("caption", caption), el("thead", top), el("tbody", *body))
     more = [el("p", note, class_="note")] if note else []
-    return joined([el("div", inner, class_="wide", tabindex="0", role="region", aria_label=caption), *more])
+    return join([el("div", inner, class_="wide", tabindex="0", role="region", aria_label=caption), *more])
 
 
 def _cell(value: object) -> str:
@@ -98,7 +98,7 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         whole = value.is_integer() and abs(value) < 1e15
         return text(f"{value:,.0f}" if whole else f"{value:.4g}")
-    return text(shown(value), _LONGEST)
+    return text(format_figure(value), _LONGEST)
 
 
 def slice_tables(slices: dict[str, list[dict[str, Any]]]) -> list[Markup]:
@@ -107,18 +107,18 @@ def slice_tables(slices: dict[str, list[dict[str, Any]]]) -> list[Markup]:
     for given, rows in slices.items():
         if not rows:
             continue
-        column, names = named(given), shown_names(rows)
+        column, names = short_name(given), figure_names(rows)
         titles = [name.upper() if name == "rmse" else name.capitalize() for name in names]
         notes = ["Below a figure: its 95% interval."]
         notes += ["Observed and predicted: mean outcome and mean prediction."] if "observed" in names else []
         notes += [f"{SMALL}."] if any(row["small"] for row in rows) else []
         cells = list[list[Any]]()
         for row in rows:  # figures above their intervals; a star for a slice that is small
-            cells.append([named(row["value"]) + (" *" if row["small"] else "")])
+            cells.append([short_name(row["value"]) + (" *" if row["small"] else "")])
             for name in names[1:]:
                 interval, value = interval_of(row, name), row[name]
                 if interval:
-                    value = joined([f"{value:.3g}", el("br"), el("small", interval)])
+                    value = join([f"{value:.3g}", el("br"), el("small", interval)])
                 cells[-1].append(value)
         caption = f"Figures by the value of {column}, the heaviest first"
         found += [el("h3", f"By {column}"), table(caption, titles, cells, " ".join(notes))]
@@ -128,7 +128,7 @@ def slice_tables(slices: dict[str, list[dict[str, Any]]]) -> list[Markup]:
 def figure(picture: str, reading: str, numbers: str, beside: bool = False) -> Markup:
     """A picture, an explanation below or `beside` it, and its numbers, closed until the reader opens them."""
     shown = el("figure", Markup(picture), el("figcaption", reading), class_="beside" if beside else None)
-    return joined([shown, el("details", el("summary", "The numbers"), numbers)])
+    return join([shown, el("details", el("summary", "The numbers"), numbers)])
 
 
 def section(name: str, title: str, *inside: str) -> Markup:

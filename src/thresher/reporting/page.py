@@ -11,11 +11,11 @@ from typing import Any
 from thresher._version import __version__
 from thresher.drawing.svg import clean
 from thresher.engine.atomic import check_writable, whole_file
-from thresher.learning.inspection.formatting import shown
+from thresher.learning.inspection.formatting import format_figure
 from thresher.learning.model.recipe import settings
 from thresher.reporting import quality, summary, training, weighing
 from thresher.reporting.facts import Facts
-from thresher.reporting.html import STYLE, Markup, el, joined, section, table, text
+from thresher.reporting.html import STYLE, Markup, el, join, section, table, text
 
 _PAGE = Path(__file__).with_name("page.html").read_text("utf-8")
 BEGINNING = _PAGE.partition("$version")[0]
@@ -48,7 +48,7 @@ def page(facts: Facts) -> str:
         version=__version__,
         title=text(f"thresher report: {clean(facts.name, 80)}"),
         style=STYLE,
-        links=joined(links),
+        links=join(links),
         parts="\n".join([summary.top(facts), *(part for _, part in there.values())]),
     )
 
@@ -66,7 +66,7 @@ def _about(facts: Facts) -> Markup:
     rows += [["format", info["layout"]["format"]]] if info["layout"].get("format") else []
     rows.append(["trained by", f"thresher {info['version']}"])
     # as text, so that numbers are left-aligned like the other settings
-    written = [[name, "none" if value is None else shown(value)] for name, value in rows]
+    written = [[name, "none" if value is None else format_figure(value)] for name, value in rows]
     inside = [table("How the model was trained", ["Setting", "Value"], written)]
     if trained or test is not None:
         heads = ["Lines and rows", *(["Training data"] if trained else []), *(["Test data"] if test else [])]

@@ -103,7 +103,7 @@ def _figures(test: Test) -> html.Markup:
 
 
 def _calibration(model: ReportedModel, test: Test) -> html.Markup:
-    head, binned = model.readout.head, test.assessment.binned
+    head, binned = model.predictor.head, test.assessment.binned
     if binned is None:
         return html.Markup()
     picture = plots.agreement(head, binned, test.figures, name="agreement", **_TALL)
@@ -114,8 +114,8 @@ def _calibration(model: ReportedModel, test: Test) -> html.Markup:
     heads = ["Predicted", "Observed", *(["95% from", "to"] if head.classifies else []), test.counted]
     numbers = html.table("Predicted and observed, by bins of equal weight", heads, rows)
     if head.classifies:
-        return _titled("Calibration", picture, _CALIBRATION, numbers)
-    return _titled("Predicted and observed", picture, _OBSERVED, numbers)
+        return _section("Calibration", picture, _CALIBRATION, numbers)
+    return _section("Predicted and observed", picture, _OBSERVED, numbers)
 
 
 def _curves(test: Test) -> list[html.Markup]:
@@ -135,10 +135,10 @@ def _curves(test: Test) -> list[html.Markup]:
     precision = chart(title, f"average {average:.4g}", *axes, series, name="precision", **_TALL)
     of_roc = _points("ROC curve", ["False positive rate", "True positive rate"], ranking.roc())
     numbers = _points(title, ["Recall", "Precision"], ranking.precision_recall())
-    return [_titled("ROC curve", roc, _ROC, of_roc), _titled(title, precision, _PR, numbers)]
+    return [_section("ROC curve", roc, _ROC, of_roc), _section(title, precision, _PR, numbers)]
 
 
-def _titled(title: str, picture: str, reading: str, numbers: html.Markup) -> html.Markup:
+def _section(title: str, picture: str, reading: str, numbers: html.Markup) -> html.Markup:
     return html.el("div", html.el("h3", title), html.figure(picture, reading, numbers))
 
 
@@ -155,16 +155,17 @@ def _classes(test: Test) -> html.Markup:
         return html.Markup()
     found: list[str] = []
     if counted and len(classes) <= _CONFUSED:
-        names = [html.named(one["class"]) for one in classes]
+        names = [html.short_name(one["class"]) for one in classes]
         rows = [[name, *row] for name, row in zip(names, counted, strict=True)]
         caption = "Confusion: a row for each true class, a column for each predicted one"
         found = [html.el("h3", "Confusion matrix"), html.table(caption, ["", *names], rows)]
     most = sorted(classes, key=lambda one: -one["weight"])[:_CLASSES]
     rows = [
-        [html.named(one["class"]), one["precision"], one["recall"], one["f1"], one["weight"]] for one in most
+        [html.short_name(one["class"]), one["precision"], one["recall"], one["f1"], one["weight"]]
+        for one in most
     ]
     note = f"The {_CLASSES} most frequent of {len(classes):,}." if len(classes) > _CLASSES else ""
     heads = ["Class", "Precision", "Recall", "F1", test.counted]
-    return html.joined(
+    return html.join(
         [*found, html.el("h3", "Class by class"), html.table("Figures of each class", heads, rows, note)]
     )

@@ -11,7 +11,7 @@ from thresher.learning.training.record import passes_made
 from thresher.options.messages import as_stored
 from thresher.plans.stability import troubles_of
 from thresher.reporting.facts import Facts, ReportedModel
-from thresher.reporting.html import Markup, el, joined, named, section
+from thresher.reporting.html import Markup, el, join, section, short_name
 
 _RARE = 1 / 3
 """Share of all but the most frequent class below which the error is not a key number."""
@@ -55,14 +55,14 @@ def top(facts: Facts) -> Markup:
         notes = [el("dd", note, class_="note")] if note else []
         keys.append(el("div", el("dt", name), el("dd", value, class_="big"), *notes))
     lead = el("p", f"This model predicts {_purpose(model)}. {trained}", class_="lead")
-    return joined([lead, el("dl", *keys, class_="keys")])
+    return join([lead, el("dl", *keys, class_="keys")])
 
 
 def _purpose(model: ReportedModel) -> str:
-    head, words = model.readout.head, model.readout.classes
-    layout = model.readout.layout
+    head, words = model.predictor.head, model.predictor.classes
+    layout = model.predictor.layout
     kinds = layout.kind_of.items() if layout else ()
-    label = next((f" {_quoted(name)}" for name, kind in kinds if kind == "label"), "")
+    label = next((f" {_quote(name)}" for name, kind in kinds if kind == "label"), "")
     kind = head.outputs.kind
     if not head.classifies and kind != "one":
         return f"{head.count:,} numbers"
@@ -73,12 +73,12 @@ def _purpose(model: ReportedModel) -> str:
     if kind == "labels":
         return f"which of {head.count:,} labels hold"
     likely = "how likely it is that" if head.has_probabilities else "whether"
-    what = f"{_quoted(words[1])} rather than {_quoted(words[0])}" if words else "positive"
+    what = f"{_quote(words[1])} rather than {_quote(words[0])}" if words else "positive"
     return f"{likely}{label or ' the label'} is {what}"
 
 
-def _quoted(name: str) -> str:
-    return f"“{named(name)}”"
+def _quote(name: str) -> str:
+    return f"“{short_name(name)}”"
 
 
 def _count(number: int, one: str) -> str:
@@ -86,7 +86,7 @@ def _count(number: int, one: str) -> str:
 
 
 def _of_test(figures: dict[str, Any], model: ReportedModel) -> list[Key]:
-    head = model.readout.head
+    head = model.predictor.head
     if not head.classifies:
         rmse, base = _figure(figures["rmse"]), _figure(figures.get("base_rmse"))
         explained = _figure(figures.get("r2")), "1 is perfect, 0 no better than the mean"

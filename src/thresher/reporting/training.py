@@ -10,7 +10,7 @@ from thresher.learning.inspection import plots
 from thresher.learning.inspection.plots import Stage
 from thresher.plans.frontier import measure_of, picture
 from thresher.reporting.facts import Facts
-from thresher.reporting.html import Markup, el, figure, named, section, table
+from thresher.reporting.html import Markup, el, figure, section, short_name, table
 
 SHAPE: dict[str, Any] = {"style": False, "headed": False, "width": 400}
 """Shape of every picture: two fit side by side on a desk, one on a phone. The page contains the styles."""
@@ -111,7 +111,7 @@ def selection(facts: Facts) -> Markup:
     for one in found.rows():
         lives, changes = "kept" if one["kept"] else "", "yes" if one["sign_changes"] else "no"
         figures = (one[name] for name in ("share", "mean", "low", "high"))
-        rows.append([named(found.name(one["feature"])), lives, *figures, changes])
+        rows.append([short_name(found.name(one["feature"])), lives, *figures, changes])
     heads = ["Feature", "", "Share", "Mean weight", "Low", "High", "Sign changes"]
     numbers = table("Features, the most stable first", heads, rows, most=_KEPT)
     shown = found.plot(name="stability", height=320, **SHAPE)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from thresher.learning.inspection.feature_names import known_names
-from thresher.learning.model.prediction import Readout
+from thresher.learning.model.prediction import LinearPredictor
 from thresher.reporting.facts import Facts
-from thresher.reporting.html import BAR_STEPS, Markup, el, joined, named, section, table
+from thresher.reporting.html import BAR_STEPS, Markup, el, join, section, short_name, table
 
 _OF_ONE, _OF_EACH, _OUTPUTS, _GROUPS = 30, 10, 10, 30
 """maximum numbers of weights of the only output and of each of several, of outputs, and of columns"""
@@ -35,21 +35,21 @@ def part(facts: Facts) -> Markup:
     """The section; empty without a model."""
     if facts.model is None:
         return Markup()
-    readout, info = facts.model.readout, facts.model.info
+    predictor, info = facts.model.predictor, facts.model.info
     if not info["nonzero"]:
         return section("weights", "What matters", el("p", "All weights are zero."))
     signs = info["weights"]
-    if readout.head.count == 1:  # the heaviest positive and the heaviest negative weights, side by side
-        found, tables = _heaviest(readout, 0, _OF_ONE), list[Markup]()
+    if predictor.head.count == 1:  # the heaviest positive and the heaviest negative weights, side by side
+        found, tables = _heaviest(predictor, 0, _OF_ONE), list[Markup]()
         largest = max((abs(weight) for _, weight in found), default=1.0)
         for sign, of_sign in (("positive", 1), ("negative", -1)):
             each = [one for one in found if of_sign * one[1] > 0]
             caption = f"{len(each)} of {signs[sign]:,}, the heaviest first"
-            shown = _table(readout, caption, each, largest) if each else el("p", "None.")
+            shown = _table(predictor, caption, each, largest) if each else el("p", "None.")
             tables.append(el("div", el("h3", f"Heaviest {sign}"), shown))
         inside = [el("p", _READING, class_="note"), el("div", *tables, class_="pair")]
     else:
-        inside = _by_output(readout, info)
+        inside = _by_output(predictor, info)
     both = f"{signs['positive']:,} positive and {signs['negative']:,} negative"
     sentence = f"{info['nonzero']:,} weights are not zero: {both}."
     if len(info["by_output"]) > 1:
@@ -59,43 +59,45 @@ def part(facts: Facts) -> Markup:
     )
 
 
-def _by_output(readout: Readout, info: dict[str, Any]) -> list[Markup]:
+def _by_output(predictor: LinearPredictor, info: dict[str, Any]) -> list[Markup]:
     rows = sorted(enumerate(info["by_output"]), key=lambda one: (-one[1]["l1_norm"], one[0]))
     shown = sorted(rows[:_OUTPUTS])
-    what = "Class" if readout.head.classifies else "Output"
+    what = "Class" if predictor.head.classifies else "Output"
     figures = list[Markup]()
     for k, one in shown:
-        found = sorted(_heaviest(readout, k, _OF_EACH), key=lambda one: (one[1] < 0, -abs(one[1])))
-        inside = _table(readout, "The heaviest weights of both signs", found)
-        figures.append(el("div", el("h3", named(f"{what} {one['output']}")), inside))
+        found = sorted(_heaviest(predictor, k, _OF_EACH), key=lambda one: (one[1] < 0, -abs(one[1])))
+        inside = _table(predictor, "The heaviest weights of both signs", found)
+        figures.append(el("div", el("h3", short_name(f"{what} {one['output']}")), inside))
     left = []
     if len(rows) > _OUTPUTS:
         left = [el("p", f"Of {len(rows):,} outputs, the {_OUTPUTS} with the largest weights are shown.")]
-    reading = _READING_OF_CLASSES if readout.head.classifies else _READING
+    reading = _READING_OF_CLASSES if predictor.head.classifies else _READING
     return [*left, el("p", reading, class_="note"), el("div", *figures, class_="pair")]
 
 
-def _table(readout: Readout, caption: str, found: list[tuple[int, float]], largest: float = 0.0) -> Markup:
+def _table(
+    predictor: LinearPredictor, caption: str, found: list[tuple[int, float]], largest: float = 0.0
+) -> Markup:
     """Names, which wrap, with weights, and bars of their magnitude."""
-    names, rows = known_names(readout), []
+    names, rows = known_names(predictor), []
     largest = largest or max((abs(weight) for _, weight in found), default=1.0)
     for key, weight in found:
         bar = _bar(abs(weight), largest, "c2" if weight < 0 else "c1")
-        rows.append([named(names.get(key, f"feature {key}"), _NAME), bar, weight])
+        rows.append([short_name(names.get(key, f"feature {key}"), _NAME), bar, weight])
     return table(caption, ["Feature", "", "Weight"], rows)
 
 
-def _heaviest(readout: Readout, output: int, most: int) -> list[tuple[int, float]]:
+def _heaviest(predictor: LinearPredictor, output: int, most: int) -> list[tuple[int, float]]:
     """Keys and weights of an output, by falling magnitude: half of each sign, if there are as many."""
-    column = readout.weights.reshape(len(readout.keys), -1)[:, output]
+    column = predictor.weights.reshape(len(predictor.keys), -1)[:, output]
     (live,) = np.nonzero(column)
-    order = live[np.lexsort((readout.keys[live], -np.abs(column[live])))]
+    order = live[np.lexsort((predictor.keys[live], -np.abs(column[live])))]
     above = column[order] > 0
     positive, negative = int(above.sum()), int((~above).sum())
     first = max((most + 1) // 2, most - negative)
     second = max(most // 2, most - positive)
     kept = np.isin(order, [*order[above][:first], *order[~above][:second]])
-    return [(int(readout.keys[k]), float(column[k])) for k in order[kept]]
+    return [(int(predictor.keys[k]), float(column[k])) for k in order[kept]]
 
 
 def _groups(info: dict[str, Any]) -> Markup:
@@ -106,11 +108,11 @@ def _groups(info: dict[str, Any]) -> Markup:
         return Markup()
     rows = list[list[Any]]()
     for one in found:
-        name = "(without a name)" if one["group"] is None else named(one["group"]) or "(no namespace)"
+        name = "(without a name)" if one["group"] is None else short_name(one["group"]) or "(no namespace)"
         bar = _bar(one["effect"], found[0]["effect"], "c1")
         rows.append([name, bar, one["effect"], one.get("features", "")])
     shown = table("Columns and namespaces by effect", _HEADS, rows, most=_GROUPS)
-    return joined([el("h3", "What matters, by column"), el("p", _EFFECTS, class_="note"), shown])
+    return join([el("h3", "What matters, by column"), el("p", _EFFECTS, class_="note"), shown])
 
 
 def _bar(size: float, largest: float, colour: str) -> Markup:

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from thresher.batch.rounds import BoostPlan, Round, loss_of
-from thresher.batch.solving import Boosted, objective_of, solved, solved_along
-from thresher.data.labels import listed_words
+from thresher.batch.solving import Boosted, objective_of, solve, solve_along
+from thresher.data.labels import list_words
 from thresher.data.source import Source
 from thresher.data.sources.reader import default_threads
 from thresher.learning.training.progress import Ui
@@ -63,7 +63,7 @@ def prepare(
     words = read["layout"].classes if read["layout"] else ()
     if two and len(words) > 2:
         raise UsageError(
-            f"labels are {len(words):,} words ({listed_words(words)}), but the loss is for two classes: use"
+            f"labels are {len(words):,} words ({list_words(words)}), but the loss is for two classes: use"
             f" {mention(loss='softmax')}, or name two, {mention(classes='WORD,WORD')}, and leave out other"
             f" rows, {mention(on_error='skip')}"
         )
@@ -75,13 +75,13 @@ def prepare(
     run_setup.check_written(outputs, options, data, source)
     solving = source, options["intercept"], head, plan, started
     if wanted is None:
-        return source, partial(solved, *solving)
+        return source, partial(solve, *solving)
 
     def along(_: Callable[[Round], None]) -> Boosted:
         """The chosen model, with those of all penalties."""
         folds = Folds(options["folds"])
         made = wanted.down_from, folds.count, folds.folds_of, ui.say
-        models, margins, rows = solved_along(*solving, *made)
+        models, margins, rows = solve_along(*solving, *made)
         points = points_held_out(models, rows, margins)
         number, which, missed = chosen_of(points, options["choose"], ui.warn)
         found = models[number]

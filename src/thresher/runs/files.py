@@ -17,12 +17,12 @@ from thresher.learning.inspection.formatting import figure_lines
 from thresher.learning.model.bags import spec_of
 from thresher.learning.model.ensemble import Ensemble, model_in
 from thresher.learning.model.objective import in_words
-from thresher.learning.model.prediction import Readout
+from thresher.learning.model.prediction import LinearPredictor
 from thresher.learning.model.recipe import settings
 from thresher.learning.training.record import passes_made
 from thresher.options.data import ReadOptions
-from thresher.options.messages import as_shown, flag_of, mention, mention_command, spelled
-from thresher.options.option import Options, UsageError, command, given_in
+from thresher.options.messages import as_shown, flag_of, mention, mention_command, shell_or_python
+from thresher.options.option import Options, UsageError, command, given_options
 from thresher.parts import REGISTRY
 from thresher.plans.budget import use_of
 from thresher.plans.frontier import picture
@@ -49,11 +49,11 @@ class ModelInfo(dict[str, Any]):
         if self["kind"] == "frontier":
             lanes, chosen = self["lanes"], self["chosen"]
             shown = {"choice": self["choice"], "chosen": chosen, "rule": lanes[chosen]["spec"]}
-            shown |= {"loss": self["loss"]} | _solver(self) | _told_command(self)
+            shown |= {"loss": self["loss"]} | _solver(self) | _describe_command(self)
             lines = [*lane_lines(lanes, self["penalty"], chosen), *figure_lines(shown)]
         else:
-            told: dict[str, Any] = {"ensemble": _told_ensemble, "selection": _told_selection}
-            lines = told.get(self["kind"], _told_model)(self)
+            told: dict[str, Any] = {"ensemble": _describe_ensemble, "selection": _describe_selection}
+            lines = told.get(self["kind"], _describe_model)(self)
         return as_shown("\n".join(lines))
 
 
@@ -67,7 +67,7 @@ class LogInfo(dict[str, Any]):
         figures |= {"columns": ", ".join(columns)} if columns else {}
         lines = figure_lines(figures)
         for one in self["last"]:
-            lines += ["", *_told_record(one)]
+            lines += ["", *_describe_record(one)]
         return as_shown("\n".join(lines))
 
 
@@ -86,7 +86,7 @@ def describe(path: Path) -> ModelInfo:
         told["command"] = remaking(path, header, describing.anatomy(path, header, tensors))
         return ModelInfo(told | ({"solver": header["solver"]} if "solver" in header else {}))
     if model_file.LANES not in found.run and model_file.ENSEMBLE in found.run:
-        Ensemble.read(found, model_file.readout_of)  # which checks it
+        Ensemble.read(found, model_file.predictor_of)  # which checks it
         headers, table = {k: found.header_of(k) for k in found.there}, found.run[model_file.ENSEMBLE]
         called = [choice.ALL, *table["values"]] if table["values"] else found.there
         counts = ("examples", "progressive_loss", "features_seen")
@@ -109,14 +109,14 @@ def describe(path: Path) -> ModelInfo:
         return ModelInfo({**shown, "command": remaking(path, header, shown)})
 
 
-def load(path: Path) -> Readout | Ensemble[Readout] | Frontier | Selection:
+def load(path: Path) -> LinearPredictor | Ensemble[LinearPredictor] | Frontier | Selection:
     """What a file holds, to predict with. `ModelFileError`."""
     found = model_file.Contents.of(path)
     if model_file.SELECTION in found.run:
         return Selection.load(found)
     if model_file.LANES in found.run or found.frontier() is None:
         return model_in(found)
-    return Frontier.read(found, model_file.readout_of)
+    return Frontier.read(found, model_file.predictor_of)
 
 
 def draw(path: Path, plot: Path | None, table: Path | None) -> None:
@@ -167,13 +167,13 @@ def name(
         found.chosen()
         raise DataError(f"{path}: a checkpoint: name the model once it is trained")
     models = {k: found.model(k) for k in found.there}
-    readouts = {k: model_file.readout_of(path, *one) for k, one in models.items()}
-    names = feature_names.find_in([*readouts.values()], data, **given_in(options, ReadOptions))
+    predictors = {k: model_file.predictor_of(path, *one) for k, one in models.items()}
+    names = feature_names.find_in([*predictors.values()], data, **given_options(options, ReadOptions))
     for k, (header, tensors) in models.items():
         own = {name: array for name, array in tensors.items() if not name.startswith(model_file.NAMES)}
-        if (record := readouts[k].record) is not None:
+        if (record := predictors[k].record) is not None:
             header = header | {"record": record.as_dict()}
-        models[k] = header, own | model_file.tensors_of_names(readouts[k].names or Names.of({}))
+        models[k] = header, own | model_file.tensors_of_names(predictors[k].names or Names.of({}))
     if target == path and stamp(path) != before:
         raise DataError(f"{path}: another process has changed it meanwhile: run thresher name again")
     nonzero = round(sum(int(header["nonzero"]) for header, _ in models.values()) / len(models))
@@ -182,28 +182,28 @@ def name(
     return figures, partial(model_file.write_all, target, every, found.run, found.beside())
 
 
-def _told_ensemble(found: dict[str, Any]) -> list[str]:
+def _describe_ensemble(found: dict[str, Any]) -> list[str]:
     """What the models of an ensemble share, and a row for each."""
     shown = {name: found[name] for name in ("kind", "models", "rows")} | settings(found)
     if found["record"]:
         shown |= {"passes": passes_made(found["record"])}
         shown |= {name: found["record"][name] for name in ("order", "examples")}
-        shown |= _continued(found["record"])
-    shown |= _told_command(found)
+        shown |= _describe_continuation(found["record"])
+    shown |= _describe_command(found)
     return [*figure_lines(shown), *_table(found["each"])]
 
 
-def _told_selection(found: dict[str, Any]) -> list[str]:
+def _describe_selection(found: dict[str, Any]) -> list[str]:
     """The figures of a selection, and its kept features."""
     figures = dict(found)
     writes = command("info", [found["model"]], [flag_of("table"), "FILE.tsv"])
-    every = spelled(f"{writes} writes all", "thresher.load(...).table() has all")
+    every = shell_or_python(f"{writes} writes all", "thresher.load(...).table() has all")
     rows = [{**one, "feature": str(one["feature"])} for one in figures.pop("kept_features")]
     unnamed = "" if any(one["name"] for one in rows) else "name"
     return [*figure_lines(figures), *_table(rows, ("kept", unnamed), _FEATURES_SHOWN, every)]
 
 
-def _ranked(rows: Sequence[dict[str, Any]]) -> list[dict[str, object]]:
+def _rank(rows: Sequence[dict[str, Any]]) -> list[dict[str, object]]:
     """Columns or groups by falling effect; those without one last, in their order."""
     return sorted(rows, key=lambda one: -one.get("effect", -1.0))
 
@@ -215,12 +215,12 @@ def _table(
     if not rows:
         return []
     names = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in without]
-    every = every or spelled(f"{flag_of('json')} has all", "the dictionary has all")
+    every = every or shell_or_python(f"{flag_of('json')} has all", "the dictionary has all")
     more = [f"... and {len(rows) - shown:,} more: {every}"] if len(rows) > shown else []
     return ["", *formatting.table_of_rows(rows, names, shown), *more]
 
 
-def _continued(record: dict[str, Any]) -> dict[str, str]:
+def _describe_continuation(record: dict[str, Any]) -> dict[str, str]:
     """How often training went on with other data, if it did."""
     often = record.get("continued", 0)
     return {"continued": f"{often:,} time{'s' * (often > 1)}"} if often else {}
@@ -235,20 +235,20 @@ def _read_up_to(record: dict[str, Any]) -> dict[str, str]:
     return {"read": "; ".join(found)} if found else {}
 
 
-def _told_model(found: dict[str, Any]) -> list[str]:
+def _describe_model(found: dict[str, Any]) -> list[str]:
     """The figures of a model or a checkpoint; effects by column, by namespace or product, and by output."""
     groups = [
         {**one, "group": "(without a name)" if one["group"] is None else one["group"] or "(no namespace)"}
-        for one in _ranked(found["groups"])
+        for one in _rank(found["groups"])
     ]
-    read = _ranked([one for one in found["columns"] if one["kind"] not in _UNREAD])
+    read = _rank([one for one in found["columns"] if one["kind"] not in _UNREAD])
     same = ("nonzero",) if found["outputs"] == "one" else ()  # as the number of features
     lines = [*figure_lines(_figures(found)), *_table(read, same)]
     if len(read) < len(found["columns"]):
         lines.append(f"{len(found['columns']) - len(read):,} columns were not read")
     lines += [*_table(groups, same), *_table(found["by_output"])]
     if found["nameable"] and found["weights"]["named"] is None:
-        finder = spelled("thresher name MODEL DATA", "thresher.name_features(model, data)")
+        finder = shell_or_python("thresher name MODEL DATA", "thresher.name_features(model, data)")
         so = (
             ", so the effects of categories are unknown" if any(one["kind"] in _NAMED for one in read) else ""
         )
@@ -272,7 +272,7 @@ def _figures(facts: dict[str, Any]) -> dict[str, object]:
     shown |= _solver(facts)
     shown |= {f"stopped_{name}": value for name, value in stopped.items() if value not in (None, 0, "")}
     if record := facts["record"]:
-        shown |= _continued(record) | {"passes": passes_made(record), "order": record["order"]}
+        shown |= _describe_continuation(record) | {"passes": passes_made(record), "order": record["order"]}
         shown |= {name: record[name] for name in ("holdout", "where") if record[name]} | _read_up_to(record)
     if layout.get("format"):
         shown["format"] = layout["format"]
@@ -294,13 +294,13 @@ def _figures(facts: dict[str, Any]) -> dict[str, object]:
         shown |= {"weight_if_never_seen": weights["unmet"][0]} if "unmet" in weights else {}
     shown |= {f"bytes_{name}": size for name, size in facts["bytes"].items()}
     shown |= {"warning" if not k else f"warning_{k + 1}": one for k, one in enumerate(facts["warnings"])}
-    return shown | _told_command(facts)
+    return shown | _describe_command(facts)
 
 
-def _told_command(facts: dict[str, Any]) -> dict[str, str]:
+def _describe_command(facts: dict[str, Any]) -> dict[str, str]:
     """The command that trains the same, if it is known; or the file without which it is not."""
     if facts["command"] is not None:
-        return {"command": formatting.shortened(facts["command"])}
+        return {"command": formatting.shorten_command(facts["command"])}
     needs = (one for one in facts.get("needs", []) if one["kind"] == "rule" and "file" in one)
     lacking = [one["file"] for one in needs if one["name"] not in REGISTRY["rule"]]
     return {"command": as_shown(f"to see it, use {mention(modules=lacking[0])}")} if lacking else {}
@@ -311,22 +311,28 @@ def _solver(facts: dict[str, Any]) -> dict[str, object]:
     return {f"solver_{name}": value for name, value in facts.get("solver", {}).items()}
 
 
-def _told_record(one: dict[str, Any]) -> list[str]:
+def _describe_record(one: dict[str, Any]) -> list[str]:
     """A record in lines."""
     more = [f"key {printable(one['key'])}"] if "key" in one else []
     more += [f"ids {printable(', '.join(one['ids']))}"] if "ids" in one else []
     lines = [
-        "  ".join([f"{one['kind']} after row {one['after_row']:,}", formatting.shown(one["time"]), *more])
+        "  ".join(
+            [f"{one['kind']} after row {one['after_row']:,}", formatting.format_figure(one["time"]), *more]
+        )
     ]
     rows = one.get("rows", [])
     for row in rows[:_ROWS_SHOWN]:
-        features = [f"{printable(name)}={formatting.shown(value)}" for name, value in row["features"].items()]
+        features = [
+            f"{printable(name)}={formatting.format_figure(value)}" for name, value in row["features"].items()
+        ]
         left = len(features) - _FEATURES_SHOWN
         features[_FEATURES_SHOWN:] = [f"... and {left:,} more"] if left > 0 else []
         parts = [f"row {row['row']:,}"] if "row" in row else []
         parts += [f"id {printable(row['id'])}"] if "id" in row else []
-        parts += [f"label {formatting.shown(row['label'])}"] if "label" in row else []
-        parts += [f"importance {formatting.shown(row['importance'])}"] if row["importance"] != 1 else []
+        parts += [f"label {formatting.format_figure(row['label'])}"] if "label" in row else []
+        parts += (
+            [f"importance {formatting.format_figure(row['importance'])}"] if row["importance"] != 1 else []
+        )
         lines.append("  " + "  ".join([*parts, *features]))
     if len(rows) > _ROWS_SHOWN:
         lines.append(f"  ... and {len(rows) - _ROWS_SHOWN:,} more rows: {flag_of('json')} has all")

@@ -20,7 +20,7 @@ from thresher.data.report import Report
 from thresher.data.source import Source
 from thresher.engine.atomic import whole_file
 from thresher.learning.diagnostics.findings import Finding
-from thresher.learning.evaluation.slices import measured
+from thresher.learning.evaluation.slices import measure_slices
 from thresher.learning.files import model_file
 from thresher.learning.inspection import plots
 from thresher.learning.inspection.explanation import SKIPPED, explain
@@ -30,8 +30,8 @@ from thresher.learning.model.prediction import ModelOrFile, source_for
 from thresher.options.data import ReadOptions
 from thresher.options.judging import TARGETS
 from thresher.options.layouts import of_options
-from thresher.options.messages import mention, spelled
-from thresher.options.option import Options, UsageError, given_in
+from thresher.options.messages import mention, shell_or_python
+from thresher.options.option import Options, UsageError, given_options
 from thresher.plans.repeat import remaking
 from thresher.plans.run_setup import are_files, check_written
 
@@ -124,7 +124,7 @@ def _threshold(model: Any, options: Options) -> float | None:
     return threshold if cost is None else float(cost[1] / sum(cost))
 
 
-def _explained(model: Any, name: str | None) -> Callable[[NDArray[np.float64]], list[int]] | None:
+def _explainer(model: Any, name: str | None) -> Callable[[NDArray[np.float64]], list[int]] | None:
     """See `Predicting.explained`. `UsageError`."""
     if name is None:
         return None
@@ -164,9 +164,9 @@ def predict(
             raise UsageError(
                 f"{mention(name)} is for explanations: use {mention(output='explain')}, or leave it out"
             )
-    explained = _explained(model, options["output_class"])
+    explained = _explainer(model, options["output_class"])
     more = {"ids": options["id"], "unlabelled": True, "live": True}
-    source = source_for(model, data, model.head.open_domain, more=more, **given_in(options, ReadOptions))
+    source = source_for(model, data, model.head.open_domain, more=more, **given_options(options, ReadOptions))
     check_written(outputs, options, data, source, inputs=inputs)
     return Predicting(model, source, options, level, threshold, explained)
 
@@ -176,7 +176,7 @@ def check_ensemble(model: object, wanted: str) -> None:
     if not isinstance(model, Ensemble):
         raise UsageError(
             f"{wanted} is for an ensemble, and this is one model: use"
-            f" {spelled('thresher train --ensemble N', 'thresher.ensemble')}"
+            f" {shell_or_python('thresher train --ensemble N', 'thresher.ensemble')}"
         )
 
 
@@ -194,10 +194,10 @@ def measure(
         head.check_two(*(name for name in ("top", "cost") if options[name]))
     if options["plot"] is not None and not (head.has_probabilities if head.classifies else head.count == 1):
         raise UsageError(f"{mention('plot')} draws a calibration, of probabilities or of one number")
-    source = source_for(model, data, head.domain.closed(model.classes), **given_in(options, ReadOptions))
+    source = source_for(model, data, head.domain.closed(model.classes), **given_options(options, ReadOptions))
     check_written([], options, data, source, inputs=inputs)
     with of_options():
-        found, slices = measured(model, source, options["threshold"], options["slices"])
+        found, slices = measure_slices(model, source, options["threshold"], options["slices"])
     told = {**found.figures(), **found.at(options["top"], options["cost"]), "nonzero": model.nonzero}
     told |= {"slices": slices} if slices else {}
     if options["plot"] is not None and found.binned is not None:
@@ -229,7 +229,7 @@ def report(
         files = expand(data) if are_files(data) else []
         check_written([target], options, data, inputs=[*inputs, *files])
         with of_options():
-            reading = given_in(options, ReadOptions)
+            reading = given_options(options, ReadOptions)
             facts.measure(found, data, options["threshold"], options["slices"], **reading)
     return found, partial(page.write, target, found)
 

@@ -16,9 +16,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.data.bodies import Rows
-from thresher.data.sources.reader import filled
+from thresher.data.sources.reader import fill_gaps
 from thresher.learning.inspection import explanation
-from thresher.learning.model.prediction import LinearPredictor
+from thresher.learning.model.prediction import BasePredictor
 from thresher.options.kinds import Whole, WrongValueError
 from thresher.serving.errors import RefusedError
 from thresher.serving.openapi import EXPLAIN
@@ -31,7 +31,7 @@ def lines_of(rows: Rows, good: Sequence[dict[str, Any]]) -> bytes:
     """A line for each row, with its id if there are ids."""
     if rows.gaps:
         bad = [{"error": one.error, "line": one.line, "column": one.column} for one in rows.bad]
-        good = filled(good, rows.gaps, bad)
+        good = fill_gaps(good, rows.gaps, bad)
     if rows.ids is not None:
         good = [{"id": name, **one} for name, one in zip(rows.ids, good, strict=True)]
     return _encoder.encode_lines(good)
@@ -40,7 +40,7 @@ def lines_of(rows: Rows, good: Sequence[dict[str, Any]]) -> bytes:
 class Answers:
     """Writes predictions of a model."""
 
-    def __init__(self, model: LinearPredictor) -> None:
+    def __init__(self, model: BasePredictor) -> None:
         self._model, self._said = model, explanation.Responses(model)
         self.usual = self._said.usual
         """what is written if nothing is asked for"""
@@ -71,17 +71,17 @@ class Answers:
         if not arrow:
             return self.together([rows], margins, output)[0]
         asked = output or self.usual
-        found = filled(self._said.values(margins, asked), rows.gaps, repeat(None))
+        found = fill_gaps(self._said.values(margins, asked), rows.gaps, repeat(None))
         one, head = pa.float64(), self._model.head
         kind = one if self._said.is_one else pa.struct([(name, one) for name in self._said.names])
         words = self._model.classes
-        if asked == "label" and words and head.worded(np.zeros(0), words).dtype == object:
+        if asked == "label" and words and head.to_words(np.zeros(0), words).dtype == object:
             kind = pa.string()
         elif asked == "label" and head.outputs.kind == "labels":
             kind = pa.list_(pa.int64())
         elif asked == "label" and head.classifies:
             kind = pa.int64()
-        errors = filled([None] * rows.good, rows.gaps, [one.error for one in rows.bad])
+        errors = fill_gaps([None] * rows.good, rows.gaps, [one.error for one in rows.bad])
         columns = {} if rows.ids is None else {"id": pa.array(rows.ids, pa.string())}
         columns |= {asked: pa.array(found, kind), "error": pa.array(errors, pa.string())}
         table, sink = pa.table(columns), pa.BufferOutputStream()

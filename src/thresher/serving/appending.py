@@ -222,7 +222,7 @@ class Draft:
         known, labelled = self._memory.words, kind in (records.ROWS, records.LABELS) and len(chunk)
         if known is not None and labelled and (most := int(chunk.labels.max()) + 1) > self._named:
             given["classes"], self._named = known.names()[self._named : most], most
-        self.entries.append(records.packed(kind, chunk, given, self.time))
+        self.entries.append(records.pack(kind, chunk, given, self.time))
         first = self._row + 1
         self._row += len(chunk) if kind == records.ROWS else 0
         return first, self._row
@@ -264,7 +264,7 @@ class Draft:
                 entry = self.entries[-1]
                 self._keys[mark] = KnownRows(first, last, entry.head.hash_of_rows(entry.body))
             return Ack(first, last)
-        again = records.packed(records.ROWS, chunk)
+        again = records.pack(records.ROWS, chunk)
         if again.head.hash_of_rows(again.body) != known.hash:
             raise RefusedError(
                 422, "this Idempotency-Key was used for other rows: use a key of its own for each request"

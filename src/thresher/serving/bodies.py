@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from thresher.data import bodies
 from thresher.data.errors import DataError
-from thresher.data.labels import WordTable, shown_as
-from thresher.learning.model.prediction import LinearPredictor, body_reader, label_reader
+from thresher.data.labels import WordTable, give_back
+from thresher.learning.model.prediction import BasePredictor, body_reader, label_reader
 from thresher.options.option import UsageError
-from thresher.serving.errors import RefusedError, refused
+from thresher.serving.errors import RefusedError, refusal_of
 from thresher.serving.openapi import JSON, MEDIA
 
 _ANY = ("", "text/plain", "application/octet-stream", "application/x-www-form-urlencoded")
@@ -23,7 +23,7 @@ _ANY = ("", "text/plain", "application/octet-stream", "application/x-www-form-ur
 class Bodies:
     """Reads bodies for a model. Threads may use it at once."""
 
-    def __init__(self, model: LinearPredictor, most_rows: int, words: WordTable | None = None) -> None:
+    def __init__(self, model: BasePredictor, most_rows: int, words: WordTable | None = None) -> None:
         """`most_rows` is the largest number of rows in a body; labels may add to `words`."""
         self._model, self._loaded, self._late = model, set[str](), label_reader(model, most_rows, words)
         self._readers, self._refused = dict[str, bodies.BodyReader](), dict[str, str]()
@@ -66,7 +66,7 @@ class Bodies:
         rows = self._read(self._late, body, True, "id")
         wrong = [f"line {one.line}: {one.error}" for one in rows.bad]
         if wrong := wrong or [f"unknown field {name}" for name in rows.unknown]:
-            label = json.dumps(shown_as(self._model.classes).tolist()[0]) if self._model.classes else "1"
+            label = json.dumps(give_back(self._model.classes).tolist()[0]) if self._model.classes else "1"
             raise RefusedError(400, f'{wrong[0]}; expected lines such as {{"id": "a", "label": {label}}}')
         return rows
 
@@ -85,7 +85,7 @@ class Bodies:
         except bodies.BinaryError as error:
             raise RefusedError(415, f"{error.args[0]}; send {', '.join(self.media)}") from None
         except DataError as error:
-            raise refused(error) from error
+            raise refusal_of(error) from error
 
     def is_loaded(self, media: str) -> bool:
         """Whether bodies of this kind have been read before; the first may take seconds, to compile."""

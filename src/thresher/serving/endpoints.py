@@ -16,7 +16,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from thresher.data.files.paths import unread
 from thresher.runs import files
 from thresher.serving import openapi
-from thresher.serving.errors import Answer, RefusedError, refusal, told
+from thresher.serving.errors import Answer, RefusedError, json_answer, refusal
 from thresher.serving.metrics import Metrics
 from thresher.serving.openapi import ENDPOINTS
 from thresher.serving.predicting import BatchKind, Later, Predictions
@@ -100,14 +100,14 @@ class Endpoints:
         """The answer to a request."""
         try:
             if packing := request.asked.header(b"content-encoding"):  # which takes a second for the largest
-                plain = await asyncio.to_thread(self._unpacked, request.body, packing.lower())
+                plain = await asyncio.to_thread(self._unpack, request.body, packing.lower())
                 request = request._replace(body=plain)
             answer: Answer = await getattr(self, request.asked.name)(request)
         except Exception as error:  # noqa: BLE001  (a fault must not end the service)
             return refusal(error)
         return answer
 
-    def _unpacked(self, body: bytes, packing: str) -> bytes:
+    def _unpack(self, body: bytes, packing: str) -> bytes:
         if packing == "identity":
             return body
         if packing not in _PACKINGS:
@@ -142,17 +142,17 @@ class Endpoints:
         return Answer(200, generate_latest(self._metrics.registry), CONTENT_TYPE_LATEST)
 
     async def live(self, request: HttpRequest) -> Answer:
-        return told(openapi.Live(True))
+        return json_answer(openapi.Live(True))
 
     async def ready(self, request: HttpRequest) -> Answer:
         status = self._service.status()
         if not status.ready:
             raise RefusedError(503, status.reason or "not ready yet", 1)
-        return told(openapi.ServiceReady(True, status.learning, status.reason))
+        return json_answer(openapi.ServiceReady(True, status.learning, status.reason))
 
     async def about(self, request: HttpRequest) -> Answer:
         loop, newest = asyncio.get_running_loop(), self._service.snapshot()[0]
-        return told(await loop.run_in_executor(self._pool, files.describe, newest))
+        return json_answer(await loop.run_in_executor(self._pool, files.describe, newest))
 
     async def openapi(self, request: HttpRequest) -> Answer:
         return Answer(200, self._document)

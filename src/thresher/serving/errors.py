@@ -30,7 +30,7 @@ class RefusedError(Exception):
             self.headers["Retry-After"] = str(max(1, round(retry_after)))
 
 
-def refused(error: DataError) -> RefusedError:
+def refusal_of(error: DataError) -> RefusedError:
     """Why data that clients sent are not read."""
     return RefusedError(413 if isinstance(error, bodies.TooLargeError) else 400, error.args[0])
 
@@ -47,7 +47,7 @@ class Answer(NamedTuple):
     """what is sent in place of `body`, and then closed"""
 
 
-def told(found: Any) -> Answer:
+def json_answer(found: Any) -> Answer:
     """An answer in JSON."""
     return Answer(200, _encode(found) + b"\n")
 
@@ -58,11 +58,11 @@ def refusal(error: Exception) -> Answer:
     Options, which a client cannot give, are left out.
     """
     if isinstance(error, DataError):
-        error = refused(error)
+        error = refusal_of(error)
     elif not isinstance(error, RefusedError):
         tell_fault(error)
         error = RefusedError(500, "a fault of the service, about which its standard error says more")
-    answer = told({"error": printable(without_options(error.message))})
+    answer = json_answer({"error": printable(without_options(error.message))})
     return answer._replace(status=error.status, headers=error.headers)
 
 

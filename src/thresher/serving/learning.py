@@ -101,7 +101,7 @@ class _Unheard(progress.Ui):
     hears = False
 
 
-def _prepared(model: Path, source: LiveLog, state: Path) -> Plan:
+def _prepare(model: Path, source: LiveLog, state: Path) -> Plan:
     """The training that goes on with a model, or with a checkpoint. `LogError` if it needs that."""
     again = state.exists()
     if source.begin.row and not again:
@@ -142,7 +142,7 @@ class Learning:
         self._snapshots, self._tell, self.file = snapshots, fault, folder / MODEL
         """`file`: the newest whole model"""
         source = LiveLog(folder, wait, self._turn)
-        self._run = _prepared(model, source, folder / _CHECKPOINT)
+        self._run = _prepare(model, source, folder / _CHECKPOINT)
         self.model: Any = self._run.trainer.model
         """the model that learns"""
         source.domain = self.model.head.domain
@@ -168,7 +168,7 @@ class Learning:
     def _place(self) -> StreamPosition:
         return self._run.trainer.state.position.place or StreamPosition(0, 0, 0)
 
-    def reached(self, at: segments.LogPosition) -> None:
+    def note_learned(self, at: segments.LogPosition) -> None:
         """All before a place is learned: records without rows need not be read again, and may be removed."""
         state = self._run.trainer.state
         if at.offset > self._place.offset:

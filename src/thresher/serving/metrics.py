@@ -35,7 +35,7 @@ class Metrics:
         """answers by path and status, and their seconds by path: a `Histogram` would lock for each"""
         own.register(self)
 
-    def answered(self, path: str, status: int, seconds: Sequence[float]) -> None:
+    def count_answers(self, path: str, status: int, seconds: Sequence[float]) -> None:
         """Count answers, each with the seconds that it took."""
         self._answered[path, status] += len(seconds)
         self._sums[path] += sum(seconds)

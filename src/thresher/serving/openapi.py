@@ -107,7 +107,7 @@ class Endpoint(NamedTuple):
     parameters: tuple[Given, ...] = ()
 
 
-def _told(
+def _json_endpoint(
     method: str, path: str, does: str, means: str, kind: Any, takes: Any = (), parameters: Any = ()
 ) -> Endpoint:
     """What is answered in JSON of this kind."""
@@ -131,18 +131,20 @@ ENDPOINTS = {
         ROWS,
         (_OUTPUT, _TOP, _IDS),
     ),
-    "learn": _told(
+    "learn": _json_endpoint(
         *("POST", "/learn", "Learn the labelled rows of the body.", "Rows are on disk."),
         RowsLearned,
         ROWS,
         (_KEY,),
     ),
-    "label": _told("POST", "/label", _LATE, "Labels are on disk.", LabelsLearned, (LINES, JSON)),
+    "label": _json_endpoint("POST", "/label", _LATE, "Labels are on disk.", LabelsLearned, (LINES, JSON)),
     "metrics": Endpoint("GET", "/metrics", "Figures for Prometheus.", {200: ("Figures.", "text/plain", str)}),
-    "live": _told("GET", "/health/live", "Whether the process answers.", "It does.", Live),
-    "ready": _told("GET", "/health/ready", "Whether it can do its work.", "It can.", ServiceReady),
-    "about": _told("GET", "/model", "What thresher info says of the model.", "Facts.", dict[str, Any]),
-    "openapi": _told("GET", "/openapi.json", "This document.", "OpenAPI 3.1.", dict[str, Any]),
+    "live": _json_endpoint("GET", "/health/live", "Whether the process answers.", "It does.", Live),
+    "ready": _json_endpoint("GET", "/health/ready", "Whether it can do its work.", "It can.", ServiceReady),
+    "about": _json_endpoint(
+        "GET", "/model", "What thresher info says of the model.", "Facts.", dict[str, Any]
+    ),
+    "openapi": _json_endpoint("GET", "/openapi.json", "This document.", "OpenAPI 3.1.", dict[str, Any]),
     "snapshot": Endpoint(
         *("GET", "/snapshot", "The newest model on disk."),
         {200: ("A model file.", "application/octet-stream", bytes), 304: ("The client has it.", "", None)},

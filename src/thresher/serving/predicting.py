@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from thresher.data.bodies import Rows
 from thresher.data.chunk import concat
-from thresher.learning.model.prediction import LinearPredictor
+from thresher.learning.model.prediction import BasePredictor
 from thresher.serving.answers import Answers, lines_of
 from thresher.serving.appending import Ack
 from thresher.serving.bodies import Bodies
-from thresher.serving.errors import Answer, RefusedError, refusal, told
+from thresher.serving.errors import Answer, RefusedError, json_answer, refusal
 from thresher.serving.metrics import Metrics
 from thresher.serving.openapi import ARROW, EXPLAIN, LINES, RowsLearned
 from thresher.serving.reading import Asked
@@ -60,7 +60,7 @@ class Later(NamedTuple):
 class _Serving(NamedTuple):
     """A model that serves, and what reads rows and writes answers for it."""
 
-    model: LinearPredictor
+    model: BasePredictor
     bodies: Bodies
     answers: Answers
 
@@ -98,7 +98,7 @@ class Predictions:
             except ValueError as error:
                 raise RefusedError(400, error.args[0]) from error
             written = lines_of(rows, found.told(int(kind.top) if kind.top else None))
-        return rows, _predicted(rows, written, ARROW if kind.arrow else LINES)
+        return rows, _answer_rows(rows, written, ARROW if kind.arrow else LINES)
 
     def labelled(self, body: bytes, media: str) -> Rows:
         """The rows of a body, with labels; at least one is good. `RefusedError`."""
@@ -169,7 +169,7 @@ class Predictions:
             rows, first = one[0], ack.first + one[1]
             count, errors = 0 if ack.repeated else rows.good, rows.bad[:_ERRORS]
             last = first + rows.good - 1
-            return told(RowsLearned(first, last, count, len(rows.bad), errors, ack.repeated))
+            return json_answer(RowsLearned(first, last, count, len(rows.bad), errors, ack.repeated))
 
         return _later([*zip(read, begins, strict=True)], acks, answer)
 
@@ -184,15 +184,15 @@ class Predictions:
         margins = self._service.margins(whole, model)
         ids = [one for rows in several for one in rows.good_ids] if kind.ids else []
         kept = _attempt(self._service.keep, ids, whole) if kind.ids else None
-        written = [*map(_predicted, several, answers.together(several, margins, kind.output))]
+        written = [*map(_answer_rows, several, answers.together(several, margins, kind.output))]
 
-        def told() -> list[Answer] | Later:
+        def json_answer() -> list[Answer] | Later:
             if isinstance(kept, Answer) or (kept and isinstance(_attempt(kept.result), Answer)):
                 return self._predict_each(bodies, kind)  # some may be taken
             self._metrics.rows.labels("predicted").inc(len(whole))
             return written
 
-        return Later([kept], told) if isinstance(kept, Future) else told()
+        return Later([kept], json_answer) if isinstance(kept, Future) else json_answer()
 
     def _predict_each(self, bodies: Sequence[bytes], kind: BatchKind) -> list[Answer] | Later:
         """The answers to bodies, whatever is wrong with them."""
@@ -219,7 +219,7 @@ class Predictions:
         whole, place = several[0].whole if several else concat([one.chunk for one in good]), count()
         done = _attempt(self._service.label, [one.ids for one in good], whole.labels, whole.weights)
         work = [one if isinstance(one, Answer) else done for one in read]
-        return _later(read, work, lambda _, found: told(found[next(place)]))
+        return _later(read, work, lambda _, found: json_answer(found[next(place)]))
 
     def _count(self, rows: Rows, fate: str) -> None:
         self._metrics.rows.labels(fate).inc(len(rows.chunk))
@@ -250,6 +250,6 @@ def _later(
     return Later([*waited], answers) if waited else answers()
 
 
-def _predicted(rows: Rows, body: bytes, media: str = LINES) -> Answer:
+def _answer_rows(rows: Rows, body: bytes, media: str = LINES) -> Answer:
     """The answer to rows, with the status of an error if none of them is good."""
     return Answer(200 if rows.good or not rows.bad else 400, body, media)

@@ -133,7 +133,7 @@ class Site:
             taken.setdefault(one.status, []).append(now - request.since)
         asked = requests[0].asked
         for status, seconds in taken.items():
-            self._metrics.answered(asked.path if asked.name else "other", status, seconds)
+            self._metrics.count_answers(asked.path if asked.name else "other", status, seconds)
 
     def head(self, one: Answer, length: int, closes: bool) -> bytes:
         """The head of an answer with a body of this length."""

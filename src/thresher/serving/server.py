@@ -16,7 +16,7 @@ from time import monotonic
 
 from thresher.learning.training.interruption import take
 from thresher.options.messages import flag_of
-from thresher.options.option import Options, UsageError, given_in
+from thresher.options.option import Options, UsageError, given_options
 from thresher.options.serving import LearningOptions
 from thresher.serving.endpoints import Endpoints, Limits
 from thresher.serving.errors import tell_fault
@@ -60,7 +60,7 @@ def serve(model: Path, options: Options) -> None:
             raise UsageError("a server that learns needs a log: use --learn and --log DIR together")
         if options["learn"]:
             service: Service = LearningService(model, options["log"], settings_of(options), tell)
-        elif idle := [flag_of(name) for name in given_in(options, LearningOptions)]:
+        elif idle := [flag_of(name) for name in given_options(options, LearningOptions)]:
             raise UsageError(f"{idle[0]} is for a server that learns: use --learn and --log DIR")
         else:
             service = Service(model, tell)

@@ -30,7 +30,7 @@ from thresher.engine.atomic import stamp
 from thresher.learning.files import model_file
 from thresher.learning.inspection import explanation
 from thresher.learning.model import ensemble
-from thresher.learning.model.prediction import LinearPredictor
+from thresher.learning.model.prediction import BasePredictor
 from thresher.options.option import UsageError
 from thresher.options.serving import DROP, NEGATIVE
 from thresher.serving.appending import EXPIRED_AT_ONCE, MICRO, A, Ack, Appender, Draft, Memory, ticking
@@ -132,7 +132,7 @@ class Service:
             self.model, self._reason = found, ""
             self._say(f"reloaded {self.path}{other and f', a model of {other}'}")
 
-    def margins(self, chunk: Chunk, model: LinearPredictor | None = None) -> F64:
+    def margins(self, chunk: Chunk, model: BasePredictor | None = None) -> F64:
         """Margins of some rows, by `model`, which they were read for, or the one that serves."""
         found: F64 = (self.model if model is None else model).margins(chunk)
         return found
@@ -223,7 +223,7 @@ class LearningService(Service):
         """The end of what is synced, once it is beyond a place; None when the service ends."""
         learning = self._learning
         while self._synced.offset <= at.offset:
-            learning.reached(at)
+            learning.note_learned(at)
             self._caught_up = True
             if self._complete:
                 learning.save()
@@ -244,7 +244,7 @@ class LearningService(Service):
             self.model = ensemble.load(self.snapshot()[0])
         self._reason = reason
 
-    def margins(self, chunk: Chunk, model: LinearPredictor | None = None) -> F64:
+    def margins(self, chunk: Chunk, model: BasePredictor | None = None) -> F64:
         """Margins of some rows, each by the model as it is between two examples."""
         found = list[F64]()
         for piece in chunk.pieces(self._learning.at_once):

@@ -119,7 +119,7 @@ class SparseOnlineClassifier(ClassifierMixin, SparseEstimator):
             tags.classifier_tags.multi_label = objective.default_outputs(self.loss, None) == "one"
         return tags
 
-    def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> EncodedLabels:
+    def _encode(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> EncodedLabels:
 
         any_data.check_unmasked("labels y", y)
         y = check_array(

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from thresher.data.inputs import arrays
 from thresher.learning.model import agreement, objective
 from thresher.sklearn.classifier import SparseOnlineClassifier
-from thresher.sklearn.estimator import as_readout
+from thresher.sklearn.estimator import as_predictor
 from thresher.sklearn.regressor import SparseOnlineRegressor
 
 _PROBED = 8
@@ -100,7 +100,7 @@ def _with_weights(estimator: Any, loss: Any) -> SparseOnlineClassifier | SparseO
     )
     bias = np.broadcast_to(np.asarray(estimator.intercept_, np.float64).ravel(), coef.shape[0]).copy()
     model._kind, model._sparse, model.n_features_in_ = arrays.MATRIX, None, coef.shape[1]
-    model._model = as_readout(objective.Objective(model.loss, model._outputs()), model._store(), coef, bias)
+    model._model = as_predictor(objective.Objective(model.loss, model._outputs()), model._store(), coef, bias)
     model._model.numbering = agreement.Numbering(0, coef.shape[1] - 1, True)
     for name in ("feature_names_in_", "n_iter_"):
         if hasattr(estimator, name):

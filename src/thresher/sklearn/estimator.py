@@ -36,14 +36,14 @@ from thresher.learning.inspection.explanation import explain
 from thresher.learning.model import agreement, divergence, objective
 from thresher.learning.model import recipe as recipes
 from thresher.learning.model.model import Model
-from thresher.learning.model.prediction import Readout
+from thresher.learning.model.prediction import LinearPredictor
 from thresher.learning.model.warm_start import start_from
 from thresher.learning.training import passes, progress, shares, trainer, wide
 from thresher.options.checks import check_flag, check_whole
 from thresher.parts import expect, homes, rule_of
 from thresher.sklearn import inputs
 from thresher.sklearn.inputs import Columns, Examples, RandomState, Reading
-from thresher.sklearn.row_order import MatrixSource, drawn, rows_of
+from thresher.sklearn.row_order import MatrixSource, draw_order, rows_of
 
 NESTED = ("rule", "loss", "rate")
 """Parameters that are parts; their own parameters are set with two underscores: ``rule__alpha``"""
@@ -77,7 +77,7 @@ parameters = dataclass(eq=False, repr=False, match_args=False)
 class SparseEstimator(BaseEstimator):
     """A thresher model as an estimator; its fields are the parameters that all have.
 
-    Classifiers and regressors define ``_encoded``, which encodes y and, with `reset`, sets the classes or the
+    Classifiers and regressors define ``_encode``, which encodes y and, with `reset`, sets the classes or the
     number of outputs of the model (`whole` is True in `fit`; `named` are the classes passed to
     `partial_fit`); ``_outputs``, the SPEC of the outputs; and ``_one_row``: a Chunk of a single example
     without names of columns, if that is quick to get, else None.
@@ -141,12 +141,12 @@ class SparseEstimator(BaseEstimator):
         Raises ValueError, `DataError`, and `DivergedError` (a ValueError) if a loss or weight is not finite.
         """
         self._check_options()
-        with self._unchanged_by_errors():
+        with self._restore_on_error():
             going_on = self.warm_start and self.__sklearn_is_fitted__()
             self._starts = self._starts if going_on else not (coef_init is None and intercept_init is None)
             if going_on:
                 self._check_goes_on()
-            X, matrix, weights, factors = self._taken_in(X, y, sample_weight, reset=not going_on, whole=True)
+            X, matrix, weights, factors = self._take_rows(X, y, sample_weight, reset=not going_on, whole=True)
             model = self._model if going_on else self._new_model()
             if coef_init is not None or intercept_init is not None:
                 if not self._weighs_columns(model):
@@ -155,7 +155,7 @@ class SparseEstimator(BaseEstimator):
                     )
                 begin_with(model, self.n_features_in_, coef_init, intercept_init)
             model.head.domain.check(matrix.labels, matrix.targets)
-            whole, learned, held, seed = drawn(self, matrix, weights, groups)
+            whole, learned, held, seed = draw_order(self, matrix, weights, groups)
             count = self._passes_over(model.recipe, matrix, whole)
             source = MatrixSource(matrix, learned, factors, seed, self._class_names())
             judged = None if held is None else MatrixSource(matrix, held, factors)
@@ -200,8 +200,8 @@ class SparseEstimator(BaseEstimator):
             self._tell(before)
             return self
 
-        with self._unchanged_by_errors():
-            taken = self._taken_in(X, y, sample_weight, reset=first, whole=False, named=named)
+        with self._restore_on_error():
+            taken = self._take_rows(X, y, sample_weight, reset=first, whole=False, named=named)
             X, matrix, weights, factors = taken
             model = self._new_model() if first else self._model
             model.head.domain.check(matrix.labels, matrix.targets)
@@ -274,7 +274,7 @@ class SparseEstimator(BaseEstimator):
         return 1 + int(getattr(self._model, "examples", 0))
 
     @contextmanager
-    def _unchanged_by_errors(self) -> Iterator[None]:
+    def _restore_on_error(self) -> Iterator[None]:
         """Restore the attributes if a call fails, so that a fitted model does not change."""
         before = self.__dict__.copy()
         try:
@@ -332,10 +332,10 @@ class SparseEstimator(BaseEstimator):
             return str(self.store)
         return "direct" if self._kind == arrays.MATRIX and self.n_features_in_ <= _DIRECT else "growing"
 
-    def _taken_in(
+    def _take_rows(
         self, X: object, y: object, sample_weight: Any, *, reset: bool, whole: bool, named: object = None
     ) -> tuple[Any, Chunk, F64, F64 | None]:
-        """X, its examples, importances and their factors; `reset` as for `inputs.read`, `_encoded`."""
+        """X, its examples, importances and their factors; `reset` as for `inputs.read`, `_encode`."""
         X, matrix = inputs.read(self, X, reset=reset)
         if self.names:
             feature_names.check_nameable(self._store())
@@ -343,7 +343,7 @@ class SparseEstimator(BaseEstimator):
         if y is None:
             raise ValueError("training requires y to be passed, but the target y is None")
         check_consistent_length(weights, y)
-        encoded = self._encoded(y, weights, reset, whole, named)
+        encoded = self._encode(y, weights, reset, whole, named)
         return X, replace(matrix, labels=encoded.labels, targets=encoded.targets), weights, encoded.factors
 
     def _margins(self, X: Examples) -> F64:
@@ -366,7 +366,7 @@ class SparseEstimator(BaseEstimator):
 
     @property
     def model_(self) -> Any:
-        """The `Model` that predicts (a `Readout` if there are only weights); not a copy.
+        """The `Model` that predicts (a `LinearPredictor` if there are only weights); not a copy.
 
         `thresher.save`, `thresher.evaluate` and ``init`` of `thresher.train` accept the estimator instead.
         """
@@ -399,19 +399,19 @@ class SparseEstimator(BaseEstimator):
         For tables with non-numeric columns, dictionaries, texts, and with a hashed store, columns correspond
         to `feature_keys_`.
         """
-        readout = self.model_.readout()
+        predictor = self.model_.predictor()
         by_column = self._weighs_columns()
-        width = self.n_features_in_ if by_column else len(readout.keys)
+        width = self.n_features_in_ if by_column else len(predictor.keys)
         sparse = self._sparse
         if sparse is None:
-            sparse = width * len(self._shown(readout.bias)) > DENSE
-        if sparse and not readout.unmet.any():
-            weights = self._shown(readout.weights_of(readout.keys).T)
+            sparse = width * len(self._shown(predictor.bias)) > DENSE
+        if sparse and not predictor.unmet.any():
+            weights = self._shown(predictor.weights_of(predictor.keys).T)
             rows, stored = np.nonzero(weights)
-            columns = readout.keys[stored].astype(np.int64) if by_column else stored
+            columns = predictor.keys[stored].astype(np.int64) if by_column else stored
             return csr_matrix((weights[rows, stored], (rows, columns)), (len(weights), width))
-        keys = np.arange(width, dtype=np.uint64) if by_column else readout.keys
-        whole = np.ascontiguousarray(self._shown(readout.weights_of(keys).T))
+        keys = np.arange(width, dtype=np.uint64) if by_column else predictor.keys
+        whole = np.ascontiguousarray(self._shown(predictor.weights_of(keys).T))
         return csr_matrix(whole) if sparse else whole
 
     def _weighs_columns(self, model: Model | None = None) -> bool:
@@ -421,7 +421,7 @@ class SparseEstimator(BaseEstimator):
     @property
     def intercept_(self) -> F64:
         """Intercepts ``(outputs,)``."""
-        return self._shown(self.model_.readout().bias.astype(np.float64))
+        return self._shown(self.model_.predictor().bias.astype(np.float64))
 
     @property
     def feature_keys_(self) -> NDArray[np.uint64]:
@@ -429,7 +429,7 @@ class SparseEstimator(BaseEstimator):
 
         With a hashed store, numbers of rows.
         """
-        keys: NDArray[np.uint64] = self.model_.readout().keys
+        keys: NDArray[np.uint64] = self.model_.predictor().keys
         return keys
 
     def sparsify(self) -> Self:
@@ -452,11 +452,11 @@ class SparseEstimator(BaseEstimator):
         """
         check_is_fitted(self)
         if not self._weighs_columns():
-            readout = self._model.readout()
-            feature_names.check_nameable(readout.store)
-            known = feature_names.known_names(readout)
-            keys = readout.keys[readout.weights.reshape(len(readout.keys), -1).any(axis=1)].tolist()
-            if readout.names is None and not all(key in known for key in keys):
+            predictor = self._model.predictor()
+            feature_names.check_nameable(predictor.store)
+            known = feature_names.known_names(predictor)
+            keys = predictor.keys[predictor.weights.reshape(len(predictor.keys), -1).any(axis=1)].tolist()
+            if predictor.names is None and not all(key in known for key in keys):
                 raise ValueError(
                     "the names of these features were not kept (feature_keys_ has their keys): fit with"
                     " names=True, or find them with thresher.name_features(model, X)"
@@ -536,8 +536,8 @@ def chunk_of_row(X: Any, y: Any, width: int, labels: dict[Any, float] | None) ->
     )
 
 
-def as_readout(head: objective.Objective, store: str, coef: Any, bias: F64) -> Readout:
-    """A readout of `coef` ``(outputs, d)``, CSR, and `bias` ``(outputs,)``; keys are columns.
+def as_predictor(head: objective.Objective, store: str, coef: Any, bias: F64) -> LinearPredictor:
+    """A predictor of `coef` ``(outputs, d)``, CSR, and `bias` ``(outputs,)``; keys are columns.
 
     A loss with a margin for each of two classes also accepts a single margin.
     """
@@ -548,7 +548,7 @@ def as_readout(head: objective.Objective, store: str, coef: Any, bias: F64) -> R
     used: NDArray[Any] = np.flatnonzero(np.diff(columns.indptr))
     table = columns[:, used].toarray().T.astype(np.float64)
     weights = np.ascontiguousarray(table[:, 0] if head.count == 1 else table)
-    return Readout(head, store, used.astype(np.uint64), weights, bias)
+    return LinearPredictor(head, store, used.astype(np.uint64), weights, bias)
 
 
 def begin_with(model: Model, width: int, coef: ArrayLike | None, intercept: ArrayLike | None) -> None:
@@ -564,4 +564,4 @@ def begin_with(model: Model, width: int, coef: ArrayLike | None, intercept: Arra
         raise ValueError(f"intercept_init has {bias.size} numbers, expected {table.shape[0]}")
     if not (np.isfinite(table.data).all() and np.isfinite(bias).all()):
         raise ValueError("coef_init and intercept_init must be finite")
-    start_from(model, as_readout(model.head, model.store, table, bias))
+    start_from(model, as_predictor(model.head, model.store, table, bias))

@@ -27,7 +27,7 @@ from thresher.learning.inspection import feature_names
 from thresher.learning.model import agreement, signs
 from thresher.options.data import LayoutOptions, ReadOptions
 from thresher.options.layouts import layout_asked
-from thresher.options.option import declared, settle
+from thresher.options.option import options_of, settle
 
 Examples = any_data.Matrix | any_data.ArrowTable | Iterable[Any]
 """n examples: a matrix, dense or sparse; a table; or rows of numbers, dictionaries or texts"""
@@ -104,7 +104,7 @@ def layout_of(estimator: Any) -> Any:
     given = estimator.layout
     if not isinstance(given, Mapping):
         return layout_asked(settle(ReadOptions, {"layout": given}))
-    known = declared(LayoutOptions)
+    known = options_of(LayoutOptions)
     if unknown := sorted(map(str, given.keys() - known)):
         raise ValueError(f"layout has no option {unknown[0]}; it has {', '.join(sorted(known))}")
     return layout_asked(settle(LayoutOptions, given))

@@ -53,7 +53,7 @@ class SparseOnlineRegressor(RegressorMixin, SparseEstimator):
         coef = super().coef_
         return coef if self._targets or issparse(coef) else coef[0]
 
-    def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> EncodedLabels:
+    def _encode(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> EncodedLabels:
         y = check_array(y, ensure_2d=False, dtype="numeric", input_name="y", ensure_min_samples=0)
         if y.ndim > 2:
             raise ValueError(f"y must have one or two dimensions, not {y.ndim}")

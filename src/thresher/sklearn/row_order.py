@@ -58,7 +58,7 @@ class Drawn(NamedTuple):
     """seed of the orders of later passes; None if they are that of the first"""
 
 
-def drawn(estimator: Any, matrix: Chunk, weights: F64, groups: ArrayLike | None) -> Drawn:
+def draw_order(estimator: Any, matrix: Chunk, weights: F64, groups: ArrayLike | None) -> Drawn:
     """Draw examples by an estimator's parameters; groups of ``(n,)`` examples are held out whole."""
     shuffle = bool(estimator.shuffle)
     draw = matrices.as_copies(weights) if shuffle else matrices.in_order(weights)

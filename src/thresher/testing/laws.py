@@ -99,9 +99,9 @@ def cut(chunk: Chunk, places: Sequence[int]) -> Iterator[Chunk]:
 
 def read_weights(model: Model, features: int) -> Vector:
     """All weights of a model whose keys are 0..features-1, zeros included."""
-    readout = model.readout()
-    out = np.full(features, float(readout.unmet[0]))
-    out[readout.keys.astype(np.int64)] = readout.weights
+    predictor = model.predictor()
+    out = np.full(features, float(predictor.unmet[0]))
+    out[predictor.keys.astype(np.int64)] = predictor.weights
     return out
 
 
@@ -217,9 +217,9 @@ def looking(make: Make, chunk: Chunk) -> None:
             before = fingerprint(watched)
             watched.predict(chunk)
             watched.weights()
-            watched.readout().predict(chunk)
+            watched.predictor().predict(chunk)
             model_file.save(watched, Path(folder) / "model")
-            if watched.nonzero > watched.features_seen or watched.intercept != watched.readout().intercept:
+            if watched.nonzero > watched.features_seen or watched.intercept != watched.predictor().intercept:
                 raise LawError(f"{law}: counts or intercept are not those of the weights that are read")
             if fingerprint(watched) != before:
                 raise LawError(f"{law}: the state differs after predict, weights or save")

@@ -88,7 +88,7 @@ def _want(naming, key):
 
 
 @scalar
-def _wanted(naming, key, size):
+def _row_to_name(naming, key, size):
     """The row of a key that needs a name, if there is room for one of `size` letters; otherwise 0."""
     kept = key & naming.mask
     row = naming.slots[place(naming.slots, naming.keys, kept, home(naming.slots, kept))]
@@ -124,7 +124,7 @@ def offer(naming, key, text, at, size, space):
 def offer_text(naming, key, text, at, size, space, form):
     """`offer` in one of the forms `TEXT` and `QUOTED`."""
     if naming is not None and naming.on:
-        row, begin = _wanted(naming, key, size), naming.state[LETTERS]
+        row, begin = _row_to_name(naming, key, size), naming.state[LETTERS]
         if row > 0:
             _write(naming, text, at, size)
             _note(naming, row, form, np.uint64(space), np.uint64(begin), np.uint64(size))
@@ -134,7 +134,7 @@ def offer_text(naming, key, text, at, size, space, form):
 def offer_whole(naming, key, number, space):
     """Enter a whole number, in the column number `space`, as the name of `key`."""
     if naming is not None and naming.on:
-        row = _wanted(naming, key, 0)
+        row = _row_to_name(naming, key, 0)
         if row > 0:
             _note(naming, row, WHOLE, np.uint64(space), np.uint64(abs(number)), np.uint64(number < 0))
 
@@ -143,7 +143,7 @@ def offer_whole(naming, key, number, space):
 def offer_with(naming, key, text, at, size, before, before_size):
     """Enter a name in the namespace ``text[before : before + before_size]`` as the name of `key`."""
     if naming is not None and naming.on:
-        row, begin = _wanted(naming, key, before_size + size), naming.state[LETTERS]
+        row, begin = _row_to_name(naming, key, before_size + size), naming.state[LETTERS]
         if row > 0:
             _write(naming, text, before, before_size)
             _write(naming, text, at, size)
@@ -155,7 +155,7 @@ def offer_with(naming, key, text, at, size, before, before_size):
 def offer_product(naming, key, a, b, c, factors):
     """Enter `key` as the product of two or three features, whose names are then wanted too."""
     if naming is not None and naming.on:
-        row = _wanted(naming, key, 0)
+        row = _row_to_name(naming, key, 0)
         if row > 0:
             _note(naming, row, factors, a, b, c)
             _want(naming, a)
@@ -214,7 +214,7 @@ class Names(Mapping[int, str]):
         first = int(self.ends[place - 1]) if place else 0
         return self.letters[first : self.ends[place]].tobytes().decode("utf-8", "backslashreplace")
 
-    def joined(self, other: Names) -> Names:
+    def union(self, other: Names) -> Names:
         """The names of both mappings, which share no feature."""
         keys = np.concatenate([self.features, other.features])
         order = np.argsort(keys)

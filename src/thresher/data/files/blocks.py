@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import StreamPosition
 from thresher.data.errors import DataError, OddFileError
-from thresher.data.files.paths import begins_a_model, binary_kind, called, is_local, named
+from thresher.data.files.paths import begins_a_model, binary_kind, display_name, is_local, name_errors
 from thresher.data.files.streams import OpenStreams, RawFile, Stream, compression_of, open_stream
 from thresher.data.files.topics import is_topic
 
@@ -99,15 +99,15 @@ def check_is_text(head: bytes, name: str) -> None:
         return
     head = head[:_PROBE]
     if begins_a_model(head):
-        raise DataError(f"{called(name)}: a model of thresher, not data")
+        raise DataError(f"{display_name(name)}: a model of thresher, not data")
     if b"\0" not in head:
         if b"\r" in head[:-1] and b"\n" not in head:
-            raise OddFileError(f"{called(name)}: lines end with \\r alone: write \\n (tr '\\r' '\\n')")
+            raise OddFileError(f"{display_name(name)}: lines end with \\r alone: write \\n (tr '\\r' '\\n')")
         return
     controls = len(head[:_START].translate(None, _NO_CONTROLS))
     if head[0] not in _BEGINS_TEXT or controls >= _CONTROLS:
         kind = binary_kind(head) or "supported compression: gzip, bz2, xz, zstd"
-        raise OddFileError(f"{called(name)}: a binary file, not text ({kind})")
+        raise OddFileError(f"{display_name(name)}: a binary file, not text ({kind})")
 
 
 class BlockReader:
@@ -144,7 +144,7 @@ class BlockReader:
         the blocks has enough to do.
         """
         while self._file < len(self._names):
-            with named(self._names[self._file]):
+            with name_errors(self._names[self._file]):
                 if self._stream is None:
                     self._open(buffer)
                 block = self._fill(buffer, busy)
@@ -216,7 +216,7 @@ class BlockReader:
                 head = bytes(buffer.view[: min(size, _PROBE)])
                 name = self._names[self._file]
                 if not head:
-                    raise DataError(f"{called(name)}: empty, no examples")
+                    raise DataError(f"{display_name(name)}: empty, no examples")
                 check_is_text(head, name)
             if ended or cut or (full and (goal >= self._longest or self._in_long)):
                 break
@@ -257,7 +257,7 @@ def block_ends(name: str, block_bytes: int, start: int) -> Iterator[int]:
     Only the ends of the blocks are read. Yields nothing for a file that can only be read from its beginning
     (compressed, remote, or a pipe), and stops before a line that is longer than a block.
     """
-    with named(name):
+    with name_errors(name):
         if not is_local(name):
             return
         with closing(RawFile(name)) as raw:

@@ -19,7 +19,7 @@ import xxhash
 
 from thresher.data.errors import DataError
 from thresher.data.files import remote
-from thresher.data.files.paths import called, is_local, is_stream, named, open_file
+from thresher.data.files.paths import display_name, is_local, is_stream, name_errors, open_file
 from thresher.data.files.remote import is_remote
 
 _PIECE = 1 << 20
@@ -80,7 +80,7 @@ class ContentHash:
 def hash_file(name: str, size: int | None = None, opened: Any = None) -> Content:
     """The content of a file, perhaps `opened`, or of its first `size` bytes. `DataError`."""
     total, piece = ContentHash(), memoryview(bytearray(_PIECE))
-    with named(name), open_file(name) if opened is None else contextlib.nullcontext(opened) as file:
+    with name_errors(name), open_file(name) if opened is None else contextlib.nullcontext(opened) as file:
         while size is None or total.size < size:
             room = piece if size is None else piece[: size - total.size]
             if not (count := file.readinto(room)):
@@ -93,14 +93,14 @@ def check_beginning(name: str, expected: Content) -> None:
     """Raise `DataError` unless a file still begins with the content that was read before."""
     found = content_of(name) if remote.is_remote(name) else hash_file(name, expected.size)
     if found != expected:
-        raise changed(name, found.size, expected.size)
+        raise change_error(name, found.size, expected.size)
 
 
-def changed(name: str, now: int, before: int, unit: str = "bytes") -> DataError:
+def change_error(name: str, now: int, before: int, unit: str = "bytes") -> DataError:
     """The error for data that have changed since they were read."""
     how = f"within its first {now:,} {unit}" if now == before else f"from {before:,} {unit} to {now:,}"
     return DataError(
-        f"{called(name)}: changed since it was first read ({how}); every pass needs the same data"
+        f"{display_name(name)}: changed since it was first read ({how}); every pass needs the same data"
     )
 
 
@@ -122,7 +122,7 @@ def stamp(name: str) -> list[int] | None:
 def content_of(name: str, opened: Any = None) -> Content:
     """The content of a whole file; a remote file by URL, size and time."""
     if remote.is_remote(name):
-        return _identified(name, *remote.file_info(name))
+        return _identify(name, *remote.file_info(name))
     return hash_file(name, opened=opened)
 
 
@@ -130,14 +130,14 @@ def remote_content(name: str) -> Content | None:
     """The content of a remote file, identified by URL, size and time; None if these are unknown."""
     if not remote.is_remote(name):
         return None
-    with named(name):
+    with name_errors(name):
         size, modified = remote.file_info(name)
     if size is None or modified is None or time.time_ns() - modified < SETTLED:
         return None
-    return _identified(name, size, modified)
+    return _identify(name, size, modified)
 
 
-def _identified(name: str, size: int | None, modified: int | None) -> Content:
+def _identify(name: str, size: int | None, modified: int | None) -> Content:
     return Content(xxhash.xxh64_intdigest(f"{name}\n{size}\n{modified}".encode()), size or 0)
 
 
@@ -200,7 +200,7 @@ class Watches:
             if 0 <= missing <= len(view):
                 total.update(view[:missing])
                 if total.content() != expected:
-                    raise changed(self._names[file], expected.size, expected.size)
+                    raise change_error(self._names[file], expected.size, expected.size)
                 view = view[missing:]
         total.update(view)
 
@@ -217,7 +217,7 @@ class Watches:
         if file < len(self._expected):
             expected = self._expected[file]
             if content != expected if whole else content.size < expected.size:
-                raise changed(self._names[file], content.size, expected.size)
+                raise change_error(self._names[file], content.size, expected.size)
 
     def so_far(self) -> ReadSoFar:
         """The content read so far."""
@@ -232,7 +232,7 @@ class Watches:
             if file < len(known) and known[file].size >= expected.size:  # compared when it was read
                 continue
             if is_stream(self._names[file]):
-                raise changed(self._names[file], expected.size, expected.size)
+                raise change_error(self._names[file], expected.size, expected.size)
             check_beginning(self._names[file], expected)
 
     def contents(self) -> list[Content]:

@@ -94,7 +94,7 @@ class Kafka(topics.Topic, scheme="kafka"):
             while not all(one.done() for one in answers):
                 waited = time.monotonic() - begun
                 if waited > (_REFUSED if self._why else _ANSWER):
-                    raise self._silent("answer")
+                    raise self._silence_error("answer")
                 self._admin.poll(0.001 if waited < 0.1 else 0.02)  # calls `_failed`
             try:
                 return [one.result() for one in answers]
@@ -112,7 +112,7 @@ class Kafka(topics.Topic, scheme="kafka"):
                     raise DataError(found.str()) from error
             self._admin.poll(_MOMENT)
 
-    def _silent(self, what: str) -> DataError:
+    def _silence_error(self, what: str) -> DataError:
         """The error if the broker does not give what it should."""
         return DataError(f"no {what} from {self._host}" + (f": {self._why}" if self._why else ""))
 
@@ -192,7 +192,7 @@ class Kafka(topics.Topic, scheme="kafka"):
                     self._paused.remove(partition)
                     self._consumer.resume([self._place(partition)])
                 if not self._poll(min(MOST, end - at), partition) and time.monotonic() - last > PATIENCE:
-                    raise self._silent(f"message for {PATIENCE:.0f} seconds")
+                    raise self._silence_error(f"message for {PATIENCE:.0f} seconds")
         self._consumer.incremental_unassign([self._place(partition)])
 
     def _poll(self, most: int, wanted: str) -> bool:

@@ -19,7 +19,7 @@ from isal import isal_zlib
 
 from thresher.data.errors import DataError
 from thresher.data.files import remote
-from thresher.data.files.topics import is_topic, settled
+from thresher.data.files.topics import is_topic, settle_topic
 from thresher.options.messages import mention
 
 _MARKS = (
@@ -88,9 +88,9 @@ def expand(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> l
         name = os.fspath(item)
         if name.startswith("file:///"):
             name = unquote(name.removeprefix("file://"))
-        with named(name):
+        with name_errors(name):
             if is_topic(name):
-                found = [settled(name)]
+                found = [settle_topic(name)]
             elif remote.is_remote(name):
                 found = remote.matching(name)
             elif name == STDIN or os.path.exists(name) or not glob.has_magic(name):
@@ -134,7 +134,7 @@ def in_both(names: Iterable[str], others: Iterable[str]) -> list[str]:
 def size_of(name: str) -> int | None:
     """Size in bytes of a file as stored; None if unknown, as for a pipe."""
     if remote.is_remote(name):
-        with named(name):
+        with name_errors(name):
             return remote.file_info(name).size
     return os.path.getsize(name) if is_local(name) else None
 
@@ -185,20 +185,20 @@ def open_file(name: str, piece: int = remote.PIECE) -> Any:
     return sys.stdin.buffer if name == STDIN else open(name, "rb", buffering=0)
 
 
-def called(name: str) -> str:
+def display_name(name: str) -> str:
     """The name of a file in messages."""
     return "standard input" if name == STDIN else name
 
 
 @contextmanager
-def named(name: str) -> Iterator[None]:
+def name_errors(name: str) -> Iterator[None]:
     """Turn errors while reading a file into a `DataError` that names it."""
     try:
         yield
     except (_DAMAGED_GZIP, lzma.LZMAError, EOFError, OSError, ValueError) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"{called(name)}: {unread(error)}") from error
+        raise DataError(f"{display_name(name)}: {unread(error)}") from error
 
 
 def unread(error: Exception) -> str:

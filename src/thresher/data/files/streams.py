@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from isal import isal_zlib
 
-from thresher.data.files.paths import STDIN, is_stream, named, open_file
+from thresher.data.files.paths import STDIN, is_stream, name_errors, open_file
 from thresher.data.files.topics import is_topic
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def head_of(name: str, size: int, streams: OpenStreams, first: Callable[[bytes],
     on. Raises `DataError` if the file cannot be read.
     """
     once, seen = is_stream(name), list[bytes]()
-    with named(name):
+    with name_errors(name):
         raw = RawFile(name, (lambda view: seen.append(bytes(view))) if once else None)
         with closing(open_stream(raw)) as stream:
             head, end = bytearray(), 0

@@ -55,7 +55,7 @@ class Tail(Topic, scheme="tail"):
         known = known or next((one for one in runs if _read_last(one) and self._since(one)[0]), None)
         lost = known.lost if known else 0
         if known is None or (read := _read_last(known)) is None:
-            return self._made(name, self._starts(start or EARLIEST, {last: 0}, end), end, lost)
+            return self._make_extent(name, self._starts(start or EARLIEST, {last: 0}, end), end, lost)
         (same, files), at, trouble = self._since(known), known.end[read], ""
         if not same:
             trouble = f"it is another file than the one learned from up to byte {at:,}, and no rotated copy"
@@ -71,9 +71,9 @@ class Tail(Topic, scheme="tail"):
             warn_user(f"{name}: {trouble}; goes on from {start}", UserWarning)
             begin = self._starts(start, {last: 0}, end)
             if start == LATEST or not files:
-                return self._made(name, begin, end, lost)
+                return self._make_extent(name, begin, end, lost)
         ends = {one.name: one.stat().st_size for one in files[:-1]} | end
-        return self._made(name, dict.fromkeys(ends, 0) | {files[0].name: at}, ends, lost)
+        return self._make_extent(name, dict.fromkeys(ends, 0) | {files[0].name: at}, ends, lost)
 
     def _since(self, known: Extent) -> tuple[list[Path], list[Path]]:
         """The files that begin with what an earlier run read last, usually one; and all from the first on.
@@ -104,7 +104,7 @@ class Tail(Topic, scheme="tail"):
         packed = map(self._rotation, unpacked)
         return any(one and not one[1] and one[0] > first[0] for one in packed)
 
-    def _made(self, name: str, begin: dict[str, int], end: dict[str, int], lost: int) -> Extent:
+    def _make_extent(self, name: str, begin: dict[str, int], end: dict[str, int], lost: int) -> Extent:
         """The extent with these ends, in the order of time."""
         made = Extent(name, "", begin, end, lost, tuple(end))
         read = _read_last(made)

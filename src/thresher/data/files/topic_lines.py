@@ -91,7 +91,7 @@ class TopicFile(io.RawIOBase):
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self._name = topics.settled(name)
+        self._name = topics.settle_topic(name)
         kind = topics.kind_of(self._name.url)
         with topics.naming(self._name):
             self._topic = kind(self._name.url)

@@ -245,7 +245,7 @@ def naming(name: str) -> Iterator[None]:
         raise DataError(f"{name}: {error.args[0]}") from error
 
 
-def settled(name: str, earlier: Iterable[Extent] = ()) -> TopicName:
+def settle_topic(name: str, earlier: Iterable[Extent] = ()) -> TopicName:
     """The name of a topic with what a run reads of it that begins now, after `earlier` ones. `DataError`."""
     if isinstance(name, TopicName):
         return name

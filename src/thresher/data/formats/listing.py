@@ -76,6 +76,6 @@ ENDINGS = {ending: name for name, form in FORMATS.items() for ending in form.end
 """Formats by file name ending."""
 
 
-def listed(titles: list[str], last: str) -> str:
+def list_titles(titles: list[str], last: str) -> str:
     """Titles joined by commas, with the word `last` before the last one."""
     return f"{', '.join(titles[:-1])} {last} {titles[-1]}"

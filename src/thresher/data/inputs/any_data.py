@@ -134,11 +134,11 @@ def held(X: Any) -> Any:
     else:
         found = list(X)
     if not len(found):
-        raise emptied("X")
+        raise empty_error("X")
     return found
 
 
-def emptied(what: str) -> DataError:
+def empty_error(what: str) -> DataError:
     """The error for an iterator without rows."""
     return DataError(
         f"{what} holds no rows: an iterator can be read only once, so make a list or a table of it first"
@@ -237,7 +237,7 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Sour
     rest = iter(data)
     first = next(rest, rest)
     if first is rest and rest is data:
-        raise emptied("data")
+        raise empty_error("data")
     again = chain([first], rest) if rest is data else data
     if rest is data and options.get("unlabelled") and isinstance(first, Mapping):
         return _as_source([*again], domain, options)
@@ -318,7 +318,7 @@ def of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: dic
     as_matrix = (y is None or isinstance(layout, SettledLayout)) and not has_columns(layout)
     table = None if as_matrix else _as_table(X, layout)
     if table is not None:
-        table, layout = _joined(table, y, weights, layout, wanted)
+        table, layout = _join(table, y, weights, layout, wanted)
         options = {**options, "layout": layout, "weighed_beside": weights is not None}
         return table_source(table, domain=domain, **options)
     wanted = wanted.of_words(words) if wanted.most else wanted
@@ -405,7 +405,7 @@ def single(data: object) -> DataError:
 # Labels as columns
 
 
-def _joined(
+def _join(
     table: Any, y: Any, weights: Any, layout: AnyLayout | None, domain: Domain
 ) -> tuple[Any, AnyLayout]:
     """The table with labels and weights added as columns, and a layout that names them.
@@ -448,7 +448,7 @@ def _joined(
             raise DataError(f"{whole.num_rows} examples have sample_weight of shape {np.shape(weights)}")
         whole = whole.append_column(weight, _column_of("sample_weight", weights, np.float64))
     if not has_columns(base):
-        return whole, replace(base.unsettled(), label=as_list(labels), weight=weight)
+        return whole, replace(base.unsettle(), label=as_list(labels), weight=weight)
     # estimators are fitted on features alone, and a model trained without weights may be measured with them
     own = dict.fromkeys(labels, kinds.LABEL) | ({weight: kinds.WEIGHT} if weight else {})
     found = base.kind_of | {name: kind for name, kind in own.items() if name not in base.kind_of}
@@ -547,7 +547,7 @@ def of_table(X: Any, layout: AnyLayout, **options: Any) -> Source:
 
     `DataError`.
     """
-    layout = layout if has_columns(layout) else layout.unsettled()
+    layout = layout if has_columns(layout) else layout.unsettle()
     if isinstance(layout, Layout) and (layout.label or layout.weight):
         raise DataError(
             "labels and weights are given as y and sample_weight, so the layout must not name them"

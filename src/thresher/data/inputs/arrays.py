@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.data.chunk import Chunk, StreamPosition, ascends, check_starts
-from thresher.data.errors import DataError, nonfinite, printable, shortened, shown
+from thresher.data.errors import DataError, nonfinite, printable, quote_bytes, shorten
 from thresher.data.feature_specs import grams_of
 from thresher.data.features.murmur import hash_bytes, seed_of
 from thresher.data.features.ngrams import rows_of_texts
@@ -240,7 +240,7 @@ def _is_pandas(X: object) -> bool:
 _TEXTS = str, bytes  # quicker than the type of both
 
 
-def _found(name: str, value: Any) -> str:
+def _describe_wrong(name: str, value: Any) -> str:
     """A value that is no feature, and what to do."""
     what = f"{value!r:.40} ({type(value).__name__})"
     if isinstance(value, Mapping):
@@ -317,7 +317,9 @@ class RowReader:
             there = [one for one in value if not is_missing(one) and one != ""]
             for one in there:
                 if isinstance(one, bool) or not isinstance(one, str | int | np.integer):
-                    raise TypeError(f"a list must hold texts or whole numbers, found {_found(name, one)}")
+                    raise TypeError(
+                        f"a list must hold texts or whole numbers, found {_describe_wrong(name, one)}"
+                    )
             return [self._key((name, one if isinstance(one, str) else str(one))) for one in there], 1.0
         try:
             amount = float(value)
@@ -327,7 +329,7 @@ class RowReader:
             if not named:
                 raise
             expected = "expected a number, a text or a list of texts"
-            raise TypeError(f"{expected}, found {_found(name, value)}") from error
+            raise TypeError(f"{expected}, found {_describe_wrong(name, value)}") from error
         if not abs(amount) < OVERFLOW:
             hint = "; for a missing value, give None or leave it out" if amount != amount else ""
             raise ValueError(f"expected a finite number, found {nonfinite(amount)}{hint}")
@@ -437,7 +439,7 @@ def array_of(labels: object) -> NDArray[Any]:
     if array.ndim == 0:
         hint = f"; if that is a column of the data, use label={labels!r}" if isinstance(labels, str) else ""
         raise DataError(
-            f"labels y must be a sequence with one label per example, not {_described(labels)}{hint}"
+            f"labels y must be a sequence with one label per example, not {_describe(labels)}{hint}"
         )
     if array.dtype.kind in "Mm":
         raise DataError(
@@ -456,8 +458,8 @@ def array_of(labels: object) -> NDArray[Any]:
                 raise DataError(f"example {k + 1} has no label ({label}): remove such examples")
             if isinstance(label, str) != isinstance(listed[0], str):
                 raise DataError(
-                    f"labels must be all text or all numbers: example 1 has {_described(listed[0])},"
-                    f" example {k + 1} has {_described(label)}"
+                    f"labels must be all text or all numbers: example 1 has {_describe(listed[0])},"
+                    f" example {k + 1} has {_describe(label)}"
                 )
     return array
 
@@ -470,8 +472,8 @@ def check_unmasked(what: str, numbers: object) -> None:
         raise DataError(f"{what} have type {kind}, which numpy lacks: cast them, for example to Int64")
 
 
-def _described(value: object) -> str:
-    return shortened(printable(repr(value)), _LONGEST)
+def _describe(value: object) -> str:
+    return shorten(printable(repr(value)), _LONGEST)
 
 
 def label_texts(labels: object) -> list[bytes] | None:
@@ -491,7 +493,7 @@ def numbers_of(labels: object, domain: Domain) -> Any:
     if domain.words is None:
         for k, label in enumerate(array.tolist() if array.dtype.kind in "OU" else ()):
             if isinstance(label, str) and (hint := hint_of_words(label.encode("utf-8", "replace"), domain)):
-                raise DataError(f"the label of example {k + 1} is a word, {_described(label)}{hint}")
+                raise DataError(f"the label of example {k + 1} is a word, {_describe(label)}{hint}")
         if domain.whole and array.dtype.kind in "iuf" and np.isfinite(array).all():
             domain.check(array, array if array.ndim == 2 else None)  # before they are rounded to float32
         return array
@@ -507,5 +509,7 @@ def numbers_of(labels: object, domain: Domain) -> Any:
     found = np.array([domain.words.number_of(text) for text in texts], np.float32)
     wrong = np.flatnonzero(~domain.allows(found))
     if len(wrong):
-        raise DataError(f"example {wrong[0] + 1}: expected {domain.meaning}, found {shown(texts[wrong[0]])}")
+        raise DataError(
+            f"example {wrong[0] + 1}: expected {domain.meaning}, found {quote_bytes(texts[wrong[0]])}"
+        )
     return found

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, StreamPosition, read_only
-from thresher.data.files.content import Content, changed
+from thresher.data.files.content import Content, change_error
 from thresher.data.source import Chunks, Source, SourceWrapper
 from thresher.engine.compile.jit import kernel
 
@@ -120,11 +120,11 @@ def hashes_of(matrix: Chunk) -> U64:
     _hash(*own, read_only(matrix.values), longest, out)
     if matrix.rests is not None:
         _hash(*own, read_only(matrix.rests), longest, more)
-        out ^= mixed(more)
+        out ^= mix_bits(more)
     all_labels = matrix.labels[:, np.newaxis] if matrix.targets is None else matrix.targets
     offsets = [] if matrix.offsets is None else [matrix.offsets]
     for column in (*np.ascontiguousarray(all_labels.T), *offsets):
-        out = mixed(out ^ (column.view(np.uint32).astype(np.uint64) * _U1))
+        out = mix_bits(out ^ (column.view(np.uint32).astype(np.uint64) * _U1))
     return out
 
 
@@ -143,7 +143,7 @@ def one_row(indices: NDArray[Any], data: NDArray[Any], last: np.uint64, label: f
     return Chunk(indptr, keys, values, labels, _IMPORTANCE)
 
 
-def mixed(words: U64) -> U64:
+def mix_bits(words: U64) -> U64:
     """Mix the bits of each word: every bit of the result depends on every bit of the word."""
     words = (words ^ (words >> _HALF)) * _U1
     words = (words ^ (words >> np.uint64(29))) * _U2
@@ -188,21 +188,21 @@ def by_content(matrix: Chunk, draw: Draw, seed: int) -> I64:
     Equal examples are numbered, and each is placed by the hash of example, importance and number.
     """
     weights = draw.weights.view(np.uint32).astype(np.uint64)
-    hashes = mixed(hashes_of(matrix)[draw.rows] ^ (weights * _U2) ^ mixed(np.full(1, seed, np.uint64)))
+    hashes = mix_bits(hashes_of(matrix)[draw.rows] ^ (weights * _U2) ^ mix_bits(np.full(1, seed, np.uint64)))
     order = np.argsort(hashes)  # need not be stable: equal hashes mean equal examples
     ascending = hashes[order]
     again = np.concatenate([[False], ascending[1:] == ascending[:-1]])
     if again.any():
         place = np.arange(len(order))
         first = np.maximum.accumulate(np.where(again, 0, place))
-        order = order[np.argsort(mixed(ascending + (place - first).astype(np.uint64) * _U1))]
+        order = order[np.argsort(mix_bits(ascending + (place - first).astype(np.uint64) * _U1))]
     return order
 
 
 _MASK = (1 << 64) - 1
 
 
-def identified(source: Source) -> Source:
+def identify(source: Source) -> Source:
     """`source` if it can identify its content, as file sources can; otherwise `source` in a `ByRows`."""
     known = source.origin is not None or source.knows_content
     return source if known or isinstance(source, ByRows) else ByRows(source)
@@ -227,7 +227,7 @@ class ByRows(SourceWrapper[Source]):
     def confirm(self) -> None:
         """Raise `DataError` unless everything expected has been read."""
         if self._missing is not None:
-            raise changed(self._source.names[0], self._missing, self._missing, "rows")
+            raise change_error(self._source.names[0], self._missing, self._missing, "rows")
 
     def chunks(self, start: StreamPosition | None = None) -> Chunks:
         """One pass; with `keep_hash`, raises `DataError` if its rows differ from those read before."""
@@ -239,16 +239,16 @@ class ByRows(SourceWrapper[Source]):
         with closing(self._source.chunks()) as chunks:
             for chunk in chunks:
                 weights = chunk.weights.view(np.uint32).astype(np.uint64)
-                hashes = mixed(hashes_of(chunk) ^ (weights * _U1))
+                hashes = mix_bits(hashes_of(chunk) ^ (weights * _U1))
                 rows, total = rows + len(chunk), (total + int(hashes.sum(dtype=np.uint64))) & _MASK
                 if rows == before.size:
                     if total != before.hash:
-                        raise changed(self._source.names[0], rows, rows, "rows")
+                        raise change_error(self._source.names[0], rows, rows, "rows")
                     self._missing = None
                 if rows > before.size and not self._whole:
                     self.content = [Content(total, rows)]
                 if start is None or (chunk.place is not None and chunk.place >= start):
                     yield chunk
         if rows < before.size or (self._whole and rows > before.size):
-            raise changed(self._source.names[0], rows, before.size, "rows")
+            raise change_error(self._source.names[0], rows, before.size, "rows")
         self.content, self._whole = [Content(total, rows)], True

@@ -261,7 +261,7 @@ class PackedEntry(NamedTuple):
     body: bytes
 
 
-def packed(kind: int, chunk: Chunk, said: Mapping[str, Any] = {}, time: int = 0) -> PackedEntry:
+def pack(kind: int, chunk: Chunk, said: Mapping[str, Any] = {}, time: int = 0) -> PackedEntry:
     """A record of this kind, made at a `time` in microseconds since 1970. What is `said` is its note."""
     note = json.dumps(said, separators=(",", ":")).encode() if said else b""
     width = 0 if chunk.targets is None else chunk.targets.shape[1]
@@ -280,7 +280,7 @@ def packed(kind: int, chunk: Chunk, said: Mapping[str, Any] = {}, time: int = 0)
     return PackedEntry(RecordHead(*counts, 0, time, 0, 0, kind, flags, width, 0, 0), whole)
 
 
-def sealed(one: PackedEntry, row: int, synced: int, before: int) -> tuple[bytes, int]:
+def seal(one: PackedEntry, row: int, synced: int, before: int) -> tuple[bytes, int]:
     """A record as it is written, and its hash."""
     placed = one.head._replace(row=row, synced=synced, before=before)
     head = _HEAD.pack(MARK, *placed)[:-8]  # without the hash

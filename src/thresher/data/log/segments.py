@@ -29,7 +29,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from thresher._version import __version__, told_of
+from thresher._version import __version__, upgrade_hint
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.log import records
@@ -149,7 +149,7 @@ def read_segment(path: Path) -> LogSegment:
         given = json.loads(rest[:size])
         header = read(_Header, given, "header")
     except (ValueError, RecursionError) as error:
-        version = told_of(given.get("version")) if isinstance(given, dict) else ""
+        version = upgrade_hint(given.get("version")) if isinstance(given, dict) else ""
         raise LogError(f"{path}: {error}{version}") from error
     begin = LogPosition(header.offset, header.row, header.hash)
     if path.name != segment_name(begin.offset) or not all(0 <= one < 1 << 64 for one in begin):

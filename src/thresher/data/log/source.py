@@ -15,7 +15,7 @@ from thresher.data.columns import FEATURES, OFFSET
 from thresher.data.errors import DataError
 from thresher.data.features.names import numeric_keys
 from thresher.data.files.content import Content
-from thresher.data.labels import Domain, domain_of, listed_words
+from thresher.data.labels import Domain, domain_of, list_words
 from thresher.data.layout import FEATURE_FIELDS, AnyLayout, Extension, Layout, SettledLayout
 from thresher.data.log import records, segments
 from thresher.data.log.segments import LogError, LogPosition, LogRun, place_at, records_from, segments_of
@@ -63,9 +63,9 @@ class LogOrigin:
             return f"other features ({features})"
         known = len(have.classes)
         if known and self.domain == other.domain and have.classes == found.classes[:known] != found.classes:
-            return f"more classes ({listed_words(found.classes[known:])})"
+            return f"more classes ({list_words(found.classes[known:])})"
         if (self.domain, have.classes) != (other.domain, found.classes):
-            words = listed_words(found.classes) or other.domain, listed_words(have.classes) or self.domain
+            words = list_words(found.classes) or other.domain, list_words(have.classes) or self.domain
             return "other labels ({}, and not {})".format(*words)
         return "" if have == found else "rows read in another way"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from thresher.data.log import segments
-from thresher.data.log.records import PackedEntry, sealed
+from thresher.data.log.records import PackedEntry, seal
 from thresher.data.log.source import LogOrigin
 from thresher.engine.atomic import lock, whole_file
 
@@ -119,7 +119,7 @@ class LogWriter:
             self._since = entries[0].head.time
         parts, end = list[bytes](), self.end
         for entry in entries:
-            whole, found = sealed(entry, end.row, self.end.offset, end.hash)
+            whole, found = seal(entry, end.row, self.end.offset, end.hash)
             end = segments.LogPosition(end.offset + len(whole), end.row + entry.head.last, found)
             parts.append(whole)
         self._write(b"".join(parts))

@@ -22,7 +22,7 @@ from thresher.data.chunk import StreamPosition
 from thresher.data.errors import BadLine, DataError
 from thresher.data.files import content as contents
 from thresher.data.files.blocks import BLOCK_BYTES, LINES, Block, BlockReader, block_ends
-from thresher.data.files.paths import called, is_stream, size_of
+from thresher.data.files.paths import display_name, is_stream, size_of
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import Previews
 from thresher.data.formats import choosing
@@ -209,7 +209,7 @@ class ParsedSource(Source):
             quarantine = Quarantine(self.on_error.path, kept)
         pipeline = self._pipeline(start)
         try:
-            yield from self._placed(pipeline, start or StreamPosition(0, 0, 0), quarantine)
+            yield from self._read_blocks_from(pipeline, start or StreamPosition(0, 0, 0), quarantine)
         finally:
             pipeline.close(patient=self.rereadable)
             if quarantine is not None:
@@ -228,7 +228,7 @@ class ParsedSource(Source):
         words = self.domain.words
         return self.namer is not None or (words is not None and words.adds)
 
-    def _placed(
+    def _read_blocks_from(
         self, pipeline: reading.Pipeline | RemoteBlocks, start: StreamPosition, quarantine: Quarantine | None
     ) -> Iterator[reading.Parsed]:
         file, line = start.file, start.line
@@ -278,7 +278,7 @@ class ParsedSource(Source):
                 lines = int(np.count_nonzero(block.text[: block.size] == ord("\n")))
                 ended = block.size == block.end - block.offset  # else a line end was added to the last line
                 hint = "" if ended or lines != parsed.bad[0].line else _CUT_OFF
-            raise DataError((str(bad[0]) if started else self._hinted(bad[0])) + hint)
+            raise DataError((str(bad[0]) if started else self._add_hint(bad[0])) + hint)
         self.report.add(*parsed.tally, bad=bad)
         self.report.notice(
             Noticed(what, column, f"{name}:{line + at}" if at else name, kind)
@@ -289,16 +289,16 @@ class ParsedSource(Source):
             self._read = block.so_far
 
     def _nothing(self) -> str:
-        where = called(self.names[0]) if len(self.names) == 1 else f"{len(self.names)} files"
+        where = display_name(self.names[0]) if len(self.names) == 1 else f"{len(self.names)} files"
         only_blank = 0 < self.report.lines == self.report.blank
         if self.layout.delimited_by and self.layout.header and only_blank and not self.where:
             return f"{where}: no examples, only a header"
         counts = f"blank or comment lines: {self.report.blank}, bad lines: {self.report.skipped}"
         counts += f", the rest excluded by {mention(where=self.where)}" if self.where else ""
-        first = f"; first: {self._hinted(self.report.first_bad[0])}" if self.report.first_bad else ""
+        first = f"; first: {self._add_hint(self.report.first_bad[0])}" if self.report.first_bad else ""
         return f"{where}: no examples ({counts}){first}"
 
-    def _hinted(self, bad: BadLine) -> str:
+    def _add_hint(self, bad: BadLine) -> str:
         """The message about the first bad line, with a hint if it looks like another format.
 
         A file in which columns were found gets none: its format is right.

@@ -90,7 +90,7 @@ class RowsAsked(NamedTuple):
     live: bool = False
 
 
-def filled(good: Sequence[T], gaps: Iterable[int], bad: Iterable[T]) -> list[T]:
+def fill_gaps(good: Sequence[T], gaps: Iterable[int], bad: Iterable[T]) -> list[T]:
     """What there is for each example, with one of `bad` for each gap, which comes after so many examples."""
     found, before = list[T](), 0
     for gap, one in zip(gaps, bad, strict=False):
@@ -124,7 +124,7 @@ class Parsed(NamedTuple):
 
     def in_place(self, good: Sequence[T], skipped: T) -> list[T]:
         """What there is for each example, with `skipped` for each row skipped among them."""
-        return filled(good, self.gaps, repeat(skipped))
+        return fill_gaps(good, self.gaps, repeat(skipped))
 
     def of_examples(self, texts: Sequence[T]) -> Sequence[T]:
         """Of texts of all rows, those of the examples."""

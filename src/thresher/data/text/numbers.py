@@ -31,7 +31,7 @@ from thresher.data.text.words import (
 from thresher.engine.compile.jit import compiled_apart, scalar
 
 FINE, NOT_A_NUMBER, OUT_OF_RANGE, HARD = 0, 1, 2, 3
-"""Results of reading a number. Only `scaled` leaves it `HARD`."""
+"""Results of reading a number. Only `scale_decimal` leaves it `HARD`."""
 
 _LOW, _HIGH = -100, 60
 POWERS = np.array([float(f"1e{k}") for k in range(_LOW, _HIGH + 1)])
@@ -67,7 +67,7 @@ def _between(mantissa, exponent):
 
 
 @scalar
-def scaled(mantissa, exponent):
+def scale_decimal(mantissa, exponent):
     """``(float32(mantissa * 10**exponent), FINE | OUT_OF_RANGE | HARD)``."""
     number = np.float64(mantissa)
     if mantissa < _EXACT and -22 <= exponent <= 22:
@@ -86,7 +86,7 @@ def scaled(mantissa, exponent):
 
 @scalar
 def decimal(mantissa, decimals):
-    """`scaled` for a mantissa below 2**53 and 0 to 22 decimals: ``(float32, whether it is certain)``."""
+    """`scale_decimal` for a mantissa below 2**53 and 0 to 22 decimals: ``(float32, is it certain)``."""
     number = np.float64(np.int64(mantissa)) / POWERS[ZERO + decimals]
     return np.float32(number), bits_of(number) & _TAIL != _TIE
 
@@ -231,7 +231,7 @@ def read_number(text, at):
     end, negative, mantissa, exponent, status = _parts(text, at)
     if status != FINE:
         return end, np.float32(0.0), status
-    value, status = scaled(mantissa, exponent)
+    value, status = scale_decimal(mantissa, exponent)
     if status == HARD:
         value = _nearest(text, at + (negative or byte(text, at) == 43), mantissa, exponent)
         status = FINE if np.isfinite(value) else OUT_OF_RANGE

@@ -66,7 +66,7 @@ def is_finite(cell, at, end):
 
 
 @scalar
-def _rounded(room, count, exponent):
+def _round_digits(room, count, exponent):
     """Replace the digits of a large whole number by all those of the nearest float64.
 
     A float64 is written with the fewest digits that tell it from others, so 2**60 as 1.152921504606847e18.
@@ -146,13 +146,13 @@ def _number(cell, at, end, room):
     if count == 0:
         return _write(room, np.int64(0), count, np.int64(1))
     if point < end and count < 20 and 0 <= exponent < 20:
-        count, exponent = _rounded(room, count, exponent)
+        count, exponent = _round_digits(room, count, exponent)
     store_byte(room, 0, 45)
     return _write(room, np.int64(negative), count, count + exponent)
 
 
 @compiled_apart
-def spelled(cell, at, end, room):
+def spell(cell, at, end, room):
     """The spelling of the value ``cell[at:end]``: ``(address of its text, begin and end there)``.
 
     `room` is the address of `ROOM` bytes.
@@ -191,14 +191,14 @@ def spell_all(text, places, out, ends):
     size = np.int64(0)
     for k in range(places.size - 1):
         ends[k] = size
-        cell, at, end = spelled(text, places[k], places[k + 1], address(scratch))
+        cell, at, end = spell(text, places[k], places[k + 1], address(scratch))
         for i in range(at, end):
             store_byte(written, size + i - at, byte(cell, i))
         size += end - at
     ends[places.size - 1] = size
 
 
-def respelled(text: str) -> str:
+def respell(text: str) -> str:
     """The spelling of one text, in Python.
 
     >>> [respelled(text) for text in ("True", "17.0", "Ulm")]

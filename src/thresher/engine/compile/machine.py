@@ -71,13 +71,13 @@ def runs_portable() -> bool:
     return able and system.startswith("x86_64") and "linux" in system
 
 
-def packed(name: str, needs: list[str], code: bytes) -> bytes:
+def pack(name: str, needs: list[str], code: bytes) -> bytes:
     """The name of the function that is called, the names of functions that it calls, and the object file."""
     return " ".join([name, *needs]).encode() + b"\n" + code
 
 
 def entry_of(given: bytes) -> Any:
-    """The function that is called, from `packed`; ImportError if it calls one that does not exist here."""
+    """The function that is called, from `pack`; ImportError if it calls one that does not exist here."""
     words, _, code = given.partition(b"\n")
     name, *needs = words.decode().split(" ")
     if name not in _ENTRIES:

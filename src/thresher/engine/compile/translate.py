@@ -87,11 +87,11 @@ def check_returned(function: Callable[..., Any], cls: type, returned: object) ->
         code = function.__code__
         raise PartError(
             f"{_begin(function, cls)} ({code.co_filename}, line {code.co_firstlineno}) must return {what},"
-            f" from every branch, not {_named(returned)}"
+            f" from every branch, not {_type_name(returned)}"
         )
 
 
-def _named(returned: object) -> str:
+def _type_name(returned: object) -> str:
     """A type in the words of Python.
 
     >>> from numba import types
@@ -99,9 +99,9 @@ def _named(returned: object) -> str:
     ('None', '(float64, float64) or None')
     """
     if isinstance(returned, types.Optional):
-        return f"{_named(returned.type)} or None"
+        return f"{_type_name(returned.type)} or None"
     if isinstance(returned, types.BaseTuple):
-        return f"({', '.join(map(_named, returned))})"
+        return f"({', '.join(map(_type_name, returned))})"
     return {"none": "None", "unicode_type": "text"}.get(str(returned), str(returned))
 
 
@@ -435,7 +435,7 @@ def _emit_memory(module: object) -> None:
         builder.ret_void()
 
 
-def raised(error: RuntimeError) -> BaseException:
+def raised_exception(error: RuntimeError) -> BaseException:
     """The exception that compiled code raised: `_Entry` gives its class and arguments as Numba keeps them."""
     cls, args, place = serialize._numba_unpickle(0, *error.args, *error.args)
     known = [one for one in args or () if not isinstance(one, ir.Value)]  # what is computed is not
@@ -480,7 +480,7 @@ def machine_code(function: Callable[..., object], args: tuple[object, ...]) -> t
                 elif one.name != _ENTRY:  # Numba's names may have addresses, and are those of other code too
                     one.linkage, one.name = "internal", f"_{k}"
             name = entry.name = hashlib.sha256(module.as_bitcode()).hexdigest()
-            code = machine.packed(name, needs, library.codegen._tm.emit_object(module))
+            code = machine.pack(name, needs, library.codegen._tm.emit_object(module))
     finally:
         if wanted:
             gc.enable()

@@ -13,8 +13,8 @@ from thresher.data import columns as kinds
 from thresher.data import report as noticed
 from thresher.data.errors import DataError, first_few
 from thresher.data.feature_specs import as_list, terms_of
-from thresher.data.files.paths import called
-from thresher.data.formats.tables.column_statistics import ColumnSeen, columns_seen, shown_cell
+from thresher.data.files.paths import display_name
+from thresher.data.formats.tables.column_statistics import ColumnSeen, columns_seen, quote_cell
 from thresher.data.layout import AnyLayout, chosen_in, has_columns
 from thresher.data.report import TO_UTF8, Noticed, Report
 from thresher.data.source import Source
@@ -65,23 +65,23 @@ def _of_cells(columns: Sequence[ColumnSeen], layout: Any) -> Iterator[Finding]:
     def option(names: Sequence[str]) -> str:
         return kinds.as_option_value(names, layout.columns)
 
-    def called(names: Sequence[str]) -> list[str]:
+    def display_name(names: Sequence[str]) -> list[str]:
         return [name or f"{layout.columns.index(name) + 1} (without a name)" for name in names]
 
     known = [column for column in columns if column.rows > FEW]
     if named := [column.name for column in known if column.is_index]:
-        reason = f"column {', '.join(called(named))} holds row numbers, as pandas and R write them"
+        reason = f"column {', '.join(display_name(named))} holds row numbers, as pandas and R write them"
         yield Finding("index-column", f"{reason}: leave it out with {mention(ignore=option(named))}")
     if found := [column for column in known if is_id(column)]:
         named, rows = [column.name for column in found], max(column.rows for column in columns)
         reason = f"{_several(named, ' differs', ' differ')} in every one of the first {rows:,} rows"
         remedy = f"leave out columns that only identify rows with {mention(ignore=option(named))}"
         if amount := next((one.example for one in found if _AMOUNT.fullmatch(one.example)), ""):
-            remedy = f"write cells like {shown_cell(amount)} as plain numbers, such as 0.5, or {remedy}"
+            remedy = f"write cells like {quote_cell(amount)} as plain numbers, such as 0.5, or {remedy}"
         yield Finding("id-columns", f"{reason}: {remedy}")
     if found := [column for column in known if column.is_code and not is_id(column)]:
         named, several = [column.name for column in found], len(found) > 1
-        example = shown_cell(found[0].example) + (f" in column {named[0]}" if several else "")
+        example = quote_cell(found[0].example) + (f" in column {named[0]}" if several else "")
         first = layout.columns.index(named[0])
         together = len(named) > 2 and layout.columns[first : first + len(named)] == tuple(named)
         value = option([f"{named[0]}-{named[-1]}"] if together else named)
@@ -93,8 +93,8 @@ def _of_cells(columns: Sequence[ColumnSeen], layout: Any) -> Iterator[Finding]:
         reason = f"{_several(named, ' is', ' are')} read as categories, because the numbers are given as text"
         yield Finding("numbers-as-categories", f"{reason}: store them as numbers")
     elif found := [column for column in known if column.strays]:
-        named, stray = called([column.name for column in found]), found[0]
-        cells = ", ".join(map(shown_cell, stray.strays[:3])) + ", ..." * (len(stray.strays) > 3)
+        named, stray = display_name([column.name for column in found]), found[0]
+        cells = ", ".join(map(quote_cell, stray.strays[:3])) + ", ..." * (len(stray.strays) > 3)
         but = f"its cells are numbers except {cells}"
         if len(found) > 1:
             but = f"nearly all their cells are numbers (not {cells} in column {named[0]})"
@@ -109,14 +109,14 @@ def _of_cells(columns: Sequence[ColumnSeen], layout: Any) -> Iterator[Finding]:
         reason = f"{_several(named, ' is', ' are')} read as categories, though {but}"
         yield Finding("numbers-as-categories", f"{reason}: {remedy}")
     if found := [column for column in known if column.dated]:
-        listed = first_few([f"{one.name} ({shown_cell(one.example)})" for one in found])
+        listed = first_few([f"{one.name} ({quote_cell(one.example)})" for one in found])
         remedy = "turn them into numbers, such as days since the first, or into categories that come again"
         reason = f"column{'s' * (len(found) > 1)} {listed} hold{'s' * (len(found) == 1)} dates"
         yield Finding("dates-as-categories", f"{reason}, which are read as categories: {remedy}")
     if found := [column for column in known if is_text(column)]:
         named, one = [column.name for column in found], found[0]
         reason = f"{one.words:.0f} words a cell, {one.distinct:,} different ones in {one.rows:,} rows"
-        which = f"each cell of {_several(called(named))} is read as one category ({reason})"
+        which = f"each cell of {_several(display_name(named))} is read as one category ({reason})"
         yield Finding("text-columns", f"{which}: use {mention(text=option(named))}")
 
 
@@ -183,7 +183,7 @@ def _of_columns_met(report: Report, layout: Any, goes_on: bool) -> Iterator[Find
     for place in dict.fromkeys(one.place for one in lacking):  # of nearly the same name in one file
         free = {one.column: one for one in lacking if one.place == place}
         there = {one.column: one for one in strange if one.place.startswith(place)}
-        renamed |= {there[name]: free[near] for name, near in kinds.misspelt(there, free).items()}
+        renamed |= {there[name]: free[near] for name, near in kinds.find_misspelt(there, free).items()}
     if found := [one for one in _noticed(report, noticed.LATE) if one not in renamed]:
         yield Finding("late-columns", _late(found, layout))
     if renamed:
@@ -243,4 +243,4 @@ def _no_namespace(report: Report, layout: Any) -> str | None:
 def check_namespaces(source: Source, report: Report) -> None:
     """`DataError` if no row has a namespace that options name, once all rows have been read."""
     if source.layout is not None and (reason := _no_namespace(report, source.layout)) is not None:
-        raise DataError(f"{called(source.names[0])}: {reason}")
+        raise DataError(f"{display_name(source.names[0])}: {reason}")

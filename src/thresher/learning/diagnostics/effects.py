@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk, concat
 from thresher.data.features.names import BETWEEN, numeric_keys
 from thresher.data.layout import SettledLayout
-from thresher.engine.sound import Tensors, given, require
+from thresher.engine.sound import Tensors, check_tensor, require
 from thresher.learning.model.objective import F64
 
 ROWS, VALUES = 1 << 12, 1 << 17
@@ -93,8 +93,8 @@ class DrawnRows:
     def of(cls, tensors: Tensors) -> DrawnRows:
         """The inverse of `tensors`. StateError, `DataError`."""
         found, arrays = cls(), dict[str, Any](tensors)
-        found._hashes = given(arrays, "hashes", (None,), np.uint64)
-        found._end = given(arrays, "end", (1,), np.uint64)
+        found._hashes = check_tensor(arrays, "hashes", (None,), np.uint64)
+        found._end = check_tensor(arrays, "end", (1,), np.uint64)
         del arrays["hashes"], arrays["end"]
         names = found._rows.arrays().keys()
         require(names <= arrays.keys() <= {*names, "rests"}, "drawn", "expected the arrays of a chunk")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.data.errors import printable
-from thresher.learning.inspection.formatting import shown
+from thresher.learning.inspection.formatting import format_figure
 from thresher.options.messages import as_shown, mention, warn_user
 
 FEW = 100
@@ -91,6 +91,8 @@ def worse_than_base(figures: Mapping[str, Any], head: Any) -> list[Finding]:
     chance = base + _CHANCE / figures["examples"] if likely else math.inf
     if found <= min(FAR * base, chance):
         return []
-    reason = f"the {name} is {shown(found)}, that of {constant}, the best constant, {shown(base)}"
+    reason = (
+        f"the {name} is {format_figure(found)}, that of {constant}, the best constant, {format_figure(base)}"
+    )
     remedy = "check that labels and columns mean the same as in the training data; if so, train on more rows"
     return [Finding("worse-than-constant", f"{reason}: {remedy}")]

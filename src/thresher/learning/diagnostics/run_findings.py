@@ -19,7 +19,7 @@ from thresher.data.columns import LABEL, NUMERIC, WEIGHT, as_option_value
 from thresher.data.errors import first_few
 from thresher.data.files.paths import in_both
 from thresher.data.formats.tables.column_statistics import ColumnSeen
-from thresher.data.labels import is_number, listed_words
+from thresher.data.labels import is_number, list_words
 from thresher.data.report import Report
 from thresher.learning.diagnostics.advice import (
     feature_names,
@@ -41,7 +41,7 @@ from thresher.learning.diagnostics.stream_statistics import (
     base_rate_loss,
     worst_constant_loss,
 )
-from thresher.learning.inspection.formatting import shown
+from thresher.learning.inspection.formatting import format_figure
 from thresher.learning.model.sampling import Sample, can_correct
 from thresher.options.messages import mention, mention_command
 
@@ -151,7 +151,8 @@ class Run:
         loss = self.seen.pass_losses[-1]
         if self.heldout is not None:
             which, loss = "held-out loss", self.heldout
-        return f"the {which} is {shown(loss)}, that of the best constant prediction {shown(self.base)}"
+        known, base = format_figure(loss), format_figure(self.base)
+        return f"the {which} is {known}, that of the best constant prediction {base}"
 
 
 def no_importance(count: int) -> Finding:
@@ -172,7 +173,7 @@ def _of_labels(run: Run) -> Iterator[Finding]:
         yield Finding("one-label", message + later)
     new = [*zip(run.classes, seen.classes, strict=False)][seen.start.classes :] if meets else []
     if (lone := [f"{one}: {rows}" for one, rows in new if 0 < rows <= _LONE]) and seen.rows > FEW:
-        reason = f"{len(lone):,} of {len(run.classes):,} classes have a row or two ({listed_words(lone)})"
+        reason = f"{len(lone):,} of {len(run.classes):,} classes have a row or two ({list_words(lone)})"
         remedy = (
             f"if these labels are misspelt, correct them, or name the classes: {mention(classes='A,B,...')}"
         )
@@ -329,7 +330,9 @@ def _overfits(run: Run) -> str | None:
     )
     if slight or any(b < a for a, b in pairwise(held[best:])) or learned[-1] >= learned[best]:
         return None
-    reason = f"from {shown(least)} after pass {best + 1} to {shown(last)} after pass {len(held)}"
+    reason = (
+        f"from {format_figure(least)} after pass {best + 1} to {format_figure(last)} after pass {len(held)}"
+    )
     remedy = f"use {mention(passes=best + 1)}, or {mention(early_stop=1)} to keep the best pass"
     return f"the held-out loss rises {reason}, while that on the rows learned falls: {remedy}"
 
@@ -342,8 +345,11 @@ def _noise(run: Run) -> str | None:
         return None
     if run.base is None or learned[-1] >= _PARTED * held[-1] or held[-1] < _HARDLY * run.base:
         return None
-    reason = f"{features:,} features for {rows:,} rows: the loss is {shown(learned[-1])} on these rows, and"
-    reason += f" {shown(held[-1])} on those held out, where the best constant has {shown(run.base)}"
+    now = format_figure(learned[-1])
+    reason = f"{features:,} features for {rows:,} rows: the loss is {now} on these rows, and"
+    reason += (
+        f" {format_figure(held[-1])} on those held out, where the best constant has {format_figure(run.base)}"
+    )
     rule = run.model.recipe.rule_part
     penalties = [f"{name} (currently {getattr(rule, name):g})" for name in type(rule).PENALTIES[:1]]
     larger = f"use a larger {penalties[0]}" if penalties else f"take {mention(rule='ft-ftrl')}"

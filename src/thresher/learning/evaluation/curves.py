@@ -193,7 +193,7 @@ class Ranking:
             return None
         return float(np.diff(up) @ (up[1:] / (up[1:] + down[1:])) / up[-1])
 
-    def mapped(self, respond: Callable[[F64], F64]) -> Ranking:
+    def map_scores(self, respond: Callable[[F64], F64]) -> Ranking:
         """By what becomes of the scores."""
         scores, positive, weights = self._examples
         return Ranking(respond(scores), positive, weights)

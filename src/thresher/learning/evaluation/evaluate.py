@@ -109,7 +109,7 @@ def row_errors(head: Objective, margins: F64, labels: F64, threshold: float | No
 
 
 def score(model: Any, chunks: Iterable[Chunk]) -> Evaluation:
-    """Predict the rows of `chunks` that count with a Model or a Readout."""
+    """Predict the rows of `chunks` that count with a Model or a LinearPredictor."""
     result = Evaluation(model.head)
     for chunk in map(Chunk.counting, chunks):
         result.add(chunk, model.predict(chunk, "margin"))

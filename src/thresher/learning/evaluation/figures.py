@@ -295,7 +295,7 @@ class _Numbers:
 
 
 class Assessment:
-    """How good a Model or a Readout is, measured chunk by chunk."""
+    """How good a Model or a LinearPredictor is, measured chunk by chunk."""
 
     def __init__(self, model: Any, threshold: float | None) -> None:
         self._model = model
@@ -351,7 +351,7 @@ class Assessment:
         told, head = Figures(), self.head
         if costs is not None:
             given: Output = "probability" if head.has_probabilities else "margin"
-            found = self.plain.ranking().mapped(lambda margins: head.respond(margins, given, 0.0))
+            found = self.plain.ranking().map_scores(lambda margins: head.respond(margins, given, 0.0))
             at, own = found.cheapest(*costs)
             told |= own | {"cost_threshold": at}
             if head.has_probabilities:
@@ -383,8 +383,8 @@ class Judged(Assessment):
         return {**self.plain.figures(), self._judge: whole[name]}
 
 
-def assessed(model: Any, source: Source, threshold: float | None = None, *also: Listener) -> Assessment:
-    """Evaluate a Model or a Readout on `source`, which is read once; `also` get every chunk as well.
+def assess(model: Any, source: Source, threshold: float | None = None, *also: Listener) -> Assessment:
+    """Evaluate a Model or a LinearPredictor on `source`, which is read once; `also` get every chunk as well.
 
     The figures of `Evaluation` come first, then those of the kind of model: see docs/evaluate.md. A
     prediction is positive above `threshold`, which is a probability, or a margin if the loss has no

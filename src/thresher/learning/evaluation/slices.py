@@ -24,7 +24,7 @@ from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.source import Source
 from thresher.learning.evaluation.curves import NORMAL, error_of_mean, wilson
 from thresher.learning.evaluation.evaluate import row_errors, row_means
-from thresher.learning.evaluation.figures import Assessment, assessed
+from thresher.learning.evaluation.figures import Assessment, assess
 from thresher.learning.inspection.formatting import table_of
 from thresher.learning.model.objective import F64, Objective
 from thresher.options.messages import mention
@@ -192,13 +192,13 @@ def chosen_columns(layout: AnyLayout | None, wanted: Sequence[str]) -> list[str]
     return columns
 
 
-def measured(
+def measure_slices(
     model: Any, source: Source, threshold: float | None, columns: Sequence[str]
 ) -> tuple[Assessment, Figures]:
     """How good a model is on `source`, and figures of the rows with each value of some columns, by column.
 
     Of models by value, also of each value that has a model of its own; of others, those of the model of all
-    rows. Raises the errors of `assessed` and of `chosen_columns`, and `DataError`.
+    rows. Raises the errors of `assess` and of `chosen_columns`, and `DataError`.
     """
     chosen, before = chosen_columns(source.layout, columns), len(source.sliced)
     read_beside(source, chosen, lambda column: mention(slices=column))
@@ -206,11 +206,11 @@ def measured(
     slices = [Slices(k, values, model.head, threshold) for k, values in enumerate(each, before)]
     if model.values:
         slices = [Slices(0, model.column_values(), model.head, threshold, every=True), *slices]
-    found = assessed(model, source, threshold, *slices)
+    found = assess(model, source, threshold, *slices)
     return found, {one.column: one.figures() for one in slices}
 
 
-def shown_names(rows: Sequence[Figures]) -> list[str]:
+def figure_names(rows: Sequence[Figures]) -> list[str]:
     """The figures of a table of slices. Importances are shown unless they are numbers of examples."""
     weighed = any(row["weight"] != row["examples"] for row in rows)
     return [name for name in _COLUMNS if name in rows[0] and (weighed or name != "weight")]
@@ -239,7 +239,7 @@ def slice_lines(column: str, rows: Sequence[Figures]) -> list[str]:
     if not rows:
         return []
     heads, table = list[str](), [list[Any]() for _ in rows]
-    for name in shown_names(rows):
+    for name in figure_names(rows):
         heads += [name, *(["95% interval"] if interval_of(rows[0], name) is not None else [])]
         for row, cells in zip(rows, table, strict=True):
             value, star = row[name], " *" if row["small"] else ""

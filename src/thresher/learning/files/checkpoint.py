@@ -26,7 +26,7 @@ from thresher.learning.training.progress import Recent, Row, Tally, check_figure
 from thresher.learning.training.record import Difference, Record
 from thresher.learning.training.scores import Scored
 from thresher.learning.training.shares import is_text
-from thresher.options.messages import function_of, mention_command, spelled
+from thresher.options.messages import function_of, mention_command, shell_or_python
 
 
 class DataOrigin(NamedTuple):
@@ -149,7 +149,7 @@ class TrainingState:
 
 _COMMANDS = {
     **{name: mention_command(name) for name in ("train", "path", "select")},
-    "ensemble": spelled("thresher train", function_of("ensemble")),
+    "ensemble": shell_or_python("thresher train", function_of("ensemble")),
 }
 """What writes the checkpoints of each plan"""
 _MOST = 256
@@ -179,7 +179,7 @@ def save(path: Path, models: ModelSet, training_state: TrainingState) -> None:
         first = models.lead if isinstance(models.lead, Model) else first
         header = {**model_file.header_of(first), **model_file.needing(*models.models)}
         header[model_file.LANES] = models.described()
-        tensors = model_file.weights_of(first.readout()) | beneath(_STATE, models.state())
+        tensors = model_file.weights_of(first.predictor()) | beneath(_STATE, models.state())
     header["training"] = training_state.as_dict()
     for one in training_state.scored:
         tensors |= beneath(f"{_BEST}{one.model}.", one.state)

@@ -12,7 +12,7 @@ from typing import Any
 from thresher.data.stored import read
 from thresher.engine.sound import require
 from thresher.learning.training.progress import Figures, check_figures
-from thresher.options.messages import mention, spelled
+from thresher.options.messages import mention, shell_or_python
 from thresher.options.option import UsageError
 
 LOSS = "loss"
@@ -202,10 +202,10 @@ def column_of(spec: str) -> str | None:
 def not_one(column: str, path: str | None = None) -> str:
     """That models by a column, perhaps of a file, are not one, and how to take one out."""
     command, models = ("MODELS", "models") if path is None else (path, "thresher.load(path)")
-    one = spelled(f"thresher choose {command} VALUE -m MODEL takes out", f"{models}.of(value) is")
+    one = shell_or_python(f"thresher choose {command} VALUE -m MODEL takes out", f"{models}.of(value) is")
     return f"models by {column}, not one: {one} the model of a value"
 
 
 def by_option(column: str) -> str:
     """The option for models by a column, in a message."""
-    return spelled(f"--by {shlex.quote(column)}", f"models={by_spec(column)!r}")
+    return shell_or_python(f"--by {shlex.quote(column)}", f"models={by_spec(column)!r}")

@@ -29,25 +29,25 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 
 from thresher import parts
-from thresher._version import __version__, told_of, upgrade
-from thresher.data.errors import OneLineError, shortened
+from thresher._version import __version__, upgrade, upgrade_hint
+from thresher.data.errors import OneLineError, shorten
 from thresher.data.features.names import Names
 from thresher.data.files.paths import begins_a_model
 from thresher.data.stored import read as read_as
 from thresher.engine.atomic import whole_file
-from thresher.engine.sound import PACKED, PackedSets, StateError, beneath, given, pack, require, under
+from thresher.engine.sound import PACKED, PackedSets, StateError, beneath, check_tensor, pack, require, under
 from thresher.learning.files.choice import ALL, FrontierTable, choose, column_of, not_one
 from thresher.learning.inspection.formatting import finite
 from thresher.learning.model.agreement import Numbering
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import FittedLink, Objective, check_calibrated
-from thresher.learning.model.prediction import AnyModel, Readout, names_of
+from thresher.learning.model.prediction import AnyModel, LinearPredictor, names_of
 from thresher.learning.model.recipe import Header, Recipe, layout_of
 from thresher.learning.model.sampling import Sample, Sampler
 from thresher.learning.training.progress import Curve, curve_of
 from thresher.learning.training.record import Record
 from thresher.options.layouts import of_options
-from thresher.options.messages import mention, mention_command, spelled
+from thresher.options.messages import mention, mention_command, shell_or_python
 from thresher.options.option import UsageError
 
 FORMAT = 1
@@ -139,7 +139,7 @@ class ModelFileError(OneLineError):
     """Raised for a file that is not a model this version can read; the message is one line."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(shortened(message, _LONGEST))
+        super().__init__(shorten(message, _LONGEST))
 
 
 @contextmanager
@@ -159,16 +159,16 @@ def naming_file(name: str | Path, header: Header | None = None) -> Iterator[None
         ValueError,
         OverflowError,
     ) as error:  # StateError, SpecError, DataError, and what Model and Head refuse
-        remedy = told_of(header and header.get("version"))
+        remedy = upgrade_hint(header and header.get("version"))
         if header is not None and isinstance(error, parts.SpecError):
             remedy = remedy or " (import the module that defines it first)"
         raise ModelFileError(f"{name}: {error}{remedy}") from error
 
 
-def header_of(model: Model | Readout) -> Header:
+def header_of(model: Model | LinearPredictor) -> Header:
     """The header of a model: its recipe and counts. Fields may be added.
 
-    Of a Readout there are only weights, which no rule can keep training, and what it says of itself.
+    Of a LinearPredictor there are only weights, which no rule can keep training, and what it says of itself.
     """
     meant = model.head.calibrated()
     found = {
@@ -181,7 +181,7 @@ def header_of(model: Model | Readout) -> Header:
         **({"named": True} if model.named else {}),
         **({} if meant is None else {"calibration": [*meant]}),
     }
-    if isinstance(model, Readout):
+    if isinstance(model, LinearPredictor):
         recipe = {
             "rule": None,
             "loss": parts.spec_of(model.loss),
@@ -208,9 +208,9 @@ def header_of(model: Model | Readout) -> Header:
     }
 
 
-def needing(*models: Model | Readout) -> Header:
+def needing(*models: Model | LinearPredictor) -> Header:
     """Where the parts of models come from that are not built in; nothing if all are."""
-    rules = [one.rule for one in models if not isinstance(one, Readout)]
+    rules = [one.rule for one in models if not isinstance(one, LinearPredictor)]
     needs = parts.needs_of([*rules, *(one.head.joint for one in models)])
     return {"needs": [[*one] for one in needs]} if needs else {}
 
@@ -218,14 +218,14 @@ def needing(*models: Model | Readout) -> Header:
 def save(model: AnyModel, path: str | Path, *, state: bool = True) -> None:
     """Write a model file: see `thresher.save`."""
     ready = as_model(model)
-    if isinstance(ready, Readout):
+    if isinstance(ready, LinearPredictor):
         ready.save(path)
     else:
         save_all([ready], path, state=state)
 
 
 def save_all(
-    models: Sequence[Model | Readout | None],
+    models: Sequence[Model | LinearPredictor | None],
     path: str | Path,
     run: Header | None = None,
     beside: Tensors | None = None,
@@ -253,14 +253,14 @@ def file_of(given: object, write: Callable[[Any, Path], None] = save) -> Iterato
         yield path
 
 
-def tensors_of(model: Model | Readout, *, state: bool = True) -> Tensors:
+def tensors_of(model: Model | LinearPredictor, *, state: bool = True) -> Tensors:
     """Weights, and the state under ``state.*``. `DivergedError` if any of it is not finite."""
     if isinstance(model, Model):
         model.check_finite()
-    readout, names = model.readout(), model.names
-    named = {} if names is None else tensors_of_names(names.only(readout.keys))
+    predictor, names = model.predictor(), model.names
+    named = {} if names is None else tensors_of_names(names.only(predictor.keys))
     own = beneath("state.", model.state()) if state and isinstance(model, Model) else {}
-    return weights_of(readout) | named | own
+    return weights_of(predictor) | named | own
 
 
 def tensors_of_names(names: Names) -> Tensors:
@@ -268,18 +268,18 @@ def tensors_of_names(names: Names) -> Tensors:
     return {NAMES + "keys": names.features, NAMES + "ends": names.ends, NAMES + "letters": names.letters}
 
 
-def weights_of(readout: Readout) -> Tensors:
+def weights_of(predictor: LinearPredictor) -> Tensors:
     """The tensors in every model file."""
     tensors: Tensors = {
-        "weights.keys": readout.keys,
-        "weights.values": readout.weights,
-        "weights.intercept": readout.centred_bias,
-        "weights.unmet": readout.unmet,
+        "weights.keys": predictor.keys,
+        "weights.values": predictor.weights,
+        "weights.intercept": predictor.centred_bias,
+        "weights.unmet": predictor.unmet,
     }
-    if readout.divisors is not None:
-        tensors |= {"scale.keys": readout.divisors.keys, "scale.by": readout.divisors.by}
-    if readout.means is not None:
-        tensors |= readout.means.tensors()
+    if predictor.divisors is not None:
+        tensors |= {"scale.keys": predictor.divisors.keys, "scale.by": predictor.divisors.by}
+    if predictor.means is not None:
+        tensors |= predictor.means.tensors()
     return tensors
 
 
@@ -330,7 +330,7 @@ def _pieces(
     own = [{n: a for n, a in one[1].items() if n not in common} if one else {} for one in models]
     every = (beside, beneath(_SHARED, common), pack(own))
     whole = {n: np.ascontiguousarray(a) for tensors in every for n, a in tensors.items()}
-    header = _packed([one and one[0] for one in models], run)
+    header = _pack_headers([one and one[0] for one in models], run)
     sums = {name: _checksum(array) for name, array in whole.items()}
     sums["header"] = _header_sum({**header, "crc32": sums})
     names = sorted(whole, key=lambda name: (-whole[name].itemsize, name))  # so that all are aligned
@@ -340,7 +340,7 @@ def _pieces(
         yield whole[name].reshape(-1).view(np.uint8).data
 
 
-def _packed(headers: Sequence[Header | None], run: Header) -> Header:
+def _pack_headers(headers: Sequence[Header | None], run: Header) -> Header:
     """The header of a file: what all models have in common stands once."""
     there = [one for one in headers if one is not None]
     first = there[0] if there else {"format": FORMAT, "version": __version__}
@@ -392,7 +392,7 @@ def _header_sum(header: Header) -> int:
 def _whole(digits: str) -> int:
     """A whole number in a header, in which none is negative or has more than 64 bits. StateError."""
     found = int(digits)
-    require(0 <= found < 1 << 64, shortened(digits, 20), "expected a number from 0 to 2^64 - 1")
+    require(0 <= found < 1 << 64, shorten(digits, 20), "expected a number from 0 to 2^64 - 1")
     return found
 
 
@@ -544,7 +544,7 @@ class Contents:
         with naming_file(self.name, header):
             found = self.tensors(_SHARED) | self._packed.of(number)
             if not header["recipe"]["outputs"].startswith("classes"):
-                given(found, "weights.intercept", (None,), np.float32, np.float64)
+                check_tensor(found, "weights.intercept", (None,), np.float32, np.float64)
             return header, found
 
     def frontier(self) -> FrontierTable | None:
@@ -587,7 +587,7 @@ class Contents:
             return there[0]
         kind = "it holds one model, so there is nothing to choose"
         if ENSEMBLE in self.run:
-            one = spelled(
+            one = shell_or_python(
                 f"thresher choose {self.name} 0 -m MODEL takes out", "thresher.load(path).models[0] is"
             )
             kind = f"an ensemble, not one model: {one} one of its models"
@@ -630,14 +630,14 @@ def needs_in(header: Header) -> tuple[parts.Need, ...]:
     return read_as(tuple[parts.Need, ...], header.get("needs", []), "needs")
 
 
-def load_readout(path: str | Path, which: str | None = None) -> tuple[Readout, Header]:
+def load_predictor(path: str | Path, which: str | None = None) -> tuple[LinearPredictor, Header]:
     """The weights for prediction, and the header; of the model that `which` selects, if there are many."""
     header, tensors = read(path, which)
-    return readout_of(path, header, tensors), header
+    return predictor_of(path, header, tensors), header
 
 
-def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
-    """The Readout described by header and tensors.
+def predictor_of(path: str | Path, header: Header, tensors: Tensors) -> LinearPredictor:
+    """The LinearPredictor described by header and tensors.
 
     What only learning uses is checked too, so that all commands refuse the same files.
     """
@@ -657,14 +657,18 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
                 raise ValueError("the inverse of a temperature must be > 0")
             head = head.with_calibration(meant)
         head.meet(len(layout.classes) if layout is not None else 0)
-        readout = Readout.of(head, recipe["store"], header["lowest_label"], tensors)
-        readout.layout, readout.names, readout.shifted = layout, names_of(tensors, NAMES), recipe["offset"]
-        readout.numbering = Numbering(*header["numbering"]) if "numbering" in header else None
-        readout.named = header.get("named", False)
-        readout.record = record_of(header)
+        predictor = LinearPredictor.of(head, recipe["store"], header["lowest_label"], tensors)
+        predictor.layout, predictor.names, predictor.shifted = (
+            layout,
+            names_of(tensors, NAMES),
+            recipe["offset"],
+        )
+        predictor.numbering = Numbering(*header["numbering"]) if "numbering" in header else None
+        predictor.named = header.get("named", False)
+        predictor.record = record_of(header)
         if layout is not None and head.domain.has_classes:
             head.domain.of_words(layout.classes)  # a word for each class
-    return readout
+    return predictor
 
 
 def record_of(header: Header) -> Record | None:
@@ -690,7 +694,7 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
     if header["recipe"]["rule"] is None:
         raise ModelFileError(f"{path}: made by a batch solver: it {weights}: {start}")
     if not state:
-        keeping = spelled("thresher path --state", "save(path, state=True)")
+        keeping = shell_or_python("thresher path --state", "save(path, state=True)")
         raise ModelFileError(f"{path}: {weights}: {start}; {keeping} keeps what learning needs")
     check_parts(path, header)
     with naming_file(path, header):

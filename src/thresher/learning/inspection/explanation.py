@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk
 from thresher.data.features.names import numeric_keys
 from thresher.learning.model.objective import F64, Output
-from thresher.learning.model.prediction import LinearPredictor, Summands
+from thresher.learning.model.prediction import BasePredictor, Summands
 
 _NONE: Mapping[int, str] = {}
 SKIPPED = {"error": "skipped"}
@@ -22,7 +22,7 @@ class Responses:
     """What a model says of rows."""
 
     def __init__(self, model: Any) -> None:
-        """`model` is a LinearPredictor."""
+        """`model` is a BasePredictor."""
         self._model, self._outputs = model, model.head.outputs
         self.is_one: bool = model.head.count == 1
         self.usual: Output = "probability" if model.head.has_probabilities else "margin"
@@ -42,7 +42,7 @@ class Responses:
         head = self._model.head
         if output == "label":
             if self._model.classes:
-                found = head.worded(found, self._model.classes)
+                found = head.to_words(found, self._model.classes)
             elif self._outputs.kind == "labels":
                 return [(np.flatnonzero(row > 0) + self._outputs.low).tolist() for row in found]
             elif head.classifies:
@@ -131,7 +131,7 @@ class Explanation(NamedTuple):
         return found
 
 
-def explain(model: LinearPredictor, chunk: Chunk, names: Mapping[int, str] = _NONE) -> Explanation:
+def explain(model: BasePredictor, chunk: Chunk, names: Mapping[int, str] = _NONE) -> Explanation:
     """The terms of the margins of `chunk`; `names` are names of features besides those that `model` knows.
 
     ValueError for an ensemble whose models centre or scale columns differently.

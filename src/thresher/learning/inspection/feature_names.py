@@ -19,11 +19,11 @@ from thresher.engine.index import HashedIndex
 from thresher.learning.diagnostics.effects import DrawnRows, keep_effects
 from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.model.model import Model
-from thresher.learning.model.prediction import Readout, source_for
+from thresher.learning.model.prediction import LinearPredictor, source_for
 from thresher.options.messages import mention, mention_command
 
 
-def find_in(models: Sequence[Model | Readout], data: Data, **reading: Any) -> Names:
+def find_in(models: Sequence[Model | LinearPredictor], data: Data, **reading: Any) -> Names:
     """Find the names of the features of models in `data`, and keep them: see `thresher.name_features`."""
     own = models[0]
     check_nameable(own.store)
@@ -36,24 +36,26 @@ def find_in(models: Sequence[Model | Readout], data: Data, **reading: Any) -> Na
     return give_names(models, partial(find_names, source, look=drawn.add))
 
 
-def keep_names(model: Model | Readout, source: Source) -> None:
+def keep_names(model: Model | LinearPredictor, source: Source) -> None:
     """Give a model the names of its features, read from a source that has names."""
     give_names([model], partial(find_names, source))
 
 
-def give_names(models: Sequence[Model | Readout], find: Callable[[NDArray[np.uint64]], Names]) -> Names:
+def give_names(
+    models: Sequence[Model | LinearPredictor], find: Callable[[NDArray[np.uint64]], Names]
+) -> Names:
     """Give models the names of their features; `find` finds those of keys. Return all of them."""
-    readouts = [one.readout() for one in models]
-    keys = np.unique(np.concatenate([one.keys for one in readouts]))
+    predictors = [one.predictor() for one in models]
+    keys = np.unique(np.concatenate([one.keys for one in predictors]))
     known = Names.of({})
     for one in models:
         if one.names is not None:
-            known = known.joined(one.names.only(np.setdiff1d(one.names.features, known.features)))
+            known = known.union(one.names.only(np.setdiff1d(one.names.features, known.features)))
     known = known.only(keys)
     unnamed = np.setdiff1d(keys, known.features, assume_unique=True)
-    named = known.joined(find(unnamed)).distinct(keys)
-    for one, readout in zip(models, readouts, strict=True):
-        one.names = named if len(models) == 1 else named.only(readout.keys)
+    named = known.union(find(unnamed)).distinct(keys)
+    for one, predictor in zip(models, predictors, strict=True):
+        one.names = named if len(models) == 1 else named.only(predictor.keys)
         keep_effects(one)
     return named
 
@@ -68,9 +70,9 @@ def names_follow(own: Model, source: Source) -> list[Finding]:
     if source.rereadable:
         keep_names(own, source)
         return []
-    readout = own.readout()
-    known = np.array(list(known_names(readout)), np.uint64)
-    count = len(np.setdiff1d(readout.keys, known))
+    predictor = own.predictor()
+    known = np.array(list(known_names(predictor)), np.uint64)
+    count = len(np.setdiff1d(predictor.keys, known))
     if not count:
         return []
     which = "1 new feature has no name" if count == 1 else f"{count:,} new features have no names"
@@ -79,20 +81,20 @@ def names_follow(own: Model, source: Source) -> list[Finding]:
     return [Finding("unnamed", f"{reason}: {remedy}")]
 
 
-def known_names(readout: Readout) -> dict[int, str]:
+def known_names(predictor: LinearPredictor) -> dict[int, str]:
     """The names of a model's features; those of numeric columns are always known."""
-    layout, found = readout.layout, dict[int, str]()
-    if layout is not None and has_columns(layout) and not readout.store.startswith(HashedIndex.NAME):
+    layout, found = predictor.layout, dict[int, str]()
+    if layout is not None and has_columns(layout) and not predictor.store.startswith(HashedIndex.NAME):
         found = numeric_keys(layout)
-    return found | dict(readout.names or {})
+    return found | dict(predictor.names or {})
 
 
-def is_nameable(readout: Readout) -> bool:
+def is_nameable(predictor: LinearPredictor) -> bool:
     """Whether weights without a name have names that can be read from data."""
-    if readout.store.startswith(HashedIndex.NAME) or readout.layout is None:
+    if predictor.store.startswith(HashedIndex.NAME) or predictor.layout is None:
         return False
-    known = np.array([*known_names(readout)], np.uint64)
-    return kind_of_features(readout.layout.format) != "ids" and not np.isin(readout.keys, known).all()
+    known = np.array([*known_names(predictor)], np.uint64)
+    return kind_of_features(predictor.layout.format) != "ids" and not np.isin(predictor.keys, known).all()
 
 
 def check_nameable(store: str, source: Source | None = None) -> None:

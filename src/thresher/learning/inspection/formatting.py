@@ -14,10 +14,10 @@ _NAME_WIDTH, _LONGEST = 22, 200
 
 def of_first_pass(loss: float | None, several: bool) -> str:
     """A progressive loss; that of the first pass if there were `several`, as it then says."""
-    return f"{shown(loss)} (first pass)" if several and loss is not None else shown(loss)
+    return f"{format_figure(loss)} (first pass)" if several and loss is not None else format_figure(loss)
 
 
-def shown(value: object) -> str:
+def format_figure(value: object) -> str:
     """Format a figure: thousands separators, six digits, yes or no, - for unknown; text on one line."""
     if value is None:
         return "-"
@@ -28,7 +28,7 @@ def shown(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else printable(str(value))
 
 
-def shortened(command: str, most: int = 200) -> str:
+def shorten_command(command: str, most: int = 200) -> str:
     """A command whose words of more than `most` characters, such as lists of columns, are cut short.
 
     >>> shortened("thresher train DATA --numeric a,b,c,d,e,f,g,h", 12)
@@ -61,8 +61,10 @@ def figure_lines(figures: Mapping[str, object]) -> list[str]:
     """One line per figure; of features seen *at least* so many, if some were freed."""
     figures = dict(figures)
     if figures.pop("features_freed", False):
-        figures["features_seen"] = f"at least {shown(figures['features_seen'])}"
-    return [f"{name.replace('_', ' '):<{_NAME_WIDTH}} {shown(value)}" for name, value in figures.items()]
+        figures["features_seen"] = f"at least {format_figure(figures['features_seen'])}"
+    return [
+        f"{name.replace('_', ' '):<{_NAME_WIDTH}} {format_figure(value)}" for name, value in figures.items()
+    ]
 
 
 def tab_separated(
@@ -84,7 +86,7 @@ def table_of_rows(
 
 def table_of(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
     """The lines of a table: text aligned left, numbers right; cells of many characters are cut off."""
-    given = [[shown(value) for value in row] for row in (heads, *rows)]
+    given = [[format_figure(value) for value in row] for row in (heads, *rows)]
     cells = [[one if len(one) <= _LONGEST else f"{one[: _LONGEST - 3]}..." for one in row] for row in given]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     texts = [all(isinstance(row[k], str) for row in rows) for k in range(len(heads))]

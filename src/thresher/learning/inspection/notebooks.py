@@ -7,7 +7,7 @@ from typing import Any
 
 from thresher.drawing.svg import tag, text_of
 from thresher.learning.inspection.feature_names import known_names
-from thresher.learning.inspection.formatting import of_first_pass, shown
+from thresher.learning.inspection.formatting import format_figure, of_first_pass
 from thresher.learning.model.divergence import DivergedError
 
 _TOP = 5
@@ -22,21 +22,21 @@ def summary(model: Any) -> str:
         "rule": str(recipe.rule),
         "loss": str(recipe.loss),
         "outputs": str(recipe.outputs),
-        "examples": shown(model.examples),
+        "examples": format_figure(model.examples),
         "progressive loss": of_first_pass(model.tally.known, again),
         "non-zero weights": f"{model.nonzero:,} of {model.features_seen:,} features seen",
     }
     try:
-        readout = model.readout()
+        predictor = model.predictor()
     except DivergedError:
         rows["weights"] = "not finite: learning diverged"
     else:
-        names, many = known_names(readout), model.head.outputs.kind != "one"
+        names, many = known_names(predictor), model.head.outputs.kind != "one"
         labels = model.head.names(model.classes) if many else []
         for title, sign in (("heaviest positive", 1), ("heaviest negative", -1)):
-            each = [one for one in readout.heaviest() if one[2] * sign > 0][:_TOP]
+            each = [one for one in predictor.heaviest() if one[2] * sign > 0][:_TOP]
             words = (
-                f"{names.get(key, str(key))}{f' ({labels[k]})' if many else ''} {shown(float(w))}"
+                f"{names.get(key, str(key))}{f' ({labels[k]})' if many else ''} {format_figure(float(w))}"
                 for key, k, w in each
             )
             rows[title] = ", ".join(words) or "none"

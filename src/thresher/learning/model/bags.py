@@ -30,8 +30,8 @@ from thresher.data.errors import DataError, OneLineError
 from thresher.data.inputs.matrices import DistinctKeys
 from thresher.data.source import Source
 from thresher.engine.index import GrowingIndex
-from thresher.engine.lookup import mix, resized, scatter
-from thresher.engine.sound import State, Tensors, given, require
+from thresher.engine.lookup import mix, resize, scatter
+from thresher.engine.sound import State, Tensors, check_tensor, require
 from thresher.learning.files import model_file
 from thresher.learning.files.choice import by_option, by_spec, column_of
 from thresher.learning.model.ensemble import DISJOINT, HALVES, POISSON, Ensemble, ModelsByValue
@@ -41,7 +41,7 @@ from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.passes import MOST_PASSES, Size, passes_for
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import BAGS, STEP, THINNED, bits_of, together, unit
-from thresher.options.messages import mention, spelled
+from thresher.options.messages import mention, shell_or_python
 
 MOST = 100_000
 """Maximum number of values"""
@@ -89,7 +89,7 @@ class ByColumn(Share):
             self._know([*self._values.known])
         if self.kept and first == sum(map(len, self._numbers)):
             self._numbers.append(numbers)  # new rows, which may come again
-            self._counted, counting = resized(self._counted, self.parts), chunk.weights > 0
+            self._counted, counting = resize(self._counted, self.parts), chunk.weights > 0
             np.add.at(self._counted[:, 0], numbers[counting], 1)
             np.add.at(self._counted[:, 1], numbers[counting], np.diff(chunk.indptr)[counting])
             if self._counted[:, 0].sum() > self.kept:
@@ -131,18 +131,18 @@ class ByColumn(Share):
     def restore(self, state: Tensors) -> None:
         """Go on from a `state`. StateError."""
         try:
-            names = json.loads(given(state, "values", (None,), np.uint8).tobytes())
+            names = json.loads(check_tensor(state, "values", (None,), np.uint8).tobytes())
         except ValueError:
             names = None
         texts = isinstance(names, list) and all(isinstance(one, str) and one for one in names)
         require(texts and len({*names}) == len(names) <= MOST, "values", "expected different texts")
-        numbers = given(state, "numbers", (None,), np.int32)
+        numbers = check_tensor(state, "numbers", (None,), np.int32)
         known = numbers.min(initial=0) >= 0 and numbers.max(initial=0) <= len(names)
         require(known, "numbers", "expected those of parts")
-        counted = given(state, "counted", (None, 2), np.int64)
+        counted = check_tensor(state, "counted", (None, 2), np.int64)
         counts = len(counted) <= 1 + len(names) and (counted >= 0).all()
         require(counts, "counted", "expected numbers of rows")
-        passes = given(state, "passes", (None,), np.int64)
+        passes = check_tensor(state, "passes", (None,), np.int64)
         sound = ((passes >= 1) & (passes <= MOST_PASSES)).all() and len(passes) in (0, 1 + len(names))
         require(sound, "passes", "expected those of parts")
         self._know(names)
@@ -195,7 +195,7 @@ class Bags:
         """From ``N``, ``poisson:N``, ``disjoint:N``, ``halves:N`` or ``halves:N:SHARE``; or ValueError."""
         found = None if isinstance(spec, bool) else _SPEC.fullmatch(str(spec))
         if found is None:
-            by = spelled("", ", or by:COLUMN")
+            by = shell_or_python("", ", or by:COLUMN")
             raise OneLineError(f"an ensemble is N, poisson:N, disjoint:N or halves:N{by}, not {spec!r}")
         count = int(found[2] or found[4])
         if not 2 <= count <= _MOST_OF_AN_ENSEMBLE:
@@ -250,7 +250,7 @@ class Bags:
         return learned[: self.count].astype(np.uint8)
 
 
-def drawn(chunk: Chunk, times: NDArray[np.uint8]) -> Chunk:
+def draw_rows(chunk: Chunk, times: NDArray[np.uint8]) -> Chunk:
     """The rows that a model learns, with their importances multiplied."""
     learned = times > 0
     rows = chunk.take(learned)
@@ -282,7 +282,7 @@ class Bagged(Share):
         if draws.any():
             last = np.flatnonzero(draws.any(axis=0))[-1]
             self.last = int(np.flatnonzero(draws[:, last])[0])
-        return lambda part: drawn(chunk, draws[part])
+        return lambda part: draw_rows(chunk, draws[part])
 
     def as_one(self, models: list[Model]) -> Ensemble[Model]:
         """The ensemble."""
@@ -300,7 +300,7 @@ def share_of(
     return ByColumn(column, record, names) if column else Bagged(Bags.of(spec, seed), record)
 
 
-def bagged(recipe: Recipe, share: Share) -> ModelSet:
+def make_bags(recipe: Recipe, share: Share) -> ModelSet:
     """Models that learn their share of the rows. ValueError for a recipe that calibrates one model."""
     if recipe.calibrate:
         raise OneLineError(f"{mention(calibrate=True)} is for one model: leave it out")

@@ -32,7 +32,16 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk, concat, read_only
 from thresher.data.layout import SettledLayout
 from thresher.engine.index import Resolved, make_index
-from thresher.engine.sound import MOST_STEPS, Tensors, are_ends, beneath, copied, given, require, under
+from thresher.engine.sound import (
+    MOST_STEPS,
+    Tensors,
+    are_ends,
+    beneath,
+    check_tensor,
+    copy_state,
+    require,
+    under,
+)
 from thresher.learning.model.divergence import (
     EXTREME,
     DivergedError,
@@ -89,23 +98,23 @@ _ARRAYS = ("indptr", "keys", "values", "labels", "weights", "targets", "cells", 
 
 def _check_pending(state: Tensors, batch: int, head: Objective, shifted: bool) -> None:
     """StateError or DataError unless `state` holds the examples of an incomplete batch."""
-    rows = len(given(state, _PREFIX + "labels", (None,), np.float32))
-    keys = given(state, _PREFIX + "keys", (None,), np.uint64)
-    ends = given(state, _PREFIX + "indptr", (rows + 1,), np.int64)
+    rows = len(check_tensor(state, _PREFIX + "labels", (None,), np.float32))
+    keys = check_tensor(state, _PREFIX + "keys", (None,), np.uint64)
+    ends = check_tensor(state, _PREFIX + "indptr", (rows + 1,), np.int64)
     require(ends[0] == 0 and are_ends(ends, len(keys)), _PREFIX + "indptr", "rows must be consecutive")
     rising = np.ones(len(keys) + 1, bool)
     rising[1:-1] = keys[1:] > keys[:-1]
     rising[ends] = True
     require(rising.all(), _PREFIX + "keys", "the keys of a row must ascend")
-    given(state, _PREFIX + "values", (len(keys),), np.float32)
-    weights = given(state, _PREFIX + "weights", (rows,), np.float32)
+    check_tensor(state, _PREFIX + "values", (len(keys),), np.float32)
+    weights = check_tensor(state, _PREFIX + "weights", (rows,), np.float32)
     require((weights >= 0).all(), _PREFIX + "weights", "importances must not be negative")
     require(rows < batch, _PREFIX + "labels", f"fewer than {batch} examples must be waiting")
     listed = head.outputs.kind in ("labels", "values") and rows > 0
     shape = (rows, head.count) if listed else (0, None)
-    targets = given(state, _PREFIX + "targets", shape, np.float32)
+    targets = check_tensor(state, _PREFIX + "targets", shape, np.float32)
     if shifted and rows:
-        given(state, _PREFIX + "offsets", (rows,), np.float32)
+        check_tensor(state, _PREFIX + "offsets", (rows,), np.float32)
     if rows:
         head.domain.check(state[_PREFIX + "labels"], targets if listed else None)
 
@@ -203,7 +212,7 @@ class BatchFeeder:
                     learner.loop.restore(learner.loop.before_end)
             if len(chunk) and self.signs and not self._kept:
                 for learner in learners:
-                    learner.loop.keep_signs(*self.signs.listed())
+                    learner.loop.keep_signs(*self.signs.keys_and_signs())
                 self._kept = True
             labels = chunk.labels if chunk.targets is None else chunk.targets
             if labels.size:
@@ -307,9 +316,9 @@ class BatchFeeder:
         """
         with self.at_rest():
             if len(self.pending) and not any(one.loop.again for one in learners):
-                self._before_end = copied(self.state())
+                self._before_end = copy_state(self.state())
                 for one in learners:
-                    one.loop.before_end = copied(one.loop.state())
+                    one.loop.before_end = copy_state(one.loop.state())
             self._finish(learners)
 
     def _finish(self, learners: Sequence[Model]) -> None:
@@ -369,7 +378,7 @@ class BatchFeeder:
                 return lo
             what = f"a weight is not finite after example {self.learned + 1}"
             assert self.skip is not None
-            self.skip(self._at + lo, hi - lo, fed[0].learner.diverged(what, chunk.rows(lo, hi)))
+            self.skip(self._at + lo, hi - lo, fed[0].learner.divergence_error(what, chunk.rows(lo, hi)))
             return hi
         self._stride = min(2 * self._stride, MOST_AT_ONCE)
         done = max(ends)
@@ -392,7 +401,7 @@ class BatchFeeder:
                 self._extremes, one.loop.limit = True, np.inf
             else:
                 what = f"the loss of example {before + end} is not finite"
-                error = one.learner.diverged(what, chunk.rows(max(0, end - _LOOKED_AT), end + 1))
+                error = one.learner.divergence_error(what, chunk.rows(max(0, end - _LOOKED_AT), end + 1))
                 if self.skip is not None:
                     self.skip(self._at + done, last - done, error)
                     return last
@@ -429,7 +438,7 @@ class BatchFeeder:
         self, state: Tensors, loops: Sequence[tuple[OneState | ManyState, Tensors]], head: Objective
     ) -> int:
         """The examples learned; StateError unless `state`, with those of the `loops`, is one of this feed."""
-        counted, lowest = given(state, "counters", (2,), np.float64)
+        counted, lowest = check_tensor(state, "counters", (2,), np.float64)
         require(
             0 <= counted <= MOST_STEPS and counted == np.floor(counted) and lowest <= 0,
             "counters",

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.engine.index import Index, Resolved
-from thresher.engine.sound import Array, Tensors, given, require
+from thresher.engine.sound import Array, Tensors, check_tensor, require
 from thresher.learning.model.margins import Read
 from thresher.learning.model.objective import F64, Objective
 from thresher.learning.model.rule_state import F32, ManyState, Minimum
@@ -77,9 +77,9 @@ class ClassState(ManyState):
         missing = min(count + 1, self._most) - have
         if missing > 0:
             more = max(missing, have // 4)
-            self.S, self.B = (_widened(table, -1, more) for table in (self.S, self.B))
+            self.S, self.B = (_widen(table, -1, more) for table in (self.S, self.B))
             if self.own_clocks:
-                self.clock, self.bclock = (_widened(one, 0, more) for one in (self.clock, self.bclock))
+                self.clock, self.bclock = (_widen(one, 0, more) for one in (self.clock, self.bclock))
 
     def learn(
         self, resolved: Resolved, lo: int, targets: F32, weights: F32, offsets: F32 | None, longest: int
@@ -111,13 +111,13 @@ class ClassState(ManyState):
     def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64] | None:
         """As in `RuleState`."""
         read = super().reader_of_row(arrays)
-        return read and (lambda model, total: self._known_only(self._in_order(read(model, total))))
+        return read and (lambda model, total: self._mask_unmet(self._in_order(read(model, total))))
 
     def _in_order(self, found: Array) -> Array:
         """As in `RuleState`, of the classes; of those not met yet what a free output has."""
         return found.take(self._output_of[: self.head.count], -1)
 
-    def _known_only(self, found: Array) -> Array:
+    def _mask_unmet(self, found: Array) -> Array:
         """Intercepts or margins of classes, with -inf for those not met yet; unless none was met at all."""
         if 0 < self._met.item() < self.head.count:
             found[..., self._output_of[: self.head.count] < 0] = -np.inf
@@ -142,7 +142,7 @@ class ClassState(ManyState):
 
     def bias(self) -> Array:
         """As in `RuleState`; -inf for classes not met yet, which are no part of any loss or prediction."""
-        return self._known_only(super().bias())
+        return self._mask_unmet(super().bias())
 
     @property
     def last_heaviest(self) -> float:
@@ -184,7 +184,7 @@ class ClassState(ManyState):
         return (min(known + 1, self._most) if self.head.outputs.most else self._most,)
 
     def _inner_of(self, state: Tensors) -> tuple[int, ...]:
-        known = given(state, "classes", (None,), np.int64)
+        known = check_tensor(state, "classes", (None,), np.int64)
         sound = len(np.unique(known)) == len(known) <= self._most
         sound = sound and bool(((known >= 0) & (known < self._most)).all())
         require(sound, "classes", f"expected different numbers from 0 to {self._most - 1}")
@@ -197,7 +197,7 @@ class ClassState(ManyState):
         self.meet(int(state["classes"].max(initial=-1)) + 1)
 
 
-def _widened(table: Array, axis: int, more: int) -> Array:
+def _widen(table: Array, axis: int, more: int) -> Array:
     """The table with copies of the last output after it."""
     last = np.take(table, [-1] * more, axis)
     return np.ascontiguousarray(np.concatenate([table, last], axis))

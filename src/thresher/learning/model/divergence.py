@@ -178,7 +178,7 @@ def ranges(chunk: Chunk, batch: int, begin: int) -> Iterator[tuple[int, int, boo
         yield lo, len(chunk), False
 
 
-def broken_row(loop: Any, chunk: Chunk) -> int:
+def find_broken_row(loop: Any, chunk: Chunk) -> int:
     """The index row of a feature of `chunk` with a non-finite element, or -1."""
     used = loop.index.used
     if used <= chunk.nnz and is_finite(loop.S[:used]):

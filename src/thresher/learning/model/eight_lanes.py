@@ -12,7 +12,7 @@ from thresher.data.chunk import read_only
 from thresher.engine import kernels
 from thresher.engine.index import Resolved
 from thresher.engine.lanes import LANES, LaneStream, learn_lanes, side_by_side
-from thresher.engine.lookup import resized
+from thresher.engine.lookup import resize
 from thresher.engine.protocol import writes
 from thresher.engine.sound import Array
 from thresher.learning.model.margins import Read
@@ -93,7 +93,7 @@ def _of_lane(name: str, axis: int) -> object:
 
     def put(loop: LaneState, given: Array) -> None:
         if len(given) != len(view(loop)):
-            setattr(loop.holder, name, resized(getattr(loop.holder, name), len(given)))
+            setattr(loop.holder, name, resize(getattr(loop.holder, name), len(given)))
         view(loop)[...] = given
 
     return property(view, put)
@@ -139,7 +139,7 @@ class LaneState(OneState):
         return {name: np.ascontiguousarray(array) for name, array in super().state().items()}
 
 
-def batched(loops: Sequence[OneState | ManyState]) -> list[OneState | ManyState]:
+def batch_lanes(loops: Sequence[OneState | ManyState]) -> list[OneState | ManyState]:
     """These loops, which must be untrained, with each `FEW` or more of a kind replaced by lanes of eight."""
     kinds: dict[Any, list[tuple[int, OneState]]] = {}
     for place, loop in enumerate(loops):

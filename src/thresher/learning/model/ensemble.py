@@ -24,7 +24,7 @@ from thresher import parts
 from thresher.cluster.remote_readers import reads_elsewhere
 from thresher.data.chunk import MOST_CELLS, Chunk
 from thresher.data.columns import ColumnValues, apart
-from thresher.data.errors import OneLineError, shortened
+from thresher.data.errors import OneLineError, shorten
 from thresher.data.inputs.any_data import Data
 from thresher.data.stored import read
 from thresher.engine.sound import StateError
@@ -33,20 +33,20 @@ from thresher.learning.files.choice import BY, column_of
 from thresher.learning.files.model_file import ENSEMBLE, Contents, ModelFileError
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import F64, Output
-from thresher.learning.model.prediction import LinearPredictor, ModelOrFile, Readout, Summands
+from thresher.learning.model.prediction import BasePredictor, LinearPredictor, ModelOrFile, Summands
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training import progress
 from thresher.learning.training.record import Record
 from thresher.options.data import ReadOptions
-from thresher.options.messages import spelled
+from thresher.options.messages import shell_or_python
 from thresher.options.option import UsageError
 
 if TYPE_CHECKING:
     from thresher.learning.diagnostics.findings import Finding
 
-_BAGS = spelled("thresher train --ensemble 64", "thresher.ensemble(..., models=64)")
+_BAGS = shell_or_python("thresher train --ensemble 64", "thresher.ensemble(..., models=64)")
 """How to train models that have intervals"""
-_ONE = spelled("one of them, with --choose VALUE", "one of them, such as model.of(value)")
+_ONE = shell_or_python("one of them, with --choose VALUE", "one of them, such as model.of(value)")
 
 
 class _Table(TypedDict):
@@ -173,10 +173,10 @@ _BLOCK = 1 << 16
 POISSON, DISJOINT, HALVES = "poisson", "disjoint", "halves"
 KINDS = (POISSON, DISJOINT, HALVES, BY)
 
-M = TypeVar("M", Model, Readout)
+M = TypeVar("M", Model, LinearPredictor)
 
 
-class Ensemble(LinearPredictor, Generic[M]):
+class Ensemble(BasePredictor, Generic[M]):
     """Models that predict together: the margin of the ensemble is the mean of theirs.
 
     Everything else follows from that margin as for a single model: the probability is its link, the label its
@@ -262,12 +262,12 @@ class Ensemble(LinearPredictor, Generic[M]):
         return mean([model.margins(chunk) for model in self.models])
 
     def terms(self, chunk: Chunk) -> Summands:
-        """What the margins of `chunk` are sums of: see `LinearPredictor.terms`."""
+        """What the margins of `chunk` are sums of: see `BasePredictor.terms`."""
         rows, *each = zip(*(model.terms(chunk) for model in self.models), strict=True)
         if not all(np.array_equal(one.values, rows[0].values) for one in rows):
             raise OneLineError(
                 "the models of this ensemble scale columns differently: explain one of them,"
-                f" {spelled('that thresher choose takes from the file', 'such as models[0]')}"
+                f" {shell_or_python('that thresher choose takes from the file', 'such as models[0]')}"
             )
         return Summands(rows[0], *map(mean, each))
 
@@ -276,14 +276,14 @@ class Ensemble(LinearPredictor, Generic[M]):
         found: NDArray[np.bool_] = np.any([model.knows(keys) for model in self.models], axis=0)
         return found
 
-    def readout(self) -> Readout:
+    def predictor(self) -> LinearPredictor:
         """An ensemble has none: TypeError."""
         raise TypeError("an ensemble has no weights of its own: look at those of its models")
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Ensemble[Readout]:
+    def load(cls, path: str | PathLike[str]) -> Ensemble[LinearPredictor]:
         """Load an ensemble from its file, to predict with; `ModelFileError`."""
-        found: Ensemble[Readout] = cls.read(Contents.of(fspath(path)), model_file.readout_of)
+        found: Ensemble[LinearPredictor] = cls.read(Contents.of(fspath(path)), model_file.predictor_of)
         return found
 
     @staticmethod
@@ -298,7 +298,7 @@ class Ensemble(LinearPredictor, Generic[M]):
             rows, examples, values = table["rows"], table["examples"], table["values"]
             kind = rows.partition(":")[0]
             if kind not in KINDS:
-                raise StateError(f"rows must be {', '.join(KINDS)}, not {shortened(repr(rows), 40)}")
+                raise StateError(f"rows must be {', '.join(KINDS)}, not {shorten(repr(rows), 40)}")
             if len(found.there) < 2 or examples < 0:
                 raise StateError("an ensemble has several models, and examples: 0 or more")
             if len(values) != (len(found) - 1 if kind == BY else 0):
@@ -385,7 +385,7 @@ class Ensemble(LinearPredictor, Generic[M]):
         ValueError for a wrong interval, fewer than 8 models, and models that learned disjoint rows.
         """
         self.check_interval(interval)
-        each = [model.readout() for model in self.models]
+        each = [model.predictor() for model in self.models]
         keys = np.unique(np.concatenate([one.keys for one in each]))
         blocks = list[tuple[F64, ...]]()
         for lo in range(0, max(len(keys), 1), _BLOCK):
@@ -511,7 +511,7 @@ class ModelsByValue(Ensemble[M]):
         return self.models[0].knows(keys)
 
 
-def load(path: str | PathLike[str], which: str | None = None) -> Readout | Ensemble[Readout]:
+def load(path: str | PathLike[str], which: str | None = None) -> LinearPredictor | Ensemble[LinearPredictor]:
     """The model in a file, to predict with: the only one, that of `which`, or the ensemble of all.
 
     `ModelFileError`; ValueError if `which` selects none.
@@ -519,14 +519,14 @@ def load(path: str | PathLike[str], which: str | None = None) -> Readout | Ensem
     return model_in(Contents.of(fspath(path)), which)
 
 
-def model_in(found: Contents, which: str | None = None) -> Readout | Ensemble[Readout]:
+def model_in(found: Contents, which: str | None = None) -> LinearPredictor | Ensemble[LinearPredictor]:
     """What `load` finds in a file that is open."""
     if which is None and ENSEMBLE in found.run and model_file.LANES not in found.run:
-        return Ensemble.read(found, model_file.readout_of)
-    return model_file.readout_of(found.name, *found.model(found.chosen(which)))
+        return Ensemble.read(found, model_file.predictor_of)
+    return model_file.predictor_of(found.name, *found.model(found.chosen(which)))
 
 
-def predictor_of(model: ModelOrFile) -> Model | Readout | Ensemble[Any]:
+def predictor_of(model: ModelOrFile) -> Model | LinearPredictor | Ensemble[Any]:
     """The model or ensemble itself, or what `load` finds in a file, or an estimator. TypeError."""
     found = load(model) if isinstance(model, str | PathLike) else model
     return found if isinstance(found, Ensemble) else as_model(found)

@@ -34,14 +34,14 @@ from thresher.learning.model.batch_feeder import BatchFeeder
 from thresher.learning.model.class_state import ClassState
 from thresher.learning.model.divergence import (
     DivergedError,
-    broken_row,
+    find_broken_row,
     first_broken,
     is_finite,
     no_margin_fits,
 )
 from thresher.learning.model.margins import any_output
 from thresher.learning.model.objective import F64, FittedLink, Objective
-from thresher.learning.model.prediction import LinearPredictor, Readout, teach
+from thresher.learning.model.prediction import BasePredictor, LinearPredictor, teach
 from thresher.learning.model.recipe import Recipe, Spec
 from thresher.learning.model.rule_state import ManyState, OneState
 from thresher.learning.model.sampling import LAST_LABEL
@@ -51,14 +51,14 @@ from thresher.learning.training.record import Record
 from thresher.options.data import ReadOptions
 from thresher.options.messages import mention
 from thresher.options.model import RecipeOptions
-from thresher.options.option import check_names, declared
+from thresher.options.option import check_names, options_of
 
 ALWAYS_COUNTED, _FILLED = 1 << 16, 4
 """Rows of a table whose weights are always counted; of a larger one a quarter must be in use."""
 _SHOWN = {"B": "the intercept", "bias": "the intercept", "clock": "the state of the rule"}
 
 
-class Model(LinearPredictor):
+class Model(BasePredictor):
     """A sparse linear model that learns from a stream.
 
     Constructed from a `Recipe`, or from the arguments of one: ``Model("ftrl", l1=1.0)``. Raises the errors of
@@ -72,8 +72,8 @@ class Model(LinearPredictor):
     """
 
     def __init__(self, rule: Recipe | Spec = "ft-ftrl", loss: Spec | None = None, **options: Any) -> None:
-        known = [*declared(RecipeOptions), "layout", "offset"]
-        if reading := [name for name in options if name not in known and name in declared(ReadOptions)]:
+        known = [*options_of(RecipeOptions), "layout", "offset"]
+        if reading := [name for name in options if name not in known and name in options_of(ReadOptions)]:
             say = "says how to read data: give it to learn, learn_one or thresher.train"
             raise TypeError(f"Model has no option {reading[0]}, which {say}")
         check_names(type(self), options, known)
@@ -308,7 +308,7 @@ class Model(LinearPredictor):
 
     def check_learned(self, chunk: Chunk, first: int) -> None:
         """Stop if a weight is not finite after `chunk`, whose first example is `first`."""
-        if error := self._broken(broken_row(self.loop, chunk), self.loop.clocks(), first, chunk):
+        if error := self._broken_error(find_broken_row(self.loop, chunk), self.loop.clocks(), first, chunk):
             self.stop(error)
 
     def check_finite(self) -> None:
@@ -316,11 +316,11 @@ class Model(LinearPredictor):
         state = self.state()
         rows = (first_broken(rows) for rows in (self.loop.settled(), state["S"]))
         row = next((one for one in rows if one >= 0), -1)
-        if error := self._broken(row, {"bias": self.loop.intercepts(), **state}, self._sound + 1):
+        if error := self._broken_error(row, {"bias": self.loop.intercepts(), **state}, self._sound + 1):
             raise error
         self._sound = self.feed.learned
 
-    def _broken(
+    def _broken_error(
         self, row: int, others: Tensors, first: int, chunk: Chunk | None = None
     ) -> DivergedError | None:
         """The error for a broken `row`, unless it is -1, or for broken `others`; None if there are none.
@@ -337,9 +337,9 @@ class Model(LinearPredictor):
             broken = _SHOWN.get(name, f"the state ({name})")
         last = self.feed.learned
         when = f"one of the examples {first} to {last}" if first < last else f"example {last}"
-        return self.diverged(f"{broken} is not finite after {when}", chunk)
+        return self.divergence_error(f"{broken} is not finite after {when}", chunk)
 
-    def diverged(self, what: str, chunk: Chunk | None = None) -> DivergedError:
+    def divergence_error(self, what: str, chunk: Chunk | None = None) -> DivergedError:
         """An error with what happened, the largest features of `chunk`, and a remedy."""
         large = None if chunk is None else largest_in(chunk, self.layout, self.names)
         numbers = [] if chunk is None or self.head.classifies else [chunk.labels, chunk.targets]
@@ -447,7 +447,7 @@ class Model(LinearPredictor):
         """Settled intercept for values as they are, ``(outputs,)`` for many outputs; 0 without one."""
         means = self.feed.intake.means()
         divisors = None if means is None else self.feed.intake.divisors(means.keys)
-        bias = self._uncentred(means, divisors)
+        bias = self._uncentre(means, divisors)
         return float(bias[0]) if self.head.count == 1 else bias
 
     def _calibration(self) -> FittedLink | None:
@@ -493,13 +493,13 @@ class Model(LinearPredictor):
         return self.loop.S
 
     def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64] | None:
-        """As in `Readout`."""
+        """As in `LinearPredictor`."""
         return None if self.correction is not None else self.loop.reader_of_row(arrays)
 
     def _products(self, rows: Chunk, bias: NDArray[np.generic]) -> F64:
         return self.loop.margins(rows, bias)
 
-    def readout(self) -> Readout:
+    def predictor(self) -> LinearPredictor:
         """The settled weights, without the learning state."""
         keys, weights = self._stored()
         unmet = self.loop.unmet()
@@ -509,10 +509,10 @@ class Model(LinearPredictor):
         head = (
             self.head.with_calibration(self.head.calibrated()) if self.recipe.calibrate else copy(self.head)
         )
-        readout = Readout(head, self.store, keys, weights, self._bias(), *rest, intake.means())
-        readout.layout, readout.names, readout.numbering = self.layout, self.names, self.numbering
-        readout.shifted, readout.named, readout.record = self.shifted, self.named, self.record
-        return readout
+        predictor = LinearPredictor(head, self.store, keys, weights, self._bias(), *rest, intake.means())
+        predictor.layout, predictor.names, predictor.numbering = self.layout, self.names, self.numbering
+        predictor.shifted, predictor.named, predictor.record = self.shifted, self.named, self.record
+        return predictor
 
     def state(self) -> State:
         """The whole learning state as arrays."""
@@ -536,12 +536,12 @@ class Model(LinearPredictor):
         self._sound = self.feed.learned
 
 
-def as_model(given: Any) -> Model | Readout:
+def as_model(given: Any) -> Model | LinearPredictor:
     """The model itself, or the ``model_`` of an estimator or a search; TypeError for anything else."""
     found = given.model_ if hasattr(type(given), "model_") else given
-    if not isinstance(found, Model | Readout):
+    if not isinstance(found, Model | LinearPredictor):
         of = ", models by a column: give one, .of(value)" if getattr(found, "values", ()) else ""
-        several = of or ", an ensemble: give one of its .models" if isinstance(found, LinearPredictor) else ""
+        several = of or ", an ensemble: give one of its .models" if isinstance(found, BasePredictor) else ""
         raise TypeError(f"expected a model, not {type(given).__name__}{several}")
     return found
 

@@ -20,15 +20,15 @@ from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import OneLineError
 from thresher.data.layout import SettledLayout
 from thresher.data.source import Source
-from thresher.engine.lookup import resized
-from thresher.engine.sound import PackedSets, State, Tensors, beneath, given, pack, require, under
+from thresher.engine.lookup import resize
+from thresher.engine.sound import PackedSets, State, Tensors, beneath, check_tensor, pack, require, under
 from thresher.learning.diagnostics.effects import keep_effects
 from thresher.learning.diagnostics.run_findings import Run, troubles_of
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.model.agreement import note_kind
 from thresher.learning.model.batch_feeder import BatchFeeder, each
 from thresher.learning.model.divergence import DivergedError
-from thresher.learning.model.eight_lanes import batched
+from thresher.learning.model.eight_lanes import batch_lanes
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.scaling import Spreads
@@ -66,7 +66,7 @@ class Part:
                 raise ValueError(f"lanes: {field.name} must be the same for all, not {mine!r} and {theirs!r}")
         feed = BatchFeeder(recipes[0])
         models = [Model.lane(recipe, feed) for recipe in recipes]
-        for model, loop in zip(models, batched([model.loop for model in models]), strict=True):
+        for model, loop in zip(models, batch_lanes([model.loop for model in models]), strict=True):
             model.loop = loop
         return cls(models)
 
@@ -111,7 +111,7 @@ class Part:
         for k in self.alive:
             self.models[k].continue_from(under(state, f"lane.{k}."))
         for k in self.dropped:
-            self.models[k].loop.S = resized(self.models[k].loop.S[:0], self.feed.index.size)  # to be read
+            self.models[k].loop.S = resize(self.models[k].loop.S[:0], self.feed.index.size)  # to be read
 
 
 class Share:
@@ -503,7 +503,7 @@ class ModelSet:
         self._grow()
         if self.spreads is not None:
             self.spreads.check(under(state, _SPREADS))
-        counters = given(state, _COUNTERS, (5,), np.int64)
+        counters = check_tensor(state, _COUNTERS, (5,), np.int64)
         known = bool((counters >= 0).all()) and counters[4] < len(self.parts)
         require(known, _COUNTERS, "numbers of examples, passes, rows and a part")
         packed = PackedSets(state, state.__getitem__)

@@ -30,10 +30,10 @@ from thresher.data.labels import (
     MOST_CLASSES,
     MOST_MET,
     Domain,
-    listed_words,
+    give_back,
+    list_words,
     met_classes,
     of_classes,
-    shown_as,
     values,
 )
 from thresher.data.source import Source
@@ -250,20 +250,20 @@ class Objective:
     def written(self, predicted: F64, output: Output, words: Sequence[str] = ()) -> list[str]:
         """One line of text for each row that `respond` gave for `output`; labels may be `words`."""
         if output == "label" and words:
-            return [*map(str, self.worded(predicted, words))]
+            return [*map(str, self.to_words(predicted, words))]
         rows = predicted[:, np.newaxis] if predicted.ndim == 1 else predicted
         if output == "label" and self.outputs.kind == "labels":
             low = self.outputs.low
             return [",".join(str(k) for k in (np.flatnonzero(row > 0) + low).tolist()) for row in rows]
         return ["\t".join(f"{value:.9g}" for value in row) for row in rows.tolist()]
 
-    def worded(self, predicted: Array, words: Sequence[str]) -> Array:
+    def to_words(self, predicted: Array, words: Sequence[str]) -> Array:
         """The words ``(n,)`` of the classes that `respond` gave for ``label``.
 
         Classes that were met on the way are whole numbers if all words are.
         """
         numbers = predicted - self.outputs.low if self.outputs.kind == "classes" else predicted > 0
-        known = shown_as(tuple(words)) if self.outputs.most else np.array(words, object)
+        known = give_back(tuple(words)) if self.outputs.most else np.array(words, object)
         return known[numbers.astype(np.int64)]
 
     def names(self, words: Sequence[str] = ()) -> list[str]:
@@ -281,7 +281,7 @@ class Objective:
         """The place of a class or output in `names`. ValueError if there is none, or only one output."""
         known = self.names(words) if self.count > 1 else []
         if name not in known:
-            there = f"give one of {listed_words(known)}" if known else "the model has one output"
+            there = f"give one of {list_words(known)}" if known else "the model has one output"
             raise OneLineError(f"no class is called '{name}': {there}")
         return known.index(name)
 

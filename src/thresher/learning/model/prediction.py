@@ -1,8 +1,8 @@
-"""Linear predictors: what models, their settled weights (`Readout`) and ensembles share.
+"""Linear predictors: what models, their settled weights (`LinearPredictor`) and ensembles share.
 
 The margin of a row is the sum of its values, as the model multiplies them, times weights, plus an intercept;
-every prediction follows from it. A model settles the weights of the row from its state, a Readout has all in
-a table, without state, and an ensemble is the mean of others.
+every prediction follows from it. A model settles the weights of the row from its state, a LinearPredictor
+has all in a table, without state, and an ensemble is the mean of others.
 
 A weight can be non-zero before its first example: in `simplex`, and in `eg` without sign, each starts at 1/N.
 So a model file stores the weight of unseen features once, and all features that were seen.
@@ -36,7 +36,7 @@ from thresher.data.layout import AnyLayout, SettledLayout, has_columns, settle_w
 from thresher.data.source import Parsed, Source
 from thresher.engine.index import HashedIndex, Index, make_index
 from thresher.engine.kernels import add_up
-from thresher.engine.sound import Array, Tensors, are_ends, ascending, given, require
+from thresher.engine.sound import Array, Tensors, are_ends, ascending, check_tensor, require
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import warn
 from thresher.learning.files.choice import by_option
@@ -54,7 +54,7 @@ from thresher.learning.model.divergence import rows_beyond
 from thresher.learning.model.margins import any_output, finder_in, table_margins
 from thresher.learning.model.objective import F64, Objective, Output
 from thresher.learning.model.recipe import with_gaps
-from thresher.learning.model.scaling import NO_MEANS, Divisors, Means, divided, divisors_of, means_of, ones
+from thresher.learning.model.scaling import NO_MEANS, Divisors, Means, divide, divisors_of, means_of, ones
 from thresher.learning.model.single_rows import Ready, Row, RowBuffers, as_data, margins_of
 from thresher.options.checks import check_whole
 from thresher.options.data import ReadOptions
@@ -103,7 +103,7 @@ def layout_for(model: Any, options: Options) -> AnyLayout:
     if trained is None and kind_of_model(model).features == NAMES:
         trained = SettledLayout()
     layout = layout_like(trained, options)
-    layout = layout.ungrouped() if isinstance(layout, SettledLayout) else layout
+    layout = layout.without_groups() if isinstance(layout, SettledLayout) else layout
     check_kinds(kind_of_model(model), kind_in(layout))
     if layout is None:
         return SettledLayout(gaps=model.centres)
@@ -113,7 +113,7 @@ def layout_for(model: Any, options: Options) -> AnyLayout:
 
 
 def body_reader(
-    model: LinearPredictor, form: str, most_rows: int, words: WordTable | None = None
+    model: BasePredictor, form: str, most_rows: int, words: WordTable | None = None
 ) -> BodyReader:
     """A reader of rows in memory, in this format, for a model. `DataError` if it cannot have any.
 
@@ -133,7 +133,7 @@ def body_reader(
     return BodyReader(layout, domains, most_rows, names_refused(model, layout), beyond, model.sliced)
 
 
-def label_reader(model: LinearPredictor, most_rows: int, words: WordTable | None = None) -> BodyReader:
+def label_reader(model: BasePredictor, most_rows: int, words: WordTable | None = None) -> BodyReader:
     """A reader of lines of labels that come after their rows, with importances if these are not 1."""
     from thresher.data.bodies import BodyReader, Limit
 
@@ -155,7 +155,7 @@ def label_reader(model: LinearPredictor, most_rows: int, words: WordTable | None
     return BodyReader(layout, domains, most_rows, weighed, beyond, ["weight"])
 
 
-def labelled(model: Any, data: Any, y: Any = None, sample_weight: Any = None) -> Any:
+def with_known_labels(model: Any, data: Any, y: Any = None, sample_weight: Any = None) -> Any:
     """Data to measure a model on, with the labels and columns that a fitted estimator knows.
 
     `DataError` for a label that a classifier has not seen.
@@ -217,7 +217,7 @@ class Summands(NamedTuple):
     """``(outputs,)``"""
 
 
-class LinearPredictor:
+class BasePredictor:
     """Base of everything that has weights."""
 
     head: Objective
@@ -256,7 +256,7 @@ class LinearPredictor:
         """The lowest label seen, at most 0: how the data write the negative class."""
         raise NotImplementedError
 
-    readout: Callable[[], Readout]
+    predictor: Callable[[], LinearPredictor]
     """the settled weights, without the learning state"""
     _prepared: Callable[[Chunk], Chunk]
     """rows as they are multiplied: with columns centred and scaled"""
@@ -265,7 +265,7 @@ class LinearPredictor:
     _bias: Callable[[], Array]
     """intercepts ``(outputs,)`` for prepared rows, in the dtype of the weights"""
 
-    def _uncentred(self, means: Means | None, divisors: Divisors | None) -> NDArray[np.generic]:
+    def _uncentre(self, means: Means | None, divisors: Divisors | None) -> NDArray[np.generic]:
         """The intercepts for values as they are, in float64: those for centred ones less what means add."""
         bias = self._bias()
         if means is None or not len(means.keys):
@@ -350,7 +350,7 @@ class LinearPredictor:
 
     def _answer(self, margins: F64, output: Output) -> Array:
         found = self.respond(margins, output)
-        return self.head.worded(found, self.classes) if output == "label" and self.classes else found
+        return self.head.to_words(found, self.classes) if output == "label" and self.classes else found
 
     def predict_one(self, row: Row, output: Output = "margin") -> Any:
         """Predict one row: ``predict([row], output)[0]``, but fast.
@@ -479,8 +479,8 @@ class LinearPredictor:
             import pandas as pd
         except ImportError as error:
             raise ImportError("weights_frame needs pandas: pip install pandas") from error
-        readout = self.readout()
-        heaviest, names = readout.heaviest(top), known_names(readout)
+        predictor = self.predictor()
+        heaviest, names = predictor.heaviest(top), known_names(predictor)
         keys = [key for key, _, _ in heaviest]
         columns: dict[str, Any] = {
             "feature": [names.get(key, str(key)) for key in keys],
@@ -490,11 +490,11 @@ class LinearPredictor:
             outputs = [one for _, one, _ in heaviest]
             numbers = np.array(outputs, np.int64) + self.head.outputs.low
             if words := self.classes:
-                columns["output"] = self.head.worded(numbers, words)
+                columns["output"] = self.head.to_words(numbers, words)
             else:
                 levels = self.head.outputs.levels
                 columns["output"] = [levels[k] for k in outputs] if levels else numbers
-        weights: Array = np.array([weight for _, _, weight in heaviest], readout.weights.dtype)
+        weights: Array = np.array([weight for _, _, weight in heaviest], predictor.weights.dtype)
         return pd.DataFrame({**columns, "weight": weights})
 
 
@@ -504,7 +504,7 @@ _BLOCK = 1 << 20
 """Weights processed at a time."""
 
 
-class Readout(LinearPredictor):
+class LinearPredictor(BasePredictor):
     """Settled weights of a model.
 
     `keys` ``(stored,)`` uint64 ascend; `weights` ``(stored,)``, or ``(stored, outputs)`` for many outputs,
@@ -563,16 +563,16 @@ class Readout(LinearPredictor):
         return f"<{type(self).__name__}: {loss} loss, outputs {outputs}, {len(self.keys):,} features>"
 
     @classmethod
-    def of(cls, head: Objective, store: str, lowest_label: float, tensors: Tensors) -> Readout:
+    def of(cls, head: Objective, store: str, lowest_label: float, tensors: Tensors) -> LinearPredictor:
         """The weights in a model file; StateError if the tensors are not weights for `head`."""
-        keys = given(tensors, "weights.keys", (None,), np.uint64)
+        keys = check_tensor(tensors, "weights.keys", (None,), np.uint64)
         require(ascending(keys), "weights.keys", "keys ascend")
-        bias = given(tensors, "weights.intercept", (None,), np.float32, np.float64, finite=False)
+        bias = check_tensor(tensors, "weights.intercept", (None,), np.float32, np.float64, finite=False)
         head.meet(1 + int(np.flatnonzero(bias > -np.inf).max(initial=0)))
         inner = () if head.count == 1 else (head.count,)
-        weights = given(tensors, "weights.values", (len(keys), *inner), np.float32, np.float64)
-        bias = given(tensors, "weights.intercept", (head.count,), weights.dtype, finite=False)
-        unmet = given(tensors, "weights.unmet", (head.count,), weights.dtype)
+        weights = check_tensor(tensors, "weights.values", (len(keys), *inner), np.float32, np.float64)
+        bias = check_tensor(tensors, "weights.intercept", (head.count,), weights.dtype, finite=False)
+        unmet = check_tensor(tensors, "weights.unmet", (head.count,), weights.dtype)
         return cls(
             head, store, keys, weights, bias, lowest_label, unmet, divisors_of(tensors), means_of(tensors)
         )
@@ -580,7 +580,7 @@ class Readout(LinearPredictor):
     @property
     def bias(self) -> Array:
         """The intercepts ``(outputs,)`` for values as they are: without means."""
-        return self._uncentred(self.means, self.divisors)
+        return self._uncentre(self.means, self.divisors)
 
     @bias.setter
     def bias(self, given: Array) -> None:
@@ -597,7 +597,7 @@ class Readout(LinearPredictor):
             return None
         args = arrays.ends, arrays.rows, arrays.values
 
-        def margins(model: Readout, total: int) -> F64:
+        def margins(model: LinearPredictor, total: int) -> F64:
             out = np.empty(1)
             add_up(model.table, read_only(model.centred_bias), *args, out)
             return out
@@ -611,7 +611,7 @@ class Readout(LinearPredictor):
 
     def _prepared(self, chunk: Chunk) -> Chunk:
         chunk = chunk if self.means is None else self.means.of(chunk)
-        return chunk if self.divisors is None else divided(chunk, self.divisors.at(chunk.keys))
+        return chunk if self.divisors is None else divide(chunk, self.divisors.at(chunk.keys))
 
     def _products(self, rows: Chunk, bias: NDArray[np.generic]) -> F64:
         found: F64 = table_margins(self.index, self.table, bias, rows)
@@ -620,7 +620,7 @@ class Readout(LinearPredictor):
     def _bias(self) -> NDArray[np.generic]:
         return self.centred_bias
 
-    def readout(self) -> Readout:
+    def predictor(self) -> LinearPredictor:
         """These weights."""
         return self
 
@@ -671,16 +671,16 @@ def names_of(tensors: Tensors, prefix: str) -> Names | None:
     """The names in a model file, or None. StateError if they are invalid."""
     if not any(name.startswith(prefix) for name in tensors):
         return None
-    keys = given(tensors, prefix + "keys", (None,), np.uint64)
-    ends = given(tensors, prefix + "ends", (len(keys),), np.int64)
-    letters = given(tensors, prefix + "letters", (None,), np.uint8)
+    keys = check_tensor(tensors, prefix + "keys", (None,), np.uint64)
+    ends = check_tensor(tensors, prefix + "ends", (len(keys),), np.int64)
+    letters = check_tensor(tensors, prefix + "letters", (None,), np.uint8)
     require(ascending(keys), prefix + "keys", "keys ascend")
     require(are_ends(ends, len(letters)), prefix + "ends", "names must be consecutive and cover all bytes")
     return Names(keys, ends, letters)
 
 
-AnyModel = LinearPredictor | Fitted
-"""A Model, a Readout, or a fitted estimator."""
+AnyModel = BasePredictor | Fitted
+"""A Model, a LinearPredictor, or a fitted estimator."""
 ModelOrFile = AnyModel | str | PathLike[str]
 
 

@@ -21,7 +21,7 @@ from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import OneLineError
 from thresher.data.layout import SettledLayout
 from thresher.engine import centring as preparing
-from thresher.engine.sound import MOST_STEPS, State, Tensors, given, require
+from thresher.engine.sound import MOST_STEPS, State, Tensors, check_tensor, require
 from thresher.learning.model.sampling import Sampler
 from thresher.learning.model.scaling import FIRST, NO_MEANS, Centring, Divisors, Means, make_scaling
 from thresher.options.messages import mention
@@ -105,8 +105,8 @@ class Admission:
 
     def check(self, state: Tensors) -> None:
         """Raise StateError unless `state` holds a filter of this size."""
-        given(state, "admit.counters", self._counters.shape, np.uint8)
-        given(state, "admit.counts", self._counts.shape, np.int64)
+        check_tensor(state, "admit.counters", self._counters.shape, np.uint8)
+        check_tensor(state, "admit.counts", self._counts.shape, np.int64)
 
     def restore(self, state: State) -> None:
         """Continue from `state`."""
@@ -210,7 +210,7 @@ class Preprocessor:
     def check(self, state: Tensors) -> None:
         """StateError if counting examples cannot lead to `state`."""
         if self._parts:
-            (rows,) = given(state, "intake.rows", (1,), np.int64)
+            (rows,) = check_tensor(state, "intake.rows", (1,), np.int64)
             require(0 <= rows <= MOST_STEPS, "intake.rows", "the number of examples is out of range")
         for part in self._parts:
             part.check(state)

@@ -196,7 +196,7 @@ class Recipe:
     def as_dict(self) -> Header:
         """The fields as stored in a header."""
         own = {field.name: getattr(self, field.name) for field in fields(self)}
-        own["store"] = store_spec(self.store, self.seed)  # a Readout has no seed
+        own["store"] = store_spec(self.store, self.seed)  # a LinearPredictor has no seed
         return own | {"layout": None if self.layout is None else self.layout.as_dict()}
 
     @classmethod

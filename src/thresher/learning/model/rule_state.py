@@ -26,9 +26,9 @@ from thresher.data.chunk import Chunk, read_only
 from thresher.engine import averaging, calibrating, kernels, outputs
 from thresher.engine.compile.jit import Kernel
 from thresher.engine.index import Index, Resolved
-from thresher.engine.lookup import resized
+from thresher.engine.lookup import resize
 from thresher.engine.protocol import in_dtype, shares_a_clock, snapshot, writes
-from thresher.engine.sound import Array, Tensors, beneath, given, require, under
+from thresher.engine.sound import Array, Tensors, beneath, check_tensor, require, under
 from thresher.learning.model.margins import Read, first_rows, margins
 from thresher.learning.model.objective import F64, Objective
 
@@ -67,13 +67,13 @@ class History:
 
     def check(self, state: Tensors, steps: int) -> None:
         """StateError for a position outside the ring, or a ring too short for the position."""
-        base, seen = given(state, "place", (2,), np.int64).tolist()
+        base, seen = check_tensor(state, "place", (2,), np.int64).tolist()
         expected = f"expected 0 <= steps before the ring <= all steps <= {steps}"
         require(0 <= base <= seen <= steps, "place", expected)
         room, pair, drifts = self.ring.shape
         used = seen - base if drifts else 0
         require(used < room - 1 or not drifts, "place", f"{used} steps do not fit in the ring")
-        given(state, "ring", (used + 1, pair, drifts), np.float64)
+        check_tensor(state, "ring", (used + 1, pair, drifts), np.float64)
 
     def restore(self, state: dict[str, Array]) -> None:
         """Continue from `state`."""
@@ -429,16 +429,16 @@ class RuleState:
     def check(self, state: Tensors, rows: int, steps: int) -> None:
         """StateError if learning from `steps` examples cannot leave `state` in `rows` rows."""
         inner = self._inner_of(state)
-        given(state, "S", (rows, self.S.shape[1], *inner), self.dtype)
-        given(state, "tally", self.tally.shape, np.float64, finite=False)
+        check_tensor(state, "S", (rows, self.S.shape[1], *inner), self.dtype)
+        check_tensor(state, "tally", self.tally.shape, np.float64, finite=False)
         if "again" in state:
-            again = given(state, "again", (3,), np.float64, finite=False)
+            again = check_tensor(state, "again", (3,), np.float64, finite=False)
             require(again[2] in (0.0, 1.0), "again", "whether examples come again is 0 or 1")
-        given(state, "B", (*self.B.shape[:2], *inner), self.dtype)
+        check_tensor(state, "B", (*self.B.shape[:2], *inner), self.dtype)
         of_rows, of_bias = ("S", "clock", self.rule, self.clock), ("B", "bclock", self.bias_rule, self.bclock)
         for table, name, rule, mine in (of_rows, of_bias):
             own = inner if self.own_clocks else mine.shape[:-1]
-            clocks = given(state, name, (*own, mine.shape[-1]), np.float64)
+            clocks = check_tensor(state, name, (*own, mine.shape[-1]), np.float64)
             for output, clock in self._outputs(state[table], clocks):
                 wrong = rule.sound(output, clock, steps)
                 require(not wrong, name, wrong)
@@ -449,7 +449,7 @@ class RuleState:
             visited = (since >= 0).all() and (since <= steps).all()
             require(visited, "S", f"rows must have been visited in 0..{steps}")
         if self.calibration is not None:
-            found = given(state, "calibration", self.calibration.shape, np.float64)
+            found = check_tensor(state, "calibration", self.calibration.shape, np.float64)
             sound = (found[calibrating.SEEN :] >= 0).all()
             require(sound, "calibration", "sums must not be negative")
 
@@ -459,7 +459,7 @@ class RuleState:
 
     def restore(self, state: dict[str, Array]) -> None:
         """Continue from `state`; the index has been restored already."""
-        self.S = resized(state["S"], self.index.size)
+        self.S = resize(state["S"], self.index.size)
         self.clock, self.bclock = state["clock"].copy(), state["bclock"].copy()
         self.B, self.tally = state["B"].copy(), state["tally"].copy()
         again = state.get("again", np.zeros(3))

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError, OneLineError
-from thresher.data.labels import listed_words
+from thresher.data.labels import list_words
 from thresher.data.layout import SettledLayout
-from thresher.engine.sound import MOST_STEPS, State, Tensors, given, require
+from thresher.engine.sound import MOST_STEPS, State, Tensors, check_tensor, require
 from thresher.learning.model.objective import F64, Objective
 from thresher.learning.training.shares import SAMPLE, bits_of, unit
 from thresher.options.messages import mention
@@ -116,7 +116,7 @@ class Sample(NamedTuple):
                 what = word if _number(label) is None else f"is none of the classes ({_TWO})"
                 raise DataError(f"{mention('sample')}: the label {label} {what}")
             if not 0 <= k < count or k in said:
-                every = listed_words(words) if words else head.outputs.spec if head.count > 1 else _TWO
+                every = list_words(words) if words else head.outputs.spec if head.count > 1 else _TWO
                 what = "is a class given twice" if k in said else "is none of the classes"
                 raise DataError(f"{mention('sample')}: the label {label} {what} ({every})")
             said.add(k)
@@ -201,7 +201,7 @@ class Sampler:
 
     def check(self, state: Tensors) -> None:
         """StateError for impossible counts."""
-        offered, left_out, _ = given(state, "sample.rows", (3,), np.float64)
+        offered, left_out, _ = check_tensor(state, "sample.rows", (3,), np.float64)
         whole = offered == np.floor(offered) and left_out == np.floor(left_out)
         sound = whole and 0 <= left_out <= offered <= MOST_STEPS
         require(sound, "sample.rows", "numbers of rows must be whole, and no more left out than given")

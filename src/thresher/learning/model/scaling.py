@@ -36,8 +36,8 @@ from thresher.data.feature_specs import terms_of
 from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.engine import centring as preparing
-from thresher.engine.lookup import empty_index, find, find_or_add, reindex, resized
-from thresher.engine.sound import MOST_STEPS, Array, State, Tensors, ascending, given, require
+from thresher.engine.lookup import empty_index, find, find_or_add, reindex, resize
+from thresher.engine.sound import MOST_STEPS, Array, State, Tensors, ascending, check_tensor, require
 from thresher.learning.model.objective import F64
 from thresher.options.messages import mention
 from thresher.options.synonyms import did_you_mean
@@ -95,7 +95,7 @@ class Columns:
             if lo < hi:
                 self._make_room(int(indptr[lo + 1] - indptr[lo]))
         if self._count > len(self.kept):
-            self.kept = resized(self.kept, 2 * len(self))
+            self.kept = resize(self.kept, 2 * len(self))
         return numbers
 
     def in_order(self) -> tuple[U64, NDArray[Any]]:
@@ -106,7 +106,7 @@ class Columns:
 
     def _make_room(self, needed: int) -> None:
         if needed:
-            self._known = resized(self._known, max(2 * self._count, self._count + needed))
+            self._known = resize(self._known, max(2 * self._count, self._count + needed))
         self._slots = empty_index(len(self._known))
         reindex(self._slots, self._known, self._count)
 
@@ -125,13 +125,13 @@ class Divisors:
         return found
 
 
-def divided(chunk: Chunk, by: F64) -> Chunk:
+def divide(chunk: Chunk, by: F64) -> Chunk:
     """`chunk` with its values divided by these numbers, rounded to float32."""
     return replace(chunk, values=(chunk.values / by).astype(np.float32))
 
 
-def _given_keys(tensors: Tensors, name: str) -> U64:
-    keys = given(tensors, name, (None,), np.uint64)
+def _read_keys(tensors: Tensors, name: str) -> U64:
+    keys = check_tensor(tensors, name, (None,), np.uint64)
     require(ascending(keys), name, "keys ascend")
     return keys
 
@@ -140,8 +140,8 @@ def divisors_of(tensors: Tensors) -> Divisors | None:
     """The divisors in a model file; None without scaling. StateError."""
     if "scale.by" not in tensors and "scale.keys" not in tensors:
         return None
-    keys = _given_keys(tensors, "scale.keys")
-    by = given(tensors, "scale.by", (len(keys),), np.float64)
+    keys = _read_keys(tensors, "scale.keys")
+    by = check_tensor(tensors, "scale.by", (len(keys),), np.float64)
     require((by > 0).all(), "scale.by", "columns must be divided by positive numbers")
     return Divisors(keys, by)
 
@@ -200,10 +200,10 @@ class Scaling:
             return chunk
         numbers = columns.numbers(chunk.keys)
         if self._by is None and chunk.nnz < len(columns):  # few values: compute only their divisors
-            return divided(chunk, self._divisors(columns.kept[numbers], rows))
+            return divide(chunk, self._divisors(columns.kept[numbers], rows))
         if self._by is None:
             self._by = self._divisors(columns.kept[: len(columns) + 1], rows)
-        return divided(chunk, self._by[numbers])
+        return divide(chunk, self._by[numbers])
 
     def divisors(self, rows: int, needed: U64 | None) -> Divisors | None:
         """The divisors after `rows` examples; None before the columns are known.
@@ -225,8 +225,8 @@ class Scaling:
 
     def check(self, state: Tensors) -> None:
         """StateError unless `state` holds statistics of this scale."""
-        keys = _given_keys(state, "scale.keys")
-        given(state, "scale.kept", (len(keys) + 1, *self.SHAPE), np.float64)
+        keys = _read_keys(state, "scale.keys")
+        check_tensor(state, "scale.kept", (len(keys) + 1, *self.SHAPE), np.float64)
 
     def restore(self, state: State) -> None:
         """Continue from `state`."""
@@ -329,9 +329,9 @@ class Spreads:
 
     def check(self, state: Tensors) -> None:
         """StateError unless `state` holds such sums."""
-        keys = _given_keys(state, "keys")
-        given(state, "sums", (len(keys) + 1, 4), np.float64)
-        given(state, "rows", (1,), np.int64)
+        keys = _read_keys(state, "keys")
+        check_tensor(state, "sums", (len(keys) + 1, 4), np.float64)
+        check_tensor(state, "rows", (1,), np.int64)
 
     def restore(self, state: State) -> None:
         """Go on from a `state`."""
@@ -441,8 +441,8 @@ class Centring(Means):
 
     def check(self, state: Tensors) -> None:
         """StateError unless `state` holds means."""
-        keys = _given_keys(state, "centre.keys")
-        kept = given(state, "centre.kept", (len(keys), 3), np.float64)
+        keys = _read_keys(state, "centre.keys")
+        kept = check_tensor(state, "centre.kept", (len(keys), 3), np.float64)
         _check_counts(kept[:, : preparing.CENTRE], "centre.kept")
 
     def restore(self, state: State) -> None:
@@ -458,8 +458,10 @@ def means_of(tensors: Tensors) -> Means | None:
     """The means in a model file; None without centring. StateError."""
     if not any(name.startswith("centre.") for name in tensors):
         return None
-    keys = _given_keys(tensors, "centre.keys")
-    means, counts = (given(tensors, f"centre.{n}", (len(keys),), np.float64) for n in ("means", "counts"))
+    keys = _read_keys(tensors, "centre.keys")
+    means, counts = (
+        check_tensor(tensors, f"centre.{n}", (len(keys),), np.float64) for n in ("means", "counts")
+    )
     _check_counts(counts, "centre.counts")
-    gaps = given(tensors, "centre.gaps", (1,), np.bool_)
+    gaps = check_tensor(tensors, "centre.gaps", (1,), np.bool_)
     return Means(keys, np.column_stack([counts, np.zeros(len(keys)), means]), bool(gaps[0]))

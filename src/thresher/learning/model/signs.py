@@ -115,7 +115,7 @@ class Signs:
             keys = np.array(sorted(found), np.uint64)
             self._listed = keys, np.array([found[key] for key in keys.tolist()])
 
-    def listed(self) -> tuple[U64, NDArray[np.float64]]:
+    def keys_and_signs(self) -> tuple[U64, NDArray[np.float64]]:
         """Keys (n,), which ascend, and their signs (n,); none if all weights have one sign."""
         if self._listed is None:
             self.bind(None)
@@ -132,9 +132,9 @@ class Signs:
         found = {name: option for option, key, name in self._keys(layout) if key in keys}
         return [mention(**{option: as_list([name])}) for name, option in found.items()]
 
-    def projected(self, keys: U64, weights: NDArray[np.generic]) -> NDArray[np.generic]:
+    def clip_to_signs(self, keys: U64, weights: NDArray[np.generic]) -> NDArray[np.generic]:
         """The weights (n, ...) of features, with 0 for each that has the wrong sign."""
-        signs, (listed, own) = np.full(len(keys), self.of_class), self.listed()
+        signs, (listed, own) = np.full(len(keys), self.of_class), self.keys_and_signs()
         there = np.isin(keys, listed)
         signs[there] = own[np.searchsorted(listed, keys[there])]
         wrong = weights * signs.reshape(-1, *[1] * (weights.ndim - 1)) < 0

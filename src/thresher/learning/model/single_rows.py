@@ -32,7 +32,7 @@ from thresher.learning.model.divergence import EXTREME
 from thresher.learning.model.objective import F64
 
 if TYPE_CHECKING:
-    from thresher.learning.model.prediction import LinearPredictor
+    from thresher.learning.model.prediction import BasePredictor
 
 Row = Mapping[Any, Any] | Sequence[float] | Array | str
 """One example without its label"""
@@ -122,7 +122,7 @@ class RowBuffers:
 
 
 class Ready:
-    """The arguments of compiled functions for a Model or Readout, and its arrays for rows."""
+    """The arguments of compiled functions for a Model or LinearPredictor, and its arrays for rows."""
 
     def __init__(self, model: Any, most: int) -> None:
         index, means = model.index, model.only_means
@@ -172,7 +172,7 @@ class Ready:
         return total
 
 
-def _takes_rows(model: LinearPredictor) -> bool:
+def _takes_rows(model: BasePredictor) -> bool:
     """Whether rows of named features may be taken here."""
     growing = isinstance(model.index, GrowingIndex)
     if not growing or model.only_means is None or model.shifted or model.sliced:
@@ -180,7 +180,7 @@ def _takes_rows(model: LinearPredictor) -> bool:
     return kind_of_model(model).data in ("", NAMED)  # which `in_agreement` lets have named features
 
 
-def features_of(model: LinearPredictor, row: object) -> Features | None:
+def features_of(model: BasePredictor, row: object) -> Features | None:
     """Keys and values of a row; None if it goes the general way.
 
     Values of classes of their own are asked for their numbers, and may use the model: so this comes first.
@@ -196,7 +196,7 @@ def features_of(model: LinearPredictor, row: object) -> Features | None:
     return (keys, values) if len(keys) <= LONGEST else None
 
 
-def ready_for(model: LinearPredictor, features: Features) -> Ready | None:
+def ready_for(model: BasePredictor, features: Features) -> Ready | None:
     """What is ready for such a row, taken from `idle`, to which it is to be given back; None: not taken."""
     count = len(features[0])
     try:
@@ -209,7 +209,7 @@ def ready_for(model: LinearPredictor, features: Features) -> Ready | None:
     return Ready(model, count + _SPARE) if _takes_rows(model) else None
 
 
-def margins_of(model: LinearPredictor, row: Row) -> F64 | None:
+def margins_of(model: BasePredictor, row: Row) -> F64 | None:
     """The margins of a row of named features; None if they have to be found in the general way."""
     if (features := features_of(model, row)) is None or (ready := ready_for(model, features)) is None:
         return None

@@ -19,7 +19,7 @@ import numpy as np
 from thresher import parts
 from thresher.data.columns import extending, for_new_data
 from thresher.data.errors import DataError, OneLineError
-from thresher.data.labels import listed_words
+from thresher.data.labels import list_words
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
 from thresher.data.source import Source
 from thresher.engine.protocol import writes
@@ -28,14 +28,14 @@ from thresher.learning.files import model_file
 from thresher.learning.model.agreement import in_agreement
 from thresher.learning.model.divergence import first_broken
 from thresher.learning.model.model import Model, as_model
-from thresher.learning.model.prediction import LinearPredictor, Readout
+from thresher.learning.model.prediction import BasePredictor, LinearPredictor
 from thresher.options.messages import mention
 
 _SMALL = 1 << 48
 """One hash of a name in 65,536 is smaller; ids chosen by people always are."""
 
 
-def start_from(model: Model, weights: Readout) -> None:
+def start_from(model: Model, weights: LinearPredictor) -> None:
     """Give an untrained model the weights and intercepts of another model, with any rule.
 
     Names of features are kept. The other rule's state, such as sums of gradients, is not carried over.
@@ -80,7 +80,7 @@ def start_from(model: Model, weights: Readout) -> None:
         model.feed.intake.start_from(weights.means)
     bias = weights.centred_bias if model.recipe.centre else weights.bias
     bias = bias if model.correction is None else (bias - model.correction).astype(bias.dtype)
-    model.loop.place(weights.keys, model.feed.signs.projected(weights.keys, weights.weights), bias)
+    model.loop.place(weights.keys, model.feed.signs.clip_to_signs(weights.keys, weights.weights), bias)
     model.warm, model.names = True, weights.names
     model.numbering, model.named = weights.numbering, weights.named
 
@@ -118,20 +118,20 @@ def to_go_on(given: object) -> Model:
             )
         return model
     ready = as_model(given)
-    if isinstance(ready, Readout):
+    if isinstance(ready, LinearPredictor):
         raise OneLineError(f"the model has only weights: {mention('init')} can start a new model from them")
     return copy(ready)
 
 
-def extended(trained: SettledLayout | None, now: SettledLayout | None) -> SettledLayout | None:
+def extend_layout(trained: SettledLayout | None, now: SettledLayout | None) -> SettledLayout | None:
     """The layout of a model that goes on with data that are read as `now`; new columns are features of it."""
     if trained is None or now is None:
         return now or trained
     return now if {*now.columns} - {*trained.columns} else trained
 
 
-def checked_data(
-    weights: LinearPredictor | None, source: Source, whose: str = "the initial weights were"
+def check_data(
+    weights: BasePredictor | None, source: Source, whose: str = "the initial weights were"
 ) -> Source:
     """The source; `DataError` if its data cannot have the features of these weights, if there are any."""
     if weights is None:
@@ -139,7 +139,7 @@ def checked_data(
     words = source.layout.classes if source.layout is not None else ()
     if words and not weights.classes:  # nothing says which is which
         raise DataError(
-            f"{whose} learned from labels that are numbers, and these are words ({listed_words(words)}):"
+            f"{whose} learned from labels that are numbers, and these are words ({list_words(words)}):"
             " write numbers in place of the words"
         )
     return in_agreement(weights, source, f"{whose} learned from")

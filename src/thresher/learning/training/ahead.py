@@ -23,7 +23,7 @@ def learn_anything(model: Model) -> None:
     model.learn(chunk)
     model.finish()
     model.check_finite()
-    for reader in (model, model.readout()):
+    for reader in (model, model.predictor()):
         score(reader, [chunk])
         reader.predict(chunk, "probability" if model.head.has_probabilities else "margin")
     model.nonzero  # noqa: B018

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.errors import DataError
-from thresher.data.inputs.matrices import identified
+from thresher.data.inputs.matrices import identify
 from thresher.data.layout import grouped_by
 from thresher.data.source import Chunks, MemorySource, Source, SourceWrapper
 from thresher.learning.diagnostics.findings import Finding, no_groups, unlike, weightless_held_out
-from thresher.learning.inspection.formatting import shown
+from thresher.learning.inspection.formatting import format_figure
 from thresher.learning.model.objective import Objective
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.shares import (
@@ -92,7 +92,7 @@ def difference(
     if not alone and (few or (abs(a - b) <= _POINTS and max(a, b) < _TIMES * min(a, b))):
         return ""
     held_share, share_learned = (
-        f"{shown(100 * one) if 0 < one < 0.01 else round(100 * one)} %" for one in (a, b)
+        f"{format_figure(100 * one) if 0 < one < 0.01 else round(100 * one)} %" for one in (a, b)
     )
     share = f"{held_share} of the {which}"
     if a in (0, 1):
@@ -112,7 +112,7 @@ class Holdout:
     """the name of the groups of the rows"""
 
     def __init__(self, every: HeldOutPart = 0, given: Source | None = None) -> None:
-        self.every, self.given = every, None if given is None else identified(given)
+        self.every, self.given = every, None if given is None else identify(given)
         """what of the stream is held out, and a separate source"""
         self._kept: list[Chunk] = []
         self._learned: int | None = None
@@ -137,7 +137,7 @@ class Holdout:
     def remaining(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         """The rows to learn of each of the `chunks` of a pass; `DataError` if there are none."""
         rows = learned = 0
-        for chunk, held in self.divided(chunks):
+        for chunk, held in self.split(chunks):
             out = chunk.take(held) if held.any() else None
             rest = chunk if out is None else chunk.take(~held).at(chunk.place, chunk.after)
             rows, learned = rows + len(chunk), learned + len(rest)
@@ -156,7 +156,7 @@ class Holdout:
             raise DataError(f"{reason}: {instead}")
         self._read, self.incomplete = True, False
 
-    def divided(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, NDArray[np.bool_]]]:
+    def split(self, chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, NDArray[np.bool_]]]:
         """Each chunk of a pass, with which of its rows are held out.
 
         Of the last rows it is only known at the end of the stream which these are. Until then, as many rows

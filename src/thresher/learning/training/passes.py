@@ -38,7 +38,7 @@ from thresher.data.cache import CacheWriter, open_cache
 from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.files.paths import STDIN
-from thresher.data.inputs.matrices import DistinctKeys, identified
+from thresher.data.inputs.matrices import DistinctKeys, identify
 from thresher.data.order import StoredRows
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source, SourceWrapper
@@ -150,7 +150,7 @@ def bytes_to_keep(replay: int, repeats: bool, cause: str) -> int:
     raise DataError(f"{reason}: leave {mention('replay')} out, or use {mention(passes=5)}")
 
 
-def agreed_passes(passes: int | str, replay: int | str) -> tuple[int, int]:
+def settle_passes(passes: int | str, replay: int | str) -> tuple[int, int]:
     """The fields `passes` and `replay` of a `TrainingPlan`, from what the user said. ValueError.
 
     >>> agreed_passes("auto", "64MB"), agreed_passes(5, "64MB")
@@ -180,7 +180,7 @@ class Passes:
     """
 
     def __init__(self, source: Source, passes: int, *, cached: bool) -> None:
-        self.first = source = identified(source)
+        self.first = source = identify(source)
         if passes > 1 and not source.in_memory:
             source.keep_hash = True
         if cached and source.origin is not None and not (source.layout and source.layout.interact):

@@ -193,10 +193,10 @@ class ProgressLines(Ui):
 
     def passed(self, number: int, holdout: Figures | None) -> None:
         """Say the figures on the hold-out; without one, that a pass has ended, if there is no table."""
-        from thresher.learning.inspection.formatting import shown
+        from thresher.learning.inspection.formatting import format_figure
 
         if holdout is not None:
-            figures = ", ".join(f"{name} {shown(value)}" for name, value in holdout.items())
+            figures = ", ".join(f"{name} {format_figure(value)}" for name, value in holdout.items())
             self._say(f"pass {number}, held-out: {figures}")
         elif not self._started:
             self._say(f"pass {number} done")

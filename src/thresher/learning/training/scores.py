@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.data.chunk import Chunk
-from thresher.engine.sound import Array, copied
+from thresher.engine.sound import Array, copy_state
 from thresher.learning.evaluation.curves import error_of_mean
 from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.evaluation.figures import Judged
@@ -113,7 +113,7 @@ class Patience:
             one.passes.append((number, scores.figures(k)))
             best, _ = one.best(self._judge)
             if best == number:
-                self.scored[k] = one._replace(state=copied(models.holder(k).state()))
+                self.scored[k] = one._replace(state=copy_state(models.holder(k).state()))
             if number - best >= self.passes:
                 out.append(k)
         over = len(out) == len(scores.models)

@@ -17,7 +17,7 @@ from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import BadLine, DataError
 from thresher.data.files.topics import Extent
 from thresher.data.formats.tables.column_statistics import ColumnSeen
-from thresher.data.inputs.matrices import identified
+from thresher.data.inputs.matrices import identify
 from thresher.data.order import Order
 from thresher.data.report import Report
 from thresher.data.source import Source
@@ -136,7 +136,7 @@ class Trainer:
         topics: Sequence[Extent] = (),
     ) -> None:
         self.models = model if isinstance(model, ModelSet) else ModelSet.of([model])
-        self.source, self.plan = identified(source), plan
+        self.source, self.plan = identify(source), plan
         self.reread = reread or (lambda: self.source)
         self.order = order or Order()
         self.holdout = judging or Holdout(plan.holdout_every, holdout)
@@ -267,7 +267,7 @@ class Trainer:
         self.models.end_passes()
         troubles = self._troubles()
         self._keep_record(best)
-        seconds, compiling = self._spent()
+        seconds, compiling = self._seconds_spent()
         given, seen, solved = self.holdout.given, self.state.seen, self.models.solution_of(self.model)
         goes_on = self.state.earlier is not None
         figures = {
@@ -446,7 +446,7 @@ class Trainer:
             return
         self.models.check_finite()
         sums = model.tally if number == 1 else model.repeated
-        seconds, compiling = self._spent()
+        seconds, compiling = self._seconds_spent()
         row = Row(
             examples,
             sums.since(self.state.reported).average,
@@ -512,7 +512,7 @@ class Trainer:
         self.save_checkpoint()
         raise Interrupted(self.plan.checkpoint, self.models.examples)
 
-    def _spent(self) -> tuple[float, float]:
+    def _seconds_spent(self) -> tuple[float, float]:
         """Seconds of this run, and how many of them were spent compiling."""
         return time.perf_counter() - self._started, seconds_compiling() - self._compiled
 

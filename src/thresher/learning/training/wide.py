@@ -7,7 +7,8 @@ The idea is right, though: weights minimise
     sum_i c_i loss_i(x_i.w + b) + k sum_j psi_j |w_j|,
 
 with the importances c, the standard deviations psi of the derivatives, measured again at the solution until
-they stand (`batch.newton.settled`), and k = 2 times `l1`. docs/default.md has the figures that decided this.
+they stand (`batch.newton.solve_in_deviations`), and k = 2 times `l1`. docs/default.md has the figures that
+decided this.
 
 A count of columns is not enough. In real tables they are correlated: 30 measurements of a cell, or their
 products, point in few directions, and there the passes of the default are as good as cross-validation, and
@@ -129,7 +130,7 @@ def _solve(model: Model, prepared: Chunk, columns: FeatureColumns, deviations: f
             solutions.append(Minimum(np.append(unknown[1:], bias[k]), unknown, unknown, np.zeros((0, 2))))
             continue
         own = replace(columns, labels=labels.astype(np.float64))
-        solution, one = _solved(own, getattr(head.joint, "loss", head.loss), deviations * l1)
+        solution, one = _solve_output(own, getattr(head.joint, "loss", head.loss), deviations * l1)
         solutions.append(solution._replace(noise=solution.noise * deviations))
         found.append(one)
     values = np.abs(columns.values).astype(np.float64)
@@ -148,15 +149,15 @@ def together(found: Sequence[Optimum]) -> Optimum | None:
     return Optimum(found[0].deviations, objective, certificate, max(one.rounds for one in found))
 
 
-def _solved(columns: FeatureColumns, loss: Any, deviations: float) -> tuple[Minimum, Optimum]:
+def _solve_output(columns: FeatureColumns, loss: Any, deviations: float) -> tuple[Minimum, Optimum]:
     """The solution of one output, for noise of one standard deviation."""
-    from thresher.batch.newton import Newton, settled
+    from thresher.batch.newton import Newton, solve_in_deviations
     from thresher.batch.rounds import BoostPlan
     from thresher.learning.model.batch_feeder import processors
 
     plan = BoostPlan(l1=deviations, tolerance=_TOLERANCE, threads=processors())
     solver = Newton(columns, loss, plan)
-    last, turns = settled(solver)
+    last, turns = solve_in_deviations(solver)
     each = zip(solver.z, columns.labels, columns.weights, strict=True)
     examples = np.array([c * np.array(loss.value_slope(z, y)) for z, y, c in each])
     found = Minimum(solver.w, solver.gradient, solver.loadings, examples)

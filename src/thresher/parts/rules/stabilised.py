@@ -103,7 +103,7 @@ class Stabilised(NamedTuple):
             kept = bursts.purge(S, live, self.stage, self.purging)
             clock[BURSTS] = 0.0
             clock[FEATURES] = max(clock[FEATURES], live.size)
-            clock[REJECTION] = self.rejection * bursts.annealed(kept / clock[FEATURES], self.annealing)
+            clock[REJECTION] = self.rejection * bursts.anneal(kept / clock[FEATURES], self.annealing)
 
     def rewrites(self, clock):
         """Whether a burst ends."""

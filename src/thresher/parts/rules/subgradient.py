@@ -12,7 +12,7 @@ from thresher.parts.prox import soft
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
-from thresher.parts.series import replayed
+from thresher.parts.series import replay
 
 _MOST_REPLAYED = 2.0**42  # steps of all rows together: about two hours
 W, SEEN, SUM = range(3)  # columns of S
@@ -59,7 +59,7 @@ class Subgradient(NamedTuple):
             if rest > 0.0 and (now[TIME] - 1.0 - S[j, SEEN] - fitting) % 2.0 == 1.0:
                 rest -= a
             return math.copysign(1.0, v) * rest
-        return replayed(self.rate, self.l1, v, S[j, SEEN] + 1.0, now[TIME])
+        return replay(self.rate, self.l1, v, S[j, SEEN] + 1.0, now[TIME])
 
     def place(self, S, rows, w, now):
         """Set the weights, with no steps outstanding."""

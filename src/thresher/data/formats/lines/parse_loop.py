@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.errors import BadLine, shown
+from thresher.data.errors import BadLine, quote_bytes
 from thresher.data.feature_specs import ANY
 from thresher.data.features import crossing
 from thresher.data.features.crossing import Crosses
@@ -227,7 +227,11 @@ class LineParser:
             expected = "one label (lists need outputs labels:LO-HI or values:K)"
         if token.lstrip(b"+-")[:3].lower().decode("latin-1") in _NOT_FINITE:
             expected = expected.replace("a number", "a finite number")
-        found = shown(token) if token else ("a blank" if raw[at - start :].strip() else "the end of the line")
+        found = (
+            quote_bytes(token)
+            if token
+            else ("a blank" if raw[at - start :].strip() else "the end of the line")
+        )
         found += self._advice(outcome, raw, at - start)
         found += hint_of_words(token, self._domain) if outcome == line_status.LABEL_NUMBER else ""
         return BadLine("", line + 1, at - start + 1, expected, found, raw)

@@ -45,7 +45,15 @@ from thresher.data.formats.lines.line_rows import (
 from thresher.data.formats.lines.parse_loop import LISTED, LineParser
 from thresher.data.layout import AnyLayout
 from thresher.data.sources.reader import Reading
-from thresher.data.text.numbers import FINE, NOT_A_NUMBER, TENS, quick_value, read_id, read_number, scaled
+from thresher.data.text.numbers import (
+    FINE,
+    NOT_A_NUMBER,
+    TENS,
+    quick_value,
+    read_id,
+    read_number,
+    scale_decimal,
+)
 from thresher.data.text.words import (
     WINDOW,
     among,
@@ -123,7 +131,7 @@ def _long_decimal(here, number, stop, unlike):
     for at in range(first + 2, stop, 8):
         taken = min(stop - at, 8)
         mantissa = mantissa * TENS[taken] + short_number(here, at, taken)
-    value, status = scaled(mantissa, -decimals)
+    value, status = scale_decimal(mantissa, -decimals)
     usual = shape == _TWO and decimals <= 18 and byte(here, first + 1) == _DOT
     return -value if first > number else value, usual and status == FINE
 

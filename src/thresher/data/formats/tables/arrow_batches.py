@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from thresher.data import columns
 from thresher.data.columns import CATEGORICAL, LABEL, LIST, NUMERIC, OFFSET, SPELLED, TEXT
-from thresher.data.errors import BadLine, DataError, nonfinite, shown
+from thresher.data.errors import BadLine, DataError, nonfinite, quote_bytes
 from thresher.data.features.ngrams import rows_of_bytes
 from thresher.data.formats import line_status
 from thresher.data.formats.lines.parse_loop import gather
@@ -34,7 +34,7 @@ from thresher.data.formats.tables.table_rows import (
     expected_of,
 )
 from thresher.data.labels import LISTED, Domain, hint_of_words
-from thresher.data.report import Noted, noted, undecoded, wrong_byte
+from thresher.data.report import Noted, find_undecoded, noted, wrong_byte
 from thresher.data.sources.reader import Parsed
 from thresher.data.text.numbers import NUMBER, OVERFLOW
 from thresher.data.text.sorting import room_for_sorting
@@ -186,7 +186,7 @@ class BatchParser(TableParser):
             return bad_row(self._domain, kinds, cell, code, line(row), as_json(row))
 
         noticed = ((what, name, line(at - 1), look) for what, name, at, look in _not_utf8(batch, kinds))
-        parsed = self._encoded(batch, kinds, describe, as_json)
+        parsed = self._encode(batch, kinds, describe, as_json)
         there, count = {name: batch.column(name) for name in batch.schema.names}, batch.num_rows
         ids = _texts(there[kinds.ids]) if kinds.ids and kinds.ids in there else None
         sliced = self._reading.sliced
@@ -197,7 +197,7 @@ class BatchParser(TableParser):
             cells=[_texts(dates_as_texts(there[one])) if one in there else [""] * count for one in sliced],
         )
 
-    def _encoded(
+    def _encode(
         self,
         batch: pa.RecordBatch,
         kinds: ColumnEncodings,
@@ -227,7 +227,7 @@ class BatchParser(TableParser):
         )
         reading.take_names(kinds.names)
         skipped = [gap + before for before, gap in enumerate(parsed.gaps)]
-        return parsed._replace(chunk=kinds.completed(kinds.with_rests(parsed.chunk, far, skipped)))
+        return parsed._replace(chunk=kinds.add_absent(kinds.with_rests(parsed.chunk, far, skipped)))
 
     def _describe(
         self, row: NDArray[np.int64], array: pa.Array, kinds: ColumnEncodings, c: int
@@ -286,7 +286,7 @@ def bad_row(
 ) -> BadLine:
     """The bad line for a row whose text is `raw`, and the `cell` in its bad column."""
     column, outcome = divmod(code, line_status.OUTCOMES)
-    found = "null" if cell is None else shown(_readable(cell).encode())
+    found = "null" if cell is None else quote_bytes(_readable(cell).encode())
     if outcome == line_status.SUM_RANGE:
         found = "a larger sum"
     elif outcome in NOT_FINITE and isinstance(cell, int | float | Decimal):
@@ -438,7 +438,7 @@ def rows_not_utf8(array: pa.Array) -> NDArray[np.int64]:
     ends = np.frombuffer(offsets, size)
     if (
         data is None
-        or not undecoded(
+        or not find_undecoded(
             np.frombuffer(data, np.uint8)[ends[array.offset] : ends[array.offset + len(array)]]
         ).size
     ):

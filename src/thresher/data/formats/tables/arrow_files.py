@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 
 from thresher.data.chunk import StreamPosition
 from thresher.data.columns import AS_TEXT, CATEGORICAL, IGNORE, LABEL, UNREAD, as_option_value, finder, settle
-from thresher.data.errors import DataError, shown
-from thresher.data.files.paths import is_stream, named, open_file, size_of
+from thresher.data.errors import DataError, quote_bytes
+from thresher.data.files.paths import is_stream, name_errors, open_file, size_of
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import OpenStreams, Previews, RawFile
 from thresher.data.formats.tables import arrow_batches as arrow
@@ -162,7 +162,7 @@ def open_table(
 @contextmanager
 def read_from(name: str) -> Iterator[None]:
     """Turn errors while reading a file into a `DataError` that names it."""
-    with named(name):
+    with name_errors(name):
         try:
             yield
         except (pa.ArrowException, MemoryError) as error:
@@ -174,7 +174,7 @@ def most_rows(needed: list[str]) -> int:
     return max(1, min(BATCH, CELLS // max(1, len(needed))))
 
 
-def counted(batches: Iterable[tuple[pa.RecordBatch, float | None]], needed: list[str]) -> Rows:
+def count_rows(batches: Iterable[tuple[pa.RecordBatch, float | None]], needed: list[str]) -> Rows:
     """Batches of the columns `needed`, with the row after each."""
     end = 0
     for batch, part in batches:
@@ -189,7 +189,7 @@ def _head_of(layout: AnyLayout, name: str, where: str, first: bool, previews: Pr
     """
 
     def look(streams: OpenStreams) -> TableHead:
-        with read_from(name), _opened(layout.format, name, streams) as (schema, in_order, rows_of):
+        with read_from(name), _open(layout.format, name, streams) as (schema, in_order, rows_of):
             rows, types, far = None, dict(zip(schema.names, schema.types, strict=True)), is_remote(name)
             if not first or is_stream(name) or len(types) < len(schema):  # repeated names are refused later
                 return TableHead(schema, in_order, None)
@@ -218,7 +218,7 @@ def _head_of(layout: AnyLayout, name: str, where: str, first: bool, previews: Pr
 
 
 @contextmanager
-def _opened(
+def _open(
     form: str, name: str, streams: OpenStreams, begin: Any = lambda *_: None, in_order: bool | None = None
 ) -> Iterator[tuple[pa.Schema, bool, Callable[..., Rows]]]:
     """An open file: its schema, whether it is `in_order`, and what yields its rows.
@@ -295,7 +295,7 @@ def _file_rows(file: object, needed: list[str], *_: object) -> Rows:
     fields = [k for k, one in enumerate(pa.ipc.open_file(file).schema.names) if one in wanted]
     reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=fields))
     count = reader.num_record_batches
-    return counted(
+    return count_rows(
         ((arrow.sound(reader.get_batch(k), needed), (k + 1) / count) for k in range(count)), needed
     )
 
@@ -310,7 +310,7 @@ def _stream_rows(
     *_: object,
 ) -> Rows:
     """The rows of an Arrow IPC stream, which must have an end and nothing after it."""
-    yield from counted(
+    yield from count_rows(
         ((arrow.sound(batch, needed), raw.position / size if size else None) for batch in reader), needed
     )
     if given.read(1):
@@ -415,7 +415,7 @@ class TableSource(TextSource):
         def rows(file: int, needed: list[str], start: int) -> Iterator[Rows]:
             begin = partial(watches.open, file) if watches else lambda *_: None
             form, name, opened = self.layout.format, self.names[file], self.previews.opened
-            with _opened(form, name, opened, begin, self._form.heads[file].in_order) as (*_, rows_of):
+            with _open(form, name, opened, begin, self._form.heads[file].in_order) as (*_, rows_of):
                 yield rows_of(needed, start, self._form.files[file].where)
 
         given = self.names, rows, self._form.files, start, watches, self.sliced
@@ -468,10 +468,10 @@ def reader_of(table: Any) -> pa.RecordBatchReader:
 
 def fault_of(what: str, name: Any, values: Any, error: Exception) -> DataError:
     """Why the column `name` of a table or of rows cannot be read: `error`, one of `UNREADABLE`."""
-    where = f"{what} {shown(str(name).encode('utf-8', 'backslashreplace'))}"
+    where = f"{what} {quote_bytes(str(name).encode('utf-8', 'backslashreplace'))}"
     if isinstance(error, UnicodeEncodeError):
         row = next((k for k, one in enumerate(values, 1) if isinstance(one, str) and one == error.object), 0)
-        text = shown(error.object.encode("utf-8", "backslashreplace"))
+        text = quote_bytes(error.object.encode("utf-8", "backslashreplace"))
         where += f", row {row}" if row else ""
         return DataError(f"{where}: {text} is not valid Unicode (it holds a lone surrogate): correct it")
     kind = getattr(values, "dtype", None)
@@ -575,6 +575,6 @@ class StreamSource(ParsedSource):
             ahead = [] if self._first is None or self.first_rows is None else [self.first_rows]
             batches = chain(ahead, self._first or reader_of(self._given))
             self._first = self.first_rows = None
-            return nullcontext(counted(((batch, None) for batch in batches), needed))
+            return nullcontext(count_rows(((batch, None) for batch in batches), needed))
 
         return BatchReader(blocks_of(self.names, rows, self._form.files, start, sliced=self.sliced))

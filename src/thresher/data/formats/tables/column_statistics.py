@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from thresher.data.columns import CATEGORICAL, LABEL, NUMERIC, finder
-from thresher.data.errors import shown
+from thresher.data.errors import quote_bytes
 from thresher.data.files.paths import is_local
 from thresher.data.formats.listing import TABLES
 from thresher.data.formats.tables.spellings import WRITTEN_DATE, text_of
@@ -103,11 +103,11 @@ def columns_seen(source: Source, chosen: Sequence[str] = ()) -> list[ColumnSeen]
         meant |= {field.name for field in batch.schema if is_dictionary(field.type)}
         meant |= {name for name in numbers if kinds.get(name) == CATEGORICAL}
     wanted = [name for name in cells if kinds.get(name) in (CATEGORICAL, NUMERIC, LABEL)]
-    found = {name: _seen(name, kinds[name], cells[name], name in meant) for name in wanted}
+    found = {name: _look_at(name, kinds[name], cells[name], name in meant) for name in wanted}
     open_ = [one.name for one in found.values() if one.is_numbers or (not one.strays and one.is_unsure)]
     if open_:  # another cell may come after the rows examined
         more = first_cells(source, MOST_ROWS)
-        found |= {name: _seen(name, kinds[name], more[name], False) for name in open_}
+        found |= {name: _look_at(name, kinds[name], more[name], False) for name in open_}
     return [*found.values()]
 
 
@@ -162,7 +162,7 @@ def _of_column(column: Any, kind: str | None) -> list[str]:
     return [text_of(cell) for cell in cells if isinstance(cell, str | int | float)]
 
 
-def _seen(name: str, kind: str, cells: Sequence[str], chosen: bool) -> ColumnSeen:
+def _look_at(name: str, kind: str, cells: Sequence[str], chosen: bool) -> ColumnSeen:
     counted = cells[:100] if kind == CATEGORICAL else ()  # numbers are one word
     words = sum(len(cell.split()) for cell in counted) / max(1, len(counted))
     texts, guessed, dated = set(cells), kind == CATEGORICAL and not chosen, False
@@ -232,9 +232,9 @@ def _strays(name: str, cells: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(others)) if len(numbers) >= _MANY and (rare or missing) else ()
 
 
-def shown_cell(cell: str) -> str:
+def quote_cell(cell: str) -> str:
     """A cell in quotes, for messages: printable and not too long."""
-    return shown(_bytes(cell) or cell.encode())
+    return quote_bytes(_bytes(cell) or cell.encode())
 
 
 def _bytes(cell: str) -> bytes:

@@ -29,10 +29,10 @@ from thresher.data.columns import (
     NUMERIC,
     TEXT,
 )
-from thresher.data.errors import BadLine, DataError, OddFileError, shown
+from thresher.data.errors import BadLine, DataError, OddFileError, quote_bytes
 from thresher.data.features.ngrams import letters, room_for, rooms_for
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, check_is_text
-from thresher.data.files.paths import called, is_stream
+from thresher.data.files.paths import display_name, is_stream
 from thresher.data.files.streams import HEAD, LONGEST_HEAD, Previews
 from thresher.data.files.topics import is_topic
 from thresher.data.formats import choosing, line_status
@@ -171,7 +171,7 @@ def _head(text: bytes, name: str, layout: AnyLayout, dialect: Dialect, most: int
         lines = [one for one in lines if len(cells_of(one, dialect)) == usual]
     first = lines[0]
     if layout.header and b"\0" in first:
-        raise DataError(f"{name}: the header line, {shown(first)}, contains a NUL")
+        raise DataError(f"{name}: the header line, {quote_bytes(first)}, contains a NUL")
     if (count := first.count(dialect.delimiter) + 1) > MOST_COLUMNS:
         raise DataError(f"{name}: {columns.too_many(count)}")
     if not has_columns(layout):
@@ -183,7 +183,7 @@ def _head(text: bytes, name: str, layout: AnyLayout, dialect: Dialect, most: int
     else:
         if len(cells_of(first + dialect.delimiter, dialect)) == len(cells):
             raise DataError(
-                f"{name}: the header line, {shown(first)}, has a quote that is not closed; {_OPEN}"
+                f"{name}: the header line, {quote_bytes(first)}, has a quote that is not closed; {_OPEN}"
             )
         quoted = (one for one in names if len(one) > 1 and one[0] == one[-1] == '"' and one not in known)
         if layout.format == "tsv" and (one := next(quoted, None)) is not None:
@@ -229,7 +229,7 @@ def _check_delimiter(line: bytes, dialect: Dialect, name: str) -> None:
     if found and (found != [b" "] or b":" not in line):  # features of svmlight and VW text have colons
         most = max(found, key=line.count).decode().replace("\t", "\\t")
         raise DataError(
-            f"{name}: one column, {shown(line)}: is the delimiter '{most}'? ({mention(delimiter=most)})"
+            f"{name}: one column, {quote_bytes(line)}: is the delimiter '{most}'? ({mention(delimiter=most)})"
         )
 
 
@@ -253,7 +253,7 @@ def lines_of(head: bytes, name: str) -> list[bytes]:
     """The non-blank whole lines at the beginning of a file."""
     check_is_text(head, name)
     if not head:
-        raise DataError(f"{called(name)}: empty, no examples")
+        raise DataError(f"{display_name(name)}: empty, no examples")
     text, whole = head.removeprefix(MARK), len(head) < HEAD
     if len(head) >= LONGEST_HEAD and b"\n" not in text.lstrip(b"\r\n"):
         raise DataError(f"{name}: its first line is longer than {LONGEST_HEAD >> 20} MB")
@@ -326,8 +326,8 @@ class RowParser(TableParser):
             state[[line_status.LINES, line_status.BLANKS]] += 1
             before = not line.removesuffix(b"\r")
         state[line_status.AT] = begin
-        block, excluded = self._filtered(block, begin, kinds)
-        parsed, noticed = self._parsed(block, state, kinds)
+        block, excluded = self._filter(block, begin, kinds)
+        parsed, noticed = self._parse_rows(block, state, kinds)
         tally = parsed.tally
         parsed = parsed._replace(
             tally=tally._replace(lines=tally.lines - excluded, blank=tally.blank - excluded),
@@ -339,7 +339,7 @@ class RowParser(TableParser):
         rows = [row for row in map(self._reader(kinds, beside), _lines(block, begin)) if row is not None]
         return kinds.with_cells(parsed, [[row.cells[k] for row in rows] for k in range(len(beside))])
 
-    def _parsed(
+    def _parse_rows(
         self, block: Block, state: NDArray[np.int64], kinds: ColumnEncodings
     ) -> tuple[Parsed, Iterable[tuple[str, str, int, str]]]:
         """The rows of a block from its `state` on, and what they show of columns."""
@@ -349,7 +349,7 @@ class RowParser(TableParser):
         """What reads the cells of a line in the columns `wanted`; None for a line that holds no row."""
         raise NotImplementedError
 
-    def _filtered(self, block: Block, begin: int, kinds: ColumnEncodings) -> tuple[Block, int]:
+    def _filter(self, block: Block, begin: int, kinds: ColumnEncodings) -> tuple[Block, int]:
         """A block with blank lines for the rows that a filter excludes, and how many lines these are."""
         if (where := kinds.where) is None:
             return block, 0
@@ -418,7 +418,7 @@ class RowParser(TableParser):
             *(state, self._bad, arrays, reading),
         )
         reading.take_names(kinds.names)
-        return parsed._replace(chunk=kinds.completed(kinds.with_rests(parsed.chunk, far)))
+        return parsed._replace(chunk=kinds.add_absent(kinds.with_rests(parsed.chunk, far)))
 
     def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
         raise NotImplementedError
@@ -439,7 +439,7 @@ class DelimitedParser(RowParser):
         self._compiled_dialect = self._dialect.delimiter[0], missing
         self.room = np.zeros(0, np.uint8)
 
-    def _parsed(
+    def _parse_rows(
         self, block: Block, state: NDArray[np.int64], kinds: ColumnEncodings
     ) -> tuple[Parsed, Iterable[tuple[str, str, int, str]]]:
         text = block.text
@@ -453,9 +453,9 @@ class DelimitedParser(RowParser):
         first_at, most = np.full(count + 1, -1, np.int64), block.size // min(count, 2) + 1
         where = self._compiled_dialect, None, room, not text[: block.size].all()
         parsed = self._rows(block, state, where, first_at, most)
-        return parsed, (*self._noticed(block, kinds, first_at), *lines_not_utf8(block))
+        return parsed, (*self._notice(block, kinds, first_at), *lines_not_utf8(block))
 
-    def _noticed(self, block: Block, kinds: ColumnEncodings, first_at: NDArray[np.int64]) -> list[Any]:
+    def _notice(self, block: Block, kinds: ColumnEncodings, first_at: NDArray[np.int64]) -> list[Any]:
         """What the rows that begin at `first_at` show: values in empty columns, and a repeated header."""
         found = list[tuple[str, str, int, str]]()
         for c in np.flatnonzero(first_at >= 0).tolist():
@@ -503,7 +503,7 @@ class DelimitedParser(RowParser):
             found = str(len(cells)) if len(cells) <= MOST_COLUMNS else f"more than {MOST_COLUMNS:,}"
         else:
             cell = cells_of(rest, self._dialect, 1)[0]
-            found = shown(cell) if cell else "an empty cell"
+            found = quote_bytes(cell) if cell else "an empty cell"
             if outcome in NOT_FINITE and NUMBER.fullmatch(cell.strip()) and not abs(float(cell)) < OVERFLOW:
                 found += ", too large for float32"
             if outcome == line_status.LABEL_NUMBER:

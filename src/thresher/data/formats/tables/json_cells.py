@@ -147,7 +147,7 @@ def _hex(text, at):
 
 
 @scalar
-def _escaped(text, at):
+def _read_escape(text, at):
     """The code point of the escape at `at`, and the position after it; -1 for none that is valid."""
     code = byte(text, at + 1)
     if code == 117:  # u
@@ -164,7 +164,7 @@ def _escaped(text, at):
 
 
 @compiled_apart
-def _unescaped(text, at, out, size):
+def _unescape(text, at, out, size):
     """Write the string at `at` without escapes: ``(position of its last quote or -1, its end in `out`)``."""
     while True:
         stop = _string_end(text, at)
@@ -173,7 +173,7 @@ def _unescaped(text, at, out, size):
         size += stop - at
         if byte(text, stop) != _ESCAPE:
             return stop if byte(text, stop) == _QUOTE else _BAD, size
-        point, at = _escaped(text, stop)
+        point, at = _read_escape(text, stop)
         if point < 0:
             return _BAD, size
         size = store_character(point, out, size)
@@ -211,7 +211,7 @@ def _string(text, at, objects):
     if byte(text, stop) == _QUOTE:
         return stop + 1, text + at + 1, text + stop
     out, begin = address(objects.written), objects.used[WRITTEN]
-    end, last = _unescaped(text, at + 1, out, begin)
+    end, last = _unescape(text, at + 1, out, begin)
     objects.used[WRITTEN] = last
     return end + 1 if end >= 0 else _BAD, out + begin, out + last
 
@@ -234,7 +234,7 @@ def _literal(text, at):
 
 
 @compiled_apart
-def _nested(text, at, objects):
+def _skip_nested(text, at, objects):
     """The position after the list or object at `at`, which is not read; -1 if it is bad, or deep."""
     depth, inside = np.int64(0), _NOTHING  # bit k: whether the bracket at depth k is that of an object
     while at >= 0 and depth < _DEEPEST:
@@ -275,7 +275,7 @@ def _cell(text, at, role, objects):
         return end if role == WORDS or role <= IGNORED else _BAD, STRINGS, begin, stop
     if code == _OPEN or code == _LIST:
         usual = role <= IGNORED or (role >= NAMES and code == _LIST)
-        end = _nested(text, at, objects) if usual else _BAD
+        end = _skip_nested(text, at, objects) if usual else _BAD
         return end, NESTED, text + at, text + end
     if code == _MINUS or 48 <= code <= 57:
         end, plain = _number(text, at)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from thresher.data import columns
 from thresher.data.columns import CATEGORICAL, EMPTY, LABEL, LIST, MOST_COLUMNS, NUMERIC
-from thresher.data.errors import BadLine, DataError, shown
+from thresher.data.errors import BadLine, DataError, quote_bytes
 from thresher.data.files.blocks import PAD, Block
 from thresher.data.files.paths import is_stream
 from thresher.data.files.streams import HEAD, Previews
@@ -54,10 +54,10 @@ from thresher.data.formats.tables.text_rows import Cells
 from thresher.data.formats.tables.where import with_filters
 from thresher.data.labels import LISTED
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, has_columns, known_columns
-from thresher.data.report import FOUND, LACKING, LATE, MOST_LATE, TO_UTF8, Noted, undecoded, wrong_byte
+from thresher.data.report import FOUND, LACKING, LATE, MOST_LATE, TO_UTF8, Noted, find_undecoded, wrong_byte
 from thresher.data.sources.reader import Parsed, Reading, RowsAsked
 from thresher.data.text.numbers import means_missing
-from thresher.data.text.spelling import respelled
+from thresher.data.text.spelling import respell
 from thresher.options.messages import mention
 
 _NEWLINE = ord("\n")
@@ -317,18 +317,18 @@ class JsonlParser(RowParser):
             found = one or {}
             found = flat(found, ()) | found if nested else found
             for value in map(found.get, wanted):  # numbers as written
-                cells.append(value if isinstance(value, str) else "" if value is None else _written(value))
+                cells.append(value if isinstance(value, str) else "" if value is None else _to_json(value))
             return TextRow(cells, one is not None)
 
         return read
 
-    def _parsed(
+    def _parse_rows(
         self, block: Block, state: NDArray[np.int64], kinds: ColumnEncodings
     ) -> tuple[Parsed, Iterable[tuple[str, str, int, str]]]:
         text = block.text[: block.size]
         objects = self._fields[block.file].objects(block.size + PAD, self._spare(block, kinds))
         starts = np.append(block.begin, np.flatnonzero(text[block.begin :] == _NEWLINE) + block.begin + 1)
-        wrong, noticed = undecoded(text[block.begin :]) + block.begin, list[tuple[str, str, int, str]]()
+        wrong, noticed = find_undecoded(text[block.begin :]) + block.begin, list[tuple[str, str, int, str]]()
         odd = [*starts[np.searchsorted(starts, wrong, "right") - 1].tolist(), block.size]  # not UTF-8
 
         def parse(grammar: Cells, text: NDArray[np.uint8], size: int, *rest: object) -> int:
@@ -350,7 +350,7 @@ class JsonlParser(RowParser):
         for name, at, kind in self._fields[block.file].found(objects.firsts):
             line = int(np.searchsorted(starts, at)) + 1
             noticed += [(what, name, line, _LOOKS[kind])] if (what := self._watched(name)) else []
-        return parsed, _sorted(noticed)
+        return parsed, _sort_noted(noticed)
 
     usual = staticmethod(parse_lines)
     """Reads usual lines, up to one that is not"""
@@ -373,7 +373,7 @@ class JsonlParser(RowParser):
                     look = CATEGORICAL if isinstance(value, str | bool) else NUMERIC
                     look = "" if isinstance(value, list | dict) else look
                     noticed.append((what, name, number + 1, look))
-            usual = f"{_written(read.values)}\n".encode()
+            usual = f"{_to_json(read.values)}\n".encode()
             padded = bytearray(usual + bytes(PAD))  # writable, as blocks are: or it would be compiled again
             state[line_status.AT] = 0
             text, grammar = np.frombuffer(padded, np.uint8), grammar._replace(size=len(usual))
@@ -398,7 +398,7 @@ class JsonlParser(RowParser):
         bad = bad_row(self._domain, kinds, read.values.get(name), code, line + 1, raw)
         if bad.found != "null" or name in read.fields:
             return bad
-        near = columns.misspelt(columns.unexpected(self._layout, [*read.fields]), [name])
+        near = columns.find_misspelt(columns.unexpected(self._layout, [*read.fields]), [name])
         return bad._replace(found="no such field" + "".join(f": did you mean '{one}'?" for one in near))
 
     def _object(self, line: bytes, file: int) -> _Object | BadLine:
@@ -410,13 +410,13 @@ class JsonlParser(RowParser):
         for name, value in fields.items():
             role = roles.get(name)
             if role is None and is_broken(name):
-                written = shown(name.encode("utf-8", "backslashreplace"))
+                written = quote_bytes(name.encode("utf-8", "backslashreplace"))
                 return BadLine("", 0, 1, "names that are valid Unicode", written, line)
             if role is None or value is None:
                 continue
             values[name] = _as(value, role)
             if values[name] is _WRONG:
-                found = shown(_written(value).encode("utf-8", "backslashreplace"))
+                found = quote_bytes(_to_json(value).encode("utf-8", "backslashreplace"))
                 if _says_missing(value):
                     found += (
                         "; write null for a missing value, or leave out such rows with"
@@ -438,13 +438,15 @@ def read_object(line: bytes) -> dict[str, object] | BadLine:
     except json.JSONDecodeError as error:
         rest = error.doc[error.pos :].encode()
         expected = LINE_END if error.msg == "Extra data" and line[:1] == b"{" else "a JSON object"
-        return BadLine("", 0, error.pos + 1, expected, shown(rest), line)
+        return BadLine("", 0, error.pos + 1, expected, quote_bytes(rest), line)
     except UnicodeDecodeError as error:
-        return BadLine("", 0, error.start + 1, "UTF-8", f"{shown(line[error.start :])}; {TO_UTF8}", line)
-    return read if isinstance(read, dict) else BadLine("", 0, 1, "a JSON object", shown(line), line)
+        return BadLine(
+            "", 0, error.start + 1, "UTF-8", f"{quote_bytes(line[error.start :])}; {TO_UTF8}", line
+        )
+    return read if isinstance(read, dict) else BadLine("", 0, 1, "a JSON object", quote_bytes(line), line)
 
 
-def _sorted(found: Iterable[tuple[str, str, int, str]]) -> Noted:
+def _sort_noted(found: Iterable[tuple[str, str, int, str]]) -> Noted:
     """What was noticed first of each field, in an order that does not depend on where blocks are cut.
 
     Of late fields enough are kept that the first `MOST_LATE` of all blocks are among them.
@@ -480,16 +482,16 @@ def object_in(line: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _written(value: object) -> str:
+def _to_json(value: object) -> str:
     """A value as JSON, letters as they are, and numbers as they were written."""
     if isinstance(value, str):
         return json.encoder.encode_basestring(value)
     if isinstance(value, _Number):
         return value.written
     if isinstance(value, list):
-        return f"[{', '.join(map(_written, value))}]"
+        return f"[{', '.join(map(_to_json, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{_written(name)}: {_written(one)}' for name, one in value.items())}}}"
+        return f"{{{', '.join(f'{_to_json(name)}: {_to_json(one)}' for name, one in value.items())}}}"
     return json.dumps(value)
 
 
@@ -513,4 +515,4 @@ def _as(value: object, role: int) -> object:
     return _respelled(str(value).lower()) if finite else _WRONG
 
 
-_respelled = lru_cache(1 << 12)(respelled)
+_respelled = lru_cache(1 << 12)(respell)

@@ -93,7 +93,7 @@ class ColumnEncodings(NamedTuple):
         """Interactions (with space for the `spans` of a row) and `naming`, for compiled code."""
         return extra_of(self.crosses and self.crosses._replace(spans=spans), naming, len(self.names))
 
-    def completed(self, chunk: Chunk) -> Chunk:
+    def add_absent(self, chunk: Chunk) -> Chunk:
         """`chunk` with a missing value of each absent column in every row."""
         if not self.absent:
             return chunk

@@ -46,7 +46,7 @@ from thresher.data.formats.tables.json_cells import (
     span_of,
 )
 from thresher.data.text.numbers import FINE, NOT_A_NUMBER, read_double, read_number
-from thresher.data.text.spelling import is_finite, spelled, truth
+from thresher.data.text.spelling import is_finite, spell, truth
 from thresher.data.text.words import (
     address,
     all_digits,
@@ -80,7 +80,7 @@ def _unless_missing(cell, at, end, tokens):
 
 
 @scalar
-def _quoted(text, at, room):
+def _copy_quoted(text, at, room):
     """Copy the quoted cell whose text begins at `at` to `room`: ``(position after it, length, closed)``."""
     size = np.int64(0)
     while byte(text, at) != _NEWLINE:
@@ -123,7 +123,7 @@ def _cell(text, at, base, mask, delimiter, room):
     """
     if room is not None:
         if room.size and byte(text, at) == _QUOTE:
-            end, size, closed = _quoted(text, at + 1, room)
+            end, size, closed = _copy_quoted(text, at + 1, room)
             if byte(text, end) == _RETURN and byte(text, end + 1) == _NEWLINE:
                 end += 1
             outcome = line_status.EXAMPLE if closed else line_status.UNCLOSED
@@ -166,7 +166,7 @@ def _meant(code, cell, at, end, tokens, scratch):
     """The kind of a column, a cell's text (empty if missing, or as the value is spelled), and the outcome."""
     end, outcome = _unless_missing(cell, at, end, tokens), line_status.EXAMPLE
     if code >= table_rows.SPELLED:
-        cell, at, end = spelled(cell, at, end, scratch)
+        cell, at, end = spell(cell, at, end, scratch)
         if code >= table_rows.NUMERALS and not is_finite(cell, at, end):
             outcome = line_status.NUMBER
         code %= table_rows.SPELLED

@@ -233,11 +233,11 @@ def _scalar(value: object, kind: pa.DataType, column: str, file: str, option: st
             return pa.scalar(int(value), kind) if value == int(value) else pa.scalar(float(value))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError) as error:
         raise DataError(
-            f"{file}: {_shown(value)} is not a value of column '{column}' with type {kind} ({option})"
+            f"{file}: {_show(value)} is not a value of column '{column}' with type {kind} ({option})"
         ) from error
     hint = " (put text in single quotes)" if text else ""
-    raise DataError(f"{file}: column '{column}' of type {kind} cannot be compared with {_shown(value)}{hint}")
+    raise DataError(f"{file}: column '{column}' of type {kind} cannot be compared with {_show(value)}{hint}")
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     return f"'{value}'" if isinstance(value, str) else str(value).lower()
