@@ -113,7 +113,7 @@ def mentions() -> Iterator[tuple[str, ast.Call]]:
 def test_what_raises_a_message_with_options_spells_them() -> None:
     for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Raise) and re.search(r"\b(mention|spelled)", ast.unparse(node)):
+            if isinstance(node, ast.Raise) and re.search(r"\b(mention|shell_or_python)", ast.unparse(node)):
                 assert re.match(r"raise (ValueError|TypeError)\b", ast.unparse(node)) is None, (
                     path,
                     node.lineno,
