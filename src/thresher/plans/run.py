@@ -177,7 +177,12 @@ class Plan:
         models.share.attach(source, held)
         models.say, first = ui.say, models.models[0]
         if options.get("names"):
-            check_names_again(source, first.store)
+            check_nameable(first.store, source)
+            if not source.rereadable:
+                raise UsageError(
+                    f"{mention(names=True)} reads the data again, but a stream can be read only once: use"
+                    f" {mention_command('name')} afterwards"
+                )
         if models.recipe.calibrate and training.passes > 1 and not models.recipe.rule_part.AUTOMATIC:
             raise UsageError(
                 f"a calibration is learned from the margins of rows that are new: use {mention(passes=1)}"
@@ -360,16 +365,6 @@ def look_at(checkpoint_path: Path, ui: Ui) -> None:
         ui.warn(
             f"{checkpoint_path} is left from an interrupted run, from which {mention('resume')} continues;"
             " this run starts anew and replaces it"
-        )
-
-
-def check_names_again(source: Source, store: str) -> None:
-    """`UsageError` or `DataError` if names cannot be found once the model is learned."""
-    check_nameable(store, source)
-    if not source.rereadable:
-        raise UsageError(
-            f"{mention(names=True)} reads the data again, but a stream can be read only once: use"
-            f" {mention_command('name')} afterwards"
         )
 
 
