@@ -49,7 +49,7 @@ def test_a_fault_is_an_answer_to_all_who_wait(late: bool, capsys: pytest.Capture
         kind_of=lambda asked: KIND,
         answer=told.append,
         asked=work,
-        answered=lambda *given: None,
+        count_answers=lambda *given: None,
     )
     site = Site(some, some, Limits(10, 10, 10, 1.0), some)
 

@@ -45,7 +45,7 @@ class Peer:
         self.connection = HttpConnection(self.site)
         self.connection.connection_made(self.transport)
 
-    def answered(self, *_: Any) -> None:
+    def count_answers(self, *_: Any) -> None:
         pass
 
     def took(self, asked: Asked, body: bytes | None) -> Answer:

@@ -453,7 +453,7 @@ def lacking_in_objects(
 def find_misspelt(strange: Iterable[str], known: Iterable[str]) -> dict[str, str]:
     """For `strange` columns the `known` one that each may mean, of nearly the same name, and no two the same.
 
-    >>> misspelt(["Job", "JOB", "x"], ["job", "y"])
+    >>> find_misspelt(["Job", "JOB", "x"], ["job", "y"])
     {'Job': 'job'}
     """
     free, found = {name.casefold().strip(): name for name in known}, dict[str, str]()

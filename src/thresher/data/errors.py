@@ -53,7 +53,7 @@ def quote_bytes(raw: bytes) -> str:
 def shorten(text: str, most: int) -> str:
     """A text for a message, cut to so many characters.
 
-    >>> shortened("thresher", 3)
+    >>> shorten("thresher", 3)
     'thr...'
     """
     return text if len(text) <= most else f"{text[:most]}..."

@@ -32,7 +32,7 @@ def pieces_in(text: str) -> list[str]:
 def unquote(piece: str) -> str:
     """The name that a piece of a list writes.
 
-    >>> unquoted('"5"" disk"'), unquoted('5" disk')
+    >>> unquote('"5"" disk"'), unquote('5" disk')
     ('5" disk', '5" disk')
     """
     return piece[1:-1].replace('""', '"') if _QUOTED.fullmatch(piece) else piece

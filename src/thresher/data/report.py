@@ -28,9 +28,9 @@ TO_UTF8 = "convert Latin-1 (iconv -f LATIN1 -t UTF-8), or remove such bytes (ico
 def find_undecoded(text: NDArray[np.uint8]) -> NDArray[np.int64]:
     r"""Where lines are not UTF-8 (n,): the first byte in each that is not, ascending.
 
-    >>> undecoded(np.frombuffer("caf\u00e9".encode(), np.uint8)).tolist()
+    >>> find_undecoded(np.frombuffer("caf\u00e9".encode(), np.uint8)).tolist()
     []
-    >>> undecoded(np.frombuffer(b"caf\xe9\nt\xe9\xe9", np.uint8)).tolist()
+    >>> find_undecoded(np.frombuffer(b"caf\xe9\nt\xe9\xe9", np.uint8)).tolist()
     [3, 6]
     """
     found, at = list[int](), 0 if text.size and text.view(np.int8).min() < 0 else text.size

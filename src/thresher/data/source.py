@@ -228,7 +228,7 @@ _TIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(?:\.(\d+))?(?:Z
 def spell_alike(name: str) -> str:
     """One spelling for values that formats write differently; codes such as 007 stay as they are.
 
-    >>> [spelled_alike(name) for name in ("True", "17.0", "0.50", "1e3", "2024-05-01T08:30:00.000")]
+    >>> [spell_alike(name) for name in ("True", "17.0", "0.50", "1e3", "2024-05-01T08:30:00.000")]
     ['true', '17', '0.5', '1000', '2024-05-01 08:30:00']
     """
     if _WHOLE.fullmatch(name) or not _VALUE.fullmatch(name):

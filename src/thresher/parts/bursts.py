@@ -26,7 +26,7 @@ COLUMNS = ("w", "informed", "kept")
 def anneal(share, rate):
     """From 1 at share 1 to 0 at share 0: linear for rate 0, falling sooner above it, later below.
 
-    >>> annealed(1.0, 5.0), annealed(0.0, 5.0), annealed(0.5, 0.0), round(annealed(0.5, -9.0), 3)
+    >>> anneal(1.0, 5.0), anneal(0.0, 5.0), anneal(0.5, 0.0), round(anneal(0.5, -9.0), 3)
     (1.0, 0.0, 0.5, 0.74)
     """
     if rate > 0.0:

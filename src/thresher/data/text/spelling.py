@@ -201,7 +201,7 @@ def spell_all(text, places, out, ends):
 def respell(text: str) -> str:
     """The spelling of one text, in Python.
 
-    >>> [respelled(text) for text in ("True", "17.0", "Ulm")]
+    >>> [respell(text) for text in ("True", "17.0", "Ulm")]
     ['true', '17', 'Ulm']
     """
     written = text.encode("utf-8", "surrogatepass")

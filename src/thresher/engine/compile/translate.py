@@ -95,7 +95,7 @@ def _type_name(returned: object) -> str:
     """A type in the words of Python.
 
     >>> from numba import types
-    >>> _named(types.none), _named(types.Optional(types.UniTuple(types.float64, 2)))
+    >>> _type_name(types.none), _type_name(types.Optional(types.UniTuple(types.float64, 2)))
     ('None', '(float64, float64) or None')
     """
     if isinstance(returned, types.Optional):

@@ -31,7 +31,7 @@ def format_figure(value: object) -> str:
 def shorten_command(command: str, most: int = 200) -> str:
     """A command whose words of more than `most` characters, such as lists of columns, are cut short.
 
-    >>> shortened("thresher train DATA --numeric a,b,c,d,e,f,g,h", 12)
+    >>> shorten_command("thresher train DATA --numeric a,b,c,d,e,f,g,h", 12)
     'thresher train DATA --numeric a,b,c,...,h (shortened; JSON has it all)'
     """
     words = command.split(" ")

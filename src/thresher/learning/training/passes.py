@@ -153,7 +153,7 @@ def bytes_to_keep(replay: int, repeats: bool, cause: str) -> int:
 def settle_passes(passes: int | str, replay: int | str) -> tuple[int, int]:
     """The fields `passes` and `replay` of a `TrainingPlan`, from what the user said. ValueError.
 
-    >>> agreed_passes("auto", "64MB"), agreed_passes(5, "64MB")
+    >>> settle_passes("auto", "64MB"), settle_passes(5, "64MB")
     ((1, 64000000), (5, 0))
     """
     budget = bytes_of(replay)
