@@ -121,15 +121,15 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 59_240,
-    "data": 17_275,
+    "all": 59_244,
+    "data": 17_282,
     "learning": 13_799,
     "parts": 5_341,
     "engine": 4_707,
-    "plans": 3_064,
+    "plans": 3_059,
     "serving": 2_719,
     "options": 2_175,
-    "sklearn": 1_432,
+    "sklearn": 1_434,
     "cli": 1_811,
     "cluster": 940,
     "river": 255,

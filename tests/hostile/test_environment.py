@@ -56,7 +56,7 @@ def test_a_cache_of_data_that_has_no_place(folder: Path, monkeypatch: pytest.Mon
         raise FileNotFoundError(2, "no home folder")
 
     rows = [len(chunk) for chunk in open_source(svmlight(folder / "d.svm", 500)).chunks()]
-    monkeypatch.setattr("thresher.data.files.content.cache_folder", nowhere)
+    monkeypatch.setattr("thresher.data.cache.cache_folder", nowhere)
     passes = Passes(open_source("d.svm"), 3, cached=True)
     with pytest.warns(UserWarning, match="no cache was written: .*no home folder"):
         assert [len(chunk) for chunk in passes.first.chunks()] == rows

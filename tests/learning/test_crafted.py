@@ -420,7 +420,7 @@ def test_a_header_nested_deeply_is_refused(tmp_path: Path) -> None:
 
 TRAININGS: list[tuple[str, Any, str]] = [
     ("data", None, "training.data: expected array, got null"),
-    ("holdout", [0], r"training.holdout\[0\]: expected str, got int"),
+    ("holdout", [0, "tenth"], r"training.holdout\[0\]: expected str, got int"),
     ("position.number", 0, "position: stopped in pass 0 of 3"),
     ("position.place", [0, 1], "training.position.place: expected array of length 3, got 2"),
     ("reported", [10**400, 1], "0000...: expected a number from 0 to"),

@@ -46,6 +46,11 @@ from thresher.plans.run_setup import (
 from thresher.plans.settings import RULES, Tuner, rules_of
 
 
+def judged_rows(rows: int) -> int:
+    """Number of rows used for choosing; the last tenth of `rows` is kept for the report."""
+    return rows - -(-rows // 10)
+
+
 class _HeldOut(Holdout):
     """Rows that are held out of all readings and evaluated only at the end. Others may be kept in memory."""
 
@@ -127,7 +132,7 @@ class Search:
             with closing(source.chunks()) as chunks:
                 rows = sum(len(chunk.counting()) for chunk in chunks)
             self.lines = self._reads.first.report
-            self.tuner.until = rows - -(-rows // 10)  # the last tenth is kept for the report
+            self.tuner.until = judged_rows(rows)
         for number in range(len(self.tuner.rounds)):
             lanes, error = self.tuner.draw(number), None
             try:

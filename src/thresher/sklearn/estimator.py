@@ -455,7 +455,9 @@ class SparseEstimator(BaseEstimator):
             predictor = self._model.predictor()
             feature_names.check_nameable(predictor.store)
             known = feature_names.known_names(predictor)
-            keys = predictor.keys[predictor.weights.reshape(len(predictor.keys), -1).any(axis=1)].tolist()
+            keys = predictor.keys[
+                predictor.weights.reshape(len(predictor.keys), predictor.head.count).any(axis=1)
+            ].tolist()
             if predictor.names is None and not all(key in known for key in keys):
                 raise ValueError(
                     "the names of these features were not kept (feature_keys_ has their keys): fit with"

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thresher.data import columns
-from thresher.data.columns import CATEGORICAL, LABEL, LIST, NUMERIC, OFFSET, SPELLED, TEXT
+from thresher.data.columns import CATEGORICAL, LABEL, LIST, NUMERIC, SPELLED, TEXT
 from thresher.data.errors import BadLine, DataError, nonfinite, quote_bytes
 from thresher.data.features.ngrams import rows_of_bytes
 from thresher.data.formats import line_status
@@ -33,6 +33,7 @@ from thresher.data.formats.tables.table_rows import (
     TableParser,
     expected_of,
 )
+from thresher.data.formats.tables.table_rows import OFFSET as OFFSET_CODE
 from thresher.data.labels import LISTED, Domain, hint_of_words
 from thresher.data.report import Noted, find_undecoded, noted, wrong_byte
 from thresher.data.sources.reader import Parsed
@@ -222,7 +223,7 @@ class BatchParser(TableParser):
         parsed = gather(
             lambda arrays: rows.encode(count, arrays, *rest),
             *(describe, as_json, state, self._bad),
-            reading.arenas.columns(count, 2 * most + 16, self._domain.width, OFFSET in kinds.what),
+            reading.arenas.columns(count, 2 * most + 16, self._domain.width, OFFSET_CODE in kinds.codes),
             reading,
         )
         reading.take_names(kinds.names)

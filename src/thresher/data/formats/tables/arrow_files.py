@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from collections import defaultdict
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
@@ -229,19 +229,19 @@ def _open(
     """
     at_its_end = "cannot be read from standard input or a pipe: it is read from its end"
     once = is_stream(name)
-    if once and form == "parquet":
-        raise DataError(f"a Parquet file {at_its_end}")
-    if not (once or in_order):
+    if form == "parquet":
+        if once:
+            raise DataError(f"a Parquet file {at_its_end}")
         with _random(name) as file:
             begin(file)
-            if form == "parquet":
-                with pq.ParquetFile(file, pre_buffer=is_remote(name)) as table:
-                    yield table.schema_arrow, False, partial(_parquet_rows, table, file)
-                return
-            if in_order is False or file.read(len(_MAGIC)) == _MAGIC:
-                schema = pa.ipc.open_file(file).schema if in_order is None else None
-                yield schema, False, partial(_file_rows, file)
-                return
+            with pq.ParquetFile(file, pre_buffer=is_remote(name)) as table:
+                yield table.schema_arrow, False, partial(_parquet_rows, table, file)
+        return
+    if in_order is False:
+        with _random(name) as file:
+            begin(file)
+            yield None, False, partial(_file_rows, file)
+        return
     seen, last, watch = list[bytes](), bytearray(), begin()
 
     def see(view: memoryview) -> None:
@@ -254,12 +254,17 @@ def _open(
 
     with RawFile(name, see, streams.get(name)) as raw:
         given = io.BufferedReader(raw)
-        if once and given.peek(len(_MAGIC)).startswith(_MAGIC):
+        if not given.peek(len(_MAGIC)).startswith(_MAGIC):
+            with pa.ipc.open_stream(given) as reader:
+                yield reader.schema, True, partial(_stream_rows, reader, given, raw, size_of(name), last)
+        elif once:
             raise DataError(
                 f"an Arrow file {at_its_end}; write it as an Arrow stream (pyarrow.ipc.new_stream)"
             )
-        with pa.ipc.open_stream(given) as reader:
-            yield reader.schema, True, partial(_stream_rows, reader, given, raw, size_of(name), last)
+        else:
+            with closing(raw.release()) as plain:
+                file = pa.PythonFile(plain, mode="r")
+                yield pa.ipc.open_file(file).schema, False, partial(_file_rows, file)
         if once and in_order is None:
             streams[name] = (raw.release(), b"".join(seen))
 

@@ -50,6 +50,7 @@ from thresher.data.formats.tables.table_rows import (
     kinds_of,
     of_cells,
 )
+from thresher.data.formats.tables.table_rows import OFFSET as OFFSET_CODE
 from thresher.data.formats.tables.text_rows import Cells
 from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns, known_columns
@@ -391,7 +392,7 @@ class RowParser(TableParser):
         if width:  # then it pays to count the lines
             most = int(np.count_nonzero(text[: block.size] == _NEWLINE)) + 1
         arrays = reading.arenas.columns(
-            most, block.size + self._spare(block, kinds), width, columns.OFFSET in kinds.what
+            most, block.size + self._spare(block, kinds), width, OFFSET_CODE in kinds.codes
         )
         arrays.indptr[0], extra = 0, kinds.extra(reading.naming, self._spans)
         far = kinds.room_for_rests(block.size // 4)
