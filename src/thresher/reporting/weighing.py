@@ -89,7 +89,7 @@ def _table(
 
 def _heaviest(predictor: LinearPredictor, output: int, most: int) -> list[tuple[int, float]]:
     """Keys and weights of an output, by falling magnitude: half of each sign, if there are as many."""
-    column = predictor.weights.reshape(len(predictor.keys), -1)[:, output]
+    column = predictor.weights.reshape(len(predictor.keys), predictor.head.count)[:, output]
     (live,) = np.nonzero(column)
     order = live[np.lexsort((predictor.keys[live], -np.abs(column[live])))]
     above = column[order] > 0
