@@ -140,11 +140,13 @@ def test_settings_that_diverge() -> None:
         tuner.settle(lanes)
     assert "ft-ftrl" in tuner.winner()[0].rule
     assert [bool(one.dropped) for one in tuner.trials] == [True, False, True, False]
-    alone = Tuner(Recipe(loss="squared"), ("sgd",), 1, 540)
-    lanes = alone.draw(0)
-    with np.errstate(all="ignore"), pytest.raises(DivergedError) as caught:
-        lanes.learn(wild)
-    alone.settle(lanes, caught.value)
-    with pytest.raises(DivergedError, match=re.escape(str(caught.value))):
-        alone.winner()
-    assert alone.trials[0].dropped == str(caught.value)
+    for count in (1, 4):
+        alone = Tuner(Recipe(loss="squared"), ("sgd",), count, 540)
+        lanes = alone.draw(0)
+        with np.errstate(all="ignore"), pytest.raises(DivergedError) as caught:
+            lanes.learn(STREAM.rows(0, 64))
+            lanes.learn(wild)
+        alone.settle(lanes, caught.value)
+        with pytest.raises(DivergedError, match=re.escape(str(caught.value))):
+            alone.winner()
+        assert str(caught.value) in [one.dropped for one in alone.trials]

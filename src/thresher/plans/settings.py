@@ -137,7 +137,8 @@ class Tuner:
         self._error = self._error or error
         lanes.race.end_of_block(lanes, over=True)
         first = len(self.trials) - len(lanes.models)
-        losses = (lanes.race.losses() / (float(lanes.race.late()[:, 0].sum()) or 1.0)).tolist()
+        weight = float(lanes.race.late()[:, 0].sum()) or 1.0
+        losses = [loss / weight for loss in lanes.race.losses().tolist()]
         for k, model in enumerate(lanes.models):
             trial = self.trials[first + k]
             trial.dropped = lanes.dropped.get(k)
