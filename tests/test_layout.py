@@ -121,12 +121,12 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 59_244,
+    "all": 59_245,
     "data": 17_282,
     "learning": 13_799,
     "parts": 5_341,
     "engine": 4_707,
-    "plans": 3_059,
+    "plans": 3_060,
     "serving": 2_719,
     "options": 2_175,
     "sklearn": 1_434,

@@ -143,8 +143,8 @@ def test_settings_that_diverge() -> None:
     for count in (1, 4):
         alone = Tuner(Recipe(loss="squared"), ("sgd",), count, 540)
         lanes = alone.draw(0)
+        lanes.learn(STREAM.rows(0, 64))
         with np.errstate(all="ignore"), pytest.raises(DivergedError) as caught:
-            lanes.learn(STREAM.rows(0, 64))
             lanes.learn(wild)
         alone.settle(lanes, caught.value)
         with pytest.raises(DivergedError, match=re.escape(str(caught.value))):
