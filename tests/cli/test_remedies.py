@@ -230,8 +230,25 @@ def marked() -> list[tuple[str, str]]:
     return [
         (f"{path.relative_to(SOURCE)}:{line}", text)
         for path in paths
-        for line, text in texts_in(ast.parse(path.read_text()))
+        for line, text in texts_in(with_constants(ast.parse(path.read_text())))
     ]
+
+
+def with_constants(module: ast.Module) -> ast.Module:
+    """The module with its constants of two spellings written where messages use them."""
+    found = {
+        node.targets[0].id: node.value
+        for node in module.body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Name)
+        and node.value.func.id == "shell_or_python"
+    }
+    for node in ast.walk(module):
+        if isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Name):
+            node.value = found.get(node.value.id, node.value)
+    return module
 
 
 def literals() -> list[tuple[str, str]]:
