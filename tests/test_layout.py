@@ -121,8 +121,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 59_245,
-    "data": 17_282,
+    "all": 59_207,
+    "data": 17_244,
     "learning": 13_799,
     "parts": 5_341,
     "engine": 4_707,

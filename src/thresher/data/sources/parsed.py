@@ -160,7 +160,7 @@ class ParsedSource(Source):
         """which labels are allowed"""
         self.words = self.domain.words if self.domain.most else None
         self.on_error = OnError(on_error, names)
-        self.may_be_words: bool = getattr(form, "may_be_words", False)
+        self.may_be_words = any(one.words for one in getattr(form, "files", ()))
         """whether the first labels of a table look like words"""
         self.chosen = chosen_in(given)
         """columns whose kind the user gives"""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from collections import defaultdict
-from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from thresher.data.chunk import StreamPosition
-from thresher.data.columns import AS_TEXT, CATEGORICAL, IGNORE, LABEL, UNREAD, as_option_value, finder, settle
+from thresher.data.columns import CATEGORICAL, IGNORE, LABEL, UNREAD, as_option_value, finder, settle
 from thresher.data.errors import DataError, quote_bytes
 from thresher.data.files.paths import is_stream, name_errors, open_file, size_of
 from thresher.data.files.remote import is_remote
@@ -75,30 +75,19 @@ def settle_arrow(
     """
     found = layout
     if not has_columns(found):
-        types = types_in((schema, *later))
-        typed = pa.schema([field.with_type(types[field.name]) for field in schema], schema.metadata)
+
+        def texts_of(field: str) -> Any:
+            if head is None or field not in head.schema.names:
+                return ()
+            texts = head.column(head.schema.names.index(field)).slice(0, _ROWS)
+            return texts.view(arrow.as_bytes(texts.type)).to_pylist()
+
         # a model without columns that reads a table is told of it
         labelled = not asked.unlabelled or isinstance(layout, SettledLayout)
-        spelling = dict[str, str]()
-        for field in schema:
-            what = arrow.spelling_of_type(field.type)
-            if not what and head is not None and field.name in (there := head.schema.names):
-                texts = head.column(there.index(field.name)).slice(0, _ROWS)
-                what = spelling_of_texts(texts.view(arrow.as_bytes(texts.type)).to_pylist())
-            spelling[field.name] = what or AS_TEXT
-        found = by_schema(layout, typed, arrow.guesses(typed), name, spelling, later, labelled=labelled)
+        found = by_schema(layout, [schema, *later], name, texts_of, labelled=labelled)
     used = found.unlabelled() if asked.unlabelled else found
     kinds, types = kinds_by(used, schema, name, asked.ids), dict(zip(schema.names, schema.types, strict=True))
     return found, with_filters(kinds, asked, types, name)
-
-
-def types_in(schemas: Iterable[pa.Schema]) -> dict[str, pa.DataType]:
-    """The first type of each field in the schemas of files that says more than null."""
-    found = dict[str, pa.DataType]()
-    for field in chain.from_iterable(schemas):
-        if pa.types.is_null(found.get(field.name, pa.null())):
-            found[field.name] = field.type
-    return found
 
 
 def kinds_by(layout: SettledLayout, schema: pa.Schema, name: str, ids: str = "") -> ColumnEncodings:
@@ -108,29 +97,38 @@ def kinds_by(layout: SettledLayout, schema: pa.Schema, name: str, ids: str = "")
         if column in types and not arrow.fits(found := types[column], kind):
             how = f": {arrow.remedy_of(found) or 'convert it to numbers'}" if kind in arrow.NUMBERS else ""
             raise DataError(f"{name}: column '{column}' is {kind}, but has type {found} here{how}")
-    return kinds_of(layout, schema.names, name, arrow.guesses(schema), ids)
-
-
-def has_words(kinds: ColumnEncodings, schema: pa.Schema) -> bool:
-    """Whether a label column has text."""
-    labels = [name for name, what in zip(kinds.names, kinds.what, strict=True) if what == LABEL]
-    return any(arrow.is_of_text(schema.field(name).type) for name in labels)
+    kinds = kinds_of(layout, schema.names, name, arrow.guesses(schema), ids)
+    words = (
+        arrow.is_of_text(one) for one, what in zip(schema.types, kinds.what, strict=True) if what == LABEL
+    )
+    return kinds._replace(words=any(words))
 
 
 def by_schema(
     layout: AnyLayout,
-    schema: pa.Schema,
-    guessed: Sequence[str],
+    schemas: Sequence[pa.Schema],
     name: str,
-    spelling: Mapping[str, str],
-    later: Sequence[pa.Schema] = (),
+    texts_of: Callable[[str], Iterable[bytes | str | None]],
+    unknown: str = CATEGORICAL,
     open_ended: bool = False,
     labelled: bool = True,
 ) -> SettledLayout:
-    """The layout settled by a schema; raises `DataError` if the type of a column cannot be a feature.
+    """The layout settled by the schema of the first file, and those of others.
 
-    `spelling` is what the values of each column are; `later` are the schemas of further files; see `settle`.
+    A column has the first of its types that says more than null; without any, its kind is `unknown`.
+    `texts_of` gives some texts of a column. Raises `DataError` if the type of a column cannot be a feature.
     """
+    types, (first, *later) = dict[str, pa.DataType](), schemas
+    for field in chain.from_iterable(schemas):
+        if pa.types.is_null(types.get(field.name, pa.null())):
+            types[field.name] = field.type
+    schema = pa.schema([field.with_type(types[field.name]) for field in first], first.metadata)
+    kinds = zip(schema.types, arrow.guesses(schema), strict=True)
+    guessed = [unknown if pa.types.is_null(one) else kind for one, kind in kinds]
+    spelling = {
+        field.name: arrow.spelling_of_type(field.type) or spelling_of_texts(texts_of(field.name))
+        for field in schema
+    }
     others = [one for further in later for one in further.names]
     found = settle(layout, schema.names, guessed, name, others, open_ended, spelling, labelled)
     for field, kind in zip(schema, found.kinds, strict=False):
@@ -147,16 +145,15 @@ def open_table(
     names: list[str], layout: AnyLayout, previews: Previews, asked: RowsAsked
 ) -> tuple[SettledLayout, ParserMaker]:
     """The settled layout of files, and the maker of their parsers. Raises `DataError`."""
-    files, found, may_be_words = list[ColumnEncodings](), layout, False
+    files, found = list[ColumnEncodings](), layout
     heads = [_head_of(layout, name, asked.where, not k, previews) for k, name in enumerate(names)]
     schemas = [head.schema for head in heads]
     for name, head in zip(names, heads, strict=True):
         with read_from(name):
             found, kinds = settle_arrow(found, head.schema, name, asked, head.rows, schemas[1:])
             files.append(kinds)
-        may_be_words = may_be_words or has_words(kinds, head.schema)
     assert has_columns(found)
-    return found, ParserMaker(arrow.BatchParser, files, may_be_words, heads)
+    return found, ParserMaker(arrow.BatchParser, files, heads)
 
 
 @contextmanager
@@ -362,9 +359,7 @@ def blocks_of(
     done, begins = 0, start or StreamPosition(0, 0, 0)
     for k, (name, kinds) in enumerate(zip(names, files, strict=True)):
         size, position = size_of(name) or 0, done
-        filters = [one for one in (kinds.where, kinds.marks) if one]
-        wanted = {*sliced, kinds.ids, *(column for one in filters for column in one.columns)} - {""}
-        read = zip(kinds.names, kinds.what, strict=True)
+        read, wanted = zip(kinds.names, kinds.what, strict=True), kinds.beside(sliced)
         needed = [column for column, what in read if what not in UNREAD or column in wanted]
         if k >= begins.file:
             at = skipped = begins.offset if k == begins.file else 0
@@ -563,7 +558,7 @@ class StreamSource(ParsedSource):
         unnamed = replace(layout or AnyLayout(), format="")  # data read later may have any format
         asked = RowsAsked(**{name: options.pop(name) for name in RowsAsked._fields if name in options})
         settled_by, kinds = settle_arrow(unnamed, schema, NAME, asked, self.first_rows)
-        form = ParserMaker(arrow.BatchParser, [kinds], has_words(kinds, schema))
+        form = ParserMaker(arrow.BatchParser, [kinds])
         super().__init__([NAME], settled_by, form, layout, asked, **options)
         self.rereadable, self.weighed_beside = not self._once, weighed_beside
         counted = isinstance(given, pa.Table) or hasattr(given, "iloc")  # others may run a query to count

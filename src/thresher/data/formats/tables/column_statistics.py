@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from thresher.data.columns import CATEGORICAL, LABEL, NUMERIC, finder
@@ -15,7 +14,6 @@ from thresher.data.formats.tables.spellings import WRITTEN_DATE, text_of
 from thresher.data.source import Source
 from thresher.data.sources.parsed import ParsedSource
 from thresher.data.text.numbers import NUMBER, means_missing
-from thresher.data.text.words import SPACES
 
 ROWS = 1000
 """Number of rows that are examined."""
@@ -120,28 +118,17 @@ def first_cells(source: ParsedSource, rows: int) -> Mapping[str, Sequence[str]]:
     form = TABLES.get(layout.format)
     if form is None or form.batches or not is_local(name):
         return {}
-    from thresher.data.formats.tables.delimited import as_header, cells_of, dialect_of, lines_of
+    from thresher.data.formats.tables.delimited import first_values, lines_of
 
-    cells, lines = defaultdict[str, list[str]](list), lines_of(source.previews.text(name), name)
+    text = source.previews.text(name)
     if not form.cells:
-        from thresher.data.formats.tables.json_cells import flat
-        from thresher.data.formats.tables.jsonl import object_in
+        from thresher.data.formats.tables.jsonl import first_objects
 
-        for line in lines[:rows]:
-            for field, value in flat(object_in(line) or {}, ()).items():
-                if isinstance(value, str | int | float):
-                    cells[field].append(text_of(value))
-        return cells
-    dialect, names = dialect_of(layout), [*layout.columns]
-    if layout.header:
-        names = [str(cell, "utf-8", "backslashreplace") for cell in cells_of(lines[0], dialect)]
-        lines = [line for line in lines[1 : rows + 1] if as_header(line) != as_header(lines[0])]
-    cells |= {name: [] for name in names}
-    for line in lines[:rows]:
-        for name, cell in zip(names, cells_of(line, dialect), strict=False):
-            if cell.strip(SPACES) and cell not in dialect.missing:
-                cells[name].append(str(cell, "utf-8", "replace"))
-    return cells
+        _, fields = first_objects(lines_of(text, name)[:rows], name, ())
+        return {field: _texts(found) for field, found in fields.items()}
+    names, _, values = first_values(text, name, layout, rows)
+    columns = zip(names if layout.header else layout.columns, values, strict=False)
+    return {name: [str(cell, "utf-8", "replace") for cell in cells] for name, cells in columns}
 
 
 def _of_column(column: Any, kind: str | None) -> list[str]:
@@ -159,7 +146,12 @@ def _of_column(column: Any, kind: str | None) -> list[str]:
     cells = (column if plain == column.type else column.view(plain)).to_pylist()
     if plain != column.type:
         cells = [str(cell, "utf-8", "replace") if isinstance(cell, bytes) else cell for cell in cells]
-    return [text_of(cell) for cell in cells if isinstance(cell, str | int | float)]
+    return _texts(cells)
+
+
+def _texts(values: Iterable[object]) -> list[str]:
+    """The values that are texts, numbers or booleans, as categories are written."""
+    return [text_of(one) for one in values if isinstance(one, str | int | float)]
 
 
 def _look_at(name: str, kind: str, cells: Sequence[str], chosen: bool) -> ColumnSeen:

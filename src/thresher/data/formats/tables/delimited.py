@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,15 +80,19 @@ class Dialect(NamedTuple):
     delimiter: bytes
     quotes: bool
     """whether cells may be quoted"""
+    cell: re.Pattern[bytes]
+    """a delimiter, and the text of the cell after it, which is quoted, or is not"""
     missing: frozenset[bytes]
     """cells that mean a missing value"""
 
 
 def dialect_of(layout: AnyLayout) -> Dialect:
     """The dialect of files with this layout."""
+    delimiter = layout.delimited_by.encode()
     return Dialect(
-        layout.delimited_by.encode(),
+        delimiter,
         layout.format == "csv" and layout.quoting,
+        re.compile(rb'%b(?:"((?:[^"]|"")*+)|([^%b]*+))' % (2 * (re.escape(delimiter),))),
         frozenset(one.encode() for one in layout.missing),
     )
 
@@ -112,11 +117,11 @@ def open_table(
     The beginning of the first file settles the kinds of columns, or that of the next if a column is empty
     there. If `live`, a stream is read up to its first row. Raises `DataError`.
     """
-    heads, looks, dialect = list[_Head](), list[tuple[str, str]](), dialect_of(layout)
+    heads, looks = list[_Head](), list[tuple[str, str]]()
     for name in names:
         text = beginning(name, previews, asked.live and has_columns(layout))
         decides = not has_columns(layout) and (not heads or any(kind == EMPTY for kind, _ in looks))
-        head = _head(text, name, layout, dialect, None if decides else _SAMPLE)
+        head = _head(text, name, layout, None if decides else _SAMPLE)
         if not heads:
             looks = head.looks
         elif decides:
@@ -124,15 +129,15 @@ def open_table(
             pairs = zip(heads[0].names, looks, strict=True)
             looks = [found.get(column, one) if one[0] == EMPTY else one for column, one in pairs]
         heads.append(head)
-    settled, first, may_be_words = layout, heads[0], False
+    settled, first, words = layout, heads[0], False
     if not has_columns(settled):
         guesses = [kind for kind, _ in looks]
         others = [column for head in heads[1:] for column in head.names] if layout.header else []
         spelling = dict(zip(first.names, (what for _, what in looks), strict=True))
         settled = columns.settle(layout, first.names, guesses, names[0], others, spelling=spelling)
-        may_be_words = (LABEL, CATEGORICAL) in zip(settled.kinds, guesses, strict=False)
+        words = (LABEL, CATEGORICAL) in zip(settled.kinds, guesses, strict=False)
     used = settled.unlabelled() if asked.unlabelled else settled
-    files = [_kinds(used, head, asked.ids) for head in heads]
+    files = [_kinds(used, head, asked.ids)._replace(words=words) for head in heads]
     if asked.marked or asked.where:
         from thresher.data.formats.tables.where import with_filters
 
@@ -141,12 +146,12 @@ def open_table(
                 raise DataError(f"{names[k]}: {mention('where')} needs a table of two columns or more")
             types: Any = dict.fromkeys(one.names)
             files[k] = with_filters(one, asked, types, names[k], layout.missing)
-    return settled, ParserMaker(DelimitedParser, files, may_be_words)
+    return settled, ParserMaker(DelimitedParser, files)
 
 
 def kinds_in(text: bytes, layout: SettledLayout, ids: str, name: str) -> ColumnEncodings:
     """How a text in memory is read, called `name` in messages. Raises `DataError`."""
-    return _kinds(layout, _head(text[:HEAD], name, layout, dialect_of(layout), None), ids)
+    return _kinds(layout, _head(text[:HEAD], name, layout, None), ids)
 
 
 def _kinds(layout: SettledLayout, head: _Head, ids: str) -> ColumnEncodings:
@@ -163,9 +168,21 @@ def _kinds(layout: SettledLayout, head: _Head, ids: str) -> ColumnEncodings:
     return found._replace(header=head.header)
 
 
-def _head(text: bytes, name: str, layout: AnyLayout, dialect: Dialect, most: int | None) -> _Head:
-    """What the beginning of a file shows, by `most` of its rows, without lines that repeat its header."""
-    lines, known = lines_of(text, name), known_columns(layout)
+def _head(text: bytes, name: str, layout: AnyLayout, most: int | None) -> _Head:
+    """What the beginning of a file shows, by `most` of its rows."""
+    names, header, values = first_values(text, name, layout, most)
+    none = EMPTY if any(values) else CATEGORICAL, AS_TEXT
+    return _Head(name, names, header, [look_at(dict.fromkeys(one)) if one else none for one in values])
+
+
+def first_values(
+    text: bytes, name: str, layout: AnyLayout, most: int | None
+) -> tuple[list[str], bytes, list[list[bytes]]]:
+    """The names of the columns, the header (see `_Head`), and the values in `most` rows of each column.
+
+    Values are cells that are not missing, of rows that are sound and do not repeat the header.
+    """
+    lines, known, dialect = lines_of(text, name), known_columns(layout), dialect_of(layout)
     if is_topic(name):  # its first message is one of many, and may be bad
         counts = Counter(len(cells_of(one, dialect)) for one in lines[:_SAMPLE])
         usual = max(counts, key=lambda count: (count == len(known), counts[count]))
@@ -197,12 +214,7 @@ def _head(text: bytes, name: str, layout: AnyLayout, dialect: Dialect, most: int
         [cell for cell in one if cell.strip() and cell not in dialect.missing]
         for one in (zip(*table, strict=True) if table else ((),) * len(names))
     ]
-    looks = [(EMPTY if any(values) else CATEGORICAL, AS_TEXT)] * len(names)
-    for c, column in enumerate(values):
-        if column:
-            is_numeric, spelling = look_at(dict.fromkeys(column))
-            looks[c] = NUMERIC if is_numeric else CATEGORICAL, spelling
-    return _Head(name, names, header, looks)
+    return names, header, values
 
 
 def as_header(line: bytes) -> bytes:
@@ -271,35 +283,13 @@ def cells_of(line: bytes, dialect: Dialect, most: int = MOST_COLUMNS + 1) -> lis
     delimiter = dialect.delimiter
     if not dialect.quotes or b'"' not in line:
         return line.split(delimiter, most)[:most]
-    cells, at = list[bytes](), 0
-    while at <= len(line) and len(cells) < most:
-        if line[at : at + 1] != b'"':
-            end = line.find(delimiter, at)
-            end = len(line) if end < 0 else end
-            cells.append(line[at:end])
-        else:
-            end = at + 1
-            while (end := line.find(b'"', end)) >= 0 and line[end + 1 : end + 2] == b'"':
-                end += 2
-            end = len(line) if end < 0 else end
-            cells.append(line[at + 1 : end].replace(b'""', b'"'))
-            end += 1
-        at = end + 1
-    return cells
+    found = (one.groups() for one in islice(dialect.cell.finditer(delimiter + line), most))
+    return [cell if quoted is None else quoted.replace(b'""', b'"') for quoted, cell in found]
 
 
-def _lines(block: Block, begin: int) -> list[bytes]:
-    """The lines of a block from `begin` on."""
-    return block.text[begin : block.size].tobytes().split(b"\n")[:-1]
-
-
-class TextRow(NamedTuple):
-    """A row as text."""
-
-    cells: list[str]
-    """those that are wanted; empty where there is none"""
-    sound: bool
-    """whether its cells can be told apart; if not, it is bad, whatever a filter says"""
+TextRow = tuple[list[str], bool]
+"""The cells that are wanted of a row, empty where there is none; and whether its cells can be told apart: if
+not, the row is bad, whatever a filter says"""
 
 
 class RowParser(TableParser):
@@ -313,7 +303,7 @@ class RowParser(TableParser):
         codes: Sequence[NDArray[np.int64]],
     ) -> None:
         super().__init__(files, layout, reading)
-        self._codes, self._dialect = codes, dialect_of(layout)
+        self._codes = codes
 
     def parse(self, block: Block) -> Parsed:
         """Parse the examples of a block into arrays of an arena."""
@@ -327,18 +317,16 @@ class RowParser(TableParser):
             state[[line_status.LINES, line_status.BLANKS]] += 1
             before = not line.removesuffix(b"\r")
         state[line_status.AT] = begin
-        block, excluded = self._filter(block, begin, kinds)
+        block, excluded, cells = self._read_beside(block, begin, kinds)
         parsed, noticed = self._parse_rows(block, state, kinds)
-        tally = parsed.tally
-        parsed = parsed._replace(
+        tally, marks = parsed.tally, kinds.marks
+        return parsed._replace(
             tally=tally._replace(lines=tally.lines - excluded, blank=tally.blank - excluded),
             excluded=excluded,
             noticed=(*kinds.noticed, *noticed),
+            ids=marks.ids(cells, len(cells[marks.columns[0]])) if marks else cells.get(kinds.ids),
+            cells=[cells[name] for name in self._reading.sliced],
         )
-        if not (beside := kinds.beside(self._reading.sliced)):
-            return parsed
-        rows = [row for row in map(self._reader(kinds, beside), _lines(block, begin)) if row is not None]
-        return kinds.with_cells(parsed, [[row.cells[k] for row in rows] for k in range(len(beside))])
 
     def _parse_rows(
         self, block: Block, state: NDArray[np.int64], kinds: ColumnEncodings
@@ -350,21 +338,30 @@ class RowParser(TableParser):
         """What reads the cells of a line in the columns `wanted`; None for a line that holds no row."""
         raise NotImplementedError
 
-    def _filter(self, block: Block, begin: int, kinds: ColumnEncodings) -> tuple[Block, int]:
-        """A block with blank lines for the rows that a filter excludes, and how many lines these are."""
-        if (where := kinds.where) is None:
-            return block, 0
-        lines = _lines(block, begin)
-        found = {k: row for k, row in enumerate(map(self._reader(kinds, where.columns), lines)) if row}
-        rows = {k: row.cells for k, row in found.items() if row.sound}
-        cells = {name: [row[c] for row in rows.values()] for c, name in enumerate(where.columns)}
-        excluded = np.delete([*rows], where.rows(cells, len(rows))).astype(int).tolist()
-        for k in excluded:
-            lines[k] = b""
-        left, text = b"\n".join([*lines, b""]), block.text.copy()
-        text[begin:] = 0
-        text[begin : begin + len(left)] = np.frombuffer(left, np.uint8)
-        return block._replace(text=text, size=begin + len(left)), len(excluded)
+    def _read_beside(
+        self, block: Block, begin: int, kinds: ColumnEncodings
+    ) -> tuple[Block, int, dict[str, list[str]]]:
+        """The cells `beside` of the rows that a filter leaves, with blank lines for the others, so many."""
+        if not (names := kinds.beside(self._reading.sliced)):
+            return block, 0, {}
+        lines, excluded = block.text[begin : block.size].tobytes().split(b"\n")[:-1], list[int]()
+        rows = {k: row for k, row in enumerate(map(self._reader(kinds, names), lines)) if row}
+        if kinds.where:
+            sound = np.array([k for k, (_, is_sound) in rows.items() if is_sound], int)
+            cells = {name: [rows[k][0][c] for k in sound.tolist()] for c, name in enumerate(names)}
+            excluded = np.delete(sound, kinds.where.rows(cells, len(sound))).tolist()
+            for k in excluded:
+                lines[k] = b""
+                del rows[k]
+            left, text = b"\n".join([*lines, b""]), block.text.copy()
+            text[begin:] = 0
+            text[begin : begin + len(left)] = np.frombuffer(left, np.uint8)
+            block = block._replace(text=text, size=begin + len(left))
+        return (
+            block,
+            len(excluded),
+            {name: [own[c] for own, _ in rows.values()] for c, name in enumerate(names)},
+        )
 
     def _spare(self, block: Block, kinds: ColumnEncodings) -> int:
         """Entries besides one for each byte of a block that must be free for its rows."""
@@ -431,6 +428,7 @@ class DelimitedParser(RowParser):
     def __init__(self, files: Sequence[ColumnEncodings], layout: SettledLayout, reading: Reading) -> None:
         label = WORD if reading.domain.words else LABEL_CODE
         super().__init__(files, layout, reading, [of_cells(one, label) for one in files])
+        self._dialect, self.room = dialect_of(layout), np.zeros(0, np.uint8)
         if self._domain.kind == LISTED and not self._domain.open:
             raise DataError(
                 f"{layout.format}: lists of labels need a column of lists (jsonl, parquet or arrow)"
@@ -438,7 +436,6 @@ class DelimitedParser(RowParser):
         listed = b"".join(bytes([len(one)]) + one for one in sorted(self._dialect.missing))
         missing = np.array([*listed], np.uint8)
         self._compiled_dialect = self._dialect.delimiter[0], missing
-        self.room = np.zeros(0, np.uint8)
 
     def _parse_rows(
         self, block: Block, state: NDArray[np.int64], kinds: ColumnEncodings
@@ -473,11 +470,8 @@ class DelimitedParser(RowParser):
         dialect, header, count, none = self._dialect, kinds.header, len(kinds.names), MOST_COLUMNS + 1
         places = [kinds.names.index(name) if name in kinds.names else none for name in wanted]
         most = max([at for at in places if at < none], default=0) + 1
-        end, cell = (
-            re.escape(dialect.delimiter),
-            rb'(?:"(?:[^"]|"")*+"|(?!")[^%b]*+)' % re.escape(dialect.delimiter),
-        )
-        whole = re.compile(rb"%b(?:%b%b){%d}" % (cell, end, cell, count - 1))
+        delimiter = re.escape(dialect.delimiter)
+        whole = re.compile(rb'(?:%b(?:"(?:[^"]|"")*+"|(?!")[^%b]*+)){%d}' % (delimiter, delimiter, count))
         begins = header[:1], header[:1].upper(), MARK[:1], b'"'
 
         def read(line: bytes) -> TextRow | None:
@@ -489,8 +483,8 @@ class DelimitedParser(RowParser):
             cells = cells_of(bare, dialect, most)
             texts = [str(cells[at], "utf-8", "backslashreplace") if at < len(cells) else "" for at in places]
             if dialect.quotes and b'"' in bare:
-                return TextRow(texts, whole.fullmatch(bare) is not None)
-            return TextRow(texts, bare.count(dialect.delimiter) == count - 1)
+                return texts, whole.fullmatch(dialect.delimiter + bare) is not None
+            return texts, bare.count(dialect.delimiter) == count - 1
 
         return read
 

@@ -31,8 +31,8 @@ from thresher.data.formats import line_status
 from thresher.data.formats.lines.line_rows import parse_lines
 from thresher.data.formats.lines.parse_loop import line_at
 from thresher.data.formats.tables import table_rows
-from thresher.data.formats.tables.arrow_batches import LISTS_NEED, bad_row, fits, guess, spelling_of_type
-from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by, types_in
+from thresher.data.formats.tables.arrow_batches import LISTS_NEED, bad_row, fits
+from thresher.data.formats.tables.arrow_files import by_schema, kinds_by
 from thresher.data.formats.tables.delimited import RowParser, TextRow, beginning, lines_of
 from thresher.data.formats.tables.json_cells import (
     CLASSES,
@@ -48,7 +48,6 @@ from thresher.data.formats.tables.json_cells import (
     ObjectFields,
     flat,
 )
-from thresher.data.formats.tables.spellings import spelling_of_texts
 from thresher.data.formats.tables.table_rows import ColumnEncodings, ParserMaker, of_cells
 from thresher.data.formats.tables.text_rows import Cells
 from thresher.data.formats.tables.where import with_filters
@@ -130,8 +129,8 @@ class _JsonHead(NamedTuple):
 
     fields: pa.Schema
     """a schema of them"""
-    values: Mapping[str, list[str | bool | float]]
-    """their values other than lists"""
+    values: Mapping[str, list[Any]]
+    """their values other than null"""
     lines: int
     size: int
     """bytes of these"""
@@ -153,34 +152,28 @@ def open_table(
         kept = {*layout.ignore, *known_columns(layout)}
         heads.append(_head_of(lines_of(text, name), name, live and is_stream(name), ids, kept))
     if not has_columns(found):
-        types = types_in(one.fields for one in heads)
-        values = dict(pair for one in reversed(heads) for pair in one.values.items())
-        first = pa.schema([field.with_type(types[field.name]) for field in heads[0].fields])
-        guesses = [EMPTY if pa.types.is_null(kind) else guess(kind) for kind in first.types]
-        spelling = {
-            field: spelling_of_type(kind)
-            or spelling_of_texts(one for one in values.get(field, ()) if isinstance(one, str))
-            for field, kind in types.items()
-        }
-        later = [one.fields for one in heads[1:]]
-        found = by_schema(layout, first, guesses, names[0], spelling, later, not whole)
-    used = found.unlabelled() if asked.unlabelled else found
-    files, may_be_words = list[ColumnEncodings](), False
+        values = dict(pair for one in reversed(heads) for pair in one.values.items() if pair[1])
+        schemas = [one.fields for one in heads]
+
+        def texts_of(field: str) -> list[str]:
+            return [one for one in values.get(field, ()) if isinstance(one, str)]
+
+        found = by_schema(layout, schemas, names[0], texts_of, EMPTY, open_ended=not whole)
+    used, files = found.unlabelled() if asked.unlabelled else found, list[ColumnEncodings]()
     new = layout.new(used.columns) if isinstance(layout, Extension) else []
     for name, head in zip(names, heads, strict=True):
         one_by_one = live and is_stream(name)
         there = [one for one in head.fields.names if one != ids]
         lacking = [] if one_by_one else columns.lacking_in_objects(used, there, name, new)
-        kinds, has_text = _kinds(used, _fitting(used, head, one_by_one), name, ids, lacking)
+        kinds = _kinds(used, _fitting(used, head, one_by_one), name, ids, lacking)
         files.append(with_filters(kinds, asked, None, name))
-        may_be_words = may_be_words or has_text
         if len(kinds.roles) * head.lines > max(_MOST_CELLS, _SPARSE * head.size):
             raise DataError(
                 f"{name}: {len(kinds.roles):,} columns in its first {head.lines:,} lines, most without a"
                 " value. JSON lines are a table, with a cell for each column and line: put such features in"
                 " one field, as a list of names or a text, or write VW text"
             )
-    return found, ParserMaker(JsonlParser, files, may_be_words)
+    return found, ParserMaker(JsonlParser, files)
 
 
 def kinds_unseen(layout: SettledLayout, ids: str, lists: bool, name: str) -> ColumnEncodings:
@@ -191,13 +184,13 @@ def kinds_unseen(layout: SettledLayout, ids: str, lists: bool, name: str) -> Col
     label = pa.list_(pa.float64()) if lists else pa.string()  # of texts, which may be numbers, or numbers
     known = [pa.field(column, label) for column, kind in layout.kind_of.items() if kind == LABEL]
     known += [pa.field(ids, pa.null())] if ids and ids not in layout.columns else []
-    return _kinds(layout, known, name, ids)[0]
+    return _kinds(layout, known, name, ids)
 
 
 def _kinds(
     layout: SettledLayout, fields: Iterable[pa.Field], name: str, ids: str, lacking: Sequence[str] = ()
-) -> tuple[ColumnEncodings, bool]:
-    """How the `fields` of a file are read, with no value of those `lacking`; and whether labels are text.
+) -> ColumnEncodings:
+    """How the `fields` of a file are read, with no value of those `lacking`.
 
     Columns have the order of the layout: so the same rows give the same sums, in whatever order their fields
     are. Raises `DataError` unless they fit the layout.
@@ -214,7 +207,7 @@ def _kinds(
         elif what not in columns.UNREAD:
             roles[field.name] = NAMES if what == LIST else WORDS
     noticed = tuple((LACKING, one, 0, "") for one in lacking)
-    return kinds._replace(noticed=noticed, roles=roles), has_words(kinds, schema)
+    return kinds._replace(noticed=noticed, roles=roles)
 
 
 def _fitting(layout: SettledLayout, head: _JsonHead, live: bool) -> pa.Schema:
@@ -225,9 +218,9 @@ def _fitting(layout: SettledLayout, head: _JsonHead, live: bool) -> pa.Schema:
     fields = list[pa.Field]()
     for field in head.fields:
         kind = layout.kind_of.get(field.name, "")
-        values = (one for one in head.values.get(field.name, ()) if not _says_missing(one))
-        types = dict.fromkeys([field.type, *(_TYPES[one] for one in dict.fromkeys(map(type, values)))])
-        fit = [one for one in types if fits(one, kind)]
+        values = (one for one in head.values[field.name] if not _says_missing(one))
+        types = field.type, *map(_TYPES.get, dict.fromkeys(map(type, values)))
+        fit = [one for one in types if one is not None and fits(one, kind)]
         fields.append(field.with_type(fit[0] if fit else pa.null() if live else field.type))
     return pa.schema(fields)
 
@@ -237,7 +230,24 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str, kept: Coll
 
     A field without a value has the type null; if `live` and there is no object yet, so has the field `ids`.
     """
-    found, objects, values = dict[str, pa.DataType](), 0, defaultdict[str, list[str | bool | float]](list)
+    objects, values = first_objects(lines, name, kept)
+    if not objects and not live:
+        hint = f" in UTF-8; {TO_UTF8}" if any(wrong_byte(line) is not None for line in lines) else ""
+        raise DataError(f"{name}: none of its first lines is a JSON object{hint}")
+    if not objects and ids:
+        values[ids] = []
+    fields = list[pa.Field]()
+    for field, some in values.items():
+        sure = [one for one in some if not _says_missing(one)]
+        fields.append(pa.field(field, _type_of(sure or sorted(some, key=lambda one: isinstance(one, float)))))
+    return _JsonHead(pa.schema(fields), values, len(lines), sum(map(len, lines)))
+
+
+def first_objects(
+    lines: Iterable[bytes], name: str, kept: Collection[str]
+) -> tuple[int, defaultdict[str, list[Any]]]:
+    """The number of objects in `lines`, and of each field the values other than null: see `_head_of`."""
+    objects, values = 0, defaultdict[str, list[Any]](list)
     for line in lines:
         if (count := line.count(b'":')) > MOST_COLUMNS:
             raise DataError(f"{name}: {columns.too_many(count)}")
@@ -245,21 +255,8 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str, kept: Coll
             continue
         objects += 1
         for field, value in fields.items():
-            kind = found.setdefault(field, pa.null())
-            if isinstance(value, str | int | float):
-                values[field].append(value)
-            if not _says_missing(value):
-                found[field] = _wider(kind, value)
-    for field in [field for field, kind in found.items() if pa.types.is_null(kind)]:
-        if some := {*map(type, values.get(field, ()))}:
-            found[field] = pa.string() if str in some else pa.float64()
-    if not objects and not live:
-        hint = f" in UTF-8; {TO_UTF8}" if any(wrong_byte(line) is not None for line in lines) else ""
-        raise DataError(f"{name}: none of its first lines is a JSON object{hint}")
-    if not objects and ids:
-        found[ids] = pa.null()
-    schema = pa.schema([pa.field(field, kind) for field, kind in found.items()])
-    return _JsonHead(schema, values, len(lines), sum(map(len, lines)))
+            values[field] += [] if value is None else [value]
+    return objects, values
 
 
 def _says_missing(value: object) -> bool:
@@ -269,18 +266,15 @@ def _says_missing(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _wider(kind: pa.DataType, value: object) -> pa.DataType:
-    """The type of a field of type `kind` that now has `value`: numbers widen, other types stay."""
-    if isinstance(value, list):
-        if not (pa.types.is_null(kind) or pa.types.is_list(kind)):
-            return kind
-        inner = kind.value_type if pa.types.is_list(kind) else pa.null()
-        for one in value:
-            inner = _wider(inner, one)
-        return pa.list_(inner)
-    if value is None or not (pa.types.is_null(kind) or pa.types.is_integer(kind)):
-        return kind
-    return _TYPES[type(value)] if pa.types.is_null(kind) or type(value) is _Number else kind
+def _type_of(values: Iterable[object]) -> pa.DataType:
+    """The type of the first of these values that is not null; of any number if some are not whole."""
+    found = [value for value in values if value is not None]
+    kinds = [*dict.fromkeys(map(type, found))]
+    if kinds[:1] == [list]:
+        return pa.list_(_type_of(one for some in found if isinstance(some, list) for one in some))
+    if kinds[:1] == [_Whole] and _Number in kinds:
+        return pa.float64()
+    return _TYPES[kinds[0]] if kinds else pa.null()
 
 
 class JsonlParser(RowParser):
@@ -318,7 +312,7 @@ class JsonlParser(RowParser):
             found = flat(found, ()) | found if nested else found
             for value in map(found.get, wanted):  # numbers as written
                 cells.append(value if isinstance(value, str) else "" if value is None else _to_json(value))
-            return TextRow(cells, one is not None)
+            return cells, one is not None
 
         return read
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from thresher.data.columns import AS_BOOLEAN, AS_DATE, AS_NUMBER, AS_TEXT
+from thresher.data.columns import AS_BOOLEAN, AS_DATE, AS_NUMBER, AS_TEXT, CATEGORICAL, NUMERIC
 from thresher.data.text.numbers import NUMBER
 
 _DAY, _CLOCK, _ZONE = rb"\d{4}-\d\d-\d\d", rb"\d\d:\d\d(:\d\d(\.\d+)?)?", rb"(Z| ?UTC|[+-]\d\d(:?\d\d)?)"
@@ -20,37 +20,30 @@ WRITTEN_DATE = re.compile(
 """A date as people write it"""
 
 
-def kind_of(cell: bytes) -> str:
-    """What a cell without surrounding blanks is by itself; empty for NaN and infinity."""
-    if NUMBER.fullmatch(cell):
-        return AS_NUMBER
-    if _NOT_FINITE.fullmatch(cell):
-        return ""
-    return AS_BOOLEAN if _BOOLEAN.fullmatch(cell) else AS_DATE if _DATE.fullmatch(cell) else AS_TEXT
-
-
-def look_at(cells: Iterable[bytes]) -> tuple[bool, str]:
-    """Whether all cells of a column, of which none is missing, are numbers, and what its values are.
+def look_at(cells: Iterable[bytes]) -> tuple[str, str]:
+    """The kind of a column that its cells show, of which none is missing, and what its values are.
 
     Codes such as 007, and versions such as 1.1 and 1.10, are texts. The order of cells does not matter.
     """
-    numeric, found, padded, zeros, decimals = True, "", False, False, set[int]()
+    kind, found, padded, zeros, decimals = NUMERIC, "", False, False, set[int]()
     for cell in map(bytes.strip, cells):
-        what = kind_of(cell)
-        if what != AS_NUMBER:
-            numeric = False
+        what = AS_NUMBER
+        if not NUMBER.fullmatch(cell):
+            kind = CATEGORICAL
+            if _NOT_FINITE.fullmatch(cell):
+                continue
+            what = AS_BOOLEAN if _BOOLEAN.fullmatch(cell) else AS_DATE if _DATE.fullmatch(cell) else AS_TEXT
         elif not cell.isdigit() or cell[:1] == b"0":
             padded = padded or _PADDED.fullmatch(cell) is not None
             if fraction := _FRACTION.fullmatch(cell):
                 digits = fraction[1]
                 decimals.add(len(digits))
                 zeros = zeros or (digits[-1:] == b"0" and digits.strip(b"0") != b"")
-        if what:
-            found = what if found in ("", what) else AS_TEXT
-        if found == AS_TEXT and not numeric:
+        found = what if found in ("", what) else AS_TEXT
+        if found == AS_TEXT and kind == CATEGORICAL:
             break
     codes = padded or (zeros and len(decimals) > 1)
-    return numeric, AS_TEXT if not found or (found == AS_NUMBER and codes) else found
+    return kind, AS_TEXT if not found or (found == AS_NUMBER and codes) else found
 
 
 def text_of(value: str | bool | float) -> str:

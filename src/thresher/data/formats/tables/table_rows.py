@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ from thresher.options.messages import mention
 
 if TYPE_CHECKING:
     from thresher.data.formats.tables.where import Filter
-    from thresher.data.sources.reader import Parsed, Reading
+    from thresher.data.sources.reader import Reading
 
 IGNORE, ABSENT, EMPTY, GROUP, LIST, CATEGORICAL, TEXT, NUMERIC, BINS, LABEL, WEIGHT, OFFSET = range(12)
 """What the cells of a column become: the places of `columns.KINDS`. From `NUMERIC` on, they are numbers."""
@@ -88,6 +89,8 @@ class ColumnEncodings(NamedTuple):
     """the header of a delimited file, see `delimited.as_header`; empty if none could be repeated"""
     roles: Mapping[str, int] = {}
     """what the values of the fields of objects must be that are read: see `json_cells`"""
+    words: bool = False
+    """whether labels look like words"""
 
     def extra(self, naming: Any, spans: NDArray[np.int64]) -> tuple[Crosses | None, Any]:
         """Interactions (with space for the `spans` of a row) and `naming`, for compiled code."""
@@ -123,16 +126,9 @@ class ColumnEncodings(NamedTuple):
         return replace(chunk, rests=rests)
 
     def beside(self, sliced: Sequence[str]) -> list[str]:
-        """The columns of a file of text whose cells identify or mark rows, and those `sliced`."""
-        return [*(self.marks.columns if self.marks else [self.ids] if self.ids else []), *sliced]
-
-    def with_cells(self, parsed: Parsed, cells: Sequence[Sequence[str]]) -> Parsed:
-        """What was `parsed`, with ids of rows and sliced cells, given the cells of each column `beside`."""
-        own = len(self.beside(()))
-        ids = cells[0] if own else None
-        if self.marks:
-            ids = self.marks.ids(dict(zip(self.marks.columns, cells, strict=False)), len(cells[0]))
-        return parsed._replace(ids=ids, cells=cells[own:])
+        """The columns whose cells choose, mark or identify rows, and those `sliced`."""
+        filters = (one.columns for one in (self.where, self.marks) if one)
+        return [*dict.fromkeys([*sliced, *filter(None, [self.ids]), *chain.from_iterable(filters)])]
 
 
 @dataclass(frozen=True)
@@ -141,8 +137,6 @@ class ParserMaker:
 
     parser: Callable[[Sequence[ColumnEncodings], SettledLayout, Reading], Any]
     files: list[ColumnEncodings]
-    may_be_words: bool = False
-    """whether labels look like words"""
     heads: Sequence[Any] = ()
     """what files that are read in batches have shown"""
 
