@@ -199,19 +199,20 @@ _KNOWN_AT_ONCE = (
 
 
 class Watched(SourceWrapper[Source]):
-    """A source whose chunks are looked at on the way, alone or with the rows skipped among them."""
+    """A source whose rows are looked at on the way, alone or with those skipped among them.
+
+    `watch` gives rows on as it gets them, and is told whether they are those of a whole pass.
+    """
 
     origin = _of_source("origin")
 
-    def look(self, chunk: Chunk) -> None:
-        """A chunk is about to be used."""
-        raise NotImplementedError
+    def __init__(self, source: Source, watch: Callable[[Iterator[Parsed], bool], Iterator[Parsed]]) -> None:
+        super().__init__(source)
+        self._watch = watch
 
     def rows(self, start: StreamPosition | None = None) -> Iterator[Parsed]:
         """The rows of the source."""
-        for rows in self._source.rows(start):
-            self.look(rows.chunk)
-            yield rows
+        return self._watch(self._source.rows(start), start is None)
 
 
 NONE = 0

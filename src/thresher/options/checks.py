@@ -7,8 +7,6 @@ import numpy as np
 from thresher.data.errors import OneLineError
 from thresher.options.messages import mention
 
-MOST_SEED = 2**64 - 1
-
 
 def check_whole(name: str, value: object, least: int, most: int | None = None) -> None:
     """ValueError unless `value` is a whole number from `least` to `most`; `name` is that of an option."""

@@ -10,12 +10,13 @@ Where the kinds differ no feature has a weight, and every prediction would be th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk, StreamPosition
+from thresher.data.chunk import Chunk
 from thresher.data.columns import AS_TEXT, CATEGORICAL, LEARN_A_TABLE
 from thresher.data.errors import DataError, first_few
 from thresher.data.features.murmur import hash_columns, seed_of
@@ -97,49 +98,42 @@ def _check_matrix(numbering: Numbering, columns: int, source: Source) -> None:
         )
 
 
-class _Numbered(Watched):
-    """A file whose ids are compared with those of the model; warns once if its first id seems to differ."""
+def _compare_ids(trained: Numbering, given: Iterator[Parsed], whole: bool) -> Iterator[Parsed]:
+    """The rows of a file; warns once if its first id seems to differ from that of the training data."""
+    low, high, reason = SMALL, -1, ""
+    for rows in given:
+        if not reason and (span := rows.chunk.span()) is not None:
+            low, high = min(low, span[0]), max(high, span[1])
+            reason = _warn_if_shifted(trained, low, high, False)
+        yield rows
+    if whole and not reason:
+        _warn_if_shifted(trained, low, high, True)
 
-    def __init__(self, source: Source, numbering: Numbering) -> None:
-        super().__init__(source)
-        self._numbering = numbering
 
-    def rows(self, start: StreamPosition | None = None) -> Iterator[Parsed]:
-        """The rows of the source."""
-        self._low, self._high, self._warned = SMALL, -1, False
-        yield from super().rows(start)
-        if start is None and not self._warned:
-            self._compare(True)
-
-    def look(self, chunk: Chunk) -> None:
-        if not self._warned and (span := chunk.span()) is not None:
-            self._low, self._high = min(self._low, span[0]), max(self._high, span[1])
-            self._compare(False)
-
-    def _compare(self, whole: bool) -> None:
-        """Warn if the ids so far, or those of the whole file, show that features are numbered differently."""
-        trained, low, high, reason = self._numbering, self._low, self._high, ""
-        if trained.matrix and high > trained.high:
-            reason = (
-                f"id {high} is beyond the last column, {trained.high}, of the matrix that the model was"
-                " trained on: if the ids start at 1, every feature is one place off; in Python, read the file"
-                f" as a matrix, load_svmlight_file(FILE, n_features={trained.high + 1}), and give that"
-            )
-        elif trained.low == 1 and low == 0 and not trained.matrix:
-            reason = (
-                f"the data have id 0, but the training data had only ids 1 to {trained.high}: if they start"
-                " at 0, every feature is one place off; write both files with the same first id, such as"
-                " dump_svmlight_file(X, y, FILE, zero_based=False)"
-            )
-        elif whole and not trained.matrix and trained.low == 0 and (low, high) == (1, trained.high + 1):
-            reason = (
-                f"the data have ids {low} to {high}, but the training data had ids 0 to {trained.high}: if"
-                " every feature is one place off, write both files with the same first id, such as"
-                " dump_svmlight_file(X, y, FILE, zero_based=True)"
-            )
-        if reason:
-            warn_user(f"{reason} [shifted-ids]", TroubleWarning)
-            self._warned = True
+def _warn_if_shifted(trained: Numbering, low: int, high: int, whole: bool) -> str:
+    """Warn if the ids so far, or of the `whole` file, show that features are numbered differently."""
+    reason = ""
+    if trained.matrix and high > trained.high:
+        reason = (
+            f"id {high} is beyond the last column, {trained.high}, of the matrix that the model was"
+            " trained on: if the ids start at 1, every feature is one place off; in Python, read the file"
+            f" as a matrix, load_svmlight_file(FILE, n_features={trained.high + 1}), and give that"
+        )
+    elif trained.low == 1 and low == 0 and not trained.matrix:
+        reason = (
+            f"the data have id 0, but the training data had only ids 1 to {trained.high}: if they start"
+            " at 0, every feature is one place off; write both files with the same first id, such as"
+            " dump_svmlight_file(X, y, FILE, zero_based=False)"
+        )
+    elif whole and not trained.matrix and trained.low == 0 and (low, high) == (1, trained.high + 1):
+        reason = (
+            f"the data have ids {low} to {high}, but the training data had ids 0 to {trained.high}: if"
+            " every feature is one place off, write both files with the same first id, such as"
+            " dump_svmlight_file(X, y, FILE, zero_based=True)"
+        )
+    if reason:
+        warn_user(f"{reason} [shifted-ids]", TroubleWarning)
+    return reason
 
 
 COLUMNS, NAMES, IDS = "columns", "names", "ids"
@@ -244,33 +238,58 @@ def in_agreement(model: Any, source: Source, trained: str = _TRAINED, given: str
     `DataError` for features of another kind, and for a matrix with another number of columns.
     """
     before, now, numbering = kind_of_model(model), kind_of(source), model.numbering
-    check_kinds(before, now, trained, given)
+    by_position = numbering is not None and numbering.matrix and not model.matches_names
+    source = _alike(source, before, trained, given, "the model was trained on a matrix" * by_position)
     if now.data == NAMED and before.features == NAMES and model.layout is not None and model.layout.text:
         texts = f"{trained} {before.data} with the n-grams of {', '.join(model.layout.text)}"
         raise DataError(f"{texts}, which {NAMED} do not get: give a file of {before.data}")
-    if numbering is not None and numbering.matrix and not model.matches_names:
-        _warn_by_position(source, "the model was trained on a matrix")
     if before.features == now.features == COLUMNS:
         warn(lost_zeros(model, source))
-    if before.features == IDS and now.features == NAMES:
-        source = _NumbersAsInModel(source, refusal(before, now, trained, given), wanted=True)
     if before.data == NAMED == now.data and len(_keys_in(model)):
         numbers = FeatureKind(IDS, "rows of numbered features")
-        source = _NumbersAsInModel(source, refusal(before, numbers, trained), wanted=False)
+        source = Watched(source, partial(_check_first, False, refusal(before, numbers, trained)))
     if numbering is not None and source.columns is not None:
         _check_matrix(numbering, source.columns, source)
     elif numbering is not None and source.layout is not None and _has_ids(source.layout):
-        return _Numbered(source, numbering)
+        return Watched(source, partial(_compare_ids, numbering))
     return source
 
 
-def _warn_by_position(source: Source, reason: str) -> None:
-    if source.by_position:
+def check_holdout(source: Source, held: Source) -> Source:
+    """The hold-out; `DataError` if it has other features than the data."""
+    width, other = source.columns, held.columns
+    if width is not None and other not in (None, width):
+        raise DataError(f"the data have {width:,} columns, the hold-out {other:,}: give the same columns")
+    by_position = "the data are a matrix" * (width is not None)
+    return _alike(held, kind_of(source), "the data are", by_position=by_position)
+
+
+def _alike(
+    source: Source, before: FeatureKind, trained: str, given: str = "", by_position: str = ""
+) -> Source:
+    """The source, for features `before`, of a matrix if columns are matched `by_position`; `DataError`."""
+    now = kind_of(source)
+    check_kinds(before, now, trained, given)
+    if by_position and source.by_position:
         warn_user(
-            f"{reason}, so the columns of the table are matched by position, not by name: give them in the"
-            " order of the matrix, or train on a table [by-position]",
+            f"{by_position}, so the columns of the table are matched by position, not by name: give them in"
+            " the order of the matrix, or train on a table [by-position]",
             TroubleWarning,
         )
+    if before.features == IDS and now.features == NAMES:
+        return Watched(source, partial(_check_first, True, refusal(before, now, trained, given)))
+    return source
+
+
+def _check_first(names: bool, error: DataError, given: Iterator[Parsed], whole: bool) -> Iterator[Parsed]:
+    """The rows, unless the first features are all `names`, or if not, all numbers: then the error."""
+    unknown = True
+    for rows in given:
+        if unknown and rows.chunk.nnz:
+            unknown = False
+            if are_names(rows.chunk) if names else rows.chunk.keys.max() <= SMALL:
+                raise error
+        yield rows
 
 
 def lost_zeros(model: Any, source: Source) -> list[Finding]:
@@ -298,32 +317,3 @@ def lost_zeros(model: Any, source: Source) -> list[Finding]:
     reason = f"codes of {source.names[0]} have lost zeros in front, and the model does not know them"
     remedy = "write them as in the training data; in pandas, read such columns as str"
     return [Finding("lost-zeros", f"{reason} (column {first_few(found)}): {remedy}")]
-
-
-class _NumbersAsInModel(Watched):
-    """Data of names, of which the first must be numbers as in the model, or not: else `DataError`."""
-
-    def __init__(self, source: Source, error: DataError, wanted: bool) -> None:
-        super().__init__(source)
-        self._error: DataError | None = error
-        self._wanted = wanted
-
-    def look(self, chunk: Chunk) -> None:
-        if self._error is not None and chunk.nnz:
-            if are_names(chunk) if self._wanted else chunk.keys.max() <= SMALL:
-                raise self._error
-            self._error = None
-
-
-def check_holdout(source: Source, held: Source) -> Source:
-    """The hold-out; `DataError` if it has other features than the data."""
-    data, found = kind_of(source), kind_of(held)
-    check_kinds(data, found, "the data are")
-    width, other = source.columns, held.columns
-    if width is not None and other not in (None, width):
-        raise DataError(f"the data have {width:,} columns, the hold-out {other:,}: give the same columns")
-    if width is not None:
-        _warn_by_position(held, "the data are a matrix")
-    if data.features == IDS and found.features == NAMES:
-        return _NumbersAsInModel(held, refusal(data, found, "the data are"), wanted=True)
-    return held

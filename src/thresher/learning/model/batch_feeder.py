@@ -30,12 +30,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, concat, read_only
+from thresher.data.errors import DataError
 from thresher.data.layout import SettledLayout
 from thresher.engine.index import Resolved, make_index
 from thresher.engine.sound import (
     MOST_STEPS,
+    StateError,
     Tensors,
-    are_ends,
     beneath,
     check_tensor,
     copy_state,
@@ -93,30 +94,22 @@ _PREFIX = "pending."
 NONE = concat([])
 """A chunk without rows"""
 BEFORE_END = "feed-before-end."
-_ARRAYS = ("indptr", "keys", "values", "labels", "weights", "targets", "cells", "offsets")
+_ALWAYS = {"indptr", "keys", "values", "labels", "weights", "targets"}
+_ARRAYS = _ALWAYS | {"cells", "offsets"}
 
 
-def _check_pending(state: Tensors, batch: int, head: Objective, shifted: bool) -> None:
-    """StateError or DataError unless `state` holds the examples of an incomplete batch."""
-    rows = len(check_tensor(state, _PREFIX + "labels", (None,), np.float32))
-    keys = check_tensor(state, _PREFIX + "keys", (None,), np.uint64)
-    ends = check_tensor(state, _PREFIX + "indptr", (rows + 1,), np.int64)
-    require(ends[0] == 0 and are_ends(ends, len(keys)), _PREFIX + "indptr", "rows must be consecutive")
-    rising = np.ones(len(keys) + 1, bool)
-    rising[1:-1] = keys[1:] > keys[:-1]
-    rising[ends] = True
-    require(rising.all(), _PREFIX + "keys", "the keys of a row must ascend")
-    check_tensor(state, _PREFIX + "values", (len(keys),), np.float32)
-    weights = check_tensor(state, _PREFIX + "weights", (rows,), np.float32)
-    require((weights >= 0).all(), _PREFIX + "weights", "importances must not be negative")
-    require(rows < batch, _PREFIX + "labels", f"fewer than {batch} examples must be waiting")
-    listed = head.outputs.kind in ("labels", "values") and rows > 0
-    shape = (rows, head.count) if listed else (0, None)
-    targets = check_tensor(state, _PREFIX + "targets", shape, np.float32)
-    if shifted and rows:
-        check_tensor(state, _PREFIX + "offsets", (rows,), np.float32)
-    if rows:
-        head.domain.check(state[_PREFIX + "labels"], targets if listed else None)
+def _waiting_in(state: Tensors) -> Chunk:
+    """A copy of the examples of an incomplete batch in a `state`; StateError."""
+    held: Any = {name: one.copy() for name, one in under(state, _PREFIX).items() if name in _ARRAYS}
+    require(held.keys() >= _ALWAYS, "pending", "an array is missing")
+    if not held["targets"].size:
+        del held["targets"]
+    found = Chunk(**held)
+    try:
+        found.check()
+    except DataError as error:
+        raise StateError(f"pending: {error}") from error
+    return found
 
 
 PIECE = 1 << 19
@@ -447,7 +440,12 @@ class BatchFeeder:
         rows, steps = self.index.check(state, self.batch), int(counted)
         self.intake.check(state)
         if self.batch > 1:
-            _check_pending(state, self.batch, head, self.shifted)
+            waiting = _waiting_in(state)
+            require(len(waiting) < self.batch, _PREFIX + "labels", f"expected fewer than {self.batch}")
+            if len(waiting):
+                head.domain.check(waiting.labels, waiting.targets)
+                head.targets(waiting)
+                waiting.offsets_if(self.shifted)
         before, befores = under(state, BEFORE_END), [under(own, BEFORE_END_OF_LOOP) for _, own in loops]
         for loop, own in loops:
             loop.check(own, rows, steps)
@@ -468,8 +466,4 @@ class BatchFeeder:
         self._extremes = True  # nothing is known about the data before
         self._before_end = under(state, BEFORE_END)
         if self.batch > 1:
-            there = (name for name in _ARRAYS if _PREFIX + name in state)
-            held: dict[str, Any] = {name: state[_PREFIX + name].copy() for name in there}
-            if not held["targets"].size:
-                del held["targets"]
-            self.pending = Chunk(**held).counting()
+            self.pending = _waiting_in(state).counting()

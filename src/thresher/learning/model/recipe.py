@@ -27,8 +27,10 @@ from thresher.learning.model.preprocessing import admission_spec
 from thresher.learning.model.sampling import Sample
 from thresher.learning.model.scaling import make_scaling
 from thresher.learning.model.signs import Signs, names_spec
-from thresher.options.checks import MOST_SEED, check_flag, check_whole
+from thresher.options.checks import check_flag, check_whole
 from thresher.options.messages import mention
+from thresher.options.model import RecipeOptions
+from thresher.options.option import options_of, settle
 
 Spec = str | tuple[Any, ...]
 """A part or its SPEC (``"ftrl:alpha=0.5,l1=1"``) as an argument; the full SPEC as a field"""
@@ -109,14 +111,9 @@ class Recipe:
         self, alpha: float | None, l1: float | None, l2: float | None, eta0: float | None
     ) -> None:
         """Store all fields in full; ValueError."""
-        if not isinstance(self.store, str):
-            raise ValueError(f"store must be text such as growing, direct or hashed:20, not {self.store!r}")
         check_whole("batch", self.batch, 1, _MOST_IN_A_BATCH)
-        check_whole("seed", self.seed, 0, MOST_SEED)
-        for name in ("average", "intercept", "calibrate", "offset"):
-            check_flag(name, getattr(self, name))
-        if self.centre is not None:
-            check_flag("centre", self.centre)
+        check_flag("offset", self.offset)
+        taken = settle(RecipeOptions, {name: getattr(self, name) for name in options_of(RecipeOptions)})
         if self.scale is not None:
             make_scaling(self.scale)
         if not isinstance(self.layout, SettledLayout | None):
@@ -127,8 +124,8 @@ class Recipe:
         rate, sample = getattr(rule, "rate", None), None if self.sample is None else Sample.of(self.sample)
         if sample is not None:
             sample.of_classes(head, self.layout.classes if self.layout else ())
-        if self.calibrate:
-            check_calibrated(head, self.average, sample is not None and sample.correct)
+        if taken["calibrate"]:
+            check_calibrated(head, taken["average"], sample is not None and sample.correct)
         shifted = bool(self.offset or (self.layout is not None and self.layout.has_offsets))
         if shifted and self.outputs != "one":
             several = f"{mention(outputs=self.outputs)} has several"
@@ -143,19 +140,15 @@ class Recipe:
             rate=None if rate is None else parts.spec_of(rate),
             loss=parts.spec_of(head.loss),
             outputs=head.outputs.spec,
-            batch=int(self.batch),
-            average=bool(self.average),
-            centre=is_centred(rule, self.scale, self.centre),
+            centre=is_centred(rule, self.scale, taken["centre"]),
             admit=None if self.admit is None else admission_spec(self.admit),
-            store=store_spec(self.store, int(self.seed), full=False),
-            intercept=bool(self.intercept),
+            store=store_spec(taken["store"], taken["seed"], full=False),
             dtype=str(dtype),
-            seed=int(self.seed),
             sample=sample and sample.spec,
-            calibrate=bool(self.calibrate),
             offset=shifted,
             nonnegative=names_spec("nonnegative", self.nonnegative),
             nonpositive=names_spec("nonpositive", self.nonpositive),
+            **{name: taken[name] for name in ("batch", "average", "intercept", "seed", "calibrate")},
         )
         for name, value in stored.items():
             object.__setattr__(self, name, value)
