@@ -121,14 +121,14 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 59_207,
-    "data": 17_244,
-    "learning": 13_799,
+    "all": 59_120,
+    "data": 17_245,
+    "learning": 13_706,
     "parts": 5_341,
-    "engine": 4_707,
+    "engine": 4_714,
     "plans": 3_060,
     "serving": 2_719,
-    "options": 2_175,
+    "options": 2_173,
     "sklearn": 1_434,
     "cli": 1_811,
     "cluster": 940,

@@ -67,7 +67,7 @@ def test_the_averaged_perceptron_reads_as_the_mean_of_the_weights_that_predicted
         total, bias = total + read_weights(plain, 6), bias + plain.intercept
         for model in (plain, averaged):
             model.learn(data.chunk, i, i + 1)
-        assert averaged.loop.last_margin == pytest.approx(plain.loop.last_margin)
+        assert averaged.loop.last_margins()[0] == pytest.approx(plain.loop.last_margins()[0])
         assert np.abs(read_weights(averaged, 6) - total / (i + 1)).max() <= 1e-12
         assert averaged.intercept == pytest.approx(bias / (i + 1), abs=1e-12)
     assert np.abs(read_weights(plain, 6) - total / 200).max() > 0.1

@@ -72,7 +72,7 @@ def test_the_numbers_are_those_of_newtons_method_on_a_sum_that_fades() -> None:
         model = Model("ftrl", "hinge", calibrate=True)
         for t in range(ROWS):
             model.learn(chunk, t, t + 1)
-            z, y, w = np.array([model.loop.last_margin, 1.0]), chunk.labels[t], float(chunk.weights[t])
+            z, y, w = np.array([model.loop.last_margins()[0], 1.0]), chunk.labels[t], float(chunk.weights[t])
             p = sigmoid(theta @ z)
             keep = (t + 1) / (t + 2)
             H = keep * H + w * max(p * (1 - p), (p - y) ** 2) * np.outer(z, z)

@@ -176,8 +176,18 @@ STATES: list[tuple[str, dict[str, Any], Callable[[Tensors], None], str]] = [
         "pending: label 1 is not finite",
     ),
     ("ftrl", WAITING, put("pending.weights", 0, -1), "pending: example 1: the importance weight is negative"),
-    ("ftrl", WAITING, put("pending.keys", slice(None), 7), "pending: the keys of a row must be unique and ascending"),
-    ("ftrl", WAITING, made("state.pending.values", lambda a: a[:1]), "pending: the arrays of a Chunk must be"),
+    (
+        "ftrl",
+        WAITING,
+        put("pending.keys", slice(None), 7),
+        "pending: the keys of a row must be unique and ascending",
+    ),
+    (
+        "ftrl",
+        WAITING,
+        made("state.pending.values", lambda a: a[:1]),
+        "pending: the arrays of a Chunk must be",
+    ),
     (
         "sgd",
         {**SEVERAL, **WAITING},

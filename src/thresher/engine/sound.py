@@ -75,6 +75,13 @@ def ascending(keys: NDArray[np.uint64]) -> bool:
     return bool((keys[1:] > keys[:-1]).all())
 
 
+def check_keys(tensors: Tensors, name: str) -> NDArray[np.uint64]:
+    """A tensor of keys, which must ascend. StateError."""
+    keys = check_tensor(tensors, name, (None,), np.uint64)
+    require(ascending(keys), name, "keys ascend")
+    return keys
+
+
 def are_ends(ends: NDArray[np.int64], total: int) -> bool:
     """Whether `ends` is non-decreasing, lies in 0..total and ends at `total`; `total` is 0 if it is empty."""
     if not len(ends):

@@ -216,8 +216,7 @@ class Bags:
     @property
     def spec(self) -> str:
         """The text that `of` accepts."""
-        kind, _, share = self.kind.partition(":")
-        return f"{kind}:{self.count}{share and ':' + share}"
+        return spec_of(self.kind, self.count)
 
     def draw(self, first: int, rows: int, groups: NDArray[np.uint64] | None = None) -> NDArray[np.uint8]:
         """How often each model learns each of `rows` rows of the stream, from number `first` on.
@@ -309,10 +308,8 @@ def make_bags(recipe: Recipe, share: Share) -> ModelSet:
 
 def spec_of(rows: str, count: int) -> str:
     """How many models an ensemble has, and which `rows` they learn, as its file calls them."""
-    if column_of(rows):
-        return rows
     kind, _, share = rows.partition(":")
-    return Bags.of(f"{kind}:{count}{share and ':' + share}").spec
+    return rows if column_of(rows) else f"{kind}:{count}{share and ':' + share}"
 
 
 def to_go_on(given: object) -> ModelSet:

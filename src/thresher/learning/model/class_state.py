@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk
 from thresher.engine.index import Index, Resolved
 from thresher.engine.sound import Array, Tensors, check_tensor, require
-from thresher.learning.model.margins import Read
 from thresher.learning.model.objective import F64, Objective
 from thresher.learning.model.rule_state import F32, ManyState, Minimum
 
@@ -64,7 +63,7 @@ class ClassState(ManyState):
         if self.head.outputs.most and len(found):
             _, known = self._met_with(found[:, 0].astype(np.int64))
             self._make_room(int(known[-1]))
-            self.meet(int(found.max()) + 1)
+            self.head.meet(int(found.max()) + 1)
         return found
 
     def has_met(self, label: float) -> bool:
@@ -111,43 +110,24 @@ class ClassState(ManyState):
     def reader_of_row(self, arrays: RowBuffers) -> Callable[[Any, int], F64] | None:
         """As in `RuleState`."""
         read = super().reader_of_row(arrays)
-        return read and (lambda model, total: self._mask_unmet(self._in_order(read(model, total))))
+        return read and (lambda model, total: self._in_order(read(model, total), masked=True))
 
-    def _in_order(self, found: Array) -> Array:
+    def _in_order(self, found: Array, masked: bool = False) -> Array:
         """As in `RuleState`, of the classes; of those not met yet what a free output has."""
-        return found.take(self._output_of[: self.head.count], -1)
-
-    def _mask_unmet(self, found: Array) -> Array:
-        """Intercepts or margins of classes, with -inf for those not met yet; unless none was met at all."""
-        if 0 < self._met.item() < self.head.count:
-            found[..., self._output_of[: self.head.count] < 0] = -np.inf
+        places = self._output_of[: self.head.count]
+        found = found.take(places, -1)
+        if masked and 0 < self._met.item() < self.head.count:
+            found[..., places < 0] = -np.inf
         return found
 
-    @property
-    def read_rows(self) -> Read:
+    def margins(self, chunk: Chunk, bias: Array) -> F64:
         """As in `RuleState`."""
-        read, count = super().read_rows, self.S.shape[2]
+        return self._in_order(super().margins(chunk, np.zeros(self.S.shape[2], self.dtype))) + bias
 
-        def in_order(rows: Array, out: Array) -> None:
-            found: Array = np.empty((len(rows), count), out.dtype)
-            read(rows, found)
-            out[...] = self._in_order(found)
-
-        return in_order
-
-    def margins(self, chunk: Chunk, bias: Array | None = None) -> F64:
-        """As in `RuleState`."""
-        found = super().margins(chunk, np.zeros(self.S.shape[2], self.dtype))
-        return self._in_order(found) + (self.bias() if bias is None else bias)
-
-    def bias(self) -> Array:
-        """As in `RuleState`; -inf for classes not met yet, which are no part of any loss or prediction."""
-        return self._mask_unmet(super().bias())
-
-    @property
-    def last_heaviest(self) -> float:
+    def last_margins(self) -> tuple[float, float]:
         """As in `RuleState`, the class."""
-        return float(self.known[int(super().last_heaviest)]) if self._met.item() else 0.0
+        first, heaviest = super().last_margins()
+        return first, float(self.known[int(heaviest)]) if self._met.item() else 0.0
 
     def place(self, keys: NDArray[np.uint64], weights: Array, bias: Array) -> None:
         """As in `RuleState`; classes with an intercept of -inf stay unmet."""
@@ -194,7 +174,7 @@ class ClassState(ManyState):
         """As in `RuleState`."""
         super().restore(state)
         self._know(state["classes"])
-        self.meet(int(state["classes"].max(initial=-1)) + 1)
+        self.head.meet(int(state["classes"].max(initial=-1)) + 1)
 
 
 def _widen(table: Array, axis: int, more: int) -> Array:

@@ -221,7 +221,7 @@ class Undo:
     def undone(self) -> bool:
         """Go back if anything that may have been written since is not finite; whether it was so."""
         loop = self._loop
-        weights = np.empty((len(self._rows), *loop.inner), loop.dtype)
+        weights = np.empty((len(self._rows), *loop.S.shape[2:]), loop.dtype)
         loop.read_rows(self._rows, weights)
         written = loop.S[self._table] if self._writes_all else loop.S.take(self._rows, axis=0)
         if all(map(is_finite, (weights, written, loop.intercepts(), *loop.clocks().values()))):

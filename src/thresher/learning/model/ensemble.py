@@ -176,6 +176,16 @@ KINDS = (POISSON, DISJOINT, HALVES, BY)
 M = TypeVar("M", Model, LinearPredictor)
 
 
+def _of_models(name: str, combined: Callable[[list[Any]], Any], meaning: str) -> Any:
+    """A figure of an ensemble: those of its models, combined."""
+    return property(lambda self: combined([getattr(one, name) for one in self.models]), doc=meaning)
+
+
+def _rounded(figures: list[int]) -> int:
+    """The mean of whole numbers, rounded."""
+    return round(sum(figures) / len(figures))
+
+
 class Ensemble(BasePredictor, Generic[M]):
     """Models that predict together: the margin of the ensemble is the mean of theirs.
 
@@ -212,10 +222,7 @@ class Ensemble(BasePredictor, Generic[M]):
         """The number of models, their rows, and the first of them."""
         return f"<Ensemble of {len(self.models)} models, {self.rows} rows: {self.models[0]!r}, ...>"
 
-    @property
-    def lowest_label(self) -> float:
-        """The lowest label that any of the models has seen, at most 0."""
-        return min(model.lowest_label for model in self.models)
+    lowest_label = _of_models("lowest_label", min, "The lowest label that any has seen, at most 0.")
 
     @property
     def recipe(self: Ensemble[Model]) -> Recipe:
@@ -223,39 +230,16 @@ class Ensemble(BasePredictor, Generic[M]):
         return self.models[0].recipe
 
     @property
-    def tally(self: Ensemble[Model]) -> progress.Tally:
-        """Sums over the models, each of which predicted its own rows before it learned them."""
-        return progress.total(model.tally for model in self.models)
-
-    @property
-    def repeated(self: Ensemble[Model]) -> progress.Tally:
-        """Sums over the models of the losses of rows that each had learned before, in later passes."""
-        return progress.total(model.repeated for model in self.models)
-
-    @property
     def last_prediction(self: Ensemble[Model]) -> float:
         """Last prediction of a model that has learned the last row, or the last one that any has learned."""
         return self.models[self.last].last_prediction
 
-    @property
-    def features_seen(self: Ensemble[Model]) -> int:
-        """Mean number of distinct features that a model has seen, rounded."""
-        return round(sum(model.features_seen for model in self.models) / len(self.models))
-
-    @property
-    def features_freed(self: Ensemble[Model]) -> bool:
-        """Whether rows of features were freed in a model."""
-        return any(model.features_freed for model in self.models)
-
-    @property
-    def left_out(self: Ensemble[Model]) -> int:
-        """Mean number of examples that a model left out, rounded."""
-        return round(sum(model.left_out for model in self.models) / len(self.models))
-
-    @property
-    def nonzero(self) -> int:
-        """Mean number of nonzero weights of a model, rounded."""
-        return round(sum(model.nonzero for model in self.models) / len(self.models))
+    tally = _of_models("tally", progress.total, "Sums over the models, of rows before each learned them.")
+    repeated = _of_models("repeated", progress.total, "Sums over the models, of rows that each had learned.")
+    features_seen = _of_models("features_seen", _rounded, "Mean number of features that a model has seen.")
+    features_freed = _of_models("features_freed", any, "Whether rows of features were freed in a model.")
+    left_out = _of_models("left_out", _rounded, "Mean number of examples that a model left out.")
+    nonzero = _of_models("nonzero", _rounded, "Mean number of nonzero weights of a model.")
 
     def margins(self, chunk: Chunk) -> F64:
         """Means of the models' margins: ``(n,)`` float64, or ``(n, outputs)`` for many outputs."""

@@ -114,7 +114,7 @@ class Model(BasePredictor):
         self.warnings: list[Finding] = []
         """trouble found in training"""
         self.loop = make_loop(recipe, self.head, self.rule, feed.index)
-        self.loop.meet(len(self.classes))
+        self.head.meet(len(self.classes))
         domain = self.head.domain
         self._limits = domain.low, domain.high if domain.kind == ONE else -np.inf, domain.whole
         self._labels = dict[tuple[type, Any], float]()
@@ -365,7 +365,7 @@ class Model(BasePredictor):
         self._labels.clear()
         self.feed.bind(layout)
         self.recipe = replace(self.recipe, layout=layout)
-        self.loop.meet(len(self.classes))
+        self.head.meet(len(self.classes))
         self.shifted = self.feed.shifted = self.recipe.offset
 
     def name_classes(self, source: Source) -> None:
@@ -392,7 +392,7 @@ class Model(BasePredictor):
     @property
     def last_prediction(self) -> float:
         """Prediction for the last example, before it was learned: a class, a probability or a margin."""
-        return self.head.last_prediction(self.loop.last_margin, self.loop.last_heaviest, self.lowest_label)
+        return self.head.last_prediction(*self.loop.last_margins(), self.lowest_label)
 
     def last_label(self, given: Chunk) -> float:
         """Label of the last example learned, that of the rows `given` unless they are sampled.
@@ -506,9 +506,7 @@ class Model(BasePredictor):
         of_keys = not unmet.any() and not self.store.startswith(HashedIndex.NAME)
         intake = self.feed.intake
         rest = self.lowest_label, unmet, intake.divisors(keys if of_keys else None)
-        head = (
-            self.head.with_calibration(self.head.calibrated()) if self.recipe.calibrate else copy(self.head)
-        )
+        head = self.head.with_calibration(self.head.calibrated())
         predictor = LinearPredictor(head, self.store, keys, weights, self._bias(), *rest, intake.means())
         predictor.layout, predictor.names, predictor.numbering = self.layout, self.names, self.numbering
         predictor.shifted, predictor.named, predictor.record = self.shifted, self.named, self.record

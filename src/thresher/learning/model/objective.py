@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
@@ -45,7 +46,7 @@ F64 = NDArray[np.float64]
 _WORTH, _WORTH_OF_SEVERAL = 0.99, 0.97
 """Calibrate if the log loss becomes lower than by this factor"""
 Output = Literal["margin", "probability", "label"]
-_QUANTILES = "quantiles:"
+_SPAN = r"(?:(-?[0-9]{1,18})-)?(-?[0-9]{1,18})"
 
 
 class Outputs(NamedTuple):
@@ -65,16 +66,19 @@ class Outputs(NamedTuple):
     @classmethod
     def of(cls, spec: str) -> Outputs:
         """The outputs that `spec` says: the inverse of `spec`, or with K for 1 to K. ValueError."""
+        text: Any = str(spec)
+        kind, _, rest = text.partition(":")
+        most, span = re.fullmatch(r"max=([0-9]{1,5})", rest), re.fullmatch(_SPAN, rest)
         if spec == "one":
             return cls()
-        if opened := re.fullmatch(r"classes(?::max=([0-9]{1,5}))?", str(spec)):
-            most = int(opened[1] or MOST_MET)
-            if not 2 <= most <= MOST_CLASSES:
+        if spec == "classes" or (kind == "classes" and most):
+            count = int(most[1]) if most else MOST_MET
+            if not 2 <= count <= MOST_CLASSES:
                 raise ValueError(f"{spec}: give at least 2 and at most {MOST_CLASSES}")
-            return cls("classes", most=most)
-        if str(spec).startswith(_QUANTILES):
+            return cls("classes", most=count)
+        if kind == "quantiles":
             try:
-                levels = tuple(map(float, str(spec).removeprefix(_QUANTILES).split(",")))
+                levels = tuple(map(float, rest.split(",")))
             except ValueError:
                 levels = ()
             inside = all(0.0 < one < 1.0 for one in levels)
@@ -82,26 +86,24 @@ class Outputs(NamedTuple):
                 form = "two or more ascending levels in (0, 1), such as quantiles:0.1,0.5,0.9"
                 raise OneLineError(f"{spec}: give {form}")
             return cls("quantiles", 1, len(levels), levels)
-        found = re.fullmatch(r"(classes|labels|values):(?:(-?[0-9]{1,18})-)?(-?[0-9]{1,18})", str(spec))
-        if not found or (found[1] == "values" and found[2]):
-            raise ValueError(
-                f"no outputs are called {spec!r}; known: one, classes, classes:max=N, classes:LO-HI,"
-                " labels:LO-HI, values:K, quantiles:Q,..."
-            )
-        low, high = int(found[2] or 1), int(found[3])
-        if found[1] == "values":
-            if not 1 <= high <= 1 << 16:
-                raise ValueError(f"values:{high}: give at least 1 and at most {1 << 16}")
-            return cls("values", 1, high)
-        kind: Literal["classes", "labels"] = "classes" if found[1] == "classes" else "labels"
-        of_classes(kind, low, high)
-        return cls(kind, low, high)
+        if span and kind == "values" and not span[1]:
+            if not 1 <= int(span[2]) <= 1 << 16:
+                raise ValueError(f"{spec}: give at least 1 and at most {1 << 16}")
+            return cls("values", 1, int(span[2]))
+        if span and kind in ("classes", "labels"):
+            found = cls(kind, int(span[1] or 1), int(span[2]))
+            of_classes(kind, found.low, found.high)
+            return found
+        raise ValueError(
+            f"no outputs are called {spec!r}; known: one, classes, classes:max=N, classes:LO-HI,"
+            " labels:LO-HI, values:K, quantiles:Q,..."
+        )
 
     @property
     def spec(self) -> str:
         """The text that `of` accepts."""
         if self.levels:
-            return _QUANTILES + ",".join(map(repr, self.levels))
+            return "quantiles:" + ",".join(map(repr, self.levels))
         if self.most:
             return f"classes:max={self.most}"
         size = {"one": "", "values": f":{self.high}"}.get(self.kind, f":{self.low}-{self.high}")
@@ -202,7 +204,7 @@ class Objective:
 
     def with_calibration(self, found: FittedLink | None) -> Objective:
         """This head with a calibration that stays."""
-        made = Objective(self.loss, self.outputs)
+        made = copy(self)
         made.calibrated = partial(_same, found)
         return made
 

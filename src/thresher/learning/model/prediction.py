@@ -36,7 +36,7 @@ from thresher.data.layout import AnyLayout, SettledLayout, has_columns, settle_w
 from thresher.data.source import Parsed, Source
 from thresher.engine.index import HashedIndex, Index, make_index
 from thresher.engine.kernels import add_up
-from thresher.engine.sound import Array, Tensors, are_ends, ascending, check_tensor, require
+from thresher.engine.sound import Array, Tensors, are_ends, check_keys, check_tensor, require
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import warn
 from thresher.learning.files.choice import by_option
@@ -565,8 +565,7 @@ class LinearPredictor(BasePredictor):
     @classmethod
     def of(cls, head: Objective, store: str, lowest_label: float, tensors: Tensors) -> LinearPredictor:
         """The weights in a model file; StateError if the tensors are not weights for `head`."""
-        keys = check_tensor(tensors, "weights.keys", (None,), np.uint64)
-        require(ascending(keys), "weights.keys", "keys ascend")
+        keys = check_keys(tensors, "weights.keys")
         bias = check_tensor(tensors, "weights.intercept", (None,), np.float32, np.float64, finite=False)
         head.meet(1 + int(np.flatnonzero(bias > -np.inf).max(initial=0)))
         inner = () if head.count == 1 else (head.count,)
@@ -671,10 +670,9 @@ def names_of(tensors: Tensors, prefix: str) -> Names | None:
     """The names in a model file, or None. StateError if they are invalid."""
     if not any(name.startswith(prefix) for name in tensors):
         return None
-    keys = check_tensor(tensors, prefix + "keys", (None,), np.uint64)
+    keys = check_keys(tensors, prefix + "keys")
     ends = check_tensor(tensors, prefix + "ends", (len(keys),), np.int64)
     letters = check_tensor(tensors, prefix + "letters", (None,), np.uint8)
-    require(ascending(keys), prefix + "keys", "keys ascend")
     require(are_ends(ends, len(letters)), prefix + "ends", "names must be consecutive and cover all bytes")
     return Names(keys, ends, letters)
 

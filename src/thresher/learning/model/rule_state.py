@@ -128,8 +128,7 @@ class RuleState:
         calibrate: bool = False,
     ) -> None:
         self.head, self.rule, self.bias_rule, self.dtype = head, rule, rule.intercept(), dtype
-        self.inner = inner
-        """inner shape of a feature's weights: empty, or (outputs,)"""
+        self._is_many = bool(inner)
         self.index = index
         self._left = False
         self.again, self._aside = False, np.zeros(2)
@@ -158,7 +157,7 @@ class RuleState:
 
     def targets(self, chunk: Chunk) -> F32:
         """The target of each row for the loss, or of each output for the joint loss."""
-        found = self.head.targets(chunk) if self.inner else chunk.labels
+        found = self.head.targets(chunk) if self._is_many else chunk.labels
         if self._origin < 0 or not len(self.B):
             return found
         clocks = self.bclock.reshape(-1, self.bclock.shape[-1])
@@ -258,12 +257,12 @@ class RuleState:
 
     @property
     def read_rows(self) -> Read:
-        """Writes the settled weights of rows (n,) to an array (n, *inner)."""
+        """Writes the settled weights of rows (n,) to an array (n, *S.shape[2:])."""
         return self._read_from(self._row_rule, self.S, self.clock)
 
     def settled(self) -> Array:
-        """Settled weights of all rows (rows, *inner)."""
-        return first_rows(self.read_rows, self.index.used, self.inner, self.dtype)
+        """Settled weights of all rows ``(rows,)`` or ``(rows, outputs)``."""
+        return self._in_order(first_rows(self.read_rows, self.index.used, self.S.shape[2:], self.dtype))
 
     def place(self, keys: NDArray[np.uint64], weights: Array, bias: Array) -> None:
         """Replace all features by these, with ascending keys, and set their weights and the intercepts."""
@@ -308,7 +307,7 @@ class RuleState:
         """Give each feature a row with the sign that its weights keep. The rule is `parts.clamped.LISTED`."""
         if len(keys):
             rows = self._rows_of(keys)
-            self.S[rows, len(self.rule.SLOTS) - 1] = signs.reshape(-1, *[1] * len(self.inner))
+            self.S[rows, len(self.rule.SLOTS) - 1] = signs.reshape(-1, *[1] * (self.S.ndim - 2))
 
     def _rows_of(self, keys: NDArray[np.uint64]) -> Array:
         """The rows of these features, which get one if they have none."""
@@ -337,11 +336,14 @@ class RuleState:
         return self.tally[: len(self._aside)] if again == self.again else self._aside
 
     def bias(self) -> Array:
-        """Settled intercepts (outputs,); 0 without intercepts."""
-        return self._in_order(self.intercepts())
+        """Settled intercepts (outputs,); 0 without intercepts, -inf for classes not met yet."""
+        return self._in_order(self.intercepts(), masked=True)
 
-    def _in_order(self, found: Array) -> Array:
-        """What was found for outputs, the last axis, in the order in which these are read."""
+    def _in_order(self, found: Array, masked: bool = False) -> Array:
+        """What was found for outputs, the last axis, in the order in which these are read.
+
+        If `masked`, it is -inf for classes not met yet, unless none was met at all.
+        """
         return found
 
     def intercepts(self) -> Array:
@@ -354,11 +356,6 @@ class RuleState:
         bias = first_rows(read, 1, self.B.shape[2:], self.dtype).reshape(-1)
         return self._with_origin(bias)
 
-    def meet(self, count: int) -> None:
-        """Have at least `count` classes, if these are met on the way."""
-        self.head.meet(count)
-        self.inner = self.inner and (self.head.count,)
-
     def has_met(self, label: float) -> bool:
         """Whether nothing has to be made ready to learn a row with this label; False for a new class."""
         return True
@@ -368,24 +365,14 @@ class RuleState:
         read = self._read_from(self._row_rule, np.zeros((1, *self.S.shape[1:]), self.dtype), self.clock)
         return self._in_order(first_rows(read, 1, self.S.shape[2:], self.dtype).reshape(-1))
 
-    @property
-    def last_heaviest(self) -> float:
-        """The output with the largest margin for the last example, before it was learned."""
-        return float(self.tally[kernels.LAST_HEAVIEST])
+    def last_margins(self) -> tuple[float, float]:
+        """Margin of the first output for the last example, before it was learned, and which was largest."""
+        first = self._with_origin(self.tally[kernels.LAST_MARGIN :][:1])
+        return float(first[0]), float(self.tally[kernels.LAST_HEAVIEST])
 
-    @property
-    def last_margin(self) -> float:
-        """Margin of the first output for the last example learned, before it was learned."""
-        return float(self._with_origin(self.tally[kernels.LAST_MARGIN :][:1])[0])
-
-    def margins(self, chunk: Chunk, bias: Array | None = None) -> F64:
-        """Margins ``(n,)`` under the settled weights; ``(n, outputs)`` for many outputs.
-
-        The intercepts are those of the state unless `bias` is given.
-        """
-        added = self.bias() if bias is None else bias
-        read = self._read_from(self._row_rule, self.S, self.clock)
-        found = margins(read, self.index, len(self.S), added, self.S.shape[2:], chunk)
+    def margins(self, chunk: Chunk, bias: Array) -> F64:
+        """Margins ``(n,)`` under the settled weights with these intercepts; ``(n, outputs)`` for many."""
+        found = margins(self.read_rows, self.index, len(self.S), bias, self.S.shape[2:], chunk)
         return found.reshape(len(found)) if self.head.count == 1 else found
 
     def _sides(self) -> list[tuple[Any, Array, Array]]:

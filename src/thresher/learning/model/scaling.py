@@ -37,7 +37,7 @@ from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.engine import centring as preparing
 from thresher.engine.lookup import empty_index, find, find_or_add, reindex, resize
-from thresher.engine.sound import MOST_STEPS, Array, State, Tensors, ascending, check_tensor, require
+from thresher.engine.sound import MOST_STEPS, Array, State, Tensors, check_keys, check_tensor, require
 from thresher.learning.model.objective import F64
 from thresher.options.messages import mention
 from thresher.options.synonyms import did_you_mean
@@ -83,6 +83,11 @@ class Columns:
         find(self._slots, self._known, read_only(keys), found)
         return found
 
+    def at(self, keys: U64) -> F64:
+        """What is kept of these features."""
+        found: F64 = self.kept[self.numbers(keys)]
+        return found
+
     def meet(self, chunk: Chunk) -> Numbers:
         """The column of each key of `chunk`, which may be new if they grow; for examples that are counted."""
         if not self.grow:
@@ -111,18 +116,12 @@ class Columns:
         reindex(self._slots, self._known, self._count)
 
 
-class Divisors:
-    """The divisor of each column, ``(columns,)`` float64: all that prediction needs of a scale."""
+class Divisors(Columns):
+    """The divisor of each column, ``(columns,)`` float64, or 1: all that prediction needs of a scale."""
 
     def __init__(self, keys: U64, by: F64) -> None:
+        super().__init__(keys, np.append(1.0, by))
         self.keys, self.by = keys, by
-        """keys ascend"""
-        self._columns = Columns(keys, np.concatenate([np.ones(1), by]))
-
-    def at(self, keys: U64) -> F64:
-        """The divisors of these features; 1 for features that are not columns."""
-        found: F64 = self._columns.kept[self._columns.numbers(keys)]
-        return found
 
 
 def divide(chunk: Chunk, by: F64) -> Chunk:
@@ -130,17 +129,11 @@ def divide(chunk: Chunk, by: F64) -> Chunk:
     return replace(chunk, values=(chunk.values / by).astype(np.float32))
 
 
-def _read_keys(tensors: Tensors, name: str) -> U64:
-    keys = check_tensor(tensors, name, (None,), np.uint64)
-    require(ascending(keys), name, "keys ascend")
-    return keys
-
-
 def divisors_of(tensors: Tensors) -> Divisors | None:
     """The divisors in a model file; None without scaling. StateError."""
     if "scale.by" not in tensors and "scale.keys" not in tensors:
         return None
-    keys = _read_keys(tensors, "scale.keys")
+    keys = check_keys(tensors, "scale.keys")
     by = check_tensor(tensors, "scale.by", (len(keys),), np.float64)
     require((by > 0).all(), "scale.by", "columns must be divided by positive numbers")
     return Divisors(keys, by)
@@ -225,7 +218,7 @@ class Scaling:
 
     def check(self, state: Tensors) -> None:
         """StateError unless `state` holds statistics of this scale."""
-        keys = _read_keys(state, "scale.keys")
+        keys = check_keys(state, "scale.keys")
         check_tensor(state, "scale.kept", (len(keys) + 1, *self.SHAPE), np.float64)
 
     def restore(self, state: State) -> None:
@@ -316,7 +309,7 @@ class Spreads:
 
     def of(self, keys: U64) -> F64:
         """The s of these features; 0 for those that do not vary, or were never there."""
-        sums = self._columns.kept[self._columns.numbers(keys)].T
+        sums = self._columns.at(keys).T
         count, mean = np.maximum(sums[preparing.ROWS], 1), sums[preparing.MEAN]
         zeros = 1 - sums[preparing.ROWS] / np.maximum(self._rows - sums[preparing.MISSING], 1)
         found: F64 = np.sqrt(sums[preparing.SQUARES] / count + np.square(mean) * zeros)
@@ -329,7 +322,7 @@ class Spreads:
 
     def check(self, state: Tensors) -> None:
         """StateError unless `state` holds such sums."""
-        keys = _read_keys(state, "keys")
+        keys = check_keys(state, "keys")
         check_tensor(state, "sums", (len(keys) + 1, 4), np.float64)
         check_tensor(state, "rows", (1,), np.int64)
 
@@ -441,7 +434,7 @@ class Centring(Means):
 
     def check(self, state: Tensors) -> None:
         """StateError unless `state` holds means."""
-        keys = _read_keys(state, "centre.keys")
+        keys = check_keys(state, "centre.keys")
         kept = check_tensor(state, "centre.kept", (len(keys), 3), np.float64)
         _check_counts(kept[:, : preparing.CENTRE], "centre.kept")
 
@@ -458,7 +451,7 @@ def means_of(tensors: Tensors) -> Means | None:
     """The means in a model file; None without centring. StateError."""
     if not any(name.startswith("centre.") for name in tensors):
         return None
-    keys = _read_keys(tensors, "centre.keys")
+    keys = check_keys(tensors, "centre.keys")
     means, counts = (
         check_tensor(tensors, f"centre.{n}", (len(keys),), np.float64) for n in ("means", "counts")
     )

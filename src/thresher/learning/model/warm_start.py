@@ -36,7 +36,7 @@ _SMALL = 1 << 48
 
 
 def start_from(model: Model, weights: LinearPredictor) -> None:
-    """Give an untrained model the weights and intercepts of another model, with any rule.
+    """Give a new model the weights and intercepts of another model, with any rule.
 
     Names of features are kept. The other rule's state, such as sums of gradients, is not carried over.
     SpecError if the model's rule has no state for a given weight; ValueError if weights would have another
@@ -46,10 +46,6 @@ def start_from(model: Model, weights: LinearPredictor) -> None:
         able = sorted(name for name, cls in parts.REGISTRY["rule"].items() if writes(cls, "place"))
         name = parts.part_name(type(model.rule))
         raise parts.SpecError(f"{name} cannot start from given weights; these rules can: {', '.join(able)}")
-    if model.examples:
-        raise ValueError(
-            f"initial weights must be given before the first example; {model.examples} were learned from"
-        )
     if model.recipe.scale or model.recipe.admit or weights.divisors is not None:
         raise ValueError(
             "with scale or admit, the initial weights would apply to other values; leave scale and admit out"
@@ -58,7 +54,7 @@ def start_from(model: Model, weights: LinearPredictor) -> None:
         raise ValueError(
             "the initial weights were learned from values that were not centred; leave centre out"
         )
-    model.loop.meet(weights.head.outputs.high + 1)
+    model.head.meet(weights.head.outputs.high + 1)
     if (have := weights.head.outputs) != model.head.outputs:
         raise ValueError(f"these weights are for outputs {have.spec}, not {model.head.outputs.spec}")
     if "hashed" in weights.store + model.store and weights.store != model.store:
