@@ -121,12 +121,12 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 59_120,
+    "all": 59_040,
     "data": 17_245,
-    "learning": 13_706,
+    "learning": 13_632,
     "parts": 5_341,
     "engine": 4_714,
-    "plans": 3_060,
+    "plans": 3_054,
     "serving": 2_719,
     "options": 2_173,
     "sklearn": 1_434,

@@ -159,7 +159,7 @@ def logs() -> Iterator[Entry]:
         for k, chunk in enumerate(rows):
             service.learn(chunk, key=f"key {k}").result()
         service.keep(["late", "never"], rows[0]).result()
-        service.label(["late"], np.array([-1], np.float32), np.array([2], np.float32)).result()
+        service.label([["late"]], np.array([-1], np.float32), np.array([2], np.float32)).result()
     continued = margins_of(thresher.train("log", continue_from=before), LINES)
     yield {"kind": "log", "file": "log", "model": before, "rows": 11, "data": LINES, "margins": continued}
 

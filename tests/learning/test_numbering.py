@@ -13,7 +13,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 import thresher
 from tests.plain import not_compiled
 from thresher.data.errors import DataError
-from thresher.data.stored import read
+from thresher.data.stored import read, said
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import model_file
 
@@ -147,7 +147,7 @@ def test_models_saved_without_the_ids_predict_as_before() -> None:
 def test_a_resumed_training_remembers_the_ids_of_the_first_run() -> None:
     seen, chunk = StreamStatistics(), next(thresher.open_source(FILE).chunks())
     seen.add(chunk.rows(0, 60), None)
-    saved = json.loads(json.dumps(seen.as_dict()))
+    saved = json.loads(json.dumps(said(seen)))
     again = read(StreamStatistics, saved, "seen")
     again.add(chunk.rows(60, 120), None)
     assert again.span == (1, WIDTH)

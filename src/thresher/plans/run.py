@@ -24,7 +24,7 @@ from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import LOSS
 from thresher.learning.files.model_file import ENSEMBLE, Contents, looks_like_ours, predictor_of
-from thresher.learning.inspection.feature_names import check_nameable, keep_names, names_follow
+from thresher.learning.inspection.feature_names import check_nameable, keep_names
 from thresher.learning.model.agreement import COLUMNS, kind_of_model
 from thresher.learning.model.bags import spec_of
 from thresher.learning.model.ensemble import Ensemble
@@ -274,10 +274,7 @@ class Plan:
 
     def run(self) -> Outcome:
         """Train. Raises `Interrupted`, `DataError`, `DivergedError`."""
-        outcome = self.trainer.run()
-        if getattr(self.trainer.model, "names", None) and not self.will_name:
-            outcome.warnings += names_follow(self.trainer.model, self.source)
-        return outcome
+        return self.trainer.run()
 
     def save(self, path: Path, state: bool) -> bool:
         """Write the model, then again with names if they are wanted; False if a signal interrupted that.
@@ -300,15 +297,12 @@ class Plan:
     @property
     def will_name(self) -> bool:
         """Whether names are found once the model is learned: asked for, or those it started from go on."""
-        started = bool(getattr(self.trainer.model, "names", None)) and self.source.rereadable
-        return bool(self.options.get("names")) or started
+        started = getattr(self.trainer.model, "names", None) and self.source.nameable
+        return bool(self.options.get("names") or (started and self.source.rereadable))
 
     def name_features(self) -> None:
         """Find and keep the names of features. `DataError`."""
-        if self.options.get("names"):
-            keep_names(self.trainer.model, self.source)
-        else:
-            names_follow(self.trainer.model, self.source)
+        keep_names(self.trainer.model, self.source)
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
         """Figures of what `run` has learned, and of the run."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from thresher.data.columns import LABEL, NUMERIC, WEIGHT, as_option_value
 from thresher.data.errors import first_few
+from thresher.data.features.names import numeric_keys
 from thresher.data.files.paths import in_both
 from thresher.data.formats.tables.column_statistics import ColumnSeen
 from thresher.data.labels import is_number, list_words
@@ -62,11 +63,8 @@ _UNEQUAL = 10.0
 _SHIFT = 0.8
 """Labels are sorted, but for some noise, if the share of one differs this much before and after some row."""
 _UNLIKE = 20.0
-"""A feature this many times the typical size is on another scale."""
+"""A feature whose values are so many times as large as is typical (root mean square) is on another scale."""
 NO_WEIGHT = "no feature has a weight"
-_MANY, _PARTED, _HARDLY, _FEW_HELD = 5.0, 0.5, 0.75, 20
-"""A model is said to have learned noise with this many features for each row, this loss on the rows learned
-over that on held-out rows, this one over that of the best constant, and so many held-out rows."""
 _LONE = 2
 """Most rows of a class that may be a misspelling of another."""
 _NOTICED = 0.001
@@ -109,6 +107,14 @@ class Run:
         """Whether a label is a class."""
         head = self.model.head
         return head.classifies and head.outputs.kind in ("one", "classes")
+
+    @property
+    def counts(self) -> dict[float, int]:
+        """The rows of each class that were learned, where a label is one of two or more classes."""
+        low, seen = self.model.head.outputs.low, self.seen
+        if self.model.head.outputs.kind == "one":
+            return {1.0: seen.positives, -1.0: seen.rows - seen.positives}
+        return {float(k): rows for k, rows in enumerate(seen.classes, low)}
 
     @cached_property
     def base(self) -> float | None:
@@ -279,14 +285,18 @@ def _scales(run: Run) -> str | None:
     recipe = run.model.recipe
     if not run.fails or recipe.scale is not None:
         return None
-    sizes = sorted([1.0, *(size for size in run.seen.sizes.values() if size)])  # 1: the intercept
-    typical = sizes[(len(sizes) - 1) // 2]
-    large = [(key, size) for key, size in run.seen.sizes.items() if size > _UNLIKE * typical]
-    if not large or (measures_scales(recipe) and _sorted_labels(run) is not None):
+    rows = run.seen.drawn.rows
+    keys, places = np.unique(rows.keys, return_inverse=True)
+    sizes = np.sqrt(np.bincount(places, rows.values.astype(np.float64) ** 2) / np.bincount(places))
+    largest = np.zeros(len(keys))
+    np.maximum.at(largest, places, np.abs(rows.values))
+    typical = np.quantile([1.0, *sizes[sizes > 0]], 0.5, method="lower")  # 1: the intercept
+    large = np.flatnonzero(sizes > _UNLIKE * typical)
+    large = large[np.argsort(-largest[large], kind="stable")]
+    if not len(large) or (measures_scales(recipe) and _sorted_labels(run) is not None):
         return None
-    large.sort(key=lambda one: -one[1])
-    names = feature_names([key for key, _ in large], recipe.layout)
-    each = [f"{name} up to {magnitude(size)}" for name, (_, size) in zip(names, large, strict=True)]
+    names = feature_names(keys[large].tolist(), recipe.layout)
+    each = [f"{name} up to {magnitude(size)}" for name, size in zip(names, largest[large], strict=True)]
     reason = f"features of very different scale ({first_few(each)}): {run.against_base}"
     return f"{reason}; {scale_remedy(recipe)}"
 
@@ -296,7 +306,7 @@ def _nothing_left(run: Run) -> str | None:
     if any(model.nonzero for model in models) or run.seen.rows <= FEW:
         return None
     if recipe.admit is None and not any(model.features_seen for model in models):
-        if run.seen.sizes:
+        if run.seen.drawn.rows.nnz or numeric_keys(recipe.layout):
             reason = f"{NO_WEIGHT}, because none varies: each has one value, or none, in all rows"
             return f"{reason}: give columns whose values differ"
         return f"{NO_WEIGHT}, because no row has a feature: check how the data are read"
@@ -335,25 +345,6 @@ def _overfits(run: Run) -> str | None:
     )
     remedy = f"use {mention(passes=best + 1)}, or {mention(early_stop=1)} to keep the best pass"
     return f"the held-out loss rises {reason}, while that on the rows learned falls: {remedy}"
-
-
-def _noise(run: Run) -> str | None:
-    """Rows with many more features than there are rows, which are learned by heart, and nothing else."""
-    held, learned, rows = run.seen.heldout_losses, run.seen.pass_losses, run.seen.rows
-    features, tested = run.model.features_seen, int(run.figures.get("examples") or 0)
-    if len(learned) < 2 or len(held) < len(learned) or tested < _FEW_HELD or features < _MANY * rows:
-        return None
-    if run.base is None or learned[-1] >= _PARTED * held[-1] or held[-1] < _HARDLY * run.base:
-        return None
-    now = format_figure(learned[-1])
-    reason = f"{features:,} features for {rows:,} rows: the loss is {now} on these rows, and"
-    reason += (
-        f" {format_figure(held[-1])} on those held out, where the best constant has {format_figure(run.base)}"
-    )
-    rule = run.model.recipe.rule_part
-    penalties = [f"{name} (currently {getattr(rule, name):g})" for name in type(rule).PENALTIES[:1]]
-    larger = f"use a larger {penalties[0]}" if penalties else f"take {mention(rule='ft-ftrl')}"
-    return f"{reason}: {larger}, or fewer {mention('passes')}"
 
 
 def troubles_at_end(run: Run) -> Iterator[Finding]:
@@ -402,7 +393,6 @@ def _leak(run: Run) -> str | None:
 
 _EXPLAINS_LOSS = {
     *("sorted-labels", "importances", "scales", "overfitting", "unresolved-labels"),
-    "learned-noise",
 }
 
 
@@ -423,7 +413,6 @@ def troubles_of(run: Run) -> list[Finding]:
         "no-weights": _nothing_left(run),
         "no-such-column": unmet,
         "overfitting": _overfits(run),
-        "learned-noise": _noise(run),
     }
     found += [Finding(name, message) for name, message in messages.items() if message]
     names = {one.name for one in found}
@@ -435,7 +424,7 @@ def troubles_of(run: Run) -> list[Finding]:
         if recipe.offset:
             remedy = f"check the offsets (of an exposure, give the logarithm), {remedy}"
         head = run.model.head
-        if head.is_exponential and seen.zeros and not head.loss.SCALES:
+        if head.is_exponential and seen.low == 0 and not head.loss.SCALES:
             # the first zeros drive an intercept that begins at a mean of 1 far down, where the slope of an
             # amount that follows is so large that no later one counts
             usual = float(f"{np.median([one for one in seen.labels if one > 0] or [seen.high]):.1g}")

@@ -1,4 +1,4 @@
-"""Statistics of the first pass: labels, losses and feature sizes, in a few KB.
+"""Statistics of the first pass: labels and losses in a few KB, and rows drawn from all.
 
 From them comes the loss of the best constant prediction, which any useful model must beat. They do not depend
 on where the stream is cut into chunks, so a resumed run has the same.
@@ -17,9 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.data.chunk import Chunk
-from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
-from thresher.data.stored import said
 from thresher.engine.sound import require
 from thresher.learning.diagnostics.effects import DrawnRows
 from thresher.learning.model.objective import Objective
@@ -27,10 +25,6 @@ from thresher.learning.training.progress import Curve, Tally, total
 
 _LABELS = 256
 """Maximum number of labels in the sample."""
-_FEATURES = 256
-"""Maximum number of features: the first to appear."""
-_ROWS, _NUMBERS = 4096, 1 << 14
-"""Feature sizes are taken from this many rows, and from this many values in them."""
 
 
 class Start(NamedTuple):
@@ -47,12 +41,11 @@ class Start(NamedTuple):
 
 @dataclass(eq=False)
 class StreamStatistics:
-    """A sample of the labels (every `stride`-th), how often labels change, and the sizes of features."""
+    """A sample of the labels (every `stride`-th), how often labels change, and the losses."""
 
     rows: int = 0
     rises: int = 0
     falls: int = 0
-    zeros: int = 0
     positive: float = 0.0
     weight: float = 0.0
     """total importance of the examples with a positive label, and of all"""
@@ -68,10 +61,6 @@ class StreamStatistics:
     """importances of the sampled labels"""
     classes: list[int] = field(default_factory=list)
     """rows of each class, from the lowest on, if labels are classes"""
-    numbers: int = 0
-    """values in the rows whose features were measured"""
-    features: list[tuple[int, float]] = field(default_factory=list)
-    """measured features, with the largest magnitude of each, as they were at the beginning"""
     weightless: int = 0
     """rows of importance 0, which count nowhere else"""
     marks: list[tuple[int, float, float]] = field(default_factory=list)
@@ -86,13 +75,10 @@ class StreamStatistics:
     """what the model had learned before, on other data; marks and passes do not count it"""
 
     def __post_init__(self) -> None:
-        """A checkpoint with rows has a place for each numeric column. StateError."""
-        self._settled = bool(self.rows)
-        self.sizes = dict(self.features)
-        """`features` as they are now"""
+        """StateError for what no stream has."""
         self.drawn = DrawnRows()
-        """rows by which the effects of columns are measured; tensors of a checkpoint"""
-        numbers = self.positive, self.weight, self.last, self.low, self.high, *self.sizes.values()
+        """rows by which scales and the effects of columns are measured; tensors of a checkpoint"""
+        numbers = self.positive, self.weight, self.last, self.low, self.high
         finite = np.isfinite([*numbers, *self.labels, *self.weights]).all()
         require(
             finite and self.stride > 0, "statistics", "expected finite numbers, and a stride of 1 or more"
@@ -106,8 +92,6 @@ class StreamStatistics:
         if not len(chunk):
             return
         self.unmet = [key for key in self.unmet if not (chunk.keys == np.uint64(key)).any()]
-        if self.rows < _ROWS and self.numbers < _NUMBERS:
-            self._add_features(chunk, layout)
         if (layout is None or not has_columns(layout)) and (span := chunk.span()) is not None:
             known = self.span or span
             self.span = min(known[0], span[0]), max(known[1], span[1])
@@ -124,7 +108,6 @@ class StreamStatistics:
             self.classes = counts.tolist()
         positive = labels > 0
         self.positives += int(np.count_nonzero(positive))
-        self.zeros += len(labels) - int(np.count_nonzero(labels))
         self.weight += float(weights.sum(dtype=np.float64))
         self.positive += float(weights[positive].sum(dtype=np.float64))
         sampled = slice(-self.rows % self.stride, None, self.stride)
@@ -134,27 +117,6 @@ class StreamStatistics:
             self.labels, self.weights, self.stride = self.labels[::2], self.weights[::2], 2 * self.stride
         self.drawn.add(chunk, self.rows)
         self.rows += len(chunk)
-
-    def _add_features(self, chunk: Chunk, layout: SettledLayout | None) -> None:
-        """Measure features up to the row that reaches a limit."""
-        if not self._settled:  # numeric columns have a place, whenever they first appear
-            self._settled = True
-            self.sizes |= dict.fromkeys([*numeric_keys(layout)][:_FEATURES], 0.0) | self.sizes
-        ends = chunk.indptr[1 : _ROWS - self.rows + 1]
-        rows = min(int(np.searchsorted(ends, _NUMBERS - self.numbers)) + 1, len(ends))
-        stop = int(ends[rows - 1])
-        self.numbers += stop
-        there = chunk.values[:stop] != 0
-        keys, values = chunk.keys[:stop][there], chunk.values[:stop][there]
-        found, firsts, places = np.unique(keys, return_index=True, return_inverse=True)
-        largest = np.zeros(len(found))
-        np.maximum.at(largest, places, np.abs(values))
-        known = np.isin(found, np.array([*self.sizes], np.uint64), assume_unique=True)
-        fresh = np.flatnonzero(~known)
-        fresh = fresh[np.argsort(firsts[fresh])][: _FEATURES - len(self.sizes)]
-        for place in [*np.flatnonzero(known), *fresh]:
-            key = int(found[place])
-            self.sizes[key] = max(self.sizes.get(key, 0.0), float(largest[place]))
 
     def mark(self, examples: int, tally: Tally, over: bool = False) -> None:
         """Record the loss, if the first pass is `over`, or has twice as many examples as at the last mark."""
@@ -199,10 +161,6 @@ class StreamStatistics:
     def heldout_losses(self) -> list[float]:
         """Loss after each pass that was evaluated on a hold-out."""
         return [held for _, _, held in self.passes if held is not None]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The state for a checkpoint."""
-        return said(self) | {"features": list(self.sizes.items())}
 
 
 _STEPS = 40

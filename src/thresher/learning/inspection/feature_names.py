@@ -17,10 +17,9 @@ from thresher.data.layout import has_columns
 from thresher.data.source import Source
 from thresher.engine.index import HashedIndex
 from thresher.learning.diagnostics.effects import DrawnRows, keep_effects
-from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.model.model import Model
 from thresher.learning.model.prediction import LinearPredictor, source_for
-from thresher.options.messages import mention, mention_command
+from thresher.options.messages import mention
 
 
 def find_in(models: Sequence[Model | LinearPredictor], data: Data, **reading: Any) -> Names:
@@ -58,27 +57,6 @@ def give_names(
         one.names = named if len(models) == 1 else named.only(predictor.keys)
         keep_effects(one)
     return named
-
-
-def names_follow(own: Model, source: Source) -> list[Finding]:
-    """Name new features of a model that has names, from the data it learned; the trouble if that cannot be.
-
-    Data without names, such as a matrix, are left alone.
-    """
-    if not own.names or not source.nameable:
-        return []
-    if source.rereadable:
-        keep_names(own, source)
-        return []
-    predictor = own.predictor()
-    known = np.array(list(known_names(predictor)), np.uint64)
-    count = len(np.setdiff1d(predictor.keys, known))
-    if not count:
-        return []
-    which = "1 new feature has no name" if count == 1 else f"{count:,} new features have no names"
-    reason = f"{which}, because the data can be read only once"
-    remedy = f"find them with {mention_command('name')}, in other data with these features"
-    return [Finding("unnamed", f"{reason}: {remedy}")]
 
 
 def known_names(predictor: LinearPredictor) -> dict[int, str]:

@@ -693,7 +693,7 @@ def teach(
     **reading: Any,
 ) -> None:
     """Let `model` learn `data` once: see `Model.learn`. The first data determine how later data are read."""
-    from thresher.learning.inspection.feature_names import names_follow
+    from thresher.learning.inspection.feature_names import keep_names
 
     data = with_labels(data, y, sample_weight)
     options = settle(ReadOptions, reading, model.learn)
@@ -713,5 +713,6 @@ def teach(
             model.learn(chunk, again=again)
             note_kind(model, chunk.span(), source)
             new = new or (named is not None and not np.isin(chunk.keys, named.features).all())
-    unnamed = names_follow(model, source) if new else []
-    warn(troubles_of_reading(source.report, source.layout if first else None) + unnamed)
+    if new and source.nameable and source.rereadable:
+        keep_names(model, source)
+    warn(troubles_of_reading(source.report, source.layout if first else None))

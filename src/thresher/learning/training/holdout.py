@@ -120,7 +120,6 @@ class Holdout:
         self._in_groups = self._read = self._named = False
         self.weightless = False
         """whether none of its rows counts"""
-        self._held_counts, self._learned_counts = Counter[float](), Counter[float]()
         self.incomplete = bool(every)
         """whether held-out examples of the stream are still to be collected"""
 
@@ -142,9 +141,6 @@ class Holdout:
             rest = chunk if out is None else chunk.take(~held).at(chunk.place, chunk.after)
             rows, learned = rows + len(chunk), learned + len(rest)
             if self.incomplete:
-                if self._head is not None:
-                    self._learned_counts += counts_of(self._head, rest)
-                    self._held_counts += Counter() if out is None else counts_of(self._head, out)
                 self._kept += [] if out is None else [out]
             yield rest
         if not learned:
@@ -189,8 +185,11 @@ class Holdout:
             yield chunk, np.arange(passed, passed + len(chunk)) >= self._learned
             passed += len(chunk)
 
-    def troubles(self, words: Sequence[str]) -> list[Finding]:
-        """Trouble with the rows, and with their choice; `words` are the names of the classes, if any."""
+    def troubles(self, words: Sequence[str], learned: Counts) -> list[Finding]:
+        """Trouble with the rows, and with their choice, where `learned` are the classes of the others.
+
+        `words` are the names of the classes, if any.
+        """
         if self.weightless:
             return [weightless_held_out()]
         if not self._read:
@@ -207,8 +206,9 @@ class Holdout:
             return [Finding("empty-holdout", f"{reason}: {remedy}")]
         if drawn and not self._named:  # what differs then differs by chance
             return [no_groups(self._names)] if self._in_groups else []
-        named = "{:g}".format if self._head is None else partial(self._head.named, words=words)
-        reason = difference(self._held_counts, self._learned_counts, named=named)
+        assert self._head is not None
+        held = sum((counts_of(self._head, chunk) for chunk in self._kept), Counter[float]())
+        reason = difference(held, learned, named=partial(self._head.named, words=words))
         remedy = f"use another {mention('seed')}, or leave {mention('group')} out"
         if not drawn:
             fits = "they are not in the order of time"

@@ -560,4 +560,4 @@ class Trainer:
         given, found = self.holdout.given, troubles_of(run)
         if given is not None:
             found += [*troubles_of_reading(given.report), *lost_zeros(self.model, given)]
-        return [*found, *self.holdout.troubles(run.classes), *troubles_at_end(run)]
+        return [*found, *self.holdout.troubles(run.classes, run.counts), *troubles_at_end(run)]
